@@ -1,0 +1,134 @@
+# ecomlab: one command from a clone to a figure. `make` alone prints this file's targets.
+# Works with GNU make 3.81 or newer (macOS) and any POSIX sh.
+
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+comma := ,
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+NOTEBOOKS := $(wildcard notebooks/*.ipynb)
+
+# What may be set: `make venv EXTRAS=gpu,vllm,dev`, `make test ARGS="-k catalog"`, `make certify ARGS="--seeds 20"`.
+PYTHON ?=
+EXTRAS ?= $(or $(shell sed -n 2p $(STAMP) 2>/dev/null),cpu$(comma)dev)
+ARGS ?=
+WORKERS ?= 2
+
+# One thread a process, no network after installation, no telemetry; what you have set yourself is kept.
+OMP_NUM_THREADS ?= 1
+OMP_WAIT_POLICY ?= PASSIVE
+TOKENIZERS_PARALLELISM ?= false
+HF_HUB_OFFLINE ?= 1
+HF_HUB_DISABLE_TELEMETRY ?= 1
+DO_NOT_TRACK ?= 1
+DISABLE_MLFLOW_INTEGRATION ?= TRUE
+
+# One cache directory. Libraries that would write into the home directory write there as well.
+ifeq ($(ECOMLAB_CACHE),)
+ECOMLAB_CACHE := $(HOME)/.cache/ecomlab
+endif
+MPLCONFIGDIR ?= $(ECOMLAB_CACHE)/matplotlib
+IPYTHONDIR ?= $(ECOMLAB_CACHE)/ipython
+JUPYTER_CONFIG_DIR ?= $(ECOMLAB_CACHE)/jupyter/config
+JUPYTER_DATA_DIR ?= $(ECOMLAB_CACHE)/jupyter/data
+JUPYTER_RUNTIME_DIR ?= $(ECOMLAB_CACHE)/jupyter/runtime
+
+export OMP_NUM_THREADS OMP_WAIT_POLICY TOKENIZERS_PARALLELISM
+export HF_HUB_OFFLINE HF_HUB_DISABLE_TELEMETRY DO_NOT_TRACK DISABLE_MLFLOW_INTEGRATION
+export ECOMLAB_CACHE MPLCONFIGDIR IPYTHONDIR JUPYTER_CONFIG_DIR JUPYTER_DATA_DIR JUPYTER_RUNTIME_DIR
+
+NBSTRIPOUT := $(BIN)/nbstripout --keep-id --extra-keys \
+  "metadata.papermill cell.metadata.papermill metadata.language_info.version metadata.widgets"
+
+.PHONY: help venv ablation test certify figures lab lint clean cache FORCE
+
+help: ## this list
+	@echo "ecomlab: make TARGET [ARGS=\"...\"]"
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  \1|\2/p' Makefile | while IFS='|' read -r name text; do \
+	  printf '  %-10s %s\n' $$name "$$text"; done
+	@echo
+	@echo "Every target first builds .venv (Python 3.11.5 or newer; about 2.2 GB) if it is missing or out of date."
+	@echo "On Linux, torch from PyPI brings CUDA (several GB more). For the CPU build, once:"
+	@echo "  PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu make venv"
+	@echo "With a GPU: make venv EXTRAS=gpu,dev      Another Python: make venv PYTHON=/path/to/python3.11"
+
+venv: $(STAMP) ## the locked environment in .venv
+	@echo "$(VENV) is ready ([$(EXTRAS)])"
+
+ablation: $(STAMP) cache ## the quick ablation: three schedules, two seeds, figures (about 15 minutes)
+	@$(BIN)/ecomlab ablation $(ARGS)
+
+test: $(STAMP) cache ## all tests
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
+
+certify: $(STAMP) cache ## the laws every environment keeps, as a certificate
+	@$(BIN)/ecomlab certify $(ARGS)
+
+figures: $(STAMP) cache ## redraw the figures from the committed tables
+	@$(BIN)/ecomlab figures $(ARGS)
+
+lab: $(STAMP) cache ## JupyterLab on the notebooks, without news, update checks or telemetry
+	@$(BIN)/jupyter lab --LabApp.news_url=None \
+	  --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate --LanguageServerManager.autodetect=False \
+	  --LabApp.default_url=/lab/tree/notebooks/start_here.ipynb $(ARGS)
+
+lint: $(STAMP) ## ruff, mypy, notebooks without outputs
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(if $(NOTEBOOKS),$(NBSTRIPOUT) --verify $(NOTEBOOKS))
+
+clean: ## remove .venv and the tools' caches; experiments, figures and ECOMLAB_CACHE stay
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+cache:
+	@mkdir -p "$(ECOMLAB_CACHE)" && test -w "$(ECOMLAB_CACHE)" || { \
+	  echo "ecomlab cannot write its cache $(ECOMLAB_CACHE); name another directory: ECOMLAB_CACHE=/path make ..." >&2; exit 1; }
+
+# --- .venv -----------------------------------------------------------------------------------------------------------
+# The stamp is written last and says where and with which extras .venv was made. It is stale when the clone was moved,
+# other extras are asked for, or its Python has gone. Without a stamp (never installed, interrupted, stale) .venv is
+# built anew; with one, a change of pyproject.toml or constraints.txt only installs the difference.
+
+current := $(shell { cat $(STAMP) && $(BIN)/python -c ''; } 2>/dev/null && echo runs)
+ifneq ($(current),$(CURDIR) $(EXTRAS) runs)
+STALE := FORCE
+endif
+
+# A Python that is new enough and can make a venv with pip (Debian splits that off), tried as the shell finds it.
+PROBE := import sys; v = sys.version_info[:3]; v >= (3, 11, 5) or sys.exit("%d.%d.%d is too old" % v); \
+  __import__("venv"); __import__("ensurepip")
+
+define FIND_PYTHON
+python=; found=; \
+for name in $(if $(PYTHON),"$(PYTHON)",python3.11 python3 python3.12 python3.13 python); do \
+  path=$$(command -v "$$name") || { found="$$found\n  $$name: not found"; continue; }; \
+  if why=$$("$$path" -c '$(PROBE)' 2>&1); then python=$$path; break; fi; \
+  found="$$found\n  $$name ($$path): $$(printf '%s' "$$why" | tail -n 1)"; \
+done; \
+if [ -z "$$python" ]; then \
+  printf "ecomlab needs Python 3.11.5 or newer with its venv module. Found:$$found\n" >&2; \
+  printf '%s\n' "Install one (Debian, Ubuntu: apt install python3.11 python3.11-venv; macOS: brew install python@3.11;" \
+    "anywhere: pyenv install 3.11, or conda env create -f environment.yml), or name it: make venv PYTHON=/path/to/python3.11" >&2; \
+  exit 1; \
+fi
+endef
+
+$(STAMP): pyproject.toml constraints.txt $(STALE)
+	@set -e; \
+	if [ -n "$(STALE)" ] || [ ! -e $(STAMP) ]; then \
+	  $(FIND_PYTHON); \
+	  echo "ecomlab: making $(VENV) with $$python ($$("$$python" -V 2>&1)); this takes some minutes, once"; \
+	  rm -rf $(VENV); \
+	  "$$python" -m venv $(VENV); \
+	fi; \
+	rm -f $(STAMP); \
+	$(BIN)/python -m pip install --disable-pip-version-check --no-input -c constraints.txt -e '.[$(EXTRAS)]' || { \
+	  echo "ecomlab: the installation did not finish (pip's message is above); the next make starts it again" >&2; exit 1; }; \
+	mkdir -p $(VENV)/share/jupyter/lab/settings; \
+	printf '%s\n' '{"@jupyterlab/apputils-extension:notification": {"checkForUpdates": false, "fetchNews": "false"}}' \
+	  > $(VENV)/share/jupyter/lab/settings/overrides.json; \
+	printf '%s\n%s\n' "$(CURDIR)" "$(EXTRAS)" > $(STAMP)

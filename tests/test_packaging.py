@@ -1,0 +1,272 @@
+"""What is declared, what is pinned and what `make` installs agree with each other."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+ROOT = Path(__file__).resolve().parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
+# The packages the project's card names.
+CARD = "jupyterlab torch transformers trl faiss-cpu datasets matplotlib seaborn papermill ipywidgets".split()
+LOCKED = ("cpu", "dev", "cluster")  # the extras that constraints.txt pins; gpu and vllm depend on the machine
+TARGETS = ("venv", "ablation", "test", "certify", "figures", "lab", "lint", "clean")
+
+as_frozen = pytest.mark.skipif(
+    sys.platform != "linux" or sys.version_info[:2] != (3, 11), reason="frozen on Linux with Python 3.11"
+)
+
+
+def declared(*extras: str) -> dict[str, Requirement]:
+    """The direct requirements of ecomlab with these extras, by canonical name."""
+    lines = PROJECT["dependencies"] + [line for extra in extras for line in EXTRAS[extra]]
+    return {canonicalize_name(r.name): r for r in map(Requirement, lines)}
+
+
+def pins() -> dict[str, Version]:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    found = [re.fullmatch(r"([A-Za-z0-9._-]+)==(\S+)", line) for line in lines if not line.startswith("#")]
+    assert all(found), "constraints.txt holds something other than name==version"
+    return {canonicalize_name(m[1]): Version(m[2]) for m in found if m}
+
+
+def closure(*extras: str) -> set[str]:
+    """Every installed distribution that ecomlab with these extras needs here, by canonical name."""
+    seen: set[tuple[str, frozenset[str]]] = set()
+    todo = [(name, frozenset(r.extras)) for name, r in declared(*extras).items()]
+    while todo:
+        name, wanted = item = todo.pop()
+        if item in seen:
+            continue
+        try:
+            lines = distribution(name).requires or []
+        except PackageNotFoundError:
+            continue
+        seen.add(item)
+        for requirement in map(Requirement, lines):
+            marker = requirement.marker
+            if marker is None or any(marker.evaluate({"extra": extra}) for extra in ("", *wanted)):
+                todo.append((canonicalize_name(requirement.name), frozenset(requirement.extras)))
+    return {name for name, _ in seen}
+
+
+@pytest.mark.parametrize("name", CARD)
+def test_pyproject_declares_every_package_of_the_card(name: str) -> None:
+    assert name in declared("cpu")
+
+
+def test_the_extras_are_there_and_cpu_and_gpu_share_nothing() -> None:
+    assert set(EXTRAS) == {"cpu", "gpu", "vllm", "dev", "cluster"}
+    assert {Requirement(line).name for line in EXTRAS["cpu"]} == {"faiss-cpu"}
+    assert {Requirement(line).name for line in EXTRAS["gpu"]} == {"faiss-gpu"}
+
+
+@pytest.mark.parametrize("name", sorted(declared(*LOCKED)))
+def test_every_declared_package_is_pinned_inside_its_range(name: str) -> None:
+    requirement = declared(*LOCKED)[name]
+    assert name in pins(), f"constraints.txt does not pin {name}"
+    assert pins()[name] in requirement.specifier, f"{name}=={pins()[name]} is outside {requirement}"
+    assert requirement.specifier, f"{name} is declared without a range"
+
+
+def test_no_local_version_and_no_cuda_package_is_pinned() -> None:
+    assert not [name for name, version in pins().items() if version.local]
+    assert not [name for name in pins() if name.startswith(("nvidia-", "cuda-")) or name == "triton"]
+
+
+@pytest.mark.parametrize("name", sorted(declared("dev")))
+def test_what_is_installed_is_what_was_tested(name: str) -> None:
+    installed = Version(distribution(name).version)
+    assert installed.public == str(pins()[name]), f"run `make venv`: {name} {installed} is not {pins()[name]}"
+
+
+@as_frozen
+def test_everything_we_pull_in_is_pinned() -> None:
+    cuda = re.compile(r"nvidia-|cuda-|triton$")
+    assert {name for name in closure(*LOCKED) if not cuda.match(name)} <= set(pins())
+
+
+@as_frozen
+def test_nothing_is_pinned_that_nobody_needs() -> None:
+    needed = closure(*LOCKED) | set(declared(*LOCKED)) | {"cloudpickle"}  # of submitit, which may be absent
+    assert set(pins()) <= needed
+
+
+def test_the_conda_environment_takes_its_packages_from_pyproject() -> None:
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text())
+    conda = [entry for entry in environment["dependencies"] if isinstance(entry, str)]
+    [pip] = [entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict)]
+    assert "pip" in conda
+    assert pip[0] == "-c constraints.txt"
+    extras = re.fullmatch(r"-e \.\[(.+)\]", pip[1])
+    assert extras
+    assert set(CARD) <= set(declared(*extras[1].split(",")))
+
+
+def test_the_conda_environment_has_a_python_that_ecomlab_accepts() -> None:
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text())
+    [python] = [Requirement(e) for e in environment["dependencies"] if str(e).startswith("python")]
+    ours, theirs = SpecifierSet(PROJECT["requires-python"]), python.specifier
+    releases = [Version(f"3.{minor}.{patch}") for minor in range(9, 16) for patch in range(21)]
+    allowed = [release for release in releases if release in theirs]
+    assert allowed
+    assert all(release in ours for release in allowed)
+
+
+def test_one_version_everywhere() -> None:
+    import ecomlab
+
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert citation["version"] == ecomlab.__version__ == distribution("ecomlab").version
+
+
+def test_the_licence_is_the_whole_text_of_apache_2() -> None:
+    text = (ROOT / "LICENSE").read_text()
+    assert PROJECT["license"] == "Apache-2.0"
+    assert "Apache License\n                           Version 2.0, January 2004" in text
+    assert "APPENDIX: How to apply the Apache License to your work." in text
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["ecomlab/train/starters/novice/model.safetensors", "figures/a.pdf", "experiments/quick/train.csv"],
+)
+def test_git_keeps_what_is_to_be_committed(path: str) -> None:
+    assert ignored(path) is False
+
+
+@pytest.mark.parametrize(
+    "path", [".venv/bin/python", "experiments/runs/a/log", "experiments/quick/runs/a/log"]
+)
+def test_git_ignores_what_is_made_anew(path: str) -> None:
+    assert ignored(path) is True
+
+
+def ignored(path: str) -> bool:
+    if shutil.which("git") is None or not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout")
+    done = subprocess.run(["git", "check-ignore", "-q", "--no-index", path], cwd=ROOT, check=False)
+    assert done.returncode in (0, 1)
+    return done.returncode == 0
+
+
+def test_lint_and_pre_commit_strip_notebooks_alike() -> None:
+    keys = '"metadata.papermill cell.metadata.papermill metadata.language_info.version metadata.widgets"'
+    for name in ("Makefile", ".pre-commit-config.yaml"):
+        assert re.search(
+            rf"--keep-id --extra-keys\s+(\\\n\s+)?{re.escape(keys)}", (ROOT / name).read_text()
+        ), name
+
+
+# --- the Makefile, with a Python that only writes down what it is asked ---
+
+
+FAKE = """#!/bin/sh
+echo "$@" >> "{log}"
+case "$*" in
+  "-m venv "*) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;;
+  *"pip install"*) test ! -e "{log}.broken" ;;
+esac
+"""
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """A folder, with a space in its name, of the build files and `fake`, a Python that installs nothing."""
+    here = tmp_path / "a clone"
+    here.mkdir()
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, here)
+    (here / "fake").write_text(FAKE.format(log=here / "log"))
+    (here / "fake").chmod(0o755)
+    return here
+
+
+def make(clone: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    if shutil.which("make") is None:
+        pytest.skip("make is not installed")
+    environment = {
+        k: v for k, v in os.environ.items() if k not in ("EXTRAS", "PYTHON", "MAKEFLAGS", "MAKELEVEL")
+    }
+    command = ["make", f"PYTHON={clone / 'fake'}", *arguments]
+    return subprocess.run(command, cwd=clone, env=environment, capture_output=True, text=True, check=False)
+
+
+def asked(clone: Path) -> list[str]:
+    """What the fake Python was asked since the last call, without the probes."""
+    log = clone / "log"
+    lines = log.read_text().splitlines() if log.exists() else []
+    log.unlink(missing_ok=True)
+    return [" ".join(line.split()[:3]) for line in lines if line.startswith("-m")]
+
+
+BUILD, INSTALL = "-m venv .venv", "-m pip install"
+
+
+def test_make_alone_lists_every_target(clone: Path) -> None:
+    done = make(clone)
+    assert done.returncode == 0
+    assert set(TARGETS) <= set(re.findall(r"^  ([a-z]+) ", done.stdout, re.MULTILINE))
+    assert asked(clone) == []
+
+
+def test_the_environment_is_built_once(clone: Path) -> None:
+    assert make(clone, "venv").returncode == 0
+    assert asked(clone) == [BUILD, INSTALL]
+    assert make(clone, "venv").returncode == 0
+    assert asked(clone) == []
+
+
+def test_a_changed_pin_installs_the_difference(clone: Path) -> None:
+    make(clone, "venv")
+    asked(clone)
+    later = (clone / ".venv" / ".installed").stat().st_mtime + 5
+    os.utime(clone / "constraints.txt", (later, later))
+    make(clone, "venv")
+    assert asked(clone) == [INSTALL]
+
+
+def test_an_interrupted_installation_starts_again(clone: Path) -> None:
+    (clone / "log.broken").touch()
+    done = make(clone, "venv")
+    assert done.returncode != 0
+    assert "did not finish" in done.stderr
+    asked(clone)
+    (clone / "log.broken").unlink()
+    assert make(clone, "venv").returncode == 0
+    assert asked(clone) == [BUILD, INSTALL]
+
+
+def test_a_moved_clone_and_other_extras_build_anew(clone: Path) -> None:
+    make(clone, "venv")
+    asked(clone)
+    assert "[gpu,dev]" in make(clone, "venv", "EXTRAS=gpu,dev").stdout
+    assert asked(clone) == [BUILD, INSTALL]
+    assert "[gpu,dev]" in make(clone, "venv").stdout  # asked for once, kept
+    assert asked(clone) == []
+    moved = clone.rename(clone.parent / "moved")
+    (moved / "fake").write_text(FAKE.format(log=moved / "log"))
+    make(moved, "venv")
+    assert asked(moved) == [BUILD, INSTALL]
+
+
+def test_an_old_python_is_refused_with_what_was_found_and_the_way_out(clone: Path) -> None:
+    (clone / "fake").write_text("#!/bin/sh\necho 3.9.18 is too old >&2\nexit 1\n")
+    done = make(clone, "venv")
+    assert done.returncode != 0
+    assert f"fake ({clone / 'fake'}): 3.9.18 is too old" in done.stderr
+    assert "needs Python 3.11.5 or newer" in done.stderr
+    assert "make venv PYTHON=" in done.stderr
+    assert not (clone / ".venv").exists()
