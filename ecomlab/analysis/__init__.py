@@ -1,0 +1,1 @@
+"""From tables to figures: load and check, statistics over runs, plots."""

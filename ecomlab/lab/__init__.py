@@ -1,0 +1,1 @@
+"""The notebook side: strict papermill runs, sweeps, progress, provenance, figures."""

@@ -1,0 +1,45 @@
+"""Save a figure: PDF for a paper (byte-identical for equal data), PNG for the screen, JSON provenance."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ecomlab.lab.paths import resolve, shown, write_json
+from ecomlab.lab.provenance import provenance
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def save(
+    figure: "Figure",
+    name: str,
+    *,
+    out: str | Path = "figures",
+    parameters: Mapping[str, Any],
+    inputs: Iterable[str | Path] = (),
+    catalog: str | None = None,
+    data: Mapping[str, Any] | None = None,
+) -> list[Path]:
+    """Write `out`/`name`.pdf, .png and .json and return the three paths.
+
+    The PDF carries no date, commit or parameter, so that equal data and libraries give equal bytes; all of
+    those are in the JSON, with the SHA-256 of every file in `inputs` and, as `data`, what is known about how
+    those came to be.
+    """
+    import matplotlib
+
+    folder = resolve(out)
+    pdf, png, sidecar = (folder / f"{name}.{kind}" for kind in ("pdf", "png", "json"))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with matplotlib.rc_context(
+            {"pdf.fonttype": 42, "svg.hashsalt": name}
+        ):  # editable text; no random ids
+            figure.savefig(pdf, metadata={"CreationDate": None}, bbox_inches="tight")
+            figure.savefig(png, metadata={"Software": None}, bbox_inches="tight", dpi=200)
+        record = provenance(parameters, catalog=catalog, inputs=[resolve(p) for p in inputs], data=data)
+        write_json(sidecar, {"figure": name, **record})
+    except OSError as e:
+        raise OSError(f"cannot write the figure to {shown(folder)}/: {e.strerror}; give another `out`") from e
+    return [pdf, png, sidecar]

@@ -1,0 +1,142 @@
+"""Strict papermill: parameters are checked before anything executes; each run has a folder of its own."""
+
+import ast
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+import nbformat
+
+from ecomlab.lab.paths import shown
+from ecomlab.naming import unknown
+
+EXECUTED = "notebook.ipynb"  # the executed copy, in the run's folder
+
+
+class NotebookError(Exception):
+    """A notebook that cannot be run as asked, or that failed. The message is for the user."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One line of the cell tagged `parameters`: `name: annotation = default`."""
+
+    name: str
+    annotation: str
+    default: Any
+
+
+def parameters_of(notebook: Path) -> dict[str, Parameter]:
+    """The declared parameters, in order.
+
+    Raises NotebookError when the file is no notebook, when not exactly one code cell is tagged `parameters`,
+    or when that cell holds anything but annotated literals (papermill would overlook those in silence).
+    """
+    if not notebook.is_file():
+        near = sorted(str(p.name) for p in notebook.parent.glob("*.ipynb"))
+        raise NotebookError(
+            f"in {shown(notebook.parent)}/ there is {unknown('notebook', notebook.name, near)}"
+        )
+    try:
+        cells = nbformat.read(notebook, as_version=4).cells
+    except Exception as e:
+        raise NotebookError(f"{shown(notebook)} is not a notebook: {e}") from e
+    tagged = [c for c in cells if c.cell_type == "code" and "parameters" in c.metadata.get("tags", [])]
+    if len(tagged) != 1:
+        raise NotebookError(
+            f"{shown(notebook)} has {len(tagged)} code cells tagged 'parameters', not one; without "
+            "it papermill would run the notebook's own values in silence (JupyterLab: Property Inspector, cell tags)"
+        )
+    declared = {}
+    for statement in ast.parse(tagged[0].source).body:
+        parameter = _parameter(statement)
+        if parameter is None:
+            raise NotebookError(
+                f"the parameters cell of {shown(notebook)} says `{ast.unparse(statement)}`; every line there "
+                "is an annotated literal, such as `seed: int = 0`"
+            )
+        declared[parameter.name] = parameter
+    return declared
+
+
+def check(notebook: Path, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The effective parameters: the notebook's own with `given` over them. Runs nothing.
+
+    Raises NotebookError for a parameter that is not declared or whose value has another type than its
+    default.
+    """
+    declared = parameters_of(notebook)
+    for name, value in given.items():
+        if name not in declared:
+            raise NotebookError(f"{shown(notebook)} has {unknown('parameter', name, declared)}")
+        if not _fits(value, declared[name]):
+            wanted = declared[name].annotation
+            raise NotebookError(
+                f"{shown(notebook)} wants {name}: {wanted}, not {type(value).__name__} {value!r}"
+            )
+    return {**{p.name: p.default for p in declared.values()}, **given}
+
+
+def execute(notebook: Path, folder: Path, given: Mapping[str, Any], log: TextIO) -> dict[str, Any]:
+    """Check, then run `notebook` with `given` in `folder`; the executed copy goes there, printed text to
+    `log`.
+
+    Changes this process's working directory while it runs (papermill does): call it in a process made for the
+    run, see `ecomlab.lab.worker`. Returns the effective parameters; raises NotebookError with the cell and
+    its traceback.
+    """
+    effective = check(notebook, given)
+    import papermill  # costs a second: not needed to check parameters
+
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        papermill.execute_notebook(
+            _literal(notebook),
+            _literal(folder / EXECUTED),
+            parameters=dict(given),
+            kernel_name="python3",
+            language="python",
+            cwd=str(folder),
+            progress_bar=False,
+            stdout_file=log,
+            stderr_file=log,
+        )
+    except papermill.PapermillExecutionError as e:
+        trace = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(e.traceback)) or f"{e.ename}: {e.evalue}"
+        raise NotebookError(f"{shown(notebook)} failed in cell [{e.exec_count}]:\n{trace}") from None
+    return effective
+
+
+def _parameter(statement: ast.stmt) -> Parameter | None:
+    """What `statement` declares; None when it is no annotated literal."""
+    if (
+        not isinstance(statement, ast.AnnAssign)
+        or not isinstance(statement.target, ast.Name)
+        or not statement.value
+    ):
+        return None
+    try:
+        default = ast.literal_eval(statement.value)
+    except ValueError:
+        return None
+    return Parameter(statement.target.id, ast.unparse(statement.annotation), default)
+
+
+def _fits(value: Any, declared: Parameter) -> bool:
+    """Whether `value` may stand where the default stands; a default of None leaves it open."""
+    if declared.default is None or (value is None and "None" in declared.annotation):
+        return True
+    wanted = type(declared.default)
+    if wanted is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if wanted in (list, tuple):
+        items = {type(v) for v in declared.default}
+        return isinstance(value, list | tuple) and (not items or {type(v) for v in value} <= items)
+    return type(value) is wanted
+
+
+def _literal(path: Path) -> str:
+    """papermill formats paths with str.format: braces in them are doubled."""
+    return str(path.absolute()).replace("{", "{{").replace("}", "}}")

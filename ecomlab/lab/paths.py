@@ -1,0 +1,113 @@
+"""Where things are, and files that are either whole or not there."""
+
+import json
+import os
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+from typing import Any
+
+
+def project_root() -> Path:
+    """The clone we work in: the nearest folder upwards that is one, else this package's own, else here."""
+    here = Path.cwd()
+    for folder in (here, *here.parents, Path(__file__).resolve().parents[2]):
+        try:
+            if tomllib.loads((folder / "pyproject.toml").read_text())["project"]["name"] == "ecomlab":
+                return folder
+        except (OSError, KeyError, ValueError):
+            continue
+    return here
+
+
+def resolve(path: str | Path) -> Path:
+    """An absolute path; a relative one counts from the project's root, wherever the shell stands."""
+    return (project_root() / Path(path).expanduser()).resolve()
+
+
+def shown(path: str | Path) -> str:
+    """`path` for a reader: from the present folder or the project's root if it lies there, else absolute."""
+    path = Path(path)
+    for base in (Path.cwd(), project_root()):
+        if path.is_relative_to(base):
+            return str(path.relative_to(base))
+    return str(path)
+
+
+def cache_folder() -> Path:
+    """The one folder outside the project that we write to: ECOMLAB_CACHE, by default ~/.cache/ecomlab."""
+    return Path(os.environ.get("ECOMLAB_CACHE") or Path.home() / ".cache" / "ecomlab").expanduser().absolute()
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write the whole file or nothing (a kill or a full disk never leaves half of it). Makes its folder."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, draft = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        os.chmod(draft, 0o644)
+        os.replace(draft, path)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise
+
+
+def write_json(path: Path, value: Any) -> None:
+    """`value` as indented JSON, written whole."""
+    write_text(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
+
+
+def read_json(path: Path) -> Any:
+    """The JSON value in `path`; None where there is no file or no whole one."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def kernel_environment(threads: int = 1) -> dict[str, str]:
+    """The environment of a process that executes notebooks.
+
+    `threads` threads for the numeric libraries; Jupyter, IPython and matplotlib keep their files under the
+    cache, not in the home directory; the kernel `python3` is this very interpreter, whatever kernels are
+    installed; this very `ecomlab` is the one imported; no telemetry, no network for models.
+    """
+    cache = cache_folder()
+    kernels = cache / "jupyter" / "kernels-of" / Path(sys.prefix).as_posix().strip("/").replace("/", "-")
+    kernel = ["-Xfrozen_modules=off", "-m", "ipykernel_launcher", "-f", "{connection_file}", "--log-level=40"]
+    spec = {
+        "argv": [sys.executable, *kernel],
+        "display_name": "Python 3 (ecomlab)",
+        "language": "python",
+    }
+    spec_file = kernels / "kernels" / "python3" / "kernel.json"
+    if read_json(spec_file) != spec:
+        write_json(spec_file, spec)
+    packages = str(Path(__file__).resolve().parents[2])
+    count = str(threads)
+    defaults = {
+        "IPYTHONDIR": str(cache / "ipython"),
+        "JUPYTER_CONFIG_DIR": str(cache / "jupyter" / "config"),
+        "JUPYTER_DATA_DIR": str(cache / "jupyter" / "data"),
+        "JUPYTER_RUNTIME_DIR": str(cache / "jupyter" / "runtime"),
+        "MPLCONFIGDIR": str(cache / "matplotlib"),
+        "HF_HOME": str(cache / "huggingface"),
+        "HF_HUB_OFFLINE": "1",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        "DO_NOT_TRACK": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+        "OMP_WAIT_POLICY": "PASSIVE",
+    }
+    forced = {
+        "ECOMLAB_CACHE": str(cache),
+        "ECOMLAB_BATCH": "1",  # nobody watches: no live curves
+        "JUPYTER_PATH": os.pathsep.join(filter(None, [str(kernels), os.environ.get("JUPYTER_PATH")])),
+        "PYTHONPATH": os.pathsep.join(filter(None, [packages, os.environ.get("PYTHONPATH")])),
+        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+        "OMP_NUM_THREADS": count,
+        "MKL_NUM_THREADS": count,
+        "OPENBLAS_NUM_THREADS": count,
+    }
+    return {**defaults, **os.environ, **forced}

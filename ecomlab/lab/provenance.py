@@ -1,0 +1,132 @@
+"""Where a result comes from: commit, effective parameters, versions, catalog; no dates, no machine names."""
+
+import hashlib
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ecomlab.lab.paths import project_root
+
+# What can change a result. Outputs (tables, figures, the diary) and prose do not make a commit dirty.
+SOURCES = ("ecomlab", "notebooks", "experiments/*/sweep.toml", "pyproject.toml", "constraints.txt")
+LIBRARIES = (
+    "ecomlab",
+    "numpy",
+    "torch",
+    "transformers",
+    "trl",
+    "faiss-cpu",
+    "faiss-gpu",
+    "matplotlib",
+    "seaborn",
+)
+
+
+def provenance(
+    parameters: Mapping[str, Any], *, catalog: str | None = None, inputs: Iterable[Path] = (), **more: Any
+) -> dict[str, Any]:
+    """A JSON record for the sidecar of a result.
+
+    `catalog` is the fingerprint of the catalog that was used; `inputs` are the files that were read, each
+    recorded by its sha256. Further keywords are recorded as they are.
+    """
+    root = project_root()
+    return {
+        "commit": commit(root),
+        "parameters": {name: _relative(value, root) for name, value in parameters.items()},
+        "catalog": catalog,
+        "inputs": {_relative(str(path), root): sha256(path) for path in inputs},
+        "versions": versions(),
+        **more,
+    }
+
+
+def commit(root: Path | None = None) -> str:
+    """The commit that the sources are at, with `-dirty` when they differ from it; 'unknown' where git cannot
+    say.
+
+    A notebook that only has other outputs than its committed self is not dirty.
+    """
+    root = root or project_root()
+    head = _git(root, "rev-parse", "--short=12", "HEAD")
+    if not head or not _git(root, "ls-files", "--", *SOURCES):  # no repository, or somebody else's around us
+        return "unknown"
+    listed = _git(
+        root, "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--", *SOURCES
+    )
+    if listed is None:
+        return f"{head.strip()}-dirty"
+    changed = [
+        entry[3:]
+        for entry in listed.split("\0")
+        if entry and not entry.endswith((".pyc", ".ipynb_checkpoints/"))
+    ]
+    dirty = any(not _same_notebook(root, name) for name in changed)
+    return head.strip() + ("-dirty" if dirty else "")
+
+
+def versions() -> dict[str, str]:
+    """Python, platform and the libraries that results depend on, as installed."""
+    found = {"python": platform.python_version(), "platform": f"{platform.system()} {platform.machine()}"}
+    for name in LIBRARIES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def sha256(path: Path) -> str:
+    """The file's SHA-256, hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _relative(value: Any, root: Path) -> Any:
+    """A path inside the project without the place where the project lies, so that clones agree."""
+    if isinstance(value, Path):
+        value = str(value)
+    if isinstance(value, str) and value.startswith(f"{root}{os.sep}"):
+        return Path(value).relative_to(root).as_posix()
+    return value
+
+
+def _same_notebook(root: Path, name: str) -> bool:
+    """Whether the file is a notebook whose cells have the sources and tags that they have in HEAD."""
+    if not name.endswith(".ipynb"):
+        return False
+    committed = _git(root, "show", f"HEAD:./{name}")
+    try:
+        here = json.loads((root / name).read_text(encoding="utf-8"))["cells"]
+        there = json.loads(committed or "")["cells"]
+        return [_essence(cell) for cell in here] == [_essence(cell) for cell in there]
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def _essence(cell: dict[str, Any]) -> tuple[str, str, list[str]]:
+    return cell["cell_type"], "".join(cell["source"]), cell.get("metadata", {}).get("tags", [])
+
+
+def _git(root: Path, *arguments: str) -> str | None:
+    """git's output; None where there is no git, no repository or no permission. Takes no lock there."""
+    try:
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
+        environment = {**inherited, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+        done = subprocess.run(
+            ["git", *arguments],
+            cwd=root,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=True,
+        )
+        return done.stdout
+    except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
+        return None

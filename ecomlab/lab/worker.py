@@ -1,0 +1,56 @@
+"""One run in a process of its own: `python -m ecomlab.lab.worker FOLDER`, started by `ecomlab.lab.pool`.
+
+FOLDER holds request.json. The process ends when its standard input closes, that is when the process that
+started it is gone, however that ended; the notebook's kernel ends with it.
+"""
+
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+from filelock import FileLock
+
+from ecomlab.lab.notebooks import NotebookError, check, execute
+from ecomlab.lab.paths import read_json, write_json
+from ecomlab.lab.provenance import provenance
+from ecomlab.lab.sweep import FINISHED, LOG, REQUEST
+
+
+def main(folder: Path) -> int:
+    """Execute the request in `folder`. Writes run.json first, finished.json last; 0 when finished."""
+    request = read_json(folder / REQUEST)
+    notebook = Path(request["notebook"])
+    with FileLock(folder / ".lock", timeout=60):  # a killed sweep's worker may still be ending
+        effective = check(notebook, request["parameters"])
+        record = {"id": request["id"], "notebook": notebook.name, **provenance(effective)}
+        write_json(folder / "run.json", record)
+        began = time.monotonic()
+        with (folder / LOG).open("a", encoding="utf-8", buffering=1) as log:
+            execute(notebook, folder, request["parameters"], log)
+        write_json(folder / FINISHED, {**record, "seconds": round(time.monotonic() - began, 1)})
+    return 0
+
+
+def end_with_parent() -> None:
+    """End this process (politely, so that the kernel is shut down) when standard input closes."""
+
+    def wait() -> None:
+        while os.read(0, 1):  # not sys.stdin: its lock would be held when the interpreter ends
+            pass
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(10)
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+if __name__ == "__main__":
+    end_with_parent()
+    try:
+        sys.exit(main(Path(sys.argv[1])))
+    except NotebookError as error:
+        print(error, file=sys.stderr)
+        sys.exit(1)
