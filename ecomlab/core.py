@@ -1,0 +1,290 @@
+"""The nouns everyone shares: Task, Verdict, Environment and their registry."""
+
+import importlib
+import json
+import pkgutil
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from ecomlab.catalog import Shop
+from ecomlab.customer.ledger import Slot
+from ecomlab.customer.words import Act
+from ecomlab.difficulty import Difficulty
+from ecomlab.naming import unknown
+from ecomlab.seeding import digest
+from ecomlab.tooling import Tool
+
+if TYPE_CHECKING:
+    from ecomlab.episode import Episode
+
+Message = dict[str, Any]
+"""An OpenAI chat message: role, content, tool_calls, tool_call_id."""
+Player = Callable[[list[Message], list[dict[str, Any]]], Message]
+"""Who acts: messages so far and tool schemas in, one assistant message out."""
+
+
+class TaskError(ValueError):
+    """A task that cannot be made or used: wrong parameters, another shop, another version."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happens after a turn: the customer changes their mind, or something sells out.
+
+    `chain` and `calls` are the turns and tool calls that a fair player needs for it from then on; `silent` means
+    that nobody says so until the agent runs into it.
+    """
+
+    turn: int
+    kind: str
+    subject: int
+    chain: int
+    calls: int
+    silent: bool = False
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Need:
+    """What a fair player needs without events: `turns` before handing in, of which `asks` questions; `calls` of tools."""
+
+    turns: int
+    asks: int
+    calls: int
+
+    def with_events(self, fired: Sequence[tuple[int, Event]], asks: int) -> tuple[int, int]:
+        """(turns, calls) with these events, heard after those turns, and so many useful questions.
+
+        An event heard after turn t leaves `chain` turns to do; handing in is one turn more. Silent events are
+        heard at the latest when the fair player acts on the thing, its last turn of work.
+        """
+        work = self.turns - max(0, self.asks - asks)
+        for turn, event in fired:
+            work = max(work, turn + event.chain)
+        return work + 1, self.calls + sum(event.calls for _, event in fired)
+
+
+@dataclass(frozen=True)
+class Task:
+    """One problem, frozen: what may be shown kept apart from the truth. JSON both ways."""
+
+    env: str
+    version: int
+    difficulty: int
+    overrides: Mapping[str, float]
+    seed: int
+    fingerprint: str
+    """Of catalog, embedder and index: the same key means the same task only in the same shop."""
+    opening: str
+    """The customer's first message."""
+    world: Mapping[str, Any]
+    """What tools will show: nothing here says what is wanted."""
+    truth: Mapping[str, Any]
+    """What the customer wants, what they withhold, what will happen."""
+    need: Need
+    events: tuple[Event, ...]
+    turns: int
+    """Turn budget: what the fair player needs plus the turn slack."""
+    calls: int
+    """Tool call budget: likewise."""
+
+    @cached_property
+    def axes(self) -> Difficulty:
+        """The twelve axes of this task."""
+        return Difficulty.at(self.difficulty, **self.overrides)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Names the public randomness of this task's world and words."""
+        return (self.env, self.version, self.difficulty, sorted(self.overrides.items()), self.seed, self.fingerprint)
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON object; `Task.from_json` gives an equal task."""
+        return json.loads(json.dumps(asdict(self)))
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> "Task":
+        """The task that `to_json` wrote. Raises TaskError when the object is not one."""
+        try:
+            parts = dict(value)
+            parts["need"] = Need(**parts["need"])
+            parts["events"] = tuple(Event(**event) for event in parts["events"])
+            return cls(**parts)
+        except (TypeError, KeyError, ValueError, AttributeError) as error:
+            raise TaskError(f"this is not a task written by Task.to_json: {error}") from None
+
+    def digest(self) -> str:
+        """Identifies the problem: equal digests mean the same problem in every respect."""
+        return digest(self.to_json())
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a verifier says about an end state: r_task in [-1, 1], whether it is exactly right, and why."""
+
+    credit: float
+    correct: bool
+    why: str
+    claims: tuple[Any, ...] = ()
+    """Product ids and (product id, variant id) pairs that cart or answer hold, for the hallucination part."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something in the world that the customer sees is wrong. `thing` names it from turn to turn."""
+
+    thing: str
+    act: Act
+    reveals: tuple[Slot, ...] = ()
+    subject: int | None = None
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What an environment draws for a task; `make_task` adds key, opening and budgets."""
+
+    items: Sequence[Mapping[str, Any]]
+    """Slots by name, stated ones only, for the opening."""
+    complete: bool
+    world: Mapping[str, Any]
+    truth: Mapping[str, Any]
+    need: Need
+    events: tuple[Event, ...]
+
+
+class Environment(ABC):
+    """One kind of job. A file under `ecomlab/envs` that defines a subclass is an environment; nothing else is needed."""
+
+    id: ClassVar[str]
+    version: ClassVar[int]
+    """Rises whenever the same key would mean a different task."""
+    golden: ClassVar[str]
+    """Digest of the first tasks in the golden shop: a changed one without a new version fails a test."""
+    axes: ClassVar[tuple[str, ...]]
+    """The difficulty axes that this environment consumes."""
+    brief: ClassVar[str]
+    """What the agent is told about its job, in the system prompt."""
+    tools: ClassVar[Mapping[str, Tool]]
+    submit: ClassVar[Tool]
+
+    @abstractmethod
+    def draw(self, key: tuple[Any, ...], axes: Difficulty, shop: Shop) -> Draft:
+        """Draw a task; all randomness comes from streams named by `key`."""
+
+    @abstractmethod
+    def begin(self, task: Task, shop: Shop) -> Any:
+        """The episode's mutable state: what is wanted now."""
+
+    @abstractmethod
+    def slots(self, task: Task) -> tuple[list[Slot], list[Slot]]:
+        """The customer's slots as (stated, withheld)."""
+
+    @abstractmethod
+    def type_name(self, episode: "Episode", subject: int) -> str:
+        """The product type that `subject` is called by."""
+
+    @abstractmethod
+    def fire(self, episode: "Episode", event: Event) -> list[Act] | None:
+        """Let an event happen; the customer's words about it, or None when it changed nothing they care about."""
+
+    @abstractmethod
+    def heard(self, episode: "Episode", event: Event) -> bool:
+        """Whether the agent has run into a silent event in the turn just played."""
+
+    @abstractmethod
+    def occur(self, episode: "Episode", event: Event) -> None:
+        """The part of an event that happens in the world, before anybody speaks of it."""
+
+    @abstractmethod
+    def faults(self, episode: "Episode") -> list[Fault]:
+        """What the customer sees is wrong with the world as it stands."""
+
+    @abstractmethod
+    def missing(self, episode: "Episode") -> list[Act]:
+        """What the customer would still ask for if the agent says it is done."""
+
+    @abstractmethod
+    def verify(self, episode: "Episode") -> Verdict:
+        """Judge the end state of the world, by code alone."""
+
+    @abstractmethod
+    def solver(self, episode: "Episode") -> Player:
+        """A player that knows the truth and acts only through the tools (law 1)."""
+
+    @abstractmethod
+    def fair_player(self, shop: Shop, slips: "Slips | None" = None) -> Player:
+        """A player that sees what a model sees (law 2). With `slips`, a noisy one (law 9)."""
+
+    @abstractmethod
+    def chance(self, task: Task, shop: Shop) -> float:
+        """The probability that picking from a list by position alone is correct (law 3)."""
+
+    @abstractmethod
+    def twin(self, task: Task, shop: Shop, random: np.random.Generator) -> Task | None:
+        """A task that differs only in withheld truth (law 8), or None when nothing is withheld that could differ."""
+
+
+class Slips:
+    """Seeded mistakes at a fixed rate per decision."""
+
+    def __init__(self, random: np.random.Generator, rate: float) -> None:
+        self.random = random
+        self.rate = rate
+
+    def slip(self) -> bool:
+        """Whether this decision goes wrong."""
+        return bool(self.random.random() < self.rate)
+
+
+class Registry(Mapping[str, Environment]):
+    """Environments by id, found by scanning `ecomlab.envs`; unknown ids get a suggestion."""
+
+    @cached_property
+    def _found(self) -> dict[str, Environment]:
+        import ecomlab.envs as package
+
+        for module in pkgutil.iter_modules(package.__path__):
+            importlib.import_module(f"{package.__name__}.{module.name}")
+        return {cls.id: cls() for cls in _concrete(Environment)}
+
+    def register(self, cls: type[Environment]) -> type[Environment]:
+        """Add an environment that lives outside the package (a notebook's, a plug-in's)."""
+        self._found[cls.id] = cls()
+        return cls
+
+    def __getitem__(self, name: str) -> Environment:
+        try:
+            return self._found[name]
+        except KeyError:
+            raise UnknownEnvironmentError(unknown("environment", name, self._found)) from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._found))
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+
+class UnknownEnvironmentError(KeyError):
+    """No environment of that name."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+def _concrete(cls: type[Environment]) -> Iterator[type[Environment]]:
+    for sub in cls.__subclasses__():
+        yield from _concrete(sub)
+        if not getattr(sub, "__abstractmethods__", None):
+            yield sub
+
+
+ENVIRONMENTS = Registry()

@@ -1,0 +1,137 @@
+"""The rule kernel: what the customer does, decided from the ledger and the world. No model, no chance."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from ecomlab.customer.ledger import TOPICS, Ledger, Slot
+from ecomlab.customer.words import Act
+
+PATIENCE = 3
+"""Ignored corrections or stalls in a row that end the episode."""
+REPEATS = 2
+"""Ignored corrections of one thing after which the customer gives it up."""
+AT_ONCE = 3
+"""Most corrections in one message."""
+
+_WORD = re.compile(r"[a-z]+")
+_GENERAL = {"anything", "else", "more", "details", "detail", "preference", "preferences", "wishes", "which", "what"}
+_DONE = {"done", "finished", "ready", "added", "complete", "completed", "set", "cart", "everything"}
+_WORD_TOPICS = {word: topic for topic, words in TOPICS.items() for word in (topic, *words)}
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What the customer answers and whether it gave something away that had been withheld."""
+
+    acts: list[Act]
+    revealed: bool = False
+
+
+@dataclass
+class Kernel:
+    """One customer in one episode. `type_name` names a subject; it is the only thing taken from the environment."""
+
+    ledger: Ledger
+    type_name: Callable[[int], str]
+    corrected: dict[str, int] = field(default_factory=dict)
+    given_up: set[str] = field(default_factory=set)
+    annoyed: int = 0
+    """Ignored corrections and stalls in a row."""
+
+    @property
+    def out_of_patience(self) -> bool:
+        return self.annoyed >= PATIENCE
+
+    def asked(self, question: str, about: Sequence[str]) -> Reply:
+        """A question: named topics get all that is withheld about them, a general one the next two slots."""
+        words = [word for topic in about for word in _WORD.findall(topic.lower())]
+        topics = {_WORD_TOPICS[word] for word in words if word in _WORD_TOPICS}
+        if not topics and not about:
+            asked = set(_WORD.findall(question.lower()))
+            topics = {_WORD_TOPICS[word] for word in asked if word in _WORD_TOPICS} - _only_general(asked)
+        if topics:
+            return self._tell(self.ledger.about(sorted(topics)), self.ledger.known(sorted(topics)))
+        if about or not (_GENERAL & set(_WORD.findall(question.lower())) or "?" in question):
+            return self._stall(Act("clarify"))
+        return self._tell(self.ledger.withheld[:2], [])
+
+    def presented(self, types: Iterable[str]) -> Reply | None:
+        """Candidates of these types were shown to the customer: they say what is missing about them."""
+        names = set(types)
+        slots = [slot for slot in self.ledger.withheld if self.type_name(slot.subject) in names]
+        return self._tell(slots, []) if slots else None
+
+    def claims_done(self, text: str) -> bool:
+        """Whether a message says that the work is finished."""
+        return bool(_DONE & set(_WORD.findall(text.lower()))) and "?" not in text
+
+    def told_done(self, missing: Sequence[Act]) -> Reply:
+        """The agent says it is done: the customer confirms, or says what is still missing."""
+        if missing:
+            return self._stall(missing[0])
+        self.annoyed += 1
+        return Reply([Act("confirm")])
+
+    def corrections(self, faults: Sequence[tuple[str, Act, tuple[Slot, ...]]]) -> tuple[list[Act], bool]:
+        """Corrections for what is wrong after a turn in which the agent acted, and whether they revealed something.
+
+        A fault seen again was ignored; after two ignored corrections of one thing the customer gives it up.
+        """
+        acts: list[Act] = []
+        revealed = ignored = False
+        present = {thing for thing, _, _ in faults}
+        mended = [thing for thing in self.corrected if thing not in present]
+        for thing in mended:
+            del self.corrected[thing]
+        for thing, act, slots in faults:
+            if thing in self.given_up or len(acts) >= AT_ONCE:
+                continue
+            times = self.corrected.get(thing, 0)
+            ignored = ignored or times > 0
+            self.corrected[thing] = times + 1
+            if times >= REPEATS:
+                self.given_up.add(thing)
+                acts.append(Act("give up", type=act.type) if act.type else Act("continue"))
+                continue
+            news = self.ledger.reveal(slots)
+            revealed = revealed or bool(news)
+            acts.append(Act(act.kind, act.type, act.slots, act.seen, act.number, clean=times > 0))
+        if ignored and not mended:
+            self.annoyed += 1
+        elif mended or revealed:
+            self.annoyed = 0
+        return acts, revealed
+
+    def pleased(self) -> None:
+        """The agent made progress."""
+        self.annoyed = 0
+
+    def farewell(self) -> Act:
+        """What the customer says when patience ends."""
+        return Act("quit")
+
+    def _tell(self, slots: Sequence[Slot], known: Sequence[Slot]) -> Reply:
+        news = self.ledger.reveal(slots)
+        if news:
+            self.annoyed = 0
+            return Reply(self._spoken("elaborate", news), revealed=True)
+        if known:
+            return self._stall(*self._spoken("remind", known[:3], clean=True))
+        return self._stall(Act("nothing"))
+
+    def _stall(self, *acts: Act) -> Reply:
+        self.annoyed += 1
+        dissatisfied = [Act("dissatisfied")] if self.annoyed == PATIENCE - 1 else []
+        return Reply([*acts, *dissatisfied])
+
+    def _spoken(self, kind: str, slots: Sequence[Slot], clean: bool = False) -> list[Act]:
+        by_subject: dict[int, dict[str, object]] = {}
+        for slot in slots:
+            by_subject.setdefault(slot.subject, {})[slot.name] = slot.value
+        return [Act(kind, self.type_name(subject), said, clean=clean) for subject, said in by_subject.items()]
+
+
+def _only_general(words: set[str]) -> set[str]:
+    """Topics that a general question names by accident: "any other details?" is about everything."""
+    return {"details"} if words & {"else", "other", "more"} else set()

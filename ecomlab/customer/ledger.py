@@ -1,0 +1,73 @@
+"""The ledger: what the customer wants, slot by slot, and how much of it has been said."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+TOPICS: dict[str, tuple[str, ...]] = {
+    "brand": ("brand", "make", "maker", "manufacturer", "company"),
+    "feature": ("feature", "features", "style", "kind", "model", "version"),
+    "details": ("detail", "details", "attribute", "attributes", "material", "colour", "color", "capacity"),
+    "option": ("option", "options", "variant", "variants", "size", "connector", "choice"),
+    "price": ("price", "budget", "cost", "cheap", "spend", "dollars"),
+    "rating": ("rating", "ratings", "stars", "reviews", "quality"),
+    "delivery": ("delivery", "shipping", "arrive", "arrival", "days", "soon"),
+}
+"""What a question may be about, and the words of a free question that mean it."""
+
+
+def topic_of(name: str) -> str:
+    """The public topic of a slot: what a question must name to get it."""
+    if name.startswith("attr:"):
+        return "details"
+    return {"days": "delivery"}.get(name, name)
+
+
+@dataclass(frozen=True, order=True)
+class Slot:
+    """One thing the customer cares about: `name` of `subject` (which wanted thing) is `value`."""
+
+    subject: int
+    name: str
+    value: Any
+
+    @property
+    def topic(self) -> str:
+        return topic_of(self.name)
+
+
+@dataclass
+class Ledger:
+    """What was stated in the opening, what is withheld, what was revealed since."""
+
+    stated: list[Slot] = field(default_factory=list)
+    withheld: list[Slot] = field(default_factory=list)
+    revealed: list[Slot] = field(default_factory=list)
+
+    def reveal(self, slots: Iterable[Slot]) -> list[Slot]:
+        """Move withheld slots to revealed; returns those that were news."""
+        news = [slot for slot in slots if slot in self.withheld]
+        for slot in news:
+            self.withheld.remove(slot)
+            self.revealed.append(slot)
+        return news
+
+    def about(self, topics: Sequence[str]) -> list[Slot]:
+        """Withheld slots on any of these topics, in the customer's order."""
+        return [slot for slot in self.withheld if slot.topic in topics]
+
+    def known(self, topics: Sequence[str]) -> list[Slot]:
+        """What was already said on these topics."""
+        return [slot for slot in self.stated + self.revealed if slot.topic in topics]
+
+    def restate(self, subject: int, slots: Mapping[str, Any]) -> None:
+        """The customer now says these values; older ones of the same names no longer stand."""
+        for name in ("stated", "revealed", "withheld"):
+            kept = [s for s in getattr(self, name) if s.subject != subject or s.name not in slots]
+            setattr(self, name, kept)
+        self.stated += [Slot(subject, name, value) for name, value in slots.items()]
+
+    def forget(self, subject: int) -> None:
+        """The wish for this subject is gone or replaced; nothing said or withheld about it matters any more."""
+        for name in ("stated", "revealed", "withheld"):
+            setattr(self, name, [s for s in getattr(self, name) if s.subject != subject])

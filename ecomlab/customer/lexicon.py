@@ -1,0 +1,88 @@
+"""The names a shop uses (types, brands, features, option values) and the nearest one to a misspelt word."""
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cached_property, lru_cache
+
+from rapidfuzz import fuzz, process
+
+from ecomlab.catalog import Catalog, ProductType
+
+CUTOFF = 72.0
+"""Similarity (0-100, indel ratio) from which a word counts as a misspelling of a name."""
+
+
+class Lexicon:
+    """The vocabulary of one catalog: public knowledge, the same for customer and agent."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.types: dict[str, ProductType] = {t.name: t for t in catalog.types}
+        forms = {form.lower(): t.name for t in catalog.types for form in (t.plural, t.name)}
+        self.names: dict[str, dict[str, str]] = {
+            "type": forms,
+            "brand": {name.lower(): name for name in catalog.brands},
+            "feature": {name.lower(): name for name in catalog.features},
+        }
+        self._lists = {kind: list(names) for kind, names in self.names.items()}
+        self.nearest = lru_cache(maxsize=20_000)(self._nearest)
+
+    def exact(self, kind: str, words: str) -> str | None:
+        """The name of that kind that these words are, whatever their case."""
+        return self.names[kind].get(words.lower())
+
+    def _nearest(self, kind: str, words: str) -> tuple[str, float] | None:
+        """The name of that kind most like `words` and how like (0-100); None below the cutoff or when two tie."""
+        hits = process.extract(
+            words.lower(), self._lists[kind], scorer=fuzz.ratio, score_cutoff=CUTOFF, limit=3
+        )
+        if not hits:
+            return None
+        best = self.names[kind][hits[0][0]]
+        rivals = [score for form, score, _ in hits[1:] if self.names[kind][form] != best]
+        return None if rivals and rivals[0] >= hits[0][1] else (best, hits[0][1])
+
+    def looks_like_a_name(self, word: str) -> bool:
+        """Whether a filler word could be taken for a name of this shop."""
+        return any(self.nearest(kind, word) is not None for kind in self.names)
+
+    @cached_property
+    def _patterns(self) -> dict[str, tuple[re.Pattern[str], dict[str, str]]]:
+        made = {}
+        for name, kind in self.types.items():
+            slots = {value: "option" for value in kind.option.values}
+            for attribute in kind.attributes:
+                slots.update({value: f"attr:{attribute.name}" for value in attribute.values})
+            longest_first = sorted(slots, key=lambda v: (-len(v), v))
+            alternatives = "|".join(re.escape(value) for value in longest_first)
+            made[name] = (re.compile(rf"(?<![\w.-])(?:{alternatives})(?![\w-])"), slots)
+        return made
+
+    def values(self, type_name: str, text: str) -> Iterator[tuple[str, str, tuple[int, int]]]:
+        """Option and attribute values of that type in `text`, as (slot name, value, span)."""
+        pattern, slots = self._patterns[type_name]
+        for match in pattern.finditer(text):
+            yield slots[match.group()], match.group(), match.span()
+
+    def phrase(self, type_name: str, slot: str, value: str) -> str:
+        """How a customer says an option or attribute of that type: "in size XL"."""
+        kind = self.types[type_name]
+        if slot == "option":
+            return kind.option.phrase.format(value)
+        return next(a for a in kind.attributes if f"attr:{a.name}" == slot).phrase.format(value)
+
+
+_LEXICONS: dict[str, Lexicon] = {}
+
+
+def lexicon_of(catalog: Catalog) -> Lexicon:
+    """The catalog's lexicon, made once per fingerprint."""
+    if catalog.fingerprint not in _LEXICONS:
+        _LEXICONS[catalog.fingerprint] = Lexicon(catalog)
+    return _LEXICONS[catalog.fingerprint]
+
+
+def windows(words: list[str], longest: int) -> Iterable[tuple[int, int]]:
+    """All (start, end) windows of up to `longest` words, longer ones first."""
+    for size in range(min(longest, len(words)), 0, -1):
+        for start in range(len(words) - size + 1):
+            yield start, start + size

@@ -1,0 +1,89 @@
+"""Typos and slang: what a customer's keyboard does to words that may carry it (SPEC §6).
+
+Ids, numbers, units, values of closed vocabularies and words of four letters or fewer survive. A typo that makes a
+name as near to another product's name, or a filler word look like a name, is redrawn.
+"""
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+
+from ecomlab.customer.lexicon import Lexicon
+
+
+class Piece(NamedTuple):
+    """A run of text: `kind` is free (may carry noise), fixed (may not), or the kind of name it is."""
+
+    text: str
+    kind: str = "free"
+
+
+SLANG = {
+    "please": "pls",
+    "thanks": "thx",
+    "thank you": "ty",
+    "going to": "gonna",
+    "want to": "wanna",
+    "you": "u",
+    "about": "abt",
+    "could": "cud",
+    "would like": "wanna have",
+}
+_NEIGHBOURS = {
+    key: row[max(0, i - 1) : i] + row[i + 1 : i + 2]
+    for row in ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+    for i, key in enumerate(row)
+}
+_WORD = re.compile(r"[A-Za-z][A-Za-z'-]*")
+_SLANG = re.compile(r"\b(" + "|".join(sorted(SLANG, key=len, reverse=True)) + r")\b", re.IGNORECASE)
+
+
+def mistype(word: str, rng: np.random.Generator) -> str:
+    """One typo in a word, never in its first letter: swap, drop, double or hit the key beside."""
+    spots = [i for i in range(1, len(word)) if word[i].isalpha()]
+    at = spots[int(rng.integers(len(spots)))]
+    how = int(rng.integers(4))
+    if how == 0 and at + 1 < len(word) and word[at + 1].isalpha() and word[at] != word[at + 1]:
+        return word[:at] + word[at + 1] + word[at] + word[at + 2 :]
+    if how == 1:
+        return word[:at] + word[at + 1 :]
+    if how == 2:
+        return word[:at] + word[at] + word[at:]
+    near = _NEIGHBOURS[word[at].lower()]
+    key = near[int(rng.integers(len(near)))]
+    return word[:at] + (key.upper() if word[at].isupper() else key) + word[at + 1 :]
+
+
+def noised(pieces: list[Piece], p: float, lexicon: Lexicon, rng: np.random.Generator) -> str:
+    """The pieces as text, each word that may carry noise hit with probability `p`."""
+    if p <= 0:
+        return "".join(piece.text for piece in pieces)
+    return "".join(_noised(piece, p, lexicon, rng) for piece in pieces)
+
+
+def _noised(piece: Piece, p: float, lexicon: Lexicon, rng: np.random.Generator) -> str:
+    if piece.kind == "fixed":
+        return piece.text
+    text = piece.text
+    if piece.kind == "free":
+        text = _SLANG.sub(lambda m: SLANG[m.group().lower()] if rng.random() < p else m.group(), text)
+
+    def hit(match: re.Match[str]) -> str:
+        word = match.group()
+        if sum(map(str.isalpha, word)) <= 4 or rng.random() >= p:
+            return word
+        for _ in range(4):
+            typo = mistype(word, rng)
+            if piece.kind != "free" or not lexicon.looks_like_a_name(typo):
+                return typo
+        return word
+
+    if piece.kind == "free":
+        return _WORD.sub(hit, text)
+    for _ in range(4):
+        typed = _WORD.sub(hit, text)
+        near = lexicon.nearest(piece.kind, typed)
+        if typed == text or (near is not None and near[0] == lexicon.exact(piece.kind, text)):
+            return typed
+    return text

@@ -1,0 +1,230 @@
+"""The customer's words: typed acts through a grammar with real variety, then noise (SPEC §6)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ecomlab.customer.lexicon import Lexicon
+from ecomlab.customer.noise import Piece, noised
+from ecomlab.seeding import rng
+
+GREETINGS = ("Hi! ", "Hello, ", "Good morning. ", "Hey, ", "Hi there. ", "Good evening, ", "", "", "", "")
+LEADS = (
+    "I would like to order {}.",
+    "could you please add {} to my cart?",
+    "I want to buy {}.",
+    "I'm looking for {}.",
+    "please put {} in my cart.",
+    "can you get me {}?",
+    "I'd love to have {}.",
+    "what I'm after is {}.",
+    "my partner asked me to get {}.",
+    "please order {} for me.",
+    "I am going to take {}.",
+    "you could help me find {}.",
+    "it's time to replace some things, I'd take {}.",
+    "a friend told me about this shop, I'd like {}.",
+    "for our new place we could use {}.",
+    "before the weekend I should get {}.",
+)
+LISTS = ("Shopping list: {}.", "Please add the following to my cart: {}.", "My order: {}.", "To buy: {}.", "On my list: {}.")
+COMPLETE = ("That's all.", "That's everything.", "Nothing else.", "That is all I need.", "Nothing more, thanks.")
+OPEN = ("", "", "", "Can you help?", "Thanks!", "What do you have?", "Please help me out.")
+JOINS = ("; ", ", plus ", " and also ")
+
+ACTS: Mapping[str, tuple[str, ...]] = {
+    "elaborate": ("The {type} should be {details}.", "For the {type}: {details}.", "I want the {type} {details}."),
+    "remind": ("As I said, the {type} should be {details}.",),
+    "wrong option": (
+        "That's the {seen} version of the {type}, but I need the {type} {details}.",
+        "You took {seen}, but I need the {type} {details}.",
+    ),
+    "no option": ("You did not pick an option there, but I need the {type} {details}.",),
+    "wrong product": (
+        "That's not the right one, but I need the {type} {details}.",
+        "{seen} is the wrong one, but I need the {type} {details}.",
+    ),
+    "wrong quantity": (
+        "The cart has {seen} of those, but I need {number} {type}.",
+        "You put in {seen}, but I need {number} {type}.",
+    ),
+    "not wanted": ("I did not ask for the {seen}.", "The {seen} in the cart, I did not ask for it."),
+    "quantity": ("Actually, make it {number} {type}.", "Wait, I need {number} {type} now."),
+    "option": ("I changed my mind, I want the {type} {details}.", "Actually, I want the {type} {details} now."),
+    "drop": ("Actually, skip the {type}.", "I changed my mind, skip the {type}."),
+    "give up": ("Skip the {type} then.",),
+    "add": ("Also add {item}, please.", "One more thing: also add {item}."),
+    "replace": (
+        "Get {item} instead, the rest does not matter.",
+        "I'd rather have {item} instead, the rest does not matter.",
+    ),
+    "sold out": ("The shop says the {type} {details} is sold out now.", "I see the {type} {details} just sold out."),
+    "only left": ("The shop says of the {type} only {number} are left.",),
+    "missing": ("The {type} is not in the cart yet.", "I still miss the {type}."),
+    "nothing": ("I don't mind about the rest.", "No other wishes.", "The rest is up to you."),
+    "told": ("I told you everything I know.", "You have all I can tell you."),
+    "clarify": ("Sorry, I don't follow.", "I'm not sure what you mean."),
+    "confirm": ("Yes, that looks right, please finish.", "The cart looks right to me, go on."),
+    "continue": ("Okay, go on.", "Fine, go ahead."),
+    "dissatisfied": ("This is taking long.", "We are going in circles."),
+    "quit": ("I'll come back another time.", "Leave it, I'll try elsewhere."),
+}
+"""Sentences per kind of act. Words that tell the acts apart have four letters or fewer, or are fixed below."""
+
+FIXED = ("instead", "the rest does not matter", "sold out", "did not ask", "version of", "but I need", "are left")
+
+
+@dataclass(frozen=True)
+class Act:
+    """What the customer does, before it is worded: the kind, the product type it is about, and slots by name."""
+
+    kind: str
+    type: str = ""
+    slots: Mapping[str, Any] = field(default_factory=dict)
+    seen: str = ""
+    number: int = 0
+    clean: bool = False
+    """A repetition: said without noise."""
+
+
+def money(cents: int) -> str:
+    """Dollars as a person writes them: $30, $19.99."""
+    return f"${cents // 100}" if cents % 100 == 0 else f"${cents / 100:.2f}"
+
+
+class Words:
+    """Renders acts for one episode; its randomness is named by `key` and the number of messages said before."""
+
+    def __init__(self, lexicon: Lexicon, p_noise: float, key: Sequence[Any]) -> None:
+        self.lexicon = lexicon
+        self.p_noise = p_noise
+        self.key = tuple(key)
+        self.said = 0
+
+    def opening(self, items: Sequence[Mapping[str, Any]], complete: bool) -> str:
+        """The request. `items` are slots by name (`type` and `quantity` always); `complete`: nothing is withheld."""
+        random = rng("words", *self.key, "opening")
+        as_list = len(items) > 1 and random.random() < 0.4
+        lead = _pick(random, LISTS if as_list else LEADS)
+        greeting = _pick(random, GREETINGS)
+        join = "\n- " if as_list and random.random() < 0.5 else _pick(random, JOINS)
+        closing = _pick(random, COMPLETE if complete else OPEN)
+        body: list[Piece] = []
+        if join == "\n- ":
+            body.append(Piece(join, "fixed"))
+        for number, item in enumerate(items):
+            if number:
+                body.append(Piece(join, "fixed"))
+            body += self.item(item, random, article=not as_list)
+        if join == "\n- ":
+            lead = lead.replace("{}.", "{}\n")
+        before, after = (greeting + (lead if not greeting or greeting.endswith(". ") else lead)).split("{}")
+        text = [Piece(_capital(before)), *body, Piece(after)]
+        if closing:
+            text += [Piece("" if after.endswith("\n") else " "), Piece(closing, "fixed" if complete else "free")]
+        return noised(text, self.p_noise, self.lexicon, random).strip()
+
+    def say(self, acts: Sequence[Act]) -> str:
+        """One message for these acts, in order."""
+        random = rng("words", *self.key, self.said)
+        self.said += 1
+        return " ".join(self._sentence(act, random) for act in acts)
+
+    def item(self, slots: Mapping[str, Any], random: np.random.Generator, article: bool) -> list[Piece]:
+        """A wanted thing as a noun phrase: "3 Lightweight Tank Tops by PixelVault, in size XS"."""
+        kind, brand, feature = slots["type"], slots.get("brand"), slots.get("feature")
+        quantity = slots.get("quantity", 1)
+        form = int(random.integers(3)) if quantity > 1 else 0
+        name = self.lexicon.types[kind].plural if quantity > 1 and form == 0 else kind
+        head: list[Piece] = []
+        if feature:
+            head += [Piece(feature, "feature"), Piece(" ")]
+        by = brand is not None and random.random() < 0.4
+        if brand and not by:
+            head += [Piece(brand, "brand"), Piece(" ")]
+        head.append(Piece(name, "type"))
+        if by:
+            head += [Piece(" by "), Piece(str(brand), "brand")]
+        if quantity > 1:
+            count = (f"{quantity} ", f"{quantity} x ", "")[form]
+            head = [Piece(count, "fixed"), *head, Piece(f" ({quantity})" if form == 2 else "", "fixed")]
+        elif article:
+            first = next(piece.text for piece in head)
+            head.insert(0, Piece("an " if first[0].lower() in "aeiou" else "a ", "fixed"))
+        details = self.details({k: v for k, v in slots.items() if k not in ("brand", "feature")}, kind, random)
+        return head + ([Piece(" "), *details] if details else [])
+
+    def details(self, slots: Mapping[str, Any], kind: str, random: np.random.Generator) -> list[Piece]:
+        """Slots as phrases behind the noun, joined by commas: "in size XS, for $30 or less"."""
+        phrases: list[list[Piece]] = []
+        for name, value in slots.items():
+            if name in ("type", "quantity"):
+                continue
+            if name == "brand":
+                phrases.append([Piece("by "), Piece(str(value), "brand")])
+            elif name == "feature":
+                phrases.append([Piece("the "), Piece(str(value), "feature"), Piece(" kind")])
+            elif name == "price":
+                form = _pick(random, ("for {} or less", "up to {}", "at most {}"))
+                phrases.append([Piece(form.format(money(value)), "fixed")])
+            elif name == "rating":
+                form = _pick(random, ("with {} stars or better", "with at least {} stars"))
+                phrases.append([Piece(form.format(f"{value / 10:.1f}"), "fixed")])
+            elif name == "days":
+                form = _pick(random, ("delivered within {}", "that gets here in {} at most"))
+                days = "1 day" if value == 1 else f"{value} days"
+                phrases.append([Piece(form.format(days), "fixed")])
+            else:
+                phrases.append([Piece(self.lexicon.phrase(kind, name, value), "fixed")])
+        joined: list[Piece] = []
+        for phrase in phrases:
+            joined += [Piece(", "), *phrase] if joined else phrase
+        return joined
+
+    def _sentence(self, act: Act, random: np.random.Generator) -> str:
+        template = _pick(random, ACTS[act.kind])
+        filled: dict[str, list[Piece]] = {
+            "type": [Piece(self._named(act), "type")],
+            "seen": [Piece(act.seen, "fixed")],
+            "number": [Piece(str(act.number), "fixed")],
+            "details": self.details(act.slots, act.type, random) if act.type else [],
+        }
+        if "{item}" in template:
+            filled["item"] = self.item({"type": act.type, **act.slots}, random, article=True)
+        pieces: list[Piece] = []
+        for text, name in _split(template):
+            pieces += _fix(text)
+            if name:
+                pieces += filled[name]
+        text = noised(pieces, 0.0 if act.clean else self.p_noise, self.lexicon, random)
+        return _capital(" ".join(text.split()).replace(" .", ".").replace(" ,", ","))
+
+    def _named(self, act: Act) -> str:
+        if act.number > 1 and act.type:
+            return self.lexicon.types[act.type].plural
+        return act.type
+
+
+def _pick(random: np.random.Generator, options: Sequence[str]) -> str:
+    return options[int(random.integers(len(options)))]
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _split(template: str) -> list[tuple[str, str]]:
+    """("text before", "field") pairs of a template; the last has no field."""
+    parts = template.replace("}", "{").split("{")
+    return [(parts[i], parts[i + 1] if i + 1 < len(parts) else "") for i in range(0, len(parts), 2)]
+
+
+def _fix(text: str) -> list[Piece]:
+    """Filler text with its telling words fixed."""
+    for telling in FIXED:
+        before, found, after = text.partition(telling)
+        if found:
+            return [*_fix(before), Piece(telling, "fixed"), *_fix(after)]
+    return [Piece(text)] if text else []

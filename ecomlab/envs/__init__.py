@@ -1,0 +1,1 @@
+"""One file, one environment. The registry in `ecomlab.core` scans this folder."""

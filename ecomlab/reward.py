@@ -1,0 +1,78 @@
+"""The reward's parts (SPEC §5): composition, F1 over units, efficiency, hallucination. Pure functions."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+WEIGHTS = {"task": 0.75, "efficiency": 0.15, "hallucination": 0.10}
+
+INVALID = -1.0
+"""The reward of an invalid output: malformed JSON, an unknown tool, missing or wrongly typed arguments."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """What an episode earned and why.
+
+    `value` lies in [-1, 1], its maximum is 0.90; it is NaN when `unscored` (our own failure, SPEC law 10).
+    `parts` holds the named components before weighting; `correct` is the verifier's verdict.
+    """
+
+    value: float
+    correct: bool
+    why: str
+    parts: Mapping[str, float] = field(default_factory=dict)
+    unscored: bool = False
+
+    @classmethod
+    def failed_by_us(cls, why: str) -> "Score":
+        """An episode that cannot be judged because something of ours broke: counted, never a reward."""
+        return cls(value=math.nan, correct=False, why=why, unscored=True)
+
+
+def compose(task: float, efficiency: float, hallucination: float, weights: Mapping[str, float] = WEIGHTS) -> float:
+    """`clip(0.75 r_task + 0.15 r_eff + 0.10 r_hall, -1, 1)` (SPEC §5)."""
+    total = (
+        weights["task"] * task
+        + weights["efficiency"] * efficiency
+        + weights["hallucination"] * hallucination
+    )
+    return min(1.0, max(-1.0, total))
+
+
+def f1(matched: int, got: int, wanted: int) -> float:
+    """F1 of `matched` units among `got` and `wanted`; two empty sides agree (1.0)."""
+    return 1.0 if got + wanted == 0 else 2.0 * matched / (got + wanted)
+
+
+def cart_credit(matched: int, got: int, wanted: int) -> float:
+    """r_task of a cart, in [-1, 1]: `clip(2 F1 - 1 - excess, -1, 1)`, exactly 1 for the right cart.
+
+    SPEC §7 starts from 2 F1 - 1. The excess share, units beyond the number wanted over units in the cart, is
+    ours: without it, putting everything ever listed into the cart earns more than an honest wrong choice, and
+    law 3 is broken.
+    """
+    excess = max(0, got - wanted) / got if got else 0.0
+    return min(1.0, max(-1.0, 2.0 * f1(matched, got, wanted) - 1.0 - excess))
+
+
+def efficiency(correct: bool, turn_share: float, tool_share: float) -> float:
+    """r_eff: -1 unless correct, else `1 - 2 w`, w the mean share of turn and tool slack that was used up."""
+    if not correct:
+        return -1.0
+    return 1.0 - (min(1.0, max(0.0, turn_share)) + min(1.0, max(0.0, tool_share)))
+
+
+def share_used(used: int, needed: int, slack: int) -> float:
+    """The share of the slack beyond `needed` that `used` has eaten, in [0, 1]; with no slack, any excess is 1."""
+    over = max(0, used - needed)
+    if slack <= 0:
+        return 1.0 if over else 0.0
+    return min(1.0, over / slack)
+
+
+def hallucination(claimed: Sequence[object], shown: frozenset[object] | set[object]) -> float:
+    """r_hall: minus the share of claimed ids (or id and variant pairs) that no tool showed this episode."""
+    if not claimed:
+        return 0.0
+    return -sum(item not in shown for item in claimed) / len(claimed)

@@ -1,0 +1,29 @@
+"""Named randomness and digests: a key names a stream, and nothing is ever added to a seed."""
+
+import hashlib
+import json
+from typing import Any
+
+import numpy as np
+
+
+def canonical(value: Any) -> bytes:
+    """JSON bytes that depend on the value alone: keys sorted, no spaces, floats as Python writes them.
+
+    Raises TypeError for what JSON cannot say (sets, arrays, objects) and ValueError for NaN.
+    """
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()
+
+
+def digest(value: Any, size: int = 16) -> str:
+    """A hexadecimal digest of `value`, the same in every process; `size` is its length in bytes."""
+    return hashlib.blake2b(canonical(value), digest_size=size).hexdigest()
+
+
+def rng(*key: Any) -> np.random.Generator:
+    """The random stream that `key` names: `rng("task", "CART", 1, 7)`.
+
+    Streams of different keys are independent; the same key gives the same stream in every process and
+    on every platform. Key parts are JSON values (1 and 1.0 are different keys).
+    """
+    return np.random.Generator(np.random.PCG64(int.from_bytes(hashlib.blake2b(canonical(key), digest_size=16).digest())))

@@ -1,0 +1,1 @@
+"""What an episode may touch: an overlay on the shared, immutable shop."""

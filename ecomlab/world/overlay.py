@@ -1,0 +1,175 @@
+"""The world of one episode: stock, variants, cart and visits laid over the shared shop (SPEC law 7)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ecomlab.catalog import Constraint, Shop
+from ecomlab.difficulty import Difficulty
+from ecomlab.seeding import digest, rng
+from ecomlab.tooling import RefusedError
+
+PAGE = 5
+"""Results on a page of search results, distractors not counted."""
+VARIANTS = 3
+"""Variants of every product that an episode can show: one that may be wanted and two plausible others."""
+MOST = 99
+"""Most units of one line in a cart."""
+
+
+@dataclass(frozen=True)
+class Shortage:
+    """Products that satisfy `constraints`, in that option (None: in any), have only `left` units left."""
+
+    constraints: tuple[Constraint, ...]
+    option: str | None
+    left: int
+
+
+class World:
+    """Everything an agent's tools read and change. `key` names the public randomness of this task."""
+
+    def __init__(self, shop: Shop, axes: Difficulty, key: Sequence[Any], visits: Sequence[str], calls: int) -> None:
+        self.shop = shop
+        self.catalog = shop.catalog
+        self.axes = axes
+        self.key = tuple(key)
+        self.visits = tuple(visits)
+        self.call_budget = calls
+        self.calls = 0
+        self.cart: dict[tuple[str, str | None], int] = {}
+        self.cart_changes = 0
+        self.shortages: list[Shortage] = []
+        self.shown: set[str] = set()
+        """Product ids that a tool has shown this episode."""
+        self.shown_pairs: set[tuple[str, str]] = set()
+        """(product id, variant id) pairs that a tool has shown this episode."""
+        self.touched: list[tuple[int, str | None]] = []
+        """(row, option) whose stock the agent saw or ran into since the turn began."""
+
+    def spend_call(self) -> None:
+        """Count a tool call. Raises RefusedError when the budget is spent."""
+        if self.calls >= self.call_budget:
+            raise RefusedError("the budget of tool calls is spent; finish with submit")
+        self.calls += 1
+
+    def row(self, product_id: str) -> int:
+        """The catalog row of a product id. Raises RefusedError for an id the shop does not have."""
+        row = self.catalog.row(product_id)
+        if row is None:
+            raise RefusedError(f"there is no product with id {product_id!r}")
+        return row
+
+    def options(self, row: int) -> tuple[str, ...]:
+        """The variant ids of a product: three values of its type's option, the same for all products of the type.
+
+        Drawn from public randomness alone, so that they say nothing about which of them is wanted.
+        """
+        option = self.catalog.type_of(row).option
+        return options_of(self.key, option.values, self.catalog.type_of(row).name)
+
+    def stock(self, row: int, option: str | None = None) -> int:
+        """Units one can still buy of a product, in that option if one is named."""
+        left = int(self.catalog.stock[row])
+        for shortage in self.shortages:
+            if shortage.option in (None, option) and self.catalog.satisfies(row, shortage.constraints):
+                left = min(left, shortage.left)
+        return left
+
+    def search(
+        self, query: str, filters: tuple[Constraint, ...], sort: str, page: int
+    ) -> tuple[list[dict[str, Any]], int]:
+        """One page of results with its distractors inserted, and the number of pages."""
+        rows = self.shop.engine.search(query, filters, sort, self.axes.top_k)
+        pages = max(1, -(-len(rows) // PAGE))
+        wanted = rows[(page - 1) * PAGE : page * PAGE]
+        shown = self._with_distractors(wanted, rows, (query, [c.to_list() for c in filters], sort, page))
+        return [self.show(row) for row in shown], pages
+
+    def show(self, row: int) -> dict[str, Any]:
+        """A product's record as tools show it, its stock that of this episode."""
+        record = self.catalog.record(row)
+        record["stock"] = self.stock(row)
+        self.shown.add(record["product_id"])
+        self.touched.append((row, None))
+        return record
+
+    def _with_distractors(self, wanted: Sequence[int], rows: Sequence[int], key: Any) -> list[int]:
+        """Insert products that the search did not find; no result is dropped or moved to another page."""
+        share = self.axes.eps_rank
+        if share <= 0 or not wanted:
+            return list(wanted)
+        random = rng("distractors", *self.key, digest(key))
+        found = set(rows)
+        shown: list[int] = []
+        for row in wanted:
+            while random.random() < share:
+                decoy = self._decoy(row, found, random)
+                if decoy is None:
+                    break
+                shown.append(decoy)
+            shown.append(row)
+        return shown
+
+    def _decoy(self, row: int, found: set[int], random: Any) -> int | None:
+        """A product of the same type that was not found, else any product that was not; None in a tiny shop."""
+        for pool in (self.catalog.type_rows(self.catalog.type_of(row).name), range(self.catalog.size)):
+            for _ in range(8):
+                decoy = pool[int(random.integers(len(pool)))]
+                if decoy not in found:
+                    found.add(decoy)
+                    return int(decoy)
+        return None
+
+    def add(self, product_id: str, variant_id: str | None, quantity: int) -> None:
+        """Put units into the cart. Raises RefusedError, changing nothing, when that cannot be done."""
+        line = self._line(product_id, variant_id)
+        self._set(line, self.cart.get(line, 0) + _units(quantity))
+
+    def set_quantity(self, product_id: str, variant_id: str | None, quantity: int) -> None:
+        """Change a line's quantity. Raises RefusedError when there is no such line or stock is short."""
+        line = (product_id, variant_id)
+        if line not in self.cart:
+            raise RefusedError(_no_line(line))
+        self._set(line, _units(quantity))
+
+    def remove(self, product_id: str, variant_id: str | None) -> None:
+        """Take a line out of the cart. Raises RefusedError when there is no such line."""
+        if self.cart.pop((product_id, variant_id), None) is None:
+            raise RefusedError(_no_line((product_id, variant_id)))
+        self.cart_changes += 1
+
+    def _line(self, product_id: str, variant_id: str | None) -> tuple[str, str | None]:
+        row = self.row(product_id)
+        if variant_id is not None and variant_id not in self.options(row):
+            raise RefusedError(f"product {product_id!r} has no variant {variant_id!r}; see catalog_get_variants")
+        return product_id, variant_id
+
+    def _set(self, line: tuple[str, str | None], quantity: int) -> None:
+        row = self.row(line[0])
+        self.touched.append((row, line[1]))
+        left, before = self.stock(row, line[1]), self.cart.get(line, 0)
+        if quantity > before and quantity > left:
+            raise RefusedError(
+                f"{self.catalog.title(row)}{f' ({line[1]})' if line[1] else ''} is sold out"
+                if left == 0
+                else f"only {left} of {self.catalog.title(row)} left, {quantity} asked for"
+            )
+        self.cart[line] = quantity
+        self.cart_changes += 1
+
+
+def options_of(key: Sequence[Any], values: Sequence[str], type_name: str) -> tuple[str, ...]:
+    """Three of a type's option values in an order that means nothing, from the task's public randomness."""
+    order = rng("options", *key, type_name).permutation(len(values))[:VARIANTS]
+    return tuple(values[i] for i in order)
+
+
+def _units(quantity: int) -> int:
+    if not 1 <= quantity <= MOST:
+        raise RefusedError(f"a quantity is a whole number from 1 to {MOST}, not {quantity}")
+    return quantity
+
+
+def _no_line(line: tuple[str, str | None]) -> str:
+    return f"the cart has no line for product {line[0]!r}" + (f" in variant {line[1]!r}" if line[1] else " without a variant")

@@ -1,0 +1,123 @@
+"""The shop's tools. Docstrings are written to the model; results are JSON objects."""
+
+import math
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from ecomlab.catalog import Constraint
+from ecomlab.tooling import RefusedError, Tool, tool
+from ecomlab.world.overlay import PAGE, World
+
+ProductId = Annotated[str, Field(description="A product id exactly as a tool showed it.")]
+VariantId = Annotated[str | None, Field(description="A variant id exactly as catalog_get_variants showed it.")]
+
+
+@tool
+def catalog_search(
+    world: World,
+    query: Annotated[str, Field(description="What to look for, in words.")],
+    brand: Annotated[str | None, Field(description="Only this brand.")] = None,
+    price_max: Annotated[float | None, Field(description="Dollars, at most.")] = None,
+    rating_min: Annotated[float | None, Field(description="Stars, at least.")] = None,
+    ship_days_max: Annotated[int | None, Field(description="Days until delivery, at most.")] = None,
+    attributes: Annotated[
+        dict[str, str] | None, Field(description='Exact attribute values, such as {"material": "Bamboo"}.')
+    ] = None,
+    sort: Annotated[
+        Literal["relevance", "price", "-price", "rating"], Field(description="-price: dearest first.")
+    ] = "relevance",
+    page: Annotated[int, Field(description="Page of results, from 1.")] = 1,
+) -> dict[str, Any]:
+    """Search the product catalog. Filters apply before ranking; results come in pages of five."""
+    filters = []
+    if brand is not None:
+        filters.append(Constraint("brand", "==", brand))
+    if price_max is not None:
+        filters.append(Constraint("price", "<=", _hundredths(price_max, 100)))
+    if rating_min is not None:
+        filters.append(Constraint("rating", ">=", _hundredths(rating_min, 10)))
+    if ship_days_max is not None:
+        filters.append(Constraint("days", "<=", min(max(ship_days_max, 0), 10_000)))
+    for name, value in sorted((attributes or {}).items()):
+        if not name:
+            raise RefusedError("an attribute filter needs the attribute's name")
+        filters.append(Constraint(f"attr:{name}", "==", value))
+    if page < 1:
+        raise RefusedError("pages count from 1")
+    query = query.encode("utf-8", "replace").decode()
+    results, pages = world.search(query, tuple(filters), sort, min(page, 10_000))
+    if page > pages:
+        raise RefusedError(f"there are only {pages} pages, {PAGE} results each")
+    return {"results": results, "page": page, "pages": pages}
+
+
+@tool
+def catalog_get_variants(world: World, product_id: ProductId) -> dict[str, Any]:
+    """List the variants (size, connector, material, ...) of a product and how many of each are in stock."""
+    row = world.row(product_id)
+    world.shown.add(product_id)
+    variants = []
+    for option in world.options(row):
+        world.shown_pairs.add((product_id, option))
+        world.touched.append((row, option))
+        variants.append({"variant_id": option, "stock": world.stock(row, option)})
+    return {"product_id": product_id, "attribute": world.catalog.type_of(row).option.name, "variants": variants}
+
+
+@tool
+def cart_add(
+    world: World, product_id: ProductId, variant_id: VariantId = None, quantity: int = 1
+) -> dict[str, Any]:
+    """Put a product into the customer's cart, in a variant if the customer cares which."""
+    world.add(product_id, variant_id, quantity)
+    return _cart(world)
+
+
+@tool
+def cart_remove(world: World, product_id: ProductId, variant_id: VariantId = None) -> dict[str, Any]:
+    """Take a line out of the cart."""
+    world.remove(product_id, variant_id)
+    return _cart(world)
+
+
+@tool
+def cart_set_quantity(
+    world: World, product_id: ProductId, quantity: int, variant_id: VariantId = None
+) -> dict[str, Any]:
+    """Change the quantity of a line that is in the cart."""
+    world.set_quantity(product_id, variant_id, quantity)
+    return _cart(world)
+
+
+@tool
+def cart_view(world: World) -> dict[str, Any]:
+    """Show what is in the cart."""
+    return _cart(world)
+
+
+@tool
+def user_get_visit_history(world: World) -> dict[str, Any]:
+    """List the products that the customer looked at lately, in no particular order."""
+    return {"visits": [world.show(world.row(product_id)) for product_id in world.visits]}
+
+
+def _cart(world: World) -> dict[str, Any]:
+    lines = []
+    for (product_id, variant_id), quantity in world.cart.items():
+        title = world.catalog.title(world.row(product_id))
+        lines.append(
+            {"product_id": product_id, "title": title, "variant_id": variant_id, "quantity": quantity}
+        )
+    return {"cart": lines}
+
+
+def _hundredths(value: float, scale: int) -> int:
+    if not math.isfinite(value):
+        raise RefusedError(f"{value} is not an amount")
+    return round(min(max(value, 0.0), 1e7) * scale)
+
+
+def named(*tools: Tool) -> dict[str, Tool]:
+    """Tools by name, in the order given."""
+    return {t.name: t for t in tools}
