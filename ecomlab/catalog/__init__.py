@@ -1,0 +1,24 @@
+"""Products as columns, and search over them: what the episodes of a shop share."""
+
+from ecomlab.catalog.columns import Attribute, Catalog, Constraint, Ids, ProductType
+from ecomlab.catalog.embed import Embedder, LexicalEmbedder
+from ecomlab.catalog.search import SORTS, SearchEngine
+from ecomlab.catalog.shop import Shop, load_shop
+from ecomlab.catalog.store import cache_folder
+from ecomlab.catalog.synthetic import generate
+
+__all__ = [
+    "SORTS",
+    "Attribute",
+    "Catalog",
+    "Constraint",
+    "Embedder",
+    "Ids",
+    "LexicalEmbedder",
+    "ProductType",
+    "SearchEngine",
+    "Shop",
+    "cache_folder",
+    "generate",
+    "load_shop",
+]

@@ -1,0 +1,328 @@
+"""Products as columns: what a catalog holds, what a constraint says, and which rows satisfy it."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final, overload
+
+import numpy as np
+
+from ecomlab.naming import unknown
+from ecomlab.seeding import canonical
+
+CODES: Final = ("type", "brand", "feature")  # fields held as codes into a closed vocabulary
+NUMBERS: Final = ("price", "rating", "days")  # cents, tenths, days
+_MISSING: Final = -2  # the code of a value the vocabulary lacks; -1 is "the product has no such attribute"
+_COLUMNS: Final = (
+    *("packed_ids", "type_code", "brand_code", "feature_code", "price_cents"),
+    *("rating_tenths", "reviews", "days", "stock"),
+)
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A property with a closed set of values; `phrase` is how a customer says it: "made of {}"."""
+
+    name: str
+    values: tuple[str, ...]
+    phrase: str
+
+    def say(self, value: str) -> str:
+        """The value in the customer's words: "made of Bamboo"."""
+        return self.phrase.format(value)
+
+
+@dataclass(frozen=True)
+class ProductType:
+    """What a product is ("Air Fryer"), what its variants differ in, and what else is known of it."""
+
+    name: str
+    plural: str
+    department: str
+    option: Attribute
+    attributes: tuple[Attribute, ...]
+    price: tuple[float, float]  # median in dollars, standard deviation of its logarithm
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """One condition on a product.
+
+    `field` is "type", "brand", "feature" or "attr:<name>" with op "==" and a name as value, or "price"
+    (cents), "rating" (tenths), "days" with op "<=" or ">=" and an int.  Anything else raises ValueError.
+    A name that the catalog lacks is legal and matches nothing.
+    """
+
+    field: str
+    op: str
+    value: str | int
+
+    def __post_init__(self) -> None:
+        named = self.field in CODES or (self.field.startswith("attr:") and len(self.field) > 5)
+        if not named and self.field not in NUMBERS:
+            raise ValueError(unknown("field", self.field, (*CODES, *NUMBERS, "attr:<name>")))
+        ops = ("==",) if named else ("<=", ">=")
+        if self.op not in ops:
+            raise ValueError(f"{self.field} takes {' or '.join(ops)}, not {self.op!r}")
+        if not isinstance(self.value, str if named else int) or isinstance(self.value, bool):
+            raise ValueError(
+                f"{self.field} is compared with {'a name' if named else 'an int'}, not {self.value!r}"
+            )
+
+    def to_list(self) -> list[str | int]:
+        """[field, op, value], for JSON."""
+        return [self.field, self.op, self.value]
+
+    @staticmethod
+    def from_list(data: Sequence[Any]) -> "Constraint":
+        """The constraint that `to_list` wrote."""
+        name, op, value = data
+        return Constraint(name, op, value)
+
+
+class Ids(Sequence[str]):
+    """Product ids as a sequence of strings over a packed byte array: 2M of them are 14 MB."""
+
+    def __init__(self, packed: np.ndarray) -> None:
+        self.packed = packed
+
+    def __len__(self) -> int:
+        return len(self.packed)
+
+    @overload
+    def __getitem__(self, row: int) -> str: ...
+    @overload
+    def __getitem__(self, row: slice) -> list[str]: ...
+    def __getitem__(self, row: int | slice) -> str | list[str]:
+        if isinstance(row, slice):
+            return [packed.decode() for packed in self.packed[row].tolist()]
+        return self.packed.item(row).decode()
+
+    def __iter__(self) -> Iterator[str]:
+        return (packed.decode() for packed in self.packed.tolist())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Catalog:
+    """`size` products, one row each, rows of a type contiguous.  Immutable: no array can be written.
+
+    Codes index `types`, `brands`, `features` and `attr_values[name]`; -1 is a product without that attribute.
+    Raises ValueError when columns differ in length, rows of a type are scattered, or an id repeats.
+    """
+
+    types: tuple[ProductType, ...]
+    brands: tuple[str, ...]
+    features: tuple[str, ...]
+    attr_values: Mapping[str, tuple[str, ...]]
+    packed_ids: np.ndarray  # ASCII bytes
+    type_code: np.ndarray  # int16
+    brand_code: np.ndarray  # int16
+    feature_code: np.ndarray  # int16
+    price_cents: np.ndarray  # int32
+    rating_tenths: np.ndarray  # int8
+    reviews: np.ndarray  # int32
+    days: np.ndarray  # int8
+    stock: np.ndarray  # int16
+    attr: Mapping[str, np.ndarray] = field(default_factory=dict)  # name -> int16
+
+    def __post_init__(self) -> None:
+        for name, column in self.columns().items():
+            if len(column) != self.size:
+                raise ValueError(f"column {name} has {len(column)} rows, type_code has {self.size}")
+            column.setflags(write=False)
+        if np.any(np.diff(self.type_code) < 0):
+            raise ValueError("rows are not sorted by type; sort every column by type_code first")
+        if np.any(self._sorted_ids[1:] == self._sorted_ids[:-1]):
+            raise ValueError("two products share an id")
+        self._read  # noqa: B018  built now: an episode should not pay for it, nor two threads race for it
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """Every column by name: what is stored, and what the fingerprint covers."""
+        fixed = {name: getattr(self, name) for name in _COLUMNS}
+        return fixed | {f"attr.{name}": column for name, column in sorted(self.attr.items())}
+
+    @property
+    def size(self) -> int:
+        return len(self.type_code)
+
+    @cached_property
+    def ids(self) -> Ids:
+        """Product ids by row."""
+        return Ids(self.packed_ids)
+
+    @cached_property
+    def _id_order(self) -> np.ndarray:
+        return np.argsort(self.packed_ids, kind="stable")
+
+    @cached_property
+    def _sorted_ids(self) -> np.ndarray:
+        return self.packed_ids[self._id_order]
+
+    def row(self, product_id: str) -> int | None:
+        """The row of a product id, None for an id that no product has."""
+        if not isinstance(product_id, str) or not product_id.isascii():
+            return None
+        wanted = product_id.encode()
+        at = int(self._sorted_ids.searchsorted(wanted))
+        return int(self._id_order[at]) if at < self.size and self._sorted_ids[at] == wanted else None
+
+    def type_rows(self, name: str) -> range:
+        """The rows of a type; empty for a name that is no type."""
+        first, last = self._type_span.get(name, (0, 0))
+        return range(first, last)
+
+    def type_of(self, row: int) -> ProductType:
+        return self.types[self.type_code.item(row)]
+
+    def title(self, row: int) -> str:
+        """ "{brand} {feature} {type}": "GreenLeaf Eco-Friendly Phone Charger".  Two products may share it."""
+        brand, feature = self.brands[self.brand_code.item(row)], self.features[self.feature_code.item(row)]
+        return f"{brand} {feature} {self.types[self.type_code.item(row)].name}"
+
+    def attributes(self, row: int) -> dict[str, str]:
+        """The product's attributes by name, in its type's order; the option of its variants is not one."""
+        values = {}
+        for name, code_at, names in self._attributes_of[self.type_code.item(row)]:
+            code = code_at(row)
+            if code >= 0:
+                values[name] = names[code]
+        return values
+
+    def record(self, row: int) -> dict[str, Any]:
+        """The product as a tool shows it: dollars, stars, plain JSON values."""
+        kind = self.types[self.type_code.item(row)].name
+        brand = self.brands[self.brand_code.item(row)]
+        return {
+            "product_id": self.packed_ids.item(row).decode(),
+            "title": f"{brand} {self.features[self.feature_code.item(row)]} {kind}",
+            "brand": brand,
+            "type": kind,
+            "price": self.price_cents.item(row) / 100,
+            "rating": self.rating_tenths.item(row) / 10,
+            "reviews": self.reviews.item(row),
+            "ship_days": self.days.item(row),
+            "stock": self.stock.item(row),
+            "attributes": self.attributes(row),
+        }
+
+    @cached_property
+    def _type_span(self) -> dict[str, tuple[int, int]]:
+        edges = np.searchsorted(self.type_code, np.arange(len(self.types) + 1)).tolist()
+        return {kind.name: (edges[code], edges[code + 1]) for code, kind in enumerate(self.types)}
+
+    @cached_property
+    def _attributes_of(self) -> list[list[tuple[str, Any, tuple[str, ...]]]]:
+        return [
+            [
+                (name, self.attr[name].item, self.attr_values[name])
+                for name in (a.name for a in kind.attributes)
+            ]
+            for kind in self.types
+        ]
+
+    @cached_property
+    def _read(self) -> dict[str, tuple[np.ndarray, dict[Any, int] | None, Any]]:
+        """field -> its column, the codes of its names (None for a number), and the column's scalar reader."""
+        coded = {
+            "type": (self.type_code, [kind.name for kind in self.types]),
+            "brand": (self.brand_code, self.brands),
+            "feature": (self.feature_code, self.features),
+        } | {f"attr:{name}": (column, self.attr_values[name]) for name, column in self.attr.items()}
+        reads: dict[str, tuple[np.ndarray, dict[Any, int] | None, Any]] = {
+            name: (column, {value: code for code, value in enumerate(names)}, column.item)
+            for name, (column, names) in coded.items()
+        }
+        numbers = {"price": self.price_cents, "rating": self.rating_tenths, "days": self.days}
+        return reads | {name: (column, None, column.item) for name, column in numbers.items()}
+
+    def satisfies(self, row: int, constraints: Iterable[Constraint]) -> bool:
+        """Whether one product satisfies every constraint; O(len(constraints))."""
+        for constraint in constraints:
+            known = self._read.get(constraint.field)
+            if known is None:
+                return False
+            _, codes, value_at = known
+            if codes is not None:
+                if value_at(row) != codes.get(constraint.value, _MISSING):
+                    return False
+            elif constraint.op == "<=":
+                if value_at(row) > constraint.value:
+                    return False
+            elif value_at(row) < constraint.value:
+                return False
+        return True
+
+    def select(
+        self, constraints: Iterable[Constraint], rows: Iterable[int] | np.ndarray | None = None
+    ) -> np.ndarray:
+        """The rows (of `rows`, by default all, ascending) that satisfy every constraint, in their order."""
+        conditions = list(constraints)
+        if rows is None:
+            spans = [self.type_rows(str(c.value)) for c in conditions if c.field == "type"]
+            rows = min(spans, key=len, default=range(self.size))
+        where: Any
+        if isinstance(rows, range) and rows.step == 1 and rows.start >= 0:
+            where, chosen = slice(rows.start, rows.stop), np.arange(rows.start, rows.stop)
+        else:
+            listed = rows if isinstance(rows, np.ndarray) else list(rows)
+            where = chosen = np.asarray(listed, np.int64)
+        keep = np.ones(len(chosen), bool)
+        for constraint in conditions:
+            known = self._read.get(constraint.field)
+            if known is None:
+                return chosen[:0]
+            column, codes, _ = known
+            values, bound = column[where], constraint.value
+            if codes is not None:
+                keep &= values == codes.get(bound, _MISSING)
+            else:
+                keep &= values <= bound if constraint.op == "<=" else values >= bound
+        return chosen[keep]
+
+    @cached_property
+    def vocabulary(self) -> dict[str, Any]:
+        """Everything beside the columns, as JSON."""
+        return {
+            "types": [_type_to_json(kind) for kind in self.types],
+            "brands": list(self.brands),
+            "features": list(self.features),
+            "attr_values": {name: list(values) for name, values in self.attr_values.items()},
+        }
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A digest of vocabulary and columns: equal content, equal digest, in every process and on every machine."""
+        state = hashlib.blake2b(canonical(self.vocabulary), digest_size=16)
+        for name, column in self.columns().items():
+            state.update(canonical([name, column.dtype.newbyteorder("<").str, len(column)]))
+            state.update(np.ascontiguousarray(column.astype(column.dtype.newbyteorder("<"), copy=False)).data)
+        return state.hexdigest()
+
+    @staticmethod
+    def from_columns(vocabulary: Mapping[str, Any], columns: Mapping[str, np.ndarray]) -> "Catalog":
+        """The catalog whose `vocabulary` and `columns()` these are."""
+        fixed = {name: columns[name] for name in _COLUMNS}
+        attr = {name[5:]: column for name, column in columns.items() if name.startswith("attr.")}
+        return Catalog(
+            types=tuple(_type_from_json(kind) for kind in vocabulary["types"]),
+            brands=tuple(vocabulary["brands"]),
+            features=tuple(vocabulary["features"]),
+            attr_values={name: tuple(values) for name, values in vocabulary["attr_values"].items()},
+            attr=attr,
+            **fixed,
+        )
+
+    def __repr__(self) -> str:
+        return f"<Catalog of {self.size} products, {len(self.types)} types, {self.fingerprint[:8]}>"
+
+
+def _type_to_json(kind: ProductType) -> list[Any]:
+    attributes = [[a.name, list(a.values), a.phrase] for a in (kind.option, *kind.attributes)]
+    return [kind.name, kind.plural, kind.department, attributes, list(kind.price)]
+
+
+def _type_from_json(data: Sequence[Any]) -> ProductType:
+    name, plural, department, attributes, (median, spread) = data
+    option, *others = [Attribute(name, tuple(values), phrase) for name, values, phrase in attributes]
+    return ProductType(name, plural, department, option, tuple(others), (median, spread))

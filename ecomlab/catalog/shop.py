@@ -1,0 +1,69 @@
+"""The shop: a catalog and its search engine, made or read from the cache, the same bytes either way."""
+
+import threading
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from ecomlab.catalog import store
+from ecomlab.catalog.columns import Catalog
+from ecomlab.catalog.embed import LexicalEmbedder
+from ecomlab.catalog.search import SearchEngine, embed_catalog
+from ecomlab.catalog.synthetic import generate
+from ecomlab.seeding import digest
+
+
+@dataclass(frozen=True, eq=False)
+class Shop:
+    """What every episode shares and none may change."""
+
+    catalog: Catalog
+    engine: SearchEngine
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Of catalog, embedder and index: with equal ones every search has the same answer."""
+        return digest([self.catalog.fingerprint, self.engine.fingerprint])
+
+    def __repr__(self) -> str:
+        return f"<Shop of {self.catalog.size} products, {self.fingerprint[:8]}>"
+
+
+_SHOPS: dict[tuple[int, int, Path | None], Shop] = {}
+_LOCK = threading.Lock()
+
+
+def load_shop(size: int = 20_000, seed: int = 0, cache: bool = True) -> Shop:
+    """The generated shop of `size` products, once per process, arrays memory-mapped from the cache.
+
+    `cache=False` neither reads nor writes files.  A damaged cache is made again and one that cannot be written is done
+    without, each with a warning that says so.  Raises ValueError for fewer products than the vocabulary has types.
+    """
+    key = (size, seed, store.cache_folder() if cache else None)
+    with _LOCK:
+        if key not in _SHOPS:
+            _SHOPS[key] = _read_or_make(size, seed, key[2])
+        return _SHOPS[key]
+
+
+def _read_or_make(size: int, seed: int, folder: Path | None) -> Shop:
+    embedder = LexicalEmbedder()
+    name = f"{size}-{seed}-{store.cache_key(size, seed, embedder.fingerprint)}"
+    place = folder / "shops" / name if folder else None
+    found = store.load(place) if place else None
+    if place and found:
+        arrays, facts = found
+        try:
+            vectors = arrays.pop("vectors")
+            catalog = Catalog.from_columns(facts["vocabulary"], arrays)
+            if catalog.fingerprint != facts["fingerprint"] or vectors.shape != (catalog.size, embedder.dim):
+                raise ValueError("its content does not match its fingerprint")
+            return Shop(catalog, SearchEngine(catalog, embedder, vectors))
+        except (ValueError, KeyError, TypeError) as error:
+            store.warn_damaged(place, error)
+    catalog = generate(size, seed)
+    vectors = embed_catalog(catalog, embedder)
+    if place:
+        facts = {"vocabulary": catalog.vocabulary, "fingerprint": catalog.fingerprint}
+        store.save(place, catalog.columns() | {"vectors": vectors}, facts)
+    return Shop(catalog, SearchEngine(catalog, embedder, vectors))

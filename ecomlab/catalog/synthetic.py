@@ -1,0 +1,139 @@
+"""The generated shop: believable products of any number, from a seed, in array operations only."""
+
+from functools import cache
+
+import numpy as np
+
+from ecomlab.catalog.columns import Attribute, Catalog, ProductType
+from ecomlab.catalog.vocabulary import ATTRIBUTES, DEPARTMENTS
+from ecomlab.seeding import rng
+
+VERSION = 1  # rises when the same (size, seed) would give other products
+ALPHABET = np.frombuffer(b"0123456789ABCDEFGHJKMNPQRSTVWXYZ", np.uint8)  # base 32 without I, L, O, U
+ID_BITS = 30  # six characters of five bits
+
+
+@cache
+def _attribute(key: str) -> Attribute:
+    name, phrase, values = ATTRIBUTES[key]
+    return Attribute(name, tuple(value.strip() for value in values.split(",")), phrase)
+
+
+@cache
+def product_types() -> tuple[ProductType, ...]:
+    """Every product type of the vocabulary, in its order."""
+    types = []
+    for department, (_, _, table) in DEPARTMENTS.items():
+        for line in table.strip().splitlines():
+            name, plural, option, attributes, price = (cell.strip() for cell in line.split("|"))
+            median, spread = map(float, price.split())
+            others = tuple(_attribute(key) for key in attributes.split())
+            types.append(ProductType(name, plural, department, _attribute(option), others, (median, spread)))
+    return tuple(types)
+
+
+def department_brands(department: str) -> tuple[str, ...]:
+    return tuple(DEPARTMENTS[department][0].split())
+
+
+def department_features(department: str) -> tuple[str, ...]:
+    return tuple(feature.strip() for feature in DEPARTMENTS[department][1].split(","))
+
+
+def generate(size: int = 20_000, seed: int = 0) -> Catalog:
+    """A catalog of `size` products.  Same size and seed, same bytes, in every process.
+
+    Half of the products are shared out evenly over the types, half by a long-tailed popularity, so that even in a
+    small catalog every type can be shopped for.  Raises ValueError when there are fewer products than types.
+    """
+    types = product_types()
+    if size < len(types):
+        raise ValueError(f"a catalog has a product of each type: ask for {len(types)} or more, not {size}")
+    draw = rng("catalog", VERSION, size, seed)
+    brands = tuple(sorted({name for department in DEPARTMENTS for name in department_brands(department)}))
+    features = tuple(sorted({name for department in DEPARTMENTS for name in department_features(department)}))
+
+    type_code = np.repeat(np.arange(len(types)), _shares(draw, size, len(types)))
+    brand_code = np.empty(size, np.int16)
+    feature_code = np.empty(size, np.int16)
+    attributes = [attribute for kind in types for attribute in kind.attributes]
+    attr_values = {
+        name: tuple(sorted({value for a in attributes if a.name == name for value in a.values}))
+        for name in sorted({a.name for a in attributes})
+    }
+    attr = {name: np.full(size, -1, np.int16) for name in attr_values}
+    edges = np.searchsorted(type_code, np.arange(len(types) + 1))
+    for code, kind in enumerate(types):
+        rows = slice(edges[code], edges[code + 1])
+        count = edges[code + 1] - edges[code]
+        own_brands = [brands.index(name) for name in department_brands(kind.department)]
+        own_features = [features.index(name) for name in department_features(kind.department)]
+        brand_code[rows] = _popular(draw, own_brands, count, 0.8)
+        feature_code[rows] = _popular(draw, own_features, count, 0.4)
+        for attribute in kind.attributes:
+            codes = [attr_values[attribute.name].index(value) for value in attribute.values]
+            attr[attribute.name][rows] = _popular(draw, codes, count, 0.5)
+
+    return Catalog(
+        types=types,
+        brands=brands,
+        features=features,
+        attr_values=attr_values,
+        packed_ids=_ids(size, seed),
+        type_code=type_code.astype(np.int16),
+        brand_code=brand_code,
+        feature_code=feature_code,
+        price_cents=_prices(draw, types, type_code, brand_code, len(brands)),
+        rating_tenths=np.round(28 + 22 * draw.beta(6.0, 2.2, size)).astype(np.int8),
+        reviews=np.minimum(np.exp(draw.normal(3.8, 1.7, size)), 250_000).astype(np.int32),
+        days=draw.choice(np.arange(1, 8), size, p=[0.14, 0.24, 0.21, 0.15, 0.12, 0.08, 0.06]).astype(np.int8),
+        stock=_stock(draw, size),
+        attr=attr,
+    )
+
+
+def _shares(draw: np.random.Generator, size: int, count: int) -> np.ndarray:
+    """How many of `size` rows each of `count` types gets: at least one, half of all by 1/sqrt(rank)."""
+    even = max(1, size // (2 * count))
+    popularity = 1 / np.sqrt(1 + draw.permutation(count))
+    return even + draw.multinomial(size - even * count, popularity / popularity.sum())
+
+
+def _popular(draw: np.random.Generator, codes: list[int], count: int, tail: float) -> np.ndarray:
+    """`count` draws from `codes`, popularity falling as rank ** -tail, ranks drawn anew for each call."""
+    popularity = np.arange(1, len(codes) + 1.0) ** -tail
+    return draw.choice(draw.permutation(codes), count, p=popularity / popularity.sum()).astype(np.int16)
+
+
+def _prices(
+    draw: np.random.Generator,
+    types: tuple[ProductType, ...],
+    type_code: np.ndarray,
+    brand_code: np.ndarray,
+    brands: int,
+) -> np.ndarray:
+    """Cents: lognormal around the type's median, dearer or cheaper by brand, ending as prices end."""
+    median, spread = np.array([kind.price for kind in types]).T
+    brand_level = draw.normal(0, 0.15, brands)
+    noise = draw.normal(0, 1, len(type_code)) * spread[type_code]
+    dollars = median[type_code] * np.exp(noise + brand_level[brand_code])
+    ending = draw.choice([99, 49, 0, 95], len(type_code), p=[0.55, 0.2, 0.15, 0.1])
+    return (np.maximum(np.floor(dollars), 3) * 100 + ending).astype(np.int32)
+
+
+def _stock(draw: np.random.Generator, size: int) -> np.ndarray:
+    """Units: long-tailed, about 4% sold out."""
+    units = np.minimum(1 + np.exp(draw.normal(3.0, 1.1, size)), 999)
+    return np.where(draw.random(size) < 0.04, 0, units).astype(np.int16)
+
+
+def _ids(size: int, seed: int) -> np.ndarray:
+    """Distinct ids, "P" and six characters, by a stream of their own: they say nothing of row or content."""
+    if size > 2 ** (ID_BITS - 4):
+        raise ValueError(f"ids of six characters serve {2 ** (ID_BITS - 4):,} products at most, not {size:,}")
+    numbers = rng("catalog ids", VERSION, size, seed).choice(2**ID_BITS, size, replace=False)
+    text = np.empty((size, 1 + ID_BITS // 5), np.uint8)
+    text[:, 0] = ord("P")
+    for place in range(ID_BITS // 5):
+        text[:, 1 + place] = ALPHABET[(numbers >> (5 * place)) & 31]
+    return text.view(f"S{text.shape[1]}").ravel()
