@@ -46,8 +46,8 @@ def parameters_of(notebook: Path) -> dict[str, Parameter]:
     tagged = [c for c in cells if c.cell_type == "code" and "parameters" in c.metadata.get("tags", [])]
     if len(tagged) != 1:
         raise NotebookError(
-            f"{shown(notebook)} has {len(tagged)} code cells tagged 'parameters', not one; without "
-            "it papermill would run the notebook's own values in silence (JupyterLab: Property Inspector, cell tags)"
+            f"{shown(notebook)} has {len(tagged)} code cells tagged 'parameters', not one; papermill "
+            "would run the notebook's own values in silence (JupyterLab sets tags in its Property Inspector)"
         )
     declared = {}
     for statement in ast.parse(tagged[0].source).body:

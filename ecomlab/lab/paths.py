@@ -85,7 +85,7 @@ def kernel_environment(threads: int = 1) -> dict[str, str]:
     spec_file = kernels / "kernels" / "python3" / "kernel.json"
     if read_json(spec_file) != spec:
         write_json(spec_file, spec)
-    packages = str(Path(__file__).resolve().parents[2])
+    packages = str(Path(__file__).absolute().parents[2])
     count = str(threads)
     defaults = {
         "IPYTHONDIR": str(cache / "ipython"),

@@ -34,8 +34,11 @@ class Failure:
     last_lines: str
 
 
-def run_all(runs: Sequence[Run], processes: int, threads: int, console: Console) -> list[Failure]:
-    """Run what is not finished, at most `processes` at a time, each with `threads` threads; show one bar.
+def run_all(
+    runs: Sequence[Run], processes: int, threads: int, console: Console, noun: str = "runs"
+) -> list[Failure]:
+    """Run what is not finished, at most `processes` at a time, each with `threads` threads; show one bar of
+    `noun`.
 
     A failed run does not stop the others. Returns the failures in the order of `runs`. On Ctrl-C or SIGTERM
     every run is ended before KeyboardInterrupt goes on; what they had saved stays.
@@ -45,7 +48,7 @@ def run_all(runs: Sequence[Run], processes: int, threads: int, console: Console)
     failures: list[Failure] = []
     finished = len(runs) - len(waiting)
     environment = kernel_environment(threads)
-    with Bar(len(runs), console) as bar, _terminate_as_interrupt():
+    with Bar(len(runs), console, noun) as bar, _terminate_as_interrupt():
         try:
             while waiting or running:
                 while waiting and len(running) < processes:

@@ -1,0 +1,99 @@
+"""Statistics whose unit is the run: t intervals on per-run means, arms paired by seed, nothing from fewer
+than three.
+
+Intervals over runs held their 95% in simulation (FACTS §6: .94, .95, .94 at 3, 5, 10 runs); bootstraps that
+resample episodes covered only .50 to .60, because episodes of one run share its luck.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from ecomlab.analysis.tables import RUN
+
+MIN_RUNS = 3
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean over `n` runs with its confidence interval."""
+
+    mean: float
+    low: float
+    high: float
+    n: int
+
+
+def t_interval(values: Sequence[float] | np.ndarray, confidence: float = 0.95) -> Interval | None:
+    """Student's interval for the mean of per-run values; None for fewer than three runs. NaN is an error."""
+    runs = np.asarray(values, dtype=float)
+    if np.isnan(runs).any():
+        raise ValueError("a run without a value has no place in an interval; drop it and say so")
+    if len(runs) < MIN_RUNS:
+        return None
+    from scipy import stats
+
+    half = stats.t.ppf(0.5 + confidence / 2, len(runs) - 1) * runs.std(ddof=1) / math.sqrt(len(runs))
+    return Interval(float(runs.mean()), float(runs.mean() - half), float(runs.mean() + half), len(runs))
+
+
+def held_out(evaluation: pd.DataFrame, decoding: str = "sampled") -> pd.DataFrame:
+    """Per run and step the mean held-out success over difficulties (and environments), each weighing the
+    same.
+
+    Columns: schedule, collection, seed, step, success. A step at which a run lacks a difficulty that it has
+    elsewhere is left out, so that means over different difficulties are never compared.
+    """
+    rows = evaluation[(evaluation.decoding == decoding) & evaluation.success.notna()]
+    cells = rows.groupby([*RUN, "step"]).agg(success=("success", "mean"), cells=("d", "size")).reset_index()
+    return cells[cells.cells == cells.cells.max()].drop(columns="cells").reset_index(drop=True)
+
+
+def generated(train: pd.DataFrame) -> pd.DataFrame:
+    """Per run and step the rollouts generated so far, discarded ones too. Columns: schedule, collection,
+    seed, step, rollouts; step 0 with 0 is there for every run."""
+    steps = train.groupby([*RUN, "step"], as_index=False)["rollouts"].sum()
+    steps["rollouts"] = steps.groupby(RUN)["rollouts"].cumsum()
+    start = steps[RUN].drop_duplicates().assign(step=0, rollouts=0)
+    return pd.concat([start, steps[steps.step > 0]]).sort_values([*RUN, "step"]).reset_index(drop=True)
+
+
+def summary(train: pd.DataFrame, evaluation: pd.DataFrame) -> pd.DataFrame:
+    """One row per run: what it reached and what that cost.
+
+    Columns: schedule, collection, seed, steps, d_low, d_high (the last window, of the environment that is
+    furthest), {sampled,greedy}_{first,last} (mean held-out success at the first and last evaluation, NaN
+    where that decoding was not evaluated), rollouts, tokens (generated), minutes (the steps' own seconds).
+    """
+    rows = []
+    for run, steps in train.groupby(RUN, sort=False):
+        last = steps[steps.step == steps.step.max()].sort_values("d_high").iloc[-1]
+        row = dict(zip(RUN, run, strict=True))
+        row.update(steps=steps.step.nunique(), d_low=last.d_low, d_high=last.d_high)
+        mine = evaluation[(evaluation[RUN] == list(run)).all(axis=1)]
+        for decoding in ("sampled", "greedy"):
+            curve = held_out(mine, decoding).sort_values("step").success
+            row[f"{decoding}_first"] = curve.iloc[0] if len(curve) else math.nan
+            row[f"{decoding}_last"] = curve.iloc[-1] if len(curve) else math.nan
+        row.update(
+            rollouts=steps.rollouts.sum(),
+            tokens=steps.tokens_generated.sum(),
+            minutes=steps.seconds.sum() / 60,
+        )
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def paired_difference(runs: pd.DataFrame, value: str, arm: str, against: str) -> Interval | None:
+    """How much `value` (a column of `summary`) is higher in `arm` than in `against`, paired by collection and
+    seed.
+
+    Raises ValueError when the two arms do not have the same seeds; None for fewer than three pairs.
+    """
+    a, b = (runs[runs.schedule == name].set_index(["collection", "seed"])[value] for name in (arm, against))
+    if set(a.index) != set(b.index):
+        raise ValueError(f"{arm} and {against} have different seeds: {sorted(a.index)} and {sorted(b.index)}")
+    return t_interval((a - b).to_numpy())

@@ -1,0 +1,160 @@
+"""The two tables of an experiment, read strictly: a wrong column or value is named with its file and line."""
+
+import csv
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ecomlab.naming import unknown
+
+RUN = ["schedule", "collection", "seed"]  # what tells runs apart
+DECODINGS = ("sampled", "greedy")
+
+
+class TableError(ValueError):
+    """A table that cannot be used. The message names the file, the column and the line."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """How a column's text is read: numbers within [low, high], and whether one may be absent."""
+
+    kind: type
+    low: float = -math.inf
+    high: float = math.inf
+    empty: bool = False
+    names: tuple[str, ...] = ()
+
+    def read(self, text: str) -> Any:
+        """The value; an absent number is NaN. Raises ValueError that says what is wrong with `text`."""
+        if self.kind is str:
+            if not text:
+                raise ValueError("is empty")
+            if self.names and text not in self.names:
+                raise ValueError(f"is {text!r}; there are {', '.join(self.names)}")
+            return text
+        if self.empty and text.strip().lower() in ("", "nan"):
+            return math.nan
+        try:
+            value = self.kind(text)
+        except ValueError:
+            raise ValueError(f"is {text!r}, not {'a whole' if self.kind is int else 'a'} number") from None
+        if not self.low <= value <= self.high:
+            raise ValueError(f"is {text}, outside [{self.low:g}, {self.high:g}]")
+        return value
+
+
+_TEXT, _COUNT, _LEVEL = Column(str), Column(int, 0), Column(int, 0)
+_SHARE, _REWARD = Column(float, 0, 1, empty=True), Column(float, -1, 1, empty=True)
+
+TRAIN = {
+    "schedule": _TEXT,
+    "collection": _TEXT,
+    "seed": Column(int),
+    "step": _COUNT,
+    "env": _TEXT,
+    "d_low": _LEVEL,
+    "d_high": _LEVEL,
+    "success": _SHARE,
+    "reward": _REWARD,
+    "effective_reward": _SHARE,
+    "effective_correct": _SHARE,
+    "groups": _COUNT,
+    "discarded": _COUNT,
+    "rollouts": _COUNT,  # episodes generated in this step, those of discarded groups too
+    "tokens_generated": _COUNT,
+    "tokens_used": _COUNT,
+    "seconds": Column(float, 0),
+}
+EVAL = {
+    "schedule": _TEXT,
+    "collection": _TEXT,
+    "seed": Column(int),
+    "step": _COUNT,
+    "env": _TEXT,
+    "d": _LEVEL,
+    "episodes": _COUNT,
+    "success": _SHARE,
+    "reward": _REWARD,
+    "unscored": _COUNT,
+    "decoding": Column(str, names=DECODINGS),
+}
+
+
+def load_train(path: str | Path) -> pd.DataFrame:
+    """train.csv: one row per run, step and environment, sorted by them. Raises TableError."""
+    table = _load(Path(path), TRAIN, [*RUN, "step", "env"])
+    wrong = table[table.d_low > table.d_high]
+    if len(wrong):
+        row = wrong.iloc[0]
+        raise TableError(f"{path}, line {row.name}: d_low is {row.d_low} and d_high {row.d_high}")
+    return _sorted(table, [*RUN, "env", "step"])
+
+
+def load_eval(path: str | Path) -> pd.DataFrame:
+    """eval.csv: one row per run, step, environment, difficulty and decoding, sorted. Raises TableError."""
+    table = _load(Path(path), EVAL, [*RUN, "step", "env", "d", "decoding"])
+    return _sorted(table, [*RUN, "env", "decoding", "d", "step"])
+
+
+def load_experiment(folder: str | Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """`folder`/train.csv and eval.csv, checked against each other: the same runs in both. Raises TableError."""
+    train, evaluation = load_train(Path(folder) / "train.csv"), load_eval(Path(folder) / "eval.csv")
+    here, there = (set(t[RUN].itertuples(index=False, name=None)) for t in (train, evaluation))
+    if lonely := sorted(here ^ there):
+        has, lacks = ("train.csv", "eval.csv") if lonely[0] in here else ("eval.csv", "train.csv")
+        raise TableError(
+            f"{folder}: {has} has the run {lonely[0]} and {lacks} has not; gather the tables again"
+        )
+    return train, evaluation
+
+
+def _load(path: Path, columns: dict[str, Column], key: list[str]) -> pd.DataFrame:
+    """Every row checked. The index is the line in the file; columns that are not in `columns` stay text."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise TableError(f"no file {path}; a sweep writes it: ecomlab ablation") from None
+    except (OSError, UnicodeDecodeError) as e:
+        raise TableError(f"{path} cannot be read: {e}") from e
+    reader = csv.reader(text.splitlines())
+    header = next(reader, [])
+    for name in columns:
+        if name not in header:
+            raise TableError(f"{path}, line 1: {unknown('column', name, header)}")
+    readers: list[Callable[[str], Any]] = [columns[name].read if name in columns else str for name in header]
+    rows, lines, seen = [], [], dict[tuple[Any, ...], int]()
+    for fields in reader:
+        line = reader.line_num
+        if not fields:
+            continue
+        if len(fields) != len(header):
+            raise TableError(
+                f"{path}, line {line}: {len(fields)} fields where there are {len(header)} columns"
+            )
+        values = []
+        for name, read, field in zip(header, readers, fields, strict=True):
+            try:
+                values.append(read(field))
+            except ValueError as e:
+                raise TableError(f"{path}, line {line}: {name} {e}") from None
+        row = dict(zip(header, values, strict=True))
+        identity = tuple(row[name] for name in key)
+        if identity in seen:
+            raise TableError(
+                f"{path}, line {line}: the same {', '.join(key)} as line {seen[identity]}: {identity}"
+            )
+        seen[identity] = line
+        rows.append(values)
+        lines.append(line)
+    if not rows:
+        raise TableError(f"{path} has no rows")
+    return pd.DataFrame(rows, columns=header, index=lines)
+
+
+def _sorted(table: pd.DataFrame, key: list[str]) -> pd.DataFrame:
+    return table.sort_values(key, kind="stable").reset_index(drop=True)
