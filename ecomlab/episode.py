@@ -180,13 +180,12 @@ class Episode:
         acts: list[Act] = []
         if not calls:
             acts += self._hear(message.get("content") or "")
-        acts += self._events()
         if self.world.cart_changes > changes or not calls:
-            faults = [(f.thing, f.act, f.reveals) for f in self.env.faults(self)]
-            corrections, _ = self.kernel.corrections(faults)
+            corrections = self._corrections()
             acts += corrections
             if self.world.cart_changes > changes and not corrections:
                 self.kernel.pleased()
+        acts += self._events()  # last: what the customer wants from now on, nobody could know in this turn
         if self.kernel.out_of_patience:
             acts.append(self.kernel.farewell())
         if acts:
@@ -291,6 +290,10 @@ class Episode:
             reply = self.kernel.told_done(self.env.missing(self)) if claims else self.kernel.asked(text, ())
         self.useful_asks += reply.revealed
         return reply.acts
+
+    def _corrections(self) -> list[Act]:
+        faults = [(fault.thing, fault.act, fault.reveals) for fault in self.env.faults(self)]
+        return self.kernel.corrections(faults)
 
     def _events(self) -> list[Act]:
         """Let what is due happen, and let the customer hear of it."""

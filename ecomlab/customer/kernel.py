@@ -73,8 +73,8 @@ class Kernel:
         self.annoyed += 1
         return Reply([Act("confirm")])
 
-    def corrections(self, faults: Sequence[tuple[str, Act, tuple[Slot, ...]]]) -> tuple[list[Act], bool]:
-        """Corrections for what is wrong after a turn in which the agent acted, and whether they revealed something.
+    def corrections(self, faults: Sequence[tuple[str, Act, tuple[Slot, ...]]]) -> list[Act]:
+        """Corrections for what is wrong after a turn in which the agent acted.
 
         A fault seen again was ignored; after two ignored corrections of one thing the customer gives it up.
         """
@@ -101,7 +101,7 @@ class Kernel:
             self.annoyed += 1
         elif mended or revealed:
             self.annoyed = 0
-        return acts, revealed
+        return acts
 
     def pleased(self) -> None:
         """The agent made progress."""

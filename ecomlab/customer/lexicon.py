@@ -12,6 +12,9 @@ CUTOFF = 72.0
 """Similarity (0-100, indel ratio) from which a word counts as a misspelling of a name."""
 
 
+_A_VOWEL = re.compile(r"\ba (?=[AEIOUaeiou])")
+
+
 class Lexicon:
     """The vocabulary of one catalog: public knowledge, the same for customer and agent."""
 
@@ -25,6 +28,12 @@ class Lexicon:
         }
         self._lists = {kind: list(names) for kind, names in self.names.items()}
         self.nearest = lru_cache(maxsize=20_000)(self._nearest)
+
+    @cached_property
+    def phrase_words(self) -> frozenset[str]:
+        """The words around option and attribute values: "in a ... shape", "comfortable at ..."."""
+        phrases = {a.phrase for t in self.types.values() for a in (t.option, *t.attributes)}
+        return frozenset(re.findall(r"[a-z][a-z'-]*", " ".join(phrases).lower()))
 
     def exact(self, kind: str, words: str) -> str | None:
         """The name of that kind that these words are, whatever their case."""
@@ -66,9 +75,8 @@ class Lexicon:
     def phrase(self, type_name: str, slot: str, value: str) -> str:
         """How a customer says an option or attribute of that type: "in size XL"."""
         kind = self.types[type_name]
-        if slot == "option":
-            return kind.option.phrase.format(value)
-        return next(a for a in kind.attributes if f"attr:{a.name}" == slot).phrase.format(value)
+        attribute = kind.option if slot == "option" else next(a for a in kind.attributes if f"attr:{a.name}" == slot)
+        return _A_VOWEL.sub("an ", attribute.say(value))
 
 
 _LEXICONS: dict[str, Lexicon] = {}

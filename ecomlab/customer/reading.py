@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ecomlab.customer.lexicon import Lexicon, windows
+from ecomlab.customer.words import filler
 
 _ITEM_BREAK = re.compile(r"; |, plus | and also |\n- ?")
 _SENTENCE_BREAK = re.compile(r"(?<=[.!?])\s+|\n(?!- )")
@@ -14,6 +15,7 @@ _PRICE = re.compile(r"\$(\d+)(?:\.(\d\d))?")
 _RATING = re.compile(r"(\d)\.(\d) stars")
 _DAYS = re.compile(r"\b(\d+) days?\b")
 _NUMBER = re.compile(r"(?<![\w.$])(\d+)(?![\w.]*\w)")
+_FILLER = filler()
 _TOKEN = re.compile(r"[A-Za-z][A-Za-z'-]*")
 
 
@@ -113,8 +115,9 @@ def _name(
         exact = lexicon.exact(kind, " ".join(texts[start:end]))
         if exact is not None:
             return exact, start, end
+    plain = _FILLER | lexicon.phrase_words
     for start, end in windows(texts, longest):
-        if len(texts[start]) < 3 and end - start == 1:
+        if all(word.lower() in plain or len(word) < 3 for word in texts[start:end]):
             continue
         near = lexicon.nearest(kind, " ".join(texts[start:end]))
         if near is not None and (best is None or near[1] > best[0]):

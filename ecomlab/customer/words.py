@@ -1,5 +1,6 @@
 """The customer's words: typed acts through a grammar with real variety, then noise (SPEC §6)."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ecomlab.customer.lexicon import Lexicon
-from ecomlab.customer.noise import Piece, noised
+from ecomlab.customer.noise import SLANG, Piece, noised
 from ecomlab.seeding import rng
 
 GREETINGS = ("Hi! ", "Hello, ", "Good morning. ", "Hey, ", "Hi there. ", "Good evening, ", "", "", "", "")
@@ -35,7 +36,7 @@ OPEN = ("", "", "", "Can you help?", "Thanks!", "What do you have?", "Please hel
 JOINS = ("; ", ", plus ", " and also ")
 
 ACTS: Mapping[str, tuple[str, ...]] = {
-    "elaborate": ("The {type} should be {details}.", "For the {type}: {details}.", "I want the {type} {details}."),
+    "elaborate": ("The {type} should be {details}.", "For the {type}: {details}.", "About the {type}: {details}."),
     "remind": ("As I said, the {type} should be {details}.",),
     "wrong option": (
         "That's the {seen} version of the {type}, but I need the {type} {details}.",
@@ -55,13 +56,15 @@ ACTS: Mapping[str, tuple[str, ...]] = {
     "option": ("I changed my mind, I want the {type} {details}.", "Actually, I want the {type} {details} now."),
     "drop": ("Actually, skip the {type}.", "I changed my mind, skip the {type}."),
     "give up": ("Skip the {type} then.",),
+    "settle option": ("I take the {type} {details} then.", "The {type} {details} will do."),
+    "settle quantity": ("Make it {number} {type} then.", "{number} {type} will do."),
     "add": ("Also add {item}, please.", "One more thing: also add {item}."),
     "replace": (
         "Get {item} instead, the rest does not matter.",
         "I'd rather have {item} instead, the rest does not matter.",
     ),
     "sold out": ("The shop says the {type} {details} is sold out now.", "I see the {type} {details} just sold out."),
-    "only left": ("The shop says of the {type} only {number} are left.",),
+    "only left": ("The shop says only {number} of the {type} are left.", "I see only {number} of the {type} are left."),
     "missing": ("The {type} is not in the cart yet.", "I still miss the {type}."),
     "nothing": ("I don't mind about the rest.", "No other wishes.", "The rest is up to you."),
     "told": ("I told you everything I know.", "You have all I can tell you."),
@@ -87,6 +90,15 @@ class Act:
     number: int = 0
     clean: bool = False
     """A repetition: said without noise."""
+
+
+def filler() -> frozenset[str]:
+    """Every word of the grammar itself, in lower case: what a reader of English does not take for a name."""
+    templates = (*GREETINGS, *LEADS, *LISTS, *COMPLETE, *OPEN, *JOINS, *(t for ts in ACTS.values() for t in ts))
+    extra = " by kind for or less up to at most with stars better least delivered within day days here in"
+    return frozenset(re.findall(r"[a-z][a-z'-]*", (" ".join(templates) + extra).lower())) | frozenset(
+        SLANG.values()
+    )
 
 
 def money(cents: int) -> str:
@@ -120,8 +132,9 @@ class Words:
             body += self.item(item, random, article=not as_list)
         if join == "\n- ":
             lead = lead.replace("{}.", "{}\n")
-        before, after = (greeting + (lead if not greeting or greeting.endswith(". ") else lead)).split("{}")
-        text = [Piece(_capital(before)), *body, Piece(after)]
+        lead = lead[:1].lower() + lead[1:] if greeting.endswith(", ") and not lead.startswith("I") else _capital(lead)
+        before, after = (greeting + lead).split("{}")
+        text = [Piece(before), *body, Piece(after)]
         if closing:
             text += [Piece("" if after.endswith("\n") else " "), Piece(closing, "fixed" if complete else "free")]
         return noised(text, self.p_noise, self.lexicon, random).strip()
@@ -167,13 +180,13 @@ class Words:
             elif name == "feature":
                 phrases.append([Piece("the "), Piece(str(value), "feature"), Piece(" kind")])
             elif name == "price":
-                form = _pick(random, ("for {} or less", "up to {}", "at most {}"))
+                form = _pick(random, ("for {} or less", "for up to {}", "for at most {}"))
                 phrases.append([Piece(form.format(money(value)), "fixed")])
             elif name == "rating":
                 form = _pick(random, ("with {} stars or better", "with at least {} stars"))
                 phrases.append([Piece(form.format(f"{value / 10:.1f}"), "fixed")])
             elif name == "days":
-                form = _pick(random, ("delivered within {}", "that gets here in {} at most"))
+                form = _pick(random, ("delivered within {}", "here in {} at most"))
                 days = "1 day" if value == 1 else f"{value} days"
                 phrases.append([Piece(form.format(days), "fixed")])
             else:

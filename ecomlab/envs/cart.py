@@ -173,9 +173,12 @@ class Cart(Environment):
         if reaction == "quantity":
             news = Act("only left", want.type, number=data["left"])
             left = {"quantity": min(want.quantity, held + data["left"])}
-            return [news, *self._change(episode, want, "quantity", left, 0)]
-        said = {"option": data["option"]} if data["option"] else {}
-        return [Act("sold out", want.type, said), *self._change(episode, want, reaction, data, held)]
+            self._change(episode, want, "quantity", left, 0)
+            return [news, Act("settle quantity", want.type, number=left["quantity"])]
+        news = Act("sold out", want.type, {"option": data["option"]} if data["option"] else {})
+        said = self._change(episode, want, reaction, data, held)
+        settled = {"drop": [Act("give up", want.type)], "option": [Act("settle option", want.type, said[0].slots)]}
+        return [news, *settled.get(reaction, said)]
 
     def _change(
         self, episode: "Episode", want: Want, kind: str, data: Mapping[str, Any], held: int
