@@ -1,7 +1,8 @@
 """Products as columns, and search over them: what the episodes of a shop share."""
 
-from ecomlab.catalog.columns import Attribute, Catalog, Constraint, Ids, ProductType
+from ecomlab.catalog.columns import Catalog, Ids
 from ecomlab.catalog.embed import Embedder, LexicalEmbedder
+from ecomlab.catalog.schema import Attribute, Constraint, ProductType
 from ecomlab.catalog.search import SORTS, SearchEngine
 from ecomlab.catalog.shop import Shop, load_shop
 from ecomlab.catalog.store import cache_folder

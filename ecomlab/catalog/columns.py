@@ -1,4 +1,4 @@
-"""Products as columns: what a catalog holds, what a constraint says, and which rows satisfy it."""
+"""Products as columns: what a catalog holds, and which rows satisfy a constraint."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -8,77 +8,14 @@ from typing import Any, Final, overload
 
 import numpy as np
 
-from ecomlab.naming import unknown
+from ecomlab.catalog.schema import Constraint, ProductType, type_from_json, type_to_json
 from ecomlab.seeding import canonical
 
-CODES: Final = ("type", "brand", "feature")  # fields held as codes into a closed vocabulary
-NUMBERS: Final = ("price", "rating", "days")  # cents, tenths, days
 _MISSING: Final = -2  # the code of a value the vocabulary lacks; -1 is "the product has no such attribute"
 _COLUMNS: Final = (
     *("packed_ids", "type_code", "brand_code", "feature_code", "price_cents"),
     *("rating_tenths", "reviews", "days", "stock"),
 )
-
-
-@dataclass(frozen=True)
-class Attribute:
-    """A property with a closed set of values; `phrase` is how a customer says it: "made of {}"."""
-
-    name: str
-    values: tuple[str, ...]
-    phrase: str
-
-    def say(self, value: str) -> str:
-        """The value in the customer's words: "made of Bamboo"."""
-        return self.phrase.format(value)
-
-
-@dataclass(frozen=True)
-class ProductType:
-    """What a product is ("Air Fryer"), what its variants differ in, and what else is known of it."""
-
-    name: str
-    plural: str
-    department: str
-    option: Attribute
-    attributes: tuple[Attribute, ...]
-    price: tuple[float, float]  # median in dollars, standard deviation of its logarithm
-
-
-@dataclass(frozen=True)
-class Constraint:
-    """One condition on a product.
-
-    `field` is "type", "brand", "feature" or "attr:<name>" with op "==" and a name as value, or "price"
-    (cents), "rating" (tenths), "days" with op "<=" or ">=" and an int.  Anything else raises ValueError.
-    A name that the catalog lacks is legal and matches nothing.
-    """
-
-    field: str
-    op: str
-    value: str | int
-
-    def __post_init__(self) -> None:
-        named = self.field in CODES or (self.field.startswith("attr:") and len(self.field) > 5)
-        if not named and self.field not in NUMBERS:
-            raise ValueError(unknown("field", self.field, (*CODES, *NUMBERS, "attr:<name>")))
-        ops = ("==",) if named else ("<=", ">=")
-        if self.op not in ops:
-            raise ValueError(f"{self.field} takes {' or '.join(ops)}, not {self.op!r}")
-        if not isinstance(self.value, str if named else int) or isinstance(self.value, bool):
-            raise ValueError(
-                f"{self.field} is compared with {'a name' if named else 'an int'}, not {self.value!r}"
-            )
-
-    def to_list(self) -> list[str | int]:
-        """[field, op, value], for JSON."""
-        return [self.field, self.op, self.value]
-
-    @staticmethod
-    def from_list(data: Sequence[Any]) -> "Constraint":
-        """The constraint that `to_list` wrote."""
-        name, op, value = data
-        return Constraint(name, op, value)
 
 
 class Ids(Sequence[str]):
@@ -284,7 +221,7 @@ class Catalog:
     def vocabulary(self) -> dict[str, Any]:
         """Everything beside the columns, as JSON."""
         return {
-            "types": [_type_to_json(kind) for kind in self.types],
+            "types": [type_to_json(kind) for kind in self.types],
             "brands": list(self.brands),
             "features": list(self.features),
             "attr_values": {name: list(values) for name, values in self.attr_values.items()},
@@ -292,7 +229,7 @@ class Catalog:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A digest of vocabulary and columns: equal content, equal digest, in every process and on every machine."""
+        """A digest of vocabulary and columns: equal content, equal digest, in every process and machine."""
         state = hashlib.blake2b(canonical(self.vocabulary), digest_size=16)
         for name, column in self.columns().items():
             state.update(canonical([name, column.dtype.newbyteorder("<").str, len(column)]))
@@ -305,7 +242,7 @@ class Catalog:
         fixed = {name: columns[name] for name in _COLUMNS}
         attr = {name[5:]: column for name, column in columns.items() if name.startswith("attr.")}
         return Catalog(
-            types=tuple(_type_from_json(kind) for kind in vocabulary["types"]),
+            types=tuple(type_from_json(kind) for kind in vocabulary["types"]),
             brands=tuple(vocabulary["brands"]),
             features=tuple(vocabulary["features"]),
             attr_values={name: tuple(values) for name, values in vocabulary["attr_values"].items()},
@@ -315,14 +252,3 @@ class Catalog:
 
     def __repr__(self) -> str:
         return f"<Catalog of {self.size} products, {len(self.types)} types, {self.fingerprint[:8]}>"
-
-
-def _type_to_json(kind: ProductType) -> list[Any]:
-    attributes = [[a.name, list(a.values), a.phrase] for a in (kind.option, *kind.attributes)]
-    return [kind.name, kind.plural, kind.department, attributes, list(kind.price)]
-
-
-def _type_from_json(data: Sequence[Any]) -> ProductType:
-    name, plural, department, attributes, (median, spread) = data
-    option, *others = [Attribute(name, tuple(values), phrase) for name, values, phrase in attributes]
-    return ProductType(name, plural, department, option, tuple(others), (median, spread))

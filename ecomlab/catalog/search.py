@@ -6,14 +6,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from ecomlab.catalog.columns import Catalog, Constraint
+from ecomlab.catalog.columns import Catalog
 from ecomlab.catalog.embed import Embedder, LexicalEmbedder, on_grid
+from ecomlab.catalog.schema import Constraint
 from ecomlab.naming import unknown
 from ecomlab.seeding import digest, rng
 
 SORTS: Final = ("relevance", "price", "-price", "rating")
-# A full scan in half precision costs 0.5 ms at 20,000 rows and about 6 ms at EXACT_UP_TO.  Larger catalogs have a
-# graph as well, over the same rows in memory, except where filters leave at most SCAN_UP_TO rows to scan.
+# A full scan in half precision costs 0.5 ms at 20,000 rows and about 6 ms at EXACT_UP_TO.  Larger catalogs
+# have a graph as well, over the same rows; what filters cut to SCAN_UP_TO rows or fewer is still scanned.
+# At 250,000 rows: built in 25 s, recall@20 .989 in 0.16 ms, recall@200 .988 in 0.43 ms, a scan 8 ms.
 EXACT_UP_TO: Final = 200_000
 SCAN_UP_TO: Final = 20_000
 GRAPH: Final = "HNSW32_SQfp16"
@@ -25,30 +27,46 @@ CHUNK: Final = 20_000
 class SearchEngine:
     """Products by similarity of their title and attribute values to a query; shared, immutable, thread-safe.
 
-    Up to `EXACT_UP_TO` products every answer is exact; beyond, a graph index answers where filters leave more
-    than `SCAN_UP_TO` rows, and `recall_at` says how well.  `vectors` is what `embed_catalog` returns, if known.
+    Up to `EXACT_UP_TO` products every answer is exact; beyond, a graph index answers where filters leave
+    more than `SCAN_UP_TO` rows, and `recall_at` says how well.  `vectors` is what `embed_catalog` returns,
+    `graph` what `graph_bytes` does, where they are known.
     """
 
-    def __init__(self, catalog: Catalog, embedder: Embedder, vectors: np.ndarray | None = None) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        embedder: Embedder,
+        vectors: Any = None,
+        graph: np.ndarray | None = None,
+    ) -> None:
         self.catalog = catalog
         self.embedder = embedder
-        vectors = embed_catalog(catalog, embedder) if vectors is None else vectors
-        self._graph = build_graph(vectors) if catalog.size > EXACT_UP_TO else None
-        self._exact = build_exact(vectors) if self._graph is None else storage_of(self._graph)
+        self._graph: Any = None
+        if graph is not None:
+            self._graph = _faiss().deserialize_index(np.array(graph))
+        elif vectors is None:
+            vectors = embed_catalog(catalog, embedder)
+        if graph is None and catalog.size > EXACT_UP_TO:
+            self._graph = build_graph(vectors)
+        self._exact: Any = build_exact(vectors) if self._graph is None else storage_of(self._graph)
         # bounded: a query vector is 2 kB, an answer of 200 rows about 8 kB
         self._embed = lru_cache(8192)(self._embed_now)
         self._search = lru_cache(4096)(self._search_now)
 
     @property
     def fingerprint(self) -> str:
-        """Of everything an answer depends on beside the catalog's content: embedding, text, index and its settings."""
+        """Of all that answers depend on beside the catalog: embedding, text, index and its settings."""
         index = ["exact fp16"] if self._graph is None else [GRAPH, EF_BUILD, EF_SEARCH, SCAN_UP_TO]
         return digest([1, self.embedder.fingerprint, [TITLE_WEIGHT, VALUES_WEIGHT], index], 8)
+
+    def graph_bytes(self) -> np.ndarray | None:
+        """The graph with its rows, as uint8; None where the index is exact."""
+        return None if self._graph is None else _faiss().serialize_index(self._graph)
 
     def search(
         self, query: str, filters: Sequence[Constraint] = (), sort: str = "relevance", top_k: int = 200
     ) -> tuple[int, ...]:
-        """The `top_k` rows most similar to `query` among those that satisfy `filters`, in the order of `sort`.
+        """The `top_k` rows most similar to `query` of those that satisfy `filters`, in the order of `sort`.
 
         `sort` reorders what was found: "relevance", "price" (cheapest first), "-price" (dearest first) or
         "rating" (best first).  Ties go to the lower row; a query without words finds the first rows.  Raises
@@ -78,7 +96,7 @@ class SearchEngine:
         return vector
 
     def nearest(self, vector: np.ndarray, allowed: np.ndarray | None, top_k: int) -> np.ndarray:
-        """The `top_k` rows nearest to a (1, dim) vector, best first, of `allowed` (ascending; None is all)."""
+        """The `top_k` rows nearest to a (1, dim) vector, best first, of `allowed` (ascending; None: all)."""
         count = self.catalog.size if allowed is None else len(allowed)
         top_k = min(top_k, count)
         if top_k == 0 or not vector.any():
@@ -87,7 +105,7 @@ class SearchEngine:
             found = self._ask(self._graph, vector, allowed, top_k)
             if len(found[1]) == top_k:
                 return _ranked(*found)
-        # Equal products tie exactly, and which of them FAISS keeps at the cut is its own affair: ask for all of them.
+        # Equal products tie exactly, and which of them FAISS keeps at the cut is its own affair: ask for all.
         wide = top_k
         while True:
             wide = min(wide + 32 if wide == top_k else 4 * wide, count)
@@ -99,14 +117,13 @@ class SearchEngine:
         self, index: Any, vector: np.ndarray, allowed: np.ndarray | None, top_k: int
     ) -> tuple[np.ndarray, np.ndarray]:
         faiss = _faiss()
-
         options: dict[str, Any] = {}
         if allowed is not None:
             keep = np.zeros(self.catalog.size, bool)
             keep[allowed] = True
             options["sel"] = faiss.IDSelectorBitmap(np.packbits(keep, bitorder="little"))
         if index is self._graph:
-            params = faiss.SearchParametersHNSW(efSearch=max(EF_SEARCH, 2 * top_k), **options)
+            params = faiss.SearchParametersHNSW(efSearch=max(EF_SEARCH, 4 * top_k), **options)
         else:
             params = faiss.SearchParameters(**options) if options else None
         scores, rows = index.search(vector, top_k, params=params)
@@ -160,7 +177,7 @@ def embed_catalog(catalog: Catalog, embedder: Embedder) -> np.ndarray:
 
 
 def _lexical_counts(catalog: Catalog, embedder: LexicalEmbedder) -> Iterator[tuple[slice, np.ndarray]]:
-    """Counts of title and values, added up from those of the vocabulary: no text of a product is ever made."""
+    """Counts of title and values, added up from those of the vocabulary: no product's text is ever made."""
     brands, features = embedder.counts(catalog.brands), embedder.counts(catalog.features)
     names = embedder.counts([kind.name for kind in catalog.types])
     values = {name: embedder.counts(known) for name, known in catalog.attr_values.items()}
@@ -188,13 +205,18 @@ def build_exact(vectors: np.ndarray) -> Any:
 
 
 def build_graph(vectors: np.ndarray) -> Any:
-    """An HNSW graph over the same half-precision rows."""
+    """An HNSW graph over the half-precision rows; on one thread, or each build would be another graph."""
     faiss = _faiss()
 
+    threads = faiss.omp_get_max_threads()
     index = faiss.index_factory(vectors.shape[1], GRAPH, faiss.METRIC_INNER_PRODUCT)
     index.hnsw.efConstruction = EF_BUILD
     index.train(vectors[:CHUNK].astype(np.float32))
-    _add(index, vectors)
+    try:
+        faiss.omp_set_num_threads(1)
+        _add(index, vectors)
+    finally:
+        faiss.omp_set_num_threads(threads)
     return index
 
 

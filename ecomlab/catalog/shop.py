@@ -1,5 +1,6 @@
 """The shop: a catalog and its search engine, made or read from the cache, the same bytes either way."""
 
+import logging
 import threading
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,13 +32,14 @@ class Shop:
 
 _SHOPS: dict[tuple[int, int, Path | None], Shop] = {}
 _LOCK = threading.Lock()
+_LOG = logging.getLogger(__name__)
 
 
 def load_shop(size: int = 20_000, seed: int = 0, cache: bool = True) -> Shop:
     """The generated shop of `size` products, once per process, arrays memory-mapped from the cache.
 
-    `cache=False` neither reads nor writes files.  A damaged cache is made again and one that cannot be written is done
-    without, each with a warning that says so.  Raises ValueError for fewer products than the vocabulary has types.
+    `cache=False` neither reads nor writes files.  A damaged cache is made again and one that cannot be
+    written is done without, each with a warning that says so.  Raises ValueError for too few products.
     """
     key = (size, seed, store.cache_folder() if cache else None)
     with _LOCK:
@@ -54,16 +56,20 @@ def _read_or_make(size: int, seed: int, folder: Path | None) -> Shop:
     if place and found:
         arrays, facts = found
         try:
-            vectors = arrays.pop("vectors")
+            vectors, graph = arrays.pop("vectors"), arrays.pop("graph", None)
             catalog = Catalog.from_columns(facts["vocabulary"], arrays)
             if catalog.fingerprint != facts["fingerprint"] or vectors.shape != (catalog.size, embedder.dim):
                 raise ValueError("its content does not match its fingerprint")
-            return Shop(catalog, SearchEngine(catalog, embedder, vectors))
+            return Shop(catalog, SearchEngine(catalog, embedder, vectors, graph))
         except (ValueError, KeyError, TypeError) as error:
             store.warn_damaged(place, error)
     catalog = generate(size, seed)
     vectors = embed_catalog(catalog, embedder)
+    engine = SearchEngine(catalog, embedder, vectors)
+    graph = engine.graph_bytes()
+    if graph is not None:
+        _LOG.info("%d products: the search index is approximate, recall@20 %.3f", size, engine.recall_at(20))
     if place:
-        facts = {"vocabulary": catalog.vocabulary, "fingerprint": catalog.fingerprint}
-        store.save(place, catalog.columns() | {"vectors": vectors}, facts)
-    return Shop(catalog, SearchEngine(catalog, embedder, vectors))
+        arrays = catalog.columns() | {"vectors": vectors} | ({} if graph is None else {"graph": graph})
+        store.save(place, arrays, {"vocabulary": catalog.vocabulary, "fingerprint": catalog.fingerprint})
+    return Shop(catalog, engine)

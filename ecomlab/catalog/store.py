@@ -1,4 +1,4 @@
-"""The cache of generated shops: one folder each, written whole or not at all, read only when it is what was written."""
+"""The cache of generated shops: a folder each, written whole or not at all, read only if it is as written."""
 
 import hashlib
 import json
@@ -26,10 +26,10 @@ def cache_folder() -> Path:
 
 
 def cache_key(*parts: Any) -> str:
-    """A folder name for what `parts` ask for, made by this very code: an edited generator never reads old files."""
+    """A folder name for what `parts` ask of this very code: an edited generator never reads old files."""
     here = sorted(Path(__file__).parent.glob("*.py"))
     sources = [hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest() for path in here]
-    return digest([parts, sources, [version(name) for name in ("numpy", "scikit-learn", "faiss-cpu")]], 12)
+    return digest([parts, sources, [version(name) for name in ("numpy", "scikit-learn")]], 12)
 
 
 def save(folder: Path, arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> None:
@@ -51,14 +51,14 @@ def save(folder: Path, arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any
         if draft is not None:
             shutil.rmtree(draft, ignore_errors=True)
         warnings.warn(
-            f"the catalog was made but not cached: {folder.parent} cannot be written ({error.strerror or error}). "
-            "All works, each process makes its own; set ECOMLAB_CACHE to a folder with room to avoid that.",
+            f"the catalog was made but not cached: cannot write {folder.parent} ({error.strerror or error}). "
+            "All works, but each process makes its own; set ECOMLAB_CACHE to a folder with room.",
             stacklevel=3,
         )
 
 
 def load(folder: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
-    """The arrays (memory-mapped, read-only) and facts of `folder`; None, with a warning, when it is damaged."""
+    """The arrays (memory-mapped, read-only) and facts of `folder`; None, with a warning, if it is damaged."""
     if not folder.exists():
         return None
     try:

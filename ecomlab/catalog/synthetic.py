@@ -4,7 +4,8 @@ from functools import cache
 
 import numpy as np
 
-from ecomlab.catalog.columns import Attribute, Catalog, ProductType
+from ecomlab.catalog.columns import Catalog
+from ecomlab.catalog.schema import Attribute, ProductType
 from ecomlab.catalog.vocabulary import ATTRIBUTES, DEPARTMENTS
 from ecomlab.seeding import rng
 
@@ -43,8 +44,8 @@ def department_features(department: str) -> tuple[str, ...]:
 def generate(size: int = 20_000, seed: int = 0) -> Catalog:
     """A catalog of `size` products.  Same size and seed, same bytes, in every process.
 
-    Half of the products are shared out evenly over the types, half by a long-tailed popularity, so that even in a
-    small catalog every type can be shopped for.  Raises ValueError when there are fewer products than types.
+    Half of the products are shared out evenly over the types, half by a long-tailed popularity, so that even
+    in a small catalog every type can be shopped for.  Raises ValueError for fewer products than types.
     """
     types = product_types()
     if size < len(types):

@@ -122,6 +122,7 @@ ATTRIBUTES: dict[str, tuple[str, str, str]] = {
     "color/beauty": ("color", "in {}", "Pink, Lilac, Champagne, Black"),
     "shade": ("shade", "in shade {}", "Ruby, Plum, Nude, Mauve, Rosewood"),
     "look": ("finish", "with {} finish", "Matte, Glossy, Shimmer"),
+    "formula": ("formula", "with {} formula", "Gel, Acrylic, Water-Based"),
     "hair": ("hair", "for {} hair", "Curly, Straight, Color-Treated, Fine"),
     "pack": ("pack", "in a {}", "Pack of 4, Pack of 6, Pack of 9, Pack of 12"),
     "bristles": ("bristles", "with {} bristles", "Synthetic, Goat, Boar"),
@@ -140,7 +141,7 @@ ATTRIBUTES: dict[str, tuple[str, str, str]] = {
     "toy_power": ("drive", "with {} drive", "Battery, Wind-Up, Push"),
     "color/toy": ("color", "in {}", "Red, Blue, Yellow, Green, Purple"),
     "floors": ("floors", "with {}", "1 Floor, 2 Floors, 3 Floors, 4 Floors"),
-    "toy_stuff": ("material", "made of {}", "Beechwood, Cardboard, Plastic"),
+    "toy_stuff": ("material", "made of {}", "Beechwood, Birch, Plastic"),
     "span": ("wingspan", "with {} wingspan", "90 cm, 120 cm, 150 cm, 200 cm"),
     "tail": ("tail", "with a {} tail", "Ribbon, Spiral, Streamer"),
     "clay": ("colors", "with {}", "6 Colors, 12 Colors, 24 Colors, 36 Colors"),
@@ -201,6 +202,7 @@ ATTRIBUTES: dict[str, tuple[str, str, str]] = {
     "spread": ("size", "in size {}", "Single, Double, Family, Travel"),
     "net": ("material", "made of {}", "Cotton, Canvas, Nylon, Rope"),
     "seeds": ("plants", "with {}", "Herbs, Tomatoes, Wildflowers, Salad Greens"),
+    "soil": ("soil", "with {} soil", "Peat, Coco, Loam"),
     "tray": ("tray", "with a {} tray", "6-Cell, 12-Cell, 24-Cell"),
     # pets
     "leash": ("length", "with {} length", "1 m, 1.5 m, 2 m, 3 m"),
@@ -327,7 +329,7 @@ DEPARTMENTS: dict[str, tuple[str, str, str]] = {
         Lip Balm | Lip Balms | balm | protection look | 8 .4
         Body Lotion | Body Lotions | scent | skin bottle_volume | 16 .4
         Curling Iron | Curling Irons | curl | plate color/beauty | 58 .5
-        Nail Polish | Nail Polishes | shade | look bottle_volume | 9 .35
+        Nail Polish | Nail Polishes | shade | look formula | 9 .35
         Shampoo | Shampoos | scent | hair active | 14 .4
         Bath Bomb | Bath Bombs | pack | scent color/beauty | 18 .35
         Makeup Brush | Makeup Brushes | brush | bristles color/beauty | 15 .45
@@ -384,9 +386,9 @@ DEPARTMENTS: dict[str, tuple[str, str, str]] = {
         Bird Feeder | Bird Feeders | bird | feeder color/garden | 29 .4
         Raised Bed | Raised Beds | bed | bed_stuff color/garden | 87 .45
         Wheelbarrow | Wheelbarrows | barrow | tire tool_handle | 106 .4
-        Path Light | Path Lights | lumens | glow feeder | 33 .4
+        Path Light | Path Lights | lumens | glow color/garden | 33 .4
         Hammock | Hammocks | spread | net canopy | 68 .45
-        Seed Kit | Seed Kits | seeds | tray pot_stuff | 19 .35
+        Seed Kit | Seed Kits | seeds | tray soil | 19 .35
         """,
     ),
     "pets": (

@@ -1,0 +1,84 @@
+"""What products are made of, as names: attributes, product types, and constraints on them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ecomlab.naming import unknown
+
+CODES: Final = ("type", "brand", "feature")  # fields held as codes into a closed vocabulary
+NUMBERS: Final = ("price", "rating", "days")  # cents, tenths, days
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A property with a closed set of values; `phrase` is how a customer says it: "made of {}"."""
+
+    name: str
+    values: tuple[str, ...]
+    phrase: str
+
+    def say(self, value: str) -> str:
+        """The value in the customer's words: "made of Bamboo"."""
+        return self.phrase.format(value)
+
+
+@dataclass(frozen=True)
+class ProductType:
+    """What a product is ("Air Fryer"), what its variants differ in, and what else is known of it."""
+
+    name: str
+    plural: str
+    department: str
+    option: Attribute
+    attributes: tuple[Attribute, ...]
+    price: tuple[float, float]  # median in dollars, standard deviation of its logarithm
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """One condition on a product.
+
+    `field` is "type", "brand", "feature" or "attr:<name>" with op "==" and a name as value, or "price"
+    (cents), "rating" (tenths), "days" with op "<=" or ">=" and an int.  Anything else raises ValueError.
+    A name that the catalog lacks is legal and matches nothing.
+    """
+
+    field: str
+    op: str
+    value: str | int
+
+    def __post_init__(self) -> None:
+        named = self.field in CODES or (self.field.startswith("attr:") and len(self.field) > 5)
+        if not named and self.field not in NUMBERS:
+            raise ValueError(unknown("field", self.field, (*CODES, *NUMBERS, "attr:<name>")))
+        ops = ("==",) if named else ("<=", ">=")
+        if self.op not in ops:
+            raise ValueError(f"{self.field} takes {' or '.join(ops)}, not {self.op!r}")
+        if not isinstance(self.value, str if named else int) or isinstance(self.value, bool):
+            raise ValueError(
+                f"{self.field} is compared with {'a name' if named else 'an int'}, not {self.value!r}"
+            )
+
+    def to_list(self) -> list[str | int]:
+        """[field, op, value], for JSON."""
+        return [self.field, self.op, self.value]
+
+    @staticmethod
+    def from_list(data: Sequence[Any]) -> "Constraint":
+        """The constraint that `to_list` wrote."""
+        name, op, value = data
+        return Constraint(name, op, value)
+
+
+def type_to_json(kind: ProductType) -> list[Any]:
+    """A type as JSON lists."""
+    attributes = [[a.name, list(a.values), a.phrase] for a in (kind.option, *kind.attributes)]
+    return [kind.name, kind.plural, kind.department, attributes, list(kind.price)]
+
+
+def type_from_json(data: Sequence[Any]) -> ProductType:
+    """The type that `type_to_json` wrote."""
+    name, plural, department, attributes, (median, spread) = data
+    option, *others = [Attribute(name, tuple(values), phrase) for name, values, phrase in attributes]
+    return ProductType(name, plural, department, option, tuple(others), (median, spread))
