@@ -40,20 +40,23 @@ def compose(task: float, efficiency: float, hallucination: float, weights: Mappi
     return min(1.0, max(-1.0, total))
 
 
-def f1(matched: int, got: int, wanted: int) -> float:
-    """F1 of `matched` units among `got` and `wanted`; two empty sides agree (1.0)."""
-    return 1.0 if got + wanted == 0 else 2.0 * matched / (got + wanted)
+NEAR = 0.25
+"""What a unit is worth that is of a wanted type and neither the right product in the right variant nor too many."""
 
 
-def cart_credit(matched: int, got: int, wanted: int) -> float:
-    """r_task of a cart, in [-1, 1]: `clip(2 F1 - 1 - excess, -1, 1)`, exactly 1 for the right cart.
+def cart_credit(matched: int, near: int, got: int, wanted: int) -> float:
+    """r_task of a cart, in [-1, 1]: `clip(2 F1 - 1 - excess, -1, 1)`, exactly 1 for the right cart, -1 for an empty one.
 
-    SPEC §7 starts from 2 F1 - 1. The excess share, units beyond the number wanted over units in the cart, is
-    ours: without it, putting everything ever listed into the cart earns more than an honest wrong choice, and
-    law 3 is broken.
+    SPEC §7 starts from 2 F1 - 1; law 3 needs two changes. The excess share, units beyond the number wanted over
+    units in the cart: without it, putting everything ever listed into the cart earns more than an honest wrong
+    choice. A near unit counts `NEAR`: without it, an honest wrong choice at d = 0 earns as little as doing nothing, and
+    less than picking a visit blindly, which is right now and then.
     """
+    if got == 0 and wanted:
+        return -1.0
     excess = max(0, got - wanted) / got if got else 0.0
-    return min(1.0, max(-1.0, 2.0 * f1(matched, got, wanted) - 1.0 - excess))
+    agreement = 1.0 if got + wanted == 0 else 2.0 * (matched + NEAR * near) / (got + wanted)
+    return min(1.0, max(-1.0, 2.0 * agreement - 1.0 - excess))
 
 
 def efficiency(correct: bool, turn_share: float, tool_share: float) -> float:

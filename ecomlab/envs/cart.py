@@ -1,6 +1,7 @@
 """CART: put exactly the products, variants and quantities that the customer wants into the cart (SPEC §7)."""
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 PLENTY = 8
 """Stock from which a product may be wanted: more than any quantity asked for."""
 TRIES = 64
+LOOKALIKES = 0.2
+"""Share of decoys in the visit history that are of a wanted type."""
 
 
 @dataclass(frozen=True)
@@ -247,7 +250,7 @@ class Cart(Environment):
             faults = [f"{f.act.kind}: {f.act.type or f.act.seen}" for f in self.faults(episode)]
             faults += [f"missing: {act.type}" for act in self.missing(episode)]
             why += f" ({'; '.join(faults)})" if faults else ""
-        return Verdict(cart_credit(right, got, units), correct, why, tuple(claims))
+        return Verdict(cart_credit(right, matched.near, got, units), correct, why, tuple(claims))
 
     def solver(self, episode: "Episode") -> Player:
         def truth() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -304,6 +307,8 @@ class Match:
 
     held: list[int]
     extra: dict[tuple[str, str | None], int]
+    near: int
+    """Extra units that are of a type of which units are still wanted."""
 
 
 def match(wants: Sequence[Want], world: World) -> Match:
@@ -321,7 +326,14 @@ def match(wants: Sequence[Want], world: World) -> Match:
                 taken = min(units, want.quantity - held[i])
                 held[i] += taken
                 left[line] -= taken
-    return Match(held, {line: units for line, units in left.items() if units})
+    extra = {line: units for line, units in left.items() if units}
+    lacking: Counter[str] = Counter()
+    for want, units in zip(wants, held, strict=True):
+        lacking[want.type] += want.quantity - units
+    spare: Counter[str] = Counter()
+    for (product_id, _), units in extra.items():
+        spare[world.catalog.type_of(world.row(product_id)).name] += units
+    return Match(held, extra, (lacking & spare).total())
 
 
 def constraints_of(type_name: str, slots: Mapping[str, Any]) -> tuple[Constraint, ...]:
@@ -521,7 +533,7 @@ def _draw_visits(
     key: tuple[Any, ...],
     shop: Shop,
 ) -> list[str]:
-    """Targets among decoys, three times the history's length, shuffled; half of the decoys are of wanted types.
+    """Targets among decoys, three times the history's length, shuffled; some decoys are of wanted types.
 
     Where something that identifies a product is withheld, a decoy that fits all that was stated is among them if
     one is found: the list must not tell them apart (law 8).
@@ -542,7 +554,7 @@ def _draw_visits(
     for _ in range(10 * length):
         if len(rows) >= length:
             break
-        near = random.random() < 0.5
+        near = random.random() < LOOKALIKES
         pool = catalog.type_rows(items[int(random.integers(len(items)))]["slots"]["type"]) if near else range(catalog.size)
         row = pool[int(random.integers(len(pool)))]
         if row not in rows:

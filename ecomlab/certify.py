@@ -1,0 +1,234 @@
+"""The certificate: laws 1, 2, 3 and 9 measured over environments and difficulties, judged by exact bounds."""
+
+import json
+import os
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, field
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from ecomlab.catalog import Shop, load_shop
+from ecomlab.core import ENVIRONMENTS, Player, Slips
+from ecomlab.episode import Episode, Trajectory, make_task
+from ecomlab.players import blind
+from ecomlab.rollout import finish
+from ecomlab.seeding import rng
+
+CONFIDENCE = 0.999
+FAIR = {"JOURNEY": 0.97}
+FAIR_DEFAULT = 0.99
+BLIND = 0.05
+SLIP_RATE = 0.1
+"""Share of a noisy player's decisions that go wrong."""
+HARDER = 0.2
+"""Least fall of the noisy player's success from d = 0 to d = 12 (law 9)."""
+FIRST_SEED = 1_000_000
+"""Certificates use seeds of their own."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One environment at one difficulty. Shares lie in [0, 1]; `rewards` are (mean, standard deviation, n)."""
+
+    env: str
+    d: int
+    seeds: int
+    others: int
+    """Seeds of every player but solver and fair."""
+    solver: float
+    fair: float
+    noisy: float
+    naive: float
+    blind: dict[str, float]
+    positional: dict[str, float]
+    chance: float
+    turns: float
+    """Mean turns of the fair player."""
+    reward: float
+    """Mean reward of the fair player."""
+    rewards: dict[str, tuple[float, float, int]] = field(default_factory=dict)
+    failed: tuple[float, float, int] = (0.0, 0.0, 0)
+    """Rewards of the noisy player's failed episodes."""
+    misses: list[str] = field(default_factory=list)
+    """Every miss of solver or fair player, with its reason."""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def players(env_id: str, shop: Shop) -> dict[str, Callable[[Episode, int], Player]]:
+    """Everybody who plays for a certificate, by name; blind and positional ones are prefixed."""
+    env = ENVIRONMENTS[env_id]
+    made: dict[str, Callable[[Episode, int], Player]] = {
+        "solver": lambda episode, seed: env.solver(episode),
+        "fair": lambda episode, seed: env.fair_player(shop),
+        "noisy": lambda episode, seed: env.fair_player(shop, Slips(rng("noisy", env_id, seed), SLIP_RATE)),
+        "naive": lambda episode, seed: blind.naive(seed),
+    }
+    for kind, group in (("blind", blind.BLIND), ("positional", blind.POSITIONAL)):
+        for name, factory in group.items():
+            made[f"{kind}: {name}"] = lambda episode, seed, factory=factory: factory(seed)  # type: ignore[misc]
+    return made
+
+
+def certify_cell(env_id: str, d: int, seeds: int, others: int, shop: Shop) -> Row:
+    """Play everybody at one difficulty: `seeds` tasks for solver and fair player, `others` for the rest."""
+    tasks = [make_task(env_id, d, FIRST_SEED + i, shop) for i in range(max(seeds, others))]
+    played: dict[str, list[Trajectory]] = {}
+    for name, make in players(env_id, shop).items():
+        count = seeds if name in ("solver", "fair") else others
+        played[name] = []
+        for task in tasks[:count]:
+            episode = Episode(task, shop)
+            played[name].append(finish(make(episode, task.seed), episode))
+    share = {name: _mean([t.score.correct for t in ts]) for name, ts in played.items()}
+    env = ENVIRONMENTS[env_id]
+    return Row(
+        env=env_id,
+        d=d,
+        seeds=seeds,
+        others=others,
+        solver=share["solver"],
+        fair=share["fair"],
+        noisy=share["noisy"],
+        naive=share["naive"],
+        blind={n.partition(": ")[2]: s for n, s in share.items() if n.startswith("blind: ")},
+        positional={n.partition(": ")[2]: s for n, s in share.items() if n.startswith("positional: ")},
+        chance=_mean([env.chance(task, shop) for task in tasks[:others]]),
+        turns=_mean([t.turns for t in played["fair"]]),
+        reward=_mean([t.score.value for t in played["fair"]]),
+        rewards={n: _spread([t.score.value for t in ts]) for n, ts in played.items() if ":" in n},
+        failed=_spread([t.score.value for t in played["noisy"] if not t.score.correct]),
+        misses=[
+            f"{who} missed seed {t.task.seed}: {t.end}: {t.score.why}"
+            for who in ("solver", "fair")
+            for t in played[who]
+            if not t.score.correct
+        ],
+    )
+
+
+def broken_laws(rows: Sequence[Row]) -> list[str]:
+    """Which laws these rows break, in words; empty when none is. Bounds are exact binomial ones at 99.9%."""
+    found: list[str] = []
+    for row in rows:
+        where = f"{row.env} at d = {row.d}"
+        if row.solver < 1:
+            found.append(f"law 1: the solver is correct on {row.solver:.1%}, not all, of {where}")
+        found += _fair(where, row.env, row.fair, row.seeds)
+        for name, share in row.blind.items():
+            found += _above(f"law 3: blind player {name!r}", where, share, row.others, BLIND)
+        for name, share in row.positional.items():
+            found += _above(f"law 3: positional player {name!r}", where, share, row.others, row.chance)
+        found += _quitting(where, row.rewards, row.failed)
+    for env_id in sorted({row.env for row in rows}):
+        mine = [row for row in rows if row.env == env_id]
+        if len(mine) > 1:
+            found += _pooled(env_id, mine)
+    return found
+
+
+def _fair(where: str, env_id: str, share: float, n: int) -> list[str]:
+    threshold = FAIR.get(env_id, FAIR_DEFAULT)
+    high = _bounds(share, n)[1]
+    return [f"law 2: the fair player is correct on {share:.1%} of {where}"] if high < threshold else []
+
+
+def _above(who: str, where: str, share: float, n: int, threshold: float) -> list[str]:
+    low = _bounds(share, n)[0]
+    return [f"{who} is correct on {share:.1%} of {where}, allowed {threshold:.1%}"] if low > threshold else []
+
+
+def _quitting(
+    where: str, rewards: dict[str, tuple[float, float, int]], failed: tuple[float, float, int]
+) -> list[str]:
+    """Law 3's second half: no attacker's mean reward lies above the noisy player's failures (one-sided Welch test)."""
+    if failed[2] < 2:
+        return []
+    found = []
+    for name, (mean, sd, n) in rewards.items():
+        gap, error = mean - failed[0], float(np.hypot(sd / np.sqrt(n), failed[1] / np.sqrt(failed[2])))
+        if gap > 0 and (error == 0 or gap / error > stats.t.ppf(CONFIDENCE, min(n, failed[2]) - 1)):
+            found.append(f"law 3: {name} earns {mean:.2f}, failing honestly {failed[0]:.2f}, at {where}")
+    return found
+
+
+def _pooled(env_id: str, rows: Sequence[Row]) -> list[str]:
+    where = f"{env_id}, all difficulties"
+    n = sum(row.seeds for row in rows)
+    others = sum(row.others for row in rows)
+    found = _fair(where, env_id, sum(row.fair * row.seeds for row in rows) / n, n)
+    for name in rows[0].blind:
+        share = sum(row.blind[name] * row.others for row in rows) / others
+        found += _above(f"law 3: blind player {name!r}", where, share, others, BLIND)
+    levels = np.repeat([row.d for row in rows], [row.others for row in rows])
+    wins = np.concatenate([_wins(row.noisy, row.others) for row in rows])
+    if rows[0].d == 0 and rows[-1].d >= 12:
+        if wins.std() == 0 or stats.pearsonr(levels, wins, alternative="less").pvalue >= 1 - CONFIDENCE:
+            found.append(f"law 9: the noisy player's success does not fall with d in {env_id}")
+        fall = rows[0].noisy - next(row.noisy for row in rows if row.d == 12)
+        if fall < HARDER:
+            found.append(f"law 9: the noisy player's success falls by {fall:.2f} from d = 0 to 12 in {env_id}")
+    return found
+
+
+def _wins(share: float, n: int) -> np.ndarray:
+    won = round(share * n)
+    return np.concatenate([np.ones(won), np.zeros(n - won)])
+
+
+def _bounds(share: float, n: int) -> tuple[float, float]:
+    """One-sided 99.9% Clopper-Pearson bounds of a share of `n`."""
+    if n == 0:
+        return 0.0, 1.0
+    won = round(share * n)
+    low = float(stats.beta.ppf(1 - CONFIDENCE, won, n - won + 1)) if won else 0.0
+    high = float(stats.beta.ppf(CONFIDENCE, won + 1, n - won)) if won < n else 1.0
+    return low, high
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values)) if len(values) else 0.0
+
+
+def _spread(values: Sequence[float]) -> tuple[float, float, int]:
+    if not values:
+        return 0.0, 0.0, 0
+    return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0, len(values)
+
+
+def certify(
+    envs: Iterable[str], levels: Iterable[int], seeds: int, others: int, size: int = 20_000, workers: int | None = None
+) -> Iterable[Row]:
+    """Rows for every environment and level, computed in parallel, yielded in order."""
+    load_shop(size)  # once here, so that the workers find it in the cache
+    cells = [(env_id, d, seeds, others, size) for env_id in envs for d in levels]
+    workers = min(len(cells), workers or os.cpu_count() or 1)
+    if workers <= 1:
+        yield from map(_cell, cells)
+        return
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(_cell, cells)
+
+
+def _cell(cell: tuple[str, int, int, int, int]) -> Row:
+    env_id, d, seeds, others, size = cell
+    return certify_cell(env_id, d, seeds, others, load_shop(size))
+
+
+def write(path: Path, rows: Sequence[Row], broken: Sequence[str], shop: Shop) -> None:
+    """The certificate as JSON: rows, broken laws, and what they were measured on."""
+    environments = {row.env: ENVIRONMENTS[row.env].version for row in rows}
+    document = {
+        "rows": [row.to_json() for row in rows],
+        "broken": list(broken),
+        "environments": environments,
+        "fingerprint": shop.fingerprint,
+        "slip_rate": SLIP_RATE,
+    }
+    path.write_text(json.dumps(document, indent=1) + "\n")
