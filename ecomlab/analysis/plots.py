@@ -1,16 +1,19 @@
-"""Figures of an ablation: every run a thin line, the mean over runs a thick one, a colour and a marker per schedule.
+"""Figures of an ablation: a thin line per run, a thick one for their mean, colour and marker per schedule.
 
 Nothing here reads files or computes statistics; `ecomlab.analysis.tables` and `statistics` do.
 """
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import matplotlib.pyplot as plt
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.gridspec import SubplotSpec
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
@@ -19,14 +22,14 @@ from ecomlab.analysis.tables import RUN
 
 COLUMN_WIDTH, PAGE_WIDTH = 3.3, 6.9  # inches: one column and the whole width of a two-column paper
 MARKERS = "osDv^P"
-AXES = {"step": "training steps", "rollouts": "rollouts generated, thousands"}
+AXES = {"step": "training steps", "rollouts": "rollouts, thousands"}
 _ORDER = ("static-low", "static-high", "adaptive")  # these always have the same colours
 
 
 @contextmanager
 def paper_style() -> Iterator[None]:
     """Text of 8 points at print size, no frames, thin grid."""
-    small = {"font.size": 8, "axes.labelsize": 8, "axes.titlesize": 8, "legend.fontsize": 8}
+    small: dict[Any, Any] = {"font.size": 8, "axes.labelsize": 8, "axes.titlesize": 8, "legend.fontsize": 8}
     small |= {"xtick.labelsize": 7, "ytick.labelsize": 7, "axes.linewidth": 0.6, "grid.linewidth": 0.4}
     with sns.axes_style("ticks", {"axes.grid": True, "grid.color": ".9"}), plt.rc_context(small):
         yield
@@ -48,48 +51,112 @@ def look(table: pd.DataFrame) -> dict[str, tuple[tuple[float, float, float], str
 def frontier(ax: Axes, train: pd.DataFrame, x: str = "step") -> None:
     """The highest difficulty of each run's window, over steps or over rollouts generated so far."""
     steps = train.groupby([*RUN, "step"], as_index=False)["d_high"].max()
-    _lines(ax, _with_x(steps, train, x), x, "d_high", markers=False)
-    ax.set_ylabel("highest difficulty trained on")
+    _lines(ax, _with_x(steps, train, x), x, "d_high")
     ax.set_ylim(bottom=0)
     ax.yaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def success(ax: Axes, train: pd.DataFrame, rows: pd.DataFrame, x: str = "step") -> None:
-    """Held-out success, over steps or over rollouts generated so far. `rows` has one `success` per run and step."""
-    _lines(ax, _with_x(rows, train, x), x, "success", markers=True)
+    """Held-out success over steps or generated rollouts; `rows` has one `success` per run and step."""
+    _lines(ax, _with_x(rows, train, x), x, "success", marked=True)
     ax.set_ylim(0, 1)
     ax.yaxis.set_major_formatter(PercentFormatter(1))
 
 
 def difficulty_growth(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sampled") -> Figure:
-    """The ablation in one figure, as wide as a page.
+    """The ablation of one collection in one figure, as wide as a page.
 
-    Top: the frontier over steps. Beside it and below: mean held-out success over steps and over generated rollouts.
-    Bottom: held-out success at each evaluated difficulty, over steps.
+    Above: the frontier and the mean held-out success, each over steps and over generated rollouts. Below:
+    held-out success at each evaluated difficulty, over steps. Raises ValueError for tables of several
+    collections.
     """
-    means = held_out(evaluation, decoding)
-    levels = sorted(evaluation.d.unique())
+    if len(collections := sorted(set(train.collection))) > 1:
+        raise ValueError(
+            f"the tables hold {', '.join(collections)}; choose one: train[train.collection == 'C1']"
+        )
+    means, levels = held_out(evaluation, decoding), sorted(evaluation.d.unique())
     with paper_style():
-        figure = plt.figure(figsize=(PAGE_WIDTH, 4.4), layout="constrained")
-        top, bottom = figure.subfigures(2, 1, height_ratios=(1.25, 1), hspace=0.04)
-        a, b, c = top.subplots(1, 3)
-        frontier(a, train)
-        success(b, train, means)
-        success(c, train, means, "rollouts")
-        b.set_ylabel(f"held-out success, mean of d = {levels[0]} to {levels[-1]}")
-        below = bottom.subplots(1, len(levels), sharey=True, squeeze=False)[0]
-        for ax, d in zip(below, levels, strict=True):
+        figure = plt.figure(figsize=(PAGE_WIDTH, 4.1), layout="constrained")
+        rows = figure.add_gridspec(2, 1, height_ratios=(1.15, 1))
+        upper = _row(figure, rows[0], 4)
+        frontier(upper[0], train)
+        frontier(upper[1], train, "rollouts")
+        success(upper[2], train, means)
+        success(upper[3], train, means, "rollouts")
+        upper[0].set_ylabel("highest difficulty trained on")
+        upper[2].set_ylabel(f"success, mean of d = {levels[0]}–{levels[-1]}")
+        lower = _row(figure, rows[1], len(levels))
+        for ax, d in zip(lower, levels, strict=True):
             at_d = evaluation[(evaluation.d == d) & (evaluation.decoding == decoding)]
-            rows = at_d.groupby([*RUN, "step"], as_index=False)["success"].mean()
-            success(ax, train, rows)
+            success(ax, train, at_d.groupby([*RUN, "step"], as_index=False)["success"].mean())
             ax.set_title(f"d = {d}")
-        below[0].set_ylabel("held-out success")
-        for ax, letter in zip((a, b, c, below[0]), "abcd", strict=True):
+            ax.set_xlabel("steps")
+        lower[0].set_ylabel("held-out success")
+        for ax in lower[1:]:
+            ax.tick_params(labelleft=False)
+        for ax, letter in zip([*upper, lower[0]], "abcde", strict=True):
             ax.set_title(letter, loc="left", fontweight="bold")
         _legend(figure, train)
         sns.despine(figure)
     plt.close(figure)  # shown by the notebook's last expression, once
     return figure
+
+
+def one_run(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sampled") -> Figure:
+    """One run while it trains: its window with the success on it, and held-out success per difficulty."""
+    steps = train.groupby("step").agg(
+        low=("d_low", "min"), high=("d_high", "max"), success=("success", "mean")
+    )
+    rows = evaluation[evaluation.decoding == decoding]
+    with paper_style():
+        figure = plt.figure(figsize=(PAGE_WIDTH, 2.2), layout="constrained")
+        window, training, held = _row(figure, figure.add_gridspec(1, 1)[0], 3)
+        window.fill_between(steps.index, steps.low, steps.high, step="mid", alpha=0.3)
+        window.plot(steps.index, steps.high, drawstyle="steps-mid")
+        window.set(ylabel="difficulty trained on", ylim=(0, None))
+        window.yaxis.set_major_locator(MaxNLocator(integer=True))
+        training.plot(steps.index, steps.success)
+        training.set(ylabel="success in training")
+        shades = sns.color_palette("viridis", rows.d.nunique())
+        for shade, (d, level) in zip(shades, rows.groupby("d"), strict=True):
+            means = level.groupby("step").success.mean()
+            held.plot(means.index, means, marker="o", markersize=3, color=shade, label=f"d = {d}")
+        held.set(ylabel=f"held-out success, {decoding}")
+        if len(rows):
+            held.legend(frameon=False, ncols=2)
+        for ax in (training, held):
+            ax.set_ylim(0, 1)
+            ax.yaxis.set_major_formatter(PercentFormatter(1))
+        for ax in (window, training, held):
+            ax.set(xlabel="training steps", xlim=(0, None))
+            ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+        sns.despine(figure)
+    plt.close(figure)
+    return figure
+
+
+def axes_over_difficulty(table: pd.DataFrame) -> Figure:
+    """Small multiples: each row of `table` (an axis) over its columns (difficulties)."""
+    with paper_style():
+        figure = plt.figure(figsize=(PAGE_WIDTH, 3.6), layout="constrained")
+        grid = figure.add_gridspec(math.ceil(len(table) / 4), 4)
+        levels = [int(str(name).removeprefix("d = ")) for name in table.columns]
+        for place, (name, values) in enumerate(table.iterrows()):
+            ax = figure.add_subplot(grid[place // 4, place % 4])
+            ax.plot(levels, values.to_numpy(), drawstyle="steps-mid")
+            ax.set_title(str(name))
+            ax.set_ylim(bottom=0)
+            ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+        figure.supxlabel("difficulty d", fontsize=8)
+        sns.despine(figure)
+    plt.close(figure)
+    return figure
+
+
+def _row(figure: Figure, place: SubplotSpec, count: int) -> list[Axes]:
+    """`count` axes side by side."""
+    grid = place.subgridspec(1, count)
+    return [figure.add_subplot(grid[0, i]) for i in range(count)]
 
 
 def _with_x(rows: pd.DataFrame, train: pd.DataFrame, x: str) -> pd.DataFrame:
@@ -102,7 +169,7 @@ def _with_x(rows: pd.DataFrame, train: pd.DataFrame, x: str) -> pd.DataFrame:
     return rows.merge(so_far.assign(rollouts=so_far.rollouts / 1000), on=[*RUN, "step"])
 
 
-def _lines(ax: Axes, rows: pd.DataFrame, x: str, y: str, markers: bool) -> None:
+def _lines(ax: Axes, rows: pd.DataFrame, x: str, y: str, marked: bool = False) -> None:
     """A thin line per run and the mean of x and y over runs, step by step, as a thick one."""
     looks = look(rows)
     for name in arms(rows):
@@ -113,11 +180,11 @@ def _lines(ax: Axes, rows: pd.DataFrame, x: str, y: str, markers: bool) -> None:
         # Only steps that every run has reached: a mean over fewer runs would jump.
         steps = mine.groupby("step").agg(x=(x, "mean"), y=(y, "mean"), runs=(y, "count"))
         mean = steps[steps.runs == steps.runs.max()]
-        shape = {"marker": marker, "markersize": 3.5, "markeredgewidth": 0} if markers else {}
-        ax.plot(mean.x, mean.y, color=colour, linewidth=1.8, **shape)
+        shape = marker if marked else ""
+        ax.plot(mean.x, mean.y, color=colour, linewidth=1.8, marker=shape, markersize=3.5, markeredgewidth=0)
     ax.set_xlabel(AXES[x])
     ax.set_xlim(left=0)
-    ax.xaxis.set_major_locator(MaxNLocator(4, integer=x == "step"))
+    ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10], integer=x == "step"))
 
 
 def _legend(figure: Figure, train: pd.DataFrame) -> None:

@@ -87,6 +87,17 @@ def summary(train: pd.DataFrame, evaluation: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def arm_intervals(runs: pd.DataFrame, value: str) -> pd.DataFrame:
+    """Per schedule the mean of `value` (a column of `summary`) and its 95% interval, NaN below three runs."""
+    rows = {}
+    for name, arm in runs.groupby("schedule"):
+        values = arm[value].dropna().to_numpy()
+        interval = t_interval(values)
+        low, high = (interval.low, interval.high) if interval else (math.nan, math.nan)
+        rows[name] = {"runs": len(values), "mean": values.mean(), "low": low, "high": high}
+    return pd.DataFrame.from_dict(rows, orient="index").round(3)
+
+
 def paired_difference(runs: pd.DataFrame, value: str, arm: str, against: str) -> Interval | None:
     """How much `value` (a column of `summary`) is higher in `arm` than in `against`, paired by collection and
     seed.

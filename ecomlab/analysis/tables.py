@@ -102,7 +102,7 @@ def load_eval(path: str | Path) -> pd.DataFrame:
 
 
 def load_experiment(folder: str | Path) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """`folder`/train.csv and eval.csv, checked against each other: the same runs in both. Raises TableError."""
+    """`folder`/train.csv and eval.csv, which must hold the same runs. Raises TableError."""
     train, evaluation = load_train(Path(folder) / "train.csv"), load_eval(Path(folder) / "eval.csv")
     here, there = (set(t[RUN].itertuples(index=False, name=None)) for t in (train, evaluation))
     if lonely := sorted(here ^ there):

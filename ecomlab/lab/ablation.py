@@ -1,5 +1,6 @@
 """An ablation from end to end: run the sweep, gather its tables, draw its figures, say what came out."""
 
+import math
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -11,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ecomlab.analysis.statistics import summary, t_interval
+from ecomlab.analysis.statistics import arm_intervals, summary
 from ecomlab.analysis.tables import TableError, load_experiment
 from ecomlab.lab import notebooks, sweep
 from ecomlab.lab.gather import gather
@@ -132,14 +133,12 @@ def show_results(plan: Sweep, console: Console) -> None:
         )
         table.add_row(*(str(cell).replace("nan → nan", "–") for cell in cells))
     console.print(table)
-    for name, arm in runs.groupby("schedule", sort=False):
-        interval = t_interval(arm.sampled_last.dropna().to_numpy())
-        if interval is not None:
-            spread = f"{interval.mean:.2f} [{interval.low:.2f}, {interval.high:.2f}]"
-            console.print(f"{name}: {spread}, 95% t interval over {interval.n} runs", highlight=False)
-    console.print(
-        f"Tables: {shown(plan.folder / 'train.csv')}, {shown(plan.folder / 'eval.csv')}", highlight=False
-    )
+    for name, arm in arm_intervals(runs, "sampled_last").iterrows():
+        if not math.isnan(arm.low):
+            spread = f"{arm['mean']:.2f} [{arm.low:.2f}, {arm.high:.2f}]"
+            console.print(f"{name}: {spread}, 95% t interval over {arm.runs:.0f} runs", highlight=False)
+    files = [shown(plan.folder / name) for name in ("train.csv", "eval.csv")]
+    console.print(f"Tables: {', '.join(files)}", highlight=False)
 
 
 def show_failures(failures: Sequence[Failure], console: Console) -> None:
@@ -155,8 +154,8 @@ def show_failures(failures: Sequence[Failure], console: Console) -> None:
             console.print("The system may have run out of memory: try fewer runs at a time (--processes 1).")
     if failures:
         console.print(
-            "\nRepair that and give the same command again: finished runs are kept, the others go on from their last "
-            "checkpoint.",
+            "\nRepair that and give the same command again: finished runs are kept, the others go on "
+            "from their last checkpoint.",
             highlight=False,
         )
 
@@ -167,20 +166,17 @@ def guarded(job: Callable[[], int], console: Console) -> int:
         return job()
     except KeyboardInterrupt:
         console.print(
-            "\nInterrupted. All runs have ended; finished runs are kept, the others go on from their last checkpoint "
-            "when you give the same command again.",
+            "\nInterrupted. All runs have ended; finished runs are kept, the others go on from their last "
+            "checkpoint when you give the same command again.",
             highlight=False,
         )
         return 130
     except (SweepError, notebooks.NotebookError, TableError) as e:
         console.print(f"[red]{escape(str(e))}[/red]", highlight=False)
     except OSError as e:
-        where = f"{shown(e.filename)}: " if e.filename else ""
-        console.print(
-            f"[red]{escape(where + (e.strerror or str(e)))}[/red]. Finished runs are kept; when there is room and "
-            "permission to write, give the same command again.",
-            highlight=False,
-        )
+        what = (f"{shown(e.filename)}: " if e.filename else "") + (e.strerror or str(e))
+        way_out = "Finished runs are kept; with room and permission to write, give the same command again."
+        console.print(f"[red]{escape(what)}[/red]. {way_out}", highlight=False)
     return 1
 
 

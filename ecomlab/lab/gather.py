@@ -7,9 +7,8 @@ from typing import Any
 
 from ecomlab.analysis.tables import load_eval, load_experiment, load_train
 from ecomlab.lab.paths import read_json, write_json, write_text
+from ecomlab.lab.provenance import RECORD
 from ecomlab.lab.sweep import FINISHED, Run, Sweep
-
-RECORD = "provenance.json"
 
 
 def gather(plan: Sweep, runs: Sequence[Run]) -> None:

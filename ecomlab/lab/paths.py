@@ -8,6 +8,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from ecomlab.catalog.store import cache_folder
+
 
 def project_root() -> Path:
     """The clone we work in: the nearest folder upwards that is one, else this package's own, else here."""
@@ -33,11 +35,6 @@ def shown(path: str | Path) -> str:
         if path.is_relative_to(base):
             return str(path.relative_to(base))
     return str(path)
-
-
-def cache_folder() -> Path:
-    """The one folder outside the project that we write to: ECOMLAB_CACHE, by default ~/.cache/ecomlab."""
-    return Path(os.environ.get("ECOMLAB_CACHE") or Path.home() / ".cache" / "ecomlab").expanduser().absolute()
 
 
 def write_text(path: Path, text: str) -> None:
@@ -74,7 +71,7 @@ def kernel_environment(threads: int = 1) -> dict[str, str]:
     cache, not in the home directory; the kernel `python3` is this very interpreter, whatever kernels are
     installed; this very `ecomlab` is the one imported; no telemetry, no network for models.
     """
-    cache = cache_folder()
+    cache = cache_folder().absolute()
     kernels = cache / "jupyter" / "kernels-of" / Path(sys.prefix).as_posix().strip("/").replace("/", "-")
     kernel = ["-Xfrozen_modules=off", "-m", "ipykernel_launcher", "-f", "{connection_file}", "--log-level=40"]
     spec = {

@@ -22,8 +22,7 @@ def reporter(
     """A callback for `train(config, progress=...)` that keeps `folder`/progress.json up to date, then calls
     `then`.
 
-    The dict needs `step` (steps done) and `steps`; `stage` and any other numbers are shown where there is
-    room.
+    The dict needs `step` (steps done) and `steps`; of the rest, plain values are kept in the file.
     """
 
     def report(state: dict[str, Any]) -> None:
@@ -40,7 +39,6 @@ class RunState:
 
     step: int = 0
     steps: int = 0
-    stage: str = ""
 
     @property
     def share(self) -> float:
@@ -51,7 +49,7 @@ class RunState:
         """The state last written in `folder`; nothing done where there is none."""
         saved = read_json(folder / FILE)
         try:
-            return cls(int(saved["step"]), int(saved["steps"]), str(saved.get("stage", "")))
+            return cls(int(saved["step"]), int(saved["steps"]))
         except (TypeError, KeyError, ValueError, AttributeError):
             return cls()
 
@@ -62,8 +60,8 @@ class Bar:
     Without a terminal it prints a line at every start and end of a run, and one a minute.
     """
 
-    def __init__(self, total: int, console: Console) -> None:
-        self.total, self.console = total, console
+    def __init__(self, total: int, console: Console, noun: str = "runs") -> None:
+        self.total, self.console, self.noun = total, console, noun
         self.began = self.printed = time.monotonic()
         self.at_start: float | None = None
         what = TextColumn(
@@ -97,7 +95,7 @@ class Bar:
             self.at_start = share
         left = time_left(time.monotonic() - self.began, share - self.at_start, 1 - share)
         parts = [f"{name} {_where(state)}" for name, state in running.items()]
-        text = f"[{finished}/{self.total} runs] " + " · ".join(parts)
+        text = f"[{finished}/{self.total} {self.noun}] " + " · ".join(parts)
         self.bar.update(self.task, completed=share, description=text.replace("[", r"\["), left=left)
         if not self.console.is_terminal and time.monotonic() - self.printed >= QUIET_SECONDS:
             self.printed = time.monotonic()
@@ -120,6 +118,5 @@ def time_left(elapsed: float, done: float, remaining: float) -> str:
 
 def _where(state: RunState) -> str:
     if not state.steps:
-        return "starting"
-    stage = f" {state.stage}" if state.stage not in ("", "train") else ""
-    return f"step {state.step}/{state.steps}{stage}"
+        return "at work"
+    return f"step {state.step}/{state.steps}"

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ecomlab.lab.paths import project_root
+from ecomlab.lab.paths import project_root, read_json, resolve, write_json
 
 # What can change a result. Outputs (tables, figures, the diary) and prose do not make a commit dirty.
 SOURCES = ("ecomlab", "notebooks", "experiments/*/sweep.toml", "pyproject.toml", "constraints.txt")
+RECORD = "provenance.json"
 LIBRARIES = (
     "ecomlab",
     "numpy",
@@ -44,6 +45,16 @@ def provenance(
         "versions": versions(),
         **more,
     }
+
+
+def write(folder: str | Path, parameters: Mapping[str, Any], **known: Any) -> None:
+    """Write `provenance(parameters, **known)` to `folder`/provenance.json."""
+    write_json(resolve(folder) / RECORD, provenance(parameters, **known))
+
+
+def read(folder: str | Path) -> dict[str, Any]:
+    """The record in `folder`/provenance.json; empty where there is none."""
+    return read_json(resolve(folder) / RECORD) or {}
 
 
 def commit(root: Path | None = None) -> str:

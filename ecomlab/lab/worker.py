@@ -23,7 +23,7 @@ def main(folder: Path) -> int:
     """Execute the request in `folder`. Writes run.json first, finished.json last; 0 when finished."""
     request = read_json(folder / REQUEST)
     notebook = Path(request["notebook"])
-    with FileLock(folder / ".lock", timeout=60):  # a killed sweep's worker may still be ending
+    with FileLock(folder / ".worker.lock", timeout=60):  # a killed sweep's worker may still be ending
         effective = check(notebook, request["parameters"])
         record = {"id": request["id"], "notebook": notebook.name, **provenance(effective)}
         write_json(folder / "run.json", record)

@@ -1,0 +1,81 @@
+"""Watching a training run: curves and a bar where a person looks, a line per step where nobody does."""
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ecomlab.analysis.tables import TableError, load_eval, load_train
+from ecomlab.lab.paths import resolve
+from ecomlab.lab.progress import reporter, time_left
+
+REDRAW_SECONDS = 2.0
+
+
+def watched() -> bool:
+    """Whether a person may be looking: a Jupyter kernel that no batch run has started."""
+    if os.environ.get("ECOMLAB_BATCH"):
+        return False
+    try:
+        from IPython import get_ipython
+    except ImportError:
+        return False
+    shell = get_ipython()
+    return shell is not None and hasattr(shell, "kernel")
+
+
+def watch(out: str | Path, live: bool | None = None) -> Callable[[dict[str, Any]], None]:
+    """A `progress` for `train`: keeps progress.json; curves if `live` (default: when watched), else lines."""
+    folder = resolve(out)
+    show = watched() if live is None else live
+    return reporter(folder, Curves(folder) if show else print_line)
+
+
+def print_line(state: dict[str, Any]) -> None:
+    """One line for the log."""
+    for row in state.get("rows") or []:
+        if "decoding" in row:
+            what = f"held out, d = {row['d']}, {row['decoding']}"
+        else:
+            what = f"trained on d = {row['d_low']} to {row['d_high']}"
+        print(
+            f"step {state['step']}/{state['steps']}: {row['env']}, {what}: success {row['success']:.2f}",
+            flush=True,
+        )
+
+
+class Curves:
+    """A bar with what is done, what is left and what it has cost, and the run's curves, redrawn in place."""
+
+    def __init__(self, folder: Path) -> None:
+        from IPython.display import display
+        from tqdm.auto import tqdm
+
+        self.folder = folder
+        self.bar = tqdm(total=0, bar_format="{desc} {bar} {percentage:.0f}%")
+        self.picture = display(display_id=True)
+        self.began = self.drawn = time.monotonic()
+        self.first: int | None = None
+
+    def __call__(self, state: dict[str, Any]) -> None:
+        step, steps = state["step"], state["steps"]
+        if self.first is None:
+            self.first = step
+        spent = time.monotonic() - self.began
+        left = time_left(spent, step - self.first, steps - step)
+        self.bar.total, self.bar.n = steps, step
+        self.bar.set_description_str(f"step {step}/{steps}, {spent / 60:.1f} min spent, {left}")
+        if step == steps or time.monotonic() - self.drawn >= REDRAW_SECONDS:
+            self.draw()
+
+    def draw(self) -> None:
+        """The curves as far as the tables on disk go."""
+        from ecomlab.analysis.plots import one_run
+
+        try:
+            figure = one_run(load_train(self.folder / "train.csv"), load_eval(self.folder / "eval.csv"))
+        except TableError:
+            return  # the first rows are still to come
+        self.picture.update(figure)
+        self.drawn = time.monotonic()

@@ -1,0 +1,132 @@
+"""Episodes for the eye: conversations, tools and scores as a notebook or a terminal shows them."""
+
+import html
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ecomlab.core import Message, Task
+from ecomlab.difficulty import Difficulty
+from ecomlab.episode import Trajectory
+from ecomlab.lab.paths import resolve, write_json
+from ecomlab.reward import WEIGHTS, Score
+
+_COLOURS = {"system": "#888", "user": "#0173b2", "assistant": "#de8f05", "tool": "#029e73"}
+_NAMES = {"system": "task", "user": "customer", "assistant": "agent", "tool": "tool"}
+
+
+def call(tool: str, **arguments: Any) -> Message:
+    """The assistant message that calls one tool: `episode.act(call("cart_add", product_id="P3B43PH"))`."""
+    made = {
+        "id": "call_0",
+        "type": "function",
+        "function": {"name": tool, "arguments": json.dumps(arguments)},
+    }
+    return {"role": "assistant", "content": "", "tool_calls": [made]}
+
+
+def say(text: str) -> Message:
+    """The assistant message that speaks to the customer."""
+    return {"role": "assistant", "content": text}
+
+
+class Conversation:
+    """Messages, a line for each thing said, called or answered; long tool results are cut for display."""
+
+    def __init__(self, messages: Sequence[Message], width: int = 400) -> None:
+        self.lines = [line for message in messages for line in _lines(message, width)]
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{_NAMES.get(role, role):>8}  {text}" for role, text in self.lines)
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for role, text in self.lines:
+            colour = _COLOURS.get(role, "#888")
+            style = f"border-left: 3px solid {colour}; padding: 2px 8px; margin: 3px 0; white-space: pre-wrap"
+            who = f'<b style="color: {colour}">{html.escape(_NAMES.get(role, role))}</b>'
+            rows.append(f'<div style="{style}">{who}&ensp;{html.escape(text)}</div>')
+        return "".join(rows)
+
+
+def tools(schemas: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """A row per tool: its arguments (a question mark where optional) and what the agent is told of it."""
+    rows = {}
+    for schema in schemas:
+        function = schema["function"]
+        parameters = function.get("parameters", {})
+        required = parameters.get("required", [])
+        names = [name if name in required else f"{name}?" for name in parameters.get("properties", {})]
+        rows[function["name"]] = {
+            "arguments": ", ".join(names),
+            "description": function.get("description", ""),
+        }
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def score(result: Score, weights: Mapping[str, float] = WEIGHTS) -> pd.DataFrame:
+    """The reward's parts, their weights and what each adds; the last row is the episode's reward."""
+    parts = {part: (value, weights.get(part, 1.0)) for part, value in result.parts.items()}
+    rows = {
+        part: {"value": value, "weight": weight, "adds": value * weight}
+        for part, (value, weight) in parts.items()
+    }
+    rows["reward"] = {"value": result.value, "weight": float("nan"), "adds": result.value}
+    return pd.DataFrame.from_dict(rows, orient="index").round(3)
+
+
+def axes(levels: Sequence[int]) -> pd.DataFrame:
+    """The twelve axes (rows) at each difficulty (columns)."""
+    return pd.DataFrame({f"d = {d}": asdict(Difficulty.at(d)) for d in levels}).round(2)
+
+
+def openings(tasks: Sequence[Task]) -> pd.DataFrame:
+    """Per task its difficulty, what was overridden, and the customer's first message."""
+    rows = [
+        {
+            "d": task.difficulty,
+            "overrides": dict(task.overrides) or "",
+            "the customer's first message": task.opening,
+        }
+        for task in tasks
+    ]
+    return pd.DataFrame(rows).set_index("d")
+
+
+def save(trajectory: Trajectory, out: str | Path) -> Path:
+    """Write the episode to `out`/episode.json (task, messages, end, score) and return that path."""
+    path = resolve(out) / "episode.json"
+    result = trajectory.score
+    value = None if result.unscored else result.value
+    verdict = {"value": value, "correct": result.correct, "parts": dict(result.parts), "why": result.why}
+    record = {"task": trajectory.task.to_json(), "messages": trajectory.messages, "end": trajectory.end}
+    write_json(path, {**record, "score": verdict})
+    return path
+
+
+def _lines(message: Message, width: int) -> list[tuple[str, str]]:
+    role, content = message["role"], message.get("content") or ""
+    if role == "tool":
+        return [(role, _cut(f"{message.get('name', '')} → {content}", width))]
+    said = [(role, content)] if content else []
+    for made in message.get("tool_calls") or []:
+        function = made["function"]
+        said.append((role, _cut(f"{function['name']}({_arguments(function['arguments'])})", width)))
+    return said
+
+
+def _arguments(text: str) -> str:
+    try:
+        return ", ".join(
+            f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in json.loads(text).items()
+        )
+    except (ValueError, AttributeError):
+        return text
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[:width]} … ({len(text) - width:,} more characters)"

@@ -1,0 +1,222 @@
+"""Tables are read strictly, the run is the unit, and figures say the same for the same data."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.colors import to_rgb
+
+from ecomlab.analysis import plots, statistics, tables
+from ecomlab.lab import figures
+
+SCHEDULES = ("static-low", "static-high", "adaptive")
+
+
+def train_rows(seeds=(0, 1), steps=4):
+    """Every run does the same; only the window differs between schedules."""
+    window = {"static-low": (0, 1), "static-high": (6, 12), "adaptive": (0, 2)}
+    return pd.DataFrame(
+        {
+            **dict(zip(tables.RUN, (schedule, "C1", seed), strict=True)),
+            "step": step,
+            "env": "CART",
+            "d_low": window[schedule][0],
+            "d_high": window[schedule][1],
+            "success": 0.5,
+            "reward": 0.1,
+            "effective_reward": 0.75,
+            "effective_correct": 0.5,
+            "groups": 10,
+            "discarded": 2,
+            "rollouts": 80,
+            "tokens_generated": 4000,
+            "tokens_used": 3000,
+            "seconds": 3.0,
+        }
+        for schedule in SCHEDULES
+        for seed in seeds
+        for step in range(1, steps + 1)
+    )
+
+
+def eval_rows(seeds=(0, 1), steps=(0, 2, 4)):
+    """Success grows by .1 an evaluation, falls by .05 a level, and seed 1 is .02 better."""
+    return pd.DataFrame(
+        {
+            **dict(zip(tables.RUN, (schedule, "C1", seed), strict=True)),
+            "step": step,
+            "env": "CART",
+            "d": d,
+            "episodes": 10,
+            "reward": 0.0,
+            "unscored": 0,
+            "decoding": decoding,
+            "success": round(0.3 + 0.05 * step - 0.05 * d + 0.02 * seed, 4),
+        }
+        for schedule in SCHEDULES
+        for seed in seeds
+        for step in steps
+        for d in range(3)
+        for decoding in tables.DECODINGS
+    )
+
+
+@pytest.fixture
+def experiment(tmp_path):
+    train_rows().to_csv(tmp_path / "train.csv", index=False)
+    eval_rows().to_csv(tmp_path / "eval.csv", index=False)
+    return tmp_path
+
+
+def test_good_tables_load(experiment):
+    train, evaluation = tables.load_experiment(experiment)
+    assert len(train) == 24 and len(evaluation) == 108
+    assert train.seed.dtype.kind == "i" and evaluation.success.dtype.kind == "f"
+
+
+@pytest.mark.parametrize(
+    ("file", "column", "value", "message"),
+    [
+        ("train.csv", "success", "1.2", r"train.csv, line 3: success is 1.2, outside \[0, 1\]"),
+        ("train.csv", "seed", "one", "train.csv, line 3: seed is 'one', not a whole number"),
+        ("train.csv", "seconds", "", "line 3: seconds is '', not a number"),
+        ("train.csv", "schedule", "", "line 3: schedule is empty"),
+        ("train.csv", "d_low", "9", "line 3: d_low is 9 and d_high 1"),
+        ("train.csv", "step", "1", "line 3: the same schedule, collection, seed, step, env as line 2"),
+        ("eval.csv", "decoding", "beam", "eval.csv, line 3: decoding is 'beam'; there are sampled, greedy"),
+        ("eval.csv", "reward", "-2", r"line 3: reward is -2, outside \[-1, 1\]"),
+    ],
+)
+def test_a_bad_value_is_named_with_file_line_and_column(experiment, file, column, value, message):
+    table = pd.read_csv(experiment / file, dtype=str)
+    table.loc[1, column] = value
+    table.to_csv(experiment / file, index=False)
+    with pytest.raises(tables.TableError, match=message):
+        tables.load_experiment(experiment)
+
+
+def test_a_missing_column_a_cut_line_and_a_missing_file_are_named(experiment):
+    table = pd.read_csv(experiment / "eval.csv")
+    table.rename(columns={"success": "sucess"}).to_csv(experiment / "eval.csv", index=False)
+    with pytest.raises(tables.TableError, match="line 1: no column 'success'; did you mean 'sucess'"):
+        tables.load_eval(experiment / "eval.csv")
+    with (experiment / "train.csv").open("a") as file:
+        file.write("adaptive,C1,2,1")
+    with pytest.raises(tables.TableError, match="line 26: 4 fields where there are 17 columns"):
+        tables.load_train(experiment / "train.csv")
+    with pytest.raises(tables.TableError, match="no file .*a sweep writes it"):
+        tables.load_train(experiment / "nothing.csv")
+
+
+def test_a_run_that_one_table_lacks_is_named(experiment):
+    train_rows(seeds=(0, 1, 2)).to_csv(experiment / "train.csv", index=False)
+    with pytest.raises(tables.TableError, match="train.csv has the run .*2.* and eval.csv has not"):
+        tables.load_experiment(experiment)
+
+
+def test_unscored_figures_may_be_absent(experiment):
+    table = eval_rows()
+    table.loc[0, "success"] = math.nan
+    table.to_csv(experiment / "eval.csv", index=False)
+    assert tables.load_eval(experiment / "eval.csv").success.isna().sum() == 1
+
+
+def test_the_t_interval_is_the_textbook_one():
+    # mean 2, sd 1, t(.975, 2 df) = 4.303, half width 4.303 / sqrt(3)
+    interval = statistics.t_interval([1.0, 2.0, 3.0])
+    assert interval is not None
+    assert (interval.mean, interval.n) == (2.0, 3)
+    assert interval.high - interval.mean == pytest.approx(4.3027 / math.sqrt(3), abs=1e-3)
+
+
+def test_two_runs_have_no_interval():
+    assert statistics.t_interval([1.0, 2.0]) is None
+    runs = statistics.summary(train_rows(), eval_rows())
+    assert statistics.arm_intervals(runs, "sampled_last").low.isna().all()
+    with pytest.raises(ValueError, match="no place in an interval"):
+        statistics.t_interval([1.0, math.nan, 2.0])
+
+
+def test_held_out_success_is_the_mean_over_difficulties():
+    means = statistics.held_out(eval_rows())
+    first = means[(means.schedule == "adaptive") & (means.seed == 1)].set_index("step").success
+    assert first.to_dict() == pytest.approx({0: 0.27, 2: 0.37, 4: 0.47})
+
+
+def test_means_over_different_difficulties_are_not_compared():
+    table = eval_rows()
+    table = table[~((table.d == 2) & (table.step == 2))]
+    assert set(statistics.held_out(table).step) == {0, 4}
+
+
+def test_generated_rollouts_add_up_from_nothing():
+    so_far = statistics.generated(train_rows())
+    run = so_far[(so_far.schedule == "adaptive") & (so_far.seed == 0)]
+    assert dict(zip(run.step, run.rollouts, strict=True)) == {0: 0, 1: 80, 2: 160, 3: 240, 4: 320}
+
+
+def test_the_summary_has_a_row_per_run():
+    runs = statistics.summary(train_rows(), eval_rows()).set_index(["schedule", "seed"])
+    assert len(runs) == 6
+    row = runs.loc[("adaptive", 1)]
+    assert (row.steps, row.d_low, row.d_high, row.rollouts) == (4, 0, 2, 320)
+    assert (row.sampled_first, row.greedy_last) == pytest.approx((0.27, 0.47))
+    assert row.minutes == pytest.approx(0.2)
+
+
+def test_arms_are_compared_seed_by_seed():
+    evaluation = eval_rows(seeds=(0, 1, 2))
+    better = evaluation.schedule == "adaptive"
+    evaluation.loc[better, "success"] += 0.1 + 0.01 * evaluation.seed[better]
+    runs = statistics.summary(train_rows(seeds=(0, 1, 2)), evaluation)
+    gain = statistics.paired_difference(runs, "sampled_last", "adaptive", "static-low")
+    assert gain is not None
+    assert gain.mean == pytest.approx(0.11)
+    assert gain.high - gain.low == pytest.approx(2 * 4.3027 * 0.01 / math.sqrt(3), abs=1e-3)
+    with pytest.raises(ValueError, match="different seeds"):
+        statistics.paired_difference(runs.drop(index=0), "sampled_last", "adaptive", "static-low")
+
+
+def test_the_figure_shows_every_run_and_the_mean():
+    figure = plots.difficulty_growth(train_rows(), eval_rows())
+    panels = {ax.get_title(): ax for ax in figure.axes if ax.get_title().startswith("d =")}
+    assert list(panels) == ["d = 0", "d = 1", "d = 2"]
+    lines = panels["d = 1"].get_lines()
+    assert len(lines) == 3 * (2 + 1)
+    thick = [line for line in lines if line.get_linewidth() > 1]
+    assert len({line.get_color() for line in thick}) == len({line.get_marker() for line in thick}) == 3
+    assert thick[0].get_ydata() == pytest.approx([0.26, 0.36, 0.46])
+
+
+def test_a_schedule_keeps_its_colour_when_others_leave():
+    alone = plots.look(train_rows().query("schedule == 'adaptive'"))["adaptive"]
+    assert alone == plots.look(train_rows())["adaptive"]
+    assert len({to_rgb(colour) for colour, _ in plots.look(train_rows()).values()}) == 3
+
+
+def test_collections_are_not_mixed_in_one_figure():
+    train = train_rows()
+    train.loc[0, "collection"] = "C2"
+    with pytest.raises(ValueError, match="the tables hold C1, C2; choose one"):
+        plots.difficulty_growth(train, eval_rows())
+
+
+def test_equal_data_give_equal_pdf_bytes(experiment):
+    for folder in ("a", "b"):
+        figure = plots.difficulty_growth(*tables.load_experiment(experiment))
+        where = experiment / folder
+        figures.save(
+            figure, "growth", out=where, parameters={"run": folder}, inputs=[experiment / "train.csv"]
+        )
+    assert (experiment / "a/growth.pdf").read_bytes() == (experiment / "b/growth.pdf").read_bytes()
+    assert (experiment / "a/growth.png").stat().st_size > 10_000
+    assert '"run": "a"' in (experiment / "a/growth.json").read_text()
+
+
+def test_one_run_and_the_axes_draw():
+    one = train_rows().query("schedule == 'adaptive' and seed == 0")
+    assert len(plots.one_run(one, eval_rows()).axes) == 3
+    table = pd.DataFrame({f"d = {d}": {"up": d, "down": 12 - d} for d in range(13)})
+    panel = plots.axes_over_difficulty(table).axes[0].get_lines()[0]
+    assert np.asarray(panel.get_ydata()).tolist() == list(range(13))
