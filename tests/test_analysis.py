@@ -5,61 +5,11 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from fake_tables import eval_rows, train_rows
 from matplotlib.colors import to_rgb
 
 from ecomlab.analysis import plots, statistics, tables
 from ecomlab.lab import figures
-
-SCHEDULES = ("static-low", "static-high", "adaptive")
-
-
-def train_rows(seeds=(0, 1), steps=4):
-    """Every run does the same; only the window differs between schedules."""
-    window = {"static-low": (0, 1), "static-high": (6, 12), "adaptive": (0, 2)}
-    return pd.DataFrame(
-        {
-            **dict(zip(tables.RUN, (schedule, "C1", seed), strict=True)),
-            "step": step,
-            "env": "CART",
-            "d_low": window[schedule][0],
-            "d_high": window[schedule][1],
-            "success": 0.5,
-            "reward": 0.1,
-            "effective_reward": 0.75,
-            "effective_correct": 0.5,
-            "groups": 10,
-            "discarded": 2,
-            "rollouts": 80,
-            "tokens_generated": 4000,
-            "tokens_used": 3000,
-            "seconds": 3.0,
-        }
-        for schedule in SCHEDULES
-        for seed in seeds
-        for step in range(1, steps + 1)
-    )
-
-
-def eval_rows(seeds=(0, 1), steps=(0, 2, 4)):
-    """Success grows by .1 an evaluation, falls by .05 a level, and seed 1 is .02 better."""
-    return pd.DataFrame(
-        {
-            **dict(zip(tables.RUN, (schedule, "C1", seed), strict=True)),
-            "step": step,
-            "env": "CART",
-            "d": d,
-            "episodes": 10,
-            "reward": 0.0,
-            "unscored": 0,
-            "decoding": decoding,
-            "success": round(0.3 + 0.05 * step - 0.05 * d + 0.02 * seed, 4),
-        }
-        for schedule in SCHEDULES
-        for seed in seeds
-        for step in steps
-        for d in range(3)
-        for decoding in tables.DECODINGS
-    )
 
 
 @pytest.fixture

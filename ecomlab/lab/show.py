@@ -53,7 +53,22 @@ class Conversation:
         return "".join(rows)
 
 
-def tools(schemas: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+class Table:
+    """A table whose long texts are shown whole."""
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self.frame = frame
+
+    def __repr__(self) -> str:
+        return self.frame.to_string()
+
+    def _repr_html_(self) -> str:
+        with pd.option_context("display.max_colwidth", None):
+            table = self.frame.to_html(justify="left", border=0)
+        return table.replace("<td>", '<td style="text-align: left">')
+
+
+def tools(schemas: Sequence[Mapping[str, Any]]) -> Table:
     """A row per tool: its arguments (a question mark where optional) and what the agent is told of it."""
     rows = {}
     for schema in schemas:
@@ -65,7 +80,7 @@ def tools(schemas: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
             "arguments": ", ".join(names),
             "description": function.get("description", ""),
         }
-    return pd.DataFrame.from_dict(rows, orient="index")
+    return Table(pd.DataFrame.from_dict(rows, orient="index"))
 
 
 def score(result: Score, weights: Mapping[str, float] = WEIGHTS) -> pd.DataFrame:
@@ -84,7 +99,7 @@ def axes(levels: Sequence[int]) -> pd.DataFrame:
     return pd.DataFrame({f"d = {d}": asdict(Difficulty.at(d)) for d in levels}).round(2)
 
 
-def openings(tasks: Sequence[Task]) -> pd.DataFrame:
+def openings(tasks: Sequence[Task]) -> Table:
     """Per task its difficulty, what was overridden, and the customer's first message."""
     rows = [
         {
@@ -94,7 +109,7 @@ def openings(tasks: Sequence[Task]) -> pd.DataFrame:
         }
         for task in tasks
     ]
-    return pd.DataFrame(rows).set_index("d")
+    return Table(pd.DataFrame(rows).set_index("d"))
 
 
 def save(trajectory: Trajectory, out: str | Path) -> Path:
