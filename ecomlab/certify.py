@@ -173,7 +173,9 @@ def _pooled(env_id: str, rows: Sequence[Row]) -> list[str]:
             found.append(f"law 9: the noisy player's success does not fall with d in {env_id}")
         fall = rows[0].noisy - next(row.noisy for row in rows if row.d == 12)
         if fall < HARDER:
-            found.append(f"law 9: the noisy player's success falls by {fall:.2f} from d = 0 to 12 in {env_id}")
+            found.append(
+                f"law 9: the noisy player's success falls by {fall:.2f} from d = 0 to 12 in {env_id}"
+            )
     return found
 
 
@@ -203,7 +205,12 @@ def _spread(values: Sequence[float]) -> tuple[float, float, int]:
 
 
 def certify(
-    envs: Iterable[str], levels: Iterable[int], seeds: int, others: int, size: int = 20_000, workers: int | None = None
+    envs: Iterable[str],
+    levels: Iterable[int],
+    seeds: int,
+    others: int,
+    size: int = 20_000,
+    workers: int | None = None,
 ) -> Iterable[Row]:
     """Rows for every environment and level, computed in parallel, yielded in order."""
     load_shop(size)  # once here, so that the workers find it in the cache

@@ -72,10 +72,12 @@ def make_task(
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise ValueError(f"a seed is a whole number from 0 up, not {seed!r}")
     axes = Difficulty.at(difficulty, **overrides)
-    key = (env, environment.version, difficulty, sorted(overrides.items()), seed, shop.fingerprint)
+    key = (env, environment.version, difficulty, seed, shop.fingerprint)
     draft = environment.draw(key, axes, shop)
     words = Words(lexicon_of(shop.catalog), axes.p_noise, key)
-    turns, calls = draft.need.with_events([(_latest(draft.need, e), e) for e in draft.events], draft.need.asks)
+    turns, calls = draft.need.with_events(
+        [(_latest(draft.need, e), e) for e in draft.events], draft.need.asks
+    )
     return Task(
         env=env,
         version=environment.version,
@@ -247,7 +249,9 @@ class Episode:
         try:
             named = [(call["function"]["name"], call["function"].get("arguments", "{}")) for call in calls]
         except (TypeError, KeyError, AttributeError):
-            raise InvalidCallError("a tool call is not an object with a function's name and arguments") from None
+            raise InvalidCallError(
+                "a tool call is not an object with a function's name and arguments"
+            ) from None
         texts = []
         for name, arguments in named:
             if isinstance(arguments, dict):

@@ -30,14 +30,14 @@ class Score:
         return cls(value=math.nan, correct=False, why=why, unscored=True)
 
 
-def compose(task: float, efficiency: float, hallucination: float, weights: Mapping[str, float] = WEIGHTS) -> float:
+def compose(
+    task: float, efficiency: float, hallucination: float, weights: Mapping[str, float] = WEIGHTS
+) -> float:
     """`clip(0.75 r_task + 0.15 r_eff + 0.10 r_hall, -1, 1)` (SPEC §5)."""
     total = (
-        weights["task"] * task
-        + weights["efficiency"] * efficiency
-        + weights["hallucination"] * hallucination
+        weights["task"] * task + weights["efficiency"] * efficiency + weights["hallucination"] * hallucination
     )
-    return min(1.0, max(-1.0, total))
+    return min(1.0, max(-1.0, round(total, 12)))  # rounded: 0.1 + 0.2 is 0.3
 
 
 NEAR = 0.25

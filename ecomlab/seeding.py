@@ -12,7 +12,9 @@ def canonical(value: Any) -> bytes:
 
     Raises TypeError for what JSON cannot say (sets, arrays, objects) and ValueError for NaN.
     """
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()
+    return json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
+    ).encode()
 
 
 def digest(value: Any, size: int = 16) -> str:
@@ -26,4 +28,6 @@ def rng(*key: Any) -> np.random.Generator:
     Streams of different keys are independent; the same key gives the same stream in every process and
     on every platform. Key parts are JSON values (1 and 1.0 are different keys).
     """
-    return np.random.Generator(np.random.PCG64(int.from_bytes(hashlib.blake2b(canonical(key), digest_size=16).digest())))
+    return np.random.Generator(
+        np.random.PCG64(int.from_bytes(hashlib.blake2b(canonical(key), digest_size=16).digest()))
+    )

@@ -15,7 +15,18 @@ AT_ONCE = 3
 """Most corrections in one message."""
 
 _WORD = re.compile(r"[a-z]+")
-_GENERAL = {"anything", "else", "more", "details", "detail", "preference", "preferences", "wishes", "which", "what"}
+_GENERAL = {
+    "anything",
+    "else",
+    "more",
+    "details",
+    "detail",
+    "preference",
+    "preferences",
+    "wishes",
+    "which",
+    "what",
+}
 _DONE = {"done", "finished", "ready", "added", "complete", "completed", "set", "cart", "everything"}
 _WORD_TOPICS = {word: topic for topic, words in TOPICS.items() for word in (topic, *words)}
 

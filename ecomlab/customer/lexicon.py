@@ -75,7 +75,9 @@ class Lexicon:
     def phrase(self, type_name: str, slot: str, value: str) -> str:
         """How a customer says an option or attribute of that type: "in size XL"."""
         kind = self.types[type_name]
-        attribute = kind.option if slot == "option" else next(a for a in kind.attributes if f"attr:{a.name}" == slot)
+        attribute = (
+            kind.option if slot == "option" else next(a for a in kind.attributes if f"attr:{a.name}" == slot)
+        )
         return _A_VOWEL.sub("an ", attribute.say(value))
 
 

@@ -10,11 +10,14 @@ from ecomlab.customer.words import filler
 
 _ITEM_BREAK = re.compile(r"; |, plus | and also |\n- ?")
 _SENTENCE_BREAK = re.compile(r"(?<=[.!?])\s+|\n(?!- )")
-_COMPLETE = re.compile(r"\b(?:that's all|that's everything|that is all|nothing else|nothing more)\b", re.IGNORECASE)
+_COMPLETE = re.compile(
+    r"\b(?:that's all|that's everything|that is all|nothing else|nothing more)\b", re.IGNORECASE
+)
 _PRICE = re.compile(r"\$(\d+)(?:\.(\d\d))?")
 _RATING = re.compile(r"(\d)\.(\d) stars")
 _DAYS = re.compile(r"\b(\d+) days?\b")
 _NUMBER = re.compile(r"(?<![\w.$])(\d+)(?![\w.]*\w)")
+_ONLY_LEFT = re.compile(r"\bonly \d+ .* left")
 _FILLER = filler()
 _TOKEN = re.compile(r"[A-Za-z][A-Za-z'-]*")
 
@@ -42,12 +45,14 @@ def read_opening(message: str, lexicon: Lexicon) -> list[Mention]:
 
 def read_message(message: str, lexicon: Lexicon) -> list[Mention]:
     """What a later message changes, sentence by sentence; talk that changes nothing gives nothing."""
-    return [mention for sentence in _SENTENCE_BREAK.split(message) for mention in _sentence(sentence, lexicon)]
+    return [
+        mention for sentence in _SENTENCE_BREAK.split(message) for mention in _sentence(sentence, lexicon)
+    ]
 
 
 def _sentence(sentence: str, lexicon: Lexicon) -> Iterator[Mention]:
     lowered = sentence.lower()
-    if "sold out" in lowered or "are left" in lowered or "did not ask" in lowered:
+    if "sold out" in lowered or "did not ask" in lowered or _ONLY_LEFT.search(lowered):
         return
     if "but i need" in lowered:
         sentence = sentence[lowered.index("but i need") + len("but i need") :]
@@ -88,7 +93,9 @@ def read_item(text: str, lexicon: Lexicon) -> dict[str, Any]:
     for pattern, slot in ((_PRICE, "price"), (_RATING, "rating"), (_DAYS, "days")):
         match = pattern.search(text)
         if match and not _overlaps(match.span(), taken):
-            slots[slot] = int(match.group(1) + (match.group(2) or "00")) if slot == "price" else _tenths(match)
+            slots[slot] = (
+                int(match.group(1) + (match.group(2) or "00")) if slot == "price" else _tenths(match)
+            )
             taken.append(match.span())
     for match in _NUMBER.finditer(text):
         if not _overlaps(match.span(), taken):

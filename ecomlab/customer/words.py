@@ -30,22 +30,38 @@ LEADS = (
     "for our new place we could use {}.",
     "before the weekend I should get {}.",
 )
-LISTS = ("Shopping list: {}.", "Please add the following to my cart: {}.", "My order: {}.", "To buy: {}.", "On my list: {}.")
-COMPLETE = ("That's all.", "That's everything.", "Nothing else.", "That is all I need.", "Nothing more, thanks.")
+LISTS = (
+    "Shopping list: {}.",
+    "Please add the following to my cart: {}.",
+    "My order: {}.",
+    "To buy: {}.",
+    "On my list: {}.",
+)
+COMPLETE = (
+    "That's all.",
+    "That's everything.",
+    "Nothing else.",
+    "That is all I need.",
+    "Nothing more, thanks.",
+)
 OPEN = ("", "", "", "Can you help?", "Thanks!", "What do you have?", "Please help me out.")
 JOINS = ("; ", ", plus ", " and also ")
 
 ACTS: Mapping[str, tuple[str, ...]] = {
-    "elaborate": ("The {type} should be {details}.", "For the {type}: {details}.", "About the {type}: {details}."),
+    "elaborate": (
+        "The {type} should be {details}.",
+        "For the {type}: {details}.",
+        "About the {type}: {details}.",
+    ),
     "remind": ("As I said, the {type} should be {details}.",),
     "wrong option": (
-        "That's the {seen} version of the {type}, but I need the {type} {details}.",
-        "You took {seen}, but I need the {type} {details}.",
+        "That's the {seen} version of the {type}, but I need {wanted}.",
+        "You took {seen}, but I need {wanted}.",
     ),
-    "no option": ("You did not pick an option there, but I need the {type} {details}.",),
+    "no option": ("You did not pick an option there, but I need {wanted}.",),
     "wrong product": (
-        "That's not the right one, but I need the {type} {details}.",
-        "{seen} is the wrong one, but I need the {type} {details}.",
+        "That's not the right one, but I need {wanted}.",
+        "{seen} is the wrong one, but I need {wanted}.",
     ),
     "wrong quantity": (
         "The cart has {seen} of those, but I need {number} {type}.",
@@ -53,18 +69,22 @@ ACTS: Mapping[str, tuple[str, ...]] = {
     ),
     "not wanted": ("I did not ask for the {seen}.", "The {seen} in the cart, I did not ask for it."),
     "quantity": ("Actually, make it {number} {type}.", "Wait, I need {number} {type} now."),
-    "option": ("I changed my mind, I want the {type} {details}.", "Actually, I want the {type} {details} now."),
+    "option": ("I changed my mind, I want {wanted}.", "Actually, I want {wanted} now."),
     "drop": ("Actually, skip the {type}.", "I changed my mind, skip the {type}."),
     "give up": ("Skip the {type} then.",),
-    "settle option": ("I take the {type} {details} then.", "The {type} {details} will do."),
+    "settle option": ("I take {wanted} then.", "I'm fine with {wanted} then."),
     "settle quantity": ("Make it {number} {type} then.", "{number} {type} will do."),
     "add": ("Also add {item}, please.", "One more thing: also add {item}."),
     "replace": (
         "Get {item} instead, the rest does not matter.",
         "I'd rather have {item} instead, the rest does not matter.",
     ),
-    "sold out": ("The shop says the {type} {details} is sold out now.", "I see the {type} {details} just sold out."),
-    "only left": ("The shop says only {number} of the {type} are left.", "I see only {number} of the {type} are left."),
+    "exchange": (
+        "I changed my mind, get {item} instead, the rest does not matter.",
+        "Actually, I'd rather have {item} instead, the rest does not matter.",
+    ),
+    "sold out": ("The shop says {wanted} is sold out now.", "I see that {wanted} just sold out."),
+    "only left": ("The shop has only {number} {type} left.", "I see only {number} {type} left."),
     "missing": ("The {type} is not in the cart yet.", "I still miss the {type}."),
     "nothing": ("I don't mind about the rest.", "No other wishes.", "The rest is up to you."),
     "told": ("I told you everything I know.", "You have all I can tell you."),
@@ -76,7 +96,7 @@ ACTS: Mapping[str, tuple[str, ...]] = {
 }
 """Sentences per kind of act. Words that tell the acts apart have four letters or fewer, or are fixed below."""
 
-FIXED = ("instead", "the rest does not matter", "sold out", "did not ask", "version of", "but I need", "are left")
+FIXED = ("instead", "the rest does not matter", "sold out", "did not ask", "version of", "but I need")
 
 
 @dataclass(frozen=True)
@@ -94,7 +114,15 @@ class Act:
 
 def filler() -> frozenset[str]:
     """Every word of the grammar itself, in lower case: what a reader of English does not take for a name."""
-    templates = (*GREETINGS, *LEADS, *LISTS, *COMPLETE, *OPEN, *JOINS, *(t for ts in ACTS.values() for t in ts))
+    templates = (
+        *GREETINGS,
+        *LEADS,
+        *LISTS,
+        *COMPLETE,
+        *OPEN,
+        *JOINS,
+        *(t for ts in ACTS.values() for t in ts),
+    )
     extra = " by kind for or less up to at most with stars better least delivered within day days here in"
     return frozenset(re.findall(r"[a-z][a-z'-]*", (" ".join(templates) + extra).lower())) | frozenset(
         SLANG.values()
@@ -129,14 +157,21 @@ class Words:
         for number, item in enumerate(items):
             if number:
                 body.append(Piece(join, "fixed"))
-            body += self.item(item, random, article=not as_list)
+            body += self.item(item, random, "" if as_list else "a")
         if join == "\n- ":
             lead = lead.replace("{}.", "{}\n")
-        lead = lead[:1].lower() + lead[1:] if greeting.endswith(", ") and not lead.startswith("I") else _capital(lead)
+        lead = (
+            lead[:1].lower() + lead[1:]
+            if greeting.endswith(", ") and not lead.startswith("I")
+            else _capital(lead)
+        )
         before, after = (greeting + lead).split("{}")
         text = [Piece(before), *body, Piece(after)]
         if closing:
-            text += [Piece("" if after.endswith("\n") else " "), Piece(closing, "fixed" if complete else "free")]
+            text += [
+                Piece("" if after.endswith("\n") else " "),
+                Piece(closing, "fixed" if complete else "free"),
+            ]
         return noised(text, self.p_noise, self.lexicon, random).strip()
 
     def say(self, acts: Sequence[Act]) -> str:
@@ -145,8 +180,8 @@ class Words:
         self.said += 1
         return " ".join(self._sentence(act, random) for act in acts)
 
-    def item(self, slots: Mapping[str, Any], random: np.random.Generator, article: bool) -> list[Piece]:
-        """A wanted thing as a noun phrase: "3 Lightweight Tank Tops by PixelVault, in size XS"."""
+    def item(self, slots: Mapping[str, Any], random: np.random.Generator, article: str) -> list[Piece]:
+        """A wanted thing as a noun phrase: "3 Lightweight Tank Tops by PixelVault, in size XS". `article`: a, the or none."""
         kind, brand, feature = slots["type"], slots.get("brand"), slots.get("feature")
         quantity = slots.get("quantity", 1)
         form = int(random.integers(3)) if quantity > 1 else 0
@@ -164,9 +199,11 @@ class Words:
             count = (f"{quantity} ", f"{quantity} x ", "")[form]
             head = [Piece(count, "fixed"), *head, Piece(f" ({quantity})" if form == 2 else "", "fixed")]
         elif article:
-            first = next(piece.text for piece in head)
-            head.insert(0, Piece("an " if first[0].lower() in "aeiou" else "a ", "fixed"))
-        details = self.details({k: v for k, v in slots.items() if k not in ("brand", "feature")}, kind, random)
+            vowel = article == "a" and head[0].text[0].lower() in "aeiou"
+            head.insert(0, Piece("an " if vowel else f"{article} ", "fixed"))
+        details = self.details(
+            {k: v for k, v in slots.items() if k not in ("brand", "feature")}, kind, random
+        )
         return head + ([Piece(" "), *details] if details else [])
 
     def details(self, slots: Mapping[str, Any], kind: str, random: np.random.Generator) -> list[Piece]:
@@ -205,7 +242,9 @@ class Words:
             "details": self.details(act.slots, act.type, random) if act.type else [],
         }
         if "{item}" in template:
-            filled["item"] = self.item({"type": act.type, **act.slots}, random, article=True)
+            filled["item"] = self.item({"type": act.type, **act.slots}, random, "a")
+        if "{wanted}" in template:
+            filled["wanted"] = self.item({"type": act.type, **act.slots}, random, "the")
         pieces: list[Piece] = []
         for text, name in _split(template):
             pieces += _fix(text)

@@ -58,7 +58,7 @@ def submit(world: World, done: bool = True) -> dict[str, Any]:
 class Cart(Environment):
     id = "CART"
     version = 1
-    golden = ""
+    golden = "2163558d78b3ebda50b9b8c22df9cbb0"
     axes = (
         "constraints",
         "p_missing",
@@ -93,10 +93,15 @@ class Cart(Environment):
         sold_out = [i for i in range(count) if random.random() < axes.p_oos]
         switching = bool(random.random() < axes.p_switch)
         free = [i for i in range(count) if i not in sold_out]
-        switch = _draw_switch(items, free, names[count:], axes, level, key, shop, random) if switching else None
+        switch = (
+            _draw_switch(items, free, names[count:], axes, level, key, shop, random) if switching else None
+        )
         # What sells out is talked about, and shows in the tools: nothing about it may be withheld (law 8). A
         # product or option that will be exchanged is said in full for the same reason.
-        fixed = {*sold_out, *([switch.subject] if switch and switch.kind in ("option", "replace", "add") else [])}
+        fixed = {
+            *sold_out,
+            *([switch.subject] if switch and switch.kind in ("option", "replace", "add") else []),
+        }
         withheld = [
             [i, name]
             for i, item in enumerate(items)
@@ -105,7 +110,9 @@ class Cart(Environment):
         ]
         asks = int(bool(withheld))
         optional = any("option" in item["slots"] for item in items)
-        need = Need(turns=asks + 2 + optional, asks=asks, calls=2 * count + sum("option" in i["slots"] for i in items))
+        need = Need(
+            turns=asks + 2 + optional, asks=asks, calls=2 * count + sum("option" in i["slots"] for i in items)
+        )
         events = [_draw_shortage(i, items, count, need, key, shop, random) for i in sold_out]
         if switch:
             events.append(replace(switch, turn=int(random.integers(1, need.turns + 1))))
@@ -165,9 +172,12 @@ class Cart(Environment):
         held = match(wants, episode.world).held[wants.index(want)]
         if event.kind == "shortage":
             return self._sold_out(episode, want, event.data, held)
-        return self._change(episode, want, event.kind, event.data, 0)
+        said = self._change(episode, want, event.kind, event.data, 0)
+        return [replace(act, kind="exchange") if act.kind == "replace" else act for act in said]
 
-    def _sold_out(self, episode: "Episode", want: Want, data: Mapping[str, Any], held: int) -> list[Act] | None:
+    def _sold_out(
+        self, episode: "Episode", want: Want, data: Mapping[str, Any], held: int
+    ) -> list[Act] | None:
         """Units already in the cart stay valid; for the rest the customer says what they then want."""
         rest = want.quantity - held
         if rest <= 0:
@@ -180,7 +190,10 @@ class Cart(Environment):
             return [news, Act("settle quantity", want.type, number=left["quantity"])]
         news = Act("sold out", want.type, {"option": data["option"]} if data["option"] else {})
         said = self._change(episode, want, reaction, data, held)
-        settled = {"drop": [Act("give up", want.type)], "option": [Act("settle option", want.type, said[0].slots)]}
+        settled = {
+            "drop": [Act("give up", want.type)],
+            "option": [Act("settle option", want.type, said[0].slots)],
+        }
         return [news, *settled.get(reaction, said)]
 
     def _change(
@@ -246,7 +259,9 @@ class Cart(Environment):
         if correct:
             why = f"the cart holds exactly the {units} units wanted"
         else:
-            why = f"{right} of {units} wanted units are in the cart" + (f", {got - right} others" if got > right else "")
+            why = f"{right} of {units} wanted units are in the cart" + (
+                f", {got - right} others" if got > right else ""
+            )
             faults = [f"{f.act.kind}: {f.act.type or f.act.seen}" for f in self.faults(episode)]
             faults += [f"missing: {act.type}" for act in self.missing(episode)]
             why += f" ({'; '.join(faults)})" if faults else ""
@@ -385,13 +400,21 @@ def _draw_row(rows: range, shop: Shop, random: np.random.Generator, other_than: 
     """A product of these rows that is well in stock, of another brand if one is named. None if tries run out."""
     for _ in range(TRIES):
         row = rows[int(random.integers(len(rows)))]
-        if shop.catalog.stock[row] >= PLENTY and shop.catalog.brands[shop.catalog.brand_code[row]] != other_than:
+        if (
+            shop.catalog.stock[row] >= PLENTY
+            and shop.catalog.brands[shop.catalog.brand_code[row]] != other_than
+        ):
             return int(row)
     return None
 
 
 def _draw_item(
-    type_name: str, axes: Difficulty, level: int, key: tuple[Any, ...], shop: Shop, random: np.random.Generator
+    type_name: str,
+    axes: Difficulty,
+    level: int,
+    key: tuple[Any, ...],
+    shop: Shop,
+    random: np.random.Generator,
 ) -> dict[str, Any]:
     """A product to be wanted, as slots: m constraints (its type is the first), an option, a quantity."""
     rows = shop.catalog.type_rows(type_name)
@@ -420,7 +443,9 @@ def describe(shop: Shop, row: int, constraints: int, random: np.random.Generator
     return dict(list(slots.items())[: max(1, constraints)])
 
 
-def _slot_values(shop: Shop, row: int, names: Sequence[str], like: Mapping[str, Any]) -> dict[str, Any] | None:
+def _slot_values(
+    shop: Shop, row: int, names: Sequence[str], like: Mapping[str, Any]
+) -> dict[str, Any] | None:
     """These slots as another product has them; None where it lacks one. Bounds stay: they hold or they do not."""
     record = shop.catalog.record(row)
     values: dict[str, Any] = {}
@@ -446,9 +471,7 @@ def _other_option(
     return options[int(random.integers(len(options)))]
 
 
-def _alternative(
-    slots: Mapping[str, Any], shop: Shop, random: np.random.Generator
-) -> dict[str, Any] | None:
+def _alternative(slots: Mapping[str, Any], shop: Shop, random: np.random.Generator) -> dict[str, Any] | None:
     """A named alternative: another brand's product of the type, by brand and feature."""
     row = _draw_row(shop.catalog.type_rows(slots["type"]), shop, random, slots.get("brand", ""))
     return None if row is None else describe(shop, row, 3, random)
@@ -519,7 +542,9 @@ def _draw_switch(
         others = [q for q in range(1, 5) if q != before]
         return Event(0, kind, i, 1, 1, data={"quantity": others[int(random.integers(len(others)))]})
     if kind == "option":
-        return Event(0, kind, i, 1, 3, data={"to": _other_option(slots["type"], key, shop, random, slots["option"])})
+        return Event(
+            0, kind, i, 1, 3, data={"to": _other_option(slots["type"], key, shop, random, slots["option"])}
+        )
     if kind == "drop":
         return Event(0, kind, i, 1, 1)
     to = _alternative(slots, shop, random)
@@ -555,7 +580,11 @@ def _draw_visits(
         if len(rows) >= length:
             break
         near = random.random() < LOOKALIKES
-        pool = catalog.type_rows(items[int(random.integers(len(items)))]["slots"]["type"]) if near else range(catalog.size)
+        pool = (
+            catalog.type_rows(items[int(random.integers(len(items)))]["slots"]["type"])
+            if near
+            else range(catalog.size)
+        )
         row = pool[int(random.integers(len(pool)))]
         if row not in rows:
             rows.append(row)

@@ -71,7 +71,9 @@ def _everything(first: Message) -> Factory:
     return make
 
 
-def _pick(first: Message, choose: Callable[[list[dict[str, Any]], np.random.Generator], Any], count: int = 1) -> Factory:
+def _pick(
+    first: Message, choose: Callable[[list[dict[str, Any]], np.random.Generator], Any], count: int = 1
+) -> Factory:
     """Take what `choose` says of the first list, add it, hand in."""
 
     def make(seed: int) -> Player:

@@ -166,7 +166,11 @@ class Shopper:
         call_id = f"c{self._calls}"
         self._asked_for[call_id] = owner
         arguments = {key: value for key, value in arguments.items() if value is not None}
-        return {"id": call_id, "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+        return {
+            "id": call_id,
+            "type": "function",
+            "function": {"name": name, "arguments": json.dumps(arguments)},
+        }
 
     def _result(self, message: Message) -> None:
         about = self._asked_for.pop(message["tool_call_id"], None)

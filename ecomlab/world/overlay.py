@@ -29,7 +29,9 @@ class Shortage:
 class World:
     """Everything an agent's tools read and change. `key` names the public randomness of this task."""
 
-    def __init__(self, shop: Shop, axes: Difficulty, key: Sequence[Any], visits: Sequence[str], calls: int) -> None:
+    def __init__(
+        self, shop: Shop, axes: Difficulty, key: Sequence[Any], visits: Sequence[str], calls: int
+    ) -> None:
         self.shop = shop
         self.catalog = shop.catalog
         self.axes = axes
@@ -142,7 +144,9 @@ class World:
     def _line(self, product_id: str, variant_id: str | None) -> tuple[str, str | None]:
         row = self.row(product_id)
         if variant_id is not None and variant_id not in self.options(row):
-            raise RefusedError(f"product {product_id!r} has no variant {variant_id!r}; see catalog_get_variants")
+            raise RefusedError(
+                f"product {product_id!r} has no variant {variant_id!r}; see catalog_get_variants"
+            )
         return product_id, variant_id
 
     def _set(self, line: tuple[str, str | None], quantity: int) -> None:
@@ -172,4 +176,6 @@ def _units(quantity: int) -> int:
 
 
 def _no_line(line: tuple[str, str | None]) -> str:
-    return f"the cart has no line for product {line[0]!r}" + (f" in variant {line[1]!r}" if line[1] else " without a variant")
+    return f"the cart has no line for product {line[0]!r}" + (
+        f" in variant {line[1]!r}" if line[1] else " without a variant"
+    )

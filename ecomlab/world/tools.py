@@ -10,7 +10,9 @@ from ecomlab.tooling import RefusedError, Tool, tool
 from ecomlab.world.overlay import PAGE, World
 
 ProductId = Annotated[str, Field(description="A product id exactly as a tool showed it.")]
-VariantId = Annotated[str | None, Field(description="A variant id exactly as catalog_get_variants showed it.")]
+VariantId = Annotated[
+    str | None, Field(description="A variant id exactly as catalog_get_variants showed it.")
+]
 
 
 @tool
@@ -62,7 +64,11 @@ def catalog_get_variants(world: World, product_id: ProductId) -> dict[str, Any]:
         world.shown_pairs.add((product_id, option))
         world.touched.append((row, option))
         variants.append({"variant_id": option, "stock": world.stock(row, option)})
-    return {"product_id": product_id, "attribute": world.catalog.type_of(row).option.name, "variants": variants}
+    return {
+        "product_id": product_id,
+        "attribute": world.catalog.type_of(row).option.name,
+        "variants": variants,
+    }
 
 
 @tool

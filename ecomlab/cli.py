@@ -1,0 +1,276 @@
+"""The command line: play, certify, bench, ablation, figures."""
+
+import json
+import os
+import platform
+from pathlib import Path
+from typing import Annotated
+
+# Before any library is imported that would read them: no telemetry, no network, one thread a process.
+for _name, _value in {
+    "HF_HUB_OFFLINE": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "DO_NOT_TRACK": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    "OMP_NUM_THREADS": "1",
+    "OMP_WAIT_POLICY": "PASSIVE",
+}.items():
+    os.environ.setdefault(_name, _value)
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from ecomlab import __version__
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    help="ecomlab: shopping agents trained with reinforcement learning from verifiable rewards.\n\n"
+    "Example: [cyan]ecomlab play --env CART --difficulty 4[/cyan]",
+)
+console = Console(highlight=False)
+
+EnvOption = Annotated[
+    list[str] | None, typer.Option("--env", help="Environment id; may be repeated. Default: all.")
+]
+
+
+def _version(value: bool) -> None:
+    if value:
+        console.print(f"ecomlab {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Options of the command itself."""
+
+
+@app.command()
+def play(
+    env: Annotated[str, typer.Option(help="Environment id.")] = "CART",
+    difficulty: Annotated[int, typer.Option(help="Level, from 0 up.")] = 4,
+    seed: Annotated[int, typer.Option(help="Seed of the task.")] = 0,
+    size: Annotated[int, typer.Option(help="Products in the generated catalog.")] = 20_000,
+) -> None:
+    """Watch the fair player play one episode.
+
+    Example: [cyan]ecomlab play --env CART --difficulty 8 --seed 3[/cyan]
+    """
+    from ecomlab import ENVIRONMENTS, load_shop, make_task
+    from ecomlab.rollout import play as play_episode
+
+    shop = load_shop(size)
+    trajectory = play_episode(
+        ENVIRONMENTS[env].fair_player(shop), make_task(env, difficulty, seed, shop), shop
+    )
+    for message in trajectory.messages[1:]:
+        text = message["content"] if len(message["content"]) < 400 else message["content"][:400] + " …"
+        calls = [
+            f"{c['function']['name']}({c['function']['arguments']})" for c in message.get("tool_calls", [])
+        ]
+        for line in [text] * bool(text) + calls:
+            console.print(f"[bold]{message['role']:>9}[/bold]  {escape(line)}")
+    score = trajectory.score
+    console.print(
+        f"\nreward {score.value:.3f}, {'correct' if score.correct else 'not correct'}: {escape(score.why)}"
+    )
+    console.print("  ".join(f"{name} {part:.3f}" for name, part in score.parts.items()))
+
+
+@app.command()
+def certify(
+    env: EnvOption = None,
+    difficulty: Annotated[str, typer.Option(help="Levels A:B, both included, or one level.")] = "0:12",
+    seeds: Annotated[int, typer.Option(min=1, help="Tasks a level for solver and fair player.")] = 500,
+    others: Annotated[int, typer.Option(min=1, help="Tasks a level for everybody else.")] = 100,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes. Default: the machine's cores.")
+    ] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write the certificate here.")] = None,
+) -> None:
+    """Measure the laws on solvability, fairness, gaming and difficulty; exit code 1 when one is broken.
+
+    Example: [cyan]ecomlab certify --env CART --difficulty 0:12 --seeds 500 --json certificate.json[/cyan]
+    """
+    from ecomlab import certify as module
+    from ecomlab.catalog import load_shop
+
+    envs, levels = _environments(env), _levels(difficulty)
+    if json_file is not None:
+        _writable(json_file)
+    rows = []
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        bar = progress.add_task("certifying", total=len(envs) * len(levels))
+        for row in module.certify(envs, levels, seeds, min(others, seeds), workers=workers):
+            rows.append(row)
+            progress.update(bar, advance=1, description=f"{row.env} d = {row.d} done")
+    broken = module.broken_laws(rows)
+    headings = (
+        "env",
+        "d",
+        "solver",
+        "fair",
+        "noisy",
+        "naive",
+        "worst blind",
+        "worst positional",
+        "chance",
+        "turns",
+    )
+    table = Table(*headings)
+    for row in rows:
+        shares = (row.solver, row.fair, row.noisy, row.naive)
+        worst = [max(group.values(), default=0.0) for group in (row.blind, row.positional)]
+        table.add_row(
+            row.env, str(row.d), *(f"{s:.3f}" for s in (*shares, *worst, row.chance)), f"{row.turns:.1f}"
+        )
+    console.print(table)
+    misses = [f"{row.env} d = {row.d}: {miss}" for row in rows for miss in row.misses]
+    for line in misses:
+        console.print(escape(line))
+    if json_file is not None:
+        module.write(json_file, rows, broken, load_shop())
+        console.print(f"written to {json_file}")
+    for line in broken:
+        console.print(f"[red]broken[/red]  {escape(line)}")
+    console.print(f"{len(broken)} laws broken" if broken else "No law is broken.")
+    raise typer.Exit(1 if broken else 0)
+
+
+bench_app = typer.Typer(
+    no_args_is_help=True, help="Benchmarks.\n\nExample: [cyan]ecomlab bench env --json bench.json[/cyan]"
+)
+app.add_typer(bench_app, name="bench")
+
+
+@bench_app.command("env")
+def bench_env(
+    env: EnvOption = None,
+    size: Annotated[
+        list[int] | None, typer.Option(help="Products; may be repeated. Default: 1,000 and 20,000.")
+    ] = None,
+    difficulty: Annotated[
+        list[int] | None, typer.Option(help="Levels; may be repeated. Default: 0, 6, 12.")
+    ] = None,
+    episodes: Annotated[int, typer.Option(min=1, help="Episodes a repeat; there are five.")] = 100,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write the timings here.")] = None,
+) -> None:
+    """Time reset, verify and the fair player's whole episode, with and without search, on one thread.
+
+    Example: [cyan]ecomlab bench env --env CART --json experiments/bench/env.json[/cyan]
+    """
+    from ecomlab import bench as module
+
+    if json_file is not None:
+        _writable(json_file)
+    table = Table(
+        "env", "products", "d", "reset ms", "verify ms", "episode ms", "without search ms", "episodes/s"
+    )
+
+    def report(t: module.Timing) -> None:
+        spreads = (t.reset_ms, t.verify_ms, t.episode_ms, t.without_search_ms)
+        cells = [f"{middle:.2f} ({low:.2f}-{high:.2f})" for low, middle, high in spreads]
+        table.add_row(t.env, f"{t.products:,}", str(t.d), *cells, f"{t.episodes_per_second:,.0f}")
+
+    timings = module.bench(
+        _environments(env), size or [1_000, 20_000], difficulty or [0, 6, 12], episodes, report
+    )
+    console.print(table)
+    console.print("median (lowest-highest) of five repeats; episodes/s without search, one core")
+    if json_file is not None:
+        machine = {"machine": platform.machine(), "python": platform.python_version(), "ecomlab": __version__}
+        document = {**machine, "timings": [t.to_json() for t in timings]}
+        json_file.write_text(json.dumps(document, indent=1) + "\n")
+        console.print(f"written to {json_file}")
+
+
+@app.command()
+def ablation(
+    sweep: Annotated[Path, typer.Argument(help="The sweep's TOML file.")] = Path(
+        "experiments/quick/sweep.toml"
+    ),
+    processes: Annotated[
+        int | None, typer.Option(min=1, help="Runs at a time. Default: what the sweep says.")
+    ] = None,
+    figures: Annotated[Path, typer.Option(help="Folder for the figures.")] = Path("figures"),
+) -> None:
+    """Run what is left of an ablation, gather its tables, draw its figures.
+
+    Example: [cyan]ecomlab ablation experiments/quick/sweep.toml[/cyan]
+    """
+    from ecomlab.lab.ablation import run_ablation
+
+    raise typer.Exit(run_ablation(sweep, processes=processes, figures=figures))
+
+
+@app.command()
+def figures(
+    sweep: Annotated[
+        Path | None, typer.Argument(help="One sweep's TOML file. Default: every one with tables.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the figures.")] = Path("figures"),
+) -> None:
+    """Redraw figures from committed tables; nothing is trained.
+
+    Example: [cyan]ecomlab figures experiments/quick/sweep.toml[/cyan]
+    """
+    from ecomlab.lab.ablation import draw_figures
+
+    raise typer.Exit(draw_figures(sweep, figures=out))
+
+
+def _environments(names: list[str] | None) -> list[str]:
+    from ecomlab import ENVIRONMENTS
+
+    return [ENVIRONMENTS[name].id for name in names] if names else list(ENVIRONMENTS)
+
+
+def _levels(text: str) -> list[int]:
+    first, _, last = text.partition(":")
+    try:
+        low, high = int(first), int(last or first)
+    except ValueError:
+        raise typer.BadParameter(f"difficulty is A:B or one level, such as 0:12, not {text!r}") from None
+    if not 0 <= low <= high:
+        raise typer.BadParameter(f"difficulty runs from a lower to a higher level, from 0 up, not {text!r}")
+    return list(range(low, high + 1))
+
+
+def _writable(path: Path) -> None:
+    """Complain before anything runs, not after."""
+    folder = path.resolve().parent
+    if not folder.is_dir():
+        raise typer.BadParameter(f"there is no folder {folder}; make it first")
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise typer.BadParameter(f"{path} cannot be written; choose another place")
+
+
+def main() -> None:
+    """Entry point: errors that name the fact are printed as they are; bugs keep their traceback."""
+    from ecomlab.core import TaskError, UnknownEnvironmentError
+
+    try:
+        app()
+    except (UnknownEnvironmentError, TaskError, ValueError) as error:
+        Console(stderr=True, highlight=False).print(f"[red]error[/red]  {escape(str(error))}")
+        raise SystemExit(2) from None
+    except OSError as error:
+        Console(stderr=True, highlight=False).print(f"[red]error[/red]  {escape(str(error))}")
+        raise SystemExit(2) from None
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+
+
+if __name__ == "__main__":
+    main()

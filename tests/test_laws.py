@@ -1,0 +1,422 @@
+"""The ten laws (SPEC §2) over every registered environment: a ninth one is held to them without an edit."""
+
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task, play, replay
+from ecomlab.certify import Row, broken_laws, certify_cell
+from ecomlab.core import Message, Slips
+from ecomlab.difficulty import AXES
+from ecomlab.players import blind
+from ecomlab.rollout import ReplayError, finish, record
+from ecomlab.seeding import digest, rng
+
+LEVELS = range(13)
+ENVS = list(ENVIRONMENTS)
+every_env = pytest.mark.parametrize("env", ENVS)
+every_level = pytest.mark.parametrize("d", LEVELS)
+
+
+def fair_messages(task: Task, shop: Shop, rate: float = 0.0) -> list[Message]:
+    """What a fair (or, with a slip rate, noisy) player says in this task."""
+    slips = Slips(rng("test", task.env, task.seed), rate) if rate else None
+    trajectory = play(ENVIRONMENTS[task.env].fair_player(shop, slips), task, shop)
+    return [m for m in trajectory.messages if m["role"] == "assistant"]
+
+
+# Laws 1, 2, 3 and 9: the certificate, with fewer seeds than `make certify`.
+
+
+@pytest.fixture(scope="module")
+def certificate(big_shop: Shop) -> dict[str, list[Row]]:
+    return {env: [certify_cell(env, d, 24, 12, big_shop) for d in LEVELS] for env in ENVS}
+
+
+@every_env
+def test_solvable_fair_not_gameable_and_harder(env: str, certificate: dict[str, list[Row]]) -> None:
+    assert broken_laws(certificate[env]) == []
+
+
+@every_env
+def test_a_fair_player_loses_no_reward(env: str, certificate: dict[str, list[Row]]) -> None:
+    for row in certificate[env]:
+        assert row.reward > 0.85 or row.fair < 1, f"d = {row.d}: {row.reward}"
+
+
+def test_each_law_of_the_certificate_can_break(certificate: dict[str, list[Row]]) -> None:
+    rows = certificate[ENVS[0]]
+    first = rows[0]
+    faults = {
+        "law 1": replace(first, solver=0.99),
+        "law 2": replace(first, fair=0.5),
+        "law 3: blind": replace(first, blind={**first.blind, "say done": 0.9}),
+        "law 3: positional": replace(first, chance=0.0, positional={"first of history": 0.9}),
+        "law 3: quitter": replace(first, rewards={"quitter": (0.5, 0.1, 50)}, failed=(-0.5, 0.1, 50)),
+    }
+    for law, row in faults.items():
+        assert any(line.startswith(law) for line in broken_laws([row, *rows[1:]])), law
+    flat = [replace(row, noisy=0.5) for row in rows]
+    assert any(line.startswith("law 9") for line in broken_laws(flat))
+
+
+@every_env
+@every_level
+def test_what_the_ledger_calls_stated_can_be_read_from_the_opening(env: str, d: int, big_shop: Shop) -> None:
+    from ecomlab.customer.lexicon import lexicon_of
+    from ecomlab.customer.reading import is_complete, read_opening
+
+    lexicon = lexicon_of(big_shop.catalog)
+    for seed in range(40):
+        task = make_task(env, d, seed, big_shop)
+        stated, withheld = ENVIRONMENTS[env].slots(task)
+        read = read_opening(task.opening, lexicon)
+        assert is_complete(task.opening) == (not withheld), task.opening
+        heard = {(i, name): value for i, mention in enumerate(read) for name, value in mention.slots.items()}
+        assert heard == {(s.subject, s.name): s.value for s in stated}, task.opening
+
+
+# Law 4: judged by effect.
+
+
+@every_env
+@pytest.mark.parametrize(
+    "value", ["15 days", "$7.99", "nan", "-15", "", None, [], {}, 1e308, True, "\ud800", "x" * 10_000]
+)
+def test_submit_takes_anything_and_gives_a_verdict(env: str, value: Any, shop: Shop) -> None:
+    task = make_task(env, 3, 0, shop)
+    fields = ENVIRONMENTS[env].submit.schema["function"]["parameters"].get("properties", {})
+    for name in fields or {"nothing": None}:
+        episode = Episode(task, shop)
+        episode.act(blind.calls(("submit", {name: value})))
+        if not episode.done:
+            continue
+        score = episode.score()
+        assert -1 <= score.value <= 1
+        assert not score.correct
+        assert score.why
+
+
+# Law 5: one record.
+
+
+@every_env
+@every_level
+def test_no_placeholder_reaches_a_message(env: str, d: int, shop: Shop) -> None:
+    for seed in range(6):
+        task = make_task(env, d, seed, shop)
+        slips = Slips(rng("placeholder", seed), 0.2)
+        for message in play(ENVIRONMENTS[env].fair_player(shop, slips), task, shop).messages:
+            if message["role"] in ("user", "system"):
+                text = message["content"]
+                assert text == text.strip()
+                assert text
+                for bad in ("{", "}", "None", "attr:", "  ", " .", " ,", "[]", "()"):
+                    assert bad not in text, text
+
+
+@every_env
+@every_level
+def test_a_task_survives_json(env: str, d: int, shop: Shop) -> None:
+    task = make_task(env, d, 5, shop)
+    again = Task.from_json(json.loads(json.dumps(task.to_json())))
+    assert again.digest() == task.digest()
+    player = ENVIRONMENTS[env].fair_player
+    assert play(player(shop), again, shop).messages == play(player(shop), task, shop).messages
+
+
+# Law 6: reproducible.
+
+_DIGESTS = """
+import sys
+from ecomlab import ENVIRONMENTS, load_shop, make_task, play
+from ecomlab.seeding import digest
+shop = load_shop(1_000)
+print(digest([[make_task(env, d, s, shop).to_json(), play(ENVIRONMENTS[env].fair_player(shop), make_task(env, d, s, shop), shop).messages]
+    for env in ENVIRONMENTS for d in (0, 5, 12) for s in range(3)]))
+"""
+
+
+def test_the_same_key_gives_the_same_bytes_in_every_process(tmp_path: Any) -> None:
+    def run(hash_seed: str, locale: str, zone: str) -> str:
+        settings_ = {
+            "PYTHONHASHSEED": hash_seed,
+            "LC_ALL": locale,
+            "TZ": zone,
+            "ECOMLAB_CACHE": str(tmp_path / hash_seed),
+        }
+        done = subprocess.run(
+            [sys.executable, "-c", _DIGESTS],
+            env={**os.environ, **settings_},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout
+
+    assert run("1", "C", "UTC") == run("2", "C.UTF-8", "Asia/Tokyo")
+
+
+@every_env
+def test_a_key_never_changes_its_meaning_without_a_new_version(env: str, shop: Shop) -> None:
+    tasks = [make_task(env, d, seed, shop).to_json() for d in (0, 6, 12) for seed in range(5)]
+    assert digest(tasks) == ENVIRONMENTS[env].golden, (
+        f"tasks of {env} changed: raise {env}'s version, then set golden to {digest(tasks)!r}"
+    )
+
+
+@every_env
+@every_level
+def test_a_recorded_trajectory_replays_to_its_score(env: str, d: int, shop: Shop) -> None:
+    for seed in range(3):
+        slips = Slips(rng("replay", seed), 0.2)
+        trajectory = play(ENVIRONMENTS[env].fair_player(shop, slips), make_task(env, d, seed, shop), shop)
+        assert replay(trajectory, shop) == trajectory.score
+
+
+@every_env
+def test_a_replay_that_differs_says_where(env: str, shop: Shop) -> None:
+    trajectory = play(ENVIRONMENTS[env].fair_player(shop), make_task(env, 4, 1, shop), shop)
+    at = next(i for i, m in enumerate(trajectory.messages) if m["role"] == "tool")
+    changed = [dict(m) for m in trajectory.messages]
+    changed[at]["content"] = "{}"
+    with pytest.raises(ReplayError, match=f"message {at} differs"):
+        replay(replace(trajectory, messages=changed), shop)
+
+
+# Law 7: isolated.
+
+
+@every_env
+def test_interleaved_and_threaded_episodes_do_not_touch_each_other(env: str, shop: Shop) -> None:
+    tasks = [make_task(env, d, seed, shop) for d in (2, 7, 12) for seed in range(8)]
+    player = ENVIRONMENTS[env].fair_player
+
+    def alone(task: Task) -> list[Message]:
+        return play(player(shop), task, shop).messages
+
+    expected = [alone(task) for task in tasks]
+    running = [(Episode(task, shop), player(shop)) for task in tasks]
+    while any(not episode.done for episode, _ in running):
+        for episode, act in running:
+            if not episode.done:
+                episode.act(act(episode.messages, episode.tools))
+    assert [episode.messages for episode, _ in running] == expected
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(alone, tasks * 2)) == expected * 2
+
+
+# Law 8: silent.
+
+
+@every_env
+@pytest.mark.parametrize("d", [0, 2, 4, 6, 8, 10, 12])
+def test_withheld_truth_shows_nowhere_until_the_customer_is_asked(env: str, d: int, big_shop: Shop) -> None:
+    pairs = 0
+    for seed in range(60):
+        task = make_task(env, d, seed, big_shop)
+        twin = ENVIRONMENTS[env].twin(task, big_shop, rng("twin", seed))
+        if twin is None:
+            continue
+        assert twin.digest() != task.digest()
+        pairs += 1
+        one, other = Episode(task, big_shop), Episode(twin, big_shop)
+        assert one.messages == other.messages
+        assert one.tools == other.tools
+        player = Prober(rng("prober", seed))
+        while not one.done and not other.done:
+            message = player(one.messages)
+            if message is None:
+                break
+            assert one.act(message).messages == other.act(message).messages
+        assert one.end == other.end
+    assert pairs >= (1 if d == 0 else 10)
+
+
+class Prober:
+    """Uses every tool that neither talks to the customer nor shows them a choice, with what the tools returned."""
+
+    def __init__(self, random: Any) -> None:
+        self.random = random
+
+    def __call__(self, messages: list[Message]) -> Message | None:
+        ids = [row["product_id"] for row in blind._listed(messages)] or ["P000000"]
+        words = messages[1]["content"].split()
+        start = int(self.random.integers(len(words)))
+        query = " ".join(words[start : start + 3])
+        product = ids[int(self.random.integers(len(ids)))]
+        options: list[tuple[str, dict[str, Any]]] = [
+            ("catalog_search", {"query": query}),
+            ("catalog_search", {"query": query, "sort": "price", "page": 2}),
+            ("user_get_visit_history", {}),
+            ("catalog_get_variants", {"product_id": product}),
+            ("cart_view", {}),
+        ]
+        picked = [options[int(i)] for i in self.random.integers(len(options), size=3)]
+        return blind.calls(*picked)
+
+
+@every_env
+def test_no_tool_returns_reward(env: str, shop: Shop) -> None:
+    for d in (0, 6, 12):
+        for message in play(ENVIRONMENTS[env].fair_player(shop), make_task(env, d, 2, shop), shop).messages:
+            if message["role"] == "tool":
+                assert not {"reward", "score", "correct"} & set(json.loads(message["content"]))
+
+
+# Law 10: broken is not wrong.
+
+
+@every_env
+def test_a_player_that_breaks_leaves_the_episode_unscored(env: str, shop: Shop) -> None:
+    def broken(messages: list[Message], tools: list[dict[str, Any]]) -> Message:
+        raise TimeoutError("the endpoint is down")
+
+    trajectory = play(broken, make_task(env, 1, 0, shop), shop)
+    assert trajectory.score.unscored
+    assert trajectory.score.value != trajectory.score.value  # NaN
+    assert "the endpoint is down" in trajectory.score.why
+
+
+@every_env
+def test_a_bug_of_ours_leaves_the_episode_unscored(
+    env: str, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ecomlab.world.overlay import World
+
+    def broken(*_: Any) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(World, "spend_call", broken)
+    assert play(ENVIRONMENTS[env].fair_player(shop), make_task(env, 1, 0, shop), shop).score.unscored
+
+
+# The axes: each one that an environment claims changes what a fixed player meets.
+
+HIGH = {
+    "constraints": 6,
+    "p_missing": 1.0,
+    "eps_rank": 0.6,
+    "p_oos": 1.0,
+    "turn_slack": 9,
+    "tool_slack": 40,
+    "p_noise": 0.5,
+    "p_switch": 1.0,
+    "top_k": 10,
+    "k_rec": 12,
+    "history": 30,
+    "branches": 8,
+}
+
+
+def explore(task: Task, shop: Shop) -> str:
+    """What a fixed explorer meets: the fair player's episode, then looking around until a budget ends it."""
+    fair = play(ENVIRONMENTS[task.env].fair_player(shop), task, shop)
+    episode = Episode(task, shop)
+    look = blind.calls(("catalog_search", {"query": "charger"}), ("user_get_visit_history", {}))
+    while not episode.done:
+        episode.act(look)
+    return digest([fair.messages, fair.score.value, record(episode).messages, episode.end])
+
+
+@every_env
+@pytest.mark.parametrize("axis", AXES)
+def test_each_claimed_axis_moves_alone_and_no_other_does(env: str, axis: str, big_shop: Shop) -> None:
+    tasks = [
+        (make_task(env, 2, s, big_shop), make_task(env, 2, s, big_shop, {axis: HIGH[axis]})) for s in range(4)
+    ]
+    moved = any(explore(before, big_shop) != explore(after, big_shop) for before, after in tasks)
+    assert moved == (axis in ENVIRONMENTS[env].axes)
+
+
+# Robustness: adversarial actions end in a verdict, never in an exception of ours.
+
+scalars = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=20))
+values = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@st.composite
+def assistant_messages(draw: st.DrawFn) -> Any:
+    kind = draw(st.integers(0, 9))
+    if kind == 0:
+        return draw(values)
+    if kind == 1:
+        return {"role": "assistant", "content": draw(st.text(max_size=60))}
+    names = st.sampled_from(
+        [
+            "catalog_search",
+            "catalog_get_variants",
+            "cart_add",
+            "cart_remove",
+            "cart_set_quantity",
+            "cart_view",
+            "ask_user",
+            "submit",
+            "nope",
+        ]
+    )
+    keys = st.sampled_from(
+        [
+            "query",
+            "product_id",
+            "variant_id",
+            "quantity",
+            "page",
+            "question",
+            "about",
+            "done",
+            "price_max",
+            "attributes",
+            "sort",
+        ]
+    )
+    arguments = st.one_of(st.dictionaries(keys, values, max_size=4), st.text(max_size=15))
+    call = st.fixed_dictionaries(
+        {
+            "function": st.fixed_dictionaries(
+                {
+                    "name": names,
+                    "arguments": arguments.map(lambda a: a if isinstance(a, str) else json.dumps(a)),
+                }
+            )
+        }
+    )
+    return {
+        "role": "assistant",
+        "content": draw(st.none() | st.text(max_size=10)),
+        "tool_calls": draw(st.lists(call, max_size=3)),
+    }
+
+
+@every_env
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    script=st.lists(assistant_messages(), min_size=1, max_size=6),
+    d=st.integers(0, 12),
+    seed=st.integers(0, 50),
+)
+def test_any_action_has_a_verdict(env: str, script: list[Any], d: int, seed: int, shop: Shop) -> None:
+    episode = Episode(make_task(env, d, seed, shop), shop)
+    for message in script:
+        if episode.done:
+            break
+        turn = episode.act(message)
+        assert turn.done == episode.done
+    if not episode.done:
+        assert finish(lambda messages, tools: blind.SUBMIT, episode).end is not None
+    score = episode.score()
+    assert not score.unscored
+    assert -1 <= score.value <= 0.9
+    assert json.dumps(episode.messages)
