@@ -53,7 +53,28 @@ def _provenance(runs: Sequence[Run]) -> dict[str, Any]:
     for run in runs:
         record = read_json(run.folder / FINISHED) or {}
         records[run.id] = {**record, **(read_json(run.folder / RECORD) or {})}
-    first = next(iter(records.values()), {})
-    common = {k: v for k, v in first.items() if all(r.get(k) == v for r in records.values())}
-    own = {name: {k: v for k, v in r.items() if k not in common} for name, r in records.items()}
-    return {"common": common, "runs": own}
+    common = _common(list(records.values()))
+    return {"common": common, "runs": {name: _beyond(record, common) for name, record in records.items()}}
+
+
+def _common(records: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What all records say alike, into nested records."""
+    found = {}
+    for key, value in records[0].items():
+        others: list[Any] = [record.get(key) for record in records]
+        if all(other == value for other in others):
+            found[key] = value
+        elif all(isinstance(other, dict) for other in others):
+            found[key] = _common(others)
+    return found
+
+
+def _beyond(record: dict[str, Any], common: dict[str, Any]) -> dict[str, Any]:
+    """What `record` says beyond `common`."""
+    own = {}
+    for key, value in record.items():
+        if key not in common:
+            own[key] = value
+        elif value != common[key]:
+            own[key] = _beyond(value, common[key])
+    return own

@@ -126,8 +126,11 @@ class Sweep:
 
 
 def load(file: str | Path) -> Sweep:
-    """Read and check a sweep.toml. Raises SweepError that names the file, the key and the way out."""
-    path = resolve(file)
+    """Read and check a sweep.toml, named from here or from the project's root.
+
+    Raises SweepError that names the file, the key and the way out.
+    """
+    path = Path(file).absolute() if Path(file).is_file() else resolve(file)
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

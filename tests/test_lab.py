@@ -1,0 +1,439 @@
+"""The lab's promises: strict parameters, runs neither repeated nor lost, results that name their origin."""
+
+import errno
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import nbformat
+import psutil  # type: ignore[import-untyped]
+import pytest
+from rich.console import Console
+
+from ecomlab.analysis import tables
+from ecomlab.lab import ablation, notebooks, paths, progress, provenance, sweep
+
+ROOT = Path(__file__).resolve().parents[1]
+
+PARAMETERS = """
+schedule: str = "adaptive"
+seed: int = 0
+steps: int = 3
+rate: float = 0.5
+pause: float = 0.0  # seconds a step
+broken: str = ""  # the schedule that fails
+out: str = ""
+"""
+WORK = """
+import time
+from pathlib import Path
+from fake_tables import eval_rows, train_rows
+from ecomlab.lab import live
+
+folder = Path(out)
+report = live.watch(folder)
+done = folder / "trace.txt"
+for step in range(len(done.read_text().split()) if done.exists() else 0, steps):
+    time.sleep(pause)
+    with done.open("a") as file:
+        file.write(f"{step} ")
+    report({"step": step + 1, "steps": steps})
+if broken == schedule:
+    raise OSError(28, "No space left on device")
+for name, rows in (("train.csv", train_rows((seed,))), ("eval.csv", eval_rows((seed,)))):
+    rows[rows.schedule == schedule].to_csv(folder / name, index=False)
+"""
+
+
+def write_notebook(path, *sources, tags=("parameters",)):
+    cells = [nbformat.v4.new_code_cell(source.strip()) for source in sources]
+    cells[0].metadata["tags"] = list(tags)
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
+    return path
+
+
+@pytest.fixture
+def home(tmp_path, tmp_path_factory, monkeypatch):
+    """An empty home and a cache elsewhere; the fake tables can be imported in kernels."""
+    for name in [n for n in os.environ if n.startswith(("JUPYTER_", "IPYTHON", "MPL", "XDG_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("ECOMLAB_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests"))
+    (tmp_path / "home").mkdir()
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def toy(tmp_path, home):
+    """A sweep of two schedules; returns a function that writes its sweep.toml and gives its path."""
+    folder = tmp_path / "experiments" / "toy"
+    folder.mkdir(parents=True)
+    notebook = write_notebook(tmp_path / "toy.ipynb", PARAMETERS, WORK)
+    figure = ROOT / "notebooks" / "fig_difficulty_growth.ipynb"
+
+    def write(draw=False, **fixed):
+        lines = [f'notebook = "{notebook}"', "seeds = [0]", "processes = 2"]
+        lines += [f'figures = ["{figure}"]'] if draw else []
+        lines += ["[grid]", 'schedule = ["static-low", "adaptive"]', "[fixed]"]
+        lines += [f"{name} = {json.dumps(value)}" for name, value in fixed.items()]
+        (folder / "sweep.toml").write_text("\n".join(lines))
+        return folder / "sweep.toml"
+
+    return write
+
+
+def run(file, **options):
+    """run_ablation's exit code and what it printed."""
+    text = io.StringIO()
+    code = ablation.run_ablation(
+        file, figures=file.parent / "figures", console=Console(file=text, width=200), **options
+    )
+    return code, text.getvalue()
+
+
+# --- parameters -----------------------------------------------------------------------------------
+
+
+def test_parameters_are_read_without_running_anything(tmp_path):
+    path = write_notebook(tmp_path / "a.ipynb", PARAMETERS, "raise SystemExit")
+    assert notebooks.check(path, {"steps": 7, "rate": 1}) == {
+        "schedule": "adaptive",
+        "seed": 0,
+        "steps": 7,
+        "rate": 1,
+        "pause": 0.0,
+        "broken": "",
+        "out": "",
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"stepps": 3}, "no parameter 'stepps'; did you mean 'steps'"),
+        ({"steps": "3"}, "wants steps: int, not str '3'"),
+        ({"steps": True}, "wants steps: int, not bool True"),
+        ({"steps": 3.0}, "wants steps: int, not float"),
+        ({"schedule": 1}, "wants schedule: str, not int 1"),
+    ],
+)
+def test_wrong_parameters_are_errors(tmp_path, given, message):
+    path = write_notebook(tmp_path / "a.ipynb", PARAMETERS)
+    with pytest.raises(notebooks.NotebookError, match=message):
+        notebooks.check(path, given)
+
+
+@pytest.mark.parametrize(
+    ("cell", "tags", "message"),
+    [
+        (PARAMETERS, (), "has 0 code cells tagged 'parameters', not one"),
+        ("seed = 0", ("parameters",), "says `seed = 0`; every line there is an annotated literal"),
+        ("seed: int = int('3')", ("parameters",), "annotated literal"),
+    ],
+)
+def test_notebooks_that_papermill_would_run_wrongly_are_refused(tmp_path, cell, tags, message):
+    path = write_notebook(tmp_path / "a.ipynb", cell, tags=tags)
+    with pytest.raises(notebooks.NotebookError, match=message):
+        notebooks.check(path, {})
+
+
+def test_a_missing_notebook_is_met_with_a_suggestion(tmp_path):
+    write_notebook(tmp_path / "run_training.ipynb", PARAMETERS)
+    with pytest.raises(notebooks.NotebookError, match="did you mean 'run_training.ipynb'"):
+        notebooks.check(tmp_path / "run_trainin.ipynb", {})
+
+
+# --- sweep.toml -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('notebok = "a.ipynb"', "no key 'notebok'; did you mean 'notebook'"),
+        ('notebook = "a.ipynb"', "needs notebook = .* and seeds"),
+        ('notebook = "a.ipynb"\nseeds = [0.5]', "seeds are whole numbers"),
+        ('notebook = "a.ipynb"\nseeds = 3', "seeds is a list, not 3"),
+        ('notebook = "a.ipynb"\nseeds = [0]\n[grid]\nseed = [1]', "sets seed twice"),
+        ('notebook = "a.ipynb"\nseeds = [0]\n[grid]\nx = []', "the grid's x has no values"),
+        ('notebook = "a.ipynb"\nseeds = [0]\nprocesses = 0', "at least 1"),
+        ("seeds = [0", "cannot be read"),
+    ],
+)
+def test_a_wrong_sweep_is_an_error(tmp_path, text, message):
+    (tmp_path / "sweep.toml").write_text(text)
+    with pytest.raises(sweep.SweepError, match=message):
+        sweep.load(tmp_path / "sweep.toml")
+
+
+def test_a_missing_sweep_names_those_that_exist():
+    with pytest.raises(sweep.SweepError, match="there are sweeps called .*quick"):
+        sweep.load("experiments/quik/sweep.toml")
+
+
+def test_a_sweep_is_every_combination_with_every_seed(toy):
+    plan = sweep.load(toy(rate=0.1))
+    assert [r.id for r in plan.runs()] == ["static-low-seed0", "adaptive-seed0"]
+    first = plan.runs()[0]
+    assert first.folder == plan.folder.parent / "runs" / "toy" / "static-low-seed0"
+    assert first.given == {"rate": 0.1, "schedule": "static-low", "seed": 0, "out": str(first.folder)}
+
+
+def test_the_quick_ablation_is_sound():
+    plan = sweep.load(ablation.QUICK)
+    for job in plan.runs():
+        notebooks.check(job.notebook, job.given)
+    assert len(plan.runs()) == 6
+    assert set(plan.grid["schedule"]) == {"static-low", "static-high", "adaptive"}
+    assert plan.fixed["steps"] >= 40
+
+
+def test_a_wrong_value_stops_the_sweep_before_anything_runs(toy):
+    code, text = run(toy(stepps=3))
+    assert (code, "did you mean 'steps'" in text) == (1, True)
+    file = toy(steps=3)
+    file.write_text(file.read_text().replace("toy.ipynb", "gone.ipynb"))
+    code, text = run(file)
+    assert (code, "no notebook 'gone.ipynb'" in text) == (1, True)
+    assert not (file.parent.parent / "runs").exists()
+
+
+def test_a_wrong_schedule_stops_the_ablation_before_anything_runs(tmp_path):
+    file = tmp_path / "experiments" / "x" / "sweep.toml"
+    file.parent.mkdir(parents=True)
+    notebook = ROOT / "notebooks" / "run_training.ipynb"
+    file.write_text(f'notebook = "{notebook}"\nseeds = [0]\n[grid]\nschedule = ["adaptiv"]')
+    code, text = run(file)
+    assert (code, "did you mean 'adaptive'" in text) == (1, True)
+    assert not (tmp_path / "experiments" / "runs").exists()
+
+
+# --- runs -----------------------------------------------------------------------------------------
+
+
+def test_an_ablation_runs_once_and_then_only_redraws(toy, home):
+    file = toy(draw=True)
+    code, text = run(file)
+    assert code == 0, text
+    assert "toy: 2 runs, 2 to do" in text and "adaptive-seed0: finished" in text
+    train, evaluation = tables.load_experiment(file.parent)
+    assert set(train.schedule) == set(evaluation.schedule) == {"static-low", "adaptive"}
+    assert "0.25 → 0.45" in text and "t interval" not in text  # one seed: runs, no interval
+    figure = file.parent / "figures" / "difficulty_growth_toy.pdf"
+    assert str(figure.name) in text
+    record = json.loads((file.parent / "provenance.json").read_text())
+    assert record["common"]["parameters"]["steps"] == 3
+    assert record["runs"]["adaptive-seed0"]["parameters"]["schedule"] == "adaptive"
+
+    before = {path: path.stat().st_mtime_ns for path in (file.parent.parent / "runs").glob("*/*-seed0/*")}
+    drawn, tabled = figure.read_bytes(), (file.parent / "train.csv").stat().st_mtime_ns
+    code, text = run(file)
+    assert code == 0, text
+    assert "all 2 runs are done; redrawing" in text
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert figure.read_bytes() == drawn
+    assert (file.parent / "train.csv").stat().st_mtime_ns == tabled
+    assert list(home.rglob("*")) == [], "something was written to the home directory"
+
+    code, text = run(toy(steps=4))
+    assert code == 1 and "has a run with other parameters (steps was the notebook's own and is 4)" in text
+
+
+def test_a_failed_run_is_shown_and_the_others_go_on(toy):
+    file = toy(broken="static-low", steps=1)
+    code, text = run(file)
+    assert code == 1
+    assert "static-low-seed0 failed (exit code 1)" in text
+    assert "OSError: [Errno 28] No space left on device" in text
+    assert "give the same command again" in text
+    assert "adaptive-seed0: finished" in text
+    assert set(tables.load_train(file.parent / "train.csv").schedule) == {"adaptive"}
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_an_ended_ablation_leaves_no_process_and_goes_on(toy, how):
+    file = toy(steps=20, pause=0.1)
+    command = "import sys; from ecomlab.lab.ablation import run_ablation; sys.exit(run_ablation(sys.argv[1]))"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ["PYTHONPATH"]])}
+    process = subprocess.Popen(
+        [sys.executable, "-c", command, str(file)],
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    traces = [r.folder / "trace.txt" for r in sweep.load(file).runs()]
+    deadline = time.monotonic() + 60
+    while not all(trace.exists() for trace in traces) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    family = psutil.Process(process.pid).children(recursive=True)
+    assert len(family) == 4, "two workers with a kernel each"
+
+    code, text = run(file)  # a second one beside it does no harm
+    assert (code, "another process works in" in text) == (1, True)
+
+    process.send_signal(how)
+    said, _ = process.communicate(timeout=60)
+    _, alive = psutil.wait_procs(family, timeout=20)
+    assert alive == []
+    if how == signal.SIGINT:
+        assert process.returncode == 130
+        assert "Interrupted. All runs have ended" in said
+        return
+
+    code, text = run(toy(steps=20, pause=0.1))
+    assert code == 0, text
+    assert "goes on from step" in text
+    for trace in traces:
+        assert trace.read_text().split() == [str(step) for step in range(20)], "no step was repeated or lost"
+
+
+def test_where_nothing_can_be_written_the_message_says_so(toy, monkeypatch):
+    file = toy()
+    (file.parent.parent / "runs").write_text("a file where a folder should be")
+    code, text = run(file)
+    assert code == 1 and "cannot write to" in text
+    (file.parent.parent / "runs").unlink()
+
+    def full(path, value):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    monkeypatch.setattr("ecomlab.lab.pool.write_json", full)
+    code, text = run(file)
+    assert code == 1 and "No space left on device" in text and "Finished runs are kept" in text
+
+
+def test_figures_without_tables_say_how_to_get_them(tmp_path, toy):
+    text = io.StringIO()
+    assert ablation.draw_figures(toy(), console=Console(file=text, width=200)) == 1
+    assert "no file" in text.getvalue() and "ecomlab ablation" in text.getvalue()
+
+
+# --- files and words ------------------------------------------------------------------------------
+
+
+def test_the_kernel_is_this_interpreter_whatever_is_installed(home):
+    environment = paths.kernel_environment()
+    folder = environment["JUPYTER_PATH"].split(os.pathsep)[0]
+    spec = json.loads((Path(folder) / "kernels" / "python3" / "kernel.json").read_text())
+    assert spec["argv"][0] == sys.executable
+    assert environment["OMP_NUM_THREADS"] == "1"
+    cache = os.environ["ECOMLAB_CACHE"]
+    assert all(
+        environment[n].startswith(cache) for n in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "MPLCONFIGDIR")
+    )
+
+
+def test_files_are_whole_or_not_there(tmp_path, monkeypatch):
+    paths.write_text(tmp_path / "a.txt", "before")
+    monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
+    with pytest.raises(OSError, match="full"):
+        paths.write_text(tmp_path / "a.txt", "after")
+    assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
+    assert (tmp_path / "a.txt").read_text() == "before"
+
+
+def test_a_run_reports_how_far_it_is(tmp_path):
+    assert progress.RunState.read(tmp_path).share == 0
+    heard: list[dict] = []
+    progress.reporter(tmp_path, heard.append)({"step": 3, "steps": 4, "rows": [1, 2]})
+    assert progress.RunState.read(tmp_path).share == 0.75
+    assert heard == [{"step": 3, "steps": 4, "rows": [1, 2]}]
+    (tmp_path / progress.FILE).write_text('{"step": 3,')
+    assert progress.RunState.read(tmp_path) == progress.RunState()
+
+
+def test_the_bar_says_which_arm_which_step_and_how_long():
+    text = io.StringIO()
+    console = Console(file=text, width=120, force_terminal=True, legacy_windows=False)
+    with progress.Bar(4, console) as bar:
+        bar.update(1, {})
+        bar.began -= 60.0
+        bar.update(2, {"adaptive-seed1": progress.RunState(10, 40)})
+    assert "[2/4 runs] adaptive-seed1 step 10/40" in text.getvalue()
+    assert "84 s left" in text.getvalue()  # 1.25 runs took 60 s, 1.75 are left
+
+
+@pytest.mark.parametrize(
+    ("elapsed", "done", "remaining", "words"),
+    [
+        (10, 0.5, 0.5, "10 s left"),
+        (600, 0.5, 0.5, "10 min left"),
+        (7200, 0.1, 0.9, "18.0 h left"),
+        (5, 0, 1, "to be seen"),
+    ],
+)
+def test_time_left_goes_by_the_pace_so_far(elapsed, done, remaining, words):
+    assert words in progress.time_left(elapsed, done, remaining)
+
+
+# --- provenance -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def clone(tmp_path):
+    """A small repository laid out like ours, with one commit."""
+
+    def git(*arguments):
+        identity = ["-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false"]
+        subprocess.run(["git", *identity, *arguments], cwd=tmp_path, check=True, capture_output=True)
+
+    for name in (
+        "ecomlab/a.py",
+        "notebooks/x.txt",
+        "experiments/quick/train.csv",
+        "README.md",
+        "pyproject.toml",
+    ):
+        paths.write_text(tmp_path / name, "1")
+    write_notebook(tmp_path / "notebooks" / "n.ipynb", PARAMETERS, "1 + 1")
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "first")
+    return tmp_path
+
+
+def test_only_sources_make_a_commit_dirty(clone):
+    clean = provenance.commit(clone)
+    assert len(clean) == 12
+    (clone / "experiments" / "quick" / "train.csv").write_text("2")
+    (clone / "README.md").write_text("2")
+    assert provenance.commit(clone) == clean
+    (clone / "ecomlab" / "new.py").write_text("2")
+    assert provenance.commit(clone) == f"{clean}-dirty"
+
+
+def test_outputs_do_not_make_a_notebook_dirty_but_sources_do(clone):
+    clean = provenance.commit(clone)
+    path = clone / "notebooks" / "n.ipynb"
+    book = nbformat.read(path, as_version=4)
+    book.cells[1].outputs = [nbformat.v4.new_output("stream", text="2")]
+    book.cells[1].execution_count = 1
+    nbformat.write(book, path)
+    assert provenance.commit(clone) == clean
+    book.cells[1].source = "1 + 2"
+    nbformat.write(book, path)
+    assert provenance.commit(clone) == f"{clean}-dirty"
+
+
+def test_outside_a_repository_the_commit_is_unknown(tmp_path, clone):
+    assert provenance.commit(Path("/")) == "unknown"
+    (clone / "somewhere").mkdir()
+    assert provenance.commit(clone / "somewhere") == "unknown", "somebody else's repository around us"
+
+
+def test_provenance_has_no_place_and_no_day(tmp_path):
+    (tmp_path / "data.csv").write_text("a,b\n")
+    record = provenance.provenance(
+        {"out": str(ROOT / "figures"), "seed": 1}, catalog="f00", inputs=[tmp_path / "data.csv"]
+    )
+    assert record["parameters"] == {"out": "figures", "seed": 1}
+    assert list(record["inputs"].values()) == [provenance.sha256(tmp_path / "data.csv")]
+    assert record["catalog"] == "f00"
+    assert str(ROOT) not in json.dumps(record)
+    assert {"python", "numpy", "torch"} <= set(record["versions"])
