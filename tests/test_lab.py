@@ -13,10 +13,11 @@ from pathlib import Path
 import nbformat
 import psutil  # type: ignore[import-untyped]
 import pytest
+from fake_tables import eval_rows, train_rows
 from rich.console import Console
 
 from ecomlab.analysis import tables
-from ecomlab.lab import ablation, notebooks, paths, progress, provenance, sweep
+from ecomlab.lab import ablation, live, notebooks, paths, progress, provenance, show, sweep
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -348,28 +349,68 @@ def test_a_run_reports_how_far_it_is(tmp_path):
     assert progress.RunState.read(tmp_path) == progress.RunState()
 
 
-def test_the_bar_says_which_arm_which_step_and_how_long():
+def test_the_bar_says_which_arm_which_step_and_how_long(monkeypatch):
+    now = 1000.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
     text = io.StringIO()
     console = Console(file=text, width=120, force_terminal=True, legacy_windows=False)
     with progress.Bar(4, console) as bar:
-        bar.update(1, {})
-        bar.began -= 60.0
-        bar.update(2, {"adaptive-seed1": progress.RunState(10, 40)})
-    assert "[2/4 runs] adaptive-seed1 step 10/40" in text.getvalue()
-    assert "84 s left" in text.getvalue()  # 1.25 runs took 60 s, 1.75 are left
+        bar.update(1, {"adaptive-seed1": progress.RunState(0, 40)})
+        assert bar.bar.tasks[0].fields["left"] == "time left: ?"
+        now = 1060.0
+        bar.update(2, {"adaptive-seed1": progress.RunState(20, 40)})
+        assert bar.bar.tasks[0].fields["left"] == "60 s left"  # 1.5 of 4 runs took a minute, 1.5 are left
+        now = 1200.0
+        bar.update(3, {"adaptive-seed1": progress.RunState(20, 40)})
+        assert bar.bar.tasks[0].fields["left"] == "3 min left"  # its own pace: half took 200 s
+        bar.bar.refresh()
+    assert "[3/4 runs] adaptive-seed1 step 20/40" in text.getvalue()
+
+
+def test_on_a_narrow_terminal_the_bar_still_names_both_arms():
+    console = Console(file=io.StringIO(), width=80, force_terminal=True)
+    with progress.Bar(6, console) as bar:
+        states = {f"static-{name}-seed0": progress.RunState(12, 40) for name in ("low", "high")}
+        bar.update(0, states)
+        assert bar.bar.tasks[0].description == r"\[0/6] static-low-seed0 12/40 · static-high-seed0 12/40"
 
 
 @pytest.mark.parametrize(
-    ("elapsed", "done", "remaining", "words"),
-    [
-        (10, 0.5, 0.5, "10 s left"),
-        (600, 0.5, 0.5, "10 min left"),
-        (7200, 0.1, 0.9, "18.0 h left"),
-        (5, 0, 1, "to be seen"),
-    ],
+    ("seconds", "words"), [(0, "1 s left"), (10, "10 s left"), (600, "10 min left"), (64800, "18.0 h left")]
 )
-def test_time_left_goes_by_the_pace_so_far(elapsed, done, remaining, words):
-    assert words in progress.time_left(elapsed, done, remaining)
+def test_time_left_is_said_in_words(seconds, words):
+    assert progress.time_left(seconds) == words
+
+
+def test_a_watched_run_draws_its_curves(tmp_path, capsys):
+    rows = train_rows((0,)).query("schedule == 'adaptive'"), eval_rows((0,)).query("schedule == 'adaptive'")
+    rows[0].to_csv(tmp_path / "train.csv", index=False)
+    rows[1].to_csv(tmp_path / "eval.csv", index=False)
+    hear = live.watch(tmp_path, live=True)
+    hear({"step": 1, "steps": 4})
+    hear({"step": 4, "steps": 4})
+    assert "Figure" in capsys.readouterr().out
+    assert progress.RunState.read(tmp_path).share == 1
+
+
+def test_an_unwatched_run_prints_a_line_for_each_row(tmp_path, capsys):
+    row = {"env": "CART", "d_low": 0, "d_high": 2, "success": 0.5}
+    held = {"env": "CART", "d": 3, "decoding": "greedy", "success": 0.25}
+    live.watch(tmp_path)({"step": 1, "steps": 4, "rows": [row, held]})
+    assert capsys.readouterr().out.splitlines() == [
+        "step 1/4: CART, trained on d = 0 to 2: success 0.50",
+        "step 1/4: CART, held out, d = 3, greedy: success 0.25",
+    ]
+
+
+def test_a_conversation_is_shown_as_text_and_as_safe_html():
+    messages = [{"role": "user", "content": "<b>hi</b>"}, show.call("cart_view"), show.say("x" * 9)]
+    talk = show.Conversation(
+        [*messages, {"role": "tool", "name": "cart_view", "content": "y" * 50}], width=20
+    )
+    assert "customer  <b>hi</b>" in repr(talk) and "agent  cart_view()" in repr(talk)
+    assert "more characters" in repr(talk)
+    assert "&lt;b&gt;hi" in talk._repr_html_()
 
 
 # --- provenance -----------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 
 from ecomlab.analysis.tables import TableError, load_eval, load_train
 from ecomlab.lab.paths import resolve
-from ecomlab.lab.progress import reporter, time_left
+from ecomlab.lab.progress import Pace, reporter, time_left
 
 REDRAW_SECONDS = 2.0
 
@@ -49,24 +49,27 @@ class Curves:
     """A bar with what is done, what is left and what it has cost, and the run's curves, redrawn in place."""
 
     def __init__(self, folder: Path) -> None:
-        from IPython.display import display
-        from tqdm.auto import tqdm
+        from IPython.display import DisplayHandle
 
         self.folder = folder
-        self.bar = tqdm(total=0, bar_format="{desc} {bar} {percentage:.0f}%")
-        self.picture = display(display_id=True)
+        self.picture = DisplayHandle()
+        self.shown = False
         self.began = self.drawn = time.monotonic()
-        self.first: int | None = None
+        self.pace: Pace | None = None
 
     def __call__(self, state: dict[str, Any]) -> None:
         step, steps = state["step"], state["steps"]
-        if self.first is None:
-            self.first = step
-        spent = time.monotonic() - self.began
-        left = time_left(spent, step - self.first, steps - step)
-        self.bar.total, self.bar.n = steps, step
-        self.bar.set_description_str(f"step {step}/{steps}, {spent / 60:.1f} min spent, {left}")
-        if step == steps or time.monotonic() - self.drawn >= REDRAW_SECONDS:
+        now = time.monotonic()
+        if self.pace is None:
+            from tqdm.auto import tqdm
+
+            self.pace = Pace(self.began, step / steps)
+            self.bar = tqdm(total=steps, initial=step, bar_format="{l_bar}{bar}| {n_fmt}/{total_fmt} steps")
+        left = time_left(self.pace.seconds_left(now, step / steps))
+        self.bar.set_description_str(f"{(now - self.began) / 60:.1f} min spent, {left}", refresh=False)
+        self.bar.n = step
+        self.bar.refresh()
+        if step == steps or now - self.drawn >= REDRAW_SECONDS:
             self.draw()
 
     def draw(self) -> None:
@@ -77,5 +80,6 @@ class Curves:
             figure = one_run(load_train(self.folder / "train.csv"), load_eval(self.folder / "eval.csv"))
         except TableError:
             return  # the first rows are still to come
-        self.picture.update(figure)
+        (self.picture.update if self.shown else self.picture.display)(figure)
+        self.shown = True
         self.drawn = time.monotonic()

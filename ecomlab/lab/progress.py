@@ -1,5 +1,6 @@
 """How far a run is: written by the run as progress.json, shown by the sweep as one bar for all runs."""
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 from rich.table import Column
 
@@ -62,18 +64,14 @@ class Bar:
 
     def __init__(self, total: int, console: Console, noun: str = "runs") -> None:
         self.total, self.console, self.noun = total, console, noun
-        self.began = self.printed = time.monotonic()
-        self.at_start: float | None = None
+        self.printed = time.monotonic()
+        self.paces: dict[str, Pace] = {}
         what = TextColumn(
             "{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis", ratio=4)
         )
-        gauge = BarColumn(bar_width=None, table_column=Column(ratio=1, min_width=8))
-        columns = (
-            what,
-            gauge,
-            TaskProgressColumn(),
-            TextColumn("{task.fields[left]}", table_column=Column(no_wrap=True)),
-        )
+        gauge = BarColumn(bar_width=None, table_column=Column(ratio=1, min_width=6))
+        left = TextColumn("{task.fields[left]}", table_column=Column(no_wrap=True))
+        columns = (what, gauge, TaskProgressColumn(), left)
         self.bar = Progress(*columns, console=console, disable=not console.is_terminal, expand=True)
         self.task = self.bar.add_task("", total=1.0, left="")
 
@@ -91,32 +89,48 @@ class Bar:
     def update(self, finished: int, running: Mapping[str, RunState]) -> None:
         """Draw: `finished` runs are through, `running` maps names to states."""
         share = (finished + sum(state.share for state in running.values())) / max(1, self.total)
-        if self.at_start is None:
-            self.at_start = share
-        left = time_left(time.monotonic() - self.began, share - self.at_start, 1 - share)
-        parts = [f"{name} {_where(state)}" for name, state in running.items()]
-        text = f"[{finished}/{self.total} {self.noun}] " + " · ".join(parts)
+        whole = self._pace("", share)
+        # The last runs are alone: the slowest of them says more than the pace of all.
+        slowest = max((self._pace(name, state.share) for name, state in running.items()), default=whole)
+        left = time_left(max(whole, slowest) if slowest < math.inf else whole)
+        text = self._describe(finished, running, "step ", f" {self.noun}")
+        if len(text) > self.console.width - 26:
+            text = self._describe(finished, running, "", "")
         self.bar.update(self.task, completed=share, description=text.replace("[", r"\["), left=left)
         if not self.console.is_terminal and time.monotonic() - self.printed >= QUIET_SECONDS:
             self.printed = time.monotonic()
-            self.say(f"{text}: {share:.0%}, {left}")
+            self.say(escape(f"{text}: {share:.0%}, {left}"))
+
+    def _pace(self, name: str, share: float) -> float:
+        """Seconds left for `name` ('' is all of it) at its pace since it was first seen."""
+        pace = self.paces.setdefault(name, Pace(time.monotonic(), share))
+        return pace.seconds_left(time.monotonic(), share)
+
+    def _describe(self, finished: int, running: Mapping[str, RunState], step: str, noun: str) -> str:
+        at = [f"{n} {step}{s.step}/{s.steps}" if s.steps else f"{n} at work" for n, s in running.items()]
+        return f"[{finished}/{self.total}{noun}] " + " · ".join(at)
 
 
-def time_left(elapsed: float, done: float, remaining: float) -> str:
-    """In words, from the pace of this session: `done` and `remaining` are shares of the whole work."""
-    if remaining <= 0:
-        return "done"
-    if done <= 0:
-        return "time left: to be seen"
-    seconds = elapsed * remaining / done
+@dataclass(frozen=True)
+class Pace:
+    """When something was first seen, and which share of it was done then."""
+
+    began: float
+    share: float
+
+    def seconds_left(self, now: float, share: float) -> float:
+        """What the rest takes at the pace so far; infinite before any progress."""
+        if share >= 1:
+            return 0.0
+        return (now - self.began) * (1 - share) / (share - self.share) if share > self.share else math.inf
+
+
+def time_left(seconds: float) -> str:
+    """Seconds in words."""
+    if seconds == math.inf:
+        return "time left: ?"
     if seconds < 90:
         return f"{max(1, round(seconds))} s left"
     if seconds < 5400:
         return f"{round(seconds / 60)} min left"
     return f"{seconds / 3600:.1f} h left"
-
-
-def _where(state: RunState) -> str:
-    if not state.steps:
-        return "at work"
-    return f"step {state.step}/{state.steps}"
