@@ -51,7 +51,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Need:
-    """What a fair player needs without events: `turns` before handing in, of which `asks` questions; `calls` of tools."""
+    """What a fair player needs without events: `turns` before handing in, `asks` of them questions; tool `calls`."""
 
     turns: int
     asks: int
@@ -136,12 +136,16 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Fault:
-    """Something in the world that the customer sees is wrong. `thing` names it from turn to turn."""
+    """Something in the world that the customer sees is wrong, and the act that says so."""
 
-    thing: str
     act: Act
     reveals: tuple[Slot, ...] = ()
     subject: int | None = None
+
+    @property
+    def thing(self) -> str:
+        """Names the fault from turn to turn: another mistake with the same subject is another fault."""
+        return f"{self.act.kind}: {self.act.seen if self.subject is None else self.subject}"
 
 
 @dataclass(frozen=True)
@@ -158,7 +162,7 @@ class Draft:
 
 
 class Environment(ABC):
-    """One kind of job. A file under `ecomlab/envs` that defines a subclass is an environment; nothing else is needed."""
+    """One kind of job. A file under `ecomlab/envs` with a subclass is an environment; nothing else is needed."""
 
     id: ClassVar[str]
     version: ClassVar[int]
@@ -250,7 +254,7 @@ class Registry(Mapping[str, Environment]):
 
         for module in pkgutil.iter_modules(package.__path__):
             importlib.import_module(f"{package.__name__}.{module.name}")
-        return {cls.id: cls() for cls in _concrete(Environment)}
+        return {cls.id: cls() for cls in _concrete(Environment)}  # type: ignore[type-abstract]
 
     def register(self, cls: type[Environment]) -> type[Environment]:
         """Add an environment that lives outside the package (a notebook's, a plug-in's)."""

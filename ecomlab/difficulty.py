@@ -89,16 +89,16 @@ class Difficulty:
 AXES: tuple[str, ...] = tuple(f.name for f in fields(Difficulty))
 
 _RANGES: dict[str, tuple[float, float]] = {
-    "constraints": (1, 12),
+    "constraints": (1, 1000),
     "p_missing": (0, 1),
     "eps_rank": (0, 0.8),
     "p_oos": (0, 1),
-    "turn_slack": (0, 100),
-    "tool_slack": (0, 200),
+    "turn_slack": (0, 1000),
+    "tool_slack": (0, 1000),
     "p_noise": (0, 0.5),
     "p_switch": (0, 1),
     "top_k": (10, 1000),
     "k_rec": (1, 20),
-    "history": (1, 100),
-    "branches": (1, 10),
+    "history": (1, 1000),
+    "branches": (1, 1000),
 }

@@ -180,13 +180,13 @@ class Episode:
             if self.end is not None:
                 return self._finish(self.end, self.why, before)
         acts: list[Act] = []
-        if not calls:
+        changed = self.world.cart_changes > changes
+        corrections = self._corrections() if changed or not calls else []
+        acts += corrections
+        if not calls and not corrections:  # what is wrong with the cart comes before small talk
             acts += self._hear(message.get("content") or "")
-        if self.world.cart_changes > changes or not calls:
-            corrections = self._corrections()
-            acts += corrections
-            if self.world.cart_changes > changes and not corrections:
-                self.kernel.pleased()
+        if changed and not corrections:
+            self.kernel.pleased()
         acts += self._events()  # last: what the customer wants from now on, nobody could know in this turn
         if self.kernel.out_of_patience:
             acts.append(self.kernel.farewell())
@@ -222,14 +222,14 @@ class Episode:
             reward.share_used(self.turn, turns, self.task.axes.turn_slack),
             reward.share_used(self.world.calls, calls, self.task.axes.tool_slack),
         )
-        shown = self.world.shown | self.world.shown_pairs
+        shown: set[object] = {*self.world.shown, *self.world.shown_pairs}
         parts = {
             "task": verdict.credit,
             "efficiency": efficiency,
             "hallucination": reward.hallucination(verdict.claims, shown),
         }
         why = verdict.why if self.end == "submit" else f"{verdict.why}; {self.why}"
-        return Score(reward.compose(*parts.values()), correct, why, parts)
+        return Score(reward.compose(verdict.credit, efficiency, parts["hallucination"]), correct, why, parts)
 
     @property
     def effective_turns(self) -> int:

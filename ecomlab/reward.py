@@ -45,7 +45,7 @@ NEAR = 0.25
 
 
 def cart_credit(matched: int, near: int, got: int, wanted: int) -> float:
-    """r_task of a cart, in [-1, 1]: `clip(2 F1 - 1 - excess, -1, 1)`, exactly 1 for the right cart, -1 for an empty one.
+    """r_task of a cart, in [-1, 1]: `clip(2 F1 - 1 - excess, -1, 1)`, exactly 1 for the right cart, -1 when empty.
 
     SPEC §7 starts from 2 F1 - 1; law 3 needs two changes. The excess share, units beyond the number wanted over
     units in the cart: without it, putting everything ever listed into the cart earns more than an honest wrong

@@ -140,8 +140,9 @@ import sys
 from ecomlab import ENVIRONMENTS, load_shop, make_task, play
 from ecomlab.seeding import digest
 shop = load_shop(1_000)
-print(digest([[make_task(env, d, s, shop).to_json(), play(ENVIRONMENTS[env].fair_player(shop), make_task(env, d, s, shop), shop).messages]
-    for env in ENVIRONMENTS for d in (0, 5, 12) for s in range(3)]))
+player = lambda env: ENVIRONMENTS[env].fair_player(shop)
+tasks = [make_task(env, d, s, shop) for env in ENVIRONMENTS for d in (0, 5, 12) for s in range(3)]
+print(digest([[task.to_json(), play(player(task.env), task, shop).messages] for task in tasks]))
 """
 
 

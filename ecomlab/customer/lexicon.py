@@ -58,9 +58,9 @@ class Lexicon:
     def _patterns(self) -> dict[str, tuple[re.Pattern[str], dict[str, str]]]:
         made = {}
         for name, kind in self.types.items():
-            slots = {value: "option" for value in kind.option.values}
+            slots = dict.fromkeys(kind.option.values, "option")
             for attribute in kind.attributes:
-                slots.update({value: f"attr:{attribute.name}" for value in attribute.values})
+                slots |= dict.fromkeys(attribute.values, f"attr:{attribute.name}")
             longest_first = sorted(slots, key=lambda v: (-len(v), v))
             alternatives = "|".join(re.escape(value) for value in longest_first)
             made[name] = (re.compile(rf"(?<![\w.-])(?:{alternatives})(?![\w-])"), slots)

@@ -232,14 +232,14 @@ class Cart(Environment):
             mine = [w for w in wants if w.type == world.catalog.type_of(row).name]
             if not mine:
                 title = world.catalog.title(row)
-                found.append(Fault(f"line {product_id}", Act("not wanted", seen=title)))
+                found.append(Fault(Act("not wanted", seen=title)))
                 continue
             found.append(_fault(mine, world, row, variant, extra))
         blamed = {fault.subject for fault in found}
         for want, held in zip(wants, matched.held, strict=True):
             if 0 < held < want.quantity and want.subject not in blamed:
                 act = Act("wrong quantity", want.type, seen=str(held), number=want.quantity)
-                found.append(Fault(f"subject {want.subject}", act, subject=want.subject))
+                found.append(Fault(act, subject=want.subject))
         first = {fault.thing: fault for fault in reversed(found)}
         return list(reversed(first.values()))
 
@@ -377,14 +377,13 @@ def _fault(mine: list[Want], world: World, row: int, variant: str | None, extra:
     """What is wrong with `extra` units of a product whose type is wanted."""
     for want in mine:
         if world.catalog.satisfies(row, want.constraints):
-            thing = f"subject {want.subject}"
             if want.option not in (None, variant):
                 slot = Slot(want.subject, "option", want.option)
                 kind = "wrong option" if variant else "no option"
                 act = Act(kind, want.type, {"option": want.option}, seen=variant or "")
-                return Fault(thing, act, (slot,), want.subject)
+                return Fault(act, (slot,), want.subject)
             act = Act("wrong quantity", want.type, seen=str(want.quantity + extra), number=want.quantity)
-            return Fault(thing, act, subject=want.subject)
+            return Fault(act, subject=want.subject)
     want = mine[0]
     broken = {
         c.field: want.slots[c.field]
@@ -393,7 +392,7 @@ def _fault(mine: list[Want], world: World, row: int, variant: str | None, extra:
     }
     slots = tuple(Slot(want.subject, name, value) for name, value in broken.items())
     act = Act("wrong product", want.type, broken, seen=f"The {world.catalog.title(row)}")
-    return Fault(f"subject {want.subject}", act, slots, want.subject)
+    return Fault(act, slots, want.subject)
 
 
 def _draw_row(rows: range, shop: Shop, random: np.random.Generator, other_than: str = "") -> int | None:

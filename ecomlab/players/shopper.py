@@ -1,4 +1,4 @@
-"""A careful shopper's planner: wishes in, tool calls out. Solver, fair and noisy players differ in where wishes come from."""
+"""A careful shopper's planner: wishes in, tool calls out. Players differ in where wishes come from."""
 
 import json
 from dataclasses import dataclass, field

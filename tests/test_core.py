@@ -1,0 +1,314 @@
+"""Turns, ends, tools and scores: what an episode promises, on CART."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import Field
+
+from ecomlab import ENVIRONMENTS, Difficulty, Episode, Shop, Task, TaskError, make_task, play
+from ecomlab.core import Message, UnknownEnvironmentError
+from ecomlab.difficulty import AXES
+from ecomlab.naming import unknown
+from ecomlab.players.blind import SUBMIT, calls, text
+from ecomlab.reward import cart_credit, compose, efficiency, hallucination, share_used
+from ecomlab.seeding import digest, rng
+from ecomlab.tooling import InvalidCallError, tool
+
+
+def test_importing_ecomlab_is_light() -> None:
+    code = "import sys, ecomlab; print([m for m in ('torch', 'transformers', 'trl', 'faiss') if m in sys.modules])"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        == "[]\n"
+    )
+
+
+# Names, seeds, difficulty.
+
+
+def test_unknown_names_get_a_suggestion(shop: Shop) -> None:
+    with pytest.raises(UnknownEnvironmentError) as caught:
+        make_task("CRAT", 0, 0, shop)
+    assert str(caught.value) == "no environment 'CRAT'; did you mean 'CART'? there are " + ", ".join(
+        ENVIRONMENTS
+    )
+    assert unknown("colour", "zzz", ["red"]) == "no colour 'zzz'; there are red"
+    with pytest.raises(ValueError, match="did you mean 'p_noise'"):
+        Difficulty.at(3, p_nose=0.1)
+
+
+@pytest.mark.parametrize(
+    ("d", "seed", "overrides"),
+    [
+        (-1, 0, {}),
+        (1.5, 0, {}),
+        (True, 0, {}),
+        (0, -1, {}),
+        (0, 1.0, {}),
+        (0, 0, {"p_oos": 2}),
+        (0, 0, {"top_k": 20.5}),
+        (0, 0, {"p_noise": "much"}),
+    ],
+)
+def test_wrong_parameters_are_refused(d: Any, seed: Any, overrides: Any, shop: Shop) -> None:
+    with pytest.raises(ValueError, match="not"):
+        make_task("CART", d, seed, shop, overrides)
+
+
+def test_the_published_figures_of_the_axes() -> None:
+    at = [Difficulty.at(d) for d in (0, 6, 12)]
+    assert [a.constraints for a in at] == [2, 5, 8]
+    assert [round(a.p_missing, 2) for a in at] == [0.05, 0.70, 0.80]
+    assert [round(a.eps_rank, 2) for a in at] == [0, 0.12, 0.24]
+    assert [round(a.p_oos, 2) for a in at] == [0, 0.30, 0.50]
+    assert [(a.turn_slack, a.tool_slack, a.top_k, a.k_rec, a.history, a.branches) for a in at] == [
+        (4, 8, 200, 3, 5, 1),
+        (2, 5, 140, 5, 8, 3),
+        (1, 2, 80, 7, 11, 5),
+    ]
+    assert [round(a.p_noise, 3) for a in at] == [0, 0.06, 0.12]
+    assert [round(a.p_switch, 2) for a in at] == [0.05, 0.37, 0.58]
+    assert len(AXES) == 12
+
+
+@given(st.integers(0, 200))
+def test_no_axis_leaves_its_range_at_any_level(d: int) -> None:
+    axes = Difficulty.at(d)
+    assert axes.override(axes.to_json()) == axes
+
+
+def test_named_randomness_is_independent_of_everything_else() -> None:
+    assert rng("a", 1).integers(1 << 30) == rng("a", 1).integers(1 << 30)
+    assert rng("a", 1).integers(1 << 30) != rng("a", 2).integers(1 << 30)
+    assert digest({"b": 1, "a": [2.5]}) == digest({"a": [2.5], "b": 1})
+    with pytest.raises(ValueError, match="JSON"):
+        digest(float("nan"))
+
+
+# Rewards, by hand.
+
+
+def test_reward_parts_by_hand() -> None:
+    assert compose(1, 1, 0) == 0.9
+    assert compose(-1, -1, -1) == -1.0
+    assert compose(-1, -1, 0) == -0.9
+    assert cart_credit(matched=2, near=0, got=2, wanted=2) == 1
+    assert cart_credit(matched=0, near=0, got=0, wanted=2) == -1
+    assert cart_credit(matched=1, near=0, got=1, wanted=2) == pytest.approx(2 * 2 / 3 - 1)
+    assert cart_credit(matched=0, near=1, got=1, wanted=1) == -0.5
+    assert cart_credit(matched=1, near=0, got=15, wanted=1) == -1  # everything ever listed
+    assert efficiency(True, 0, 0) == 1
+    assert efficiency(True, 1, 0.5) == -0.5
+    assert efficiency(False, 0, 0) == -1
+    assert share_used(3, 3, 4) == 0
+    assert share_used(5, 3, 4) == 0.5
+    assert share_used(99, 3, 4) == 1
+    assert hallucination(["a", "b"], {"a"}) == -0.5
+    assert hallucination([], {"a"}) == 0
+
+
+@given(st.integers(0, 9), st.integers(0, 9), st.integers(0, 9), st.integers(1, 9))
+def test_only_the_exact_cart_earns_the_whole_task_reward(
+    matched: int, near: int, others: int, wanted: int
+) -> None:
+    matched = min(matched, wanted)
+    near = min(near, wanted - matched)
+    credit = cart_credit(matched, near, matched + near + others, wanted)
+    assert -1 <= credit <= 1
+    assert (credit == 1) == (matched == wanted and others == 0)
+
+
+# Tools and invalid output.
+
+
+def test_a_tool_schema_comes_from_the_signature() -> None:
+    @tool
+    def lend(
+        world: Any,
+        book: Annotated[str, Field(description="Its title.")],
+        days: int = 7,
+        to: str | None = None,
+    ) -> None:
+        """Lend a book."""
+
+    assert lend.schema["function"] == {
+        "name": "lend",
+        "description": "Lend a book.",
+        "parameters": {
+            "additionalProperties": False,
+            "properties": {
+                "book": {"description": "Its title.", "type": "string"},
+                "days": {"default": 7, "type": "integer"},
+                "to": {"type": "string"},
+            },
+            "required": ["book"],
+            "type": "object",
+        },
+    }
+    assert lend.parse('{"book": "Emma"}') == {"book": "Emma", "days": 7, "to": None}
+    for bad in (
+        '{"book": 3}',
+        "{}",
+        '{"book": "Emma", "days": 1.5}',
+        '{"book": "Emma", "x": 1}',
+        "[1]",
+        "{",
+        '{"book": NaN}',
+    ):
+        with pytest.raises(InvalidCallError):
+            lend.parse(bad)
+
+
+INVALID: dict[str, Any] = {
+    "unknown tool": calls(("cart_ad", {"product_id": "x"})),
+    "missing argument": calls(("cart_add", {})),
+    "wrongly typed": calls(("cart_add", {"product_id": 7})),
+    "a number as text": calls(("cart_add", {"product_id": "x", "quantity": "2"})),
+    "an argument that does not exist": calls(("cart_view", {"why": 1})),
+    "malformed JSON": {
+        "role": "assistant",
+        "tool_calls": [{"function": {"name": "submit", "arguments": "{"}}],
+    },
+    "said by the parser": {"role": "assistant", "content": "x", "invalid": "bad JSON"},
+    "not a call": {"role": "assistant", "tool_calls": ["submit"]},
+    "not an assistant": {"role": "user", "content": "hello"},
+    "not a message": "hello",
+}
+
+
+@pytest.mark.parametrize("name", INVALID)
+def test_invalid_output_ends_at_once_with_minus_one(name: str, shop: Shop) -> None:
+    episode = Episode(make_task("CART", 0, 0, shop), shop)
+    turn = episode.act(INVALID[name])
+    assert (turn.done, turn.end) == (True, "invalid")
+    score = episode.score()
+    assert (score.value, score.correct) == (-1.0, False)
+    assert score.why.startswith("invalid output: ")
+    with pytest.raises(RuntimeError, match="over"):
+        episode.act(SUBMIT)
+
+
+def test_an_unknown_tool_gets_a_suggestion(shop: Shop) -> None:
+    episode = Episode(make_task("CART", 0, 0, shop), shop)
+    episode.act(INVALID["unknown tool"])
+    assert "did you mean 'cart_add'?" in episode.score().why
+
+
+REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
+    "there is no product": ("cart_add", {"product_id": "P000000"}),
+    "a quantity is": ("cart_add", {"product_id": "@first", "quantity": 0}),
+    "left": ("cart_add", {"product_id": "@first", "quantity": 99}),
+    "has no variant": ("cart_add", {"product_id": "@first", "variant_id": "Plaid Stars"}),
+    "the cart has no line": ("cart_remove", {"product_id": "@first"}),
+    "pages count from 1": ("catalog_search", {"query": "x", "page": 0}),
+    "there are only": ("catalog_search", {"query": "x", "page": 999}),
+    "needs the attribute's name": ("catalog_search", {"query": "x", "attributes": {"": "Red"}}),
+    "nothing was handed in": ("submit", {"done": False}),
+}
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_a_legal_call_that_fails_says_why_and_the_episode_goes_on(why: str, shop: Shop) -> None:
+    task = make_task("CART", 0, 0, shop)
+    episode = Episode(task, shop)
+    rows = [i for i in range(shop.catalog.size) if 0 < shop.catalog.stock[i] < 90]
+    name, arguments = REFUSED[why]
+    arguments = {k: shop.catalog.ids[rows[0]] if v == "@first" else v for k, v in arguments.items()}
+    turn = episode.act(calls((name, arguments)))
+    assert not turn.done
+    assert why in json.loads(turn.messages[0]["content"])["error"]
+    assert episode.world.cart == {}
+
+
+def test_the_tool_budget_is_an_error_not_an_end(shop: Shop) -> None:
+    task = make_task("CART", 0, 0, shop)
+    episode = Episode(task, shop)
+    turn = episode.act(calls(*[("cart_view", {})] * (task.calls + 1)))
+    results = [json.loads(m["content"]) for m in turn.messages]
+    assert ["error" in r for r in results] == [False] * task.calls + [True]
+    assert not turn.done
+    assert episode.act(SUBMIT).end == "submit"
+
+
+# The kinds of end.
+
+
+def to_the_end(message: Message) -> Callable[[Any, Any], Message]:
+    return lambda messages, tools: message
+
+
+def test_the_turn_budget_ends_the_episode_and_the_world_is_judged(shop: Shop) -> None:
+    task = make_task("CART", 0, 0, shop)
+    trajectory = play(to_the_end(calls(("cart_view", {}))), task, shop)
+    assert (trajectory.end, trajectory.turns) == ("turns", task.turns)
+    assert "the turn budget ran out" in trajectory.score.why
+
+
+def test_a_right_cart_is_right_even_if_nobody_hands_it_in(shop: Shop) -> None:
+    task = make_task("CART", 0, 0, shop)
+    fair = ENVIRONMENTS["CART"].fair_player(shop)
+
+    def dawdler(messages: list[Message], tools: Any) -> Message:
+        message = fair(messages, tools)
+        name = message["tool_calls"][0]["function"]["name"]
+        return calls(("cart_view", {})) if name == "submit" else message
+
+    trajectory = play(dawdler, task, shop)
+    assert trajectory.end == "turns"
+    assert trajectory.score.correct
+    assert trajectory.score.parts["task"] == 1
+    assert trajectory.score.parts["efficiency"] < 1
+
+
+def test_patience_ends_the_episode(shop: Shop) -> None:
+    trajectory = play(to_the_end(text("Hm.")), make_task("CART", 0, 0, shop), shop)
+    assert (trajectory.end, trajectory.turns) == ("patience", 3)
+    assert not trajectory.score.correct
+
+
+def test_a_truncated_episode_is_its_own_end(shop: Shop) -> None:
+    episode = Episode(make_task("CART", 0, 0, shop), shop)
+    episode.end_truncated()
+    assert (episode.end, episode.score().correct, episode.score().unscored) == ("truncated", False, False)
+
+
+def test_doing_nothing_earns_nothing(shop: Shop) -> None:
+    trajectory = play(to_the_end(SUBMIT), make_task("CART", 0, 0, shop), shop)
+    assert trajectory.score.value == -0.9
+    assert trajectory.score.parts == {"task": -1, "efficiency": -1, "hallucination": 0}
+
+
+def test_what_no_tool_has_shown_counts_as_made_up(shop: Shop) -> None:
+    task = make_task("CART", 0, 0, shop)
+    episode = Episode(task, shop)
+    product = next(i for i in range(shop.catalog.size) if shop.catalog.stock[i] > 9)
+    episode.act(calls(("cart_add", {"product_id": shop.catalog.ids[product]})))
+    episode.act(SUBMIT)
+    assert episode.score().parts["hallucination"] == -1
+
+
+# Tasks.
+
+
+def test_a_task_of_another_version_or_shop_is_refused(shop: Shop, big_shop: Shop) -> None:
+    task = make_task("CART", 0, 0, shop)
+    with pytest.raises(TaskError, match="load the same catalog"):
+        Episode(task, big_shop)
+    with pytest.raises(TaskError, match="version 99"):
+        Episode(Task.from_json({**task.to_json(), "version": 99}), shop)
+    with pytest.raises(TaskError, match=r"not a task written by Task\.to_json"):
+        Task.from_json({"env": "CART"})
+
+
+def test_an_override_moves_its_axis_and_leaves_the_draw(shop: Shop) -> None:
+    plain = make_task("CART", 6, 3, shop)
+    deeper = make_task("CART", 6, 3, shop, {"top_k": 20})
+    assert (deeper.axes.top_k, plain.axes.top_k) == (20, 140)
+    assert deeper.truth == plain.truth
+    assert deeper.digest() != plain.digest()
