@@ -376,7 +376,8 @@ def test_on_a_narrow_terminal_the_bar_still_names_both_arms():
 
 
 @pytest.mark.parametrize(
-    ("seconds", "words"), [(0, "1 s left"), (10, "10 s left"), (600, "10 min left"), (64800, "18.0 h left")]
+    ("seconds", "words"),
+    [(0, "done"), (0.2, "1 s left"), (10, "10 s left"), (600, "10 min left"), (64800, "18.0 h left")],
 )
 def test_time_left_is_said_in_words(seconds, words):
     assert progress.time_left(seconds) == words

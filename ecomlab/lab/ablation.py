@@ -1,7 +1,6 @@
 """An ablation from end to end: run the sweep, gather its tables, draw its figures, say what came out."""
 
 import math
-import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import fields
@@ -60,8 +59,10 @@ def run_ablation(
             finished = [run for run in runs if run.finished]
             if finished:
                 gather(plan, finished)
-                failures += _draw(plan, resolve(figures), console)
+                failed, pdfs = _draw(plan, resolve(figures), console)
+                failures += failed
                 show_results(plan, console)
+                _show_figures(pdfs, console)
             if left:
                 console.print(f"{(time.monotonic() - began) / 60:.1f} minutes", highlight=False)
             show_failures(failures, console)
@@ -86,7 +87,9 @@ def draw_figures(
         for plan in drawable:
             load_experiment(plan.folder)
             with sweep.only_one(plan.runs_folder):
-                failures += _draw(plan, resolve(figures), console)
+                failed, pdfs = _draw(plan, resolve(figures), console)
+                failures += failed
+                _show_figures(pdfs, console)
         show_failures(failures, console)
         return 1 if failures else 0
 
@@ -111,6 +114,8 @@ def check_configurations(runs: Sequence[Run]) -> None:
 def show_results(plan: Sweep, console: Console) -> None:
     """A row per run; from three runs an arm on, the arms with their intervals."""
     runs = summary(*load_experiment(plan.folder))
+    order = {name: i for i, name in enumerate(plan.grid.get("schedule", ()))}
+    runs = runs.sort_values("schedule", key=lambda names: names.map(order), kind="stable")
     table = Table(
         title=f"{plan.name}: mean held-out success, first and last evaluation", title_justify="left"
     )
@@ -180,22 +185,25 @@ def guarded(job: Callable[[], int], console: Console) -> int:
     return 1
 
 
-def _draw(plan: Sweep, out: Path, console: Console) -> list[Failure]:
-    """Execute the sweep's fig_* notebooks on its tables; say where the figures are."""
-    before = _times(out)
+def _draw(plan: Sweep, out: Path, console: Console) -> tuple[list[Failure], list[Path]]:
+    """Execute the sweep's fig_* notebooks on its tables. Returns the failures and the PDFs that were written."""
+    before = _pdfs(out)
     given: dict[str, Any] = {"experiment": str(plan.folder), "out": str(out)}
     drawings = [Run(path.stem, plan.runs_folder / path.stem, path, given) for path in plan.figures]
     for drawing in drawings:
         notebooks.check(drawing.notebook, drawing.given)
         (drawing.folder / FINISHED).unlink(missing_ok=True)
     failures = run_all(drawings, 1, plan.threads, console, noun="figures") if drawings else []
-    for path, written in _times(out).items():
-        if path.suffix == ".pdf" and written != before.get(path):
-            others = ", ".join(kind for kind in (".png", ".json") if path.with_suffix(kind) in _times(out))
-            console.print(f"Figure: {shown(path)} ({others} beside it)", highlight=False)
-    return failures
+    return failures, [path for path, written in _pdfs(out).items() if written != before.get(path)]
 
 
-def _times(folder: Path) -> dict[Path, int]:
-    """When each file in `folder` was last written."""
-    return {Path(e.path): e.stat().st_mtime_ns for e in os.scandir(folder)} if folder.is_dir() else {}
+def _show_figures(pdfs: Sequence[Path], console: Console) -> None:
+    for pdf in pdfs:
+        console.print(
+            f"Figure: {shown(pdf)}, and beside it .png and .json (where it comes from)", highlight=False
+        )
+
+
+def _pdfs(folder: Path) -> dict[Path, int]:
+    """When each PDF in `folder` was last written."""
+    return {path: path.stat().st_mtime_ns for path in sorted(folder.glob("*.pdf"))}

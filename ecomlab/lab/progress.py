@@ -72,7 +72,9 @@ class Bar:
         gauge = BarColumn(bar_width=None, table_column=Column(ratio=1, min_width=6))
         left = TextColumn("{task.fields[left]}", table_column=Column(no_wrap=True))
         columns = (what, gauge, TaskProgressColumn(), left)
-        self.bar = Progress(*columns, console=console, disable=not console.is_terminal, expand=True)
+        self.bar = Progress(
+            *columns, console=console, disable=not console.is_terminal, expand=True, transient=True
+        )
         self.task = self.bar.add_task("", total=1.0, left="")
 
     def __enter__(self) -> "Bar":
@@ -127,6 +129,8 @@ class Pace:
 
 def time_left(seconds: float) -> str:
     """Seconds in words."""
+    if seconds == 0:
+        return "done"
     if seconds == math.inf:
         return "time left: ?"
     if seconds < 90:
