@@ -7,6 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -116,16 +117,15 @@ def show_results(plan: Sweep, console: Console) -> None:
     runs = summary(*load_experiment(plan.folder))
     order = {name: i for i, name in enumerate(plan.grid.get("schedule", ()))}
     runs = runs.sort_values("schedule", key=lambda names: names.map(order), kind="stable")
-    table = Table(
-        title=f"{plan.name}: mean held-out success, first and last evaluation", title_justify="left"
-    )
-    headings = ("schedule", "seed", "steps", "window at the end", "sampled", "greedy", "rollouts", "minutes")
+    title = f"{plan.name}: held-out success, mean over difficulties, first → last evaluation"
+    table = Table(title=title, title_justify="left", box=SIMPLE)
+    headings = ("schedule", "seed", "steps", "window", "sampled", "greedy", "rollouts", "minutes")
     for heading in headings:
         table.add_column(heading, justify="left" if heading == "schedule" else "right")
     for run in runs.itertuples():
         sampled = f"{run.sampled_first:.2f} → {run.sampled_last:.2f}"
         greedy = f"{run.greedy_first:.2f} → {run.greedy_last:.2f}"
-        window = f"d = {run.d_low} to {run.d_high}"
+        window = f"{run.d_low}–{run.d_high}"
         cells = (
             run.schedule,
             run.seed,
@@ -199,9 +199,7 @@ def _draw(plan: Sweep, out: Path, console: Console) -> tuple[list[Failure], list
 
 def _show_figures(pdfs: Sequence[Path], console: Console) -> None:
     for pdf in pdfs:
-        console.print(
-            f"Figure: {shown(pdf)}, and beside it .png and .json (where it comes from)", highlight=False
-        )
+        console.print(f"Figure: {shown(pdf)} (.png beside it, provenance in .json)", highlight=False)
 
 
 def _pdfs(folder: Path) -> dict[Path, int]:
