@@ -7,7 +7,6 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from rich.box import SIMPLE
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -118,7 +117,7 @@ def show_results(plan: Sweep, console: Console) -> None:
     order = {name: i for i, name in enumerate(plan.grid.get("schedule", ()))}
     runs = runs.sort_values("schedule", key=lambda names: names.map(order), kind="stable")
     title = f"{plan.name}: held-out success, mean over difficulties, first → last evaluation"
-    table = Table(title=title, title_justify="left", box=SIMPLE)
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     headings = ("schedule", "seed", "steps", "window", "sampled", "greedy", "rollouts", "minutes")
     for heading in headings:
         table.add_column(heading, justify="left" if heading == "schedule" else "right")
