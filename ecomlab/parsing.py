@@ -23,7 +23,7 @@ def parse_output(text: str) -> dict[str, Any]:
     if CLOSE in said.partition(OPEN)[0]:
         return _invalid(text, f"{CLOSE} without {OPEN}")
     content, *blocks = said.split(OPEN)
-    calls = []
+    calls: list[dict[str, Any]] = []
     for block in blocks:
         body, closed, rest = block.partition(CLOSE)
         if not closed:

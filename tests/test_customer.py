@@ -199,7 +199,7 @@ def handmade(
 
 
 def ids_of(shop: Shop, items: list[dict[str, object]]) -> list[str]:
-    from ecomlab.envs.cart import constraints_of
+    from ecomlab.world.wants import constraints_of
 
     found = []
     for item in items:

@@ -181,7 +181,7 @@ class Words:
         return " ".join(self._sentence(act, random) for act in acts)
 
     def item(self, slots: Mapping[str, Any], random: np.random.Generator, article: str) -> list[Piece]:
-        """A wanted thing as a noun phrase: "3 Lightweight Tank Tops by PixelVault in size XS"; `article`: a, the or ""."""
+        """A wanted thing as a noun phrase: "3 Tank Tops by PixelVault in size XS"; `article`: a, the or ""."""
         kind, brand, feature = slots["type"], slots.get("brand"), slots.get("feature")
         quantity = slots.get("quantity", 1)
         form = int(random.integers(3)) if quantity > 1 else 0

@@ -1,0 +1,169 @@
+"""Changes of mind and shortages: drawn with the task, later applied to what is wanted, and said."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ecomlab.catalog import Constraint, Shop
+from ecomlab.core import Event, Need
+from ecomlab.customer.ledger import Ledger
+from ecomlab.customer.wishes import alternative, draw_item, other_option
+from ecomlab.customer.words import Act
+from ecomlab.difficulty import Difficulty
+from ecomlab.world.overlay import Shortage, World
+from ecomlab.world.wants import Want, constraints_of, match, want_of, without_type
+
+
+def draw_shortage(
+    i: int,
+    items: Sequence[Mapping[str, Any]],
+    count: int,
+    need: Need,
+    key: tuple[Any, ...],
+    shop: Shop,
+    random: np.random.Generator,
+) -> Event | None:
+    """An item sells out after a turn in which it could have been seen, before the fair player's last two turns."""
+    slots = items[i]["slots"]
+    option, quantity = slots.get("option"), slots.get("quantity", 1)
+    reactions = ["replace"]
+    reactions += ["option"] if option else []
+    reactions += ["quantity"] if quantity > 1 else []
+    reactions += ["drop"] if count > 1 and i > 0 else []  # the first item stays, so that a cart is left
+    reaction = reactions[int(random.integers(len(reactions)))]
+    data: dict[str, Any] = {"reaction": reaction, "option": option, "left": 0}
+    data["constraints"] = [c.to_list() for c in constraints_of(slots["type"], want_of(i, slots).slots)]
+    chain, calls = 1, 3
+    if reaction == "option":
+        data["to"] = other_option(slots["type"], key, shop, random, than=option)
+    elif reaction == "quantity":
+        data["left"] = int(random.integers(1, quantity))
+    elif reaction == "replace":
+        data["to"] = alternative(slots, shop, random)
+        if data["to"] is None:
+            return None
+        chain = 2
+    silent = bool(random.random() < 0.5)
+    turn = int(random.integers(1, need.turns))
+    return Event(turn, "shortage", i, chain, calls, silent, data)
+
+
+def draw_switch(
+    items: Sequence[Mapping[str, Any]],
+    free: Sequence[int],
+    spare_types: Sequence[str],
+    axes: Difficulty,
+    level: int,
+    key: tuple[Any, ...],
+    shop: Shop,
+    random: np.random.Generator,
+) -> Event | None:
+    """The customer changes their mind once, about an item that does not sell out. The turn is set later."""
+    kinds = ["add"] if spare_types else []
+    kinds += ["quantity", "replace"] if free else []
+    kinds += ["option"] if any("option" in items[i]["slots"] for i in free) else []
+    kinds += ["drop"] if any(i > 0 for i in free) else []
+    if not kinds:
+        return None
+    kind = kinds[int(random.integers(len(kinds)))]
+    if kind == "add":
+        slots = draw_item(spare_types[0], axes, level, key, shop, random)["slots"]
+        return Event(0, "add", len(items), 3 if "option" in slots else 2, 3, data={"slots": slots})
+    able = [
+        i for i in free if (kind != "option" or "option" in items[i]["slots"]) and (kind != "drop" or i > 0)
+    ]
+    i = able[int(random.integers(len(able)))]
+    slots = items[i]["slots"]
+    if kind == "quantity":
+        before = slots.get("quantity", 1)
+        others = [q for q in range(1, 5) if q != before]
+        return Event(0, kind, i, 1, 1, data={"quantity": others[int(random.integers(len(others)))]})
+    if kind == "option":
+        return Event(
+            0, kind, i, 1, 3, data={"to": other_option(slots["type"], key, shop, random, slots["option"])}
+        )
+    if kind == "drop":
+        return Event(0, kind, i, 1, 1)
+    to = alternative(slots, shop, random)
+    return None if to is None else Event(0, kind, i, 2, 3, data={"to": to})
+
+
+def occur(event: Event, world: World) -> None:
+    """What happens in the world, before anybody speaks of it."""
+    if event.kind == "shortage":
+        world.shortages.append(Shortage(_affected(event), event.data["option"], event.data["left"]))
+
+
+def run_into(event: Event, world: World) -> bool:
+    """Whether the agent has seen or met a shortage in the turn just played."""
+    return any(
+        option == event.data["option"] and world.catalog.satisfies(row, _affected(event))
+        for row, option in world.touched
+    )
+
+
+def apply(event: Event, wants: list[Want], ledger: Ledger, world: World) -> list[Act] | None:
+    """Change what is wanted; the customer's words about it, or None when it changed nothing they care about."""
+    if event.kind == "add":
+        slots = without_type(event.data["slots"])
+        wants.append(want_of(event.subject, event.data["slots"]))
+        ledger.restate(event.subject, slots)
+        return [Act("add", wants[-1].type, slots)]
+    want = next((w for w in wants if w.subject == event.subject), None)
+    if want is None:
+        return None
+    if event.kind == "shortage":
+        return _sold_out(wants, want, event.data, ledger, match(wants, world).held[wants.index(want)])
+    said = _change(wants, want, event.kind, event.data, ledger)
+    return [replace(act, kind="exchange") if act.kind == "replace" else act for act in said]
+
+
+def _affected(event: Event) -> tuple[Constraint, ...]:
+    return tuple(Constraint.from_list(c) for c in event.data["constraints"])
+
+
+def _sold_out(
+    wants: list[Want], want: Want, data: Mapping[str, Any], ledger: Ledger, held: int
+) -> list[Act] | None:
+    """Units already in the cart stay valid; for the rest the customer says what they then want."""
+    if held >= want.quantity:
+        return None
+    reaction = data["reaction"]
+    if reaction == "quantity":
+        left = min(want.quantity, held + data["left"])
+        _change(wants, want, "quantity", {"quantity": left}, ledger)
+        return [
+            Act("only left", want.type, number=data["left"]),
+            Act("settle quantity", want.type, number=left),
+        ]
+    news = Act("sold out", want.type, {"option": data["option"]} if data["option"] else {})
+    said = _change(wants, want, reaction, data, ledger, held)
+    settled = {"drop": Act("give up", want.type), "option": Act("settle option", want.type, said[0].slots)}
+    return [news, settled.get(reaction, said[0])]
+
+
+def _change(
+    wants: list[Want], want: Want, kind: str, data: Mapping[str, Any], ledger: Ledger, held: int = 0
+) -> list[Act]:
+    """Change a want (`held` units of it stay as they are) and say so; the ledger hears it too."""
+    at = wants.index(want)
+    kept = [replace(want, quantity=held)] if held else []
+    rest = want.quantity - held
+    if kind == "quantity":
+        wants[at] = replace(want, quantity=data["quantity"])
+        ledger.restate(want.subject, {"quantity": data["quantity"]})
+        return [Act("quantity", want.type, number=data["quantity"])]
+    if kind == "option":
+        wants[at : at + 1] = [*kept, replace(want, option=data["to"], quantity=rest)]
+        ledger.restate(want.subject, {"option": data["to"]})
+        return [Act("option", want.type, {"option": data["to"]})]
+    ledger.forget(want.subject)
+    if kind == "drop":
+        wants[at : at + 1] = kept
+        return [Act("drop", want.type)]
+    slots = {**data["to"], "quantity": rest} if rest > 1 else dict(data["to"])
+    wants[at : at + 1] = [*kept, want_of(want.subject, slots)]
+    ledger.restate(want.subject, without_type(slots))
+    return [Act("replace", want.type, without_type(slots))]

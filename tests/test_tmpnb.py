@@ -1,0 +1,144 @@
+"""Every notebook keeps the rules of DESIGN §7 and runs from top to bottom, shrunk by its own parameters."""
+
+import ast
+import io
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import nbformat
+import pytest
+from fake_tables import eval_rows, train_rows
+from rich.console import Console
+
+from ecomlab.analysis import tables
+from ecomlab.lab import notebooks, pool
+from ecomlab.lab.sweep import Run
+
+ROOT = Path(__file__).resolve().parents[1]
+ALL = sorted((ROOT / "notebooks").glob("*.ipynb"))
+MOST_CELLS = 32
+every_notebook = pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
+
+
+def cells(path, kind=None):
+    return [cell for cell in nbformat.read(path, as_version=4).cells if kind in (None, cell.cell_type)]
+
+
+def run(name, folder, **parameters):
+    """Execute a notebook as a sweep does; the executed cells."""
+    job = Run(name, folder / name, ROOT / "notebooks" / f"{name}.ipynb", parameters)
+    failures = pool.run_all([job], 1, 1, Console(file=io.StringIO()))
+    assert not failures, failures[0].last_lines
+    return cells(job.folder / notebooks.EXECUTED, "code")
+
+
+def test_there_is_one_of_each_kind():
+    assert {path.stem.split("_")[0] for path in ALL} == {"start", "run", "fig"}
+
+
+@every_notebook
+def test_it_opens_with_a_title_a_claim_and_what_it_reads_and_writes(path):
+    first = cells(path)[0]
+    assert first.cell_type == "markdown"
+    title, claim, rest = first.source.split("\n\n", 2)
+    assert re.fullmatch(r"# .+", title)
+    assert claim.endswith(".")
+    assert "Reads:" in rest and ("Writes:" in rest or "Writes to" in rest)
+
+
+@every_notebook
+def test_its_parameters_are_annotated_commented_literals_with_seed_and_out(path):
+    declared = notebooks.parameters_of(path)
+    assert {"seed", "out"} <= set(declared)
+    cell = cells(path)[1]
+    assert cell.metadata.get("tags") == ["parameters"]
+    assert all("  # " in line for line in cell.source.splitlines())
+
+
+@every_notebook
+def test_papermill_sees_the_same_parameters(path):
+    import papermill
+
+    seen = papermill.inspect_notebook(str(path))
+    declared = notebooks.parameters_of(path)
+    assert {name: ast.literal_eval(p["default"]) for name, p in seen.items()} == {
+        name: p.default for name, p in declared.items()
+    }
+
+
+@every_notebook
+def test_it_only_calls_the_library(path):
+    for cell in cells(path, "code"):
+        assert not re.search(r"^\s*[!%]|sys\.path", cell.source, re.MULTILINE), cell.source
+        found = [type(node).__name__ for node in ast.walk(ast.parse(cell.source))]
+        assert not {"FunctionDef", "AsyncFunctionDef", "ClassDef", "Lambda"} & set(found), cell.source
+
+
+@every_notebook
+def test_it_is_committed_without_outputs_and_with_stable_ids(path):
+    for cell in cells(path, "code"):
+        assert cell.outputs == [] and cell.execution_count is None
+    ids = [cell["id"] for cell in cells(path)]
+    assert len(set(ids)) == len(ids) <= MOST_CELLS
+    assert not any(re.fullmatch(r"[0-9a-f]{8}", name) for name in ids), "ids are names, not random digits"
+
+
+@every_notebook
+def test_plots_are_explained(path):
+    """A cell that ends in a figure is followed by 'How to read this'."""
+    book = cells(path)
+    for cell, after in zip(book, [*book[1:], None], strict=True):
+        draws = cell.cell_type == "code" and re.search(
+            r"(plots\.\w+\(|^figure$)", cell.source.splitlines()[-1]
+        )
+        if draws and not cell.source.startswith("figure ="):
+            assert after is not None and "**How to read this.**" in after.source, cell.source
+
+
+def test_start_here_runs(tmp_path):
+    done = run("start_here", tmp_path, difficulty=2, catalog_size=1000, out=str(tmp_path / "out"))
+    text = "".join(str(output) for cell in done for output in cell.outputs)
+    assert "correct: False" in text and "correct: True" in text
+    assert (tmp_path / "out" / "episode.json").is_file()
+
+
+def test_fig_difficulty_growth_runs(tmp_path):
+    experiment = tmp_path / "toy"
+    experiment.mkdir()
+    train_rows().to_csv(experiment / "train.csv", index=False)
+    eval_rows().to_csv(experiment / "eval.csv", index=False)
+    run("fig_difficulty_growth", tmp_path, experiment=str(experiment), out=str(tmp_path / "figures"))
+    made = sorted(path.name for path in (tmp_path / "figures").iterdir())
+    assert made == [f"difficulty_growth_toy.{kind}" for kind in ("json", "pdf", "png")]
+
+
+SMALL = {
+    "steps": 1,
+    "prompts_per_step": 2,
+    "group_size": 2,
+    "rounds": 1,
+    "eval_episodes": 2,
+    "catalog_size": 1000,
+}
+
+
+def test_run_training_runs_and_writes_its_tables(tmp_path):
+    out = tmp_path / "run_training"
+    run("run_training", tmp_path, **SMALL, eval_difficulties=[0, 1], schedule="static-0-1", out=str(out))
+    train, evaluation = tables.load_experiment(out)
+    assert list(train.step) == [1]
+    assert set(zip(evaluation.step, evaluation.d, strict=True)) == {(0, 0), (0, 1), (1, 0), (1, 1)}
+    assert (out / "provenance.json").is_file()
+
+
+def test_run_training_offers_the_configuration_as_it_is():
+    """Its parameters are fields of TrainConfig and all of them reach it; nothing is renamed on the way."""
+    from ecomlab.train.run import TrainConfig
+
+    declared = notebooks.parameters_of(ROOT / "notebooks" / "run_training.ipynb")
+    assert set(declared) <= {field.name for field in fields(TrainConfig)}
+    config = next(
+        cell.source for cell in cells(ROOT / "notebooks" / "run_training.ipynb") if cell["id"] == "config"
+    )
+    assert all(re.search(rf"{name}=.*\b(folder|{name})\b", config) for name in declared)
