@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from ecomlab.customer.lexicon import Lexicon, windows
@@ -118,15 +119,21 @@ def _name(
     """The name of that kind among the words: an exact one first, else the nearest misspelling."""
     texts = [word for word, _ in words]
     best: tuple[float, str, int, int] | None = None
-    for start, end in windows(texts, longest):
+    spans = [(start, end) for start, end in windows(texts, longest) if _in_a_row(words[start:end])]
+    for start, end in spans:
         exact = lexicon.exact(kind, " ".join(texts[start:end]))
         if exact is not None:
             return exact, start, end
     plain = _FILLER | lexicon.phrase_words
-    for start, end in windows(texts, longest):
+    for start, end in spans:
         if all(word.lower() in plain or len(word) < 3 for word in texts[start:end]):
             continue
         near = lexicon.nearest(kind, " ".join(texts[start:end]))
         if near is not None and (best is None or near[1] > best[0]):
             best = (near[1], near[0], start, end)
     return None if best is None else best[1:]
+
+
+def _in_a_row(words: list[tuple[str, tuple[int, int]]]) -> bool:
+    """Whether only one space lies between each word and the next: a name does not cross a full stop."""
+    return all(before[1][1] + 1 == after[1][0] for before, after in pairwise(words))
