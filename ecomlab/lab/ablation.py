@@ -177,6 +177,9 @@ def guarded(job: Callable[[], int], console: Console) -> int:
         return 130
     except (SweepError, notebooks.NotebookError, TableError) as e:
         console.print(f"[red]{escape(str(e))}[/red]", highlight=False)
+    except ImportError as e:
+        missing = f"{e.name or e} cannot be imported; `make venv` or pip install 'ecomlab[cpu]' brings it"
+        console.print(f"[red]{escape(missing)}[/red]", highlight=False)
     except OSError as e:
         what = (f"{shown(e.filename)}: " if e.filename else "") + (e.strerror or str(e))
         way_out = "Finished runs are kept; with room and permission to write, give the same command again."
