@@ -41,7 +41,7 @@ class Schedule(Protocol):
     def draw(self, env: str, rng: np.random.Generator) -> int:
         """A difficulty for `env`, uniformly from its present window."""
 
-    def report(self, env: str, d: int, outcomes: Iterable[bool | None]) -> "Schedule":
+    def report(self, env: str, d: int, outcomes: Iterable[bool | np.bool_ | None]) -> "Schedule":
         """The state after rollouts of `env` at `d`: True correct, False not, None unscored (counts for nothing)."""
 
     def window(self, env: str) -> tuple[int, int]:
@@ -113,7 +113,7 @@ class Adaptive:
         low, high = self.window(env)
         return int(rng.integers(low, high, endpoint=True))
 
-    def report(self, env: str, d: int, outcomes: Iterable[bool | None]) -> "Adaptive":
+    def report(self, env: str, d: int, outcomes: Iterable[bool | np.bool_ | None]) -> "Adaptive":
         at, scored = _index(self.envs, env), _scored(outcomes)
         window = self.windows[at]
         if d != window.high or not scored:
@@ -162,7 +162,7 @@ class Static:
         low, high = self.window(env)
         return int(rng.integers(low, high, endpoint=True))
 
-    def report(self, env: str, d: int, outcomes: Iterable[bool | None]) -> "Static":
+    def report(self, env: str, d: int, outcomes: Iterable[bool | np.bool_ | None]) -> "Static":
         _index(self.envs, env)
         _scored(outcomes)
         return self
@@ -222,7 +222,7 @@ def _index(envs: tuple[str, ...], env: str) -> int:
     return envs.index(env)
 
 
-def _scored(outcomes: Iterable[bool | None]) -> list[bool]:
+def _scored(outcomes: Iterable[bool | np.bool_ | None]) -> list[bool]:
     """The outcomes that were judged. A reward in place of a verdict would count as true: that is an error."""
     given = list(outcomes)
     for outcome in given:
