@@ -67,6 +67,13 @@ class Wish:
         self.slots = dict(slots)
         self.restart()
 
+    def reconsider(self) -> None:
+        """After news: what could not be bought may be bought now, and the choice stands only if it fits."""
+        self.refused.clear()
+        chosen = [r for r in self.found if r["product_id"] == self.choice]
+        if not any(self.fits(r) and r["stock"] >= self.quantity for r in chosen):
+            self.choice = None
+
     def restart(self) -> None:
         self.found, self.pages, self.more, self.choice = [], 0, True, None
 
@@ -235,8 +242,7 @@ class FairShopper(Shopper):
             wish.replace(self._slipped(mention.slots))
         else:
             wish.learn(self._slipped(mention.slots))
-            wish.choice = None
-            wish.refused.clear()
+            wish.reconsider()
 
     def _slipped(self, slots: dict[str, Any]) -> dict[str, Any]:
         """The slots as understood: each may be lost, a quantity misread."""
@@ -276,9 +282,8 @@ class KnowingShopper(Shopper):
                 if identity != before:
                     wish.restart()
                 if wish.slots != slots:
-                    wish.refused.clear()
-                    wish.choice = None
-                wish.slots = dict(slots)
+                    wish.slots = dict(slots)
+                    wish.reconsider()
                 return wish
         return Wish(type_name, dict(slots))
 
