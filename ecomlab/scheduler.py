@@ -124,7 +124,7 @@ class Adaptive:
         else:
             high = window.high + (correct / attempts >= self.tau_acc)
             window = Window(max(window.low, high - self.d_delta + 1), high)
-        return replace(self, windows=self.windows[:at] + (window,) + self.windows[at + 1 :])
+        return replace(self, windows=(*self.windows[:at], window, *self.windows[at + 1 :]))
 
     def window(self, env: str) -> tuple[int, int]:
         window = self.windows[_index(self.envs, env)]
@@ -180,7 +180,8 @@ def make_schedule(
 ) -> Adaptive | Static:
     """The schedule called `name` at its start: adaptive, static-low (U[0, 1]), static-high (U[6, 12]), static-A-B.
 
-    The three settings are the adaptive rule's (tau_num is 8 × group size by default); static ranges have no use for them.
+    The three settings are the adaptive rule's (tau_num is 8 × group size by default); static ranges have no use
+    for them.
     """
     if name == "adaptive":
         return Adaptive.start(envs, tau_acc=tau_acc, tau_num=tau_num, d_delta=d_delta)
