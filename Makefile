@@ -64,7 +64,7 @@ test: $(STAMP) cache ## all tests
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 certify: $(STAMP) cache ## the laws every environment keeps, as a certificate
-	@$(BIN)/ecomlab certify $(ARGS)
+	@$(BIN)/ecomlab certify --json experiments/certificate/certificate.json $(ARGS)
 
 figures: $(STAMP) cache ## redraw the figures from the committed tables
 	@$(BIN)/ecomlab figures $(ARGS)

@@ -256,19 +256,27 @@ def _writable(path: Path) -> None:
         raise typer.BadParameter(f"{path} cannot be written; choose another place")
 
 
+EXTRAS = {"faiss": "cpu", "vllm": "vllm", "submitit": "cluster", "pytest": "dev"}
+
+
 def main() -> None:
     """Entry point: errors that name the fact are printed as they are; bugs keep their traceback."""
     from ecomlab.core import TaskError, UnknownEnvironmentError
 
+    complain = Console(stderr=True, highlight=False)
     try:
         app()
-    except (UnknownEnvironmentError, TaskError, ValueError) as error:
-        Console(stderr=True, highlight=False).print(f"[red]error[/red]  {escape(str(error))}")
+    except (UnknownEnvironmentError, TaskError, ValueError, OSError) as error:
+        complain.print(f"[red]error[/red]  {escape(str(error))}")
         raise SystemExit(2) from None
-    except OSError as error:
-        Console(stderr=True, highlight=False).print(f"[red]error[/red]  {escape(str(error))}")
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        extra = EXTRAS.get(package, "cpu,dev")
+        install = escape(f"pip install -c constraints.txt -e '.[{extra}]'")
+        complain.print(f"[red]error[/red]  {package!r} is not installed; {install}, or make venv, brings it")
         raise SystemExit(2) from None
     except KeyboardInterrupt:
+        complain.print("interrupted; what was finished is where it was written")
         raise SystemExit(130) from None
 
 

@@ -82,3 +82,32 @@ def test_a_benchmark_is_written(tmp_path: Path) -> None:
     assert runner.invoke(app, ["bench", "env", *sizes, "--json", str(file)]).exit_code == 0
     (timing,) = json.loads(file.read_text())["timings"]
     assert timing["reset_ms"][0] <= timing["reset_ms"][1] <= timing["reset_ms"][2]
+
+
+def test_a_missing_extra_is_named_with_the_way_out(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["ecomlab", "play", "--size", "1000"])
+
+    def missing(*_: object) -> None:
+        raise ModuleNotFoundError("No module named 'faiss'", name="faiss")
+
+    monkeypatch.setattr("ecomlab.load_shop", missing)
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "'faiss' is not installed; pip install -c constraints.txt -e '.[cpu]'" in said
+
+
+def test_an_interruption_is_not_a_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sys.argv", ["ecomlab", "play"])
+    monkeypatch.setattr("ecomlab.load_shop", interrupted)
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 130
