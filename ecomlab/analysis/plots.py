@@ -123,7 +123,7 @@ def one_run(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "samp
             held.plot(means.index, means, marker="o", markersize=3, color=shade, label=f"d = {d}")
         held.set(ylabel=f"held-out success, {decoding}")
         if len(rows):
-            held.legend(frameon=False, ncols=2)
+            held.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
         for ax in (training, held):
             ax.set_ylim(0, 1)
             ax.yaxis.set_major_formatter(PercentFormatter(1))
@@ -146,6 +146,7 @@ def axes_over_difficulty(table: pd.DataFrame) -> Figure:
             ax.plot(levels, values.to_numpy(), drawstyle="steps-mid")
             ax.set_title(str(name))
             ax.set_ylim(bottom=0)
+            ax.yaxis.set_major_locator(MaxNLocator(4, integer=bool((values % 1 == 0).all())))
             ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
         figure.supxlabel("difficulty d", fontsize=8)
         sns.despine(figure)
