@@ -23,7 +23,7 @@ CONFIDENCE = 0.999
 FAIR = {"JOURNEY": 0.97}
 FAIR_DEFAULT = 0.99
 BLIND = 0.05
-SLIP_RATE = 0.1
+SLIP_RATE = 0.2
 """Share of a noisy player's decisions that go wrong."""
 HARDER = 0.2
 """Least fall of the noisy player's success from d = 0 to d = 12 (law 9)."""
@@ -166,6 +166,11 @@ def _pooled(env_id: str, rows: Sequence[Row]) -> list[str]:
     for name in rows[0].blind:
         share = sum(row.blind[name] * row.others for row in rows) / others
         found += _above(f"law 3: blind player {name!r}", where, share, others, BLIND)
+    found += _quitting(
+        where,
+        {name: _pool([row.rewards[name] for row in rows]) for name in rows[-1].rewards},
+        _pool([row.failed for row in rows]),
+    )
     levels = np.repeat([row.d for row in rows], [row.others for row in rows])
     wins = np.concatenate([_wins(row.noisy, row.others) for row in rows])
     if rows[0].d == 0 and rows[-1].d >= 12:
@@ -177,6 +182,16 @@ def _pooled(env_id: str, rows: Sequence[Row]) -> list[str]:
                 f"law 9: the noisy player's success falls by {fall:.2f} from d = 0 to 12 in {env_id}"
             )
     return found
+
+
+def _pool(parts: Sequence[tuple[float, float, int]]) -> tuple[float, float, int]:
+    """(mean, standard deviation, n) of several samples taken together."""
+    n = sum(part[2] for part in parts)
+    if n < 2:
+        return 0.0, 0.0, n
+    mean = sum(part[0] * part[2] for part in parts) / n
+    squares = sum((max(part[2], 1) - 1) * part[1] ** 2 + part[2] * (part[0] - mean) ** 2 for part in parts)
+    return mean, float(np.sqrt(squares / (n - 1))), n
 
 
 def _wins(share: float, n: int) -> np.ndarray:

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from ecomlab import reward
 from ecomlab.catalog import Shop
-from ecomlab.core import ENVIRONMENTS, Event, Message, Task, TaskError
+from ecomlab.core import ENVIRONMENTS, Event, Message, Need, Task, TaskError
 from ecomlab.customer.kernel import Kernel, Reply
 from ecomlab.customer.ledger import TOPICS, Ledger
 from ecomlab.customer.lexicon import lexicon_of
@@ -19,6 +19,10 @@ from ecomlab.reward import Score
 from ecomlab.tooling import InvalidCallError, RefusedError, Tool, find, tool
 from ecomlab.world.overlay import World
 
+MOST_CALLS = 64
+"""Tool calls in one message."""
+MOST_TEXT = 20_000
+"""Characters in one message, and in one call's arguments."""
 SYSTEM = (
     "You are a shop assistant. {brief} Use the tools to act; a message without a tool call goes to the customer, "
     "who answers. Use only product and variant ids that a tool has shown. When the job is done, call submit."
@@ -95,7 +99,7 @@ def make_task(
     )
 
 
-def _latest(need: Any, event: Event) -> int:
+def _latest(need: Need, event: Event) -> int:
     """The turn after which a fair player hears of an event at the latest."""
     return max(event.turn, need.turns) if event.silent else event.turn
 
@@ -164,7 +168,7 @@ class Episode:
         try:
             calls = self._read(message)
         except InvalidCallError as error:
-            self.messages.append({"role": "assistant", "content": str(message)[:2000]})
+            self.messages.append({"role": "assistant", "content": _text_of(message)})
             return self._finish("invalid", str(error), before)
         self.messages.append(_recorded(message, calls))
         revealed = False
@@ -216,7 +220,10 @@ class Episode:
             return Score(reward.INVALID, False, f"invalid output: {self.why}", {"invalid": reward.INVALID})
         verdict = self.env.verify(self)
         correct = verdict.correct and self.end != "truncated"
-        turns, calls = self.task.need.with_events(self.fired, min(self.useful_asks, self.task.need.asks))
+        need = self.task.need
+        # An event counts from when it could be heard, not from when a slow agent came to hear of it.
+        fired = [(min(turn, _latest(need, event)), event) for turn, event in self.fired]
+        turns, calls = need.with_events(fired, min(self.useful_asks, need.asks))
         efficiency = reward.efficiency(
             correct,
             reward.share_used(self.turn, turns, self.task.axes.turn_slack),
@@ -245,7 +252,11 @@ class Episode:
             raise InvalidCallError(str(message["invalid"]))
         if not isinstance(message.get("content") or "", str):
             raise InvalidCallError("content is not text")
+        if len(message.get("content") or "") > MOST_TEXT:
+            raise InvalidCallError(f"the message is longer than {MOST_TEXT} characters")
         calls = message.get("tool_calls") or []
+        if isinstance(calls, list) and len(calls) > MOST_CALLS:
+            raise InvalidCallError(f"{len(calls)} tool calls in one message; {MOST_CALLS} are allowed")
         try:
             named = [(call["function"]["name"], call["function"].get("arguments", "{}")) for call in calls]
         except (TypeError, KeyError, AttributeError):
@@ -255,9 +266,14 @@ class Episode:
         texts = []
         for name, arguments in named:
             if isinstance(arguments, dict):
-                arguments = json.dumps(arguments)
+                try:
+                    arguments = json.dumps(arguments)
+                except (TypeError, ValueError, RecursionError):
+                    raise InvalidCallError(f"the arguments of {name} are not JSON") from None
             if not isinstance(name, str) or not isinstance(arguments, str):
                 raise InvalidCallError("a tool call's name and arguments are not text")
+            if len(arguments) > MOST_TEXT:
+                raise InvalidCallError(f"the arguments of {name[:40]} are longer than {MOST_TEXT} characters")
             texts.append((name, arguments))
         return texts
 
@@ -296,8 +312,8 @@ class Episode:
         return reply.acts
 
     def _corrections(self) -> list[Act]:
-        faults = [(fault.thing, fault.act, fault.reveals) for fault in self.env.faults(self)]
-        return self.kernel.corrections(faults)
+        skipped = self.kernel.skipped
+        return self.kernel.corrections([f for f in self.env.faults(self) if f.subject not in skipped])
 
     def _events(self) -> list[Act]:
         """Let what is due happen, and let the customer hear of it."""
@@ -314,6 +330,8 @@ class Episode:
         for event in heard:
             if event in self._silent:
                 self._silent.remove(event)
+            if event.subject in self.kernel.skipped:
+                continue  # they have given it up and do not come back to it
             said = self.env.fire(self, event)
             if said is not None:
                 self.fired.append((self.turn, event))
@@ -323,6 +341,17 @@ class Episode:
     def _finish(self, end: str, why: str, before: int) -> Turn:
         self.end, self.why = end, why
         return Turn(self.messages[before:], True, end)
+
+
+def _text_of(message: Any) -> str:
+    """What can be kept of a message that is none."""
+    content = message.get("content") if isinstance(message, dict) else None
+    if isinstance(content, str):
+        return content[:MOST_TEXT]
+    try:
+        return repr(message)[:2000]
+    except RecursionError:
+        return "a message nested too deeply to write down"
 
 
 def _recorded(message: Message, calls: Sequence[tuple[str, str]]) -> Message:

@@ -203,7 +203,7 @@ def test_an_unknown_tool_gets_a_suggestion(shop: Shop) -> None:
 REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
     "there is no product": ("cart_add", {"product_id": "P000000"}),
     "a quantity is": ("cart_add", {"product_id": "@first", "quantity": 0}),
-    "left": ("cart_add", {"product_id": "@first", "quantity": 99}),
+    "more of": ("cart_add", {"product_id": "@first", "quantity": 99}),
     "has no variant": ("cart_add", {"product_id": "@first", "variant_id": "Plaid Stars"}),
     "the cart has no line": ("cart_remove", {"product_id": "@first"}),
     "pages count from 1": ("catalog_search", {"query": "x", "page": 0}),

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task
-from ecomlab.core import Need
+from ecomlab.core import Fault, Need
 from ecomlab.customer.kernel import Kernel
 from ecomlab.customer.ledger import TOPICS, Ledger, Slot
 from ecomlab.customer.lexicon import lexicon_of
@@ -15,6 +15,7 @@ from ecomlab.customer.reading import read_item, read_message
 from ecomlab.customer.words import ACTS, Act, Words
 from ecomlab.players.blind import SUBMIT, calls, text
 from ecomlab.seeding import rng
+from ecomlab.world.wants import constraints_of
 
 KEYPAD, STAND = "Phone Charger", "Tank Top"
 
@@ -76,14 +77,56 @@ def test_a_reveal_restores_patience() -> None:
     assert k.annoyed == 0
 
 
+def fault(kind: str, subject: int, *reveals: Slot) -> Fault:
+    act = Act(kind, (KEYPAD, STAND)[subject], {slot.name: slot.value for slot in reveals}, seen="HDMI")
+    return Fault(act, reveals, subject)
+
+
 def test_two_ignored_corrections_of_one_thing_and_the_customer_gives_it_up() -> None:
     k = kernel(OPTION)
-    fault = ("wrong option: 0", Act("wrong option", KEYPAD, {"option": "USB-C"}, seen="HDMI"), (OPTION,))
-    said = [k.corrections([fault])[0] for _ in range(3)]
+    said = [k.corrections([fault("wrong option", 0, OPTION)])[0] for _ in range(3)]
     assert [act.kind for act in said] == ["wrong option", "wrong option", "give up"]
     assert [act.clean for act in said[:2]] == [False, True]
     assert k.ledger.withheld == []  # a correction counts as a reveal
-    assert k.corrections([fault]) == []
+    assert k.corrections([fault("wrong option", 0, OPTION)]) == []
+    assert k.asked("Which option?", ["option"]).acts[0].kind == "nothing"  # never spoken of again
+
+
+def test_mending_one_thing_at_a_time_is_not_ignoring_the_rest() -> None:
+    k = kernel()
+    faults = [fault("wrong option", 0), fault("wrong quantity", 0), fault("wrong option", 1)]
+    for left in (3, 2, 1):
+        assert all(act.kind != "give up" for act in k.corrections(faults[:left]))
+        assert k.annoyed == 0
+    assert k.corrections([]) == []
+
+
+def test_trying_one_thing_after_another_costs_patience() -> None:
+    k = kernel()
+    for number in range(4):
+        assert not k.out_of_patience
+        k.corrections([Fault(Act("not wanted", seen=f"thing {number}"))])
+    assert k.out_of_patience
+
+
+def test_what_is_withheld_is_never_denied() -> None:
+    k = kernel(OPTION)
+    assert k.asked("Which brand?", ["brand"]).acts[0].kind == "indifferent"
+    assert kernel().asked("Which brand?", ["brand"]).acts[0].kind == "nothing"
+
+
+@pytest.mark.parametrize(
+    ("said", "claims"),
+    [
+        ("Done!", True),
+        ("I added it, everything is in your cart.", True),
+        ("Please tell me everything I should know", False),
+        ("Is it done?", False),
+        ("Tell me your budget, then I get everything ready.", False),
+    ],
+)
+def test_what_counts_as_saying_that_it_is_done(said: str, claims: bool) -> None:
+    assert kernel().claims_done(said) == claims
 
 
 # Words.
@@ -188,7 +231,10 @@ def handmade(
     visits = [*ids_of(shop, items), *drawn["world"]["visits"]]
     drawn |= {
         "opening": "Shopping list.",
-        "truth": {"items": items, "withheld": withheld},
+        "truth": {
+            "items": [[[name, value] for name, value in item.items()] for item in items],
+            "withheld": withheld,
+        },
         "events": [],
         "world": {"visits": visits},
         "need": {"turns": turns, "asks": int(bool(withheld)), "calls": 3 * len(items) + 1},
@@ -199,8 +245,6 @@ def handmade(
 
 
 def ids_of(shop: Shop, items: list[dict[str, object]]) -> list[str]:
-    from ecomlab.world.wants import constraints_of
-
     found = []
     for item in items:
         rows = shop.catalog.select(constraints_of(str(item["type"]), item))
@@ -290,7 +334,7 @@ def test_asking_reveals_exactly_what_was_withheld(big_shop: Shop) -> None:
         heard = {
             (m.type, n): v for m in read_message(answer, episode.words.lexicon) for n, v in m.slots.items()
         }
-        types = [item["type"] for item in task.truth["items"]]
+        types = [dict(item)["type"] for item in task.truth["items"]]
         if not withheld:
             continue  # then it reminds of what was said
         assert heard == {(types[s.subject], s.name): s.value for s in withheld}
@@ -318,3 +362,116 @@ def test_need_counts_questions_events_and_handing_in() -> None:
     assert need.with_events([], 0) == (4, 5)
     assert need.with_events([(3, Event(3, "shortage", 0, chain=2, calls=3))], 1) == (6, 8)
     assert need.with_events([(1, Event(1, "quantity", 0, chain=1, calls=1))], 1) == (5, 6)
+
+
+def test_a_slow_agent_is_not_repaid_by_a_shortage_it_met_late(big_shop: Shop) -> None:
+    compared = 0
+    for seed in range(60):
+        task = make_task("CART", 4, seed, big_shop, {"p_oos": 1, "p_switch": 0})
+        if not all(event.silent for event in task.events) or not task.events:
+            continue
+        episode, player = Episode(task, big_shop), ENVIRONMENTS["CART"].fair_player(big_shop)
+        for _ in range(task.axes.turn_slack):
+            episode.act(calls(("cart_view", {})))
+        idle = episode.turn
+        while not episode.done:
+            episode.act(player([m for m in episode.messages if m.get("name") != "cart_view"], episode.tools))
+        if episode.score().correct and episode.turn > task.turns - task.axes.turn_slack:
+            assert episode.score().parts["efficiency"] < 1, (seed, idle)
+            compared += 1
+    assert compared > 5
+
+
+@pytest.mark.parametrize("kind", ["quantity", "option", "replace", "drop"])
+def test_a_shortage_with_some_units_in_the_cart_leaves_a_wish_that_can_be_met(
+    kind: str, big_shop: Shop
+) -> None:
+    met = 0
+    for seed in range(400):
+        task = make_task("CART", 7, seed, big_shop, {"p_oos": 1, "p_switch": 0, "p_missing": 0})
+        event = next((e for e in task.events if e.data["reaction"] == kind), None)
+        slots = dict(task.truth["items"][event.subject]) if event else {}
+        if event is None or slots.get("quantity", 1) < 2:
+            continue
+        alone = Task.from_json(
+            {
+                **task.to_json(),
+                "events": [e for e in task.to_json()["events"] if e["subject"] == event.subject],
+            }
+        )
+        episode = Episode(alone, big_shop)
+        row = next(
+            r
+            for r in big_shop.catalog.select(constraints_of(slots["type"], slots))
+            if big_shop.catalog.stock[r] >= 8
+        )
+        line = {"product_id": big_shop.catalog.ids[row]} | (
+            {"variant_id": slots["option"]} if "option" in slots else {}
+        )
+        episode.act(calls(("cart_add", {**line, "quantity": 1})))
+        while not episode.done and not episode.fired and episode.turn < 5:
+            episode.act(
+                calls(("catalog_get_variants", {"product_id": line["product_id"]}), ("cart_view", {}))
+            )
+        if not episode.fired or episode.done:
+            continue
+        (want,) = [w for w in episode.state if w.subject == event.subject]
+        assert dict(want.slots) == {k: v for k, v in slots.items() if k not in ("type", "option", "quantity")}
+        if want.quantity > 1:
+            result = episode.act(calls(("cart_set_quantity", {**line, "quantity": want.quantity}))).messages[
+                0
+            ]
+            assert "error" not in json.loads(result["content"]), (seed, result)
+        assert not [f for f in ENVIRONMENTS["CART"].faults(episode) if f.subject == event.subject]
+        met += 1
+    assert met > 3
+
+
+def test_a_sold_out_error_through_a_variant_is_heard(big_shop: Shop) -> None:
+    heard = 0
+    for seed in range(200):
+        task = make_task("CART", 3, seed, big_shop, {"p_oos": 1, "p_switch": 0})
+        event = next(
+            (
+                e
+                for e in task.events
+                if e.silent and e.data["option"] is None and e.turn == 1 and not e.data["left"]
+            ),
+            None,
+        )
+        if event is None:
+            continue
+        slots = dict(task.truth["items"][event.subject])
+        episode = Episode(task, big_shop)
+        row = next(
+            r
+            for r in big_shop.catalog.select(constraints_of(slots["type"], slots))
+            if big_shop.catalog.stock[r] >= 8
+        )
+        product_id = big_shop.catalog.ids[row]
+        episode.act(calls(("cart_view", {})))
+        option = episode.world.options(row)[0]
+        turn = episode.act(calls(("cart_add", {"product_id": product_id, "variant_id": option})))
+        assert "sold out" in json.loads(turn.messages[0]["content"])["error"]
+        assert event in [fired for _, fired in episode.fired]
+        heard += 1
+    assert heard > 5
+
+
+def test_an_extra_line_is_unwanted_not_mistaken(big_shop: Shop) -> None:
+    task = make_task("CART", 6, 0, big_shop, {"p_missing": 0, "p_oos": 0, "p_switch": 0})
+    episode = Episode(task, big_shop)
+    slots = next(dict(item) for item in task.truth["items"] if "option" in dict(item))
+    row = next(
+        r
+        for r in big_shop.catalog.select(constraints_of(slots["type"], slots))
+        if big_shop.catalog.stock[r] >= 8
+    )
+    line = {"product_id": big_shop.catalog.ids[row], "quantity": slots.get("quantity", 1)}
+    other = next(option for option in episode.world.options(row) if option != slots["option"])
+    episode.act(calls(("cart_add", {**line, "variant_id": slots["option"]})))
+    said = episode.act(calls(("cart_add", {**line, "variant_id": other, "quantity": 1}))).messages[-1][
+        "content"
+    ]
+    assert f"({other})" in said
+    assert "did not ask" in said

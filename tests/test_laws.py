@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -16,6 +17,7 @@ from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task, play, replay
 from ecomlab.certify import Row, broken_laws, certify_cell
 from ecomlab.core import Message, Slips
 from ecomlab.difficulty import AXES
+from ecomlab.parsing import parse_output
 from ecomlab.players import blind
 from ecomlab.rollout import ReplayError, finish, record
 from ecomlab.seeding import digest, rng
@@ -26,11 +28,9 @@ every_env = pytest.mark.parametrize("env", ENVS)
 every_level = pytest.mark.parametrize("d", LEVELS)
 
 
-def fair_messages(task: Task, shop: Shop, rate: float = 0.0) -> list[Message]:
-    """What a fair (or, with a slip rate, noisy) player says in this task."""
-    slips = Slips(rng("test", task.env, task.seed), rate) if rate else None
-    trajectory = play(ENVIRONMENTS[task.env].fair_player(shop, slips), task, shop)
-    return [m for m in trajectory.messages if m["role"] == "assistant"]
+def block(name: str) -> str:
+    """A tool call in Qwen3's format, without arguments."""
+    return f'<tool_call>{{"name": "{name}", "arguments": {{}}}}</tool_call>'
 
 
 # Laws 1, 2, 3 and 9: the certificate, with fewer seeds than `make certify`.
@@ -60,7 +60,9 @@ def test_each_law_of_the_certificate_can_break(certificate: dict[str, list[Row]]
         "law 2": replace(first, fair=0.5),
         "law 3: blind": replace(first, blind={**first.blind, "say done": 0.9}),
         "law 3: positional": replace(first, chance=0.0, positional={"first of history": 0.9}),
-        "law 3: quitter": replace(first, rewards={"quitter": (0.5, 0.1, 50)}, failed=(-0.5, 0.1, 50)),
+        "law 3: quitter": replace(
+            first, rewards={**first.rewards, "quitter": (0.5, 0.1, 50)}, failed=(-0.5, 0.1, 50)
+        ),
     }
     for law, row in faults.items():
         assert any(line.startswith(law) for line in broken_laws([row, *rows[1:]])), law
@@ -133,6 +135,15 @@ def test_a_task_survives_json(env: str, d: int, shop: Shop) -> None:
     assert play(player(shop), again, shop).messages == play(player(shop), task, shop).messages
 
 
+@every_env
+def test_a_task_does_not_depend_on_the_order_of_json_keys(env: str, shop: Shop) -> None:
+    for seed in range(10):
+        task = make_task(env, 8, seed, shop)
+        again = Task.from_json(json.loads(json.dumps(task.to_json(), sort_keys=True)))
+        player = ENVIRONMENTS[env].fair_player
+        assert play(player(shop), again, shop).messages == play(player(shop), task, shop).messages
+
+
 # Law 6: reproducible.
 
 _DIGESTS = """
@@ -181,6 +192,20 @@ def test_a_recorded_trajectory_replays_to_its_score(env: str, d: int, shop: Shop
         slips = Slips(rng("replay", seed), 0.2)
         trajectory = play(ENVIRONMENTS[env].fair_player(shop, slips), make_task(env, d, seed, shop), shop)
         assert replay(trajectory, shop) == trajectory.score
+
+
+@every_env
+@pytest.mark.parametrize(
+    "said",
+    ["<tool_call>{bad</tool_call>", "<tool_call>", block("nope"), block("cart_add"), "x" * 30_000, "Hello?"],
+)
+def test_whatever_was_said_last_replays(env: str, said: str, shop: Shop) -> None:
+    episode = Episode(make_task(env, 2, 0, shop), shop)
+    episode.act(parse_output(said))
+    while not episode.done:
+        episode.act(blind.SUBMIT)
+    trajectory = record(episode)
+    assert replay(trajectory, shop) == trajectory.score
 
 
 @every_env
@@ -263,6 +288,18 @@ class Prober:
         ]
         picked = [options[int(i)] for i in self.random.integers(len(options), size=3)]
         return blind.calls(*picked)
+
+
+@every_env
+@pytest.mark.parametrize("d", [0, 6, 12])
+def test_the_visit_history_does_not_tell_wanted_from_unwanted(env: str, d: int, big_shop: Shop) -> None:
+    catalog = big_shop.catalog
+    for seed in range(40):
+        task = make_task(env, d, seed, big_shop)
+        rows = [catalog.row(product_id) for product_id in task.world.get("visits", ())]
+        assert all(row is not None and catalog.stock[row] >= 8 for row in rows)
+        per_type = Counter(catalog.type_of(row).name for row in rows if row is not None)
+        assert len(set(per_type.values())) <= 1, per_type
 
 
 @every_env

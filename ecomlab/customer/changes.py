@@ -9,10 +9,10 @@ import numpy as np
 from ecomlab.catalog import Constraint, Shop
 from ecomlab.core import Event, Need
 from ecomlab.customer.ledger import Ledger
-from ecomlab.customer.wishes import alternative, draw_item, other_option
+from ecomlab.customer.wishes import alternative, draw_item, other_option, pairs
 from ecomlab.customer.words import Act
 from ecomlab.difficulty import Difficulty
-from ecomlab.world.overlay import Shortage, World
+from ecomlab.world.overlay import World
 from ecomlab.world.wants import Want, constraints_of, match, want_of, without_type
 
 
@@ -70,7 +70,7 @@ def draw_switch(
     kind = kinds[int(random.integers(len(kinds)))]
     if kind == "add":
         slots = draw_item(spare_types[0], axes, level, key, shop, random)["slots"]
-        return Event(0, "add", len(items), 3 if "option" in slots else 2, 3, data={"slots": slots})
+        return Event(0, "add", len(items), 3 if "option" in slots else 2, 3, data={"slots": pairs(slots)})
     able = [
         i for i in free if (kind != "option" or "option" in items[i]["slots"]) and (kind != "drop" or i > 0)
     ]
@@ -93,13 +93,13 @@ def draw_switch(
 def occur(event: Event, world: World) -> None:
     """What happens in the world, before anybody speaks of it."""
     if event.kind == "shortage":
-        world.shortages.append(Shortage(_affected(event), event.data["option"], event.data["left"]))
+        world.run_short(_affected(event), event.data["option"], event.data["left"])
 
 
 def run_into(event: Event, world: World) -> bool:
     """Whether the agent has seen or met a shortage in the turn just played."""
     return any(
-        option == event.data["option"] and world.catalog.satisfies(row, _affected(event))
+        event.data["option"] in (None, option) and world.catalog.satisfies(row, _affected(event))
         for row, option in world.touched
     )
 
@@ -107,8 +107,8 @@ def run_into(event: Event, world: World) -> bool:
 def apply(event: Event, wants: list[Want], ledger: Ledger, world: World) -> list[Act] | None:
     """Change what is wanted; the customer's words about it, or None when it changed nothing they care about."""
     if event.kind == "add":
-        slots = without_type(event.data["slots"])
-        wants.append(want_of(event.subject, event.data["slots"]))
+        wants.append(want_of(event.subject, dict(event.data["slots"])))
+        slots = without_type(dict(event.data["slots"]))
         ledger.restate(event.subject, slots)
         return [Act("add", wants[-1].type, slots)]
     want = next((w for w in wants if w.subject == event.subject), None)
@@ -117,7 +117,7 @@ def apply(event: Event, wants: list[Want], ledger: Ledger, world: World) -> list
     if event.kind == "shortage":
         return _sold_out(wants, want, event.data, ledger, match(wants, world).held[wants.index(want)])
     said = _change(wants, want, event.kind, event.data, ledger)
-    return [replace(act, kind="exchange") if act.kind == "replace" else act for act in said]
+    return [replace(said, kind="exchange") if said.kind == "replace" else said]
 
 
 def _affected(event: Event) -> tuple[Constraint, ...]:
@@ -127,43 +127,40 @@ def _affected(event: Event) -> tuple[Constraint, ...]:
 def _sold_out(
     wants: list[Want], want: Want, data: Mapping[str, Any], ledger: Ledger, held: int
 ) -> list[Act] | None:
-    """Units already in the cart stay valid; for the rest the customer says what they then want."""
+    """What the customer then wants. Units already in the cart stay valid, and with some there they want no others."""
     if held >= want.quantity:
         return None
-    reaction = data["reaction"]
-    if reaction == "quantity":
-        left = min(want.quantity, held + data["left"])
-        _change(wants, want, "quantity", {"quantity": left}, ledger)
-        return [
-            Act("only left", want.type, number=data["left"]),
-            Act("settle quantity", want.type, number=left),
-        ]
-    news = Act("sold out", want.type, {"option": data["option"]} if data["option"] else {})
-    said = _change(wants, want, reaction, data, ledger, held)
-    settled = {"drop": Act("give up", want.type), "option": Act("settle option", want.type, said[0].slots)}
-    return [news, settled.get(reaction, said[0])]
+    if held or data["reaction"] == "quantity":
+        enough = min(want.quantity, held + data["left"])
+        _change(wants, want, "quantity", {"quantity": enough}, ledger)
+        left = data["left"]
+        news = Act("only left", want.type, number=left) if left else Act("sold out", want.type, _option(data))
+        return [news, Act("settle quantity", want.type, number=enough)]
+    said = _change(wants, want, data["reaction"], data, ledger)
+    settled = {"drop": "give up", "option": "settle option"}
+    return [Act("sold out", want.type, _option(data)), replace(said, kind=settled.get(said.kind, said.kind))]
 
 
-def _change(
-    wants: list[Want], want: Want, kind: str, data: Mapping[str, Any], ledger: Ledger, held: int = 0
-) -> list[Act]:
-    """Change a want (`held` units of it stay as they are) and say so; the ledger hears it too."""
+def _option(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {"option": data["option"]} if data["option"] else {}
+
+
+def _change(wants: list[Want], want: Want, kind: str, data: Mapping[str, Any], ledger: Ledger) -> Act:
+    """Change a want and say so; the ledger hears it too."""
     at = wants.index(want)
-    kept = [replace(want, quantity=held)] if held else []
-    rest = want.quantity - held
     if kind == "quantity":
         wants[at] = replace(want, quantity=data["quantity"])
         ledger.restate(want.subject, {"quantity": data["quantity"]})
-        return [Act("quantity", want.type, number=data["quantity"])]
+        return Act("quantity", want.type, number=data["quantity"])
     if kind == "option":
-        wants[at : at + 1] = [*kept, replace(want, option=data["to"], quantity=rest)]
+        wants[at] = replace(want, option=data["to"])
         ledger.restate(want.subject, {"option": data["to"]})
-        return [Act("option", want.type, {"option": data["to"]})]
+        return Act("option", want.type, {"option": data["to"]})
     ledger.forget(want.subject)
     if kind == "drop":
-        wants[at : at + 1] = kept
-        return [Act("drop", want.type)]
-    slots = {**data["to"], "quantity": rest} if rest > 1 else dict(data["to"])
-    wants[at : at + 1] = [*kept, want_of(want.subject, slots)]
+        del wants[at]
+        return Act("drop", want.type)
+    slots = {**dict(data["to"]), "quantity": want.quantity} if want.quantity > 1 else dict(data["to"])
+    wants[at] = want_of(want.subject, slots)
     ledger.restate(want.subject, without_type(slots))
-    return [Act("replace", want.type, without_type(slots))]
+    return Act("replace", want.type, without_type(slots))

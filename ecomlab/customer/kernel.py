@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from ecomlab.core import Fault
 from ecomlab.customer.ledger import TOPICS, Ledger, Slot
 from ecomlab.customer.words import Act
 
@@ -27,7 +28,7 @@ _GENERAL = {
     "which",
     "what",
 }
-_DONE = {"done", "finished", "ready", "added", "complete", "completed", "set", "cart", "everything"}
+_DONE = re.compile(r"\b(?:done|finished|completed?|all set|added|in (?:your|the) cart)\b")
 _WORD_TOPICS = {word: topic for topic, words in TOPICS.items() for word in (topic, *words)}
 
 
@@ -46,7 +47,11 @@ class Kernel:
     ledger: Ledger
     type_name: Callable[[int], str]
     corrected: dict[str, int] = field(default_factory=dict)
+    """How often each fault that still stands has been ignored."""
     given_up: set[str] = field(default_factory=set)
+    """Faults that the customer no longer mentions."""
+    skipped: set[int] = field(default_factory=set)
+    """Subjects that the customer has given up: never spoken of again, still scored."""
     annoyed: int = 0
     """Ignored corrections and stalls in a row."""
 
@@ -75,43 +80,44 @@ class Kernel:
 
     def claims_done(self, text: str) -> bool:
         """Whether a message says that the work is finished."""
-        return bool(_DONE & set(_WORD.findall(text.lower()))) and "?" not in text
+        return "?" not in text and _DONE.search(text.lower()) is not None
 
     def told_done(self, missing: Sequence[Act]) -> Reply:
         """The agent says it is done: the customer confirms, or says what is still missing."""
         if missing:
             return self._stall(missing[0])
-        self.annoyed += 1
         return Reply([Act("confirm")])
 
-    def corrections(self, faults: Sequence[tuple[str, Act, tuple[Slot, ...]]]) -> list[Act]:
+    def corrections(self, faults: Sequence[Fault]) -> list[Act]:
         """Corrections for what is wrong after a turn in which the agent acted.
 
-        A fault seen again was ignored; after two ignored corrections of one thing the customer gives it up.
+        A fault that stands again has been ignored, unless the turn mended another and made no new one. After two
+        ignored corrections of one thing the customer gives it up; the goal stays, scored as missed.
         """
-        acts: list[Act] = []
-        revealed = ignored = False
-        present = {thing for thing, _, _ in faults}
-        mended = [thing for thing in self.corrected if thing not in present]
+        standing = {fault.thing: fault for fault in faults if fault.thing not in self.given_up}
+        mended = [thing for thing in self.corrected if thing not in standing]
+        new = [thing for thing in standing if thing not in self.corrected]
+        progress = bool(mended) and not new
+        if progress:
+            self.annoyed = 0
+        elif self.corrected and standing:
+            self.annoyed += 1
         for thing in mended:
             del self.corrected[thing]
-        for thing, act, slots in faults:
-            if thing in self.given_up or len(acts) >= AT_ONCE:
-                continue
-            times = self.corrected.get(thing, 0)
-            ignored = ignored or times > 0
-            self.corrected[thing] = times + 1
-            if times >= REPEATS:
+        acts: list[Act] = []
+        for thing, fault in list(standing.items())[:AT_ONCE]:
+            act = fault.act
+            if thing in self.corrected and not progress:
+                self.corrected[thing] += 1
+            if self.corrected.setdefault(thing, 0) >= REPEATS:
                 self.given_up.add(thing)
+                if fault.subject is not None:
+                    self.skipped.add(fault.subject)
+                    self.ledger.forget(fault.subject)
                 acts.append(Act("give up", type=act.type) if act.type else Act("continue"))
                 continue
-            news = self.ledger.reveal(slots)
-            revealed = revealed or bool(news)
-            acts.append(Act(act.kind, act.type, act.slots, act.seen, act.number, clean=times > 0))
-        if ignored and not mended:
-            self.annoyed += 1
-        elif mended or revealed:
-            self.annoyed = 0
+            self.ledger.reveal(fault.reveals)
+            acts.append(Act(act.kind, act.type, act.slots, act.seen, act.number, clean=thing not in new))
         return acts
 
     def pleased(self) -> None:
@@ -129,7 +135,7 @@ class Kernel:
             return Reply(self._spoken("elaborate", news), revealed=True)
         if known:
             return self._stall(*self._spoken("remind", known[:3], clean=True))
-        return self._stall(Act("nothing"))
+        return self._stall(Act("indifferent" if self.ledger.withheld else "nothing"))
 
     def _stall(self, *acts: Act) -> Reply:
         self.annoyed += 1

@@ -6,27 +6,32 @@ from typing import Any
 
 import numpy as np
 
-from ecomlab.catalog import Shop
+from ecomlab.catalog import Constraint, Shop
+from ecomlab.core import TaskError
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import rng
 from ecomlab.world.overlay import options_of
-from ecomlab.world.wants import constraints_of, want_of
+from ecomlab.world.wants import constraints_of
 
 PLENTY = 8
 """Stock from which a product may be wanted: more than any quantity asked for."""
 TRIES = 64
-LOOKALIKES = 0.2
-"""Share of decoys in the visit history that are of a wanted type."""
+VISITS = 5
+"""Visits per past order of the history axis."""
+CLUSTER = 4
+"""Visits per product type in the history: of wanted and unwanted types alike."""
+
+Pairs = list[list[Any]]
+"""Slots as [name, value] pairs: their order is the customer's, and survives any JSON."""
 
 
-def draw_row(rows: range, shop: Shop, random: np.random.Generator, other_than: str = "") -> int | None:
-    """A product of these rows that is well in stock, of another brand if one is named. None if tries run out."""
-    for _ in range(TRIES):
+def draw_row(
+    rows: range, shop: Shop, random: np.random.Generator, avoid: tuple[Constraint, ...] | None = None
+) -> int | None:
+    """A product of these rows that is well in stock and does not satisfy `avoid`. None if tries run out."""
+    for _ in range(TRIES if rows else 0):
         row = rows[int(random.integers(len(rows)))]
-        if (
-            shop.catalog.stock[row] >= PLENTY
-            and shop.catalog.brands[shop.catalog.brand_code[row]] != other_than
-        ):
+        if shop.catalog.stock[row] >= PLENTY and not (avoid and shop.catalog.satisfies(row, avoid)):
             return int(row)
     return None
 
@@ -40,9 +45,11 @@ def draw_item(
     random: np.random.Generator,
 ) -> dict[str, Any]:
     """A product to be wanted, as slots: m constraints (its type is the first), an option, a quantity."""
-    rows = shop.catalog.type_rows(type_name)
-    row = draw_row(rows, shop, random)
-    row = rows[int(random.integers(len(rows)))] if row is None else row
+    row = draw_row(shop.catalog.type_rows(type_name), shop, random)
+    if row is None:
+        raise TaskError(
+            f"no {type_name} of this shop of {shop.catalog.size} products is well in stock; load a larger shop"
+        )
     slots = describe(shop, row, axes.constraints, random)
     if level > 1 and random.random() < 1 / (1 + math.exp(-(level - 2) / 1.5)):
         slots["option"] = other_option(type_name, key, shop, random)
@@ -53,14 +60,17 @@ def draw_item(
 
 def describe(shop: Shop, row: int, constraints: int, random: np.random.Generator) -> dict[str, Any]:
     """A product in a customer's slots: type, brand, feature, then its other properties in random order."""
-    record = shop.catalog.record(row)
-    cap = 5 * math.ceil(record["price"] * 1.1 / 5) * 100
-    rest: dict[str, Any] = {f"attr:{name}": value for name, value in record["attributes"].items()}
-    rest |= {"price": cap, "rating": round(record["rating"] * 10) // 5 * 5, "days": record["ship_days"]}
+    catalog = shop.catalog
+    price, rating = int(catalog.price_cents[row]), int(catalog.rating_tenths[row])
+    rest: dict[str, Any] = {f"attr:{name}": value for name, value in catalog.attributes(row).items()}
+    rest |= {
+        "price": 500 * math.ceil(price * 1.1 / 500),
+        "rating": rating // 5 * 5,
+        "days": int(catalog.days[row]),
+    }
     names = list(rest)
     shuffled = [names[i] for i in random.permutation(len(names))]
-    catalog = shop.catalog
-    slots = {"type": record["type"], "brand": record["brand"]}
+    slots = {"type": catalog.type_of(row).name, "brand": catalog.brands[catalog.brand_code[row]]}
     slots["feature"] = catalog.features[catalog.feature_code[row]]
     slots |= {name: rest[name] for name in shuffled}
     return dict(list(slots.items())[: max(1, constraints)])
@@ -92,47 +102,70 @@ def other_option(
     return options[int(random.integers(len(options)))]
 
 
-def alternative(slots: Mapping[str, Any], shop: Shop, random: np.random.Generator) -> dict[str, Any] | None:
-    """A named alternative: another brand's product of the type, by brand and feature."""
-    row = draw_row(shop.catalog.type_rows(slots["type"]), shop, random, slots.get("brand", ""))
-    return None if row is None else describe(shop, row, 3, random)
+def alternative(slots: Mapping[str, Any], shop: Shop, random: np.random.Generator) -> Pairs | None:
+    """A named alternative: a product of the type that is not what was wanted, by brand and feature."""
+    avoid = constraints_of(slots["type"], {"brand": slots["brand"]} if "brand" in slots else slots)
+    row = draw_row(shop.catalog.type_rows(slots["type"]), shop, random, avoid)
+    return None if row is None else pairs(describe(shop, row, 3, random))
+
+
+def pairs(slots: Mapping[str, Any]) -> Pairs:
+    """Slots as they are stored in a task."""
+    return [[name, value] for name, value in slots.items()]
 
 
 def draw_visits(
     items: Sequence[Mapping[str, Any]],
     told: Sequence[Mapping[str, Any]],
+    unwanted: Sequence[str],
     axes: Difficulty,
     key: tuple[Any, ...],
     shop: Shop,
 ) -> list[str]:
-    """Targets among decoys, three times the history's length, shuffled; some decoys are of wanted types.
+    """What the customer looked at lately, shuffled: four products of each wanted type and of as many others as fit.
 
-    Where something that identifies a product is withheld, a decoy that fits all that was stated is among them if
-    one is found: the list must not tell them apart (law 8).
+    The list must not tell wanted from unwanted (laws 3 and 8). So the unwanted types' clusters are made in the same way
+    from a phantom wish, all products are well in stock, and where something that identifies a product is withheld,
+    another one that fits all that was stated is in its cluster if the shop has one.
     """
     random = rng("visits", *key)
     catalog = shop.catalog
-    rows = [item["row"] for item in items]
+    rows: list[int] = []
     for item, stated in zip(items, told, strict=True):
-        if len(stated) < len(item["slots"]):
-            wanted = constraints_of(stated["type"], want_of(0, stated).slots)
-            pool = catalog.type_rows(stated["type"])
-            for _ in range(TRIES):
-                row = pool[int(random.integers(len(pool)))]
-                if row not in rows and catalog.satisfies(row, wanted):
-                    rows.append(row)
-                    break
-    length = min(3 * axes.history, catalog.size)
-    for _ in range(10 * length):
-        if len(rows) >= length:
-            break
-        near = random.random() < LOOKALIKES
-        pool = (
-            catalog.type_rows(items[int(random.integers(len(items)))]["slots"]["type"])
-            if near
-            else range(catalog.size)
-        )
-        row = pool[int(random.integers(len(pool)))]
-        if row not in rows:
-            rows.append(row)
+        rows += _cluster(item["row"], item["slots"], stated, shop, random)
+    clusters = max(len(items) + 1, VISITS * axes.history // CLUSTER)
+    for name in unwanted[: clusters - len(items)]:
+        row = draw_row(catalog.type_rows(name), shop, random)
+        if row is not None:
+            slots = describe(shop, row, axes.constraints, random)
+            hidden = random.random(len(slots)) < axes.p_missing
+            phantom = {
+                n: v for (n, v), gone in zip(slots.items(), hidden, strict=True) if n == "type" or not gone
+            }
+            rows += _cluster(row, slots, phantom, shop, random)
     return [catalog.ids[rows[i]] for i in random.permutation(len(rows))]
+
+
+def _cluster(
+    row: int,
+    slots: Mapping[str, Any],
+    stated: Mapping[str, Any],
+    shop: Shop,
+    random: np.random.Generator,
+) -> list[int]:
+    """A product and others of its type; the first of them fits all that is stated if that is not everything."""
+    catalog = shop.catalog
+    pool = catalog.type_rows(slots["type"])
+    found = [row]
+    if any(name not in stated for name in slots if name not in ("option", "quantity")):
+        fitting = catalog.select(constraints_of(stated["type"], stated), pool)
+        fitting = fitting[(catalog.stock[fitting] >= PLENTY) & (fitting != row)]
+        if len(fitting):
+            found.append(int(fitting[int(random.integers(len(fitting)))]))
+    for _ in range(TRIES):
+        if len(found) == CLUSTER:
+            break
+        other = pool[int(random.integers(len(pool)))]
+        if other not in found and catalog.stock[other] >= PLENTY:
+            found.append(int(other))
+    return found

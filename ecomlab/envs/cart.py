@@ -1,5 +1,6 @@
 """CART: put exactly the products, variants and quantities that the customer wants into the cart (SPEC §7)."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ import numpy as np
 from ecomlab.catalog import Shop
 from ecomlab.core import Draft, Environment, Event, Fault, Need, Player, Slips, Task, Verdict
 from ecomlab.customer import changes, wishes
+from ecomlab.customer.kernel import PATIENCE
 from ecomlab.customer.ledger import Slot
 from ecomlab.customer.lexicon import lexicon_of
 from ecomlab.customer.words import Act
@@ -36,7 +38,7 @@ def submit(world: World, done: bool = True) -> dict[str, Any]:
 class Cart(Environment):
     id = "CART"
     version = 1
-    golden = "2163558d78b3ebda50b9b8c22df9cbb0"
+    golden = "664414450b8aaa7d74d33d29073bb5c8"
     axes = (
         "constraints",
         "p_missing",
@@ -65,8 +67,7 @@ class Cart(Environment):
         level = key[2]
         random = rng("cart", *key)
         count = min(5, 1 + level // 3)
-        types = [shop.catalog.types[i] for i in random.permutation(len(shop.catalog.types))]
-        names = [t.name for t in types if len(shop.catalog.type_rows(t.name)) > 0]
+        names = [shop.catalog.types[i].name for i in random.permutation(len(shop.catalog.types))]
         items = [wishes.draw_item(name, axes, level, key, shop, random) for name in names[:count]]
         sold_out = [i for i in range(count) if random.random() < axes.p_oos]
         switching = bool(random.random() < axes.p_switch)
@@ -101,19 +102,19 @@ class Cart(Environment):
             {name: value for name, value in item["slots"].items() if [i, name] not in withheld}
             for i, item in enumerate(items)
         ]
-        visits = wishes.draw_visits(items, told, axes, key, shop)
-        truth = {"items": [item["slots"] for item in items], "withheld": withheld}
+        visits = wishes.draw_visits(items, told, names[count + 1 :], axes, key, shop)
+        truth = {"items": [wishes.pairs(item["slots"]) for item in items], "withheld": withheld}
         return Draft(told, not withheld, {"visits": visits}, truth, need, happening)
 
     def begin(self, task: Task, shop: Shop) -> list[Want]:
-        return [want_of(i, slots) for i, slots in enumerate(task.truth["items"])]
+        return [want_of(i, dict(slots)) for i, slots in enumerate(task.truth["items"])]
 
     def slots(self, task: Task) -> tuple[list[Slot], list[Slot]]:
         hidden = {(subject, name) for subject, name in task.truth["withheld"]}
         every = [
             Slot(i, name, value)
             for i, slots in enumerate(task.truth["items"])
-            for name, value in slots.items()
+            for name, value in slots
             if name != "type"
         ]
         return [s for s in every if (s.subject, s.name) not in hidden], [
@@ -123,7 +124,7 @@ class Cart(Environment):
     def type_name(self, episode: "Episode", subject: int) -> str:
         items = episode.task.truth["items"]
         if subject < len(items):
-            return str(items[subject]["type"])
+            return str(dict(items[subject])["type"])
         return next(want.type for want in episode.state if want.subject == subject)
 
     def occur(self, episode: "Episode", event: Event) -> None:
@@ -140,7 +141,11 @@ class Cart(Environment):
 
     def missing(self, episode: "Episode") -> list[Act]:
         held = match(episode.state, episode.world).held
-        return [Act("missing", w.type) for w, h in zip(episode.state, held, strict=True) if h == 0]
+        return [
+            Act("missing", want.type)
+            for want, units in zip(episode.state, held, strict=True)
+            if units == 0 and want.subject not in episode.kernel.skipped
+        ]
 
     def verify(self, episode: "Episode") -> Verdict:
         wants: list[Want] = episode.state
@@ -157,9 +162,9 @@ class Cart(Environment):
             why = f"{right} of {units} wanted units are in the cart" + (
                 f", {got - right} others" if got > right else ""
             )
-            faults = [f"{f.act.kind}: {f.act.type or f.act.seen}" for f in self.faults(episode)]
-            faults += [f"missing: {act.type}" for act in self.missing(episode)]
-            why += f" ({'; '.join(faults)})" if faults else ""
+            wrong = [f"{f.act.kind}: {f.act.type or f.act.seen}" for f in self.faults(episode)]
+            wrong += [f"missing: {w.type}" for w, h in zip(wants, matched.held, strict=True) if h == 0]
+            why += f" ({'; '.join(wrong)})" if wrong else ""
         return Verdict(cart_credit(right, matched.near, got, units), correct, why, tuple(claims))
 
     def solver(self, episode: "Episode") -> Player:
@@ -174,17 +179,21 @@ class Cart(Environment):
         return FairShopper(lexicon_of(shop.catalog), slips)
 
     def chance(self, task: Task, shop: Shop) -> float:
-        """Picking as many visits as there are items, one unit each, without an option."""
-        visits, items = task.world["visits"], task.truth["items"]
+        """Right by position alone: taking visits, one unit each, as often as the customer's patience allows.
+
+        One item: a first pick and `PATIENCE` more, each after a correction. Several: all right at once.
+        """
+        visits, items = task.world["visits"], [dict(slots) for slots in task.truth["items"]]
         if any(slots.get("quantity", 1) != 1 or "option" in slots for slots in items):
             return 0.0
-        share = 1.0
         rows = [row for row in map(shop.catalog.row, visits) if row is not None]
-        for number, slots in enumerate(items):
-            wanted = want_of(0, slots).constraints
-            share *= (number + 1) * sum(shop.catalog.satisfies(row, wanted) for row in rows)
-            share /= max(1, len(rows) - number)
-        return min(1.0, share)
+        good = [
+            sum(shop.catalog.satisfies(row, want_of(0, slots).constraints) for row in rows) for slots in items
+        ]
+        if len(items) == 1:
+            picks = min(PATIENCE + 1, len(rows) - good[0])
+            return 1.0 - math.comb(len(rows) - good[0], picks) / math.comb(len(rows), picks)
+        return min(1.0, math.prod(good) / math.comb(len(rows), len(items)))
 
     def twin(self, task: Task, shop: Shop, random: np.random.Generator) -> Task | None:
         """Another option, or another product from the visits that fits all that was stated."""
@@ -208,4 +217,5 @@ class Cart(Environment):
                     slots.update(other)
                     changed = True
                     break
-        return replace(task, truth={**task.truth, "items": items}) if changed else None
+        told = {**task.truth, "items": [wishes.pairs(slots) for slots in items]}
+        return replace(task, truth=told) if changed else None

@@ -2,6 +2,7 @@
 list it says it; the naive shopper takes the customer's words as the query and the first hit."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -100,6 +101,33 @@ def _pick(
     return make
 
 
+def _until_silence(order: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> Factory:
+    """Try the visits one after the other in some order; keep the first after which the customer says nothing."""
+
+    def make(seed: int) -> Player:
+        tried: list[str] = []
+
+        def player(messages: list[Message], tools: list[dict[str, Any]]) -> Message:
+            if len(messages) <= 2:
+                return HISTORY
+            left = [row["product_id"] for row in order(_listed(messages)) if row["product_id"] not in tried]
+            if not left or (tried and messages[-1]["role"] != "user"):
+                return SUBMIT
+            undo = [("cart_remove", {"product_id": tried[-1]})] if tried else []
+            tried.append(left[0])
+            return calls(*undo, ("cart_add", {"product_id": left[0]}))
+
+        return player
+
+    return make
+
+
+def _commonest_first(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows whose title's last word is commonest in the list come first."""
+    words = Counter(row["title"].split()[-1] for row in rows)
+    return sorted(rows, key=lambda row: -words[row["title"].split()[-1]])
+
+
 HISTORY = calls(("user_get_visit_history", {}))
 ANYTHING = calls(("catalog_search", {"query": "product"}))
 
@@ -128,6 +156,9 @@ CHOICES: dict[str, Callable[[list[dict[str, Any]], np.random.Generator], Any]] =
 POSITIONAL: dict[str, Factory] = {
     **{f"{name} of history": _pick(HISTORY, choose) for name, choose in CHOICES.items()},
     "two of history": _pick(HISTORY, CHOICES["random"], count=2),
+    "commonest type of history": _pick(HISTORY, lambda rows, random: _commonest_first(rows)[0]),
+    "history until silence": _until_silence(lambda rows: rows),
+    "commonest until silence": _until_silence(_commonest_first),
     **{f"{name} of search": _pick(ANYTHING, choose) for name, choose in CHOICES.items()},
 }
 """Players held to the chance rate that the environment states for itself (law 3)."""

@@ -19,11 +19,11 @@ MOST = 99
 
 @dataclass(frozen=True)
 class Shortage:
-    """Products that satisfy `constraints`, in that option (None: in any), have only `left` units left."""
+    """Of products that satisfy `constraints`, in that option (None: in any), a cart can hold only `total` units."""
 
     constraints: tuple[Constraint, ...]
     option: str | None
-    left: int
+    total: int
 
 
 class World:
@@ -71,12 +71,27 @@ class World:
         return options_of(self.key, option.values, self.catalog.type_of(row).name)
 
     def stock(self, row: int, option: str | None = None) -> int:
-        """Units one can still buy of a product, in that option if one is named."""
-        left = int(self.catalog.stock[row])
+        """Units one can still buy of a product, in that option if one is named, beyond those in the cart."""
+        product_id = self.catalog.ids[row]
+        left = int(self.catalog.stock[row]) - sum(
+            n for (held, _), n in self.cart.items() if held == product_id
+        )
         for shortage in self.shortages:
             if shortage.option in (None, option) and self.catalog.satisfies(row, shortage.constraints):
-                left = min(left, shortage.left)
-        return left
+                left = min(left, shortage.total - self.held(shortage.constraints, shortage.option))
+        return max(0, left)
+
+    def held(self, constraints: tuple[Constraint, ...], option: str | None) -> int:
+        """Units in the cart of products that satisfy `constraints`, in that option if one is named."""
+        return sum(
+            units
+            for (product_id, variant), units in self.cart.items()
+            if option in (None, variant) and self.catalog.satisfies(self.row(product_id), constraints)
+        )
+
+    def run_short(self, constraints: tuple[Constraint, ...], option: str | None, left: int) -> None:
+        """From now on only `left` more units of these can be bought; what is in the cart stays valid."""
+        self.shortages.append(Shortage(constraints, option, left + self.held(constraints, option)))
 
     def search(
         self, query: str, filters: tuple[Constraint, ...], sort: str, page: int
@@ -152,12 +167,12 @@ class World:
     def _set(self, line: tuple[str, str | None], quantity: int) -> None:
         row = self.row(line[0])
         self.touched.append((row, line[1]))
-        left, before = self.stock(row, line[1]), self.cart.get(line, 0)
-        if quantity > before and quantity > left:
+        left, more = self.stock(row, line[1]), quantity - self.cart.get(line, 0)
+        if more > left:
             raise RefusedError(
                 f"{self.catalog.title(row)}{f' ({line[1]})' if line[1] else ''} is sold out"
                 if left == 0
-                else f"only {left} of {self.catalog.title(row)} left, {quantity} asked for"
+                else f"only {left} more of {self.catalog.title(row)} can be had, {more} asked for"
             )
         self.cart[line] = quantity
         self.cart_changes += 1

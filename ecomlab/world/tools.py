@@ -105,7 +105,10 @@ def cart_view(world: World) -> dict[str, Any]:
 @tool
 def user_get_visit_history(world: World) -> dict[str, Any]:
     """List the products that the customer looked at lately, in no particular order."""
-    return {"visits": [world.show(world.row(product_id)) for product_id in world.visits]}
+    records = [world.show(world.row(product_id)) for product_id in world.visits]
+    return {
+        "visits": [{name: r[name] for name in ("product_id", "title", "price", "stock")} for r in records]
+    }
 
 
 def _cart(world: World) -> dict[str, Any]:

@@ -91,11 +91,12 @@ def faults(wants: Sequence[Want], world: World) -> list[Fault]:
     found: list[Fault] = []
     for (product_id, variant), extra in matched.extra.items():
         row = world.row(product_id)
-        mine = [w for w in wants if w.type == world.catalog.type_of(row).name]
-        if mine:
-            found.append(_fault(mine, world, row, variant, extra))
-        else:
-            found.append(Fault(Act("not wanted", seen=world.catalog.title(row))))
+        mine = [
+            (want, held)
+            for want, held in zip(wants, matched.held, strict=True)
+            if want.type == world.catalog.type_of(row).name
+        ]
+        found.append(_fault(mine, world, row, variant, extra))
     blamed = {fault.subject for fault in found}
     for want, held in zip(wants, matched.held, strict=True):
         if 0 < held < want.quantity and want.subject not in blamed:
@@ -105,18 +106,25 @@ def faults(wants: Sequence[Want], world: World) -> list[Fault]:
     return list(reversed(first.values()))
 
 
-def _fault(mine: list[Want], world: World, row: int, variant: str | None, extra: int) -> Fault:
-    """What is wrong with `extra` units of a product whose type is wanted."""
-    for want in mine:
-        if world.catalog.satisfies(row, want.constraints):
-            if want.option not in (None, variant):
-                slot = Slot(want.subject, "option", want.option)
-                kind = "wrong option" if variant else "no option"
-                act = Act(kind, want.type, {"option": want.option}, seen=variant or "")
-                return Fault(act, (slot,), want.subject)
+def _fault(
+    mine: Sequence[tuple[Want, int]], world: World, row: int, variant: str | None, extra: int
+) -> Fault:
+    """What is wrong with `extra` units of a line; `mine` are the wants of its type with the units that they hold."""
+    for want, _ in mine:
+        if want.option in (None, variant) and world.catalog.satisfies(row, want.constraints):
             act = Act("wrong quantity", want.type, seen=str(want.quantity + extra), number=want.quantity)
             return Fault(act, subject=want.subject)
-    want = mine[0]
+    lacking = [want for want, held in mine if held < want.quantity]
+    for want in lacking:
+        if world.catalog.satisfies(row, want.constraints):
+            act = Act(
+                "wrong option" if variant else "no option", want.type, {"option": want.option}, variant or ""
+            )
+            return Fault(act, (Slot(want.subject, "option", want.option),), want.subject)
+    if not lacking:
+        title = world.catalog.title(row)
+        return Fault(Act("not wanted", seen=f"{title} ({variant})" if variant else title))
+    want = lacking[0]
     broken = {
         c.field: want.slots[c.field]
         for c in want.constraints
