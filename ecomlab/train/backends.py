@@ -1,0 +1,233 @@
+"""Batched sampling from a causal language model, turn by turn, with one key-value cache kept for the whole episode.
+
+A *row* is one conversation. `start` opens a batch of rows, `turn` appends the environment's tokens to some of them and
+samples each row's answer up to a stop token. Rows advance in lockstep, but a token's place in the cache is always
+its position in its own row, so there are no gaps: padding lands beyond a row's end, where it is never looked at and is
+overwritten by the row's next real token. Rows that have nothing left to do move behind the ones that do.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """What the policy said in one turn, exactly as sampled."""
+
+    ids: list[int]
+    """Token ids, the stop token included."""
+    logprobs: list[float]
+    """Log-probability of each id under the sampling distribution; under greedy decoding the model's own."""
+    truncated: bool
+    """True when a token limit cut the turn off before its stop token."""
+
+
+class Sampler(Protocol):
+    """What the collector needs of a generation backend (this one, vLLM, an endpoint)."""
+
+    def start(self, streams: Sequence[np.random.Generator]) -> None:
+        """Open `len(streams)` new rows; row i draws its randomness from `streams[i]` alone."""
+
+    def turn(self, rows: Sequence[int], inputs: Sequence[Sequence[int]]) -> list[Sampled]:
+        """Append `inputs[i]` to row `rows[i]` and sample its answer. Rows left out are never asked again."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When a turn is cut off. Tool and customer tokens count only towards `context`."""
+
+    turn: int = 160
+    """Sampled tokens in one turn."""
+    episode: int = 512
+    """Sampled tokens in one episode."""
+    context: int = 2048
+    """All tokens of one episode: the physical length of the cache."""
+
+
+class _RowCache:
+    """Keys and values of all layers, shape (slots, heads, capacity, head size), allocated once and reused.
+
+    Quacks like `transformers.Cache` as far as a decoder layer with a ready-made 4-D mask asks.
+    """
+
+    def __init__(self) -> None:
+        self.layers: list[tuple[Tensor, Tensor]] = []
+        self.slots = self.capacity = 0
+        self._position: Tensor = torch.empty(0, 0, dtype=torch.long)
+        self._row: Tensor = self._position
+        self._width = 0
+
+    def reserve(self, slots: int, capacity: int) -> None:
+        """Room for `slots` rows of `capacity` tokens; what is there stays."""
+        if slots <= self.slots and capacity <= self.capacity:
+            return
+        old_slots, old_capacity = self.slots, self.capacity
+        self.slots, self.capacity = max(slots, old_slots), max(capacity, old_capacity)
+        for i, (keys, values) in enumerate(self.layers):
+            grown = (self._new(keys), self._new(values))
+            for new, old in zip(grown, (keys, values), strict=True):
+                new[:old_slots, :, :old_capacity] = old
+            self.layers[i] = grown
+
+    def _new(self, like: Tensor) -> Tensor:
+        return like.new_zeros(self.slots, like.shape[1], self.capacity, like.shape[3])
+
+    def at(self, position_BL: Tensor, width: int) -> None:
+        """Say where the next forward pass writes: row b's tokens go to its own positions; `width` columns are read."""
+        self._position, self._width = position_BL, width
+        self._row = torch.arange(position_BL.shape[0], device=position_BL.device)[:, None]
+
+    def update(self, keys: Tensor, values: Tensor, layer: int, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
+        """Store the new (B, heads, L, size) keys and values; return all that are there for these rows."""
+        if layer == len(self.layers):
+            self.layers.append((self._new(keys), self._new(values)))
+        batch = keys.shape[0]
+        seen = []
+        for store, new in zip(self.layers[layer], (keys, values), strict=True):
+            store[self._row, :, self._position] = new.transpose(1, 2)
+            seen.append(store[:batch, :, : self._width])
+        return seen[0], seen[1]
+
+    def swap(self, a: int, b: int, width: int) -> None:
+        """Exchange two rows."""
+        for pair in self.layers:
+            for store in pair:
+                keep = store[a, :, :width].clone()
+                store[a, :, :width] = store[b, :, :width]
+                store[b, :, :width] = keep
+
+    def get_seq_length(self, layer: int = 0) -> int:
+        return self._width
+
+
+class CachedSampler:
+    """Samples from any Hugging Face causal LM that attends through a 4-D mask and explicit positions.
+
+    The result for a row does not depend on the other rows of the batch beyond floating-point rounding: its randomness
+    is its own stream, one uniform number a token, and its positions and mask are its own.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        stop_ids: Sequence[int],
+        limits: Limits | None = None,
+        temperature: float = 1.0,
+        greedy: bool = False,
+    ) -> None:
+        if temperature <= 0:
+            raise ValueError(
+                f"temperature must be positive, not {temperature}; pass greedy=True for greedy decoding"
+            )
+        self.model = model
+        self.stop_ids = frozenset(stop_ids)
+        self.limits = limits or Limits()
+        self.temperature = temperature
+        self.greedy = greedy
+        self._cache = _RowCache()
+
+    def start(self, streams: Sequence[np.random.Generator]) -> None:
+        """Open `len(streams)` rows; what the last batch left in the cache is never read again."""
+        rows = len(streams)
+        self._streams = list(streams)
+        self._slot = list(range(rows))  # of a row
+        self._row = list(range(rows))  # at a slot
+        self._length = np.zeros(rows, dtype=np.int64)  # cached tokens, by slot
+        self._pending: list[list[int]] = [[] for _ in range(rows)]  # sampled, not yet cached, by row
+        self._said = np.zeros(rows, dtype=np.int64)  # sampled tokens so far, by row
+        self._cache.reserve(rows, 256)
+
+    @torch.no_grad()
+    def turn(self, rows: Sequence[int], inputs: Sequence[Sequence[int]]) -> list[Sampled]:
+        """Sample one answer for each of `rows` after appending `inputs`; in the order of `rows`."""
+        chunks = {row: self._pending[row] + list(new) for row, new in zip(rows, inputs, strict=True)}
+        ids: dict[int, list[int]] = {row: [] for row in rows}
+        logprobs: dict[int, list[float]] = {row: [] for row in rows}
+        stopped: set[int] = set()
+        active = [row for row in rows if self._fits(row, len(chunks[row]))]
+        self._to_front(active)
+        active = self._row[: len(active)]  # in the order of their slots
+        logits = self._read(active, [chunks[row] for row in active]) if active else torch.empty(0)
+        while active:
+            choice, logprob = self._choose(logits, active)
+            going: list[int] = []  # indices into `active`
+            for i, row in enumerate(active):
+                ids[row].append(int(choice[i]))
+                logprobs[row].append(float(logprob[i]))
+                if ids[row][-1] in self.stop_ids:
+                    stopped.add(row)
+                elif len(ids[row]) < self.limits.turn and self._fits(row, 1, len(ids[row])):
+                    going.append(i)
+            still = [active[i] for i in going]
+            self._to_front(still)
+            active = self._row[: len(still)]
+            if active:
+                logits = self._read(active, [ids[row][-1:] for row in active])
+        for row in rows:
+            self._said[row] += len(ids[row])
+            self._pending[row] = ids[row][-1:]
+        return [Sampled(ids[row], logprobs[row], row not in stopped) for row in rows]
+
+    def _fits(self, row: int, new: int, said: int = 0) -> bool:
+        """May this row read `new` tokens and sample one more?"""
+        used = self._length[self._slot[row]] + new + 1
+        return bool(self._said[row] + said < self.limits.episode and used <= self.limits.context)
+
+    def _to_front(self, rows: Sequence[int]) -> None:
+        """Move `rows` into the first slots, exchanging as few as possible."""
+        wanted = set(rows)
+        free = (slot for slot in range(len(rows)) if self._row[slot] not in wanted)
+        for row in rows:
+            here = self._slot[row]
+            if here < len(rows):
+                continue
+            there = next(free)
+            other = self._row[there]
+            self._cache.swap(here, there, int(max(self._length[here], self._length[there], 1)))
+            self._length[[here, there]] = self._length[[there, here]]
+            self._row[there], self._row[here] = row, other
+            self._slot[row], self._slot[other] = there, here
+
+    def _read(self, rows: Sequence[int], chunks: Sequence[Sequence[int]]) -> Tensor:
+        """Feed `chunks[i]` to the row at slot i; the logits after each chunk's last token, (B, vocabulary)."""
+        device = self.model.get_output_embeddings().weight.device
+        sizes = np.array([len(chunk) for chunk in chunks])
+        longest = int(sizes.max())
+        ids_BL = np.zeros((len(rows), longest), dtype=np.int64)
+        for i, chunk in enumerate(chunks):
+            ids_BL[i, : len(chunk)] = chunk
+        start_B = torch.from_numpy(self._length[: len(rows)].copy()).to(device)
+        position_BL = start_B[:, None] + torch.arange(longest, device=device)
+        width = int(self._length[: len(rows)].max()) + longest
+        if width > self._cache.capacity:
+            self._cache.reserve(len(self._row), max(width, 2 * self._cache.capacity))
+        mask = torch.arange(width, device=device) <= position_BL[:, None, :, None]  # (B, 1, L, width)
+        self._cache.at(position_BL, width)
+        hidden = self.model.get_decoder()(
+            input_ids=torch.from_numpy(ids_BL).to(device),
+            attention_mask=mask,
+            position_ids=position_BL,
+            past_key_values=self._cache,
+            use_cache=True,
+        ).last_hidden_state
+        self._length[: len(rows)] += sizes
+        last = torch.from_numpy(sizes - 1).to(device)
+        logits = self.model.get_output_embeddings()(hidden[torch.arange(len(rows), device=device), last])
+        return logits if logits.dtype == torch.float64 else logits.float()
+
+    def _choose(self, logits_BV: Tensor, rows: Sequence[int]) -> tuple[list[int], list[float]]:
+        """One token a row: the likeliest, or by inverse distribution function at the row's next uniform number."""
+        logp_BV = torch.log_softmax(logits_BV / (1.0 if self.greedy else self.temperature), dim=-1)
+        if self.greedy:
+            choice = logp_BV.argmax(dim=-1)
+        else:
+            uniform = torch.tensor([self._streams[row].random() for row in rows], dtype=torch.float64)
+            below_BV = logp_BV.double().exp().cumsum(dim=-1)
+            threshold = uniform.to(below_BV.device)[:, None] * below_BV[:, -1:]
+            choice = (below_BV <= threshold).sum(dim=-1).clamp(max=logp_BV.shape[-1] - 1)
+        return choice.tolist(), logp_BV.gather(1, choice[:, None])[:, 0].tolist()

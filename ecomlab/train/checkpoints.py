@@ -1,0 +1,125 @@
+"""Checkpoints that can be trusted: TRL writes weights and optimizer, we add the schedule and seal all with digests.
+
+The seal is written last, so a checkpoint without one was cut short by a kill and does not count. A sealed one whose
+files differ is damaged: it is reported, and the one before it is used.
+"""
+
+import errno
+import hashlib
+import json
+import shutil
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ecomlab.train.policy import MADE_FOR
+from ecomlab.train.tables import write_json
+
+SEAL = "ecomlab.json"
+
+
+class CheckpointError(RuntimeError):
+    """No checkpoint of a run can be read; the message says what to do."""
+
+
+class FolderError(OSError):
+    """A folder that cannot be written, or a disk that is full; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A sound checkpoint: its folder, the step after which it was made, and what we saved beside TRL's files."""
+
+    folder: Path
+    step: int
+    extra: dict[str, Any]
+
+
+def complete(folder: Path, extra: Mapping[str, Any], made_for: Mapping[str, Any]) -> None:
+    """Add `extra` (`step` and `schedule`) to TRL's checkpoint and seal it."""
+    write_json(folder / MADE_FOR, made_for)
+    files = {path.name: _digest(path) for path in sorted(folder.iterdir()) if path.is_file()}
+    write_json(folder / SEAL, {**extra, "files": files})
+
+
+def newest(root: Path) -> Checkpoint | None:
+    """The newest sound checkpoint under `root`, None when there is none to speak of.
+
+    Warns of every damaged one it passes over. Raises CheckpointError when all sealed ones are damaged.
+    """
+    damaged: list[str] = []
+    folders = sorted(root.glob("checkpoint-*"), key=_number, reverse=True)
+    for folder in folders:
+        if not (folder / SEAL).exists():
+            continue  # cut short by a kill
+        reason = _damage(folder)
+        if reason is None:
+            extra = json.loads((folder / SEAL).read_text())
+            if damaged:
+                warnings.warn(f"{damaged[0]}; going on from {folder.name}", stacklevel=2)
+            for other in folders:
+                if _number(other) > _number(folder):
+                    shutil.rmtree(other)
+            return Checkpoint(folder, int(extra["step"]), extra)
+        damaged.append(f"checkpoint {folder} is damaged: {reason}")
+    if damaged:
+        raise CheckpointError(
+            f"{damaged[0]}; no sound one is left: delete {root.parent} to start that run again"
+        )
+    return None
+
+
+def _damage(folder: Path) -> str | None:
+    """What is wrong with a sealed checkpoint, None when nothing is."""
+    try:
+        files = json.loads((folder / SEAL).read_text())["files"]
+    except (ValueError, KeyError, TypeError, OSError) as error:
+        return f"its seal {SEAL} cannot be read ({error})"
+    for name, expected in files.items():
+        if not (folder / name).exists():
+            return f"{name} is missing"
+        if _digest(folder / name) != expected:
+            return f"{name} is not what was written"
+    return None
+
+
+def prepare_folder(out: Path) -> Path:
+    """The run's folder, made and writable, as an absolute path. Raises FolderError."""
+    out = out.absolute()
+    try:
+        (out / "checkpoints").mkdir(parents=True, exist_ok=True)
+        probe = out / ".writable"
+        probe.write_text("")
+        probe.unlink()
+    except OSError as error:
+        raise FolderError(
+            f"cannot write to {out} ({error.strerror or error}); choose another out, or free it"
+        ) from None
+    return out
+
+
+@contextmanager
+def plain_errors(out: Path) -> Iterator[None]:
+    """Say in words that the disk is full, whatever library ran into it."""
+    try:
+        yield
+    except Exception as error:
+        full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+        if full or (not isinstance(error, FolderError) and shutil.disk_usage(out).free < 1_000_000):
+            raise FolderError(
+                f"the disk of {out} is full; make room and run again: rows and checkpoints so far are there, "
+                "and the run goes on from the last checkpoint"
+            ) from error
+        raise
+
+
+def _number(folder: Path) -> int:
+    digits = folder.name.rpartition("-")[2]
+    return int(digits) if digits.isdigit() else -1
+
+
+def _digest(path: Path) -> str:
+    return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()

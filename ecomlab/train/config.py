@@ -1,0 +1,134 @@
+"""The configuration of a training run: every choice in one frozen object, checked before anything runs."""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ecomlab.core import ENVIRONMENTS
+from ecomlab.naming import unknown
+from ecomlab.scheduler import Schedule, make_schedule
+
+COLLECTIONS = {
+    "C1": ("CART",),
+    "C2": ("CART", "SUB"),
+    "C4": ("CART", "SUB", "PD", "RETURN"),
+    "C8": ("CART", "PD", "SUB", "RETURN", "STATUS", "POLICY", "BUNDLE", "JOURNEY"),
+}
+DECODINGS = ("sampled", "greedy")
+
+
+class ConfigError(ValueError):
+    """A configuration that cannot run; the message names the way out."""
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """Everything that decides a run. The defaults run on a laptop; wrong values stop before anything happens."""
+
+    out: str = "experiments/runs/default"
+    schedule: str = "adaptive"
+    """adaptive, static-low, static-high, or static-A-B."""
+    collection: str = "C1"
+    seed: int = 0
+    steps: int = 60
+    starter: str = "novice"
+    """A shipped starter's name or a folder with a saved policy."""
+    eval_every: int = 20
+    eval_difficulties: tuple[int, ...] = (0, 1, 2, 3, 4)
+    eval_episodes: int = 40
+    """Held-out episodes per environment, difficulty and decoding."""
+    eval_decodings: tuple[str, ...] = DECODINGS
+    prompts_per_step: int = 8
+    group_size: int = 8
+    rounds: int = 3
+    """At most so many rounds of drawing a step, the first included."""
+    keep: str = "correct"
+    """Which groups teach: those whose verdicts differ (correct) or whose rewards do (reward)."""
+    minibatches: int = 2
+    """Optimizer steps per step."""
+    lr: float = 7e-4
+    max_grad_norm: float = 1.0
+    checkpoint_every: int = 10
+    turn_tokens: int = 160
+    episode_tokens: int = 512
+    """Sampled tokens per turn and per episode; beyond, the episode is truncated and masked."""
+    overlong_buffer: int = 128
+    """The soft overlong penalty grows from 0 to -1 over the last so many of `episode_tokens`."""
+    tau_acc: float = 0.9
+    tau_num: int = 0
+    """Rollouts at the window's upper edge before a check; 0 means 8 x group_size."""
+    d_delta: int = 4
+    catalog_size: int = 20_000
+    catalog_seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("eval_difficulties", "eval_decodings"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        if not str(self.out):
+            raise ConfigError("out is empty; name the folder that the run writes to")
+        if self.collection not in COLLECTIONS:
+            raise ConfigError(unknown("collection", self.collection, COLLECTIONS))
+        if absent := [env for env in self.envs if env not in ENVIRONMENTS]:
+            raise ConfigError(
+                f"collection {self.collection} needs {', '.join(absent)}, which this version does not have; "
+                f"there are {', '.join(ENVIRONMENTS)}: choose a collection of those"
+            )
+        _at_least(self, 0, "seed", "eval_every", "tau_num", "catalog_seed", "overlong_buffer")
+        _at_least(
+            self, 1, "steps", "eval_episodes", "prompts_per_step", "rounds", "minibatches", "checkpoint_every"
+        )
+        _at_least(self, 1, "turn_tokens", "episode_tokens", "d_delta", "catalog_size")
+        _at_least(self, 2, "group_size")
+        if not (isinstance(self.lr, int | float) and 0 < self.lr < 1):
+            raise ConfigError(
+                f"lr is a learning rate between 0 and 1, not {self.lr!r}; 7e-4 suits the laptop policy"
+            )
+        if not (isinstance(self.max_grad_norm, int | float) and self.max_grad_norm > 0):
+            raise ConfigError(f"max_grad_norm is a positive number, not {self.max_grad_norm!r}")
+        if self.keep not in ("correct", "reward"):
+            raise ConfigError(unknown("way to keep groups", self.keep, ("correct", "reward")))
+        for decoding in self.eval_decodings:
+            if decoding not in DECODINGS:
+                raise ConfigError(unknown("decoding", decoding, DECODINGS))
+        if any(isinstance(d, bool) or not isinstance(d, int) or d < 0 for d in self.eval_difficulties):
+            raise ConfigError(f"eval_difficulties are whole numbers from 0 up, not {self.eval_difficulties}")
+        if self.rollouts_per_step % self.minibatches:
+            raise ConfigError(
+                f"{self.rollouts_per_step} rollouts do not split into {self.minibatches} equal minibatches; "
+                "choose a divisor of prompts_per_step x group_size"
+            )
+        if self.overlong_buffer > self.episode_tokens:
+            raise ConfigError(
+                f"overlong_buffer {self.overlong_buffer} exceeds episode_tokens {self.episode_tokens}; "
+                "choose a smaller one, 0 for no penalty"
+            )
+        try:
+            self.make_schedule()
+        except ValueError as error:
+            raise ConfigError(str(error)) from None
+
+    @property
+    def envs(self) -> tuple[str, ...]:
+        return COLLECTIONS[self.collection]
+
+    @property
+    def rollouts_per_step(self) -> int:
+        return self.prompts_per_step * self.group_size
+
+    def make_schedule(self) -> Schedule:
+        """The schedule at its start."""
+        tau_num = self.tau_num or 8 * self.group_size
+        return make_schedule(
+            self.schedule, self.envs, tau_acc=self.tau_acc, tau_num=tau_num, d_delta=self.d_delta
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON values; `TrainConfig(**value)` gives an equal configuration."""
+        return json.loads(json.dumps(asdict(self)))
+
+
+def _at_least(config: TrainConfig, least: int, *names: str) -> None:
+    for name in names:
+        value = getattr(config, name)
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise ConfigError(f"{name} is a whole number from {least} up, not {value!r}")

@@ -1,0 +1,284 @@
+"""The seam to TRL, and the only module that imports it: DAPO by `GRPOTrainer` over our own collector.
+
+TRL brings the loss (`loss_type="dapo"`: token-level, clip 0.2 / 0.28, no KL), minibatches, accelerate, optimizer and
+checkpoints. We bring the rollouts through its `rollout_func` and the advantages (`objective.group_advantages`). One
+collection of `prompts x group_size` rollouts is one step of ours and `minibatches` optimizer steps of TRL's.
+"""
+
+import logging
+import os
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")  # rollout_func is experimental: hence this one module
+
+import trl.trainer.utils
+from datasets import Dataset
+from transformers import PrinterCallback, TrainerCallback
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
+from transformers.utils.logging import disable_progress_bar
+from trl import GRPOConfig, GRPOTrainer
+
+from ecomlab.collector import Collection, Rollout
+from ecomlab.seeding import rng
+from ecomlab.train.objective import group_advantages, overlong_penalty
+
+logging.getLogger("trl").setLevel(logging.ERROR)
+warnings.filterwarnings("ignore", message="`is_gradient_checkpointing` is deprecated")  # TRL's, not ours
+disable_progress_bar()
+
+# TRL's output layer leaves out unlabelled positions only where Triton runs; elsewhere it scores every padding token,
+# which costs a tiny model on a CPU more than all the rest.
+trl.trainer.utils._use_triton = lambda device: True
+
+ROWS_AT_ONCE = 8
+"""Rows of similar length that are forwarded together in one process: long ones do not pad short ones."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What TRL needs to know."""
+
+    out: Path
+    seed: int
+    steps: int
+    prompts: int
+    group_size: int
+    minibatches: int
+    lr: float
+    max_grad_norm: float
+    checkpoint_every: int
+    token_limit: int
+    """Sampled tokens per episode; where the overlong penalty reaches -1."""
+    overlong_buffer: int
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one step did, for its metrics row."""
+
+    number: int
+    """From 1."""
+    collection: Collection
+    update: dict[str, float]
+    """TRL's figures (entropy, clip_ratio/..., grad_norm, loss), and logp_gap."""
+    seconds_rollout: float
+    seconds_update: float
+
+
+Collect = Callable[[int], Collection]
+"""Play the rollouts of a step (counted from 0) with the policy as it is."""
+
+
+class DapoTrainer(GRPOTrainer):
+    """TRL's trainer on our rollouts: prompts are drawn inside the rollout, advantages are ours."""
+
+    def __init__(
+        self, model: Any, tokenizer: Any, settings: Settings, collect: Collect, after: Callable[[Step], None],
+        save_extra: Callable[[Path], None],
+    ) -> None:  # fmt: skip
+        self.settings = settings
+        self.collect = collect
+        self.collection: Collection | None = None
+        self.logp_gap = float("nan")
+        self.clock = (0.0, 0.0)
+        rows = settings.prompts * settings.steps
+        super().__init__(
+            model=model,
+            reward_funcs=_reward,
+            args=_arguments(settings),
+            train_dataset=Dataset.from_dict(
+                {"prompt": [""] * rows}
+            ),  # placeholders: tasks come from the schedule
+            processing_class=tokenizer,
+            rollout_func=_rollout,
+            callbacks=[_Bookkeeping(self, after, save_extra)],
+        )
+        self.remove_callback(PrinterCallback)
+
+    def _generate_and_score_completions(self, inputs: Any) -> Any:
+        """TRL's batch with our advantages in it, and the sampler's log-probabilities as the old ones."""
+        batch = super()._generate_and_score_completions(inputs)
+        batch["old_per_token_logps"] = self._as_sampled(batch["completion_ids"].shape[1])
+        assert self.collection is not None
+        advantages = step_advantages(self.collection, self.settings)
+        batch["advantages"] = torch.tensor(advantages, dtype=torch.float32, device=self.accelerator.device)
+        self.logp_gap = float("nan")
+        return batch
+
+    def _compute_loss(self, model: Any, inputs: Any) -> Tensor:
+        """TRL's loss; remembers which positions it needs."""
+        self._trained = (inputs["completion_mask"] * inputs["tool_mask"]).bool()
+        self._sampled = inputs["sampling_per_token_logps"]
+        return super()._compute_loss(model, inputs)
+
+    def _get_per_token_logps_and_entropies(
+        self, model: Any, input_ids: Tensor, attention_mask: Tensor, logits_to_keep: int,
+        batch_size: int | None = None, compute_entropy: bool = False, **_: Any,
+    ) -> tuple[Tensor, Tensor | None, None]:  # fmt: skip
+        """Log-probabilities and entropies (B, completion) at the trained positions, zero elsewhere.
+
+        Where TRL asks for the old ones, they are the sampler's own: nothing is computed twice. Positions are counted
+        from each row's first token, as the sampler counts them.
+        """
+        if not torch.is_grad_enabled():
+            return self._as_sampled(logits_to_keep), None, None
+        labels = torch.full_like(input_ids, -100)
+        labels[:, -logits_to_keep:][self._trained] = input_ids[:, -logits_to_keep:][self._trained]
+        positions = (attention_mask.cumsum(dim=1) - 1).clamp(min=0)
+        logps = torch.zeros(input_ids.shape, device=input_ids.device)
+        entropies = torch.zeros_like(logps)
+        size = ROWS_AT_ONCE if self.accelerator.num_processes == 1 else len(input_ids)
+        for rows in attention_mask.sum(dim=1).argsort().split(size):
+            used = attention_mask[rows].any(dim=0).nonzero()
+            columns = slice(int(used.min()), int(used.max()) + 1)
+            with self.accelerator.autocast():
+                output = model(
+                    input_ids=input_ids[rows, columns],
+                    attention_mask=attention_mask[rows, columns],
+                    position_ids=positions[rows, columns],
+                    labels=labels[rows, columns],
+                    fused_lm_head=True,
+                )
+            where = (rows[:, None], torch.arange(columns.start + 1, columns.stop, device=rows.device))
+            logps = logps.index_put(where, output.log_probs)
+            entropies = entropies.index_put(where, output.entropy)
+        logps = logps[:, -logits_to_keep:]
+        if np.isnan(self.logp_gap):  # the step's first minibatch: the policy is still the one that sampled
+            gap = (logps.detach() - self._sampled).abs() * self._trained
+            self.logp_gap = float(gap.max())
+        return logps, entropies[:, -logits_to_keep:], None
+
+    def _as_sampled(self, width: int) -> Tensor:
+        """The sampler's log-probabilities, (rollouts, width), padded with zeros."""
+        assert self.collection is not None
+        rows = [r.logprobs for group in self.collection.batch for r in group.rollouts]
+        padded = [row + [0.0] * (width - len(row)) for row in rows]
+        return torch.tensor(padded, dtype=torch.float32, device=self.accelerator.device)
+
+
+def step_advantages(collection: Collection, settings: Settings) -> np.ndarray:
+    """One number a rollout, in the order of `collection.batch`: zero in padding groups."""
+    parts = [
+        group_advantages([shaped_reward(rollout, settings) for rollout in group.rollouts])
+        for group in collection.kept
+    ]
+    parts += [np.zeros(len(group.rollouts)) for group in collection.padding]
+    return np.concatenate(parts)
+
+
+def shaped_reward(rollout: Rollout, settings: Settings) -> float:
+    """The episode's reward and the overlong penalty, on sampled tokens only; NaN when unscored."""
+    return rollout.score.value + overlong_penalty(
+        rollout.sampled, settings.token_limit, settings.overlong_buffer
+    )
+
+
+def loss_mask(rollout: Rollout) -> list[int]:
+    """Which tokens are trained: those that the policy sampled, none of a truncated or unscored episode."""
+    if rollout.end == "truncated" or rollout.score.unscored:
+        return [0] * len(rollout.mask)
+    return rollout.mask
+
+
+def _rollout(prompts: list[Any], trainer: DapoTrainer) -> dict[str, list[Any]]:
+    """TRL's `rollout_func`: ids, masks and log-probabilities exactly as sampled, groups in order."""
+    number = trainer.state.global_step // trainer.settings.minibatches
+    torch.manual_seed(int(rng("minibatches", trainer.settings.seed, number).integers(2**31)))
+    started = time.perf_counter()
+    trainer.collection = trainer.collect(number)
+    trainer.clock = (started, time.perf_counter())
+    rollouts = [r for group in trainer.collection.batch for r in group.rollouts]
+    if len(rollouts) != len(prompts):
+        raise RuntimeError(
+            f"the collector returned {len(rollouts)} rollouts where TRL expects {len(prompts)}"
+        )
+    return {
+        "prompt_ids": [r.prompt_ids for r in rollouts],
+        "completion_ids": [r.completion_ids for r in rollouts],
+        "logprobs": [r.logprobs for r in rollouts],
+        "env_mask": [loss_mask(r) for r in rollouts],
+        "reward": [r.score.value for r in rollouts],
+    }
+
+
+def _reward(prompts: list[Any], completions: list[Any], reward: list[float], **_: Any) -> list[float]:
+    """For TRL's own log only; the advantages that are used are `step_advantages`."""
+    return reward
+
+
+class _Bookkeeping(TrainerCallback):
+    """Times the step, hands its figures to `after` before any checkpoint, and completes each checkpoint."""
+
+    def __init__(
+        self, trainer: DapoTrainer, after: Callable[[Step], None], save_extra: Callable[[Path], None]
+    ) -> None:
+        self.trainer = trainer
+        self.after = after
+        self.save_extra = save_extra
+
+    def on_log(
+        self, args: Any, state: Any, control: Any, logs: dict[str, float] | None = None, **_: Any
+    ) -> None:
+        trainer = self.trainer
+        if trainer.collection is None or logs is None or "train_runtime" in logs:
+            return
+        now = time.perf_counter()
+        update = {key: value for key, value in logs.items() if isinstance(value, int | float)}
+        update["logp_gap"] = trainer.logp_gap
+        started, rolled = trainer.clock
+        number = state.global_step // trainer.settings.minibatches
+        self.after(Step(number, trainer.collection, update, rolled - started, now - rolled))
+
+    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        folder = Path(args.output_dir) / f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}"
+        self.save_extra(folder)
+
+
+def _arguments(settings: Settings) -> GRPOConfig:
+    size = settings.prompts * settings.group_size
+    cuda = torch.cuda.is_available()
+    return GRPOConfig(
+        output_dir=str(settings.out),
+        seed=settings.seed,
+        loss_type="dapo",
+        beta=0.0,
+        epsilon=0.2,
+        epsilon_high=0.28,
+        num_iterations=1,
+        num_generations=settings.group_size,
+        temperature=1.0,
+        top_p=1.0,
+        steps_per_generation=settings.minibatches,
+        gradient_accumulation_steps=1,
+        per_device_train_batch_size=size // settings.minibatches,
+        max_completion_length=settings.token_limit,
+        mask_truncated_completions=False,  # it would drop episodes that end on a tool result; loss_mask does it
+        disable_dropout=True,
+        shuffle_dataset=False,
+        learning_rate=settings.lr,
+        lr_scheduler_type="constant",
+        weight_decay=0.0,
+        max_grad_norm=settings.max_grad_norm,
+        max_steps=settings.steps * settings.minibatches,
+        logging_steps=settings.minibatches,
+        logging_nan_inf_filter=False,
+        save_strategy="steps",
+        save_steps=settings.checkpoint_every * settings.minibatches,
+        save_total_limit=2,
+        ignore_data_skip=True,  # the data are placeholders
+        use_cpu=not cuda,
+        bf16=False,
+        activation_checkpointing=False,
+        dataloader_pin_memory=False,
+        report_to="none",
+        disable_tqdm=True,
+    )

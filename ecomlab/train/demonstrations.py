@@ -1,0 +1,187 @@
+"""What the laptop policy imitates: the fair player with a policy's habits and seeded mistakes, as token sequences.
+
+Habits that a tiny model needs (measured, FACTS §2): before its first call it restates the order in one canonical form,
+and it quotes the row it chose before using the row's id. It sees what the policy sees: titles, not attributes.
+Mistakes leave reinforcement learning something to do.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ecomlab.core import Message, Slips, Task
+from ecomlab.customer.lexicon import Lexicon, lexicon_of
+from ecomlab.customer.reading import Mention
+from ecomlab.episode import Episode
+from ecomlab.players.shopper import FairShopper, Wish
+from ecomlab.seeding import rng
+from ecomlab.train.renderer import ShortRenderer, visible
+
+if TYPE_CHECKING:
+    from ecomlab.catalog import Shop
+
+ASK = {
+    "question": "Anything else?",
+    "about": ["brand", "feature", "details", "option", "price", "rating", "delivery"],
+}
+
+ANY = "any"
+
+
+class Demonstrator(FairShopper):
+    """A fair player that thinks aloud in the way the laptop policy shall."""
+
+    def __init__(self, lexicon: Lexicon, slips: Slips | None = None) -> None:
+        super().__init__(lexicon, slips)
+        self._restated: dict[int, str] = {}
+        self._quoted: dict[int, str | None] = {}
+
+    def hear(self, text: str, opening: bool) -> None:
+        super().hear(text, opening)
+        for wish in self.wishes if opening else ():
+            if self.slips and self.slips.slip():
+                wish.slots["quantity"] = wish.quantity + 1  # misread
+
+    def plan(self) -> Message:
+        message = super().plan()
+        calls = message["tool_calls"]
+        if calls[0]["function"]["name"] == "ask_user":
+            return {**message, "tool_calls": [self._call("ask_user", None, **ASK)]}
+        message["tool_calls"] = list(self._with_purchase(calls))
+        if calls[0]["function"]["name"] != "submit":
+            message["content"] = "\n".join(self._thoughts())
+        return message
+
+    def _with_purchase(self, calls: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        """Looking up a product's variants and putting it into the cart go together: the wanted option is known."""
+        for call in calls:
+            yield call
+            if call["function"]["name"] == "catalog_get_variants":
+                wish = self._asked_for[call["id"]]
+                assert isinstance(wish, Wish)
+                line = {"product_id": wish.choice, "variant_id": wish.option}
+                quantity = wish.quantity if wish.quantity > 1 else None
+                yield self._call("cart_add", (wish.choice, wish.option), **line, quantity=quantity)
+
+    def _thoughts(self) -> Iterator[str]:
+        """The order as understood, where that is news, then the rows chosen, where they are."""
+        for wish in self.wishes:
+            words = canonical(wish)
+            if self._restated.get(id(wish)) != words:
+                self._restated[id(wish)] = words
+                yield words
+        for wish in self.wishes:
+            if wish.choice is not None and self._quoted.get(id(wish)) != wish.choice:
+                self._quoted[id(wish)] = wish.choice
+                title = next(r["title"] for r in wish.found if r["product_id"] == wish.choice)
+                yield f" {title} {wish.choice}"
+
+    def _choose(self, wish: Wish) -> None:
+        """By what the policy can see: the first row shown whose title fits, else the first; or, slipping, another."""
+        if wish.choice is not None:
+            return
+        rows = [r for r in visible(wish.found) if r["product_id"] not in wish.refused]
+        if not rows:
+            return
+        words = [wish.type, *(wish.slots[name] for name in ("brand", "feature") if name in wish.slots)]
+        fitting = [r for r in rows if all(word in r["title"] for word in words)] or rows
+        if self.slips and self.slips.slip():
+            fitting = [r for r in rows if r is not fitting[0]] or fitting
+        wish.choice = fitting[0]["product_id"]
+
+    def _slipped(self, slots: dict[str, Any]) -> dict[str, Any]:
+        """The slots as understood: each may be lost."""
+        if self.slips is None:
+            return dict(slots)
+        return {name: value for name, value in slots.items() if not self.slips.slip()}
+
+    def _take(self, mention: Mention) -> None:
+        before = [(wish, wish.choice, set(wish.refused)) for wish in self.wishes]
+        super()._take(mention)
+        for wish, choice, refused in before:
+            if wish.choice is None and choice is not None and wish.found:
+                wish.refused = refused | {choice}  # told that it is wrong, and nothing new to search by
+
+    def _search(self, wish: Wish) -> dict[str, Any]:
+        """The words that a title may show, and bounds on what it does not."""
+        slots = wish.slots
+        wish.pages, wish.more = 99, False
+        arguments: dict[str, Any] = {"query": _query(wish).strip()}
+        if "price" in slots:
+            arguments["price_max"] = slots["price"] / 100
+        if "rating" in slots:
+            arguments["rating_min"] = slots["rating"] / 10
+        if "days" in slots:
+            arguments["ship_days_max"] = slots["days"]
+        return self._call("catalog_search", wish, **arguments)
+
+    def _cart_calls(self, wanted: dict[tuple[str, str | None], int]) -> list[dict[str, Any]]:
+        calls = super()._cart_calls(wanted)
+        return [self._shortened(call) for call in calls]
+
+    def _shortened(self, call: dict[str, Any]) -> dict[str, Any]:
+        """Without a quantity of one, which is the default."""
+        function = call["function"]
+        if function["name"] == "cart_add":
+            function = {**function, "arguments": function["arguments"].replace(', "quantity": 1}', "}")}
+        return {**call, "function": function}
+
+
+def canonical(wish: Wish) -> str:
+    """A wish in one form, whatever the customer's words: " Watering Can, any, SproutLane, 7 L, 2".
+
+    Type, feature, brand, details if there are any, option, quantity. The type comes first because everything else about
+    one of several things hangs on it; what is not known is `any`, so that every place is decided once: without fixed
+    places, reinforcement learning found endless repetitions of names that search tolerates.
+    """
+    return ", ".join([_query(wish), wish.option or ANY, str(wish.quantity)])
+
+
+def _query(wish: Wish) -> str:
+    """The part of it that is searched for."""
+    details = [str(value) for name, value in wish.slots.items() if name.startswith("attr:")]
+    return " " + ", ".join(
+        [wish.type, wish.slots.get("feature", ANY), wish.slots.get("brand", ANY), *details]
+    )
+
+
+@dataclass(frozen=True)
+class Demonstration:
+    """One played episode as tokens; `mask` is 1 where the demonstrator spoke."""
+
+    ids: list[int]
+    mask: list[int]
+    correct: bool
+    difficulty: int
+
+
+def demonstrate(
+    task: Task, shop: "Shop", renderer: ShortRenderer, slips: Slips | None = None
+) -> Demonstration:
+    """Play a task with the demonstrator and write it down through the policy's renderer."""
+    import json
+
+    episode = Episode(task, shop)
+    player = Demonstrator(lexicon_of(shop.catalog), slips)
+    dialogue = renderer.dialogue()
+    ids = dialogue.open(episode.messages, episode.tools)
+    mask = [0] * len(ids)
+    while True:
+        message = player(list(episode.messages), episode.tools)
+        calls = [
+            (c["function"]["name"], json.loads(c["function"]["arguments"])) for c in message["tool_calls"]
+        ]
+        said = renderer.encode(dialogue.write(message["content"], calls))
+        ids += said
+        mask += [1] * len(said)
+        turn = episode.act(message)
+        if turn.done:
+            return Demonstration(ids, mask, episode.score().correct, task.difficulty)
+        heard = dialogue.follow(turn.messages)
+        ids += heard
+        mask += [0] * len(heard)
+
+
+def slips_for(rate: float, *key: Any) -> Slips | None:
+    """A named stream of mistakes at `rate` per decision; None when there are to be none."""
+    return Slips(rng("slips", *key), rate) if rate > 0 else None

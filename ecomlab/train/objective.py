@@ -1,0 +1,60 @@
+"""What a group of rollouts teaches: advantages, the overlong penalty, and DAPO's loss in six lines.
+
+All pure functions on arrays. The trainer takes its advantages and penalties from here; the loss that is differentiated
+is TRL's (`loss_type="dapo"`), and a test holds it to `dapo_loss`.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+TOLERANCE = 1e-6
+"""Rewards closer than this are equal: `np.std` of equal floats can exceed zero."""
+
+
+def group_advantages(rewards_G: Sequence[float]) -> np.ndarray:
+    """How much better each rollout of one group is than the group, in standard deviations.
+
+    NaN marks an unscored rollout: it is left out of the baseline and its advantage is 0. A group whose rewards are
+    equal (max - min within `TOLERANCE`) or with fewer than two scored rollouts has advantage 0 throughout.
+    """
+    rewards = np.asarray(rewards_G, dtype=np.float64)
+    scored = rewards[~np.isnan(rewards)]
+    if len(scored) < 2 or not varies(scored):
+        return np.zeros_like(rewards)
+    return np.nan_to_num((rewards - scored.mean()) / (scored.std(ddof=1) + 1e-4), nan=0.0)
+
+
+def varies(values: Sequence[float] | np.ndarray) -> bool:
+    """Whether the scored values differ by more than `TOLERANCE`; NaN is unscored."""
+    scored = [float(v) for v in values if not np.isnan(v)]
+    return len(scored) > 1 and max(scored) - min(scored) > TOLERANCE
+
+
+def overlong_penalty(sampled: int, limit: int, buffer: int) -> float:
+    """DAPO's soft penalty: 0 up to `limit - buffer` sampled tokens, then linearly down to -1 at `limit`.
+
+    Counts the policy's own tokens, never the tools' or the customer's. `buffer` 0 switches it off.
+    """
+    if buffer <= 0:
+        return 0.0
+    return -min(1.0, max(0.0, (sampled - (limit - buffer)) / buffer))
+
+
+def dapo_loss(
+    logp_BT: Tensor,
+    old_logp_BT: Tensor,
+    advantage_B: Tensor,
+    mask_BT: Tensor,
+    low: float = 0.2,
+    high: float = 0.28,
+    tokens: float | None = None,
+) -> Tensor:
+    """DAPO's token-level clipped objective, no KL: a sum over sampled tokens, divided by `tokens` (or how many)."""
+    ratio = torch.exp(logp_BT - old_logp_BT)
+    advantage = advantage_B[:, None]
+    surrogate = torch.min(ratio * advantage, ratio.clamp(1 - low, 1 + high) * advantage)
+    total = mask_BT.sum().clamp(min=1) if tokens is None else tokens
+    return -(surrogate * mask_BT).sum() / total

@@ -1,0 +1,235 @@
+"""Messages of an episode as a policy's tokens and back, strictly by appending.
+
+A `Dialogue` belongs to one episode. `open` gives the prompt's ids, `read` turns sampled ids into an assistant message,
+`follow` gives the ids that come after a turn: what the tools and the customer said, up to the next generation prompt.
+Nothing is ever re-tokenised: the episode's ids are the concatenation of what these functions gave and what was sampled.
+
+`ShortRenderer` is the laptop policy's: real Qwen3 chat format, but no system prompt and no schemas, tool results as
+short lines instead of JSON, and product ids as one-token aliases that are translated back in tool calls. It is a view
+of the same messages, and the environment never notices.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from ecomlab.parsing import parse_output
+
+VERSION = 1
+"""Rises when the same messages would give other text: a starter trained on other text is then refused."""
+
+START, END = "<|im_start|>", "<|im_end|>"
+ASSISTANT = f"{START}assistant\n"
+USER = f"{START}user\n"
+TOOLS_OPEN, TOOLS_NEXT, TOOLS_CLOSE = (
+    "<tool_response>\n",
+    "\n</tool_response>\n<tool_response>\n",
+    "\n</tool_response>",
+)
+RESULTS = OK, NOTHING, EMPTY, SOLD_OUT, ERROR = "ok", "nothing found", "empty", " (sold out)", "error: "
+"""What results say beside names and ids."""
+ROWS_SHOWN = 3
+"""Rows of a search result that the laptop policy sees."""
+ALIASES = tuple(f" #{letter}{digit}" for letter in "abcdefghijklmnopqrstuvwxyz" for digit in range(10))[:256]
+"""What product ids are called, per episode; each is one token, its leading space included."""
+
+Message = Mapping[str, Any]
+
+
+class Dialogue(Protocol):
+    """One episode's view of its messages, as ids."""
+
+    def open(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> list[int]:
+        """The first prompt, up to where the policy speaks."""
+
+    def read(self, ids: Sequence[int]) -> dict[str, Any]:
+        """The assistant message in one turn's sampled ids; malformed output is marked `invalid`, never an exception."""
+
+    def follow(self, messages: Sequence[Message]) -> list[int]:
+        """What stands between the policy's last stop token and its next word."""
+
+
+class Renderer(Protocol):
+    """A policy's way of writing conversations."""
+
+    @property
+    def stop_ids(self) -> Sequence[int]:
+        """The ids that end a turn."""
+
+    @property
+    def pad_id(self) -> int:
+        """An id that fills up."""
+
+    def dialogue(self) -> Dialogue:
+        """A fresh dialogue for one episode."""
+
+
+class ShortRenderer:
+    """The laptop policy's renderer, around its tokenizer."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self.tokenizer = tokenizer
+        self.stop_ids: Sequence[int] = (tokenizer.convert_tokens_to_ids(END),)
+        self.pad_id = int(tokenizer.pad_token_id)
+
+    def dialogue(self) -> "ShortDialogue":
+        return ShortDialogue(self)
+
+    def encode(self, text: str) -> list[int]:
+        """Ids of a piece of text on its own."""
+        return list(self.tokenizer.encode(text, add_special_tokens=False))
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of ids, markers included."""
+        return str(
+            self.tokenizer.decode(list(ids), skip_special_tokens=False, clean_up_tokenization_spaces=False)
+        )
+
+
+class ShortDialogue:
+    """One episode in short lines; holds the aliases that this episode has given out."""
+
+    def __init__(self, renderer: ShortRenderer) -> None:
+        self._renderer = renderer
+        self.aliases = Aliases()
+
+    def open(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> list[int]:
+        """The customer's words so far; the system prompt and the schemas are left out (the policy knows them)."""
+        return self._renderer.encode(self._text([m for m in messages if m["role"] != "system"]))
+
+    def follow(self, messages: Sequence[Message]) -> list[int]:
+        return self._renderer.encode("\n" + self._text(messages))
+
+    def read(self, ids: Sequence[int]) -> dict[str, Any]:
+        text = self._renderer.decode(ids).removesuffix(END)
+        message = dict(parse_output(text))
+        message["tool_calls"] = [self._translated(call) for call in message.get("tool_calls") or []]
+        if not message["tool_calls"]:
+            del message["tool_calls"]
+        return message
+
+    def write(self, content: str, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
+        """The text of an assistant turn, for demonstrations: what `read` turns back into the same message."""
+        parts = [self.aliases.in_text(content)] if content else []
+        for name, arguments in calls:
+            spaced = {key: self._spaced(key, value) for key, value in arguments.items()}
+            parts.append(call_text(name, spaced))
+        return "\n".join(parts) + END
+
+    def _translated(self, call: Mapping[str, Any]) -> dict[str, Any]:
+        """A tool call with its strings stripped of outer space and aliases replaced by product ids."""
+        function = call["function"]
+        try:
+            arguments = json.loads(function["arguments"])
+        except ValueError:
+            return dict(call)
+        if isinstance(arguments, dict):
+            arguments = {key: self.aliases.real(_stripped(value)) for key, value in arguments.items()}
+        return {**call, "function": {**function, "arguments": json.dumps(arguments)}}
+
+    def _spaced(self, key: str, value: Any) -> Any:
+        """The same, backwards: strings as the tokenizer likes them, with a leading space."""
+        if isinstance(value, str):
+            return self.aliases.of(value) if key == "product_id" else " " + value
+        if isinstance(value, dict):
+            return {name: self._spaced(name, entry) for name, entry in value.items()}
+        return value
+
+    def _text(self, messages: Sequence[Message]) -> str:
+        """Customer turns and tool results in Qwen3's markers, closed by the generation prompt."""
+        text, results = "", [self._result(m) for m in messages if m["role"] == "tool"]
+        if results:
+            text += USER + TOOLS_OPEN + TOOLS_NEXT.join(results) + TOOLS_CLOSE + END + "\n"
+        for message in messages:
+            if message["role"] == "user":
+                text += USER + str(message["content"]) + END + "\n"
+        return text + ASSISTANT
+
+    def _result(self, message: Message) -> str:
+        """A tool's JSON as a few short lines."""
+        try:
+            result = json.loads(message["content"])
+        except ValueError:
+            return str(message["content"])
+        if not isinstance(result, dict):
+            return json.dumps(result)
+        if "error" in result:
+            return ERROR + self.aliases.in_text(str(result["error"]))
+        if "customer" in result:
+            return str(result["customer"])
+        rows = result.get("results", result.get("visits"))
+        if rows is not None:
+            shown = [f"-{_spaced_title(row)}{self.aliases.of(row['product_id'])}" for row in visible(rows)]
+            return "\n".join(shown) or NOTHING
+        if "variants" in result:
+            return ",".join(f" {v['variant_id']}{'' if v['stock'] else SOLD_OUT}" for v in result["variants"])
+        if "cart" in result:
+            return OK if message.get("name") != "cart_view" else self._cart(result["cart"])
+        return self.aliases.in_text(json.dumps(result))
+
+    def _cart(self, lines: Sequence[Mapping[str, Any]]) -> str:
+        shown = [
+            f"- {line['quantity']}{_spaced_title(line)}{self.aliases.of(line['product_id'])}"
+            + (f" {line['variant_id']}" if line["variant_id"] else "")
+            for line in lines
+        ]
+        return "\n".join(shown) or EMPTY
+
+
+def call_text(name: str, arguments: Mapping[str, Any]) -> str:
+    """A tool call as Qwen3 writes it."""
+    return f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"
+
+
+def visible(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The rows of a result that the laptop policy sees: the first few that are in stock."""
+    return [row for row in rows if row["stock"] > 0][:ROWS_SHOWN]
+
+
+class Aliases:
+    """Short names of product ids within one episode.
+
+    A name depends on the id alone (a hash, with probing where two fall together), not on the order of appearance, so
+    that there is nothing to guess: the right name can only be copied from the row that shows it.
+    """
+
+    def __init__(self) -> None:
+        self._of: dict[str, str] = {}
+        self._real: dict[str, str] = {}
+
+    def of(self, product_id: str) -> str:
+        """The alias of an id, leading space included; given out when first asked for. A 257th id stays itself."""
+        known = self._of.get(product_id)
+        if known is not None:
+            return known
+        start = int.from_bytes(hashlib.blake2b(product_id.encode(), digest_size=8).digest()) % len(ALIASES)
+        for step in range(len(ALIASES)):
+            alias = ALIASES[(start + step) % len(ALIASES)]
+            if alias.strip() not in self._real:
+                self._of[product_id] = alias
+                self._real[alias.strip()] = product_id
+                return alias
+        return " " + product_id
+
+    def real(self, value: Any) -> Any:
+        """The id behind an alias; anything else, an alias never given out included, as it is."""
+        return self._real.get(value, value) if isinstance(value, str) else value
+
+    def in_text(self, text: str) -> str:
+        """Text with every known id replaced by its alias."""
+        for product_id, alias in self._of.items():
+            text = text.replace(product_id, alias.strip())
+        return text
+
+
+def _stripped(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.strip()
+    if isinstance(value, dict):
+        return {key: _stripped(entry) for key, entry in value.items()}
+    return value
+
+
+def _spaced_title(row: Mapping[str, Any]) -> str:
+    return " " + str(row["title"])

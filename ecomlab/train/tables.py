@@ -1,0 +1,170 @@
+"""The run's tables: rows of figures from collections and evaluations, appended and flushed, trimmed on resuming."""
+
+import csv
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ecomlab.collector import Collection, Group, Rollout
+from ecomlab.reward import Score
+
+if TYPE_CHECKING:
+    from ecomlab.train.dapo import Step
+
+HEAD = ("schedule", "collection", "seed", "step", "env")
+TRAIN_COLUMNS = (
+    *HEAD, "d_low", "d_high", "success", "reward", "effective_reward", "effective_correct", "groups", "kept",
+    "discarded", "padding", "rounds", "rollouts", "unscored", "truncated", "invalid", "tokens_generated", "tokens_used",
+    "sampled_per_episode", "turns_per_episode", "entropy", "clip_share", "grad_norm", "logp_gap", "seconds",
+    "seconds_rollout", "seconds_update",
+)  # fmt: skip
+"""A row a step and environment. From `entropy` on the figures are the whole step's, the same in each of its rows.
+`success` and `reward` are means over all scored rollouts, discarded ones too; effective_* are shares of groups."""
+EVAL_COLUMNS = (*HEAD, "d", "episodes", "success", "reward", "unscored", "decoding")
+
+
+class AllFailedError(RuntimeError):
+    """Not one episode of a step could be judged: going on would train on nothing."""
+
+
+def train_row(step: "Step", env: str, window: tuple[int, int]) -> dict[str, Any]:
+    """One environment's part of a step, from `env` on."""
+    collection = step.collection
+    groups = [g for g in collection.groups if g.env == env]
+    rollouts = [r for g in groups for r in g.rollouts]
+    scored = [r.score for r in rollouts if not r.score.unscored]
+    kept = [g for g in collection.kept if g.env == env]
+    update = step.update
+    return {
+        "env": env,
+        "d_low": window[0],
+        "d_high": window[1],
+        "success": _mean([s.correct for s in scored]),
+        "reward": _mean([s.value for s in scored]),
+        "effective_reward": _mean([g.effective("reward") for g in groups]),
+        "effective_correct": _mean([g.effective("correct") for g in groups]),
+        "groups": len(groups),
+        "kept": len(kept),
+        "discarded": len(groups) - len(kept),
+        "padding": sum(g.env == env for g in collection.padding),
+        "rounds": collection.rounds,
+        "rollouts": len(rollouts),
+        "unscored": sum(r.score.unscored for r in rollouts),
+        "truncated": _ended(rollouts, "truncated"),
+        "invalid": _ended(rollouts, "invalid"),
+        "tokens_generated": sum(r.sampled for r in rollouts),
+        "tokens_used": _used(kept),
+        "sampled_per_episode": _mean([r.sampled for r in rollouts]),
+        "turns_per_episode": _mean([r.turns for r in rollouts]),
+        "entropy": update.get("entropy", math.nan),
+        "clip_share": update.get("clip_ratio/region_mean", math.nan),
+        "grad_norm": update.get("grad_norm", math.nan),
+        "logp_gap": update.get("logp_gap", math.nan),
+        "seconds": step.seconds_rollout + step.seconds_update,
+        "seconds_rollout": step.seconds_rollout,
+        "seconds_update": step.seconds_update,
+    }
+
+
+def eval_row(env: str, d: int, scores: Sequence[Score], decoding: str) -> dict[str, Any]:
+    """Held-out figures of one difficulty; unscored episodes are counted and left out of the means."""
+    scored = [s for s in scores if not s.unscored]
+    return {
+        "env": env,
+        "d": d,
+        "episodes": len(scores),
+        "success": _mean([s.correct for s in scored]),
+        "reward": _mean([s.value for s in scored]),
+        "unscored": len(scores) - len(scored),
+        "decoding": decoding,
+    }
+
+
+def check_alive(collection: Collection) -> None:
+    """Raise AllFailedError when nothing in a step could be judged."""
+    scores = [r.score for g in collection.groups for r in g.rollouts]
+    if scores and all(s.unscored for s in scores):
+        raise AllFailedError(
+            f"all {len(scores)} episodes of this step failed on our side, the first with: {scores[0].why}; "
+            "repair that and run again, it goes on from the last checkpoint"
+        )
+
+
+def append(path: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
+    """Append rows and flush them to disk; the header comes with the first."""
+    fresh = not path.exists() or path.stat().st_size == 0
+    with path.open("a", newline="") as file:
+        writer = csv.DictWriter(file, columns)
+        if fresh:
+            writer.writeheader()
+        writer.writerows([{name: _short(row[name]) for name in columns} for row in rows])
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def trim(path: Path, last: int) -> None:
+    """Drop rows of steps after `last`, a half-written last line included: they will be made again."""
+    if not path.exists():
+        return
+    with path.open(newline="") as file:
+        reader = csv.DictReader(file)
+        columns = reader.fieldnames or ()
+        kept = [row for row in reader if None not in row.values() and 0 <= _step(row) <= last]
+    part = path.with_name(path.name + ".part")
+    with part.open("w", newline="") as file:
+        writer = csv.DictWriter(file, columns)
+        writer.writeheader()
+        writer.writerows(kept)
+    part.replace(path)
+
+
+def has_step(path: Path, step: int) -> bool:
+    """Whether the table has a row of that step."""
+    if not path.exists():
+        return False
+    with path.open(newline="") as file:
+        return any(_step(row) == step for row in csv.DictReader(file))
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """The object in a file; None when there is no file or nothing readable in it."""
+    try:
+        value = json.loads(path.read_text())
+    except (FileNotFoundError, ValueError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def write_json(path: Path, value: Mapping[str, Any]) -> None:
+    """Write a file whole or not at all."""
+    part = path.with_name(path.name + ".part")
+    part.write_text(json.dumps(value, indent=1) + "\n")
+    part.replace(path)
+
+
+def _step(row: Mapping[str, Any]) -> int:
+    """The row's step; -1 when it has none."""
+    try:
+        return int(row["step"])
+    except (KeyError, TypeError, ValueError):
+        return -1
+
+
+def _ended(rollouts: Sequence[Rollout], end: str) -> int:
+    return sum(r.end == end for r in rollouts)
+
+
+def _used(kept: Sequence[Group]) -> int:
+    """Sampled tokens that enter the loss."""
+    return sum(r.sampled for g in kept for r in g.rollouts if r.end != "truncated" and not r.score.unscored)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else math.nan
+
+
+def _short(value: Any) -> Any:
+    return f"{value:.6g}" if isinstance(value, float) else value

@@ -1,0 +1,362 @@
+"""The batched collector: what was sampled is what is recorded, and every group is accounted for."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task
+from ecomlab.collector import (
+    EVALUATION_SEEDS,
+    TRAINING_SEEDS,
+    Group,
+    Refill,
+    Rollout,
+    collect,
+    play_batch,
+)
+from ecomlab.reward import Score
+from ecomlab.scheduler import make_schedule
+from ecomlab.seeding import rng
+from ecomlab.train.backends import CachedSampler, Limits, Sampled
+from ecomlab.train.demonstrations import demonstrate
+from ecomlab.train.policy import Policy, load_policy
+
+
+@pytest.fixture(scope="module")
+def novice(shop: Shop) -> Policy:
+    return load_policy("novice", shop, ["CART"])
+
+
+def tasks_of(shop: Shop, count: int, difficulties: Sequence[int] = (0, 1, 2, 3)) -> list[Task]:
+    return [make_task("CART", difficulties[i % len(difficulties)], 900 + i, shop) for i in range(count)]
+
+
+def streams_of(tasks: Sequence[Task]) -> list[np.random.Generator]:
+    return [rng("test", task.difficulty, task.seed) for task in tasks]
+
+
+class Scripted:
+    """A sampler that says given texts, one a turn: rows[i] is row i's script."""
+
+    def __init__(self, policy: Policy, rows: Sequence[Sequence[str]]) -> None:
+        self.scripts = [[policy.renderer.encode(text) for text in row] for row in rows]
+        self.read: list[list[int]] = [[] for _ in rows]
+
+    def start(self, streams: Sequence[np.random.Generator]) -> None:
+        self.turns = [iter(script) for script in self.scripts]
+
+    def turn(self, rows: Sequence[int], inputs: Sequence[Sequence[int]]) -> list[Sampled]:
+        said = []
+        for row, new in zip(rows, inputs, strict=True):
+            ids = next(self.turns[row])
+            self.read[row] += [*new, *ids]
+            said.append(Sampled(ids, [-0.5] * len(ids), truncated=False))
+        return said
+
+
+# Sampling: the batch does not matter, and what is reported is what the model says.
+
+
+@pytest.mark.parametrize("greedy", [True, False])
+def test_batching_does_not_matter(novice: Policy, shop: Shop, greedy: bool) -> None:
+    """The same episodes for batch sizes 1, 7 and 64, in float64, so that ties do not flip."""
+    novice.model.double()
+    try:
+        tasks = tasks_of(shop, 64)
+        results = []
+        for size in (64, 7, 1):
+            sampler = novice.sampler(Limits(40, 120), greedy=greedy)
+            rollouts: list[Rollout] = []
+            some = tasks if size > 1 else tasks[:6]
+            for start in range(0, len(some), size):
+                part = some[start : start + size]
+                rollouts += play_batch(part, streams_of(part), shop, sampler, novice.renderer)
+            results.append(
+                [(r.prompt_ids, r.completion_ids, r.mask, r.end, r.score.correct) for r in rollouts]
+            )
+        assert results[0] == results[1]
+        assert results[0][:6] == results[2]
+        assert len({end for *_, end, _ in results[0]}) > 1
+    finally:
+        novice.model.float()
+
+
+def test_recorded_log_probabilities_are_the_models_own(novice: Policy, shop: Shop) -> None:
+    tasks = tasks_of(shop, 12)
+    rollouts = play_batch(tasks, streams_of(tasks), shop, novice.sampler(), novice.renderer)
+    assert max(r.turns for r in rollouts) > 3
+    for r in rollouts:
+        ids = torch.tensor([r.prompt_ids + r.completion_ids])
+        with torch.no_grad():
+            logp = torch.log_softmax(novice.model(ids).logits[0, :-1], dim=-1).gather(1, ids[0, 1:, None])[
+                :, 0
+            ]
+        mask = torch.tensor(r.mask)
+        gap = (logp[len(r.prompt_ids) - 1 :] - torch.tensor(r.logprobs)) * mask
+        assert gap.abs().max() < 1e-4
+        assert all(value == 0 for value, m in zip(r.logprobs, r.mask, strict=True) if not m)
+
+
+def test_a_stream_that_repeats_gives_the_same_episode_and_another_gives_another(
+    novice: Policy, shop: Shop
+) -> None:
+    tasks = [make_task("CART", 2, 5, shop)] * 3
+    streams = [rng("a"), rng("b"), rng("a")]
+    a, b, again = play_batch(tasks, streams, shop, novice.sampler(), novice.renderer)
+    assert a.completion_ids == again.completion_ids != b.completion_ids
+
+
+def test_limits_cut_turns_and_episodes_counting_sampled_tokens_only(novice: Policy, shop: Shop) -> None:
+    task = make_task("CART", 0, 1, shop)
+    for limits, most in ((Limits(turn=4), 4), (Limits(episode=11), 11), (Limits(context=40), 39)):
+        (cut,) = play_batch([task], [rng("x")], shop, novice.sampler(limits, greedy=True), novice.renderer)
+        assert cut.end == "truncated" and cut.sampled <= most and not cut.score.correct
+        assert not cut.score.unscored
+    (none,) = play_batch([task], [rng("x")], shop, novice.sampler(Limits(context=5)), novice.renderer)
+    assert none.end == "truncated" and none.sampled == 0 and none.mask == [0]
+
+
+def test_zero_temperature_is_refused_with_the_way_out(novice: Policy) -> None:
+    with pytest.raises(ValueError, match="greedy=True"):
+        CachedSampler(novice.model, [0], temperature=0.0)
+
+
+# Tokens: the record is the concatenation of what was read and what was said.
+
+
+def test_the_collector_records_a_demonstration_token_for_token(novice: Policy, shop: Shop) -> None:
+    """Scripted to say what the demonstrator says, the collector's ids and mask are the demonstration's."""
+    for seed in range(12):
+        task = make_task("CART", seed % 5, seed, shop)
+        expected = demonstrate(task, shop, novice.renderer)
+        turns = [text + "<|im_end|>" for text in said(novice, expected.ids, expected.mask)]
+        sampler = Scripted(novice, [turns])
+        (rollout,) = play_batch([task], [rng("x")], shop, sampler, novice.renderer)
+        assert rollout.prompt_ids + rollout.completion_ids == expected.ids
+        assert [0] * len(rollout.prompt_ids) + rollout.mask == expected.mask
+        assert rollout.score.correct == expected.correct
+        assert sampler.read[0] == expected.ids, "each turn's input extends the last one's ids"
+
+
+def said(policy: Policy, ids: Sequence[int], mask: Sequence[int]) -> list[str]:
+    """The policy's turns, decoded from the masked tokens."""
+    masked = [i for i, m in zip(ids, mask, strict=True) if m]
+    return policy.renderer.decode(masked).split("<|im_end|>")[:-1]
+
+
+def test_masked_tokens_decode_to_what_the_policy_said(novice: Policy, shop: Shop) -> None:
+    tasks = tasks_of(shop, 16)
+    for rollout in play_batch(tasks, streams_of(tasks), shop, novice.sampler(), novice.renderer):
+        episode = Episode(rollout.task, shop)
+        dialogue = novice.renderer.dialogue()
+        assert dialogue.open(episode.messages, episode.tools) == rollout.prompt_ids
+        start = 0
+        while start < len(rollout.mask) and rollout.end != "truncated":
+            stop = start
+            while stop < len(rollout.mask) and rollout.mask[stop]:
+                stop += 1
+            turn = episode.act(dialogue.read(rollout.completion_ids[start:stop]))
+            if turn.done:
+                assert stop == len(rollout.mask) and turn.end == rollout.end
+                assert episode.score() == rollout.score
+                break
+            follow = dialogue.follow(turn.messages)
+            assert rollout.completion_ids[stop : stop + len(follow)] == follow
+            start = stop + len(follow)
+
+
+# Ends.
+
+SUBMIT = '<tool_call>\n{"name": "submit", "arguments": {"done": true}}\n</tool_call><|im_end|>'
+
+
+def test_every_kind_of_end_stops_its_row_alone(novice: Policy, shop: Shop) -> None:
+    task = make_task("CART", 0, 3, shop)
+    hello = ["Hello there.<|im_end|>"] * 50
+    search = ['<tool_call>\n{"name": "cart_view", "arguments": {}}\n</tool_call><|im_end|>'] * 50
+    rows = [[SUBMIT], ["<tool_call>\nnot json\n</tool_call><|im_end|>"], hello, search]
+    rows += [['<tool_call>\n{"name": "fly", "arguments": {}}\n</tool_call><|im_end|>']]
+    rollouts = play_batch([task] * 5, [rng("x")] * 5, shop, Scripted(novice, rows), novice.renderer)
+    assert [r.end for r in rollouts] == ["submit", "invalid", "patience", "turns", "invalid"]
+    assert [r.score.value for r in rollouts][1] == -1.0
+    assert all(len(r.completion_ids) == len(r.mask) == len(r.logprobs) for r in rollouts)
+    assert all(r.mask[-1] == 1 for r in rollouts), "nothing is recorded that nobody reads"
+
+
+def test_an_exception_costs_one_unscored_episode(
+    novice: Policy, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks = tasks_of(shop, 3, [0])
+    real = Episode.act
+
+    def broken(self: Episode, message: Any) -> Any:
+        if self.task.seed == tasks[1].seed:
+            raise ZeroDivisionError("ours")
+        return real(self, message)
+
+    monkeypatch.setattr(Episode, "act", broken)
+    rollouts = play_batch(tasks, streams_of(tasks), shop, Scripted(novice, [[SUBMIT]] * 3), novice.renderer)
+    assert [r.score.unscored for r in rollouts] == [False, True, False]
+    assert rollouts[1].end == "failed" and "ZeroDivisionError: ours" in rollouts[1].score.why
+    assert np.isnan(rollouts[1].score.value)
+
+
+def test_a_task_of_another_shop_is_unscored_too(novice: Policy, shop: Shop) -> None:
+    stranger = replace(make_task("CART", 0, 3, shop), fingerprint="elsewhere")
+    (rollout,) = play_batch([stranger], [rng("x")], shop, Scripted(novice, [[SUBMIT]]), novice.renderer)
+    assert rollout.score.unscored and "elsewhere" in rollout.score.why and rollout.mask == [0]
+
+
+# Groups.
+
+
+def rollout_of(task: Task, value: float, correct: bool = False, unscored: bool = False) -> Rollout:
+    score = Score.failed_by_us("x") if unscored else Score(value, correct, "x")
+    return Rollout(task, [1], [2], [1], [-1.0], score, "submit", 1)
+
+
+def test_what_makes_a_group_effective(shop: Shop) -> None:
+    task = make_task("CART", 0, 0, shop)
+
+    def group(*cells: tuple[float, bool] | None) -> Group:
+        made = [rollout_of(task, 0, unscored=True) if c is None else rollout_of(task, *c) for c in cells]
+        return Group("CART", 0, tuple(made))
+
+    mixed = group((0.9, True), (-0.5, False), None)
+    shaped = group((-0.5, False), (-0.9, False))
+    equal = group((0.1 + 0.2, True), (0.3, True), None)
+    assert mixed.effective("correct") and mixed.effective("reward")
+    assert not shaped.effective("correct") and shaped.effective("reward")
+    assert not equal.effective("correct") and not equal.effective("reward")
+    assert mixed.outcomes == [True, False, None]
+    assert not group((0.9, True), None).effective("correct")
+    assert not group(None, None).effective("reward")
+
+
+class Fated:
+    """A sampler whose row succeeds or fails as `fate(group number, copy)` says, by submitting a right or empty cart."""
+
+    def __init__(self, policy: Policy, shop: Shop, fate: Any, size: int) -> None:
+        self.policy, self.shop, self.fate, self.size = policy, shop, fate, size
+        self.group = 0
+
+    def start(self, streams: Sequence[np.random.Generator]) -> None:
+        self.rows = len(streams)
+        self.first = self.group
+        self.group += self.rows // self.size
+        self.turns: list[Iterator[list[int]] | None] = [None] * self.rows
+
+    def turn(self, rows: Sequence[int], inputs: Sequence[Sequence[int]]) -> list[Sampled]:
+        said = []
+        for row in rows:
+            if self.turns[row] is None:
+                self.turns[row] = iter(self._script(row))
+            ids = next(self.turns[row])  # type: ignore[arg-type]
+            said.append(Sampled(ids, [-1.0] * len(ids), truncated=False))
+        return said
+
+    def _script(self, row: int) -> list[list[int]]:
+        if not self.fate(self.first + row // self.size, row % self.size):
+            return [self.policy.renderer.encode(SUBMIT)]
+        played = demonstrate(self.tasks[row // self.size], self.shop, self.policy.renderer)
+        return [
+            self.policy.renderer.encode(text + "<|im_end|>")
+            for text in said(self.policy, played.ids, played.mask)
+        ]
+
+    tasks: list[Task]
+
+
+def collected(novice: Policy, shop: Shop, monkeypatch: pytest.MonkeyPatch, fate: Any, **settings: Any) -> Any:
+    """A collection in which fate decides, with the draws made visible to the scripted policy."""
+    refill = Refill(**{"prompts": 3, "group_size": 4, **settings})
+    sampler = Fated(novice, shop, fate, refill.group_size)
+    import ecomlab.collector as module
+
+    real = module.play_batch
+
+    def spy(tasks: Any, *args: Any) -> Any:
+        sampler.tasks = tasks[:: refill.group_size]
+        return real(tasks, *args)
+
+    monkeypatch.setattr(module, "play_batch", spy)
+    schedule = make_schedule("adaptive", ["CART"], tau_num=1_000)
+    return collect(schedule, refill, ("test", 0), shop, sampler, novice.renderer)
+
+
+def test_a_group_is_copies_of_one_task(novice: Policy, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    got = collected(novice, shop, monkeypatch, lambda group, copy: copy == 0)
+    assert len(got.kept) == 3 and not got.padding and got.rounds == 1
+    for group in got.batch:
+        assert {r.task.digest() for r in group.rollouts} == {group.rollouts[0].task.digest()}
+        assert group.outcomes == [True, False, False, False]
+        assert group.difficulty == group.rollouts[0].task.difficulty
+        assert group.rollouts[0].task.seed in TRAINING_SEEDS
+    assert len({group.rollouts[0].task.digest() for group in got.batch}) == 3
+
+
+def test_groups_that_teach_nothing_are_drawn_again_up_to_the_cap(
+    novice: Policy, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    got = collected(novice, shop, monkeypatch, lambda group, copy: group == 4 and copy < 2)
+    assert got.rounds == 3 and len(got.groups) == 3 + 3 + 2
+    assert len(got.kept) == 1 and len(got.padding) == 2 and len(got.batch) == 3
+    window = got.schedule.windows[0]
+    assert window.attempts == 8 * 4 and window.correct == 2, (
+        "the schedule heard of every group, discarded ones too"
+    )
+
+
+def test_nothing_effective_still_fills_the_batch(
+    novice: Policy, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    got = collected(novice, shop, monkeypatch, lambda group, copy: True, rounds=2)
+    assert not got.kept and len(got.padding) == 3 and len(got.groups) == 6
+
+
+def test_the_same_key_gives_the_same_collection(novice: Policy, shop: Shop) -> None:
+    schedule = make_schedule("static-0-2", ["CART"])
+    refill = Refill(prompts=2, group_size=3)
+    one, two = (
+        collect(schedule, refill, ("k", 1), shop, novice.sampler(), novice.renderer) for _ in range(2)
+    )
+    other = collect(schedule, refill, ("k", 2), shop, novice.sampler(), novice.renderer)
+    assert [r.completion_ids for g in one.groups for r in g.rollouts] == [
+        r.completion_ids for g in two.groups for r in g.rollouts
+    ]
+    assert one.groups[0].rollouts[0].task.digest() != other.groups[0].rollouts[0].task.digest()
+
+
+def test_ranks_make_the_same_rounds_and_hear_of_all_groups(novice: Policy, shop: Shop) -> None:
+    """A rank with nothing missing goes through the rounds of the others, and schedules stay equal."""
+    calls: list[Any] = []
+
+    def share(mine: Any) -> list[Any]:
+        calls.append(mine)
+        if isinstance(mine, int):
+            return [mine, 1 if len(calls) < 5 else 0]  # the other rank misses one group for two rounds
+        return [mine, [("CART", 0, [True, None])]]
+
+    schedule = make_schedule("adaptive", ["CART"], tau_num=1_000)
+    got = collect(schedule, Refill(1, 2, 3), ("r", 0), shop, novice.sampler(), novice.renderer, share)
+    assert got.rounds >= 2
+    mine = sum(len(g.outcomes) for g in got.groups)
+    assert got.schedule.to_json()["windows"]["CART"][2] == mine + got.rounds
+
+
+def test_training_and_evaluation_seeds_are_disjoint(shop: Shop) -> None:
+    assert not set(TRAINING_SEEDS[:: 2**20]) & set(EVALUATION_SEEDS[:: 2**20])
+    assert TRAINING_SEEDS.stop <= EVALUATION_SEEDS.start
+    trained = {make_task("CART", 0, TRAINING_SEEDS.start + i, shop).digest() for i in range(200)}
+    held_out = {make_task("CART", 0, EVALUATION_SEEDS.start + i, shop).digest() for i in range(200)}
+    assert not trained & held_out and len(held_out) == 200
+
+
+def test_registered_environments_have_what_a_starter_records() -> None:
+    for environment in ENVIRONMENTS.values():
+        assert environment.version >= 1 and json.dumps(environment.golden)

@@ -1,0 +1,311 @@
+"""The laptop policy: its tokenizer, its view of messages, its demonstrations, its starter and the recipe for it."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from ecomlab import Episode, Shop, make_task, play
+from ecomlab.core import Slips
+from ecomlab.customer.lexicon import lexicon_of
+from ecomlab.parsing import parse_output
+from ecomlab.seeding import rng
+from ecomlab.train import tiny, warmstart
+from ecomlab.train.demonstrations import Demonstrator, demonstrate, slips_for
+from ecomlab.train.policy import STARTERS, Policy, PolicyError, load_policy, made_for, save_policy
+from ecomlab.train.renderer import ALIASES, Aliases, ShortDialogue
+from ecomlab.train.run import evaluate
+from ecomlab.train.warmstart import Phase, Recipe
+
+SMALL = Recipe(
+    phases=(Phase((0, 1), 0.0, 12_000, 60), Phase((0, 1, 2, 3), 0.4, 6_000, 30)),
+    corpus_episodes=60,
+)
+
+
+@pytest.fixture(scope="module")
+def novice(shop: Shop) -> Policy:
+    return load_policy("novice", shop, ["CART"])
+
+
+@pytest.fixture
+def dialogue(novice: Policy) -> ShortDialogue:
+    return novice.renderer.dialogue()
+
+
+# The tokenizer.
+
+
+def test_names_aliases_and_scaffolds_are_single_tokens(novice: Policy, shop: Shop) -> None:
+    names = [f" {name}" for kind in tiny.vocabulary(shop.catalog).values() for name in kind]
+    calls = [
+        '<tool_call>\n{"name": "catalog_search", "arguments": {"query": "',
+        '<tool_call>\n{"name": "cart_add", "arguments": {"product_id": "',
+        '<tool_call>\n{"name": "submit", "arguments": {"done": true}}\n</tool_call>',
+        '", "variant_id": "',
+        '", "quantity":',
+        '"}}\n</tool_call>',
+    ]
+    for text in [*names, *ALIASES, *calls, "<|im_end|>\n<|im_start|>assistant\n"]:
+        assert len(novice.renderer.encode(text)) == 1, text
+
+
+def test_text_survives_the_tokenizer(novice: Policy, shop: Shop) -> None:
+    texts = [
+        "",
+        " ",
+        "naïve café № 5 — ✓",
+        'a "quoted" {json}\n\n\tline',
+        "<tool_call>",
+        "GreenLeaf,Charger  #k7#k77",
+    ]
+    for seed in range(20):
+        task = make_task("CART", seed % 7, seed, shop)
+        texts += [
+            str(m["content"]) for m in play(Demonstrator(lexicon_of(shop.catalog)), task, shop).messages
+        ]
+    for text in texts:
+        assert novice.renderer.decode(novice.renderer.encode(text)) == text
+
+
+def test_the_model_is_a_small_qwen3(novice: Policy) -> None:
+    assert novice.model.config.architectures is None or "Qwen3" in str(novice.model.config.architectures)
+    assert type(novice.model).__name__ == "Qwen3ForCausalLM"
+    assert sum(p.numel() for p in novice.model.parameters()) < 500_000
+    assert novice.model.get_output_embeddings().weight is novice.model.get_input_embeddings().weight
+
+
+# The renderer.
+
+
+def test_what_is_written_is_read_back(dialogue: ShortDialogue) -> None:
+    alias = dialogue.aliases.of("PABC123")
+    text = dialogue.write(
+        "Charger 1\n GreenLeaf Charger PABC123",
+        [("cart_add", {"product_id": "PABC123", "variant_id": "USB-C", "quantity": 2}), ("cart_view", {})],
+    )
+    assert "PABC123" not in text and alias.strip() in text
+    message = dialogue.read(dialogue._renderer.encode(text))
+    assert message["content"] == f"Charger 1\n GreenLeaf Charger {alias.strip()}"
+    first, second = (call["function"] for call in message["tool_calls"])
+    assert first["name"] == "cart_add"
+    assert json.loads(first["arguments"]) == {"product_id": "PABC123", "variant_id": "USB-C", "quantity": 2}
+    assert second == {"name": "cart_view", "arguments": "{}"}
+
+
+def test_the_text_is_qwen3s_own_format(novice: Policy, shop: Shop) -> None:
+    """Each turn reads as Qwen3 writes calls, and parses to the same calls but for aliases and outer spaces."""
+    task = make_task("CART", 3, 4, shop)
+    played = demonstrate(task, shop, novice.renderer)
+    text = novice.renderer.decode(played.ids)
+    assert text.startswith("<|im_start|>user\n" + task.opening + "<|im_end|>\n<|im_start|>assistant\n")
+    assert "<|im_start|>user\n<tool_response>\n" in text
+    turns = [turn.partition("<|im_end|>")[0] for turn in text.split("<|im_start|>assistant\n")[1:]]
+    assert all("invalid" not in parse_output(turn) and parse_output(turn)["tool_calls"] for turn in turns)
+
+
+def test_malformed_output_is_marked_not_raised(dialogue: ShortDialogue) -> None:
+    for text in ("<tool_call>\n{", "<tool_call>\n[]\n</tool_call>", '<tool_call>\n{"name": 3}\n</tool_call>'):
+        assert dialogue.read(dialogue._renderer.encode(text + "<|im_end|>"))["invalid"]
+    plain = dialogue.read(dialogue._renderer.encode("Which size?<|im_end|>"))
+    assert plain == {"role": "assistant", "content": "Which size?"}
+
+
+def test_an_alias_depends_on_the_id_not_on_the_order() -> None:
+    ids = [f"P{i:06d}" for i in range(40)]
+    forward, backward = Aliases(), Aliases()
+    ours = {i: forward.of(i) for i in ids}
+    theirs = {i: backward.of(i) for i in reversed(ids)}
+    assert sum(ours[i] == theirs[i] for i in ids) >= 30, "all but those that fall together"
+    assert len(set(ours.values())) == 40 and set(ours.values()) <= set(ALIASES)
+    assert all(forward.real(alias.strip()) == i for i, alias in ours.items())
+
+
+def test_unknown_aliases_pass_through_and_a_full_pool_does_not_break() -> None:
+    aliases = Aliases()
+    assert aliases.real("#k7") == "#k7" and aliases.real(7) == 7
+    given = {aliases.of(f"P{i}") for i in range(len(ALIASES))}
+    assert given == set(ALIASES)
+    assert aliases.of("Pone-too-many") == " Pone-too-many"
+    assert aliases.in_text("no P5 here") == f"no {aliases.of('P5').strip()} here"
+
+
+def test_results_become_short_lines(dialogue: ShortDialogue) -> None:
+    def row(number: int, stock: int) -> dict[str, Any]:
+        return {
+            "product_id": f"P{number}",
+            "title": f"Brand Feature Thing{number}",
+            "stock": stock,
+            "price": 1.0,
+        }
+
+    def shown(result: dict[str, Any], name: str = "x") -> str:
+        return dialogue._result({"role": "tool", "name": name, "content": json.dumps(result)})
+
+    text = shown({"results": [row(1, 5), row(2, 0), row(3, 1), row(4, 2), row(5, 9)], "page": 1, "pages": 4})
+    names = [dialogue.aliases.of(f"P{i}") for i in (1, 3, 4)]
+    assert text == "\n".join(f"- Brand Feature Thing{i}{a}" for i, a in zip((1, 3, 4), names, strict=True))
+    assert shown({"results": [], "page": 1, "pages": 1}) == "nothing found"
+    variants = [{"variant_id": "XL", "stock": 3}, {"variant_id": "S", "stock": 0}]
+    assert shown({"product_id": "P1", "attribute": "size", "variants": variants}) == " XL, S (sold out)"
+    line = {"product_id": "P1", "title": "Brand Thing", "variant_id": "XL", "quantity": 2}
+    assert shown({"cart": [line]}, "cart_add") == "ok"
+    assert shown({"cart": [line]}, "cart_view") == f"- 2 Brand Thing{names[0]} XL"
+    assert shown({"cart": []}, "cart_view") == "empty"
+    assert shown({"customer": "Blue, please."}) == "Blue, please."
+    assert shown({"error": "there is no product 'P1'"}) == f"error: there is no product '{names[0].strip()}'"
+    assert dialogue._result({"role": "tool", "name": "x", "content": "not json"}) == "not json"
+
+
+def test_episodes_are_short(novice: Policy, shop: Shop) -> None:
+    def mean(d: int) -> float:
+        return (
+            sum(len(demonstrate(make_task("CART", d, s, shop), shop, novice.renderer).ids) for s in range(30))
+            / 30
+        )
+
+    assert mean(0) < 150 and mean(3) < 400
+
+
+# Demonstrations.
+
+
+@pytest.mark.parametrize(("d", "least"), [(0, 0.97), (2, 0.97), (4, 0.9)])
+def test_a_careful_demonstrator_succeeds_with_what_the_policy_sees(
+    novice: Policy, big_shop: Shop, d: int, least: float
+) -> None:
+    tasks = [make_task("CART", d, 500 + s, big_shop) for s in range(60)]
+    assert sum(demonstrate(task, big_shop, novice.renderer).correct for task in tasks) >= least * 60
+
+
+def test_mistakes_make_demonstrations_worse_and_are_named(novice: Policy, shop: Shop) -> None:
+    def correct(rate: float) -> int:
+        tasks = [make_task("CART", 2, s, shop) for s in range(60)]
+        return sum(demonstrate(t, shop, novice.renderer, slips_for(rate, "t", t.seed)).correct for t in tasks)
+
+    assert correct(0.0) > correct(0.2) > correct(0.5)
+    task = make_task("CART", 3, 1, shop)
+    one, two = (demonstrate(task, shop, novice.renderer, slips_for(0.5, "same")) for _ in range(2))
+    assert one == two and slips_for(0.0, "x") is None
+
+
+def test_ids_are_quoted_from_rows_that_were_shown(novice: Policy, shop: Shop) -> None:
+    for seed in range(20):
+        task = make_task("CART", 3, seed, shop)
+        player = Demonstrator(lexicon_of(shop.catalog), Slips(rng("q", seed), 0.2))
+        episode = Episode(task, shop)
+        while not episode.done:
+            message = player(list(episode.messages), episode.tools)
+            for call in message["tool_calls"]:
+                product = json.loads(call["function"]["arguments"]).get("product_id")
+                assert product is None or product in episode.world.shown
+            episode.act(message)
+
+
+# The starter.
+
+
+def test_the_starter_is_small_and_says_what_it_was_made_for(novice: Policy, shop: Shop) -> None:
+    files = list((STARTERS / "novice").iterdir())
+    assert sum(f.stat().st_size for f in files) <= 2_000_000
+    record = json.loads((STARTERS / "novice" / "made_for.json").read_text())
+    assert {"renderer", "tokenizer", "vocabulary", "catalog", "environments", "recipe", "libraries"} <= set(
+        record
+    )
+    here = made_for(novice.tokenizer, shop, ["CART"])
+    assert {k: record[k] for k in ("renderer", "tokenizer", "vocabulary", "environments")} == {
+        k: here[k] for k in ("renderer", "tokenizer", "vocabulary", "environments")
+    }
+
+
+@pytest.mark.slow
+def test_the_novice_has_something_to_learn(novice: Policy, big_shop: Shop) -> None:
+    """Sampled: between a quarter and a half at d = 0, above zero up to d = 3; greedy better. With room for chance."""
+    sampled, greedy = (
+        [row["success"] for row in evaluate(novice, big_shop, "CART", (0, 1, 2, 3), 96, decoding)]
+        for decoding in ("sampled", "greedy")
+    )
+    assert 0.15 < sampled[0] < 0.62
+    assert all(share > 0 for share in sampled[:3])
+    assert sum(greedy) > sum(sampled)
+
+
+def copied(folder: Path, **changes: Any) -> Path:
+    shutil.copytree(STARTERS / "novice", folder / "novice")
+    record = json.loads((folder / "novice" / "made_for.json").read_text())
+    (folder / "novice" / "made_for.json").write_text(json.dumps({**record, **changes}))
+    return folder / "novice"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"renderer": 0}, "made for renderer 0, this is renderer"),
+        ({"tokenizer": "feed"}, "made for tokenizer feed"),
+        ({"vocabulary": "feed"}, "made for vocabulary feed"),
+        ({"environments": {"CART": {"version": 0, "golden": "feed"}}}, r"made for CART version 0 \(feed\)"),
+        ({"environments": {}}, "not made for CART"),
+    ],
+)
+def test_a_starter_made_for_something_else_is_refused(
+    tmp_path: Path, shop: Shop, changes: Any, message: str
+) -> None:
+    with pytest.raises(PolicyError, match=message):
+        load_policy(copied(tmp_path, **changes), shop, ["CART"])
+
+
+def test_a_damaged_starter_says_how_to_mend_it(tmp_path: Path, shop: Shop) -> None:
+    folder = copied(tmp_path)
+    (folder / "model.safetensors").write_bytes(b"\x00" * 100)
+    with pytest.raises(
+        PolicyError, match=r"does not hold a readable policy .*python -m ecomlab.train.warmstart"
+    ):
+        load_policy(folder, shop, ["CART"])
+    (folder / "tokenizer.json").unlink()
+    with pytest.raises(PolicyError, match="readable policy"):
+        load_policy(folder, shop, ["CART"])
+
+
+def test_an_unknown_starter_gets_a_suggestion(shop: Shop) -> None:
+    with pytest.raises(PolicyError, match=r"no starter 'novic'; did you mean 'novice'\?"):
+        load_policy("novic", shop, ["CART"])
+
+
+# The recipe, shrunk.
+
+
+def test_the_recipe_makes_the_same_starter_twice_and_it_loads(tmp_path: Path, shop: Shop) -> None:
+    told: list[str] = []
+    one = warmstart.make_novice(shop, SMALL, told.append)
+    two = warmstart.make_novice(shop, SMALL)
+    for a, b in zip(one.model.state_dict().values(), two.model.state_dict().values(), strict=True):
+        assert torch.equal(a, b)
+    assert one.made_for == two.made_for
+    losses = [float(line.split("loss ")[1].split(",")[0]) for line in told if "loss" in line]
+    assert losses[-1] < losses[0]
+    save_policy(tmp_path / "x", one, recipe="small")
+    back = load_policy(tmp_path / "x", shop, ["CART"])
+    for a, b in zip(one.model.state_dict().values(), back.model.state_dict().values(), strict=True):
+        assert torch.equal(a.half().float(), b)
+
+
+def test_batches_hold_the_tokens_asked_for(novice: Policy, shop: Shop) -> None:
+    recipe = replace(SMALL, phases=(Phase((0, 2), 0.2, 0, 50),))
+    played = list(warmstart.play_demonstrations(shop, novice.renderer, recipe, 0))
+    batches = list(warmstart.batches_of(played, 2_000, 30_000, ("x",)))
+    assert sum(len(d.ids) for batch in batches for d in batch) >= 30_000
+    assert all(len(batch) * max(len(d.ids) for d in batch) <= 2_000 for batch in batches)
+    assert batches == list(warmstart.batches_of(played, 2_000, 30_000, ("x",)))
+
+
+def test_imitation_learns_the_demonstrators_tokens_alone(novice: Policy, shop: Shop) -> None:
+    """Changing a token that the demonstrator did not say, at the very end of a row, does not change the loss."""
+    played = demonstrate(make_task("CART", 0, 1, shop), shop, novice.renderer)
+    longer = replace(played, ids=[*played.ids, 5], mask=[*played.mask, 0])
+    other = replace(played, ids=[*played.ids, 9], mask=[*played.mask, 0])
+    losses = [warmstart.imitation_loss(novice.model, [d]).item() for d in (played, longer, other)]
+    assert losses[0] == pytest.approx(losses[1]) == pytest.approx(losses[2])

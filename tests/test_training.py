@@ -1,0 +1,452 @@
+"""Training: the objective by hand and against TRL, configurations, resuming, and what happens when things break."""
+
+import csv
+import errno
+import json
+import shutil
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from ecomlab import Shop
+from ecomlab.seeding import rng
+from ecomlab.train import checkpoints, tables
+from ecomlab.train.checkpoints import CheckpointError, FolderError
+from ecomlab.train.objective import dapo_loss, group_advantages, overlong_penalty, varies
+from ecomlab.train.policy import Policy, load_policy
+from ecomlab.train.run import ConfigError, RunError, TrainConfig, evaluate, train
+
+TINY: dict[str, Any] = {
+    "steps": 4,
+    "prompts_per_step": 2,
+    "group_size": 4,
+    "rounds": 2,
+    "eval_every": 2,
+    "eval_difficulties": (0,),
+    "eval_episodes": 4,
+    "eval_decodings": ("sampled",),
+    "checkpoint_every": 1,
+    "catalog_size": 1_000,
+    "tau_num": 8,
+}
+
+
+@pytest.fixture(scope="module")
+def novice(shop: Shop) -> Policy:
+    return load_policy("novice", shop, ["CART"])
+
+
+def rows_of(path: Path, *without: str) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return [{k: v for k, v in row.items() if k not in without} for row in csv.DictReader(file)]
+
+
+SECONDS = ("seconds", "seconds_rollout", "seconds_update")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An uninterrupted run of four steps."""
+    return train(TrainConfig(out=str(tmp_path_factory.mktemp("runs") / "whole"), **TINY))
+
+
+# The objective.
+
+
+def test_advantages_by_hand() -> None:
+    one = 0.5 / ((4 * 0.25 / 3) ** 0.5 + 1e-4)
+    assert group_advantages([1.0, 0.0, 0.0, 1.0]) == pytest.approx([one, -one, -one, one])
+
+
+def test_an_unscored_rollout_changes_nothing_for_the_others() -> None:
+    nan = float("nan")
+    without = group_advantages([0.9, -0.5, 0.2])
+    with_it = group_advantages([0.9, nan, -0.5, 0.2])
+    assert with_it[1] == 0.0
+    assert np.delete(with_it, 1) == pytest.approx(without)
+    assert group_advantages([nan, 0.9]).tolist() == [0.0, 0.0] and group_advantages([nan, nan]).tolist() == [
+        0.0,
+        0.0,
+    ]
+
+
+def test_equal_rewards_give_no_advantage_however_they_were_computed() -> None:
+    almost = [0.1 + 0.2, 0.3, 0.3, 0.3]
+    assert np.std(almost) > 0 and not varies(almost)
+    assert group_advantages(almost).tolist() == [0.0] * 4
+
+
+def test_the_overlong_penalty_is_soft() -> None:
+    assert [overlong_penalty(n, 100, 20) for n in (0, 80, 90, 100, 200)] == [0, 0, -0.5, -1, -1]
+    assert overlong_penalty(500, 100, 0) == 0
+
+
+def test_the_loss_of_three_tokens_by_hand() -> None:
+    """Ratios 1.5 (clipped at 1.28), 0.5 (clipped at 0.8) and 1; advantages 2 and -1; the fourth is masked."""
+    logp = torch.tensor([[np.log(0.3), np.log(0.7)], [np.log(0.1), np.log(0.9)]], requires_grad=True)
+    old = torch.tensor([[np.log(0.2), np.log(0.7)], [np.log(0.2), np.log(0.1)]])
+    mask = torch.tensor([[1.0, 1.0], [1.0, 0.0]])
+    loss = dapo_loss(logp, old, torch.tensor([2.0, -1.0]), mask)
+    assert loss.item() == pytest.approx(-(1.28 * 2 + 1.0 * 2 + min(0.5 * -1, 0.8 * -1)) / 3)
+    loss.backward()
+    assert logp.grad is not None
+    assert logp.grad[0, 0] == 0 and logp.grad[1, 0] == 0, "clipped"
+    assert logp.grad[0, 1].item() == pytest.approx(-2 / 3) and logp.grad[1, 1] == 0
+
+
+# TRL's loss on our batch.
+
+
+def trainer_of(policy: Policy, shop: Shop, folder: Path, prompts: int = 3, group_size: int = 4) -> Any:
+    """A DapoTrainer that has collected one batch and taken no step."""
+    from ecomlab.collector import Refill, collect
+    from ecomlab.scheduler import make_schedule
+    from ecomlab.train.dapo import DapoTrainer, Settings
+
+    settings = Settings(folder, 0, 2, prompts, group_size, 1, 1e-3, 1.0, 1, 256, 64)
+
+    def gather(number: int) -> Any:
+        schedule = make_schedule("static-0-2", ["CART"])
+        return collect(
+            schedule, Refill(prompts, group_size, 2), ("parity", 7), shop, policy.sampler(), policy.renderer
+        )
+
+    return DapoTrainer(policy.model, policy.tokenizer, settings, gather, lambda _: None, lambda _: None)
+
+
+def batch_of(trainer: Any) -> Any:
+    trainer.model.train()
+    trainer.current_gradient_accumulation_steps = 1
+    count = trainer.settings.prompts * trainer.settings.group_size
+    return trainer._generate_and_score_completions([{"prompt": ""}] * count)
+
+
+def gradient_of(model: Any, loss: torch.Tensor) -> torch.Tensor:
+    model.zero_grad(set_to_none=True)
+    loss.backward()
+    return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
+
+
+def plain_logps(model: Any, rollout: Any) -> torch.Tensor:
+    """Log-probabilities of a completion, one row, no padding."""
+    ids = torch.tensor([rollout.prompt_ids + rollout.completion_ids])
+    logp = torch.log_softmax(model(ids).logits[0, :-1], dim=-1).gather(1, ids[0, 1:, None])[:, 0]
+    return logp[len(rollout.prompt_ids) - 1 :]
+
+
+def test_trls_loss_and_gradient_are_the_six_line_ones(shop: Shop, tmp_path: Path) -> None:
+    """On one batch, with a policy that has moved since sampling, so that ratios and clipping matter."""
+    from ecomlab.train.dapo import loss_mask
+
+    policy = load_policy("novice", shop, ["CART"])
+    trainer = trainer_of(policy, shop, tmp_path)
+    batch = batch_of(trainer)
+    noise = rng("moved")
+    with torch.no_grad():
+        for p in policy.model.parameters():
+            p.add_(torch.tensor(noise.normal(0, 2e-2, tuple(p.shape)), dtype=p.dtype))
+    theirs = trainer._compute_loss(policy.model, batch)
+    their_gradient = gradient_of(policy.model, theirs)
+
+    rollouts = [r for g in trainer.collection.batch for r in g.rollouts]
+    tokens = sum(sum(loss_mask(r)) for r in rollouts)
+    parts = [
+        dapo_loss(
+            plain_logps(policy.model, r)[None],
+            torch.tensor([r.logprobs]),
+            advantage[None],
+            torch.tensor([loss_mask(r)], dtype=torch.float32),
+            tokens=tokens,
+        )
+        for r, advantage in zip(rollouts, batch["advantages"], strict=True)
+    ]
+    ours = torch.stack(parts).sum()
+    our_gradient = gradient_of(policy.model, ours)
+    assert trainer._metrics["train"]["clip_ratio/region_mean"][-1] > 0.01
+    assert theirs.item() == pytest.approx(ours.item(), abs=1e-6)
+    assert (their_gradient - our_gradient).norm() <= 1e-5 * our_gradient.norm()
+
+
+def test_the_gradient_does_not_depend_on_how_rows_are_put_together(
+    shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Forwarded 2, 8 or all rows at a time, hence with other padding."""
+    from ecomlab.train import dapo
+
+    policy = load_policy("novice", shop, ["CART"])
+    trainer = trainer_of(policy, shop, tmp_path)
+    batch = batch_of(trainer)
+    gradients = []
+    for size in (2, 8, 1_000):
+        monkeypatch.setattr(dapo, "ROWS_AT_ONCE", size)
+        gradients.append(gradient_of(policy.model, trainer._compute_loss(policy.model, batch)))
+    for other in gradients[1:]:
+        assert (other - gradients[0]).norm() <= 1e-5 * gradients[0].norm()
+
+
+def test_only_sampled_tokens_with_an_advantage_move_the_policy(shop: Shop, tmp_path: Path) -> None:
+    policy = load_policy("novice", shop, ["CART"])
+    trainer = trainer_of(policy, shop, tmp_path)
+    batch = batch_of(trainer)
+    seen: list[torch.Tensor] = []
+    real = trainer._get_per_token_logps_and_entropies
+
+    def spy(*args: Any, **kwargs: Any) -> Any:
+        logps, *rest = real(*args, **kwargs)
+        logps.retain_grad()
+        seen.append(logps)
+        return (logps, *rest)
+
+    trainer._get_per_token_logps_and_entropies = spy
+    trainer._compute_loss(policy.model, batch).backward()
+    (logps,) = seen
+    assert logps.grad is not None
+    trained = (batch["completion_mask"] * batch["tool_mask"]).bool()
+    moved = logps.grad != 0
+    assert not (moved & ~trained).any(), "tool, customer and padding tokens"
+    assert (moved == (trained & (batch["advantages"] != 0)[:, None])).all()
+
+
+def test_truncated_and_unscored_episodes_are_masked_and_padding_groups_weigh_nothing(
+    shop: Shop, tmp_path: Path
+) -> None:
+    from ecomlab.collector import Collection, Group
+    from ecomlab.reward import Score
+    from ecomlab.train.dapo import loss_mask, step_advantages
+
+    policy = load_policy("novice", shop, ["CART"])
+    trainer = trainer_of(policy, shop, tmp_path)
+    batch_of(trainer)
+    good = trainer.collection.batch[0].rollouts[0]
+    cut = replace(good, end="truncated")
+    lost = replace(good, end="failed", score=Score.failed_by_us("x"))
+    assert loss_mask(good) == good.mask and set(loss_mask(cut)) == set(loss_mask(lost)) == {0}
+    right = replace(good, score=Score(0.9, True, "x"))
+    wrong = replace(good, score=Score(-0.9, False, "x"))
+    kept, padding = Group("CART", 0, (right, wrong)), Group("CART", 0, (wrong, right))
+    collection = Collection((kept,), (padding,), (kept, padding), trainer.collection.schedule, 1)
+    advantages = step_advantages(collection, trainer.settings)
+    assert advantages[0] == -advantages[1] > 0 and advantages[2:].tolist() == [0.0, 0.0]
+
+
+def test_sampler_and_trainer_agree_on_log_probabilities(finished: Path) -> None:
+    gaps = [float(row["logp_gap"]) for row in rows_of(finished / "train.csv")]
+    assert len(gaps) == 4 and all(0 < gap < 1e-3 for gap in gaps)
+
+
+# Configurations.
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"schedule": "adaptve"}, "did you mean 'adaptive'"),
+        ({"schedule": "static-9-2"}, "low <= high"),
+        ({"collection": "C7"}, "there are C1, C2, C4, C8"),
+        ({"steps": 0}, "steps is a whole number from 1 up"),
+        ({"steps": 2.5}, "steps is a whole number"),
+        ({"group_size": 1}, "group_size is a whole number from 2 up"),
+        ({"lr": -1}, "7e-4 suits"),
+        ({"keep": "corect"}, "did you mean 'correct'"),
+        ({"eval_decodings": ("greedi",)}, "did you mean 'greedy'"),
+        ({"eval_difficulties": (0, -1)}, "from 0 up"),
+        ({"minibatches": 5}, "choose a divisor"),
+        ({"overlong_buffer": 10_000}, "exceeds episode_tokens"),
+        ({"tau_acc": 1.5}, "tau_acc"),
+        ({"out": ""}, "name the folder"),
+    ],
+)
+def test_wrong_values_stop_before_anything_runs(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        TrainConfig(**wrong)
+
+
+def test_a_collection_without_its_environments_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ecomlab.train import config
+
+    monkeypatch.setitem(config.COLLECTIONS, "C9", ("CART", "TELEPORT"))
+    with pytest.raises(ConfigError, match="needs TELEPORT, which this version does not have"):
+        TrainConfig(collection="C9")
+
+
+def test_a_configuration_survives_json() -> None:
+    config = TrainConfig(seed=3, eval_difficulties=(1, 2))
+    assert TrainConfig(**json.loads(json.dumps(config.to_json()))) == config
+
+
+# A run, whole and in pieces.
+
+
+def test_a_run_writes_its_tables(finished: Path) -> None:
+    steps, evaluations = rows_of(finished / "train.csv"), rows_of(finished / "eval.csv")
+    assert tuple(steps[0]) == tables.TRAIN_COLUMNS and tuple(evaluations[0]) == tables.EVAL_COLUMNS
+    assert [int(row["step"]) for row in steps] == [1, 2, 3, 4]
+    assert [int(row["step"]) for row in evaluations] == [0, 2, 4]
+    for row in steps:
+        assert int(row["kept"]) + int(row["discarded"]) == int(row["groups"])
+        assert int(row["kept"]) + int(row["padding"]) == 2
+        assert int(row["rollouts"]) == 4 * int(row["groups"])
+        assert 0 <= int(row["tokens_used"]) <= int(row["tokens_generated"])
+        parts = float(row["seconds_rollout"]) + float(row["seconds_update"])
+        assert float(row["seconds"]) == pytest.approx(parts, rel=1e-4)
+    assert json.loads((finished / "done.json").read_text())["steps"] == 4
+
+
+def test_a_finished_run_returns_at_once(finished: Path) -> None:
+    before = (finished / "train.csv").read_text()
+    heard: list[Any] = []
+    assert train(TrainConfig(out=str(finished), **TINY), heard.append) == finished
+    assert not heard and (finished / "train.csv").read_text() == before
+
+
+class Killed(BaseException):
+    """Stands in for a kill: nothing may catch it."""
+
+
+def kill_at(step: int) -> Any:
+    def progress(event: dict[str, Any]) -> None:
+        if event["kind"] == "step" and event["step"] == step:
+            raise Killed
+
+    return progress
+
+
+def test_a_killed_run_goes_on_as_if_nothing_had_happened(finished: Path, tmp_path: Path) -> None:
+    """Rows, weights, optimizer and schedule equal an uninterrupted run's, bit for bit."""
+    config = TrainConfig(out=str(tmp_path / "run"), **TINY)
+    with pytest.raises(Killed):
+        train(config, kill_at(3))  # after checkpoint 2 and row 3
+    assert len(rows_of(tmp_path / "run" / "train.csv")) == 3
+    with (tmp_path / "run" / "train.csv").open("a") as file:
+        file.write("adaptive,C1,0,4,CA")  # a half-written line
+    train(config)
+    for name in ("train.csv", "eval.csv"):
+        assert rows_of(tmp_path / "run" / name, *SECONDS) == rows_of(finished / name, *SECONDS)
+    ours, theirs = (checkpoints.newest(run / "checkpoints") for run in (tmp_path / "run", finished))
+    assert ours and theirs and ours.step == theirs.step == 4
+    assert ours.extra["schedule"] == theirs.extra["schedule"]
+    assert (ours.folder / "model.safetensors").read_bytes() == (
+        theirs.folder / "model.safetensors"
+    ).read_bytes()
+    states = [torch.load(c.folder / "optimizer.pt", weights_only=True)["state"] for c in (ours, theirs)]
+    for index, state in states[0].items():
+        for name, value in state.items():
+            assert torch.equal(torch.as_tensor(value), torch.as_tensor(states[1][index][name]))
+
+
+def test_more_steps_continue_a_finished_run(finished: Path, tmp_path: Path) -> None:
+    shutil.copytree(finished, tmp_path / "run")
+    train(TrainConfig(out=str(tmp_path / "run"), **{**TINY, "steps": 5}))
+    rows = rows_of(tmp_path / "run" / "train.csv", *SECONDS)
+    assert len(rows) == 5 and rows[:4] == rows_of(finished / "train.csv", *SECONDS)
+
+
+def test_a_folder_holds_one_run(finished: Path) -> None:
+    with pytest.raises(ConfigError, match=r"holds another run \(lr = .*choose another out"):
+        train(TrainConfig(out=str(finished), **{**TINY, "steps": 6, "lr": 1e-4}))
+
+
+def test_fewer_steps_than_were_begun_are_refused(finished: Path, tmp_path: Path) -> None:
+    shutil.copytree(finished, tmp_path / "run")
+    (tmp_path / "run" / "done.json").unlink()
+    with pytest.raises(ConfigError, match="a run of 4 steps, more than 3"):
+        train(TrainConfig(out=str(tmp_path / "run"), **{**TINY, "steps": 3}))
+
+
+def test_a_second_process_in_the_folder_is_refused(tmp_path: Path) -> None:
+    import fcntl
+
+    out = checkpoints.prepare_folder(tmp_path / "run")
+    with (out / ".lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(RunError, match="another process is training"):
+            train(TrainConfig(out=str(out), **TINY))
+
+
+# What breaks.
+
+
+def test_a_damaged_checkpoint_is_named_and_the_one_before_used(finished: Path, tmp_path: Path) -> None:
+    root = tmp_path / "run" / "checkpoints"
+    shutil.copytree(finished / "checkpoints", root)
+    last = checkpoints.newest(root)
+    assert last is not None and last.step == 4
+    with (last.folder / "model.safetensors").open("r+b") as file:
+        file.seek(5_000)
+        file.write(b"damage")
+    with pytest.warns(
+        UserWarning, match=r"damaged: model.safetensors is not what was written; going on from"
+    ):
+        before = checkpoints.newest(root)
+    assert before is not None and before.step == 3
+
+
+def test_when_no_sound_checkpoint_is_left_the_message_says_what_to_do(finished: Path, tmp_path: Path) -> None:
+    shutil.copytree(finished, tmp_path / "run")
+    (tmp_path / "run" / "done.json").unlink()
+    for folder in (tmp_path / "run" / "checkpoints").glob("checkpoint-*"):
+        (folder / "optimizer.pt").unlink()
+    with pytest.raises(CheckpointError, match=r"optimizer.pt is missing; no sound one is left: delete .*run"):
+        train(TrainConfig(out=str(tmp_path / "run"), **TINY))
+
+
+def test_a_checkpoint_cut_short_by_a_kill_does_not_count(finished: Path, tmp_path: Path) -> None:
+    root = tmp_path / "checkpoints"
+    shutil.copytree(finished / "checkpoints", root)
+    newest = max(root.glob("checkpoint-*"), key=lambda p: int(p.name.rpartition("-")[2]))
+    (newest / checkpoints.SEAL).unlink()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = checkpoints.newest(root)
+    assert found is not None and found.step == 3
+    assert checkpoints.newest(tmp_path / "nowhere") is None
+
+
+def test_a_full_disk_is_said_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tables, "append", full)
+    with pytest.raises(FolderError, match=r"the disk of .* is full; make room and run again"):
+        train(TrainConfig(out=str(tmp_path / "run"), **TINY))
+
+
+def test_a_folder_that_cannot_be_written_is_said_in_words(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FolderError, match=r"cannot write to .*choose another out"):
+        train(TrainConfig(out=str(tmp_path / "file" / "run"), **TINY))
+
+
+def test_a_run_of_which_every_episode_fails_stops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ecomlab import Episode
+
+    def broken(self: Episode, message: Any) -> Any:
+        raise ZeroDivisionError("ours")
+
+    monkeypatch.setattr(Episode, "act", broken)
+    with pytest.raises(
+        tables.AllFailedError, match="failed on our side, the first with: ZeroDivisionError: ours"
+    ):
+        train(TrainConfig(out=str(tmp_path / "run"), **TINY))
+    (row,) = rows_of(tmp_path / "run" / "eval.csv")
+    assert row["unscored"] == "4" and row["success"] == "nan"
+
+
+# Evaluation.
+
+
+def test_evaluation_is_the_same_for_everyone(novice: Policy, shop: Shop) -> None:
+    """Paired items and streams: the same numbers again, whatever the batch size."""
+    one, two = (evaluate(novice, shop, "CART", (0, 2), 12, "greedy", batch=size) for size in (64, 5))
+    assert one == two
+    assert [(row["env"], row["d"], row["episodes"], row["decoding"]) for row in one] == [
+        ("CART", 0, 12, "greedy"),
+        ("CART", 2, 12, "greedy"),
+    ]
+    with pytest.raises(ConfigError, match="did you mean 'sampled'"):
+        evaluate(novice, shop, "CART", (0,), 1, "sample")
