@@ -88,8 +88,10 @@ def play_batch(
             play = plays[i]
             if play.turns:  # what stood before the first turn is the prompt
                 _append(play, play.pending, 0, [0.0] * len(play.pending))
-            _append(play, said.ids, 1, said.logprobs)
-            _advance(play, said.ids, said.truncated)
+            play.pending = []
+            if said is not None:
+                _append(play, said.ids, 1, said.logprobs)
+                _advance(play, said.ids, said.truncated)
     return [_rollout(play, renderer.pad_id) for play in plays]
 
 

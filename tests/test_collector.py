@@ -22,6 +22,7 @@ from ecomlab.collector import (
 from ecomlab.reward import Score
 from ecomlab.scheduler import make_schedule
 from ecomlab.seeding import rng
+from ecomlab.train import backends
 from ecomlab.train.backends import CachedSampler, Limits, Sampled
 from ecomlab.train.demonstrations import demonstrate
 from ecomlab.train.policy import Policy, load_policy
@@ -86,6 +87,24 @@ def test_batching_does_not_matter(novice: Policy, shop: Shop, greedy: bool) -> N
         novice.model.float()
 
 
+def test_waiting_for_the_last_talkers_or_not_gives_the_same(
+    novice: Policy, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    novice.model.double()
+    try:
+        tasks = tasks_of(shop, 24)
+        results = []
+        for share in (0.0, 0.25, 0.9):
+            monkeypatch.setattr(backends, "STRAGGLERS", share)
+            rollouts = play_batch(
+                tasks, streams_of(tasks), shop, novice.sampler(Limits(60, 200)), novice.renderer
+            )
+            results.append([(r.completion_ids, r.mask, r.end, r.turns) for r in rollouts])
+        assert results[0] == results[1] == results[2]
+    finally:
+        novice.model.float()
+
+
 def test_recorded_log_probabilities_are_the_models_own(novice: Policy, shop: Shop) -> None:
     tasks = tasks_of(shop, 12)
     rollouts = play_batch(tasks, streams_of(tasks), shop, novice.sampler(), novice.renderer)
@@ -124,6 +143,15 @@ def test_limits_cut_turns_and_episodes_counting_sampled_tokens_only(novice: Poli
 def test_zero_temperature_is_refused_with_the_way_out(novice: Policy) -> None:
     with pytest.raises(ValueError, match="greedy=True"):
         CachedSampler(novice.model, [0], temperature=0.0)
+
+
+def test_a_diverged_policy_stops_the_run_instead_of_babbling(shop: Shop) -> None:
+    policy = load_policy("novice", shop, ["CART"])
+    with torch.no_grad():
+        policy.model.get_decoder().norm.weight.fill_(float("nan"))
+    tasks = tasks_of(shop, 2)
+    with pytest.raises(FloatingPointError, match="lower lr"):
+        play_batch(tasks, streams_of(tasks), shop, policy.sampler(), policy.renderer)
 
 
 # Tokens: the record is the concatenation of what was read and what was said.

@@ -4,6 +4,10 @@ import csv
 import errno
 import json
 import shutil
+import signal
+import subprocess
+import sys
+import time
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -251,7 +255,7 @@ def test_sampler_and_trainer_agree_on_log_probabilities(finished: Path) -> None:
         ({"steps": 0}, "steps is a whole number from 1 up"),
         ({"steps": 2.5}, "steps is a whole number"),
         ({"group_size": 1}, "group_size is a whole number from 2 up"),
-        ({"lr": -1}, "7e-4 suits"),
+        ({"lr": -1}, "3e-4 suits"),
         ({"keep": "corect"}, "did you mean 'correct'"),
         ({"eval_decodings": ("greedi",)}, "did you mean 'greedy'"),
         ({"eval_difficulties": (0, -1)}, "from 0 up"),
@@ -337,6 +341,24 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(finished: Path, tmp_pat
     for index, state in states[0].items():
         for name, value in state.items():
             assert torch.equal(torch.as_tensor(value), torch.as_tensor(states[1][index][name]))
+
+
+@pytest.mark.slow
+def test_a_run_survives_kill_minus_nine(finished: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    code = (
+        f"from ecomlab.train.run import TrainConfig, train; train(TrainConfig(out={str(out)!r}, **{TINY!r}))"
+    )
+    with subprocess.Popen([sys.executable, "-c", code]) as process:
+        while (
+            process.poll() is None and not (out / "checkpoints" / "checkpoint-4" / checkpoints.SEAL).exists()
+        ):
+            time.sleep(0.02)
+        process.kill()
+    assert process.returncode == -signal.SIGKILL
+    train(TrainConfig(out=str(out), **TINY))
+    for name in ("train.csv", "eval.csv"):
+        assert rows_of(out / name, *SECONDS) == rows_of(finished / name, *SECONDS)
 
 
 def test_more_steps_continue_a_finished_run(finished: Path, tmp_path: Path) -> None:

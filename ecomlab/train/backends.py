@@ -1,9 +1,9 @@
 """Batched sampling from a causal language model, turn by turn, with one key-value cache kept for the whole episode.
 
 A *row* is one conversation. `start` opens a batch of rows, `turn` appends the environment's tokens to some of them and
-samples each row's answer up to a stop token. Rows advance in lockstep, but a token's place in the cache is always
-its position in its own row, so there are no gaps: padding lands beyond a row's end, where it is never looked at and is
-overwritten by the row's next real token. Rows that have nothing left to do move behind the ones that do.
+samples each row's answer up to a stop token. Rows advance in lockstep, the last few talkers apart, but a token's place
+in the cache is always its position in its own row, so there are no gaps: padding lands beyond a row's end, where it is
+never looked at and is overwritten by the row's next real token. Rows with nothing left to do move behind the others.
 """
 
 from collections.abc import Sequence
@@ -13,6 +13,9 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 from torch import Tensor
+
+STRAGGLERS = 0.25
+"""A call ends when no more than this share of its rows is still speaking."""
 
 
 @dataclass(frozen=True)
@@ -33,15 +36,18 @@ class Sampler(Protocol):
     def start(self, streams: Sequence[np.random.Generator]) -> None:
         """Open `len(streams)` new rows; row i draws its randomness from `streams[i]` alone."""
 
-    def turn(self, rows: Sequence[int], inputs: Sequence[Sequence[int]]) -> list[Sampled]:
-        """Append `inputs[i]` to row `rows[i]` and sample its answer. Rows left out are never asked again."""
+    def turn(self, rows: Sequence[int], inputs: Sequence[Sequence[int]]) -> Sequence[Sampled | None]:
+        """Append `inputs[i]` to row `rows[i]` and sample its answer. Rows left out are never asked again.
+
+        None for a row that has not finished its turn yet: ask it again, with an empty input.
+        """
 
 
 @dataclass(frozen=True)
 class Limits:
     """When a turn is cut off. Tool and customer tokens count only towards `context`."""
 
-    turn: int = 160
+    turn: int = 256
     """Sampled tokens in one turn."""
     episode: int = 512
     """Sampled tokens in one episode."""
@@ -140,38 +146,46 @@ class CachedSampler:
         self._length = np.zeros(rows, dtype=np.int64)  # cached tokens, by slot
         self._pending: list[list[int]] = [[] for _ in range(rows)]  # sampled, not yet cached, by row
         self._said = np.zeros(rows, dtype=np.int64)  # sampled tokens so far, by row
+        self._open: dict[int, tuple[list[int], list[float]]] = {}  # turns under way, by row
         self._cache.reserve(rows, 256)
 
     @torch.no_grad()
-    def turn(self, rows: Sequence[int], inputs: Sequence[Sequence[int]]) -> list[Sampled]:
-        """Sample one answer for each of `rows` after appending `inputs`; in the order of `rows`."""
+    def turn(self, rows: Sequence[int], inputs: Sequence[Sequence[int]]) -> list[Sampled | None]:
+        """Sample an answer for each of `rows` after appending `inputs`; in the order of `rows`.
+
+        When most have answered, the last few `STRAGGLERS` are None: they go on in the next call, with no input of their
+        own, beside the others' next turn.
+        """
         chunks = {row: self._pending[row] + list(new) for row, new in zip(rows, inputs, strict=True)}
-        ids: dict[int, list[int]] = {row: [] for row in rows}
-        logprobs: dict[int, list[float]] = {row: [] for row in rows}
+        said = {row: self._open.pop(row, ([], [])) for row in rows}  # ids and log-probabilities of this turn
         stopped: set[int] = set()
-        active = [row for row in rows if self._fits(row, len(chunks[row]))]
+        active = [row for row in rows if said[row][0] or self._fits(row, len(chunks[row]))]
+        answered = len(rows) - len(active)
         self._to_front(active)
         active = self._row[: len(active)]  # in the order of their slots
-        logits = self._read(active, [chunks[row] for row in active]) if active else torch.empty(0)
         while active:
-            choice, logprob = self._choose(logits, active)
-            going: list[int] = []  # indices into `active`
-            for i, row in enumerate(active):
-                ids[row].append(int(choice[i]))
-                logprobs[row].append(float(logprob[i]))
-                if ids[row][-1] in self.stop_ids:
+            logits = self._read(active, [chunks[row] for row in active])
+            going = []
+            for row, token, logprob in zip(active, *self._choose(logits, active), strict=True):
+                ids, logprobs = said[row]
+                ids.append(token)
+                logprobs.append(logprob)
+                chunks[row] = [token]
+                if token in self.stop_ids:
                     stopped.add(row)
-                elif len(ids[row]) < self.limits.turn and self._fits(row, 1, len(ids[row])):
-                    going.append(i)
-            still = [active[i] for i in going]
-            self._to_front(still)
-            active = self._row[: len(still)]
-            if active:
-                logits = self._read(active, [ids[row][-1:] for row in active])
+                elif len(ids) < self.limits.turn and self._fits(row, 1, len(ids)):
+                    going.append(row)
+            answered += len(active) - len(going)
+            self._to_front(going)
+            active = self._row[: len(going)]
+            if answered and len(active) <= STRAGGLERS * len(rows):
+                break
+        self._open = {row: said[row] for row in active}
         for row in rows:
-            self._said[row] += len(ids[row])
-            self._pending[row] = ids[row][-1:]
-        return [Sampled(ids[row], logprobs[row], row not in stopped) for row in rows]
+            self._pending[row] = said[row][0][-1:]
+            if row not in self._open:
+                self._said[row] += len(said[row][0])
+        return [None if row in self._open else Sampled(*said[row], row not in stopped) for row in rows]
 
     def _fits(self, row: int, new: int, said: int = 0) -> bool:
         """May this row read `new` tokens and sample one more?"""
@@ -223,6 +237,10 @@ class CachedSampler:
     def _choose(self, logits_BV: Tensor, rows: Sequence[int]) -> tuple[list[int], list[float]]:
         """One token a row: the likeliest, or by inverse distribution function at the row's next uniform number."""
         logp_BV = torch.log_softmax(logits_BV / (1.0 if self.greedy else self.temperature), dim=-1)
+        if torch.isnan(logp_BV).any():
+            raise FloatingPointError(
+                "the policy's logits are not numbers: its training has diverged; start again with a lower lr"
+            )
         if self.greedy:
             choice = logp_BV.argmax(dim=-1)
         else:

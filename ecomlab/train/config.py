@@ -46,10 +46,10 @@ class TrainConfig:
     """Which groups teach: those whose verdicts differ (correct) or whose rewards do (reward)."""
     minibatches: int = 2
     """Optimizer steps per step."""
-    lr: float = 7e-4
+    lr: float = 3e-4
     max_grad_norm: float = 1.0
     checkpoint_every: int = 10
-    turn_tokens: int = 160
+    turn_tokens: int = 256
     episode_tokens: int = 512
     """Sampled tokens per turn and per episode; beyond, the episode is truncated and masked."""
     overlong_buffer: int = 128
@@ -81,7 +81,7 @@ class TrainConfig:
         _at_least(self, 2, "group_size")
         if not (isinstance(self.lr, int | float) and 0 < self.lr < 1):
             raise ConfigError(
-                f"lr is a learning rate between 0 and 1, not {self.lr!r}; 7e-4 suits the laptop policy"
+                f"lr is a learning rate between 0 and 1, not {self.lr!r}; 3e-4 suits the laptop policy"
             )
         if not (isinstance(self.max_grad_norm, int | float) and self.max_grad_norm > 0):
             raise ConfigError(f"max_grad_norm is a positive number, not {self.max_grad_norm!r}")
