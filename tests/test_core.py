@@ -312,3 +312,17 @@ def test_an_override_moves_its_axis_and_leaves_the_draw(shop: Shop) -> None:
     assert (deeper.axes.top_k, plain.axes.top_k) == (20, 140)
     assert deeper.truth == plain.truth
     assert deeper.digest() != plain.digest()
+
+
+def test_an_environment_from_outside_joins_by_being_registered(shop: Shop) -> None:
+    from ecomlab.envs.cart import Cart
+
+    class Basket(Cart):
+        id = "BASKET"
+
+    try:
+        ENVIRONMENTS.register(Basket)
+        trajectory = play(ENVIRONMENTS["BASKET"].fair_player(shop), make_task("BASKET", 4, 0, shop), shop)
+        assert trajectory.score.correct
+    finally:
+        del ENVIRONMENTS._found["BASKET"]

@@ -88,7 +88,6 @@ ACTS: Mapping[str, tuple[str, ...]] = {
     "missing": ("The {type} is not in the cart yet.", "I still miss the {type}."),
     "nothing": ("I don't mind about the rest.", "No other wishes.", "The rest is up to you."),
     "indifferent": ("I have no preference about that.", "That is all the same to me."),
-    "told": ("I told you everything I know.", "You have all I can tell you."),
     "clarify": ("Sorry, I don't follow.", "I'm not sure what you mean."),
     "confirm": ("Yes, that looks right, please finish.", "The cart looks right to me, go on."),
     "continue": ("Okay, go on.", "Fine, go ahead."),

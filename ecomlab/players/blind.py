@@ -3,7 +3,7 @@ list it says it; the naive shopper takes the customer's words as the query and t
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,6 @@ import numpy as np
 from ecomlab.core import Message, Player
 from ecomlab.seeding import rng
 
-Script = Iterator[Message]
 Factory = Callable[[int], Player]
 """Makes a player for one episode from its seed."""
 
