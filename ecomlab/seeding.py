@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
 
 def canonical(value: Any) -> bytes:
     """JSON bytes that depend on the value alone: keys sorted, no spaces, floats as Python writes them.
 
     Raises TypeError for what JSON cannot say (sets, arrays, objects) and ValueError for NaN.
     """
-    return json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
-    ).encode()
+    return _ENCODER.encode(value).encode()
 
 
 def digest(value: Any, size: int = 16) -> str:

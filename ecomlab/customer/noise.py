@@ -63,7 +63,7 @@ def noised(pieces: list[Piece], p: float, lexicon: Lexicon, rng: np.random.Gener
 
 
 def _noised(piece: Piece, p: float, lexicon: Lexicon, rng: np.random.Generator) -> str:
-    if piece.kind == "fixed":
+    if piece.kind == "fixed" or len(piece.text) < 3:
         return piece.text
     text = piece.text
     if piece.kind == "free":

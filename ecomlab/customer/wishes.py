@@ -31,7 +31,7 @@ def draw_row(
     """A product of these rows that is well in stock and does not satisfy `avoid`. None if tries run out."""
     for _ in range(TRIES if rows else 0):
         row = rows[int(random.integers(len(rows)))]
-        if shop.catalog.stock[row] >= PLENTY and not (avoid and shop.catalog.satisfies(row, avoid)):
+        if shop.catalog.stock.item(row) >= PLENTY and not (avoid and shop.catalog.satisfies(row, avoid)):
             return int(row)
     return None
 
@@ -61,7 +61,7 @@ def draw_item(
 def describe(shop: Shop, row: int, constraints: int, random: np.random.Generator) -> dict[str, Any]:
     """A product in a customer's slots: type, brand, feature, then its other properties in random order."""
     catalog = shop.catalog
-    price, rating = int(catalog.price_cents[row]), int(catalog.rating_tenths[row])
+    price, rating = catalog.price_cents.item(row), catalog.rating_tenths.item(row)
     rest: dict[str, Any] = {f"attr:{name}": value for name, value in catalog.attributes(row).items()}
     rest |= {
         "price": 500 * math.ceil(price * 1.1 / 500),
@@ -70,8 +70,8 @@ def describe(shop: Shop, row: int, constraints: int, random: np.random.Generator
     }
     names = list(rest)
     shuffled = [names[i] for i in random.permutation(len(names))]
-    slots = {"type": catalog.type_of(row).name, "brand": catalog.brands[catalog.brand_code[row]]}
-    slots["feature"] = catalog.features[catalog.feature_code[row]]
+    slots = {"type": catalog.type_of(row).name, "brand": catalog.brands[catalog.brand_code.item(row)]}
+    slots["feature"] = catalog.features[catalog.feature_code.item(row)]
     slots |= {name: rest[name] for name in shuffled}
     return dict(list(slots.items())[: max(1, constraints)])
 
@@ -166,6 +166,6 @@ def _cluster(
         if len(found) == CLUSTER:
             break
         other = pool[int(random.integers(len(pool)))]
-        if other not in found and catalog.stock[other] >= PLENTY:
+        if other not in found and catalog.stock.item(other) >= PLENTY:
             found.append(int(other))
     return found

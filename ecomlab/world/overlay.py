@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from ecomlab.catalog import Constraint, Shop
@@ -178,7 +179,8 @@ class World:
         self.cart_changes += 1
 
 
-def options_of(key: Sequence[Any], values: Sequence[str], type_name: str) -> tuple[str, ...]:
+@lru_cache(maxsize=4_096)
+def options_of(key: tuple[Any, ...], values: tuple[str, ...], type_name: str) -> tuple[str, ...]:
     """Three of a type's option values in an order that means nothing, from the task's public randomness."""
     order = rng("options", *key, type_name).permutation(len(values))[:VARIANTS]
     return tuple(values[i] for i in order)

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from ecomlab.catalog import Constraint
@@ -35,15 +36,18 @@ def want_of(subject: int, slots: Mapping[str, Any]) -> Want:
 
 def constraints_of(type_name: str, slots: Mapping[str, Any]) -> tuple[Constraint, ...]:
     """The class of products that these slots describe."""
-    made = [Constraint("type", "==", type_name)]
+    made = [_constraint("type", "==", type_name)]
     for name, value in slots.items():
         if name in ("brand", "feature") or name.startswith("attr:"):
-            made.append(Constraint(name, "==", value))
+            made.append(_constraint(name, "==", value))
         elif name in ("price", "days"):
-            made.append(Constraint(name, "<=", value))
+            made.append(_constraint(name, "<=", value))
         elif name == "rating":
-            made.append(Constraint(name, ">=", value))
+            made.append(_constraint(name, ">=", value))
     return tuple(made)
+
+
+_constraint = lru_cache(maxsize=20_000)(Constraint)  # the same few words over and over, in every reset
 
 
 def without_type(slots: Mapping[str, Any]) -> dict[str, Any]:
