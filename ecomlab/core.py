@@ -189,7 +189,7 @@ class Environment(ABC):
         """The customer's slots as (stated, withheld)."""
 
     @abstractmethod
-    def type_name(self, episode: "Episode", subject: int) -> str:
+    def type_name(self, task: Task, state: Any, subject: int) -> str:
         """The product type that `subject` is called by."""
 
     @abstractmethod

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from functools import lru_cache
 
 from ecomlab.naming import unknown
 
@@ -52,21 +53,8 @@ class Difficulty:
         """
         if isinstance(d, bool) or not isinstance(d, int) or d < 0:
             raise ValueError(f"difficulty is a whole number from 0 up, not {d!r}")
-        axes = cls(
-            constraints=2 + d // 2,
-            p_missing=0.8 * _sigmoid((d - 3.5) / 1.3),
-            eps_rank=min(0.4, 0.02 * d),
-            p_oos=min(0.5, 0.05 * d),
-            turn_slack=max(1, 4 - d // 3),
-            tool_slack=max(2, 8 - d // 2),
-            p_noise=min(0.125, 0.01 * d),
-            p_switch=0.6 * _sigmoid((d - 5) / 2),
-            top_k=max(20, 200 - 10 * d),
-            k_rec=min(10, 3 + d // 3),
-            history=5 + d // 2,
-            branches=1 + d // 3,
-        )
-        return axes.override(overrides)
+        axes = _formulas(d)
+        return axes.override(overrides) if overrides else axes
 
     def override(self, values: Mapping[str, float]) -> "Difficulty":
         """The same axes with some set by hand."""
@@ -84,6 +72,25 @@ class Difficulty:
     def to_json(self) -> dict[str, float]:
         """The axes as a JSON object."""
         return asdict(self)
+
+
+@lru_cache(maxsize=256)
+def _formulas(d: int) -> Difficulty:
+    """SPEC §4's table at level d."""
+    return Difficulty(
+        constraints=2 + d // 2,
+        p_missing=0.8 * _sigmoid((d - 3.5) / 1.3),
+        eps_rank=min(0.4, 0.02 * d),
+        p_oos=min(0.5, 0.05 * d),
+        turn_slack=max(1, 4 - d // 3),
+        tool_slack=max(2, 8 - d // 2),
+        p_noise=min(0.125, 0.01 * d),
+        p_switch=0.6 * _sigmoid((d - 5) / 2),
+        top_k=max(20, 200 - 10 * d),
+        k_rec=min(10, 3 + d // 3),
+        history=5 + d // 2,
+        branches=1 + d // 3,
+    )
 
 
 AXES: tuple[str, ...] = tuple(f.name for f in fields(Difficulty))

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -129,10 +130,10 @@ class Episode:
                 "load the same catalog, size and seed"
             )
         self.world = World(shop, task.axes, task.key, task.world.get("visits", ()), task.calls)
-        stated, withheld = self.env.slots(task)
-        self.kernel = Kernel(Ledger(stated, withheld), lambda subject: self.env.type_name(self, subject))
-        self.words = Words(lexicon_of(shop.catalog), task.axes.p_noise, task.key)
         self.state = self.env.begin(task, shop)
+        # Bound to task and state, not to the episode: without a cycle, a finished episode is freed at once.
+        self.kernel = Kernel(Ledger(*self.env.slots(task)), partial(self.env.type_name, task, self.state))
+        self.words = Words(lexicon_of(shop.catalog), task.axes.p_noise, task.key)
         self.answer: dict[str, Any] | None = None
         self.useful_asks = 0
         self.fired: list[tuple[int, Event]] = []

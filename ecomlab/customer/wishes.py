@@ -61,19 +61,20 @@ def draw_item(
 def describe(shop: Shop, row: int, constraints: int, random: np.random.Generator) -> dict[str, Any]:
     """A product in a customer's slots: type, brand, feature, then its other properties in random order."""
     catalog = shop.catalog
-    price, rating = catalog.price_cents.item(row), catalog.rating_tenths.item(row)
-    rest: dict[str, Any] = {f"attr:{name}": value for name, value in catalog.attributes(row).items()}
-    rest |= {
-        "price": 500 * math.ceil(price * 1.1 / 500),
-        "rating": rating // 5 * 5,
-        "days": int(catalog.days[row]),
+    values: dict[str, Any] = {f"attr:{name}": value for name, value in catalog.attributes(row).items()}
+    values["price"] = 500 * math.ceil(catalog.price_cents.item(row) * 1.1 / 500)
+    values["rating"] = catalog.rating_tenths.item(row) // 5 * 5
+    values["days"] = catalog.days.item(row)
+    names = list(values)
+    order = random.permutation(len(names)).tolist()
+    first = {
+        "type": catalog.type_of(row).name,
+        "brand": catalog.brands[catalog.brand_code.item(row)],
+        "feature": catalog.features[catalog.feature_code.item(row)],
     }
-    names = list(rest)
-    shuffled = [names[i] for i in random.permutation(len(names))]
-    slots = {"type": catalog.type_of(row).name, "brand": catalog.brands[catalog.brand_code.item(row)]}
-    slots["feature"] = catalog.features[catalog.feature_code.item(row)]
-    slots |= {name: rest[name] for name in shuffled}
-    return dict(list(slots.items())[: max(1, constraints)])
+    if constraints <= len(first):
+        return dict(list(first.items())[: max(1, constraints)])
+    return first | {names[i]: values[names[i]] for i in order[: constraints - len(first)]}
 
 
 def slot_values(shop: Shop, row: int, names: Sequence[str], like: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -143,7 +144,8 @@ def draw_visits(
                 n: v for (n, v), gone in zip(slots.items(), hidden, strict=True) if n == "type" or not gone
             }
             rows += _cluster(row, slots, phantom, shop, random)
-    return [catalog.ids[rows[i]] for i in random.permutation(len(rows))]
+    shuffled = np.asarray(rows)[random.permutation(len(rows))]
+    return [packed.decode() for packed in catalog.packed_ids[shuffled].tolist()]
 
 
 def _cluster(

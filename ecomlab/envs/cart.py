@@ -121,11 +121,11 @@ class Cart(Environment):
             s for s in every if (s.subject, s.name) in hidden
         ]
 
-    def type_name(self, episode: "Episode", subject: int) -> str:
-        items = episode.task.truth["items"]
+    def type_name(self, task: Task, state: list[Want], subject: int) -> str:
+        items = task.truth["items"]
         if subject < len(items):
             return str(dict(items[subject])["type"])
-        return next(want.type for want in episode.state if want.subject == subject)
+        return next(want.type for want in state if want.subject == subject)
 
     def occur(self, episode: "Episode", event: Event) -> None:
         changes.occur(event, episode.world)
