@@ -12,7 +12,7 @@ CUTOFF = 72.0
 """Similarity (0-100, indel ratio) from which a word counts as a misspelling of a name."""
 
 
-_A_VOWEL = re.compile(r"\ba (?=[AEIOUaeiou])")
+_A_VOWEL = re.compile(r"\ba (?=[AEIOUaeiou]|LED\b)")
 
 
 class Lexicon:

@@ -18,7 +18,7 @@ PLENTY = 8
 TRIES = 64
 VISITS = 5
 """Visits per past order of the history axis."""
-CLUSTER = 4
+CLUSTER = 6
 """Visits per product type in the history: of wanted and unwanted types alike."""
 
 Pairs = list[list[Any]]
@@ -123,7 +123,7 @@ def draw_visits(
     key: tuple[Any, ...],
     shop: Shop,
 ) -> list[str]:
-    """What the customer looked at lately, shuffled: four products of each wanted type and of as many others as fit.
+    """What the customer looked at lately, shuffled: six products of each wanted type and of as many others as fit.
 
     The list must not tell wanted from unwanted (laws 3 and 8). So the unwanted types' clusters are made in the same way
     from a phantom wish, all products are well in stock, and where something that identifies a product is withheld,

@@ -24,7 +24,7 @@ LEADS = (
     "my partner asked me to get {}.",
     "please order {} for me.",
     "I am going to take {}.",
-    "you could help me find {}.",
+    "could you help me find {}?",
     "it's time to replace some things, I'd take {}.",
     "a friend told me about this shop, I'd like {}.",
     "for our new place we could use {}.",
@@ -159,7 +159,7 @@ class Words:
                 body.append(Piece(join, "fixed"))
             body += self.item(item, random, "" if as_list else "a")
         if join == "\n- ":
-            lead = lead.replace("{}.", "{}\n")
+            lead = lead.replace(" {}.", "{}\n")
         lead = (
             lead[:1].lower() + lead[1:]
             if greeting.endswith(", ") and not lead.startswith("I")
