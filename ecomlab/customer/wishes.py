@@ -26,7 +26,7 @@ Pairs = list[list[Any]]
 
 
 def draw_row(
-    rows: range, shop: Shop, random: np.random.Generator, avoid: tuple[Constraint, ...] | None = None
+    rows: Sequence[int], shop: Shop, random: np.random.Generator, avoid: tuple[Constraint, ...] | None = None
 ) -> int | None:
     """A product of these rows that is well in stock and does not satisfy `avoid`. None if tries run out."""
     for _ in range(TRIES if rows else 0):
@@ -155,19 +155,21 @@ def _cluster(
     shop: Shop,
     random: np.random.Generator,
 ) -> list[int]:
-    """A product and others of its type; the first of them fits all that is stated if that is not everything."""
+    """A product and others of its type that are not what was meant; one fits all that was stated, if not all was."""
     catalog = shop.catalog
     pool = catalog.type_rows(slots["type"])
+    meant = constraints_of(slots["type"], slots)
     found = [row]
     if any(name not in stated for name in slots if name not in ("option", "quantity")):
         fitting = catalog.select(constraints_of(stated["type"], stated), pool)
-        fitting = fitting[(catalog.stock[fitting] >= PLENTY) & (fitting != row)]
-        if len(fitting):
-            found.append(int(fitting[int(random.integers(len(fitting)))]))
-    for _ in range(TRIES):
+        other = draw_row(fitting.tolist(), shop, random, avoid=meant)
+        if other is not None:
+            found.append(other)
+    for _ in range(3 * CLUSTER):  # a small shop may not have as many; then the cluster stays smaller
         if len(found) == CLUSTER:
             break
         other = pool[int(random.integers(len(pool)))]
-        if other not in found and catalog.stock.item(other) >= PLENTY:
-            found.append(int(other))
+        usable = other not in found and catalog.stock.item(other) >= PLENTY
+        if usable and not catalog.satisfies(other, meant):
+            found.append(other)
     return found
