@@ -278,7 +278,7 @@ def test_the_hard_trace_eight_turns_six_effective_given_up(big_shop: Shop) -> No
     from ecomlab.world.overlay import options_of
 
     options = {
-        n: options_of(first.key, types[n].option.values, n) for n in (charger_type, fryer_type, top_type)
+        n: options_of(first.key, big_shop.catalog, n) for n in (charger_type, fryer_type, top_type)
     }
     items = [
         wish(big_shop, charger_type, option=options[charger_type][0]),

@@ -104,6 +104,11 @@ class Catalog:
         at = int(self._sorted_ids.searchsorted(wanted))
         return int(self._id_order[at]) if at < self.size and self._sorted_ids[at] == wanted else None
 
+    @cached_property
+    def type_codes(self) -> dict[str, int]:
+        """Each type's name and its index in `types`."""
+        return {kind.name: code for code, kind in enumerate(self.types)}
+
     def type_rows(self, name: str) -> range:
         """The rows of a type; empty for a name that is no type."""
         first, last = self._type_span.get(name, (0, 0))

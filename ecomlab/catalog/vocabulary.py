@@ -317,7 +317,7 @@ DEPARTMENTS: dict[str, tuple[str, str, str]] = {
         Hiking Backpack | Hiking Backpacks | volume | frame color/sport | 96 .45
         Sleeping Bag | Sleeping Bags | warmth | sack color/sport | 79 .45
         Tennis Racket | Tennis Rackets | racket | racket_stuff color/sport | 84 .5
-        Swim Goggle | Swim Goggles | swim | strap color/sport | 19 .35
+        Snorkel Mask | Snorkel Masks | swim | strap color/sport | 19 .35
         """,
     ),
     "beauty": (
@@ -348,7 +348,7 @@ DEPARTMENTS: dict[str, tuple[str, str, str]] = {
         Model Train | Model Trains | gauge | toy_power color/toy | 64 .5
         Doll House | Doll Houses | floors | toy_stuff theme | 88 .5
         Stunt Kite | Stunt Kites | span | tail color/toy | 26 .4
-        Modeling Clay | Modeling Clays | clay | clay_kind age | 17 .35
+        Clay Kit | Clay Kits | clay | clay_kind age | 17 .35
         Toy Piano | Toy Pianos | keys | color/toy toy_power | 46 .45
         Art Easel | Art Easels | easel | board toy_stuff | 52 .4
         Rocking Horse | Rocking Horses | seat | toy_stuff color/toy | 94 .45
@@ -380,7 +380,7 @@ DEPARTMENTS: dict[str, tuple[str, str, str]] = {
         """
         Garden Hose | Garden Hoses | hose | hose_stuff color/garden | 36 .4
         Flower Pot | Flower Pots | pot | pot_stuff color/garden | 22 .45
-        Pruning Shear | Pruning Shears | blade | tool_handle color/garden | 27 .4
+        Hedge Trimmer | Hedge Trimmers | blade | tool_handle color/garden | 27 .4
         Watering Can | Watering Cans | can | can_stuff color/garden | 24 .35
         Patio Umbrella | Patio Umbrellas | shade_size | canopy tilt | 98 .45
         Bird Feeder | Bird Feeders | bird | feeder color/garden | 29 .4

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 TOPICS: dict[str, tuple[str, ...]] = {
     "brand": ("brand", "make", "maker", "manufacturer", "company"),
@@ -23,8 +23,7 @@ def topic_of(name: str) -> str:
     return {"days": "delivery"}.get(name, name)
 
 
-@dataclass(frozen=True, order=True)
-class Slot:
+class Slot(NamedTuple):
     """One thing the customer cares about: `name` of `subject` (which wanted thing) is `value`."""
 
     subject: int

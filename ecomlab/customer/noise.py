@@ -30,6 +30,8 @@ SLANG = {
     "could": "cud",
     "would like": "wanna have",
 }
+SHORT = 4
+"""Words of so many letters survive."""
 _NEIGHBOURS = {
     key: row[max(0, i - 1) : i] + row[i + 1 : i + 2]
     for row in ("qwertyuiop", "asdfghjkl", "zxcvbnm")
@@ -63,7 +65,7 @@ def noised(pieces: list[Piece], p: float, lexicon: Lexicon, rng: np.random.Gener
 
 
 def _noised(piece: Piece, p: float, lexicon: Lexicon, rng: np.random.Generator) -> str:
-    if piece.kind == "fixed" or len(piece.text) < 3:
+    if piece.kind == "fixed" or len(piece.text) <= SHORT:
         return piece.text
     text = piece.text
     if piece.kind == "free":
@@ -71,7 +73,7 @@ def _noised(piece: Piece, p: float, lexicon: Lexicon, rng: np.random.Generator) 
 
     def hit(match: re.Match[str]) -> str:
         word = match.group()
-        if sum(map(str.isalpha, word)) <= 4 or rng.random() >= p:
+        if sum(map(str.isalpha, word)) <= SHORT or rng.random() >= p:
             return word
         for _ in range(4):
             typo = mistype(word, rng)
@@ -83,7 +85,9 @@ def _noised(piece: Piece, p: float, lexicon: Lexicon, rng: np.random.Generator) 
         return _WORD.sub(hit, text)
     for _ in range(4):
         typed = _WORD.sub(hit, text)
+        if typed == text:
+            return text
         near = lexicon.nearest(piece.kind, typed)
-        if typed == text or (near is not None and near[0] == lexicon.exact(piece.kind, text)):
+        if near is not None and near[0] == lexicon.exact(piece.kind, text):
             return typed
     return text

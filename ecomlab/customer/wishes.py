@@ -1,7 +1,7 @@
 """Drawing what a customer wants: products, described in slots, and the visits that hide them among decoys."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,11 @@ from ecomlab.world.wants import constraints_of
 PLENTY = 8
 """Stock from which a product may be wanted: more than any quantity asked for."""
 TRIES = 64
+POOL = 512
+"""Most rows of a type among which a look-alike is sought."""
 VISITS = 5
 """Visits per past order of the history axis."""
-CLUSTER = 6
+CLUSTER = 8
 """Visits per product type in the history: of wanted and unwanted types alike."""
 
 Pairs = list[list[Any]]
@@ -26,14 +28,25 @@ Pairs = list[list[Any]]
 
 
 def draw_row(
-    rows: Sequence[int], shop: Shop, random: np.random.Generator, avoid: tuple[Constraint, ...] | None = None
+    rows: Sequence[int], shop: Shop, random: np.random.Generator, avoid: Sequence[Constraint] = ()
 ) -> int | None:
-    """A product of these rows that is well in stock and does not satisfy `avoid`. None if tries run out."""
-    for _ in range(TRIES if rows else 0):
-        row = rows[int(random.integers(len(rows)))]
-        if shop.catalog.stock.item(row) >= PLENTY and not (avoid and shop.catalog.satisfies(row, avoid)):
-            return int(row)
+    """A product of these rows that is well in stock and does not satisfy `avoid`; None if none of `TRIES` is."""
+    catalog = shop.catalog
+    if len(rows) <= TRIES:  # then each is looked at once
+        tried = random.permutation(len(rows)).tolist()
+    else:
+        tried = (random.random(TRIES) * len(rows)).astype(int).tolist()
+    for i in tried:
+        row = int(rows[i])
+        if catalog.stock.item(row) >= PLENTY and not (avoid and catalog.satisfies(row, avoid)):
+            return row
     return None
+
+
+def bounded(rows: range, random: np.random.Generator) -> range:
+    """At most `POOL` of these rows, next to each other: what a large catalog costs is what a small one costs."""
+    start = int(random.random() * max(1, len(rows) - POOL + 1))
+    return rows[start : start + POOL]
 
 
 def draw_item(
@@ -61,20 +74,21 @@ def draw_item(
 def describe(shop: Shop, row: int, constraints: int, random: np.random.Generator) -> dict[str, Any]:
     """A product in a customer's slots: type, brand, feature, then its other properties in random order."""
     catalog = shop.catalog
+    slots: dict[str, Any] = {
+        "type": catalog.type_of(row).name,
+        "brand": catalog.brands[catalog.brand_code.item(row)],
+        "feature": catalog.features[catalog.feature_code.item(row)],
+    }
+    if constraints <= len(slots):
+        return dict(list(slots.items())[: max(1, constraints)])
     values: dict[str, Any] = {f"attr:{name}": value for name, value in catalog.attributes(row).items()}
     values["price"] = 500 * math.ceil(catalog.price_cents.item(row) * 1.1 / 500)
     values["rating"] = catalog.rating_tenths.item(row) // 5 * 5
     values["days"] = catalog.days.item(row)
     names = list(values)
-    order = random.permutation(len(names)).tolist()
-    first = {
-        "type": catalog.type_of(row).name,
-        "brand": catalog.brands[catalog.brand_code.item(row)],
-        "feature": catalog.features[catalog.feature_code.item(row)],
-    }
-    if constraints <= len(first):
-        return dict(list(first.items())[: max(1, constraints)])
-    return first | {names[i]: values[names[i]] for i in order[: constraints - len(first)]}
+    for i in random.permutation(len(names))[: constraints - len(slots)].tolist():
+        slots[names[i]] = values[names[i]]
+    return slots
 
 
 def slot_values(shop: Shop, row: int, names: Sequence[str], like: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -98,8 +112,8 @@ def slot_values(shop: Shop, row: int, names: Sequence[str], like: Mapping[str, A
 def other_option(
     type_name: str, key: tuple[Any, ...], shop: Shop, random: np.random.Generator, than: str | None = None
 ) -> str:
-    values = next(t for t in shop.catalog.types if t.name == type_name).option.values
-    options = [option for option in options_of(key, values, type_name) if option != than]
+    """One of the options that products of the type come in during this task, not `than`."""
+    options = [option for option in options_of(key, shop.catalog, type_name) if option != than]
     return options[int(random.integers(len(options)))]
 
 
@@ -117,17 +131,17 @@ def pairs(slots: Mapping[str, Any]) -> Pairs:
 
 def draw_visits(
     items: Sequence[Mapping[str, Any]],
-    told: Sequence[Mapping[str, Any]],
+    told: Sequence[Collection[str]],
     unwanted: Sequence[str],
     axes: Difficulty,
     key: tuple[Any, ...],
     shop: Shop,
 ) -> list[str]:
-    """What the customer looked at lately, shuffled: six products of each wanted type and of as many others as fit.
+    """What the customer looked at lately, shuffled: eight products of each wanted type and of as many others as fit.
 
     The list must not tell wanted from unwanted (laws 3 and 8). So the unwanted types' clusters are made in the same way
     from a phantom wish, all products are well in stock, and where something that identifies a product is withheld,
-    another one that fits all that was stated is in its cluster if the shop has one.
+    another one that fits all that was stated is in its cluster, if `POOL` rows hold one.
     """
     random = rng("visits", *key)
     catalog = shop.catalog
@@ -139,36 +153,31 @@ def draw_visits(
         row = draw_row(catalog.type_rows(name), shop, random)
         if row is not None:
             slots = describe(shop, row, axes.constraints, random)
-            hidden = random.random(len(slots)) < axes.p_missing
-            phantom = {
-                n: v for (n, v), gone in zip(slots.items(), hidden, strict=True) if n == "type" or not gone
-            }
+            kept = (random.random(len(slots)) >= axes.p_missing).tolist()
+            phantom = [n for n, keep in zip(slots, kept, strict=True) if keep or n == "type"]
             rows += _cluster(row, slots, phantom, shop, random)
     shuffled = np.asarray(rows)[random.permutation(len(rows))]
     return [packed.decode() for packed in catalog.packed_ids[shuffled].tolist()]
 
 
 def _cluster(
-    row: int,
-    slots: Mapping[str, Any],
-    stated: Mapping[str, Any],
-    shop: Shop,
-    random: np.random.Generator,
+    row: int, slots: Mapping[str, Any], stated: Collection[str], shop: Shop, random: np.random.Generator
 ) -> list[int]:
     """A product and others of its type that are not what was meant; one fits all that was stated, if not all was."""
     catalog = shop.catalog
-    pool = catalog.type_rows(slots["type"])
-    meant = constraints_of(slots["type"], slots)
+    pool = bounded(catalog.type_rows(slots["type"]), random)
+    meant = constraints_of(slots["type"], slots)[1:]  # that the type is right is known of every row here
+    withheld = [c for c in meant if c.field not in stated]
     found = [row]
-    if any(name not in stated for name in slots if name not in ("option", "quantity")):
-        fitting = catalog.select(constraints_of(stated["type"], stated), pool)
-        other = draw_row(fitting.tolist(), shop, random, avoid=meant)
+    if withheld:
+        fitting = catalog.select([c for c in meant if c.field in stated], pool)
+        other = draw_row(fitting, shop, random, avoid=withheld)
         if other is not None:
             found.append(other)
-    for _ in range(3 * CLUSTER):  # a small shop may not have as many; then the cluster stays smaller
+    # One draw of many: a call of the generator costs more than judging a row. A small shop may not have enough.
+    for other in random.integers(pool.start, pool.stop, 3 * CLUSTER).tolist():
         if len(found) == CLUSTER:
             break
-        other = pool[int(random.integers(len(pool)))]
         usable = other not in found and catalog.stock.item(other) >= PLENTY
         if usable and not catalog.satisfies(other, meant):
             found.append(other)

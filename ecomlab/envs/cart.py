@@ -20,7 +20,7 @@ from ecomlab.reward import cart_credit
 from ecomlab.seeding import rng
 from ecomlab.tooling import RefusedError, tool
 from ecomlab.world import tools as shop_tools
-from ecomlab.world.overlay import World, options_of
+from ecomlab.world.overlay import World
 from ecomlab.world.wants import Want, constraints_of, faults, match, want_of
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ def submit(world: World, done: bool = True) -> dict[str, Any]:
 
 class Cart(Environment):
     id = "CART"
-    version = 1
-    golden = "11f4d9050f1685b77807eaf276b5804c"
+    version = 2
+    golden = "997754bf6adeb6869c78f447d7536601"
     axes = (
         "constraints",
         "p_missing",
@@ -67,7 +67,8 @@ class Cart(Environment):
         level = key[2]
         random = rng("cart", *key)
         count = min(5, 1 + level // 3)
-        names = [shop.catalog.types[i].name for i in random.permutation(len(shop.catalog.types))]
+        order = random.permutation(len(shop.catalog.types))[: count + 1 + wishes.VISITS * axes.history]
+        names = [shop.catalog.types[i].name for i in order.tolist()]
         items = [wishes.draw_item(name, axes, level, key, shop, random) for name in names[:count]]
         sold_out = [i for i in range(count) if random.random() < axes.p_oos]
         switching = bool(random.random() < axes.p_switch)
@@ -83,12 +84,13 @@ class Cart(Environment):
             *sold_out,
             *([switch.subject] if switch and switch.kind in ("option", "replace", "add") else []),
         }
-        withheld = [
-            [i, name]
+        withheld = {  # in order of drawing
+            (i, name): None
             for i, item in enumerate(items)
+            if i not in fixed
             for name in item["slots"]
-            if i not in fixed and name not in ("type", "quantity") and random.random() < axes.p_missing
-        ]
+            if name not in ("type", "quantity") and random.random() < axes.p_missing
+        }
         asks = int(bool(withheld))
         optional = any("option" in item["slots"] for item in items)
         need = Need(
@@ -99,11 +101,14 @@ class Cart(Environment):
             events.append(replace(switch, turn=int(random.integers(1, need.turns + 1))))
         happening = tuple(sorted((e for e in events if e), key=lambda e: (e.turn, e.subject)))
         told = [
-            {name: value for name, value in item["slots"].items() if [i, name] not in withheld}
+            {name: value for name, value in item["slots"].items() if (i, name) not in withheld}
             for i, item in enumerate(items)
         ]
         visits = wishes.draw_visits(items, told, names[count + 1 :], axes, key, shop)
-        truth = {"items": [wishes.pairs(item["slots"]) for item in items], "withheld": withheld}
+        truth = {
+            "items": [wishes.pairs(item["slots"]) for item in items],
+            "withheld": [[i, name] for i, name in withheld],
+        }
         return Draft(told, not withheld, {"visits": visits}, truth, need, happening)
 
     def begin(self, task: Task, shop: Shop) -> list[Want]:
@@ -111,15 +116,13 @@ class Cart(Environment):
 
     def slots(self, task: Task) -> tuple[list[Slot], list[Slot]]:
         hidden = {(subject, name) for subject, name in task.truth["withheld"]}
-        every = [
-            Slot(i, name, value)
-            for i, slots in enumerate(task.truth["items"])
-            for name, value in slots
-            if name != "type"
-        ]
-        return [s for s in every if (s.subject, s.name) not in hidden], [
-            s for s in every if (s.subject, s.name) in hidden
-        ]
+        stated: list[Slot] = []
+        withheld: list[Slot] = []
+        for i, slots in enumerate(task.truth["items"]):
+            for name, value in slots:
+                if name != "type":
+                    (withheld if (i, name) in hidden else stated).append(Slot(i, name, value))
+        return stated, withheld
 
     def type_name(self, task: Task, state: list[Want], subject: int) -> str:
         items = task.truth["items"]
@@ -202,9 +205,8 @@ class Cart(Environment):
         for i, slots in enumerate(items):
             hidden = [name for subject, name in task.truth["withheld"] if subject == i]
             if "option" in hidden:
-                values = next(t for t in shop.catalog.types if t.name == slots["type"]).option.values
-                others = [o for o in options_of(task.key, values, slots["type"]) if o != slots["option"]]
-                slots["option"] = others[int(random.integers(len(others)))]
+                than = slots["option"]
+                slots["option"] = wishes.other_option(slots["type"], task.key, shop, random, than)
                 changed = True
             identity = [name for name in hidden if name != "option"]
             stated = {n: v for n, v in slots.items() if n not in hidden}

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from ecomlab.catalog import Constraint, Shop
+from ecomlab.catalog import Catalog, Constraint, Shop
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import digest, rng
 from ecomlab.tooling import RefusedError
@@ -68,8 +68,7 @@ class World:
 
         Drawn from public randomness alone, so that they say nothing about which of them is wanted.
         """
-        option = self.catalog.type_of(row).option
-        return options_of(self.key, option.values, self.catalog.type_of(row).name)
+        return options_of(self.key, self.catalog, self.catalog.type_of(row).name)
 
     def stock(self, row: int, option: str | None = None) -> int:
         """Units one can still buy of a product, in that option if one is named, beyond those in the cart."""
@@ -179,11 +178,22 @@ class World:
         self.cart_changes += 1
 
 
-@lru_cache(maxsize=4_096)
-def options_of(key: tuple[Any, ...], values: tuple[str, ...], type_name: str) -> tuple[str, ...]:
+def options_of(key: tuple[Any, ...], catalog: Catalog, type_name: str) -> tuple[str, ...]:
     """Three of a type's option values in an order that means nothing, from the task's public randomness."""
-    order = rng("options", *key, type_name).permutation(len(values))[:VARIANTS]
-    return tuple(values[i] for i in order)
+    code = catalog.type_codes[type_name]
+    left, number = list(catalog.types[code].option.values), _order_numbers(key, len(catalog.types))[code]
+    chosen = []
+    for _ in range(min(VARIANTS, len(left))):
+        number *= len(left)
+        chosen.append(left.pop(int(number)))
+        number %= 1
+    return tuple(chosen)
+
+
+@lru_cache(maxsize=1_024)
+def _order_numbers(key: tuple[Any, ...], types: int) -> list[float]:
+    """A number in [0, 1) per type that names an order of its options: one stream for all, drawn once a task."""
+    return rng("options", *key).random(types).tolist()  # type: ignore[no-any-return]
 
 
 def _units(quantity: int) -> int:
