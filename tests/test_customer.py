@@ -272,14 +272,11 @@ def test_the_easy_trace_three_turns_two_effective(big_shop: Shop) -> None:
 def test_the_hard_trace_eight_turns_six_effective_given_up(big_shop: Shop) -> None:
     """Two counts differ from the article: our customer corrects right after the first wrong add, where the article's
     waits a turn; and says nothing while the agent only looks things up."""
-    types = {t.name: t for t in big_shop.catalog.types}
     charger_type, fryer_type, top_type = "Phone Charger", "Tea Kettle", "Tank Top"
     first = make_task("CART", 8, 0, big_shop)
     from ecomlab.world.overlay import options_of
 
-    options = {
-        n: options_of(first.key, big_shop.catalog, n) for n in (charger_type, fryer_type, top_type)
-    }
+    options = {n: options_of(first.key, big_shop.catalog, n) for n in (charger_type, fryer_type, top_type)}
     items = [
         wish(big_shop, charger_type, option=options[charger_type][0]),
         wish(big_shop, fryer_type, option=options[fryer_type][0]),

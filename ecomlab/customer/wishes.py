@@ -28,7 +28,10 @@ Pairs = list[list[Any]]
 
 
 def draw_row(
-    rows: Sequence[int], shop: Shop, random: np.random.Generator, avoid: Sequence[Constraint] = ()
+    rows: Sequence[int] | np.ndarray,
+    shop: Shop,
+    random: np.random.Generator,
+    avoid: Sequence[Constraint] = (),
 ) -> int | None:
     """A product of these rows that is well in stock and does not satisfy `avoid`; None if none of `TRIES` is."""
     catalog = shop.catalog

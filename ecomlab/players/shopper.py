@@ -1,10 +1,11 @@
 """A careful shopper's planner: wishes in, tool calls out. Players differ in where wishes come from."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ecomlab.core import Message, Player, Slips
+from ecomlab.core import Message, Slips
 from ecomlab.customer.ledger import TOPICS
 from ecomlab.customer.lexicon import Lexicon
 from ecomlab.customer.reading import Mention, is_complete, read_message, read_opening
@@ -155,12 +156,7 @@ class Shopper:
         arguments: dict[str, Any] = {"query": " ".join(word for word in words if word)}
         if "brand" in slots:
             arguments["brand"] = slots["brand"]
-        if "price" in slots:
-            arguments["price_max"] = slots["price"] / 100
-        if "rating" in slots:
-            arguments["rating_min"] = slots["rating"] / 10
-        if "days" in slots:
-            arguments["ship_days_max"] = slots["days"]
+        arguments |= bounds(slots)
         if attributes:
             arguments["attributes"] = attributes
         wish.pages += 1
@@ -288,10 +284,17 @@ class KnowingShopper(Shopper):
         return Wish(type_name, dict(slots))
 
 
+def bounds(slots: Mapping[str, Any]) -> dict[str, Any]:
+    """Search filters for what a customer wants at most or at least: dollars, stars, days."""
+    filters: dict[str, Any] = {}
+    if "price" in slots:
+        filters["price_max"] = slots["price"] / 100
+    if "rating" in slots:
+        filters["rating_min"] = slots["rating"] / 10
+    if "days" in slots:
+        filters["ship_days_max"] = slots["days"]
+    return filters
+
+
 def _line(line: tuple[str, str | None]) -> dict[str, Any]:
     return {"product_id": line[0], "variant_id": line[1]}
-
-
-def fair(lexicon: Lexicon, slips: Slips | None = None) -> Player:
-    """A fair player, or with slips a noisy one."""
-    return FairShopper(lexicon, slips)

@@ -13,7 +13,7 @@ from ecomlab.core import Message, Slips, Task
 from ecomlab.customer.lexicon import Lexicon, lexicon_of
 from ecomlab.customer.reading import Mention
 from ecomlab.episode import Episode
-from ecomlab.players.shopper import FairShopper, Wish
+from ecomlab.players.shopper import FairShopper, Wish, bounds
 from ecomlab.seeding import rng
 from ecomlab.train.renderer import ShortRenderer, visible
 
@@ -104,16 +104,8 @@ class Demonstrator(FairShopper):
 
     def _search(self, wish: Wish) -> dict[str, Any]:
         """The words that a title may show, and bounds on what it does not."""
-        slots = wish.slots
         wish.pages, wish.more = 99, False
-        arguments: dict[str, Any] = {"query": _query(wish).strip()}
-        if "price" in slots:
-            arguments["price_max"] = slots["price"] / 100
-        if "rating" in slots:
-            arguments["rating_min"] = slots["rating"] / 10
-        if "days" in slots:
-            arguments["ship_days_max"] = slots["days"]
-        return self._call("catalog_search", wish, **arguments)
+        return self._call("catalog_search", wish, query=_query(wish).strip(), **bounds(wish.slots))
 
     def _cart_calls(self, wanted: dict[tuple[str, str | None], int]) -> list[dict[str, Any]]:
         calls = super()._cart_calls(wanted)

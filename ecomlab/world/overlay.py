@@ -193,7 +193,7 @@ def options_of(key: tuple[Any, ...], catalog: Catalog, type_name: str) -> tuple[
 @lru_cache(maxsize=1_024)
 def _order_numbers(key: tuple[Any, ...], types: int) -> list[float]:
     """A number in [0, 1) per type that names an order of its options: one stream for all, drawn once a task."""
-    return rng("options", *key).random(types).tolist()  # type: ignore[no-any-return]
+    return rng("options", *key).random(types).tolist()
 
 
 def _units(quantity: int) -> int:
