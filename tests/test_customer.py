@@ -269,6 +269,11 @@ def test_the_easy_trace_three_turns_two_effective(big_shop: Shop) -> None:
     assert episode.score().value == 0.9
 
 
+def test_a_misspelt_name_is_not_taken_for_an_act(big_shop: Shop) -> None:
+    (mention,) = read_message("One more thing: also add a Non-Skip Tank Top.", lexicon_of(big_shop.catalog))
+    assert (mention.what, mention.slots) == ("add", {"feature": "Non-Slip"})
+
+
 def test_the_hard_trace_eight_turns_six_effective_given_up(big_shop: Shop) -> None:
     """Two counts differ from the article: our customer corrects right after the first wrong add, where the article's
     waits a turn; and says nothing while the agent only looks things up."""

@@ -19,6 +19,7 @@ _RATING = re.compile(r"(\d)\.(\d) stars")
 _DAYS = re.compile(r"\b(\d+) days?\b")
 _NUMBER = re.compile(r"(?<![\w.$])(\d+)(?![\w.]*\w)")
 _ONLY_LEFT = re.compile(r"\bonly \d+ .* left")
+_SKIP = re.compile(r"(?<![\w-])skip(?![\w-])")  # "Non-Skip" is a misspelt feature
 _FILLER = filler()
 _TOKEN = re.compile(r"[A-Za-z][A-Za-z'-]*")
 
@@ -60,7 +61,7 @@ def _sentence(sentence: str, lexicon: Lexicon) -> Iterator[Mention]:
     slots = read_item(sentence, lexicon)
     if "type" not in slots:
         return
-    if "skip" in lowered:
+    if _SKIP.search(lowered):
         what = "drop"
     elif "instead" in lowered:
         what = "replace"

@@ -54,7 +54,7 @@ class Recipe:
     phases: tuple[Phase, ...] = (
         Phase((0, 1, 2), 0.0, 900_000, 8_000),
         Phase((0, 1, 2, 3, 4), 0.0, 3_000_000, 14_000),
-        Phase((0, 1, 2, 3, 4), 0.42, 700_000, 6_000),
+        Phase((0, 1, 2, 3, 4), 0.5, 700_000, 6_000),
     )
     """First without mistakes, so that copying comes quickly, then with them."""
     tokens_per_batch: int = 4_000
