@@ -4,12 +4,18 @@
 `collect` draws tasks from a schedule inside the rollout (the level is never stale), plays G copies of each, keeps the
 groups that teach something, draws again for those that do not, and reports every group to the schedule.
 
+Several processes (a `Crew`) draw the same tasks, play a share of them each, and exchange whole groups. So each of them
+holds what one process alone would have collected: they refill equally often, and their schedules never part.
+
 Our own failures never become rewards: an exception in an episode makes it unscored (SPEC law 10).
 """
 
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
@@ -29,6 +35,45 @@ EVALUATION_SEEDS = range(2**31, 2**32)
 """Tasks that are trained on and tasks that are evaluated on never share a seed."""
 
 Keep = Literal["correct", "reward"]
+
+
+class Crew(Protocol):
+    """The processes that work on one run. Every one of them calls `share` equally often."""
+
+    rank: int
+    players: int
+    """How many of them play episodes: ranks below this number."""
+
+    def share(self, mine: Any) -> list[Any]:
+        """Every process's `mine`, in order of rank."""
+
+
+class Alone:
+    """A crew of one."""
+
+    rank = 0
+    players = 1
+
+    def share(self, mine: Any) -> list[Any]:
+        return [mine]
+
+
+class Clock:
+    """Seconds by phase. Phases do not overlap, so they add up."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = defaultdict(float)
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] += time.perf_counter() - began
+
+
+ALONE = Alone()
 
 
 @dataclass(frozen=True)
@@ -79,20 +124,30 @@ def play_batch(
     shop: "Shop",
     sampler: "Sampler",
     renderer: "Renderer",
+    clock: Clock | None = None,
 ) -> list[Rollout]:
-    """Play every task once with the policy behind `sampler`; rollout i draws its randomness from `streams[i]` alone."""
-    plays = [_opened(task, shop, renderer) for task in tasks]
+    """Play every task once with the policy behind `sampler`; rollout i draws its randomness from `streams[i]` alone.
+
+    `clock` learns how long the policy ("model") and everything else ("environment") took.
+    """
+    clock = clock or Clock()
+    with clock.phase("environment"):
+        plays = [_opened(task, shop, renderer) for task in tasks]
     sampler.start(streams)
     while live := [i for i, play in enumerate(plays) if play.end is None]:
-        for i, said in zip(live, sampler.turn(live, [plays[i].pending for i in live]), strict=True):
-            play = plays[i]
-            if play.turns:  # what stood before the first turn is the prompt
-                _append(play, play.pending, 0, [0.0] * len(play.pending))
-            play.pending = []
-            if said is not None:
-                _append(play, said.ids, 1, said.logprobs)
-                _advance(play, said.ids, said.truncated)
-    return [_rollout(play, renderer.pad_id) for play in plays]
+        with clock.phase("model"):
+            answers = sampler.turn(live, [plays[i].pending for i in live])
+        with clock.phase("environment"):
+            for i, said in zip(live, answers, strict=True):
+                play = plays[i]
+                if play.turns:  # what stood before the first turn is the prompt
+                    _append(play, play.pending, 0, [0.0] * len(play.pending))
+                play.pending = []
+                if said is not None:
+                    _append(play, said.ids, 1, said.logprobs)
+                    _advance(play, said.ids, said.truncated)
+    with clock.phase("environment"):
+        return [_rollout(play, renderer.pad_id) for play in plays]
 
 
 def _opened(task: Task, shop: "Shop", renderer: "Renderer") -> _Play:
@@ -186,6 +241,8 @@ class Collection:
     schedule: Schedule
     """The schedule after hearing of every group."""
     rounds: int
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    """What this process spent: "model", "environment", and "waiting" for the others."""
 
     @property
     def batch(self) -> tuple[Group, ...]:
@@ -210,30 +267,30 @@ def collect(
     shop: "Shop",
     sampler: "Sampler",
     renderer: "Renderer",
-    share: Callable[[Any], list[Any]] = lambda mine: [mine],
+    crew: Crew = ALONE,
 ) -> Collection:
     """The groups of one step. `key` names its randomness: the same key and schedule give the same draws.
 
-    `share` exchanges an object between processes and returns all ranks' in order: so every rank's schedule hears of
-    every group and all ranks make the same number of rounds. A group never leaves its rank.
+    The collection is the same whatever the `crew`, up to the rounding of log-probabilities. A group is played whole by
+    one process.
     """
+    clock = Clock()
     kept: list[Group] = []
     played: list[Group] = []
     rounds = 0
-    for number in range(refill.rounds):
-        missing = share(refill.prompts - len(kept))
-        if not any(missing):
-            break
+    while rounds < refill.rounds and len(kept) < refill.prompts:
+        drawn = [_draw(schedule, (*key, rounds, i)) for i in range(refill.prompts - len(kept))]
+        mine = [i for i in range(len(drawn)) if i % crew.players == crew.rank]
+        groups = _play_groups(drawn, mine, refill.group_size, (*key, rounds), shop, sampler, renderer, clock)
+        with clock.phase("waiting"):
+            parts = crew.share(groups)
+        for i in range(len(drawn)):  # in the order of drawing, whoever played them
+            group = parts[i % crew.players][i // crew.players]
+            played.append(group)
+            if group.effective(refill.keep):
+                kept.append(group)
+            schedule = schedule.report(group.env, group.difficulty, group.outcomes)
         rounds += 1
-        drawn = [_draw(schedule, (*key, number, i)) for i in range(refill.prompts - len(kept))]
-        groups = (
-            _play_groups(drawn, refill.group_size, (*key, number), shop, sampler, renderer) if drawn else []
-        )
-        played += groups
-        kept += [group for group in groups if group.effective(refill.keep)]
-        for reports in share([(group.env, group.difficulty, group.outcomes) for group in groups]):
-            for env, difficulty, outcomes in reports:
-                schedule = schedule.report(env, difficulty, outcomes)
     taken = {id(group) for group in kept}
     discarded = [group for group in played if id(group) not in taken]
     return Collection(
@@ -242,6 +299,7 @@ def collect(
         groups=tuple(played),
         schedule=schedule,
         rounds=rounds,
+        seconds=dict(clock.seconds),
     )
 
 
@@ -253,19 +311,24 @@ def _draw(schedule: Schedule, key: Sequence[Any]) -> tuple[str, int, int]:
 
 
 def _play_groups(
-    drawn: Iterable[tuple[str, int, int]],
+    drawn: Sequence[tuple[str, int, int]],
+    mine: Sequence[int],
     size: int,
     key: Sequence[Any],
     shop: "Shop",
     sampler: "Sampler",
     renderer: "Renderer",
+    clock: Clock,
 ) -> list[Group]:
-    """Groups of `size` copies of each drawn task, played as one batch."""
-    tasks = [(env, d, make_task(env, difficulty=d, seed=seed, shop=shop)) for env, d, seed in drawn]
-    copies = [task for _, _, task in tasks for _ in range(size)]
-    streams = [rng("sample", *key, g, copy) for g in range(len(tasks)) for copy in range(size)]
-    rollouts = play_batch(copies, streams, shop, sampler, renderer)
+    """Groups of `size` copies of each of my drawn tasks, played as one batch."""
+    if not mine:
+        return []
+    with clock.phase("environment"):
+        tasks = [make_task(env, difficulty=d, seed=seed, shop=shop) for env, d, seed in (drawn[i] for i in mine)]
+    copies = [task for task in tasks for _ in range(size)]
+    streams = [rng("sample", *key, i, copy) for i in mine for copy in range(size)]
+    rollouts = play_batch(copies, streams, shop, sampler, renderer, clock)
     return [
-        Group(env, d, tuple(rollouts[g * size : (g + 1) * size]), round=int(key[-1]))
-        for g, (env, d, _) in enumerate(tasks)
+        Group(task.env, task.difficulty, tuple(rollouts[g * size : (g + 1) * size]), round=int(key[-1]))
+        for g, task in enumerate(tasks)
     ]

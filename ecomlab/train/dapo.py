@@ -6,11 +6,12 @@ collection of `prompts x group_size` rollouts is one step of ours and `minibatch
 """
 
 import logging
+import math
 import os
 import time
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,14 @@ from torch import Tensor
 os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")  # rollout_func is experimental: hence this one module
 
 import trl.trainer.utils
+from accelerate import PartialState
 from datasets import Dataset
 from transformers import PrinterCallback, TrainerCallback
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from transformers.utils.logging import disable_progress_bar
 from trl import GRPOConfig, GRPOTrainer
 
-from ecomlab.collector import Collection, Rollout
+from ecomlab.collector import ALONE, Clock, Collection, Crew, Group, Rollout
 from ecomlab.seeding import rng
 from ecomlab.train.objective import group_advantages, overlong_penalty
 
@@ -59,6 +61,10 @@ class Settings:
     token_limit: int
     """Sampled tokens per episode; where the overlong penalty reaches -1."""
     overlong_buffer: int
+    micro_batch: int = 0
+    """Rows per backward pass and process; 0: a whole minibatch. Changes memory, not the gradient."""
+    trl: Mapping[str, Any] = field(default_factory=dict)
+    """More of TRL's own arguments: optimizer, precision, vLLM."""
 
 
 @dataclass(frozen=True)
@@ -69,9 +75,11 @@ class Step:
     """From 1."""
     collection: Collection
     update: dict[str, float]
-    """TRL's figures (entropy, clip_ratio/..., grad_norm, loss), and logp_gap."""
-    seconds_rollout: float
-    seconds_update: float
+    """TRL's figures (entropy, clip_ratio/..., grad_norm, loss), logp_gap and logp_gap_max."""
+    seconds: dict[str, float]
+    """By phase so far: model, environment, waiting, logprobs, update, sync."""
+    began: float
+    """`time.perf_counter()` when the step before was done."""
 
 
 Collect = Callable[[int], Collection]
@@ -83,13 +91,14 @@ class DapoTrainer(GRPOTrainer):
 
     def __init__(
         self, model: Any, tokenizer: Any, settings: Settings, collect: Collect, after: Callable[[Step], None],
-        save_extra: Callable[[Path], None],
+        save_extra: Callable[[Path], None], crew: Crew = ALONE,
     ) -> None:  # fmt: skip
         self.settings = settings
         self.collect = collect
+        self.crew = crew
         self.collection: Collection | None = None
-        self.logp_gap = float("nan")
-        self.clock = (0.0, 0.0)
+        self.clock = Clock()
+        self.began = self.rolled = time.perf_counter()
         rows = settings.prompts * settings.steps
         super().__init__(
             model=model,
@@ -104,14 +113,23 @@ class DapoTrainer(GRPOTrainer):
         )
         self.remove_callback(PrinterCallback)
 
+    @property
+    def mine(self) -> tuple[Group, ...]:
+        """The groups of the batch that this process trains on: whole groups, as many as every other process."""
+        assert self.collection is not None
+        share = self.settings.prompts // self.accelerator.num_processes
+        first = self.accelerator.process_index * share
+        return self.collection.batch[first : first + share]
+
     def _generate_and_score_completions(self, inputs: Any) -> Any:
         """TRL's batch with our advantages in it, and the sampler's log-probabilities as the old ones."""
+        self.asked = time.perf_counter()
         batch = super()._generate_and_score_completions(inputs)
         batch["old_per_token_logps"] = self._as_sampled(batch["completion_ids"].shape[1])
-        assert self.collection is not None
-        advantages = step_advantages(self.collection, self.settings)
+        advantages = np.concatenate([step_advantages(self.collection, group, self.settings) for group in self.mine])
         batch["advantages"] = torch.tensor(advantages, dtype=torch.float32, device=self.accelerator.device)
-        self.logp_gap = float("nan")
+        self._gap = torch.zeros(3, dtype=torch.float64)  # sum, count and largest of |Δ logp|
+        self._gap_at = self.state.global_step
         return batch
 
     def _compute_loss(self, model: Any, inputs: Any) -> Tensor:
@@ -131,6 +149,20 @@ class DapoTrainer(GRPOTrainer):
         """
         if not torch.is_grad_enabled():
             return self._as_sampled(logits_to_keep), None, None
+        with self.clock.phase("logprobs"):
+            logps, entropies = self._forward(model, input_ids, attention_mask, logits_to_keep)
+            if input_ids.is_cuda:
+                torch.cuda.synchronize()
+        if self.state.global_step == self._gap_at:  # before the first update: the policy is still the one that sampled
+            gap = ((logps.detach() - self._sampled).abs() * self._trained).double().cpu()
+            self._gap[:2] += torch.tensor([gap.sum(), self._trained.sum()])
+            self._gap[2] = max(self._gap[2], gap.max())
+        return logps, entropies, None
+
+    def _forward(
+        self, model: Any, input_ids: Tensor, attention_mask: Tensor, logits_to_keep: int
+    ) -> tuple[Tensor, Tensor]:
+        """Rows of similar length together; the output layer sees trained positions only, a chunk at a time."""
         labels = torch.full_like(input_ids, -100)
         labels[:, -logits_to_keep:][self._trained] = input_ids[:, -logits_to_keep:][self._trained]
         positions = (attention_mask.cumsum(dim=1) - 1).clamp(min=0)
@@ -151,28 +183,26 @@ class DapoTrainer(GRPOTrainer):
             where = (rows[:, None], torch.arange(columns.start + 1, columns.stop, device=rows.device))
             logps = logps.index_put(where, output.log_probs)
             entropies = entropies.index_put(where, output.entropy)
-        logps = logps[:, -logits_to_keep:]
-        if np.isnan(self.logp_gap):  # the step's first minibatch: the policy is still the one that sampled
-            gap = (logps.detach() - self._sampled).abs() * self._trained
-            self.logp_gap = float(gap.max())
-        return logps, entropies[:, -logits_to_keep:], None
+        return logps[:, -logits_to_keep:], entropies[:, -logits_to_keep:]
+
+    def logp_gap(self) -> tuple[float, float]:
+        """Mean and largest |Δ logp| between sampler and trainer over the step's trained tokens, all processes."""
+        parts = torch.tensor(self.crew.share(self._gap.tolist()))
+        total, count, _ = parts.sum(dim=0).tolist()
+        return (total / count, parts[:, 2].max().item()) if count else (math.nan, math.nan)
 
     def _as_sampled(self, width: int) -> Tensor:
         """The sampler's log-probabilities, (rollouts, width), padded with zeros."""
-        assert self.collection is not None
-        rows = [r.logprobs for group in self.collection.batch for r in group.rollouts]
+        rows = [r.logprobs for group in self.mine for r in group.rollouts]
         padded = [row + [0.0] * (width - len(row)) for row in rows]
         return torch.tensor(padded, dtype=torch.float32, device=self.accelerator.device)
 
 
-def step_advantages(collection: Collection, settings: Settings) -> np.ndarray:
-    """One number a rollout, in the order of `collection.batch`: zero in padding groups."""
-    parts = [
-        group_advantages([shaped_reward(rollout, settings) for rollout in group.rollouts])
-        for group in collection.kept
-    ]
-    parts += [np.zeros(len(group.rollouts)) for group in collection.padding]
-    return np.concatenate(parts)
+def step_advantages(collection: Collection | None, group: Group, settings: Settings) -> np.ndarray:
+    """One number a rollout of a group: zero in groups that only fill the batch."""
+    if collection is None or any(group is filler for filler in collection.padding):
+        return np.zeros(len(group.rollouts))
+    return group_advantages([shaped_reward(rollout, settings) for rollout in group.rollouts])
 
 
 def shaped_reward(rollout: Rollout, settings: Settings) -> float:
@@ -193,10 +223,11 @@ def _rollout(prompts: list[Any], trainer: DapoTrainer) -> dict[str, list[Any]]:
     """TRL's `rollout_func`: ids, masks and log-probabilities exactly as sampled, groups in order."""
     number = trainer.state.global_step // trainer.settings.minibatches
     torch.manual_seed(int(rng("minibatches", trainer.settings.seed, number).integers(2**31)))
-    started = time.perf_counter()
+    trainer.clock = Clock()
+    trainer.clock.seconds["sync"] = time.perf_counter() - trainer.asked
     trainer.collection = trainer.collect(number)
-    trainer.clock = (started, time.perf_counter())
-    rollouts = [r for group in trainer.collection.batch for r in group.rollouts]
+    trainer.rolled = time.perf_counter()
+    rollouts = [r for group in trainer.mine for r in group.rollouts]
     if len(rollouts) != len(prompts):
         raise RuntimeError(
             f"the collector returned {len(rollouts)} rollouts where TRL expects {len(prompts)}"
@@ -225,60 +256,70 @@ class _Bookkeeping(TrainerCallback):
         self.after = after
         self.save_extra = save_extra
 
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self.trainer.began = time.perf_counter()
+
     def on_log(
         self, args: Any, state: Any, control: Any, logs: dict[str, float] | None = None, **_: Any
     ) -> None:
         trainer = self.trainer
         if trainer.collection is None or logs is None or "train_runtime" in logs:
             return
-        now = time.perf_counter()
+        seconds = {**trainer.collection.seconds, **trainer.clock.seconds}
+        seconds["update"] = time.perf_counter() - trainer.rolled - seconds["logprobs"]
         update = {key: value for key, value in logs.items() if isinstance(value, int | float)}
-        update["logp_gap"] = trainer.logp_gap
-        started, rolled = trainer.clock
+        update["logp_gap"], update["logp_gap_max"] = trainer.logp_gap()
         number = state.global_step // trainer.settings.minibatches
-        self.after(Step(number, trainer.collection, update, rolled - started, now - rolled))
+        self.after(Step(number, trainer.collection, update, seconds, trainer.began))
+        trainer.began = time.perf_counter()
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         folder = Path(args.output_dir) / f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}"
-        self.save_extra(folder)
+        self.trainer.accelerator.wait_for_everyone()  # each process writes its own random state
+        if state.is_world_process_zero:
+            self.save_extra(folder)
+        self.trainer.accelerator.wait_for_everyone()
 
 
 def _arguments(settings: Settings) -> GRPOConfig:
-    size = settings.prompts * settings.group_size
-    cuda = torch.cuda.is_available()
-    return GRPOConfig(
-        output_dir=str(settings.out),
-        seed=settings.seed,
-        loss_type="dapo",
-        beta=0.0,
-        epsilon=0.2,
-        epsilon_high=0.28,
-        num_iterations=1,
-        num_generations=settings.group_size,
-        temperature=1.0,
-        top_p=1.0,
-        steps_per_generation=settings.minibatches,
-        gradient_accumulation_steps=1,
-        per_device_train_batch_size=size // settings.minibatches,
-        max_completion_length=settings.token_limit,
-        mask_truncated_completions=False,  # it would drop episodes that end on a tool result; loss_mask does it
-        disable_dropout=True,
-        shuffle_dataset=False,
-        learning_rate=settings.lr,
-        lr_scheduler_type="constant",
-        weight_decay=0.0,
-        max_grad_norm=settings.max_grad_norm,
-        max_steps=settings.steps * settings.minibatches,
-        logging_steps=settings.minibatches,
-        logging_nan_inf_filter=False,
-        save_strategy="steps",
-        save_steps=settings.checkpoint_every * settings.minibatches,
-        save_total_limit=2,
-        ignore_data_skip=True,  # the data are placeholders
-        use_cpu=not cuda,
-        bf16=False,
-        activation_checkpointing=False,
-        dataloader_pin_memory=False,
-        report_to="none",
-        disable_tqdm=True,
-    )
+    processes = PartialState().num_processes
+    rows = settings.prompts * settings.group_size // processes // settings.minibatches
+    micro_batch = settings.micro_batch or rows
+    accumulation = rows // micro_batch
+    arguments: dict[str, Any] = {
+        "output_dir": str(settings.out),
+        "seed": settings.seed,
+        "loss_type": "dapo",
+        "beta": 0.0,
+        "epsilon": 0.2,
+        "epsilon_high": 0.28,
+        "num_iterations": 1,
+        "num_generations": settings.group_size,
+        "temperature": 1.0,
+        "top_p": 1.0,
+        "steps_per_generation": settings.minibatches * accumulation,
+        "gradient_accumulation_steps": accumulation,
+        "per_device_train_batch_size": micro_batch,
+        "max_completion_length": settings.token_limit,
+        "mask_truncated_completions": False,  # would drop episodes that end on a tool result; loss_mask does it
+        "disable_dropout": True,
+        "shuffle_dataset": False,
+        "learning_rate": settings.lr,
+        "lr_scheduler_type": "constant",
+        "weight_decay": 0.0,
+        "max_grad_norm": settings.max_grad_norm,
+        "max_steps": settings.steps * settings.minibatches,
+        "logging_steps": settings.minibatches,
+        "logging_nan_inf_filter": False,
+        "save_strategy": "steps",
+        "save_steps": settings.checkpoint_every * settings.minibatches,
+        "save_total_limit": 2,
+        "ignore_data_skip": True,  # the data are placeholders
+        "use_cpu": not torch.cuda.is_available(),
+        "bf16": False,
+        "activation_checkpointing": False,
+        "dataloader_pin_memory": False,
+        "report_to": "none",
+        "disable_tqdm": True,
+    }
+    return GRPOConfig(**{**arguments, **settings.trl})
