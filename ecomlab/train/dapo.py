@@ -115,8 +115,9 @@ class DapoTrainer(GRPOTrainer):
         return batch
 
     def _compute_loss(self, model: Any, inputs: Any) -> Tensor:
-        """TRL's loss; remembers which positions it needs."""
-        self._trained = (inputs["completion_mask"] * inputs["tool_mask"]).bool()
+        """TRL's loss; remembers which positions it needs: without an advantage there is no gradient to compute."""
+        sampled = (inputs["completion_mask"] * inputs["tool_mask"]).bool()
+        self._trained = sampled & (inputs["advantages"] != 0)[:, None]
         self._sampled = inputs["sampling_per_token_logps"]
         return super()._compute_loss(model, inputs)
 
@@ -124,10 +125,11 @@ class DapoTrainer(GRPOTrainer):
         self, model: Any, input_ids: Tensor, attention_mask: Tensor, logits_to_keep: int,
         batch_size: int | None = None, compute_entropy: bool = False, **_: Any,
     ) -> tuple[Tensor, Tensor | None, None]:  # fmt: skip
-        """Log-probabilities and entropies (B, completion) at the trained positions, zero elsewhere.
+        """Log-probabilities and entropies (B, completion) at the trained positions.
 
-        Where TRL asks for the old ones, they are the sampler's own: nothing is computed twice. Positions are counted
-        from each row's first token, as the sampler counts them.
+        Elsewhere they are the sampler's and the mean of the trained ones: rows without an advantage are not forwarded.
+        Where TRL asks for the old log-probabilities, they are the sampler's own: nothing is computed twice. Positions
+        are counted from each row's first token, as the sampler counts them.
         """
         if not torch.is_grad_enabled():
             return self._as_sampled(logits_to_keep), None, None
@@ -136,8 +138,11 @@ class DapoTrainer(GRPOTrainer):
         positions = (attention_mask.cumsum(dim=1) - 1).clamp(min=0)
         logps = torch.zeros(input_ids.shape, device=input_ids.device)
         entropies = torch.zeros_like(logps)
+        useful = self._trained.any(dim=1)
+        useful[0] |= ~useful.any()  # one row at least: a process without a forward pass would leave the others waiting
+        order = attention_mask.sum(dim=1).argsort()
         size = ROWS_AT_ONCE if self.accelerator.num_processes == 1 else len(input_ids)
-        for rows in attention_mask.sum(dim=1).argsort().split(size):
+        for rows in order[useful[order]].split(size):
             used = attention_mask[rows].any(dim=0).nonzero()
             columns = slice(int(used.min()), int(used.max()) + 1)
             with self.accelerator.autocast():
@@ -151,11 +156,14 @@ class DapoTrainer(GRPOTrainer):
             where = (rows[:, None], torch.arange(columns.start + 1, columns.stop, device=rows.device))
             logps = logps.index_put(where, output.log_probs)
             entropies = entropies.index_put(where, output.entropy)
-        logps = logps[:, -logits_to_keep:]
+        logps, entropies = logps[:, -logits_to_keep:], entropies[:, -logits_to_keep:]
+        logps = torch.where(self._trained, logps, self._sampled)
+        mean = entropies[self._trained].mean()  # not a number where nothing is trained
+        entropies = torch.where(self._trained, entropies, mean)
         if np.isnan(self.logp_gap):  # the step's first minibatch: the policy is still the one that sampled
             gap = (logps.detach() - self._sampled).abs() * self._trained
             self.logp_gap = float(gap.max())
-        return logps, entropies[:, -logits_to_keep:], None
+        return logps, entropies, None
 
     def _as_sampled(self, width: int) -> Tensor:
         """The sampler's log-probabilities, (rollouts, width), padded with zeros."""

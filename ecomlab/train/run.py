@@ -152,7 +152,7 @@ def evaluate(
     decoding: str = "sampled",
     limits: Limits | None = None,
     first_seed: int = EVALUATION_SEEDS.start,
-    batch: int = 64,
+    batch: int = 128,
 ) -> list[dict[str, Any]]:
     """Held-out success at fixed difficulties: a row for each, with `EVAL_COLUMNS` from `env` on.
 
