@@ -139,7 +139,11 @@ class DapoTrainer(GRPOTrainer):
         logps = torch.zeros(input_ids.shape, device=input_ids.device)
         entropies = torch.zeros_like(logps)
         useful = self._trained.any(dim=1)
-        useful[0] |= ~useful.any()  # one row at least: a process without a forward pass would leave the others waiting
+        useful[
+            0
+        ] |= (
+            ~useful.any()
+        )  # one row at least: a process without a forward pass would leave the others waiting
         order = attention_mask.sum(dim=1).argsort()
         size = ROWS_AT_ONCE if self.accelerator.num_processes == 1 else len(input_ids)
         for rows in order[useful[order]].split(size):
