@@ -1,10 +1,11 @@
-"""The command line: play, certify, bench, ablation, figures."""
+"""The command line: play, certify, bench, train, ablation, figures."""
 
 import json
 import os
 import platform
+import tomllib
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 # Before any library is imported that would read them: no telemetry, no network, one thread a process.
 for _name, _value in {
@@ -196,6 +197,48 @@ def bench_env(
 
 
 @app.command()
+def train(
+    config: Annotated[Path, typer.Option(help="A TOML file with the run's settings.")],
+    change: Annotated[
+        list[str] | None, typer.Option("--set", help="NAME=VALUE in TOML, over the file's; may be repeated.")
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Print the plan, the memory it needs and the launch line; train nothing."
+        ),
+    ] = False,
+) -> None:
+    """Train one policy, or go on where the run stopped. For several GPUs: accelerate launch -m ecomlab train ...
+
+    Example: [cyan]ecomlab train --config experiments/laptop/train.toml --set seed=1 --dry-run[/cyan]
+    """
+    from ecomlab.train.config import from_toml
+
+    settings = from_toml(config, dict(_setting(text) for text in change or []))
+    if dry_run:
+        from ecomlab.train.plan import show_plan
+
+        show_plan(settings, config, console)
+        return
+    from dataclasses import replace
+
+    from ecomlab.lab.live import watch
+    from ecomlab.lab.paths import resolve
+    from ecomlab.train.run import RunError
+    from ecomlab.train.run import train as run
+
+    settings = replace(settings, out=str(resolve(settings.out)))
+    try:
+        folder = run(settings, watch(settings.out, live=False))
+    except RunError as error:
+        console.print(f"[red]error[/red]  {escape(str(error))}")
+        raise typer.Exit(1) from None
+    if os.environ.get("RANK", "0") == "0":
+        console.print(f"finished: {folder}")
+
+
+@app.command()
 def ablation(
     sweep: Annotated[Path, typer.Argument(help="The sweep's TOML file.")] = Path(
         "experiments/quick/sweep.toml"
@@ -234,6 +277,17 @@ def _environments(names: list[str] | None) -> list[str]:
     from ecomlab import ENVIRONMENTS
 
     return [ENVIRONMENTS[name].id for name in names] if names else list(ENVIRONMENTS)
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    """NAME=VALUE, the value as TOML has it; a bare word is a string."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise typer.BadParameter(f"--set takes NAME=VALUE, such as seed=1, not {text!r}")
+    try:
+        return name.strip(), tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return name.strip(), value.strip()
 
 
 def _levels(text: str) -> list[int]:

@@ -324,7 +324,9 @@ def _play_groups(
     if not mine:
         return []
     with clock.phase("environment"):
-        tasks = [make_task(env, difficulty=d, seed=seed, shop=shop) for env, d, seed in (drawn[i] for i in mine)]
+        tasks = [
+            make_task(env, difficulty=d, seed=seed, shop=shop) for env, d, seed in (drawn[i] for i in mine)
+        ]
     copies = [task for task in tasks for _ in range(size)]
     streams = [rng("sample", *key, i, copy) for i in mine for copy in range(size)]
     rollouts = play_batch(copies, streams, shop, sampler, renderer, clock)

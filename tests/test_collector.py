@@ -1,8 +1,11 @@
 """The batched collector: what was sampled is what is recorded, and every group is accounted for."""
 
 import json
+import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,6 +14,7 @@ import torch
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task
 from ecomlab.collector import (
+    ALONE,
     EVALUATION_SEEDS,
     TRAINING_SEEDS,
     Group,
@@ -360,21 +364,49 @@ def test_the_same_key_gives_the_same_collection(novice: Policy, shop: Shop) -> N
     assert one.groups[0].rollouts[0].task.digest() != other.groups[0].rollouts[0].task.digest()
 
 
-def test_ranks_make_the_same_rounds_and_hear_of_all_groups(novice: Policy, shop: Shop) -> None:
-    """A rank with nothing missing goes through the rounds of the others, and schedules stay equal."""
-    calls: list[Any] = []
+class Meeting:
+    """Two processes of a crew, played by two threads."""
 
-    def share(mine: Any) -> list[Any]:
-        calls.append(mine)
-        if isinstance(mine, int):
-            return [mine, 1 if len(calls) < 5 else 0]  # the other rank misses one group for two rounds
-        return [mine, [("CART", 0, [True, None])]]
+    def __init__(self) -> None:
+        self.barrier = threading.Barrier(2, timeout=60)
+        self.table: list[Any] = [None, None]
 
-    schedule = make_schedule("adaptive", ["CART"], tau_num=1_000)
-    got = collect(schedule, Refill(1, 2, 3), ("r", 0), shop, novice.sampler(), novice.renderer, share)
-    assert got.rounds >= 2
-    mine = sum(len(g.outcomes) for g in got.groups)
-    assert got.schedule.to_json()["windows"]["CART"][2] == mine + got.rounds
+    def crew(self, rank: int) -> Any:
+        def share(mine: Any) -> list[Any]:
+            self.table[rank] = mine
+            self.barrier.wait()
+            everyone = list(self.table)
+            self.barrier.wait()
+            return everyone
+
+        return SimpleNamespace(rank=rank, players=2, share=share)
+
+
+def test_two_processes_collect_what_one_does(novice: Policy, shop: Shop) -> None:
+    """Groups, order, rounds and schedule; also where one process has a group to play and the other none."""
+    schedule = make_schedule("adaptive", ["CART"], tau_num=6)
+    for prompts in (3, 1):
+        refill = Refill(prompts=prompts, group_size=3, rounds=3)
+
+        def collected_by(crew: Any, refill: Refill = refill) -> Any:
+            return collect(schedule, refill, ("crew", 2), shop, novice.sampler(), novice.renderer, crew)
+
+        alone, meeting = collected_by(ALONE), Meeting()
+        with ThreadPoolExecutor(2) as pool:
+            pair = list(pool.map(lambda rank, m=meeting: collected_by(m.crew(rank)), (0, 1)))
+        for got in pair:
+            assert got.rounds == alone.rounds and got.schedule == alone.schedule
+            for part in ("kept", "padding", "groups"):
+                ids = [
+                    [
+                        (r.task.digest(), r.completion_ids, r.mask, r.score)
+                        for g in getattr(c, part)
+                        for r in g.rollouts
+                    ]
+                    for c in (got, alone)
+                ]
+                assert ids[0] == ids[1], part
+            assert got.seconds["waiting"] > 0 and sum(got.seconds.values()) > 0
 
 
 def test_training_and_evaluation_seeds_are_disjoint(shop: Shop) -> None:

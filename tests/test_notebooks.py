@@ -2,6 +2,7 @@
 
 import ast
 import io
+import json
 import re
 from dataclasses import fields
 from pathlib import Path
@@ -111,6 +112,30 @@ def test_fig_difficulty_growth_runs(tmp_path):
     run("fig_difficulty_growth", tmp_path, experiment=str(experiment), out=str(tmp_path / "figures"))
     made = sorted(path.name for path in (tmp_path / "figures").iterdir())
     assert made == [f"difficulty_growth_toy.{kind}" for kind in ("json", "pdf", "png")]
+
+
+def test_fig_effective_ratio_runs(tmp_path):
+    experiment = tmp_path / "toy"
+    experiment.mkdir()
+    train_rows().to_csv(experiment / "train.csv", index=False)
+    eval_rows().to_csv(experiment / "eval.csv", index=False)
+    run("fig_effective_ratio", tmp_path, experiment=str(experiment), out=str(tmp_path / "figures"))
+    made = sorted(path.name for path in (tmp_path / "figures").iterdir())
+    assert made == [f"effective_ratio_toy.{kind}" for kind in ("json", "pdf", "png")]
+
+
+def test_start_training_moves_the_policy_towards_what_was_right(tmp_path):
+    run("start_training", tmp_path, catalog_size=1000, out=str(tmp_path / "out"))
+    step = json.loads((tmp_path / "out" / "step.json").read_text())
+    table = step["table"]
+    assert len(set(table["correct"])) == 2, "some right, some wrong"
+    moved = [
+        after - before
+        for before, after in zip(table["tokens' probability, before"], table["after"], strict=True)
+    ]
+    right = [m for m, advantage in zip(moved, step["advantages"], strict=True) if advantage > 0]
+    wrong = [m for m, advantage in zip(moved, step["advantages"], strict=True) if advantage < 0]
+    assert sum(right) / len(right) > 0 > sum(wrong) / len(wrong)
 
 
 SMALL = {

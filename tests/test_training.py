@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from ecomlab import Shop
 from ecomlab.seeding import rng
@@ -50,7 +51,7 @@ def rows_of(path: Path, *without: str) -> list[dict[str, str]]:
         return [{k: v for k, v in row.items() if k not in without} for row in csv.DictReader(file)]
 
 
-SECONDS = ("seconds", "seconds_rollout", "seconds_update")
+SECONDS = ("seconds", *(f"seconds_{phase}" for phase in tables.PHASES))
 
 
 @pytest.fixture(scope="module")
@@ -235,7 +236,7 @@ def test_truncated_and_unscored_episodes_are_masked_and_padding_groups_weigh_not
     kept, padding = Group("CART", 0, (right, wrong)), Group("CART", 0, (wrong, right))
     collection = Collection((kept,), (padding,), (kept, padding), trainer.collection.schedule, 1)
     advantages = step_advantages(collection, trainer.settings)
-    assert advantages[0] == -advantages[1] > 0 and advantages[2:].tolist() == [0.0, 0.0]
+    assert advantages[0, 0] == -advantages[0, 1] > 0 and advantages[1].tolist() == [0.0, 0.0]
 
 
 def test_sampler_and_trainer_agree_on_log_probabilities(finished: Path) -> None:
@@ -296,8 +297,12 @@ def test_a_run_writes_its_tables(finished: Path) -> None:
         assert int(row["kept"]) + int(row["padding"]) == 2
         assert int(row["rollouts"]) == 4 * int(row["groups"])
         assert 0 <= int(row["tokens_used"]) <= int(row["tokens_generated"])
-        parts = float(row["seconds_rollout"]) + float(row["seconds_update"])
-        assert float(row["seconds"]) == pytest.approx(parts, rel=1e-4)
+        assert int(row["tokens_used"]) + int(row["tokens_wasted"]) == int(row["tokens_generated"])
+        parts = {phase: float(row[f"seconds_{phase}"]) for phase in tables.PHASES}
+        assert float(row["seconds"]) == pytest.approx(sum(parts.values()), rel=1e-4)
+        assert min(parts["model"], parts["environment"], parts["logprobs"], parts["update"]) > 0
+        assert min(parts.values()) >= 0, "no second is counted twice"
+        assert (parts["evaluation"] > 0) == (row["step"] in ("2", "4"))
     assert json.loads((finished / "done.json").read_text())["steps"] == 4
 
 
@@ -359,6 +364,64 @@ def test_a_run_survives_kill_minus_nine(finished: Path, tmp_path: Path) -> None:
     train(TrainConfig(out=str(out), **TINY))
     for name in ("train.csv", "eval.csv"):
         assert rows_of(out / name, *SECONDS) == rows_of(finished / name, *SECONDS)
+
+
+LAUNCH = (
+    "accelerate.commands.launch",
+    "--cpu",
+    "--num_processes",
+    "2",
+    "--num_machines",
+    "1",
+    "--mixed_precision",
+    "no",
+)
+
+
+def launched(config: TrainConfig) -> Path:
+    """Train in two processes that accelerate starts, talking through gloo."""
+    code = f"from ecomlab.train.run import TrainConfig, train; train(TrainConfig(**{config.to_json()!r}))"
+    script = Path(config.out).with_suffix(".py")
+    script.write_text(code)
+    command = [sys.executable, "-m", *LAUNCH, "--main_process_port", "0", str(script)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return Path(config.out)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("schedule", ["static-0-2", "static-high"])
+def test_two_processes_take_the_steps_of_one(schedule: str, tmp_path: Path) -> None:
+    """The same draws, rounds and groups, and the same gradients; also where no group of either teaches anything."""
+    settings = {**TINY, "schedule": schedule, "minibatches": 1, "steps": 2}
+    alone = train(TrainConfig(out=str(tmp_path / "alone"), **settings))
+    together = launched(TrainConfig(out=str(tmp_path / "together"), **settings))
+    for one, two in zip(*(rows_of(run / "train.csv", *SECONDS) for run in (alone, together)), strict=True):
+        for name, value in one.items():
+            same = (
+                two[name]
+                if name in ("schedule", "collection", "env")
+                else pytest.approx(float(two[name]), rel=1e-3, nan_ok=True)
+            )
+            assert (
+                name.startswith("logp_gap") or (value if isinstance(same, str) else float(value)) == same
+            ), name
+    assert rows_of(alone / "eval.csv") == rows_of(together / "eval.csv")
+    weights = [checkpoints.newest(run / "checkpoints") for run in (alone, together)]
+    assert weights[0] and weights[1] and weights[0].extra["schedule"] == weights[1].extra["schedule"]
+    one, two = (load_file(c.folder / "model.safetensors") for c in weights if c)
+    for name, tensor in one.items():
+        assert torch.allclose(tensor, two[name], atol=1e-5), name
+
+
+def test_groups_that_do_not_split_over_the_processes_are_refused() -> None:
+    from ecomlab.train.run import _check_split
+
+    with pytest.raises(ConfigError, match="do not split over 3 processes"):
+        _check_split(TrainConfig(), 3)
+    with pytest.raises(ConfigError, match="micro_batch 5 does not divide the 16 rollouts"):
+        _check_split(TrainConfig(micro_batch=5), 2)
+    _check_split(TrainConfig(micro_batch=4), 2)
 
 
 def test_more_steps_continue_a_finished_run(finished: Path, tmp_path: Path) -> None:

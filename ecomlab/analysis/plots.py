@@ -102,6 +102,46 @@ def difficulty_growth(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: s
     return figure
 
 
+def effective_ratio(train: pd.DataFrame, window: int = 10) -> Figure:
+    """Which share of groups teaches something, by correctness and by reward, and which share of tokens is used.
+
+    Over steps, means of `window` steps; environments of a step are pooled by their counts.
+    """
+    counts = train.assign(
+        correct=train.effective_correct * train.groups,
+        rewarded=train.effective_reward * train.groups,
+    )
+    sums = counts.groupby([*RUN, "step"], as_index=False)[
+        ["correct", "rewarded", "groups", "tokens_used", "tokens_generated"]
+    ].sum()
+    rolled = (
+        sums.sort_values("step")
+        .groupby(RUN, as_index=False)[list(sums.columns)]
+        .apply(
+            lambda run: run.assign(**run[sums.columns[len(RUN) + 1 :]].rolling(window, min_periods=1).sum())
+        )
+    )
+    panels = (
+        ("correct", "groups", "groups that teach, by correctness"),
+        ("rewarded", "groups", "groups that teach, by reward"),
+        ("tokens_used", "tokens_generated", "generated tokens that are used"),
+    )
+    with paper_style():
+        figure = plt.figure(figsize=(PAGE_WIDTH, 2.3), layout="constrained")
+        for ax, (part, whole, label), letter in zip(
+            _row(figure, figure.add_gridspec(1, 1)[0], 3), panels, "abc", strict=True
+        ):
+            rows = rolled.assign(share=rolled[part] / rolled[whole].clip(lower=1))
+            _lines(ax, rows, "step", "share")
+            ax.set(ylabel=label, ylim=(0, 1))
+            ax.yaxis.set_major_formatter(PercentFormatter(1))
+            ax.set_title(letter, loc="left", fontweight="bold")
+        _legend(figure, train)
+        sns.despine(figure)
+    plt.close(figure)
+    return figure
+
+
 def one_run(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sampled") -> Figure:
     """One run while it trains: its window with the success on it, and held-out success per difficulty."""
     steps = train.groupby("step").agg(

@@ -87,6 +87,27 @@ def summary(train: pd.DataFrame, evaluation: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def effective(train: pd.DataFrame, ends: float = 0.2) -> pd.DataFrame:
+    """One row per run: the share of groups that teach, by correctness and by reward, in the whole run and in its first
+    and last share `ends` of steps; and the share of generated tokens that entered the loss."""
+    rows = []
+    for run, steps in train.groupby(RUN, sort=False):
+        last = steps.step.max()
+        parts = {
+            "": steps,
+            "_first": steps[steps.step <= ends * last],
+            "_last": steps[steps.step > (1 - ends) * last],
+        }
+        row = dict(zip(RUN, run, strict=True))
+        for name, part in parts.items():
+            for by in ("correct", "reward"):
+                share = (part[f"effective_{by}"] * part.groups).sum() / max(1, part.groups.sum())
+                row[f"by_{by}{name}"] = share
+        row["tokens_used"] = steps.tokens_used.sum() / max(1, steps.tokens_generated.sum())
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
 def arm_intervals(runs: pd.DataFrame, value: str) -> pd.DataFrame:
     """Per schedule the mean of `value` (a column of `summary`) and its 95% interval, NaN below three runs."""
     rows = {}

@@ -70,6 +70,23 @@ TRAIN = {
     "tokens_used": _COUNT,
     "seconds": Column(float, 0),
 }
+_MAYBE = Column(float, empty=True)
+TRAIN_MORE = dict.fromkeys(
+    ("kept", "padding", "rounds", "unscored", "truncated", "invalid", "tokens_wasted", "sampled_per_episode")
+    + (
+        "sampled_longest",
+        "turns_per_episode",
+        "entropy",
+        "clip_share",
+        "grad_norm",
+        "logp_gap",
+        "logp_gap_max",
+    )
+    + ("seconds_model", "seconds_environment", "seconds_waiting", "seconds_logprobs", "seconds_update")
+    + ("seconds_sync", "seconds_evaluation", "seconds_other"),
+    _MAYBE,
+)
+"""Numbers that a table may have."""
 EVAL = {
     "schedule": _TEXT,
     "collection": _TEXT,
@@ -113,6 +130,31 @@ def load_experiment(folder: str | Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     return train, evaluation
 
 
+def last_steps(train: pd.DataFrame, steps: int = 6) -> pd.DataFrame:
+    """What a person reads while a run goes on: a row for each of the last steps and environments, newest first."""
+    rows = train[train.step > train.step.max() - steps].sort_values(["step", "env"], ascending=[False, True])
+    spent = rows[["seconds_model", "seconds_environment", "seconds_logprobs", "seconds_update"]].sum(axis=1)
+    return pd.DataFrame(
+        {
+            "step": rows.step,
+            "environment": rows.env,
+            "difficulty": rows.d_low.astype(str) + "-" + rows.d_high.astype(str),
+            "success": rows.success.map("{:.0%}".format),
+            "groups that teach": rows.kept.map("{:.0f}".format) + " of " + rows.groups.astype(str),
+            "tokens wasted": (rows.tokens_wasted / rows.tokens_generated.clip(lower=1)).map("{:.0%}".format),
+            "tokens an episode": rows.sampled_per_episode.map("{:.0f}".format),
+            "cut off": rows.truncated.map("{:.0f}".format),
+            "invalid": rows.invalid.map("{:.0f}".format),
+            "entropy": rows.entropy.map("{:.3f}".format),
+            "clipped": rows.clip_share.map("{:.2%}".format),
+            "gradient": rows.grad_norm.map("{:.2f}".format),
+            "|Δ logp|": rows.logp_gap.map("{:.0e}".format),
+            "seconds": rows.seconds.map("{:.1f}".format),
+            "of them decoding": (rows.seconds_model / spent).map("{:.0%}".format),
+        }
+    ).set_index("step")
+
+
 def _load(path: Path, columns: dict[str, Column], key: list[str]) -> pd.DataFrame:
     """Every row checked. The index is the line in the file; columns that are not in `columns` stay text."""
     try:
@@ -126,7 +168,8 @@ def _load(path: Path, columns: dict[str, Column], key: list[str]) -> pd.DataFram
     for name in columns:
         if name not in header:
             raise TableError(f"{path}, line 1: {unknown('column', name, header)}")
-    readers: list[Callable[[str], Any]] = [columns[name].read if name in columns else str for name in header]
+    known = TRAIN_MORE | columns
+    readers: list[Callable[[str], Any]] = [known[name].read if name in known else str for name in header]
     rows, lines, seen = [], [], dict[tuple[Any, ...], int]()
     for fields in reader:
         line = reader.line_num

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ecomlab.analysis.tables import TableError, load_eval, load_train
+from ecomlab.analysis.tables import TableError, last_steps, load_eval, load_train
 from ecomlab.lab.paths import resolve
 from ecomlab.lab.progress import Pace, reporter, time_left
 
@@ -34,6 +34,8 @@ def watch(out: str | Path, live: bool | None = None) -> Callable[[dict[str, Any]
 
 def print_line(state: dict[str, Any]) -> None:
     """One line for the log."""
+    if state.get("kind") == "alarm":
+        print(f"step {state['step']}/{state['steps']}: ALARM: {state['words']}", flush=True)
     for row in state.get("rows") or []:
         if "decoding" in row:
             what = f"held out, d = {row['d']}, {row['decoding']}"
@@ -46,18 +48,22 @@ def print_line(state: dict[str, Any]) -> None:
 
 
 class Curves:
-    """A bar with what is done, what is left and what it has cost, and the run's curves, redrawn in place."""
+    """A bar with what is done, what is left and what it has cost; below it the run's curves and the figures of its last
+    steps, redrawn in place, and alarms as they come."""
 
     def __init__(self, folder: Path) -> None:
         from IPython.display import DisplayHandle
 
         self.folder = folder
-        self.picture = DisplayHandle()
+        self.picture, self.figures = DisplayHandle(), DisplayHandle()
         self.shown = False
         self.began = self.drawn = time.monotonic()
         self.pace: Pace | None = None
 
     def __call__(self, state: dict[str, Any]) -> None:
+        if state.get("kind") == "alarm":
+            print_line(state)
+            return
         step, steps = state["step"], state["steps"]
         now = time.monotonic()
         if self.pace is None:
@@ -77,9 +83,13 @@ class Curves:
         from ecomlab.analysis.plots import one_run
 
         try:
-            figure = one_run(load_train(self.folder / "train.csv"), load_eval(self.folder / "eval.csv"))
+            steps, evaluations = load_train(self.folder / "train.csv"), load_eval(self.folder / "eval.csv")
         except TableError:
             return  # the first rows are still to come
-        (self.picture.update if self.shown else self.picture.display)(figure)
+        for handle, content in (
+            (self.picture, one_run(steps, evaluations)),
+            (self.figures, last_steps(steps)),
+        ):
+            (handle.update if self.shown else handle.display)(content)
         self.shown = True
         self.drawn = time.monotonic()

@@ -4,6 +4,7 @@ import html
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,25 @@ class Table:
         with pd.option_context("display.max_colwidth", None):
             table = self.frame.to_html(justify="left", border=0)
         return table.replace("<td>", '<td style="text-align: left">')
+
+
+class Tokens:
+    """A sequence of tokens as text, those with mask 1 marked: in a notebook by colour, elsewhere by brackets."""
+
+    def __init__(self, ids: Sequence[int], mask: Sequence[int], tokenizer: Any) -> None:
+        self.runs: list[tuple[bool, str]] = []
+        for marked, part in groupby(zip(mask, ids, strict=True), key=lambda pair: bool(pair[0])):
+            self.runs.append(
+                (marked, tokenizer.decode([token for _, token in part], skip_special_tokens=False))
+            )
+
+    def __repr__(self) -> str:
+        return "".join(f"⟦{text}⟧" if marked else text for marked, text in self.runs)
+
+    def _repr_html_(self) -> str:
+        looks = {True: f"background: {_COLOURS['assistant']}33", False: "color: #777"}
+        spans = (f'<span style="{looks[marked]}">{html.escape(text)}</span>' for marked, text in self.runs)
+        return f'<pre style="white-space: pre-wrap">{"".join(spans)}</pre>'
 
 
 def tools(schemas: Sequence[Mapping[str, Any]]) -> Table:

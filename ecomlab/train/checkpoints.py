@@ -15,13 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ecomlab.train.config import RunError
 from ecomlab.train.policy import MADE_FOR
 from ecomlab.train.tables import write_json
 
 SEAL = "ecomlab.json"
 
 
-class CheckpointError(RuntimeError):
+class CheckpointError(RunError):
     """No checkpoint of a run can be read; the message says what to do."""
 
 

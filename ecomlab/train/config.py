@@ -1,12 +1,16 @@
 """The configuration of a training run: every choice in one frozen object, checked before anything runs."""
 
 import json
-from dataclasses import asdict, dataclass
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import Any
 
 from ecomlab.core import ENVIRONMENTS
 from ecomlab.naming import unknown
 from ecomlab.scheduler import Schedule, make_schedule
+from ecomlab.train.loggers import LOGGERS
 
 COLLECTIONS = {
     "C1": ("CART",),
@@ -19,6 +23,10 @@ DECODINGS = ("sampled", "greedy")
 
 class ConfigError(ValueError):
     """A configuration that cannot run; the message names the way out."""
+
+
+class RunError(RuntimeError):
+    """A run that cannot go on; the work finished so far is on disk."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +56,8 @@ class TrainConfig:
     """Optimizer steps per step."""
     lr: float = 3e-4
     max_grad_norm: float = 1.0
+    micro_batch: int = 0
+    """Rollouts per backward pass and process; 0: a whole minibatch. Changes memory and speed, not the gradient."""
     checkpoint_every: int = 10
     turn_tokens: int = 256
     episode_tokens: int = 512
@@ -60,6 +70,8 @@ class TrainConfig:
     d_delta: int = 4
     catalog_size: int = 20_000
     catalog_seed: int = 0
+    logger: str = "none"
+    """Where figures go beside the tables: none, tensorboard, trackio or wandb."""
 
     def __post_init__(self) -> None:
         for name in ("eval_difficulties", "eval_decodings"):
@@ -73,7 +85,7 @@ class TrainConfig:
                 f"collection {self.collection} needs {', '.join(absent)}, which this version does not have; "
                 f"there are {', '.join(ENVIRONMENTS)}: choose a collection of those"
             )
-        _at_least(self, 0, "seed", "eval_every", "tau_num", "catalog_seed", "overlong_buffer")
+        _at_least(self, 0, "seed", "eval_every", "tau_num", "catalog_seed", "overlong_buffer", "micro_batch")
         _at_least(
             self, 1, "steps", "eval_episodes", "prompts_per_step", "rounds", "minibatches", "checkpoint_every"
         )
@@ -87,6 +99,8 @@ class TrainConfig:
             raise ConfigError(f"max_grad_norm is a positive number, not {self.max_grad_norm!r}")
         if self.keep not in ("correct", "reward"):
             raise ConfigError(unknown("way to keep groups", self.keep, ("correct", "reward")))
+        if self.logger not in LOGGERS:
+            raise ConfigError(unknown("logger", self.logger, LOGGERS))
         for decoding in self.eval_decodings:
             if decoding not in DECODINGS:
                 raise ConfigError(unknown("decoding", decoding, DECODINGS))
@@ -125,6 +139,21 @@ class TrainConfig:
     def to_json(self) -> dict[str, Any]:
         """JSON values; `TrainConfig(**value)` gives an equal configuration."""
         return json.loads(json.dumps(asdict(self)))
+
+
+def from_toml(path: Path, changes: Mapping[str, Any] | None = None) -> TrainConfig:
+    """The configuration in a TOML file of `TrainConfig`'s fields, with `changes` on top. Raises ConfigError."""
+    try:
+        given = tomllib.loads(path.read_text(encoding="utf-8")) | dict(changes or {})
+    except FileNotFoundError:
+        raise ConfigError(f"no file {path}; experiments/*/train.toml are examples") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from error
+    known = [field.name for field in fields(TrainConfig)]
+    for name in given:
+        if name not in known:
+            raise ConfigError(f"{path}: {unknown('setting', name, known)}")
+    return TrainConfig(**given)
 
 
 def _at_least(config: TrainConfig, least: int, *names: str) -> None:

@@ -29,7 +29,7 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from transformers.utils.logging import disable_progress_bar
 from trl import GRPOConfig, GRPOTrainer
 
-from ecomlab.collector import ALONE, Clock, Collection, Crew, Group, Rollout
+from ecomlab.collector import ALONE, Clock, Collection, Crew, Rollout
 from ecomlab.seeding import rng
 from ecomlab.train.objective import group_advantages, overlong_penalty
 
@@ -114,27 +114,34 @@ class DapoTrainer(GRPOTrainer):
         self.remove_callback(PrinterCallback)
 
     @property
-    def mine(self) -> tuple[Group, ...]:
+    def share(self) -> slice:
         """The groups of the batch that this process trains on: whole groups, as many as every other process."""
+        size = self.settings.prompts // self.accelerator.num_processes
+        return slice(self.accelerator.process_index * size, (self.accelerator.process_index + 1) * size)
+
+    @property
+    def rollouts(self) -> list[Rollout]:
+        """This process's part of the batch, group by group."""
         assert self.collection is not None
-        share = self.settings.prompts // self.accelerator.num_processes
-        first = self.accelerator.process_index * share
-        return self.collection.batch[first : first + share]
+        return [r for group in self.collection.batch[self.share] for r in group.rollouts]
 
     def _generate_and_score_completions(self, inputs: Any) -> Any:
         """TRL's batch with our advantages in it, and the sampler's log-probabilities as the old ones."""
         self.asked = time.perf_counter()
         batch = super()._generate_and_score_completions(inputs)
         batch["old_per_token_logps"] = self._as_sampled(batch["completion_ids"].shape[1])
-        advantages = np.concatenate([step_advantages(self.collection, group, self.settings) for group in self.mine])
-        batch["advantages"] = torch.tensor(advantages, dtype=torch.float32, device=self.accelerator.device)
+        assert self.collection is not None
+        advantages_PG = step_advantages(self.collection, self.settings)
+        mine = torch.from_numpy(advantages_PG[self.share].ravel())
+        batch["advantages"] = mine.to(self.accelerator.device, torch.float32)
         self._gap = torch.zeros(3, dtype=torch.float64)  # sum, count and largest of |Δ logp|
         self._gap_at = self.state.global_step
         return batch
 
     def _compute_loss(self, model: Any, inputs: Any) -> Tensor:
-        """TRL's loss; remembers which positions it needs."""
-        self._trained = (inputs["completion_mask"] * inputs["tool_mask"]).bool()
+        """TRL's loss; remembers which positions it needs: without an advantage there is no gradient to compute."""
+        sampled = (inputs["completion_mask"] * inputs["tool_mask"]).bool()
+        self._trained = sampled & (inputs["advantages"] != 0)[:, None]
         self._sampled = inputs["sampling_per_token_logps"]
         return super()._compute_loss(model, inputs)
 
@@ -142,10 +149,11 @@ class DapoTrainer(GRPOTrainer):
         self, model: Any, input_ids: Tensor, attention_mask: Tensor, logits_to_keep: int,
         batch_size: int | None = None, compute_entropy: bool = False, **_: Any,
     ) -> tuple[Tensor, Tensor | None, None]:  # fmt: skip
-        """Log-probabilities and entropies (B, completion) at the trained positions, zero elsewhere.
+        """Log-probabilities and entropies (B, completion) at the trained positions.
 
-        Where TRL asks for the old ones, they are the sampler's own: nothing is computed twice. Positions are counted
-        from each row's first token, as the sampler counts them.
+        Elsewhere they are the sampler's and the mean of the trained ones: rows without an advantage are not forwarded.
+        Where TRL asks for the old log-probabilities, they are the sampler's own: nothing is computed twice. Positions
+        are counted from each row's first token, as the sampler counts them.
         """
         if not torch.is_grad_enabled():
             return self._as_sampled(logits_to_keep), None, None
@@ -153,7 +161,9 @@ class DapoTrainer(GRPOTrainer):
             logps, entropies = self._forward(model, input_ids, attention_mask, logits_to_keep)
             if input_ids.is_cuda:
                 torch.cuda.synchronize()
-        if self.state.global_step == self._gap_at:  # before the first update: the policy is still the one that sampled
+        if (
+            self.state.global_step == self._gap_at
+        ):  # before the first update: the policy is still the one that sampled
             gap = ((logps.detach() - self._sampled).abs() * self._trained).double().cpu()
             self._gap[:2] += torch.tensor([gap.sum(), self._trained.sum()])
             self._gap[2] = max(self._gap[2], gap.max())
@@ -168,8 +178,12 @@ class DapoTrainer(GRPOTrainer):
         positions = (attention_mask.cumsum(dim=1) - 1).clamp(min=0)
         logps = torch.zeros(input_ids.shape, device=input_ids.device)
         entropies = torch.zeros_like(logps)
+        useful = self._trained.any(dim=1)
+        if not useful.any():  # a process without a forward pass would leave the others waiting
+            useful[0] = True
+        order = attention_mask.sum(dim=1).argsort()
         size = ROWS_AT_ONCE if self.accelerator.num_processes == 1 else len(input_ids)
-        for rows in attention_mask.sum(dim=1).argsort().split(size):
+        for rows in order[useful[order]].split(size):
             used = attention_mask[rows].any(dim=0).nonzero()
             columns = slice(int(used.min()), int(used.max()) + 1)
             with self.accelerator.autocast():
@@ -183,7 +197,10 @@ class DapoTrainer(GRPOTrainer):
             where = (rows[:, None], torch.arange(columns.start + 1, columns.stop, device=rows.device))
             logps = logps.index_put(where, output.log_probs)
             entropies = entropies.index_put(where, output.entropy)
-        return logps[:, -logits_to_keep:], entropies[:, -logits_to_keep:]
+        logps, entropies = logps[:, -logits_to_keep:], entropies[:, -logits_to_keep:]
+        logps = torch.where(self._trained, logps, self._sampled)
+        mean = entropies[self._trained].mean()  # not a number where nothing is trained
+        return logps, torch.where(self._trained, entropies, mean)
 
     def logp_gap(self) -> tuple[float, float]:
         """Mean and largest |Δ logp| between sampler and trainer over the step's trained tokens, all processes."""
@@ -193,16 +210,17 @@ class DapoTrainer(GRPOTrainer):
 
     def _as_sampled(self, width: int) -> Tensor:
         """The sampler's log-probabilities, (rollouts, width), padded with zeros."""
-        rows = [r.logprobs for group in self.mine for r in group.rollouts]
-        padded = [row + [0.0] * (width - len(row)) for row in rows]
+        padded = [r.logprobs + [0.0] * (width - len(r.logprobs)) for r in self.rollouts]
         return torch.tensor(padded, dtype=torch.float32, device=self.accelerator.device)
 
 
-def step_advantages(collection: Collection | None, group: Group, settings: Settings) -> np.ndarray:
-    """One number a rollout of a group: zero in groups that only fill the batch."""
-    if collection is None or any(group is filler for filler in collection.padding):
-        return np.zeros(len(group.rollouts))
-    return group_advantages([shaped_reward(rollout, settings) for rollout in group.rollouts])
+def step_advantages(collection: Collection, settings: Settings) -> np.ndarray:
+    """Shape (groups of `collection.batch`, group size): how much better each rollout is than its group; 0 in padding."""
+    kept = [
+        group_advantages([shaped_reward(rollout, settings) for rollout in group.rollouts])
+        for group in collection.kept
+    ]
+    return np.stack(kept + [np.zeros(len(group.rollouts)) for group in collection.padding])
 
 
 def shaped_reward(rollout: Rollout, settings: Settings) -> float:
@@ -227,7 +245,7 @@ def _rollout(prompts: list[Any], trainer: DapoTrainer) -> dict[str, list[Any]]:
     trainer.clock.seconds["sync"] = time.perf_counter() - trainer.asked
     trainer.collection = trainer.collect(number)
     trainer.rolled = time.perf_counter()
-    rollouts = [r for group in trainer.mine for r in group.rollouts]
+    rollouts = trainer.rollouts
     if len(rollouts) != len(prompts):
         raise RuntimeError(
             f"the collector returned {len(rollouts)} rollouts where TRL expects {len(prompts)}"

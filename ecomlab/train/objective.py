@@ -5,6 +5,7 @@ is TRL's (`loss_type="dapo"`), and a test holds it to `dapo_loss`.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -41,6 +42,14 @@ def overlong_penalty(sampled: int, limit: int, buffer: int) -> float:
     if buffer <= 0:
         return 0.0
     return -min(1.0, max(0.0, (sampled - (limit - buffer)) / buffer))
+
+
+def completion_logps(model: Any, prompt_ids: Sequence[int], completion_ids: Sequence[int]) -> Tensor:
+    """The model's log-probability of each completion token, shape (T,): one row, no padding, nothing clever."""
+    ids = torch.tensor([[*prompt_ids, *completion_ids]])
+    logits = model(input_ids=ids).logits[0, len(prompt_ids) - 1 : -1]
+    targets = ids[0, len(prompt_ids) :, None]
+    return torch.log_softmax(logits, dim=-1).gather(1, targets)[:, 0]
 
 
 def dapo_loss(

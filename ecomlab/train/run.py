@@ -7,30 +7,34 @@ writes `train.csv` (a row a step and environment), `eval.csv`, `config.json`, `c
 """
 
 import fcntl
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ecomlab.catalog import Shop, load_shop
-from ecomlab.collector import EVALUATION_SEEDS, Collection, Refill, collect, play_batch
+from ecomlab.collector import ALONE, EVALUATION_SEEDS, Clock, Collection, Crew, Refill, collect, play_batch
 from ecomlab.episode import make_task
 from ecomlab.naming import unknown
+from ecomlab.reward import Score
 from ecomlab.scheduler import from_json
 from ecomlab.seeding import rng
 from ecomlab.train import checkpoints, tables
+from ecomlab.train.alarms import alarms
 from ecomlab.train.backends import Limits
-from ecomlab.train.config import COLLECTIONS, DECODINGS, ConfigError, TrainConfig
+from ecomlab.train.config import COLLECTIONS, DECODINGS, ConfigError, RunError, TrainConfig
+from ecomlab.train.crew import join_crew
+from ecomlab.train.loggers import Log, open_logger
 from ecomlab.train.policy import Policy, load_policy
+
+if TYPE_CHECKING:
+    from ecomlab.train.dapo import Step
 
 __all__ = ["COLLECTIONS", "DECODINGS", "ConfigError", "RunError", "TrainConfig", "evaluate", "train"]
 
 Progress = Callable[[dict[str, Any]], None]
-
-
-class RunError(RuntimeError):
-    """A run that cannot go on; finished work is on disk."""
 
 
 def train(config: TrainConfig, progress: Progress | None = None) -> Path:
@@ -41,23 +45,39 @@ def train(config: TrainConfig, progress: Progress | None = None) -> Path:
 
     Raises ConfigError, PolicyError or CheckpointError before anything runs, RunError when a run cannot go on.
     """
-    tell = progress or (lambda _: None)
-    out = checkpoints.prepare_folder(Path(config.out))
-    with _only_one(out), checkpoints.plain_errors(out):
-        if _finished(out, config):
+    crew = join_crew()
+    leads = crew.rank == 0  # reads and writes the folder; the others only compute
+    _check_split(config, len(crew.share(None)))
+    out = checkpoints.prepare_folder(Path(config.out)) if leads else Path(config.out).absolute()
+    with _only_one(out) if leads else nullcontext(), checkpoints.plain_errors(out):
+        finished = leads and _finished(out, config)
+        if leads and not finished:
+            _same_run(out, config)
+        if crew.share(finished)[0]:
             return out
-        _same_run(out, config)
         shop = load_shop(config.catalog_size, config.catalog_seed)
         policy = load_policy(config.starter, shop, config.envs)
-        Run(config, out, shop, policy, tell).go()
+        Run(config, out, shop, policy, progress if leads and progress else lambda _: None, crew).go()
     return out
 
 
 class Run:
     """The moving parts of one run: schedule, tables, and the trainer that calls back."""
 
-    def __init__(self, config: TrainConfig, out: Path, shop: Shop, policy: Policy, tell: Progress) -> None:
-        self.config, self.out, self.shop, self.policy, self.tell = config, out, shop, policy, tell
+    def __init__(
+        self, config: TrainConfig, out: Path, shop: Shop, policy: Policy, tell: Progress, crew: Crew = ALONE
+    ) -> None:
+        self.config, self.out, self.shop, self.policy, self.tell, self.crew = (
+            config,
+            out,
+            shop,
+            policy,
+            tell,
+            crew,
+        )
+        self.leads = crew.rank == 0
+        self.log: Log = lambda rows: None
+        self.history: list[dict[str, Any]] = []
         self.schedule = config.make_schedule()
         self.sampler = policy.sampler(Limits(config.turn_tokens, config.episode_tokens))
         self.head = {"schedule": config.schedule, "collection": config.collection, "seed": config.seed}
@@ -68,13 +88,10 @@ class Run:
         from ecomlab.train.dapo import DapoTrainer, Settings
 
         config = self.config
-        resume = checkpoints.newest(self.out / "checkpoints")
+        resume, begun = self.crew.share(self._left_off() if self.leads else None)[0]
         if resume is not None:
             self.schedule = from_json(resume.extra["schedule"])
-        done = resume.step if resume else 0
-        tables.trim(self.out / "train.csv", done)
-        tables.trim(self.out / "eval.csv", done)
-        if not tables.has_step(self.out / "eval.csv", 0) and not done:
+        if not begun:
             self._evaluate(0)
         settings = Settings(
             out=self.out / "checkpoints",
@@ -90,10 +107,28 @@ class Run:
             overlong_buffer=config.overlong_buffer,
         )
         trainer = DapoTrainer(
-            self.policy.model, self.policy.tokenizer, settings, self._collect, self._after, self._save
+            self.policy.model,
+            self.policy.tokenizer,
+            settings,
+            self._collect,
+            self._after,
+            self._save,
+            self.crew,
         )
+        if self.leads:
+            self.history = tables.whole_steps(tables.read(self.out / "train.csv"))
+            self.log = open_logger(config.logger, self.out, config.to_json())
         trainer.train(resume_from_checkpoint=str(resume.folder) if resume else None)
-        tables.write_json(self.out / "done.json", {"steps": config.steps, "config": config.to_json()})
+        if self.leads:
+            tables.write_json(self.out / "done.json", {"steps": config.steps, "config": config.to_json()})
+
+    def _left_off(self) -> tuple[checkpoints.Checkpoint | None, bool]:
+        """The newest sound checkpoint, if any, the tables cut back to it; and whether step 0 has been evaluated."""
+        resume = checkpoints.newest(self.out / "checkpoints")
+        done = resume.step if resume else 0
+        tables.trim(self.out / "train.csv", done)
+        tables.trim(self.out / "eval.csv", done)
+        return resume, done > 0 or tables.has_step(self.out / "eval.csv", 0)
 
     def _collect(self, number: int) -> Collection:
         """The rollouts of step `number` (from 0); the schedule moves on."""
@@ -101,25 +136,49 @@ class Run:
         self.window = {env: self.schedule.window(env) for env in config.envs}
         refill = Refill(config.prompts_per_step, config.group_size, config.rounds, config.keep)  # type: ignore[arg-type]
         key = ("train", config.seed, number)
-        collection = collect(self.schedule, refill, key, self.shop, self.sampler, self.policy.renderer)
+        collection = collect(
+            self.schedule, refill, key, self.shop, self.sampler, self.policy.renderer, self.crew
+        )
         self.schedule = collection.schedule
         tables.check_alive(collection)
         return collection
 
-    def _after(self, step: Any) -> None:
-        """Write the step's rows, and evaluate where due: all before the step's checkpoint."""
+    def _after(self, step: "Step") -> None:
+        """Evaluate where due, and write the step's rows: all before the step's checkpoint."""
         config = self.config
+        clock = Clock()
+        if step.number == config.steps or (config.eval_every and step.number % config.eval_every == 0):
+            with clock.phase("evaluation"):
+                self._evaluate(step.number)
+        seconds = tables.phases({**step.seconds, **clock.seconds}, time.perf_counter() - step.began)
         rows = [
-            {**self.head, "step": step.number, **tables.train_row(step, env, self.window[env])}
+            {**self.head, "step": step.number, **tables.train_row(step, env, self.window[env], seconds)}
             for env in config.envs
         ]
+        if not self.leads:
+            return
         tables.append(self.out / "train.csv", rows, tables.TRAIN_COLUMNS)
-        seconds = step.seconds_rollout + step.seconds_update
         self.tell(
-            {"kind": "step", "step": step.number, "steps": config.steps, "rows": rows, "seconds": seconds}
+            {
+                "kind": "step",
+                "step": step.number,
+                "steps": config.steps,
+                "rows": rows,
+                "seconds": seconds["seconds"],
+            }
         )
-        if step.number == config.steps or (config.eval_every and step.number % config.eval_every == 0):
-            self._evaluate(step.number)
+        for words in self._alarms(rows):
+            self.tell({"kind": "alarm", "step": step.number, "steps": config.steps, "words": words})
+        self.log(rows)
+
+    def _alarms(self, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+        """What is alarming about a step, in words, which go into alarms.txt as well."""
+        (now,) = tables.whole_steps(rows)
+        found = alarms(self.history, now)
+        self.history.append(now)
+        with (self.out / "alarms.txt").open("a") as file:
+            file.writelines(f"step {now['step']}: {words}\n" for words in found)
+        return found
 
     def _evaluate(self, number: int) -> None:
         config = self.config
@@ -129,11 +188,12 @@ class Run:
             for decoding in config.eval_decodings
             for row in evaluate(
                 self.policy, self.shop, env, config.eval_difficulties, config.eval_episodes, decoding,
-                limits=Limits(config.turn_tokens, config.episode_tokens),
+                limits=Limits(config.turn_tokens, config.episode_tokens), crew=self.crew,
             )
         ]  # fmt: skip
-        tables.append(self.out / "eval.csv", rows, tables.EVAL_COLUMNS)
-        self.tell({"kind": "evaluation", "step": number, "steps": config.steps, "rows": rows})
+        if self.leads:
+            tables.append(self.out / "eval.csv", rows, tables.EVAL_COLUMNS)
+            self.tell({"kind": "evaluation", "step": number, "steps": config.steps, "rows": rows})
 
     def _save(self, folder: Path) -> None:
         """Complete TRL's checkpoint with what is ours."""
@@ -152,7 +212,8 @@ def evaluate(
     decoding: str = "sampled",
     limits: Limits | None = None,
     first_seed: int = EVALUATION_SEEDS.start,
-    batch: int = 64,
+    batch: int = 128,
+    crew: Crew = ALONE,
 ) -> list[dict[str, Any]]:
     """Held-out success at fixed difficulties: a row for each, with `EVAL_COLUMNS` from `env` on.
 
@@ -163,14 +224,32 @@ def evaluate(
         raise ConfigError(unknown("decoding", decoding, DECODINGS))
     sampler = policy.sampler(limits, greedy=decoding == "greedy")
     cells = [(d, first_seed + i) for d in difficulties for i in range(episodes)]
-    rollouts = []
-    for start in range(0, len(cells), batch):
-        part = cells[start : start + batch]
+    mine = cells[crew.rank :: crew.players] if crew.rank < crew.players else []
+    scores: list[tuple[int, Score]] = []
+    for start in range(0, len(mine), batch):
+        part = mine[start : start + batch]
         tasks = [make_task(env, difficulty=d, seed=seed, shop=shop) for d, seed in part]
         streams = [rng("evaluate", env, d, seed) for d, seed in part]
-        rollouts += play_batch(tasks, streams, shop, sampler, policy.renderer)
-    by_level = {d: [r.score for r in rollouts if r.task.difficulty == d] for d in difficulties}
+        rollouts = play_batch(tasks, streams, shop, sampler, policy.renderer)
+        scores += [(r.task.difficulty, r.score) for r in rollouts]
+    everyones = [pair for part in crew.share(scores) for pair in part]
+    by_level = {d: [score for level, score in everyones if level == d] for d in difficulties}
     return [tables.eval_row(env, d, scores, decoding) for d, scores in by_level.items()]
+
+
+def _check_split(config: TrainConfig, processes: int) -> None:
+    """Whole groups stay on one process, and every process has equally many."""
+    per_process = config.prompts_per_step // processes * config.group_size
+    if config.prompts_per_step % processes or per_process % config.minibatches:
+        raise ConfigError(
+            f"{config.prompts_per_step} groups of {config.group_size} in {config.minibatches} minibatches do not split "
+            f"over {processes} processes; choose prompts_per_step and minibatches that divide"
+        )
+    rows = per_process // config.minibatches
+    if config.micro_batch and rows % config.micro_batch:
+        raise ConfigError(
+            f"micro_batch {config.micro_batch} does not divide the {rows} rollouts of a process's minibatch"
+        )
 
 
 @contextmanager
@@ -211,4 +290,4 @@ def _same_run(out: Path, config: TrainConfig) -> None:
 
 def _differs(before: Mapping[str, Any], config: TrainConfig) -> list[str]:
     now = replace(config).to_json()
-    return [name for name in now if name not in ("out", "steps") and before.get(name) != now[name]]
+    return [name for name in now if name not in ("out", "steps", "logger") and before.get(name) != now[name]]

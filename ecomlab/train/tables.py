@@ -10,33 +10,49 @@ from typing import TYPE_CHECKING, Any
 
 from ecomlab.collector import Collection, Group, Rollout
 from ecomlab.reward import Score
+from ecomlab.train.config import RunError
 
 if TYPE_CHECKING:
     from ecomlab.train.dapo import Step
 
 HEAD = ("schedule", "collection", "seed", "step", "env")
+PHASES = ("model", "environment", "waiting", "logprobs", "update", "sync", "evaluation", "other")
+"""Where a step's seconds go. Rollout: the policy's decoding, the environments, waiting for other processes. Then the
+trainer's forward passes, the rest of the update, handing weights to a generation server, held-out evaluation, and what is
+left: the last step's checkpoint, TRL's own work."""
 TRAIN_COLUMNS = (
     *HEAD, "d_low", "d_high", "success", "reward", "effective_reward", "effective_correct", "groups", "kept",
     "discarded", "padding", "rounds", "rollouts", "unscored", "truncated", "invalid", "tokens_generated", "tokens_used",
-    "sampled_per_episode", "turns_per_episode", "entropy", "clip_share", "grad_norm", "logp_gap", "seconds",
-    "seconds_rollout", "seconds_update",
+    "tokens_wasted", "sampled_per_episode", "sampled_longest", "turns_per_episode", "entropy", "clip_share", "grad_norm",
+    "logp_gap", "logp_gap_max", "seconds", *(f"seconds_{phase}" for phase in PHASES),
 )  # fmt: skip
 """A row a step and environment. From `entropy` on the figures are the whole step's, the same in each of its rows.
-`success` and `reward` are means over all scored rollouts, discarded ones too; effective_* are shares of groups."""
+`success` and `reward` are means over all scored rollouts, discarded ones too; effective_* are shares of groups; tokens are
+the policy's own, used where they enter the loss and wasted elsewhere; the seconds_* sum to `seconds`."""
 EVAL_COLUMNS = (*HEAD, "d", "episodes", "success", "reward", "unscored", "decoding")
 
 
-class AllFailedError(RuntimeError):
+class AllFailedError(RunError):
     """Not one episode of a step could be judged: going on would train on nothing."""
 
 
-def train_row(step: "Step", env: str, window: tuple[int, int]) -> dict[str, Any]:
-    """One environment's part of a step, from `env` on."""
+def phases(known: Mapping[str, float], seconds: float) -> dict[str, float]:
+    """`seconds` of a step split by phase, as the columns of its row; "other" is what no phase accounts for."""
+    split = {phase: float(known.get(phase, 0.0)) for phase in PHASES[:-1]}
+    split["other"] = seconds - sum(split.values())
+    return {"seconds": seconds} | {f"seconds_{phase}": split[phase] for phase in PHASES}
+
+
+def train_row(
+    step: "Step", env: str, window: tuple[int, int], seconds: Mapping[str, float]
+) -> dict[str, Any]:
+    """One environment's part of a step, from `env` on; `seconds` as `phases` gives them."""
     collection = step.collection
     groups = [g for g in collection.groups if g.env == env]
     rollouts = [r for g in groups for r in g.rollouts]
     scored = [r.score for r in rollouts if not r.score.unscored]
     kept = [g for g in collection.kept if g.env == env]
+    generated, used = sum(r.sampled for r in rollouts), _used(kept)
     update = step.update
     return {
         "env": env,
@@ -55,18 +71,40 @@ def train_row(step: "Step", env: str, window: tuple[int, int]) -> dict[str, Any]
         "unscored": sum(r.score.unscored for r in rollouts),
         "truncated": _ended(rollouts, "truncated"),
         "invalid": _ended(rollouts, "invalid"),
-        "tokens_generated": sum(r.sampled for r in rollouts),
-        "tokens_used": _used(kept),
+        "tokens_generated": generated,
+        "tokens_used": used,
+        "tokens_wasted": generated - used,
         "sampled_per_episode": _mean([r.sampled for r in rollouts]),
+        "sampled_longest": max((r.sampled for r in rollouts), default=0),
         "turns_per_episode": _mean([r.turns for r in rollouts]),
         "entropy": update.get("entropy", math.nan),
         "clip_share": update.get("clip_ratio/region_mean", math.nan),
         "grad_norm": update.get("grad_norm", math.nan),
         "logp_gap": update.get("logp_gap", math.nan),
-        "seconds": step.seconds_rollout + step.seconds_update,
-        "seconds_rollout": step.seconds_rollout,
-        "seconds_update": step.seconds_update,
+        "logp_gap_max": update.get("logp_gap_max", math.nan),
+        **seconds,
     }
+
+
+def whole_steps(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """One row a step: counts summed over its environments, the whole step's figures as they are."""
+    summed = ("kept", "rollouts", "truncated", "unscored")
+    steps: dict[int, dict[str, Any]] = {}
+    for row in rows:
+        number = int(row["step"])
+        figures = {name: float(row[name]) for name in ("entropy", "logp_gap")}
+        step = steps.setdefault(number, {"step": number, **dict.fromkeys(summed, 0), **figures})
+        for name in summed:
+            step[name] += int(row[name])
+    return [steps[number] for number in sorted(steps)]
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    """A table's rows; none when there is no table."""
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def eval_row(env: str, d: int, scores: Sequence[Score], decoding: str) -> dict[str, Any]:

@@ -1,0 +1,84 @@
+"""Alarms in words: what a person watching a run's figures would be worried by. Pure functions of the metrics rows.
+
+Twelve ways in which multi-turn RL goes wrong are known from public trackers; these rules see those that show in a step's
+figures: entropy that collapses or explodes, sampler and trainer that disagree about log-probabilities, and groups that
+teach nothing.
+"""
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+FIRST = 5
+"""Steps that make up the start with which later ones are compared."""
+COLLAPSED, EXPLODED = 0.1, 3.0
+"""Entropy over its start."""
+GAP, GAP_JUMP = 0.05, 10.0
+"""Mean |Δ logp|: alarming in itself, or over its median so far. Rounding alone gives 1e-6 in float32, 1e-2 in bfloat16."""
+GAP_NOISE = 1e-3
+"""Below this a jump means nothing."""
+IDLE = 3
+"""Steps in a row without a group that teaches something."""
+LOST = 0.2
+"""Share of a step's episodes that were cut off, or that could not be scored."""
+
+
+def alarms(history: Sequence[Mapping[str, Any]], now: Mapping[str, Any]) -> list[str]:
+    """What is alarming about the step `now`, given the rows before it, one row a step, oldest first.
+
+    Reads entropy, logp_gap, kept, rollouts, truncated and unscored. An alarm that was as true in the step before is not
+    repeated.
+    """
+    before = _true_of(history[:-1], history[-1]) if history else {}
+    return [words for kind, words in _true_of(history, now).items() if kind not in before]
+
+
+def _true_of(history: Sequence[Mapping[str, Any]], now: Mapping[str, Any]) -> dict[str, str]:
+    """Alarms by kind."""
+    found: dict[str, str] = {}
+    entropy, start = now["entropy"], _median([row["entropy"] for row in history[:FIRST]])
+    if len(history) >= FIRST and not math.isnan(start) and not math.isnan(entropy):
+        if entropy < COLLAPSED * start:
+            found["collapse"] = (
+                f"entropy has collapsed to {entropy:.3g}, from {start:.3g} in the first steps: the policy no longer "
+                "explores; a lower lr or a higher upper clip keeps it alive longer"
+            )
+        elif entropy > EXPLODED * start:
+            found["explosion"] = (
+                f"entropy has risen to {entropy:.3g}, from {start:.3g} in the first steps: the policy is coming apart; "
+                "go back to an earlier checkpoint with a lower lr"
+            )
+    gap, usual = now["logp_gap"], _median([row["logp_gap"] for row in history])
+    if gap > GAP or (gap > GAP_NOISE and gap > GAP_JUMP * usual):
+        found["gap"] = (
+            f"sampler and trainer disagree: mean |Δ logp| is {gap:.2g}"
+            + ("" if math.isnan(usual) else f", was {usual:.2g}")
+            + "; stale weights, another precision or another template on one side would do this"
+        )
+    recent = [*history[-(IDLE - 1) :], now]
+    if len(recent) == IDLE and not any(row["kept"] for row in recent):
+        found["idle"] = (
+            f"no group has taught anything for {IDLE} steps: every task was solved by all of its rollouts or by none; "
+            'the weights do not move. Another schedule, or keep = "reward", would change that'
+        )
+    for kind, words, cure in (
+        (
+            "truncated",
+            "were cut off by the token limit",
+            "they are masked; raise turn_tokens or episode_tokens",
+        ),
+        (
+            "unscored",
+            "could not be scored",
+            "that is our failure, not the policy's; the reasons are in the log",
+        ),
+    ):
+        if now["rollouts"] and now[kind] > LOST * now["rollouts"]:
+            found[kind] = f"{now[kind]} of {now['rollouts']} episodes {words}: {cure}"
+    return found
+
+
+def _median(values: Sequence[float]) -> float:
+    known = [v for v in values if not math.isnan(v)]
+    return statistics.median(known) if known else math.nan

@@ -1,0 +1,37 @@
+"""The processes of one run: a crew of one, unless `accelerate launch` or `torchrun` started several.
+
+`accelerate launch --num_processes 2 -m ecomlab train --config FILE` sets WORLD_SIZE for each. Without a GPU they talk
+through gloo.
+"""
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from ecomlab.collector import ALONE, Crew
+
+
+@dataclass(frozen=True)
+class Processes:
+    """This process among the others. `share` waits for all of them."""
+
+    rank: int
+    players: int
+
+    def share(self, mine: Any) -> list[Any]:
+        from torch import distributed
+
+        everyone: list[Any] = [None] * distributed.get_world_size()
+        distributed.all_gather_object(everyone, mine)
+        return everyone
+
+
+def join_crew() -> Crew:
+    """Meet the other processes, if there are any. Call it first, once a process."""
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        return ALONE
+    import torch
+    from accelerate import PartialState
+
+    state = PartialState(cpu=not torch.cuda.is_available())
+    return Processes(state.process_index, state.num_processes)

@@ -1,0 +1,49 @@
+"""Loggers for a run's figures, through accelerate's trackers: TensorBoard, trackio, Weights & Biases, or none."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+LOGGERS = ("none", "tensorboard", "trackio", "wandb")
+
+Log = Callable[[Sequence[Mapping[str, Any]]], None]
+
+
+def open_logger(name: str, folder: Path, settings: Mapping[str, Any]) -> Log:
+    """What takes a step's metrics rows, one an environment. Figures are named `environment/column`.
+
+    TensorBoard and wandb write under `folder`; wandb does not go online unless WANDB_MODE says so. Raises
+    ModuleNotFoundError when the logger's package is missing.
+    """
+    if name == "none":
+        return lambda rows: None
+    import os
+
+    from accelerate.tracking import TensorBoardTracker, TrackioTracker, WandBTracker
+
+    os.environ.setdefault("WANDB_MODE", "offline")
+    os.environ.setdefault("TRACKIO_DIR", str(folder / "trackio"))
+    run = folder.name
+    if name == "tensorboard":
+        tracker: Any = TensorBoardTracker(run, logging_dir=str(folder / "tensorboard"))
+    elif name == "trackio":
+        tracker = TrackioTracker("ecomlab", name=run)
+    else:
+        tracker = WandBTracker("ecomlab", name=run, dir=str(folder))
+    tracker.start()
+    plain = {
+        key: value if isinstance(value, int | float | str | bool) else str(value)
+        for key, value in settings.items()
+    }
+    tracker.store_init_configuration(plain)
+
+    def log(rows: Sequence[Mapping[str, Any]]) -> None:
+        figures = {
+            f"{row['env']}/{name}": value
+            for row in rows
+            for name, value in row.items()
+            if isinstance(value, int | float) and name not in ("seed", "step")
+        }
+        tracker.log(figures, step=rows[0]["step"])
+
+    return log
