@@ -72,18 +72,19 @@ TRAIN = {
 }
 _MAYBE = Column(float, empty=True)
 TRAIN_MORE = dict.fromkeys(
-    ("kept", "padding", "rounds", "unscored", "truncated", "invalid", "tokens_wasted", "sampled_per_episode")
-    + (
-        "sampled_longest",
-        "turns_per_episode",
-        "entropy",
-        "clip_share",
-        "grad_norm",
-        "logp_gap",
-        "logp_gap_max",
-    )
-    + ("seconds_model", "seconds_environment", "seconds_waiting", "seconds_logprobs", "seconds_update")
-    + ("seconds_sync", "seconds_evaluation", "seconds_other"),
+    [
+        *("kept", "padding", "rounds", "unscored", "truncated", "invalid", "tokens_wasted"),
+        *(
+            "sampled_per_episode",
+            "sampled_longest",
+            "turns_per_episode",
+            "entropy",
+            "clip_share",
+            "grad_norm",
+        ),
+        *("logp_gap", "logp_gap_max", "seconds_model", "seconds_environment", "seconds_waiting"),
+        *("seconds_logprobs", "seconds_update", "seconds_sync", "seconds_evaluation", "seconds_other"),
+    ],
     _MAYBE,
 )
 """Numbers that a table may have."""

@@ -1,8 +1,7 @@
 """Alarms in words: what a person watching a run's figures would be worried by. Pure functions of the metrics rows.
 
-Twelve ways in which multi-turn RL goes wrong are known from public trackers; these rules see those that show in a step's
-figures: entropy that collapses or explodes, sampler and trainer that disagree about log-probabilities, and groups that
-teach nothing.
+Of the ways in which multi-turn RL is known to go wrong, these rules see those that show in a step's figures: entropy
+that collapses or explodes, sampler and trainer that disagree about log-probabilities, groups that teach nothing.
 """
 
 import math
@@ -15,7 +14,7 @@ FIRST = 5
 COLLAPSED, EXPLODED = 0.1, 3.0
 """Entropy over its start."""
 GAP, GAP_JUMP = 0.05, 10.0
-"""Mean |Δ logp|: alarming in itself, or over its median so far. Rounding alone gives 1e-6 in float32, 1e-2 in bfloat16."""
+"""Mean |Δ logp|: alarming in itself, or over its median so far. Rounding gives 1e-6 in float32, 1e-2 in bfloat16."""
 GAP_NOISE = 1e-3
 """Below this a jump means nothing."""
 IDLE = 3

@@ -215,7 +215,7 @@ class DapoTrainer(GRPOTrainer):
 
 
 def step_advantages(collection: Collection, settings: Settings) -> np.ndarray:
-    """Shape (groups of `collection.batch`, group size): how much better each rollout is than its group; 0 in padding."""
+    """How much better each rollout is than its group, (groups of `collection.batch`, group size); 0 in padding."""
     kept = [
         group_advantages([shaped_reward(rollout, settings) for rollout in group.rollouts])
         for group in collection.kept

@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 HEAD = ("schedule", "collection", "seed", "step", "env")
 PHASES = ("model", "environment", "waiting", "logprobs", "update", "sync", "evaluation", "other")
 """Where a step's seconds go. Rollout: the policy's decoding, the environments, waiting for other processes. Then the
-trainer's forward passes, the rest of the update, handing weights to a generation server, held-out evaluation, and what is
-left: the last step's checkpoint, TRL's own work."""
+trainer's forward passes, the rest of the update, handing weights to a generation server, held-out evaluation, and what
+is left: the last step's checkpoint, TRL's own work."""
 TRAIN_COLUMNS = (
     *HEAD, "d_low", "d_high", "success", "reward", "effective_reward", "effective_correct", "groups", "kept",
     "discarded", "padding", "rounds", "rollouts", "unscored", "truncated", "invalid", "tokens_generated", "tokens_used",
-    "tokens_wasted", "sampled_per_episode", "sampled_longest", "turns_per_episode", "entropy", "clip_share", "grad_norm",
-    "logp_gap", "logp_gap_max", "seconds", *(f"seconds_{phase}" for phase in PHASES),
+    "tokens_wasted", "sampled_per_episode", "sampled_longest", "turns_per_episode", "entropy", "clip_share",
+    "grad_norm", "logp_gap", "logp_gap_max", "seconds", *(f"seconds_{phase}" for phase in PHASES),
 )  # fmt: skip
 """A row a step and environment. From `entropy` on the figures are the whole step's, the same in each of its rows.
-`success` and `reward` are means over all scored rollouts, discarded ones too; effective_* are shares of groups; tokens are
-the policy's own, used where they enter the loss and wasted elsewhere; the seconds_* sum to `seconds`."""
+`success` and `reward` are means over all scored rollouts, discarded ones too; effective_* are shares of groups; tokens
+are the policy's own, used where they enter the loss and wasted elsewhere; the seconds_* sum to `seconds`."""
 EVAL_COLUMNS = (*HEAD, "d", "episodes", "success", "reward", "unscored", "decoding")
 
 
