@@ -40,9 +40,13 @@ Keep = Literal["correct", "reward"]
 class Crew(Protocol):
     """The processes that work on one run. Every one of them calls `share` equally often."""
 
-    rank: int
-    players: int
-    """How many of them play episodes: ranks below this number."""
+    @property
+    def rank(self) -> int:
+        """This process's number, from 0; 0 leads."""
+
+    @property
+    def players(self) -> int:
+        """How many of them play episodes: ranks below this number."""
 
     def share(self, mine: Any) -> list[Any]:
         """Every process's `mine`, in order of rank."""

@@ -18,7 +18,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from ecomlab import Shop
+from ecomlab import Shop, make_task
 from ecomlab.seeding import rng
 from ecomlab.train import checkpoints, tables
 from ecomlab.train.checkpoints import CheckpointError, FolderError
@@ -91,6 +91,20 @@ def test_the_overlong_penalty_is_soft() -> None:
     assert overlong_penalty(500, 100, 0) == 0
 
 
+def test_the_overlong_penalty_counts_sampled_tokens_only(shop: Shop, novice: Policy) -> None:
+    from ecomlab.collector import play_batch
+    from ecomlab.train.dapo import Settings, shaped_reward
+
+    task = make_task("CART", 1, 3, shop)
+    (rollout,) = play_batch([task], [rng("overlong")], shop, novice.sampler(), novice.renderer)
+    said = sum(rollout.mask)
+    assert said < len(rollout.mask), "tools said something too"
+    settings = Settings(Path(), 0, 1, 1, 2, 1, 1e-3, 1.0, 1, token_limit=said + 5, overlong_buffer=10)
+    assert shaped_reward(rollout, settings) == pytest.approx(rollout.score.value - 0.5)
+    unhurried = replace(settings, token_limit=len(rollout.mask), overlong_buffer=len(rollout.mask) - said)
+    assert shaped_reward(rollout, unhurried) == rollout.score.value
+
+
 def test_the_loss_of_three_tokens_by_hand() -> None:
     """Ratios 1.5 (clipped at 1.28), 0.5 (clipped at 0.8) and 1; advantages 2 and -1; the fourth is masked."""
     logp = torch.tensor([[np.log(0.3), np.log(0.7)], [np.log(0.1), np.log(0.9)]], requires_grad=True)
@@ -107,13 +121,15 @@ def test_the_loss_of_three_tokens_by_hand() -> None:
 # TRL's loss on our batch.
 
 
-def trainer_of(policy: Policy, shop: Shop, folder: Path, prompts: int = 3, group_size: int = 4) -> Any:
+def trainer_of(
+    policy: Policy, shop: Shop, folder: Path, prompts: int = 3, group_size: int = 4, micro_batch: int = 0
+) -> Any:
     """A DapoTrainer that has collected one batch and taken no step."""
     from ecomlab.collector import Refill, collect
     from ecomlab.scheduler import make_schedule
     from ecomlab.train.dapo import DapoTrainer, Settings
 
-    settings = Settings(folder, 0, 2, prompts, group_size, 1, 1e-3, 1.0, 1, 256, 64)
+    settings = Settings(folder, 0, 2, prompts, group_size, 1, 1e-3, 1e9, 1, 256, 64, micro_batch)
 
     def gather(number: int) -> Any:
         schedule = make_schedule("static-0-2", ["CART"])
@@ -194,6 +210,30 @@ def test_the_gradient_does_not_depend_on_how_rows_are_put_together(
         assert (other - gradients[0]).norm() <= 1e-5 * gradients[0].norm()
 
 
+def test_the_gradient_does_not_depend_on_the_micro_batch(shop: Shop, tmp_path: Path) -> None:
+    """A minibatch in one backward pass, in 2 or in 6: what the optimizer sees is the same."""
+    from transformers import TrainerCallback
+
+    seen: list[torch.Tensor] = []
+
+    class Spy(TrainerCallback):
+        def on_pre_optimizer_step(
+            self, args: Any, state: Any, control: Any, model: Any = None, **_: Any
+        ) -> None:
+            seen.append(torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None]))
+            control.should_training_stop = True
+
+    for size in (0, 6, 2):
+        policy = load_policy("novice", shop, ["CART"])
+        trainer = trainer_of(policy, shop, tmp_path / str(size), micro_batch=size)
+        trainer.add_callback(Spy())
+        trainer.train()
+    whole, *others = seen
+    assert len(others) == 2 and whole.norm() > 0
+    for other in others:
+        assert (other - whole).norm() <= 1e-5 * whole.norm()
+
+
 def test_only_sampled_tokens_with_an_advantage_move_the_policy(shop: Shop, tmp_path: Path) -> None:
     policy = load_policy("novice", shop, ["CART"])
     trainer = trainer_of(policy, shop, tmp_path)
@@ -210,11 +250,44 @@ def test_only_sampled_tokens_with_an_advantage_move_the_policy(shop: Shop, tmp_p
     trainer._get_per_token_logps_and_entropies = spy
     trainer._compute_loss(policy.model, batch).backward()
     (logps,) = seen
-    assert logps.grad is not None
+    assert logps.grad is not None and logps.grad.any()
     trained = (batch["completion_mask"] * batch["tool_mask"]).bool()
     moved = logps.grad != 0
     assert not (moved & ~trained).any(), "tool, customer and padding tokens"
     assert (moved == (trained & (batch["advantages"] != 0)[:, None])).all()
+
+
+def test_logits_that_predict_what_others_said_have_no_gradient(shop: Shop, tmp_path: Path) -> None:
+    """At the last hidden state, which the output layer alone reads: zero but where a trained token is predicted."""
+    policy = load_policy("novice", shop, ["CART"])
+    trainer = trainer_of(policy, shop, tmp_path)
+    batch = batch_of(trainer)
+    hidden: list[torch.Tensor] = []
+    predicts: list[torch.Tensor] = []
+
+    def keep(module: Any, args: Any, kwargs: Any, output: Any) -> None:
+        output.last_hidden_state.retain_grad()
+        hidden.append(output.last_hidden_state)
+
+    hook = policy.model.get_decoder().register_forward_hook(keep, with_kwargs=True)
+    real = policy.model.forward
+
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        predicts.append(torch.nn.functional.pad(kwargs["labels"][:, 1:] != -100, (0, 1)))
+        return real(*args, **kwargs)
+
+    policy.model.forward = forward
+    try:
+        trainer._compute_loss(policy.model, batch).backward()
+    finally:
+        hook.remove()
+        policy.model.forward = real
+    assert len(hidden) == len(predicts) > 0
+    for state, trained in zip(hidden, predicts, strict=True):
+        assert state.grad is not None
+        assert ((state.grad != 0).any(dim=-1) == trained).all()
+    trained = (batch["completion_mask"] * batch["tool_mask"]).bool() & (batch["advantages"] != 0)[:, None]
+    assert sum(int(p.sum()) for p in predicts) == int(trained.sum()) > 0
 
 
 def test_truncated_and_unscored_episodes_are_masked_and_padding_groups_weigh_nothing(

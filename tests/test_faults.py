@@ -1,0 +1,251 @@
+"""Each invariant of the training loop fails when it should: a fault is injected, and the test that guards it must fail.
+
+The faults are the ways in which multi-turn RL goes wrong in public trackers (FACTS §5), each as small as it would be in
+a careless change. `test_without_a_fault_every_guard_passes` keeps the guards honest the other way round.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import test_collector as collecting
+import test_tiny as rendering
+import test_training as training
+import torch
+
+from ecomlab import Shop, collector
+from ecomlab.scheduler import Adaptive
+from ecomlab.train import backends, dapo, objective, run
+from ecomlab.train.policy import Policy, load_policy
+from ecomlab.train.renderer import ShortDialogue
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What goes wrong, how, and the test that must notice."""
+
+    name: str
+    inject: Callable[[pytest.MonkeyPatch], None]
+    guard: Callable[..., None]
+
+
+def re_encoded(patch: pytest.MonkeyPatch) -> None:
+    real = collector._append
+
+    def append(play: Any, ids: Any, mask: int, logprobs: Any) -> None:
+        renderer = play.dialogue._renderer
+        if mask:  # decoded and encoded again, as a chat API would do
+            ids = renderer.encode(renderer.decode(ids).replace("\n", " "))
+            logprobs = [*logprobs, *[0.0] * len(ids)][: len(ids)]
+        real(play, ids, mask, logprobs)
+
+    patch.setattr(collector, "_append", append)
+
+
+def newline_lost(patch: pytest.MonkeyPatch) -> None:
+    real = ShortDialogue.follow
+    patch.setattr(ShortDialogue, "follow", lambda self, messages: real(self, messages)[1:])
+
+
+def tool_tokens_trained(patch: pytest.MonkeyPatch) -> None:
+    real = dapo.DapoTrainer._compute_loss
+
+    def loss(self: Any, model: Any, inputs: Any) -> Any:
+        return real(self, model, {**inputs, "tool_mask": torch.ones_like(inputs["tool_mask"])})
+
+    patch.setattr(dapo.DapoTrainer, "_compute_loss", loss)
+
+
+def truncated_trained(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(dapo, "loss_mask", lambda rollout: rollout.mask)
+
+
+def padding_has_an_advantage(patch: pytest.MonkeyPatch) -> None:
+    def advantages(collection: Any, settings: Any) -> Any:
+        return np.stack([objective.group_advantages(group.rewards) for group in collection.batch])
+
+    patch.setattr(dapo, "step_advantages", advantages)
+
+
+def mean_per_micro_batch(patch: pytest.MonkeyPatch) -> None:
+    real = dapo.DapoTrainer._compute_loss
+
+    def loss(self: Any, model: Any, inputs: Any) -> Any:
+        tokens = (inputs["completion_mask"] * inputs["tool_mask"]).sum()
+        share = inputs["num_items_in_batch"] / tokens.clamp(min=1) / self.args.gradient_accumulation_steps
+        return real(self, model, inputs) * share
+
+    patch.setattr(dapo.DapoTrainer, "_compute_loss", loss)
+
+
+def padding_is_read(patch: pytest.MonkeyPatch) -> None:
+    real = dapo.DapoTrainer._forward
+
+    def forward(self: Any, model: Any, input_ids: Any, attention_mask: Any, keep: int) -> Any:
+        def blind(**inputs: Any) -> Any:
+            return model(**{**inputs, "attention_mask": torch.ones_like(inputs["attention_mask"])})
+
+        return real(self, blind, input_ids, attention_mask, keep)
+
+    patch.setattr(dapo.DapoTrainer, "_forward", forward)
+
+
+def clipped_on_one_side(patch: pytest.MonkeyPatch) -> None:
+    def loss(
+        logp: Any,
+        old: Any,
+        advantage: Any,
+        mask: Any,
+        low: float = 0.2,
+        high: float = 0.28,
+        tokens: Any = None,
+    ) -> Any:
+        surrogate = torch.exp(logp - old).clamp(1 - low, 1 + low) * advantage[:, None]
+        return -(surrogate * mask).sum() / (mask.sum() if tokens is None else tokens)
+
+    patch.setattr(training, "dapo_loss", loss)
+
+
+def rewards_of_the_next_group(patch: pytest.MonkeyPatch) -> None:
+    real = dapo._rollout
+
+    def rollout(prompts: Any, trainer: Any) -> Any:
+        given = real(prompts, trainer)
+        given["env_mask"] = given["env_mask"][1:] + given["env_mask"][:1]
+        return given
+
+    patch.setattr(dapo, "_rollout", rollout)
+
+
+def copies_of_different_tasks(patch: pytest.MonkeyPatch) -> None:
+    real = collector.play_batch
+
+    def play(tasks: Any, *rest: Any) -> Any:
+        return real([*tasks[1:], tasks[0]], *rest)
+
+    patch.setattr(collector, "play_batch", play)
+
+
+def one_stream_for_all(patch: pytest.MonkeyPatch) -> None:
+    real = backends.CachedSampler.start
+    patch.setattr(
+        backends.CachedSampler, "start", lambda self, streams: real(self, [streams[0]] * len(streams))
+    )
+
+
+def cache_of_another_row(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(backends._RowCache, "swap", lambda self, a, b, width: None)
+
+
+def unscored_is_zero(patch: pytest.MonkeyPatch) -> None:
+    real = objective.group_advantages
+    patch.setattr(training, "group_advantages", lambda rewards: real(np.nan_to_num(rewards, nan=0.0)))
+
+
+def failure_is_a_reward(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(collector, "_fail", lambda play, error: setattr(play, "end", "submit"))
+
+
+def overlong_counts_tools(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(collector.Rollout, "sampled", property(lambda self: len(self.mask)))
+
+
+def schedule_starts_again(patch: pytest.MonkeyPatch) -> None:
+    def forgotten(saved: Any) -> Any:
+        return Adaptive.start(("CART",), tau_num=8)
+
+    patch.setattr(run, "from_json", forgotten)
+
+
+def draws_follow_the_clock(patch: pytest.MonkeyPatch) -> None:
+    count = iter(range(10_000))
+    real = run.collect
+    patch.setattr(
+        run,
+        "collect",
+        lambda schedule, refill, key, *rest: real(schedule, refill, (*key, next(count)), *rest),
+    )
+
+
+def discarded_groups_unreported(patch: pytest.MonkeyPatch) -> None:
+    real = Adaptive.report
+
+    def report(self: Any, env: str, d: int, outcomes: Any) -> Any:
+        outcomes = list(outcomes)
+        return real(self, env, d, outcomes) if len(set(outcomes)) == 2 else self
+
+    patch.setattr(Adaptive, "report", report)
+
+
+def each_process_draws_its_own(patch: pytest.MonkeyPatch) -> None:
+    real = collector.collect
+
+    def collect(schedule: Any, refill: Any, key: Any, shop: Any, sampler: Any, renderer: Any, crew: Any) -> Any:
+        return real(schedule, refill, (*key, crew.rank), shop, sampler, renderer, crew)
+
+    patch.setattr(collecting, "collect", collect)
+
+
+FAULTS = [
+    Fault("what was said is decoded and encoded again", re_encoded, collecting.test_the_collector_records_a_demonstration_token_for_token),
+    Fault("a newline is lost between two turns", newline_lost, rendering.test_the_text_is_qwen3s_own_format),
+    Fault("tool and customer tokens are trained", tool_tokens_trained, training.test_only_sampled_tokens_with_an_advantage_move_the_policy),
+    Fault("the masks of two rollouts are swapped", rewards_of_the_next_group, training.test_trls_loss_and_gradient_are_the_six_line_ones),
+    Fault("truncated episodes are trained", truncated_trained, training.test_truncated_and_unscored_episodes_are_masked_and_padding_groups_weigh_nothing),
+    Fault("groups that only fill the batch have an advantage", padding_has_an_advantage, training.test_truncated_and_unscored_episodes_are_masked_and_padding_groups_weigh_nothing),
+    Fault("the loss is a mean over each micro-batch", mean_per_micro_batch, training.test_the_gradient_does_not_depend_on_the_micro_batch),
+    Fault("padding is attended to", padding_is_read, training.test_the_gradient_does_not_depend_on_how_rows_are_put_together),
+    Fault("the ratio is clipped on one side only", clipped_on_one_side, training.test_the_loss_of_three_tokens_by_hand),
+    Fault("the copies of a group are different tasks", copies_of_different_tasks, collecting.test_a_group_is_copies_of_one_task),
+    Fault("all rows draw from one stream", one_stream_for_all, collecting.test_batching_does_not_matter),
+    Fault("a row reads another row's cache", cache_of_another_row, collecting.test_batching_does_not_matter),
+    Fault("an unscored episode counts as zero", unscored_is_zero, training.test_an_unscored_rollout_changes_nothing_for_the_others),
+    Fault("our own failure is scored", failure_is_a_reward, collecting.test_an_exception_costs_one_unscored_episode),
+    Fault("the overlong penalty counts what tools said", overlong_counts_tools, training.test_the_overlong_penalty_counts_sampled_tokens_only),
+    Fault("a resumed run forgets the schedule's window", schedule_starts_again, training.test_a_killed_run_goes_on_as_if_nothing_had_happened),
+    Fault("draws depend on how often the process was started", draws_follow_the_clock, training.test_a_killed_run_goes_on_as_if_nothing_had_happened),
+    Fault("the schedule does not hear of discarded groups", discarded_groups_unreported, collecting.test_groups_that_teach_nothing_are_drawn_again_up_to_the_cap),
+    Fault("each process draws tasks of its own", each_process_draws_its_own, collecting.test_two_processes_collect_what_one_does),
+]  # fmt: skip
+
+
+def called(guard: Callable[..., None], available: dict[str, Any]) -> None:
+    """Run a test by hand with what it asks for; what it patches is undone before the fault is."""
+    with pytest.MonkeyPatch.context() as theirs:
+        given = {**available, "monkeypatch": theirs}
+        guard(**{name: given[name] for name in inspect.signature(guard).parameters})
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return training.train(
+        training.TrainConfig(out=str(tmp_path_factory.mktemp("runs") / "whole"), **training.TINY)
+    )
+
+
+@pytest.fixture
+def available(shop: Shop, finished: Path, tmp_path: Path) -> dict[str, Any]:
+    novice: Policy = load_policy("novice", shop, ["CART"])
+    return {"novice": novice, "shop": shop, "tmp_path": tmp_path, "finished": finished, "greedy": False}
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_a_fault_is_caught(fault: Fault, available: dict[str, Any]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        fault.inject(patch)
+        with pytest.raises(
+            (AssertionError, pytest.fail.Exception, RuntimeError, ValueError, KeyError)
+        ) as caught:
+            called(fault.guard, available)
+    assert caught.type is AssertionError, f"noticed, but not by what the test claims: {caught.value!r}"
+
+
+@pytest.mark.parametrize(
+    "guard", sorted({f.guard for f in FAULTS}, key=lambda g: g.__name__), ids=lambda g: g.__name__
+)
+def test_without_a_fault_every_guard_passes(guard: Callable[..., None], available: dict[str, Any]) -> None:
+    called(guard, available)
