@@ -140,7 +140,7 @@ def draw_visits(
     key: tuple[Any, ...],
     shop: Shop,
 ) -> list[str]:
-    """What the customer looked at lately, shuffled: eight products of each wanted type and of as many others as fit.
+    """What the customer looked at lately, shuffled: up to eight products of each wanted type, and as many of others.
 
     The list must not tell wanted from unwanted (laws 3 and 8). So the unwanted types' clusters are made in the same way
     from a phantom wish, all products are well in stock, and where something that identifies a product is withheld,
@@ -148,17 +148,25 @@ def draw_visits(
     """
     random = rng("visits", *key)
     catalog = shop.catalog
-    rows: list[int] = []
-    for item, stated in zip(items, told, strict=True):
-        rows += _cluster(item["row"], item["slots"], stated, shop, random)
-    clusters = max(len(items) + 1, VISITS * axes.history // CLUSTER)
-    for name in unwanted[: clusters - len(items)]:
+    wanted = [
+        _cluster(item["row"], item["slots"], stated, shop, random)
+        for item, stated in zip(items, told, strict=True)
+    ]
+    size = min(map(len, wanted))  # all clusters are as large: how many there are of a type says nothing
+    clusters = [found[:size] for found in wanted]
+    count = max(len(items) + 1, VISITS * axes.history // CLUSTER)
+    for name in unwanted:
+        if len(clusters) == count:
+            break
         row = draw_row(catalog.type_rows(name), shop, random)
         if row is not None:
             slots = describe(shop, row, axes.constraints, random)
             kept = (random.random(len(slots)) >= axes.p_missing).tolist()
             phantom = [n for n, keep in zip(slots, kept, strict=True) if keep or n == "type"]
-            rows += _cluster(row, slots, phantom, shop, random)
+            found = _cluster(row, slots, phantom, shop, random)
+            if len(found) >= size:
+                clusters.append(found[:size])
+    rows = [row for found in clusters for row in found]
     shuffled = np.asarray(rows)[random.permutation(len(rows))]
     return [packed.decode() for packed in catalog.packed_ids[shuffled].tolist()]
 
