@@ -184,33 +184,99 @@ def discarded_groups_unreported(patch: pytest.MonkeyPatch) -> None:
 def each_process_draws_its_own(patch: pytest.MonkeyPatch) -> None:
     real = collector.collect
 
-    def collect(schedule: Any, refill: Any, key: Any, shop: Any, sampler: Any, renderer: Any, crew: Any) -> Any:
+    def collect(
+        schedule: Any, refill: Any, key: Any, shop: Any, sampler: Any, renderer: Any, crew: Any
+    ) -> Any:
         return real(schedule, refill, (*key, crew.rank), shop, sampler, renderer, crew)
 
     patch.setattr(collecting, "collect", collect)
 
 
 FAULTS = [
-    Fault("what was said is decoded and encoded again", re_encoded, collecting.test_the_collector_records_a_demonstration_token_for_token),
+    Fault(
+        "what was said is decoded and encoded again",
+        re_encoded,
+        collecting.test_the_collector_records_a_demonstration_token_for_token,
+    ),
     Fault("a newline is lost between two turns", newline_lost, rendering.test_the_text_is_qwen3s_own_format),
-    Fault("tool and customer tokens are trained", tool_tokens_trained, training.test_only_sampled_tokens_with_an_advantage_move_the_policy),
-    Fault("the masks of two rollouts are swapped", rewards_of_the_next_group, training.test_trls_loss_and_gradient_are_the_six_line_ones),
-    Fault("truncated episodes are trained", truncated_trained, training.test_truncated_and_unscored_episodes_are_masked_and_padding_groups_weigh_nothing),
-    Fault("groups that only fill the batch have an advantage", padding_has_an_advantage, training.test_truncated_and_unscored_episodes_are_masked_and_padding_groups_weigh_nothing),
-    Fault("the loss is a mean over each micro-batch", mean_per_micro_batch, training.test_the_gradient_does_not_depend_on_the_micro_batch),
-    Fault("padding is attended to", padding_is_read, training.test_the_gradient_does_not_depend_on_how_rows_are_put_together),
-    Fault("the ratio is clipped on one side only", clipped_on_one_side, training.test_the_loss_of_three_tokens_by_hand),
-    Fault("the copies of a group are different tasks", copies_of_different_tasks, collecting.test_a_group_is_copies_of_one_task),
+    Fault(
+        "tool and customer tokens are trained",
+        tool_tokens_trained,
+        training.test_only_sampled_tokens_with_an_advantage_move_the_policy,
+    ),
+    Fault(
+        "the masks of two rollouts are swapped",
+        rewards_of_the_next_group,
+        training.test_trls_loss_and_gradient_are_the_six_line_ones,
+    ),
+    Fault(
+        "truncated episodes are trained",
+        truncated_trained,
+        training.test_truncated_and_unscored_episodes_are_masked_and_padding_groups_weigh_nothing,
+    ),
+    Fault(
+        "groups that only fill the batch have an advantage",
+        padding_has_an_advantage,
+        training.test_truncated_and_unscored_episodes_are_masked_and_padding_groups_weigh_nothing,
+    ),
+    Fault(
+        "the loss is a mean over each micro-batch",
+        mean_per_micro_batch,
+        training.test_the_gradient_does_not_depend_on_the_micro_batch,
+    ),
+    Fault(
+        "padding is attended to",
+        padding_is_read,
+        training.test_the_gradient_does_not_depend_on_how_rows_are_put_together,
+    ),
+    Fault(
+        "the ratio is clipped on one side only",
+        clipped_on_one_side,
+        training.test_the_loss_of_three_tokens_by_hand,
+    ),
+    Fault(
+        "the copies of a group are different tasks",
+        copies_of_different_tasks,
+        collecting.test_a_group_is_copies_of_one_task,
+    ),
     Fault("all rows draw from one stream", one_stream_for_all, collecting.test_batching_does_not_matter),
     Fault("a row reads another row's cache", cache_of_another_row, collecting.test_batching_does_not_matter),
-    Fault("an unscored episode counts as zero", unscored_is_zero, training.test_an_unscored_rollout_changes_nothing_for_the_others),
-    Fault("our own failure is scored", failure_is_a_reward, collecting.test_an_exception_costs_one_unscored_episode),
-    Fault("the overlong penalty counts what tools said", overlong_counts_tools, training.test_the_overlong_penalty_counts_sampled_tokens_only),
-    Fault("a resumed run forgets the schedule's window", schedule_starts_again, training.test_a_killed_run_goes_on_as_if_nothing_had_happened),
-    Fault("draws depend on how often the process was started", draws_follow_the_clock, training.test_a_killed_run_goes_on_as_if_nothing_had_happened),
-    Fault("the schedule does not hear of discarded groups", discarded_groups_unreported, collecting.test_groups_that_teach_nothing_are_drawn_again_up_to_the_cap),
-    Fault("each process draws tasks of its own", each_process_draws_its_own, collecting.test_two_processes_collect_what_one_does),
-]  # fmt: skip
+    Fault(
+        "an unscored episode counts as zero",
+        unscored_is_zero,
+        training.test_an_unscored_rollout_changes_nothing_for_the_others,
+    ),
+    Fault(
+        "our own failure is scored",
+        failure_is_a_reward,
+        collecting.test_an_exception_costs_one_unscored_episode,
+    ),
+    Fault(
+        "the overlong penalty counts what tools said",
+        overlong_counts_tools,
+        training.test_the_overlong_penalty_counts_sampled_tokens_only,
+    ),
+    Fault(
+        "a resumed run forgets the schedule's window",
+        schedule_starts_again,
+        training.test_a_killed_run_goes_on_as_if_nothing_had_happened,
+    ),
+    Fault(
+        "draws depend on how often the process was started",
+        draws_follow_the_clock,
+        training.test_a_killed_run_goes_on_as_if_nothing_had_happened,
+    ),
+    Fault(
+        "the schedule does not hear of discarded groups",
+        discarded_groups_unreported,
+        collecting.test_groups_that_teach_nothing_are_drawn_again_up_to_the_cap,
+    ),
+    Fault(
+        "each process draws tasks of its own",
+        each_process_draws_its_own,
+        collecting.test_two_processes_collect_what_one_does,
+    ),
+]
 
 
 def called(guard: Callable[..., None], available: dict[str, Any]) -> None:

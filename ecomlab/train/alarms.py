@@ -19,8 +19,8 @@ GAP_NOISE = 1e-3
 """Below this a jump means nothing."""
 IDLE = 3
 """Steps in a row without a group that teaches something."""
-LOST = 0.2
-"""Share of a step's episodes that were cut off, or that could not be scored."""
+LOST, LATELY = 0.25, 5
+"""Share of the episodes of the last few steps that were cut off, or that could not be scored."""
 
 
 def alarms(history: Sequence[Mapping[str, Any]], now: Mapping[str, Any]) -> list[str]:
@@ -61,20 +61,15 @@ def _true_of(history: Sequence[Mapping[str, Any]], now: Mapping[str, Any]) -> di
             f"no group has taught anything for {IDLE} steps: every task was solved by all of its rollouts or by none; "
             'the weights do not move. Another schedule, or keep = "reward", would change that'
         )
+    lately = [*history[-(LATELY - 1) :], now]
+    episodes = sum(row["rollouts"] for row in lately)
     for kind, words, cure in (
-        (
-            "truncated",
-            "were cut off by the token limit",
-            "they are masked; raise turn_tokens or episode_tokens",
-        ),
-        (
-            "unscored",
-            "could not be scored",
-            "that is our failure, not the policy's; the reasons are in the log",
-        ),
+        ("truncated", "cut off by a token limit", "they teach nothing; see turn_tokens and episode_tokens"),
+        ("unscored", "unscored", "that is our failure, not the policy's; the log has the reasons"),
     ):
-        if now["rollouts"] and now[kind] > LOST * now["rollouts"]:
-            found[kind] = f"{now[kind]} of {now['rollouts']} episodes {words}: {cure}"
+        lost = sum(row[kind] for row in lately)
+        if lost > LOST * episodes:
+            found[kind] = f"{lost} of the last {episodes} episodes were {words}: {cure}"
     return found
 
 

@@ -1,0 +1,54 @@
+"""Alarms: each speaks when it should, once, and says nothing about an ordinary run."""
+
+import math
+from typing import Any
+
+import pytest
+
+from ecomlab.train.alarms import FIRST, IDLE, alarms
+
+
+def step(**changes: Any) -> dict[str, Any]:
+    row = {"entropy": 0.4, "logp_gap": 1e-6, "kept": 8, "rollouts": 64, "truncated": 1, "unscored": 0}
+    return {**row, **changes}
+
+
+ORDINARY = [step(entropy=0.4 - 0.01 * i) for i in range(20)]
+
+
+def test_an_ordinary_run_is_silent() -> None:
+    for i, now in enumerate(ORDINARY):
+        assert alarms(ORDINARY[:i], now) == []
+    assert alarms([], step(entropy=math.nan, logp_gap=math.nan)) == []
+
+
+@pytest.mark.parametrize(
+    ("now", "words"),
+    [
+        (step(entropy=0.01), "entropy has collapsed to 0.01, from 0.38"),
+        (step(entropy=2.0), "entropy has risen to 2, from 0.38"),
+        (step(logp_gap=0.2), "sampler and trainer disagree: mean |Δ logp| is 0.2, was 1e-06"),
+        (step(logp_gap=0.002), "stale weights"),
+        (step(truncated=200, rollouts=200), "cut off by a token limit"),
+        (step(unscored=200, rollouts=200), "our failure"),
+    ],
+)
+def test_what_is_wrong_is_said_once(now: dict[str, Any], words: str) -> None:
+    (said,) = alarms(ORDINARY, now)
+    assert words in said
+    assert alarms([*ORDINARY, now], now) == [], "not again in the next step"
+
+
+def test_steps_that_teach_nothing_are_an_alarm_when_they_come_in_a_row() -> None:
+    idle = step(kept=0, entropy=math.nan, logp_gap=math.nan)
+    for before in range(IDLE - 1):
+        assert alarms([*ORDINARY, *[idle] * before], idle) == []
+    (said,) = alarms([*ORDINARY, *[idle] * (IDLE - 1)], idle)
+    assert "no group has taught anything" in said
+    assert alarms([*ORDINARY, *[idle] * IDLE], idle) == []
+
+
+def test_entropy_is_compared_with_the_start_of_the_run() -> None:
+    assert alarms(ORDINARY[: FIRST - 1], step(entropy=0.001)) == [], "too early to say"
+    assert alarms([], step(logp_gap=1e-2)) == [], "bfloat16 rounds that much"
+    assert len(alarms([], step(logp_gap=0.5))) == 1
