@@ -310,7 +310,9 @@ def _writable(path: Path) -> None:
         raise typer.BadParameter(f"{path} cannot be written; choose another place")
 
 
-EXTRAS = {"faiss": "cpu", "vllm": "vllm", "submitit": "cluster", "pytest": "dev"}
+EXTRAS = {"faiss": "cpu", "vllm": "vllm", "submitit": "cluster", "pytest": "dev"} | dict.fromkeys(
+    ("tensorboard", "trackio", "wandb"), "loggers"
+)
 
 
 def main() -> None:

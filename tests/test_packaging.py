@@ -68,7 +68,7 @@ def test_pyproject_declares_every_package_of_the_card(name: str) -> None:
 
 
 def test_the_extras_are_there_and_cpu_and_gpu_share_nothing() -> None:
-    assert set(EXTRAS) == {"cpu", "gpu", "vllm", "dev", "cluster"}
+    assert set(EXTRAS) == {"cpu", "gpu", "vllm", "dev", "cluster", "loggers"}
     assert {Requirement(line).name for line in EXTRAS["cpu"]} == {"faiss-cpu"}
     assert {Requirement(line).name for line in EXTRAS["gpu"]} == {"faiss-gpu"}
 

@@ -9,11 +9,21 @@ LOGGERS = ("none", "tensorboard", "trackio", "wandb")
 Log = Callable[[Sequence[Mapping[str, Any]]], None]
 
 
+def check_installed(name: str) -> None:
+    """Raise ModuleNotFoundError, naming the way out, when the logger's package is missing."""
+    from importlib.util import find_spec
+
+    if name != "none" and find_spec(name) is None:
+        raise ModuleNotFoundError(
+            f"logger {name!r} needs the package {name}: pip install -c constraints.txt -e '.[loggers]'",
+            name=name,
+        )
+
+
 def open_logger(name: str, folder: Path, settings: Mapping[str, Any]) -> Log:
     """What takes a step's metrics rows, one an environment. Figures are named `environment/column`.
 
-    TensorBoard and wandb write under `folder`; wandb does not go online unless WANDB_MODE says so. Raises
-    ModuleNotFoundError when the logger's package is missing.
+    All write under `folder`; wandb does not go online unless WANDB_MODE says so.
     """
     if name == "none":
         return lambda rows: None

@@ -26,7 +26,7 @@ from ecomlab.train.alarms import alarms
 from ecomlab.train.backends import Limits
 from ecomlab.train.config import COLLECTIONS, DECODINGS, ConfigError, RunError, TrainConfig
 from ecomlab.train.crew import join_crew
-from ecomlab.train.loggers import Log, open_logger
+from ecomlab.train.loggers import Log, check_installed, open_logger
 from ecomlab.train.policy import Policy, load_policy
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def train(config: TrainConfig, progress: Progress | None = None) -> Path:
     crew = join_crew()
     leads = crew.rank == 0  # reads and writes the folder; the others only compute
     _check_split(config, len(crew.share(None)))
+    check_installed(config.logger)
     out = checkpoints.prepare_folder(Path(config.out)) if leads else Path(config.out).absolute()
     with _only_one(out) if leads else nullcontext(), checkpoints.plain_errors(out):
         finished = leads and _finished(out, config)
