@@ -1,4 +1,4 @@
-"""The command line: play, certify, bench, train, ablation, figures."""
+"""The command line: play, certify, bench, train, eval, ablation, figures."""
 
 import json
 import os
@@ -236,6 +236,56 @@ def train(
         raise typer.Exit(1) from None
     if os.environ.get("RANK", "0") == "0":
         console.print(f"finished: {folder}")
+
+
+@app.command("eval")
+def evaluate(
+    policy: Annotated[
+        str, typer.Argument(help="A starter's name, a saved policy, or a checkpoint's folder.")
+    ],
+    env: EnvOption = None,
+    difficulty: Annotated[str, typer.Option(help="Levels A:B, both included, or one level.")] = "0:4",
+    episodes: Annotated[int, typer.Option(min=1, help="Held-out episodes a level.")] = 200,
+    decoding: Annotated[str, typer.Option(help="sampled (temperature 1) or greedy.")] = "sampled",
+    size: Annotated[int, typer.Option(help="Products in the generated catalog.")] = 20_000,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write the rows here.")] = None,
+) -> None:
+    """Held-out success of a policy at fixed difficulties, on tasks that no training draws.
+
+    Example: [cyan]ecomlab eval novice --env CART --difficulty 0:4 --episodes 200[/cyan]
+    """
+    from scipy.stats import binomtest
+
+    from ecomlab import load_shop
+    from ecomlab.train.policy import load_policy
+    from ecomlab.train.run import evaluate as run
+
+    envs, levels = _environments(env), _levels(difficulty)
+    if json_file is not None:
+        _writable(json_file)
+    shop = load_shop(size)
+    loaded = load_policy(policy, shop, envs)
+    rows = [row for name in envs for row in run(loaded, shop, name, levels, episodes, decoding)]
+    table = Table("env", "d", f"success, {decoding}", "95% of it", "reward", "unscored")
+    for row in rows:
+        scored = row["episodes"] - row["unscored"]
+        spread = binomtest(round(row["success"] * scored), scored).proportion_ci() if scored else None
+        within = f"{spread.low:.3f}-{spread.high:.3f}" if spread else ""
+        table.add_row(
+            row["env"],
+            str(row["d"]),
+            f"{row['success']:.3f}",
+            within,
+            f"{row['reward']:.3f}",
+            str(row["unscored"]),
+        )
+    console.print(table)
+    console.print(
+        f"{episodes} episodes a level; the interval is the binomial one, of this policy on such tasks"
+    )
+    if json_file is not None:
+        json_file.write_text(json.dumps({"policy": policy, "rows": rows}, indent=1) + "\n")
+        console.print(f"written to {json_file}")
 
 
 @app.command()

@@ -10,7 +10,16 @@ from ecomlab import __version__, certify
 from ecomlab.cli import app, main
 
 runner = CliRunner()
-COMMANDS = [["play"], ["certify"], ["bench"], ["bench", "env"], ["ablation"], ["figures"]]
+COMMANDS = [
+    ["play"],
+    ["certify"],
+    ["bench"],
+    ["bench", "env"],
+    ["train"],
+    ["eval"],
+    ["ablation"],
+    ["figures"],
+]
 
 
 def test_the_version_is_printed() -> None:
@@ -111,3 +120,68 @@ def test_an_interruption_is_not_a_traceback(
     with pytest.raises(SystemExit) as end:
         main()
     assert end.value.code == 130
+
+
+TRAIN = """
+schedule = "static-0-1"
+steps = 2
+prompts_per_step = 2
+group_size = 2
+rounds = 1
+eval_difficulties = [0]
+eval_episodes = 2
+eval_decodings = ["sampled"]
+catalog_size = 1000
+"""
+
+
+def test_a_run_is_trained_from_a_file_and_evaluated_from_its_checkpoint(tmp_path: Path) -> None:
+    file, out = tmp_path / "train.toml", tmp_path / "run"
+    file.write_text(TRAIN)
+    done = runner.invoke(app, ["train", "--config", str(file), "--set", f"out={out}", "--set", "steps=1"])
+    assert done.exit_code == 0, done.output
+    assert "step 1/1: CART, trained on d = 0 to 1" in done.output and (out / "done.json").exists()
+    json_file = tmp_path / "eval.json"
+    options = ["--difficulty", "0:1", "--episodes", "3", "--size", "1000", "--json", str(json_file)]
+    done = runner.invoke(app, ["eval", str(out / "checkpoints" / "checkpoint-2"), *options])
+    assert done.exit_code == 0, done.output
+    assert [(row["env"], row["d"], row["episodes"]) for row in json.loads(json_file.read_text())["rows"]] == [
+        ("CART", 0, 3),
+        ("CART", 1, 3),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("stepz=1", "no setting 'stepz'; did you mean 'steps'?"),
+        ("steps=many", "steps is a whole number from 1 up, not 'many'"),
+        ("steps", "--set takes NAME=VALUE"),
+    ],
+)
+def test_a_wrong_setting_stops_before_anything_runs(
+    change: str,
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = tmp_path / "train.toml"
+    file.write_text(TRAIN)
+    monkeypatch.setattr("sys.argv", ["ecomlab", "train", "--config", str(file), "--set", change])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 2
+    assert words in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_missing_or_broken_configuration_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = tmp_path / "broken.toml"
+    broken.write_text("steps = = 1")
+    for file, words in ((tmp_path / "absent.toml", "no file"), (broken, "cannot be read")):
+        monkeypatch.setattr("sys.argv", ["ecomlab", "train", "--config", str(file)])
+        with pytest.raises(SystemExit):
+            main()
+        assert words in " ".join(capsys.readouterr().err.split())

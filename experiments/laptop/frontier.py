@@ -1,0 +1,58 @@
+"""How far the adaptive runs came: the highest difficulty with held-out success of one half, beside the schedule's h.
+
+    python experiments/laptop/frontier.py
+
+Evaluates the last checkpoint of each adaptive run of experiments/laptop/sweep.toml on 200 held-out episodes at each of
+d = 0..8, sampled and greedy, and writes frontier.csv.
+"""
+
+import csv
+from pathlib import Path
+
+import torch
+
+from ecomlab import load_shop
+from ecomlab.lab import sweep
+from ecomlab.scheduler import from_json
+from ecomlab.train import checkpoints
+from ecomlab.train.policy import load_policy
+from ecomlab.train.run import evaluate
+
+HERE = Path(__file__).resolve().parent
+LEVELS, EPISODES = range(9), 200
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    shop, rows = load_shop(), []
+    for run in sweep.load(HERE / "sweep.toml").runs():
+        last = checkpoints.newest(run.folder / "checkpoints") if run.given["schedule"] == "adaptive" else None
+        if last is None:
+            continue
+        policy = load_policy(last.folder, shop, ["CART"])
+        low, high = from_json(last.extra["schedule"]).window("CART")
+        for decoding in ("sampled", "greedy"):
+            found = evaluate(policy, shop, "CART", list(LEVELS), EPISODES, decoding)
+            solved = [row["d"] for row in found if row["success"] >= 0.5]
+            cells = {f"d{row['d']}": row["success"] for row in found}
+            head = {
+                "seed": run.given["seed"],
+                "step": last.step,
+                "decoding": decoding,
+                "window_low": low,
+                "window_high": high,
+            }
+            rows.append({**head, "highest_half_solved": max(solved, default=-1), **cells})
+            print(rows[-1], flush=True)
+    if not rows:
+        raise SystemExit(
+            "no adaptive run has a checkpoint; first: ecomlab ablation experiments/laptop/sweep.toml"
+        )
+    with (HERE / "frontier.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+if __name__ == "__main__":
+    main()
