@@ -18,7 +18,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from ecomlab import Shop, make_task
+from ecomlab import Episode, Shop, load_shop, make_task
 from ecomlab.seeding import rng
 from ecomlab.train import checkpoints, tables
 from ecomlab.train.checkpoints import CheckpointError, FolderError
@@ -317,6 +317,49 @@ def test_sampler_and_trainer_agree_on_log_probabilities(finished: Path) -> None:
     assert len(gaps) == 4 and all(0 < gap < 1e-3 for gap in gaps)
 
 
+def test_prompt_reward_and_advantage_belong_to_the_same_task(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Through refills, a schedule that moves and TRL's shuffling: each row of a minibatch has its own rollout's."""
+    from ecomlab.train.dapo import DapoTrainer, step_advantages
+
+    seen = []
+    real = DapoTrainer._compute_loss
+
+    def spy(self: Any, model: Any, inputs: Any) -> Any:
+        tokens = [
+            tuple(row[keep.bool()].tolist())
+            for row, keep in (
+                (torch.cat([p, c]), torch.cat([pm, cm]))
+                for p, c, pm, cm in zip(
+                    inputs["prompt_ids"], inputs["completion_ids"], inputs["prompt_mask"], inputs["completion_mask"],
+                    strict=True,
+                )
+            )
+        ]  # fmt: skip
+        advantages = step_advantages(self.collection, self.settings).ravel()
+        rollouts = [r for group in self.collection.batch for r in group.rollouts]
+        theirs = {
+            tuple(r.prompt_ids + r.completion_ids): a for r, a in zip(rollouts, advantages, strict=True)
+        }
+        for row, advantage in zip(tokens, inputs["advantages"].tolist(), strict=True):
+            assert advantage == pytest.approx(theirs[row], abs=1e-6)
+        for rollout in rollouts:
+            episode = Episode(rollout.task, shop)
+            dialogue = renderer.dialogue()
+            assert dialogue.open(episode.messages, episode.tools) == rollout.prompt_ids
+        seen.append((self.collection.rounds, self.collection.schedule.window("CART")))
+        return real(self, model, inputs)
+
+    monkeypatch.setattr(DapoTrainer, "_compute_loss", spy)
+    shop = load_shop(1_000)
+    renderer = load_policy("novice", shop, ["CART"]).renderer
+    settings = {**TINY, "prompts_per_step": 3, "steps": 3, "rounds": 3, "tau_num": 4, "tau_acc": 0.2}
+    train(TrainConfig(out=str(tmp_path / "run"), **settings))
+    assert len(seen) == 3 * 2, "two minibatches a step"
+    assert max(rounds for rounds, _ in seen) > 1 and len({window for _, window in seen}) > 1
+
+
 # Configurations.
 
 
@@ -398,8 +441,22 @@ def kill_at(step: int) -> Any:
     return progress
 
 
+def assert_same_run(ours: Path, theirs: Path) -> None:
+    """Rows (hence draws and windows), weights, optimizer and schedule, bit for bit."""
+    for name in ("train.csv", "eval.csv"):
+        assert rows_of(ours / name, *SECONDS) == rows_of(theirs / name, *SECONDS)
+    one, two = (checkpoints.newest(run / "checkpoints") for run in (ours, theirs))
+    assert one and two and one.step == two.step
+    assert one.extra["schedule"] == two.extra["schedule"]
+    assert (one.folder / "model.safetensors").read_bytes() == (two.folder / "model.safetensors").read_bytes()
+    states = [torch.load(c.folder / "optimizer.pt", weights_only=True)["state"] for c in (one, two)]
+    assert states[0].keys() == states[1].keys()
+    for index, state in states[0].items():
+        for name, value in state.items():
+            assert torch.equal(torch.as_tensor(value), torch.as_tensor(states[1][index][name]))
+
+
 def test_a_killed_run_goes_on_as_if_nothing_had_happened(finished: Path, tmp_path: Path) -> None:
-    """Rows, weights, optimizer and schedule equal an uninterrupted run's, bit for bit."""
     config = TrainConfig(out=str(tmp_path / "run"), **TINY)
     with pytest.raises(Killed):
         train(config, kill_at(3))  # after checkpoint 2 and row 3
@@ -407,36 +464,24 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(finished: Path, tmp_pat
     with (tmp_path / "run" / "train.csv").open("a") as file:
         file.write("adaptive,C1,0,4,CA")  # a half-written line
     train(config)
-    for name in ("train.csv", "eval.csv"):
-        assert rows_of(tmp_path / "run" / name, *SECONDS) == rows_of(finished / name, *SECONDS)
-    ours, theirs = (checkpoints.newest(run / "checkpoints") for run in (tmp_path / "run", finished))
-    assert ours and theirs and ours.step == theirs.step == 4
-    assert ours.extra["schedule"] == theirs.extra["schedule"]
-    assert (ours.folder / "model.safetensors").read_bytes() == (
-        theirs.folder / "model.safetensors"
-    ).read_bytes()
-    states = [torch.load(c.folder / "optimizer.pt", weights_only=True)["state"] for c in (ours, theirs)]
-    for index, state in states[0].items():
-        for name, value in state.items():
-            assert torch.equal(torch.as_tensor(value), torch.as_tensor(states[1][index][name]))
+    assert_same_run(tmp_path / "run", finished)
 
 
 @pytest.mark.slow
-def test_a_run_survives_kill_minus_nine(finished: Path, tmp_path: Path) -> None:
+def test_ten_steps_are_five_a_kill_minus_nine_and_five_more(tmp_path: Path) -> None:
+    settings = {**TINY, "steps": 10, "checkpoint_every": 5}
+    whole = train(TrainConfig(out=str(tmp_path / "whole"), **settings))
     out = tmp_path / "run"
-    code = (
-        f"from ecomlab.train.run import TrainConfig, train; train(TrainConfig(out={str(out)!r}, **{TINY!r}))"
-    )
+    code = f"from ecomlab.train.run import TrainConfig, train; train(TrainConfig(out={str(out)!r}, **{settings!r}))"
+    sealed = out / "checkpoints" / "checkpoint-10" / checkpoints.SEAL  # two optimizer steps a step
     with subprocess.Popen([sys.executable, "-c", code]) as process:
-        while (
-            process.poll() is None and not (out / "checkpoints" / "checkpoint-4" / checkpoints.SEAL).exists()
-        ):
+        while process.poll() is None and not sealed.exists():
             time.sleep(0.02)
         process.kill()
     assert process.returncode == -signal.SIGKILL
-    train(TrainConfig(out=str(out), **TINY))
-    for name in ("train.csv", "eval.csv"):
-        assert rows_of(out / name, *SECONDS) == rows_of(finished / name, *SECONDS)
+    assert not (out / "done.json").exists() and 5 <= len(rows_of(out / "train.csv")) < 10
+    train(TrainConfig(out=str(out), **settings))
+    assert_same_run(out, whole)
 
 
 LAUNCH = (
