@@ -1,9 +1,10 @@
-"""The command line: play, certify, bench, train, ablation, figures."""
+"""The command line: play, certify, bench, train, sweep, ablation, figures."""
 
 import json
 import os
 import platform
 import tomllib
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -236,6 +237,34 @@ def train(
         raise typer.Exit(1) from None
     if os.environ.get("RANK", "0") == "0":
         console.print(f"finished: {folder}")
+
+
+class ClusterKind(StrEnum):
+    slurm = "slurm"
+    local = "local"
+
+
+@app.command("sweep")
+def sweep_command(
+    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="The sweep's file.")],
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the grid and its cost; start and write nothing.")
+    ] = False,
+    cluster: Annotated[
+        ClusterKind | None,
+        typer.Option(help="Submit what is left and return: a SLURM array, or local jobs to try that."),
+    ] = None,
+    processes: Annotated[
+        int | None, typer.Option(min=1, help="Runs at a time. Default: what the file says.")
+    ] = None,
+) -> None:
+    """Show what of a sweep is done, left and what it costs; then run what is left and gather the tables.
+
+    Example: [cyan]ecomlab sweep experiments/paper/sweep.toml --dry-run[/cyan]
+    """
+    from ecomlab.lab.batch import run_sweep
+
+    raise typer.Exit(run_sweep(file, dry_run=dry_run, on=cluster or "", processes=processes))
 
 
 @app.command()
