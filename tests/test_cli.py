@@ -10,7 +10,7 @@ from ecomlab import __version__, certify
 from ecomlab.cli import app, main
 
 runner = CliRunner()
-COMMANDS = [["play"], ["certify"], ["bench"], ["bench", "env"], ["ablation"], ["figures"]]
+COMMANDS = [["play"], ["certify"], ["bench"], ["bench", "env"], ["sweep"], ["ablation"], ["figures"]]
 
 
 def test_the_version_is_printed() -> None:

@@ -163,18 +163,17 @@ def _submit(plan: Sweep, runs: Sequence[Run], on: str, at_a_time: int, console: 
     taken = [s.run for s in statuses if s.state in (State.RUNNING, State.QUEUED)]
     left = [s.run for s in statuses if s.state in (State.LEFT, State.FAILED)]
     if taken:
-        console.print(f"{len(taken)} runs are queued or running already; they stay as they are")
+        many = "run is" if len(taken) == 1 else "runs are"
+        console.print(f"{len(taken)} {many} with the cluster or at work already, and left alone")
     if on == cluster.LOCAL:  # it starts all at once what it is given
         left = left[: max(0, at_a_time - len(taken))]
     if not left:
         console.print("nothing to submit now")
         return 0
     ids = cluster.submit(plan, left, on, at_a_time)
-    console.print(
-        f"submitted {len(left)} runs as job {', '.join(dict.fromkeys(i.partition('_')[0] for i in ids))}, "
-        f"at most {at_a_time} at a time",
-        highlight=False,
-    )
+    many = "1 run" if len(left) == 1 else f"{len(left)} runs"
+    jobs = ", ".join(dict.fromkeys(job.partition("_")[0] for job in ids))
+    console.print(f"submitted {many} as job {jobs}, at most {at_a_time} at a time", highlight=False)
     console.print(escape(cluster.how_to_look(plan, on, ids)), highlight=False, soft_wrap=True)
     return 0
 

@@ -15,7 +15,7 @@ from ecomlab.lab.sweep import LOG, REQUEST, Run, Sweep, SweepError
 from ecomlab.lab.worker import BUSY
 
 if TYPE_CHECKING:
-    from submitit import Executor
+    from submitit.core.core import PicklingExecutor
     from submitit.helpers import DelayedSubmission
 
 JOB = "job.json"  # in a run's folder: which job has it
@@ -52,7 +52,7 @@ class Task:
         return DelayedSubmission(self)
 
 
-def executor(plan: Sweep, kind: str, at_a_time: int) -> "Executor":
+def executor(plan: Sweep, kind: str, at_a_time: int) -> "PicklingExecutor":
     """submitit's executor with what [cluster] asks for; its own files go to `jobs` among the runs.
 
     Raises SweepError when submitit, SLURM or the table is missing.

@@ -138,7 +138,11 @@ def _show_cost(plan: Sweep, statuses: Sequence[Status], console: Console) -> Non
     )
     for estimate, count in Counter(s.estimate for s in estimated if s.estimate).items():
         sum_ = f"{estimate.hours:.2f} h = {count * estimate.hours:.1f} h"
-        console.print(f"  {count} runs of {estimate.how} = {count} × {sum_}", highlight=False, soft_wrap=True)
+        console.print(
+            f"  {count} run{'s' * (count != 1)} of {estimate.how} = {count} × {sum_}",
+            highlight=False,
+            soft_wrap=True,
+        )
     if estimated and plan.cost.note:
         console.print(f"  {escape(plan.cost.note)}", highlight=False, soft_wrap=True)
 
