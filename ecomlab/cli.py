@@ -1,9 +1,10 @@
-"""The command line: play, certify, bench, train, eval, ablation, figures."""
+"""The command line: play, certify, bench, train, eval, sweep, ablation, figures."""
 
 import json
 import os
 import platform
 import tomllib
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -286,6 +287,34 @@ def evaluate(
     if json_file is not None:
         json_file.write_text(json.dumps({"policy": policy, "rows": rows}, indent=1) + "\n")
         console.print(f"written to {json_file}")
+
+
+class ClusterKind(StrEnum):
+    slurm = "slurm"
+    local = "local"
+
+
+@app.command("sweep")
+def sweep_command(
+    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="The sweep's file.")],
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the grid and its cost; start and write nothing.")
+    ] = False,
+    cluster: Annotated[
+        ClusterKind | None,
+        typer.Option(help="Submit what is left and return: a SLURM array, or local jobs to try that."),
+    ] = None,
+    processes: Annotated[
+        int | None, typer.Option(min=1, help="Runs at a time. Default: what the file says.")
+    ] = None,
+) -> None:
+    """Show what of a sweep is done, left and what it costs; then run what is left and gather the tables.
+
+    Example: [cyan]ecomlab sweep experiments/paper/sweep.toml --dry-run[/cyan]
+    """
+    from ecomlab.lab.batch import run_sweep
+
+    raise typer.Exit(run_sweep(file, dry_run=dry_run, on=cluster or "", processes=processes))
 
 
 @app.command()

@@ -17,6 +17,7 @@ COMMANDS = [
     ["bench", "env"],
     ["train"],
     ["eval"],
+    ["sweep"],
     ["ablation"],
     ["figures"],
 ]

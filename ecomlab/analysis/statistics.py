@@ -81,7 +81,8 @@ def summary(train: pd.DataFrame, evaluation: pd.DataFrame) -> pd.DataFrame:
         row.update(
             rollouts=steps.rollouts.sum(),
             tokens=steps.tokens_generated.sum(),
-            minutes=steps.seconds.sum() / 60,
+            minutes=steps.groupby("step").seconds.first().sum()
+            / 60,  # a step's rows have the whole step's seconds
         )
         rows.append(row)
     return pd.DataFrame(rows)

@@ -134,26 +134,22 @@ def load_experiment(folder: str | Path) -> tuple[pd.DataFrame, pd.DataFrame]:
 def last_steps(train: pd.DataFrame, steps: int = 6) -> pd.DataFrame:
     """What a person reads while a run goes on: a row for each of the last steps and environments, newest first."""
     rows = train[train.step > train.step.max() - steps].sort_values(["step", "env"], ascending=[False, True])
-    spent = rows[["seconds_model", "seconds_environment", "seconds_logprobs", "seconds_update"]].sum(axis=1)
-    return pd.DataFrame(
-        {
-            "step": rows.step,
-            "environment": rows.env,
-            "difficulty": rows.d_low.astype(str) + "-" + rows.d_high.astype(str),
-            "success": rows.success.map("{:.0%}".format),
-            "groups that teach": rows.kept.map("{:.0f}".format) + " of " + rows.groups.astype(str),
-            "tokens wasted": (rows.tokens_wasted / rows.tokens_generated.clip(lower=1)).map("{:.0%}".format),
-            "tokens an episode": rows.sampled_per_episode.map("{:.0f}".format),
-            "cut off": rows.truncated.map("{:.0f}".format),
-            "invalid": rows.invalid.map("{:.0f}".format),
-            "entropy": rows.entropy.map("{:.3f}".format),
-            "clipped": rows.clip_share.map("{:.2%}".format),
-            "gradient": rows.grad_norm.map("{:.2f}".format),
-            "|Δ logp|": rows.logp_gap.map("{:.0e}".format),
-            "seconds": rows.seconds.map("{:.1f}".format),
-            "of them decoding": (rows.seconds_model / spent).map("{:.0%}".format),
-        }
-    ).set_index("step")
+    counts = {"cut off": "truncated", "invalid": "invalid", "tokens an episode": "sampled_per_episode"}
+    figures = {"entropy": "entropy", "clipped": "clip_share", "gradient": "grad_norm", "|Δ logp|": "logp_gap"}
+    shown = {
+        "step": rows.step,
+        "environment": rows.env,
+        "difficulty": rows.d_low.astype(str) + "-" + rows.d_high.astype(str),
+        "success": rows.success.map("{:.0%}".format),
+        "groups that teach": (rows.groups - rows.discarded).astype(str) + " of " + rows.groups.astype(str),
+        "tokens used": (rows.tokens_used / rows.tokens_generated.clip(lower=1)).map("{:.0%}".format),
+        **{label: rows[name].map("{:.0f}".format) for label, name in counts.items() if name in rows},
+        **{label: rows[name].map("{:.2g}".format) for label, name in figures.items() if name in rows},
+        "seconds": rows.seconds.map("{:.1f}".format),
+    }
+    if "seconds_model" in rows:
+        shown["of them decoding"] = (rows.seconds_model / rows.seconds.clip(lower=1e-9)).map("{:.0%}".format)
+    return pd.DataFrame(shown).set_index("step")
 
 
 def _load(path: Path, columns: dict[str, Column], key: list[str]) -> pd.DataFrame:

@@ -2,18 +2,17 @@
 
 import math
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import fields
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from ecomlab.analysis.statistics import arm_intervals, summary
-from ecomlab.analysis.tables import TableError, load_experiment
+from ecomlab.analysis.tables import load_experiment
 from ecomlab.lab import notebooks, sweep
+from ecomlab.lab.batch import guarded, prepare, show_failures, work
 from ecomlab.lab.gather import gather
 from ecomlab.lab.paths import project_root, resolve, shown
 from ecomlab.lab.pool import Failure, run_all
@@ -38,24 +37,11 @@ def run_ablation(
     console = console or Console()
 
     def job() -> int:
-        plan = sweep.load(sweep_file)
-        plan.check()
-        runs = plan.runs()
+        plan, runs = prepare(sweep_file)
         left = [run for run in runs if not run.finished]
-        if left:
-            check_configurations(left)
         with sweep.only_one(plan.runs_folder):
-            failures: list[Failure] = []
             began = time.monotonic()
-            if left:
-                at_a_time = min(processes or plan.processes, len(left))
-                console.print(
-                    f"{plan.name}: {len(runs)} runs, {len(left)} to do, {at_a_time} at a time",
-                    highlight=False,
-                )
-                failures = run_all(runs, at_a_time, plan.threads, console)
-            else:
-                console.print(f"{plan.name}: all {len(runs)} runs are done; redrawing", highlight=False)
+            failures = work(plan, runs, processes or plan.processes, console)
             finished = [run for run in runs if run.finished]
             if finished:
                 gather(plan, finished)
@@ -96,21 +82,6 @@ def draw_figures(
     return guarded(job, console)
 
 
-def check_configurations(runs: Sequence[Run]) -> None:
-    """Build every training run's configuration, so that a wrong name or number stops all before any runs."""
-    for run in runs:
-        if run.notebook.name != "run_training.ipynb":
-            continue
-        from ecomlab.train.run import TrainConfig
-
-        effective = notebooks.check(run.notebook, run.given)
-        known = {field.name for field in fields(TrainConfig)}
-        try:
-            TrainConfig(**{name: value for name, value in effective.items() if name in known})
-        except ValueError as e:
-            raise SweepError(f"run {run.id}: {e}") from e
-
-
 def show_results(plan: Sweep, console: Console) -> None:
     """A row per run; from three runs an arm on, the arms with their intervals."""
     runs = summary(*load_experiment(plan.folder))
@@ -143,48 +114,6 @@ def show_results(plan: Sweep, console: Console) -> None:
             console.print(f"{name}: {spread}, 95% t interval over {arm.runs:.0f} runs", highlight=False)
     files = [shown(plan.folder / name) for name in ("train.csv", "eval.csv")]
     console.print(f"Tables: {', '.join(files)}", highlight=False)
-
-
-def show_failures(failures: Sequence[Failure], console: Console) -> None:
-    """The end of each failed run's log, where the rest is, and the way out."""
-    for failure in failures:
-        log = failure.run.folder / sweep.LOG
-        how = f"killed by signal {-failure.code}" if failure.code < 0 else f"exit code {failure.code}"
-        console.print(
-            f"\n[red]{failure.run.id} failed[/red] ({how}); the end of {escape(shown(log))}:", highlight=False
-        )
-        console.print(escape(failure.last_lines or "(the log is empty)"), highlight=False)
-        if failure.code == -9:
-            console.print("The system may have run out of memory: try fewer runs at a time (--processes 1).")
-    if failures:
-        console.print(
-            "\nRepair that and give the same command again: finished runs are kept, the others go on "
-            "from their last checkpoint.",
-            highlight=False,
-        )
-
-
-def guarded(job: Callable[[], int], console: Console) -> int:
-    """Run `job`; turn what can be expected to go wrong into a message and an exit code."""
-    try:
-        return job()
-    except KeyboardInterrupt:
-        console.print(
-            "\nInterrupted. All runs have ended; finished runs are kept, the others go on from their last "
-            "checkpoint when you give the same command again.",
-            highlight=False,
-        )
-        return 130
-    except (SweepError, notebooks.NotebookError, TableError) as e:
-        console.print(f"[red]{escape(str(e))}[/red]", highlight=False)
-    except ImportError as e:
-        missing = f"{e.name or e} cannot be imported; `make venv` or pip install 'ecomlab[cpu]' brings it"
-        console.print(f"[red]{escape(missing)}[/red]", highlight=False)
-    except OSError as e:
-        what = (f"{shown(e.filename)}: " if e.filename else "") + (e.strerror or str(e))
-        way_out = "Finished runs are kept; with room and permission to write, give the same command again."
-        console.print(f"[red]{escape(what)}[/red]. {way_out}", highlight=False)
-    return 1
 
 
 def _draw(plan: Sweep, out: Path, console: Console) -> tuple[list[Failure], list[Path]]:

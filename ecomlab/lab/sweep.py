@@ -11,17 +11,20 @@
     [grid]                                        # every combination
     schedule = ["static-low", "adaptive"]
 
+[cluster] and [cost] are described in `ecomlab.lab.resources`.
+
 Run folders are experiments/runs/<name>/<run>/, where <name> is the folder that sweep.toml lies in. A run is
 finished when its folder holds finished.json, which is written last; a folder with a run of
 other parameters than are asked for now is refused.
 """
 
+import fcntl
 import itertools
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +32,11 @@ from filelock import FileLock, Timeout
 
 from ecomlab.lab import notebooks
 from ecomlab.lab.paths import project_root, read_json, resolve, shown
+from ecomlab.lab.resources import Cluster, Cost, cluster_from, cost_from
 from ecomlab.naming import unknown
 
-REQUEST, FINISHED, LOG = "request.json", "finished.json", "log.txt"
+REQUEST, FINISHED, FAILED, LOG = "request.json", "finished.json", "failed.json", "log.txt"
+LOCK = ".worker.lock"  # held by the process that executes the run
 
 
 class SweepError(Exception):
@@ -86,6 +91,8 @@ class Sweep:
     figures: tuple[Path, ...] = ()
     processes: int = 2
     threads: int = 1
+    cluster: Cluster | None = None
+    cost: Cost = field(default_factory=Cost)
 
     @property
     def folder(self) -> Path:
@@ -148,6 +155,8 @@ def load(file: str | Path) -> Sweep:
         "threads": int,
         "fixed": dict,
         "grid": dict,
+        "cluster": dict,
+        "cost": dict,
     }
     for key, value in table.items():
         if key not in keys:
@@ -168,6 +177,11 @@ def load(file: str | Path) -> Sweep:
         raise SweepError(f"{shown(path)}: seeds are whole numbers, not {table['seeds']}")
     if min(table.get("processes", 1), table.get("threads", 1)) < 1:
         raise SweepError(f"{shown(path)}: processes and threads are at least 1")
+    try:
+        cluster = cluster_from(table["cluster"]) if "cluster" in table else None
+        cost = cost_from(table.get("cost", {}), cluster)
+    except ValueError as e:
+        raise SweepError(f"{shown(path)}: {e}") from e
     return Sweep(
         name=path.parent.name,
         file=path,
@@ -178,6 +192,8 @@ def load(file: str | Path) -> Sweep:
         figures=tuple(resolve(f) for f in table.get("figures", [])),
         processes=table.get("processes", 2),
         threads=table.get("threads", 1),
+        cluster=cluster,
+        cost=cost,
     )
 
 
@@ -190,8 +206,8 @@ def only_one(folder: Path) -> Iterator[None]:
         lock.acquire(timeout=0)
     except Timeout:
         raise SweepError(
-            f"another process works in {shown(folder)}/ now; let it finish (this command then draws the "
-            "figures), or end it and run this again"
+            f"another process works in {shown(folder)}/ now; let it finish (this command then goes on from "
+            "there), or end it and run this again"
         ) from None
     except OSError as e:
         raise SweepError(
@@ -201,6 +217,18 @@ def only_one(folder: Path) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def at_work(run: Run) -> bool:
+    """Whether a process executes `run` now, on any machine whose locks the file system shares. Writes nothing."""
+    try:
+        with (run.folder / LOCK).open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _slug(value: Any) -> str:

@@ -11,27 +11,49 @@ import threading
 import time
 from pathlib import Path
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from ecomlab.lab.notebooks import NotebookError, check, execute
-from ecomlab.lab.paths import read_json, write_json
+from ecomlab.lab.paths import read_json, shown, write_json
 from ecomlab.lab.provenance import provenance
-from ecomlab.lab.sweep import FINISHED, LOG, REQUEST
+from ecomlab.lab.sweep import FAILED, FINISHED, LOCK, LOG, REQUEST
+
+PATIENCE = 60.0  # seconds: a killed sweep's worker may still be ending
+BUSY = 75  # exit code: another process has the run; nothing was done
 
 
 def main(folder: Path) -> int:
-    """Execute the request in `folder`. Writes run.json first, finished.json last; 0 when finished."""
+    """Execute the request in `folder`. Writes run.json first, finished.json last; 0 when finished.
+
+    A run that is finished is not executed again. While another process executes it this one waits a minute
+    at most, then returns BUSY. Raises NotebookError for a failure, which failed.json keeps until the next try.
+    """
+    try:
+        with FileLock(folder / LOCK, timeout=PATIENCE):
+            if read_json(folder / FINISHED) is not None:  # by another while we waited
+                return 0
+            (folder / FAILED).unlink(missing_ok=True)
+            _execute(folder)
+    except Timeout:
+        print(f"another process executes {shown(folder)}/ and goes on; this one did nothing", file=sys.stderr)
+        return BUSY
+    return 0
+
+
+def _execute(folder: Path) -> None:
     request = read_json(folder / REQUEST)
     notebook = Path(request["notebook"])
-    with FileLock(folder / ".worker.lock", timeout=60):  # a killed sweep's worker may still be ending
+    began = time.monotonic()
+    try:
         effective = check(notebook, request["parameters"])
         record = {"id": request["id"], "notebook": notebook.name, **provenance(effective)}
         write_json(folder / "run.json", record)
-        began = time.monotonic()
         with (folder / LOG).open("a", encoding="utf-8", buffering=1) as log:
             execute(notebook, folder, request["parameters"], log)
-        write_json(folder / FINISHED, {**record, "seconds": round(time.monotonic() - began, 1)})
-    return 0
+    except NotebookError as error:
+        write_json(folder / FAILED, {"why": str(error).strip().splitlines()[-1]})
+        raise
+    write_json(folder / FINISHED, {**record, "seconds": round(time.monotonic() - began, 1)})
 
 
 def end_with_parent() -> None:

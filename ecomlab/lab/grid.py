@@ -1,0 +1,175 @@
+"""Where a sweep stands: what is done, running, queued, failed and left, and what it has cost and will cost."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ecomlab.lab import notebooks
+from ecomlab.lab.paths import read_json, shown
+from ecomlab.lab.progress import RunState
+from ecomlab.lab.resources import Estimate
+from ecomlab.lab.sweep import FAILED, FINISHED, Run, Sweep, SweepError, at_work
+from ecomlab.train.tables import read
+
+
+class State(StrEnum):
+    DONE = "done"
+    RUNNING = "running"
+    QUEUED = "queued"
+    FAILED = "failed"
+    LEFT = "left"  # never started, or ended on the way: it goes on from its last checkpoint
+
+
+@dataclass(frozen=True)
+class Status:
+    """One run as the grid shows it."""
+
+    run: Run
+    state: State
+    spent: float
+    """Hours so far."""
+    expected: float
+    """Hours of the whole run: its own once done, else a mean or an estimate; NaN when nothing is known."""
+    estimate: Estimate | None
+    """Where `expected` is the file's estimate."""
+
+    @property
+    def to_come(self) -> float:
+        if self.state is State.DONE:
+            return 0.0
+        return max(self.expected - self.spent, 0.0)  # in this order NaN stays NaN
+
+
+def survey(plan: Sweep, runs: Sequence[Run], jobs: Mapping[str, str]) -> list[Status]:
+    """The state and cost of every run, read from its folder; `jobs` names the runs that a cluster has. Writes
+    nothing.
+
+    An unfinished run is expected to take what its arm's finished runs took on average; before any is finished,
+    what the file estimates; failing that, what all finished runs took on average.
+    """
+    states = {run.id: _state(run, jobs) for run in runs}
+    spent = {run.id: hours(run) for run in runs}
+    done = [run for run in runs if states[run.id] is State.DONE]
+    found = []
+    for run in runs:
+        estimate = None
+        if states[run.id] is State.DONE:
+            expected = spent[run.id]
+        elif alike := [spent[other.id] for other in done if arm(plan, other) == arm(plan, run)]:
+            expected = sum(alike) / len(alike)
+        elif estimate := _estimate(plan, run):
+            expected = estimate.hours
+        else:
+            expected = sum(spent[other.id] for other in done) / len(done) if done else math.nan
+        found.append(Status(run, states[run.id], spent[run.id], expected, estimate))
+    return found
+
+
+def hours(run: Run) -> float:
+    """Wall time that `run` has taken: of the steps in its train.csv, over all its sessions, or of its last session in
+    finished.json, whichever is longer (the first misses loading, the second earlier sessions)."""
+    try:
+        steps = {row["step"]: float(row["seconds"]) for row in read(run.folder / "train.csv")}
+    except (KeyError, TypeError, ValueError, OSError):
+        steps = {}  # being written, or not a training run's: a mistake in it is for those who gather it
+    finished = read_json(run.folder / FINISHED) or {}
+    return max(sum(steps.values()), float(finished.get("seconds", 0.0))) / 3600
+
+
+def arm(plan: Sweep, run: Run) -> tuple[str, ...]:
+    """What tells the run's arm from the others: its values of the grid."""
+    return tuple(str(run.given[name]) for name in plan.grid)
+
+
+def show(plan: Sweep, statuses: Sequence[Status], console: Console) -> None:
+    """Print a row per arm, the runs that run, and the sums."""
+    arms: dict[tuple[str, ...], list[Status]] = {}
+    for status in statuses:
+        arms.setdefault(arm(plan, status.run), []).append(status)
+    table = Table(title=f"{plan.name}: {len(statuses)} runs", title_justify="left", box=None, pad_edge=False)
+    for name in plan.grid:
+        table.add_column(name, no_wrap=True)
+    for heading in (*State, "hours", "to come"):
+        table.add_column(heading, justify="right")
+    for names, members in arms.items():
+        counts = Counter(status.state for status in members)
+        sums = (sum(s.spent for s in members), sum(s.to_come for s in members))
+        table.add_row(*map(escape, names), *(str(counts[state]) for state in State), *map(_number, sums))
+    console.print(table)
+    for status in statuses:
+        if status.state is State.RUNNING:
+            at = RunState.read(status.run.folder)
+            console.print(
+                f"running: {escape(status.run.id)}" + f", step {at.step}/{at.steps}" * bool(at.steps)
+            )
+        if status.state is State.FAILED:
+            why = (read_json(status.run.folder / FAILED) or {}).get("why", "")
+            console.print(f"failed: {escape(status.run.id)}: {escape(why)}")
+    _show_cost(plan, statuses, console)
+
+
+def _show_cost(plan: Sweep, statuses: Sequence[Status], console: Console) -> None:
+    """Cost so far and to come, with the arithmetic of estimates."""
+    spent, to_come = sum(s.spent for s in statuses), sum(s.to_come for s in statuses)
+    console.print(f"cost so far: {_cost(spent, plan.cost.gpus)}", highlight=False)
+    unfinished = [s for s in statuses if s.state is not State.DONE]
+    if not unfinished:
+        return
+    if math.isnan(to_come):
+        console.print(
+            f"cost to come: unknown until a run is finished; [cost] in {shown(plan.file)} may estimate it",
+            highlight=False,
+            markup=False,
+            soft_wrap=True,
+        )
+        return
+    estimated = [s for s in unfinished if s.estimate]
+    words = {0: "by the finished runs", len(unfinished): f"an estimate in {shown(plan.file)}"}
+    basis = words.get(len(estimated), f"{len(estimated)} of {len(unfinished)} runs by an estimate")
+    console.print(
+        f"cost to come: {_cost(to_come, plan.cost.gpus)} ({escape(basis)})", highlight=False, soft_wrap=True
+    )
+    for estimate, count in Counter(s.estimate for s in estimated if s.estimate).items():
+        sum_ = f"{estimate.hours:.2f} h = {count * estimate.hours:.1f} h"
+        console.print(
+            f"  {count} run{'s' * (count != 1)} of {estimate.how} = {count} × {sum_}",
+            highlight=False,
+            soft_wrap=True,
+        )
+    if estimated and plan.cost.note:
+        console.print(f"  {escape(plan.cost.note)}", highlight=False, soft_wrap=True)
+
+
+def _cost(total: float, gpus: int) -> str:
+    text = f"{_number(total)} hours of runs"
+    return f"{text} × {gpus} GPU{'s' * (gpus != 1)} = {_number(total * gpus)} GPU-hours" if gpus else text
+
+
+def _number(value: float) -> str:
+    if math.isnan(value):
+        return "?"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 or not value else f"{value:.2f}"
+
+
+def _state(run: Run, jobs: Mapping[str, Any]) -> State:
+    if run.finished:
+        return State.DONE
+    if at_work(run):
+        return State.RUNNING
+    if run.id in jobs:
+        return State.QUEUED
+    return State.FAILED if (run.folder / FAILED).is_file() else State.LEFT
+
+
+def _estimate(plan: Sweep, run: Run) -> Estimate | None:
+    try:
+        return plan.cost.estimate(notebooks.check(run.notebook, run.given))
+    except ValueError as e:
+        raise SweepError(f"{shown(plan.file)}: {e}") from e

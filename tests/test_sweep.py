@@ -1,0 +1,468 @@
+"""Sweeps at scale: the grid tells the truth, a dry run touches nothing, and no run is ever executed twice at once."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil  # type: ignore[import-untyped]
+import pytest
+from filelock import FileLock
+from rich.console import Console
+from test_lab import PARAMETERS, WORK, write_notebook
+from typer.testing import CliRunner
+
+from ecomlab.cli import app
+from ecomlab.lab import batch, cluster, grid, paths, resources, sweep, worker
+from ecomlab.lab.grid import State
+
+ROOT = Path(__file__).resolve().parents[1]
+PAPER = ROOT / "experiments" / "paper" / "sweep.toml"
+CLUSTER = {
+    "time": "1-02:00:00",
+    "partition": "gpu",
+    "gpus": 2,
+    "cpus": 8,
+    "memory": 64,
+    "extra": {"account": "shop floor", "exclusive": True},
+}
+
+
+@pytest.fixture
+def toy(tmp_path, tmp_path_factory, monkeypatch):
+    """A function that writes a sweep of two quick runs and gives its file; children import what we import."""
+    monkeypatch.setenv("ECOMLAB_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+    here = [str(ROOT), str(ROOT / "tests"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(here))
+    folder = tmp_path / "experiments" / "toy"
+    folder.mkdir(parents=True)
+    notebook = write_notebook(tmp_path / "toy.ipynb", PARAMETERS, WORK)
+
+    def write(cluster=None, cost=None, seeds=(0,), **fixed):
+        lines = [f'notebook = "{notebook}"', f"seeds = {list(seeds)}", "processes = 2"]
+        lines += [
+            f"{name} = {_toml(table)}" for name, table in (("cluster", cluster), ("cost", cost)) if table
+        ]
+        lines += ["[grid]", 'schedule = ["static-low", "adaptive"]', "[fixed]"]
+        lines += [f"{name} = {_toml(value)}" for name, value in fixed.items()]
+        (folder / "sweep.toml").write_text("\n".join(lines))
+        return folder / "sweep.toml"
+
+    return write
+
+
+def _toml(value):
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{name} = {_toml(v)}" for name, v in value.items()) + " }"
+    return json.dumps(value)
+
+
+def run(file, **options):
+    """run_sweep's exit code and what it printed."""
+    text = io.StringIO()
+    code = batch.run_sweep(file, console=Console(file=text, width=200), **options)
+    return code, text.getvalue()
+
+
+def until(condition, seconds=180):
+    """Wait for `condition`; fail when it does not come."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.1)
+
+
+def tree(folder):
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+
+
+def trace(job):
+    return (job.folder / "trace.txt").read_text().split()
+
+
+def finish(job, seconds=3600.0, steps=()):
+    """The files of a finished run; a row per environment for each of `steps`."""
+    job.folder.mkdir(parents=True, exist_ok=True)
+    rows = [f"{step},{env},{s}" for step, s in enumerate(steps, 1) for env in ("CART", "SUB")]
+    (job.folder / "train.csv").write_text("\n".join(["step,env,seconds", *rows]) + "\n")
+    (job.folder / sweep.FINISHED).write_text(json.dumps({"seconds": seconds}))
+
+
+# --- sweep.toml -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"partition": "gpu"}, r"needs time"),
+        ({"time": 3}, r"time is a text in quotes, not 3"),
+        ({"time": "3 hours"}, r'time is "HH:MM:SS" or "D-HH:MM:SS"'),
+        ({"time": "00:00:00"}, r"at least a minute"),
+        ({"time": "1:00:00", "gpu": 1}, r"no key 'gpu'; did you mean 'gpus'"),
+        ({"time": "1:00:00", "gpus": -1}, r"gpus is not below 0"),
+        ({"time": "1:00:00", "gpus": True}, r"gpus is a whole number"),
+        ({"time": "1:00:00", "cpus": 0}, r"cpus is at least 1"),
+        (
+            {"time": "1:00:00", "extra": {"cpus_per_task": 2}},
+            r"extra sets cpus_per_task, which the sweep sets",
+        ),
+        ({"time": "1:00:00", "extra": {"qos": 0.5}}, r"extra's qos is a text, a whole number or true"),
+    ],
+)
+def test_a_wrong_cluster_table_is_an_error_before_anything_is_submitted(toy, table, message):
+    with pytest.raises(sweep.SweepError, match=rf"sweep.toml: \[cluster\].*{message}"):
+        sweep.load(toy(cluster=table))
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"hour": 3}, r"no key 'hour'; did you mean 'hours'"),
+        ({"hours": 3, "step": 70}, r"both hours and its parts"),
+        ({"episode": 1}, r"episode without step"),
+        ({"hours": -1}, r"hours is not below 0"),
+        ({"gpus": 4, "hours": 1}, r"counts 4 GPUs a run and \[cluster\] asks for 2"),
+    ],
+)
+def test_a_wrong_cost_table_is_an_error(toy, table, message):
+    with pytest.raises(sweep.SweepError, match=message):
+        sweep.load(toy(cluster=CLUSTER, cost=table))
+
+
+def test_slurms_times_are_understood():
+    for text, minutes in {"00:30:00": 30, "12:00:01": 721, "2-01:00:00": 49 * 60, "100:00:00": 6000}.items():
+        assert resources.Cluster(time=text).minutes == minutes
+
+
+# --- the grid -------------------------------------------------------------------------------------
+
+
+def test_the_grid_says_what_is_done_running_queued_failed_and_left(toy):
+    file = toy(seeds=(0, 1, 2))
+    plan = sweep.load(file)
+    done, running, failed, queued, begun, left = plan.runs()
+    finish(done)
+    for job in (running, failed, begun):
+        job.folder.mkdir(parents=True)
+    (failed.folder / sweep.FAILED).write_text('{"why": "OSError: the disk [is] full"}')
+    (begun.folder / sweep.LOCK).touch()  # left behind by a worker that was killed
+    (running.folder / "progress.json").write_text('{"step": 3, "steps": 9}')
+    with FileLock(running.folder / sweep.LOCK):
+        found = grid.survey(plan, plan.runs(), {queued.id: "7_0"})
+        code, text = run(file, dry_run=True)
+    states = {status.run.id: status.state for status in found}
+    assert states == {
+        done.id: State.DONE,
+        running.id: State.RUNNING,
+        failed.id: State.FAILED,
+        queued.id: State.QUEUED,
+        begun.id: State.LEFT,
+        left.id: State.LEFT,
+    }
+    assert code == 0 and "running: adaptive-seed0, step 3/9" in text
+    assert "failed: static-low-seed1: OSError: the disk [is] full" in text
+    rows = [line.split() for line in text.splitlines()]
+    assert ["static-low", "1", "0", "0", "1", "1", "1.00", "2.00"] in rows
+    assert ["adaptive", "0", "1", "0", "0", "2", "0.0", "3.00"] in rows  # by all finished runs: no arm's own
+
+
+def test_costs_are_what_was_spent_and_what_the_finished_runs_of_the_arm_took(toy):
+    plan = sweep.load(toy(seeds=(0, 1, 2), cluster=CLUSTER, cost={"hours": 5}))
+    low0, _, low1, *_ = plan.runs()
+    finish(low0, seconds=3600, steps=(3600, 3600))  # two sessions: finished.json knows the last one only
+    finish(low1, seconds=4 * 3600)  # and the table does not know what came before the first step
+    low2 = plan.runs()[4]
+    finish(low2, seconds=0, steps=(1800,))
+    (low2.folder / sweep.FINISHED).unlink()  # it was ended after a step of half an hour
+    found = {status.run.id: status for status in grid.survey(plan, plan.runs(), {})}
+    assert [found[job.id].spent for job in (low0, low1, low2)] == [2, 4, 0.5]
+    assert (found[low2.id].expected, found[low2.id].to_come) == (3, 2.5)
+    assert found["adaptive-seed0"].to_come == 5 and found["adaptive-seed0"].estimate
+    text = io.StringIO()
+    grid.show(plan, list(found.values()), Console(file=text, width=200))
+    assert "cost so far: 6.50 hours of runs × 2 GPUs = 13.0 GPU-hours" in text.getvalue()
+    assert "cost to come: 17.5 hours of runs × 2 GPUs = 35.0 GPU-hours (3 of 4 runs" in text.getvalue()
+    assert "3 runs of 5 h = 3 × 5.00 h = 15.0 h" in text.getvalue()
+
+
+def test_before_anything_is_known_the_cost_is_called_unknown(toy):
+    code, text = run(toy(), dry_run=True)
+    assert code == 0 and "unknown until a run is finished" in text
+
+
+def test_parts_of_a_cost_want_a_notebook_that_trains(toy):
+    code, text = run(toy(cost={"step": 70, "episode": 1}), dry_run=True)
+    assert code == 1 and "no parameter 'eval_every'; give hours instead" in text
+
+
+def test_a_dry_run_writes_nothing(toy, tmp_path):
+    file = toy()
+    before = tree(tmp_path)
+    assert run(file, dry_run=True)[0] == 0
+    assert tree(tmp_path) == before
+
+
+def test_the_papers_grid_is_sixty_runs_with_their_gpu_hours():
+    before = tree(PAPER.parent)
+    code, text = run(PAPER, dry_run=True)
+    assert code == 0, text
+    assert "paper: 60 runs" in text and text.count("static-low ") == 4
+    # 300 steps of 70 s, and 4 evaluations of 320 episodes of 0.78 s for each environment
+    hours = [(300 * 70 + 4 * 320 * envs * 0.78) / 3600 for envs in (1, 2, 4, 8)]
+    assert f"= 15 × {hours[3]:.2f} h = {15 * hours[3]:.1f} h" in text
+    assert f"{15 * sum(hours):.0f} hours of runs × 1 GPU = {15 * sum(hours):.0f} GPU-hours" in text
+    assert "nothing was run" in text
+    assert tree(PAPER.parent) == before and not (ROOT / "experiments" / "runs" / "paper").exists()
+
+
+def test_environments_that_do_not_exist_stop_a_real_start_before_anything_runs(tmp_path, monkeypatch):
+    monkeypatch.setattr("ecomlab.train.config.COLLECTIONS", {"C1": ("CART",), "C9": ("CART", "MOON")})
+    file = tmp_path / "experiments" / "x" / "sweep.toml"
+    file.parent.mkdir(parents=True)
+    notebook = ROOT / "notebooks" / "run_training.ipynb"
+    file.write_text(f'notebook = "{notebook}"\nseeds = [0]\n[grid]\ncollection = ["C1", "C9"]')
+    code, text = run(file, dry_run=True)
+    assert code == 0 and "cannot start yet: collection C9 needs MOON" in text
+    for options in ({}, {"on": "local"}):
+        code, text = run(file, **options)
+        assert code == 1 and "C9 needs MOON" in text and "--dry-run" in text
+    assert not (tmp_path / "experiments" / "runs").exists()
+    file.write_text(file.read_text() + '\nschedule = ["adaptiv"]')  # other mistakes are not hidden by it
+    code, text = run(file, dry_run=True)
+    assert code == 1 and "did you mean 'adaptive'" in text
+
+
+def test_the_command_takes_the_file_and_its_options():
+    done = CliRunner().invoke(app, ["sweep", str(PAPER), "--dry-run"])
+    assert done.exit_code == 0 and "GPU-hours" in done.output
+    assert CliRunner().invoke(app, ["sweep", str(PAPER), "--cluster", "slrum"]).exit_code == 2
+
+
+# --- here -----------------------------------------------------------------------------------------
+
+
+def test_a_sweep_runs_what_is_left_and_gathers_its_tables(toy):
+    file = toy()
+    first = sweep.load(file).runs()[0]
+    code, text = run(file)
+    assert code == 0, text
+    assert "toy: 2 runs, 2 to do" in text and "Tables of 2 runs" in text
+    before = tree(first.folder)
+    code, text = run(file)
+    assert code == 0 and "all 2 runs are done" in text
+    assert tree(first.folder) == before
+
+
+def test_a_failed_run_says_why_in_the_grid_until_it_is_tried_again(toy):
+    file = toy(broken="adaptive", steps=1)
+    assert run(file)[0] == 1
+    _, text = run(file, dry_run=True)
+    assert "failed: adaptive-seed0: OSError: [Errno 28] No space left on device" in text
+
+
+@pytest.mark.slow
+def test_of_two_sweeps_started_at_once_one_works_and_the_other_is_told_so(toy, tmp_path):
+    file = toy(steps=10, pause=0.2)
+    command = [sys.executable, "-m", "ecomlab.cli", "sweep", str(file)]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    said = {process.wait(120): process.communicate()[0] for process in both}
+    assert set(said) == {0, 1}, said
+    assert "another process works in" in said[1]
+    for job in sweep.load(file).runs():
+        assert trace(job) == [str(step) for step in range(10)]
+
+
+WORKER = "import sys; from pathlib import Path; from ecomlab.lab import worker; worker.PATIENCE = {}; \
+sys.exit(worker.main(Path(sys.argv[1])))"
+
+
+def test_two_workers_never_execute_one_run_together(toy):
+    job = sweep.load(toy(steps=5, pause=0.1)).runs()[0]
+    job.folder.mkdir(parents=True)
+    (job.folder / sweep.REQUEST).write_text(json.dumps(job.request()))
+    environment = paths.kernel_environment()
+
+    def start(patience):
+        command = [sys.executable, "-c", WORKER.format(patience), str(job.folder)]
+        return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=job.folder, env=environment)
+
+    with FileLock(job.folder / sweep.LOCK):
+        impatient = start(0.1)
+        assert impatient.wait(60) == worker.BUSY
+    assert "another process executes" in impatient.communicate()[1]
+    assert not (job.folder / "trace.txt").exists()
+
+    both = [start(60), start(60)]
+    assert [process.wait(90) for process in both] == [0, 0]
+    assert trace(job) == [str(step) for step in range(5)], "the second waited and found it finished"
+
+
+# --- on a cluster ---------------------------------------------------------------------------------
+
+
+def test_what_is_missing_for_a_cluster_is_said(toy, monkeypatch):
+    code, text = run(toy(), on="slurm")
+    assert code == 1 and "no [cluster] table; add one" in text
+    file = toy(cluster=CLUSTER)
+    with monkeypatch.context() as m:
+        m.setitem(sys.modules, "submitit", None)
+        code, text = run(file, on="slurm")
+        assert code == 1 and "pip install -c constraints.txt -e '.[cluster]'" in text
+    pytest.importorskip("submitit")
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
+    code, text = run(file, on="slurm")
+    assert code == 1 and "no SLURM on this machine" in text
+    assert [p.name for p in (file.parent.parent / "runs").rglob("*") if p.is_file()] == [".lock"]
+
+
+@pytest.fixture
+def slurm(tmp_path, monkeypatch):
+    """A pretended SLURM: sbatch keeps what it is given, squeue prints the file `queue`, both beside them."""
+    pytest.importorskip("submitit")
+    folder = tmp_path / "slurm"
+    folder.mkdir()
+    scripts = {
+        "srun": "exit 1",
+        "sbatch": f'cp "$1" {folder}/given.sh; test -e {folder}/refuse && echo "no such partition" >&2 && exit 1; '
+        "echo Submitted batch job 42",
+        "squeue": f"cat {folder}/queue",
+    }
+    for name, line in scripts.items():
+        (folder / name).write_text(f"#!/bin/sh\n{line}\n")
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    return folder
+
+
+def test_slurm_gets_an_array_with_what_the_table_asks_for_once(toy, slurm):
+    file = toy(cluster=CLUSTER)
+    runs = sweep.load(file).runs()
+    code, text = run(file, on="slurm")
+    assert code == 0, text
+    assert "submitted 2 runs as job 42" in text and "squeue --job 42" in text and "scancel 42" in text
+    given = (slurm / "given.sh").read_text().splitlines()
+    assert {
+        "#SBATCH --array=0-1%2",
+        "#SBATCH --time=1560",
+        "#SBATCH --partition=gpu",
+        "#SBATCH --gpus-per-node=2",
+        "#SBATCH --cpus-per-task=8",
+        "#SBATCH --mem=64GB",
+        "#SBATCH --account='shop floor'",
+        "#SBATCH --exclusive",
+        "#SBATCH --requeue",
+        "#SBATCH --signal=USR2@90",
+        "#SBATCH --job-name=toy",
+    } <= set(given)
+    assert any(line.startswith("export PYTHONPATH=") and str(ROOT) in line for line in given)
+    assert [json.loads((job.folder / cluster.JOB).read_text())["job"] for job in runs] == ["42_0", "42_1"]
+
+    (slurm / "given.sh").unlink()
+    (slurm / "queue").write_text("42_0\n42_1\n41\n")
+    code, text = run(file, on="slurm")
+    assert (
+        code == 0 and "2 runs are with the cluster or at work already" in text and "nothing to submit" in text
+    )
+    assert not (slurm / "given.sh").exists()
+    code, text = run(file)
+    assert code == 1 and "2 of the runs are with the cluster now (job 42)" in text
+
+    (slurm / "queue").write_text("42_1\n")  # the first task was cancelled
+    assert "1 run is with the cluster" in run(file, on="slurm")[1]
+    given = (slurm / "given.sh").read_text()
+    assert "--array" not in given, "one run is a plain job"
+
+    finish(runs[0])  # and a finished run is not submitted again
+    (slurm / "queue").write_text("")
+    assert "submitted 1 run " in run(file, on="slurm")[1]
+    assert json.loads((runs[1].folder / cluster.JOB).read_text())["job"] == "42"
+
+
+def test_submitits_own_sbatch_text_has_the_table(toy, slurm):
+    plan = sweep.load(toy(cluster={"time": "00:30:00"}))
+    text = cluster.executor(plan, "slurm", 1)._make_submission_file_text("run it", "uid")
+    assert "#SBATCH --time=30" in text and "#SBATCH --cpus-per-task=1" in text
+    assert not any(word in text for word in ("--partition", "--gpus", "--mem")), "nothing else is asked for"
+
+
+def test_what_slurm_refuses_is_shown(toy, slurm):
+    (slurm / "refuse").touch()
+    code, text = run(toy(cluster=CLUSTER), on="slurm")
+    assert code == 1 and "no such partition" in text and "Repair [cluster]" in text
+
+
+def test_when_the_queue_cannot_be_asked_that_is_said(toy, slurm):
+    file = toy(cluster=CLUSTER)
+    assert run(file, on="slurm")[0] == 0
+    code, text = run(file, dry_run=True)  # no file `queue`: squeue fails
+    assert code == 0 and "squeue does not answer" in text
+
+
+@pytest.fixture
+def submitted(toy):
+    """A sweep of two slow runs that was submitted to submitit's local executor, and its runs at work."""
+    pytest.importorskip("submitit")
+    file = toy(cluster={"time": "00:30:00"}, steps=12, pause=0.3)
+    code, text = run(file, on="local")
+    assert code == 0, text
+    runs = sweep.load(file).runs()
+    jobs = [psutil.Process(int(json.loads((job.folder / cluster.JOB).read_text())["job"])) for job in runs]
+    until(lambda: all((job.folder / "trace.txt").exists() for job in runs))
+    yield file, runs, jobs
+    family = [p for job in jobs if job.is_running() for p in (job, *job.children(recursive=True))]
+    for process in family:
+        process.kill()
+    psutil.wait_procs(family, timeout=10)
+
+
+@pytest.mark.slow
+def test_jobs_go_on_by_themselves_and_a_second_submission_leaves_them_alone(submitted):
+    file, runs, _ = submitted
+    assert not any(job.finished for job in runs), "the command did not wait for them"
+    code, text = run(file, on="local", processes=4)
+    assert (
+        code == 0 and "2 runs are with the cluster or at work already" in text and "nothing to submit" in text
+    )
+    code, text = run(file)
+    assert code == 1 and "2 of the runs are with the cluster now" in text
+    until(lambda: all(job.finished for job in runs))
+    for job in runs:
+        assert trace(job) == [str(step) for step in range(12)]
+        assert "=== session of run" in (job.folder / sweep.LOG).read_text()
+    code, text = run(file, on="local")
+    assert code == 0 and "all 2 runs are done" in text and (file.parent / "train.csv").is_file()
+
+
+@pytest.mark.slow
+def test_a_job_that_slurm_wants_to_end_is_requeued_and_goes_on_and_a_killed_one_is_submitted_again(submitted):
+    file, runs, jobs = submitted
+    asked, killed = jobs
+    [task] = asked.children()
+    task.send_signal(signal.SIGUSR2)  # what SLURM sends before it takes the machine back
+    family = [killed, *killed.children(recursive=True)]
+    killed.kill()
+    killed_task = family[1]
+    killed_task.kill()
+    _, alive = psutil.wait_procs(family, timeout=30)
+    assert alive == [], "worker and kernel end with their task"
+    code, text = run(file, on="local")
+    assert code == 0 and "submitted 1 run " in text, text
+    until(lambda: all(job.finished for job in runs))
+    for job in runs:
+        assert trace(job) == [str(step) for step in range(12)], "no step was repeated or lost"
+        assert (job.folder / sweep.LOG).read_text().count("=== session of run") == 2
+
+
+@pytest.mark.slow
+def test_two_jobs_with_the_same_run_execute_it_once(submitted):
+    file, runs, _ = submitted
+    for job in runs:
+        (job.folder / cluster.JOB).unlink()  # as if nobody had noted the first submission
+    ids = cluster.submit(sweep.load(file), runs, "local", 2)  # and nobody had looked at the locks
+    until(lambda: not any(cluster._local_lives(i) for i in ids))
+    for job in runs:
+        assert job.finished and trace(job) == [str(step) for step in range(12)]
