@@ -163,7 +163,7 @@ def schedule_starts_again(patch: pytest.MonkeyPatch) -> None:
 
 def draws_follow_the_clock(patch: pytest.MonkeyPatch) -> None:
     count = iter(range(10_000))
-    real = run.collect
+    real = collector.collect
     patch.setattr(
         run,
         "collect",
@@ -310,8 +310,6 @@ def test_a_fault_is_caught(fault: Fault, available: dict[str, Any]) -> None:
     assert caught.type is AssertionError, f"noticed, but not by what the test claims: {caught.value!r}"
 
 
-@pytest.mark.parametrize(
-    "guard", sorted({f.guard for f in FAULTS}, key=lambda g: g.__name__), ids=lambda g: g.__name__
-)
+@pytest.mark.parametrize("guard", list(dict.fromkeys(fault.guard for fault in FAULTS)))
 def test_without_a_fault_every_guard_passes(guard: Callable[..., None], available: dict[str, Any]) -> None:
     called(guard, available)

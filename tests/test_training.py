@@ -323,7 +323,7 @@ def test_prompt_reward_and_advantage_belong_to_the_same_task(
     """Through refills, a schedule that moves and TRL's shuffling: each row of a minibatch has its own rollout's."""
     from ecomlab.train.dapo import DapoTrainer, step_advantages
 
-    seen = []
+    seen: list[tuple[int, tuple[int, int]]] = []
     real = DapoTrainer._compute_loss
 
     def spy(self: Any, model: Any, inputs: Any) -> Any:
