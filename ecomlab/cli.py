@@ -310,7 +310,7 @@ def _writable(path: Path) -> None:
         raise typer.BadParameter(f"{path} cannot be written; choose another place")
 
 
-EXTRAS = {"faiss": "cpu", "vllm": "vllm", "submitit": "cluster", "pytest": "dev"}
+EXTRAS = {"faiss": "cpu", "torchao": "gpu", "vllm": "vllm", "submitit": "cluster", "pytest": "dev"}
 
 
 def main() -> None:

@@ -40,9 +40,13 @@ Keep = Literal["correct", "reward"]
 class Crew(Protocol):
     """The processes that work on one run. Every one of them calls `share` equally often."""
 
-    rank: int
-    players: int
-    """How many of them play episodes: ranks below this number."""
+    @property
+    def rank(self) -> int:
+        """This process's number, from 0."""
+
+    @property
+    def players(self) -> int:
+        """How many of them play episodes: ranks below this number."""
 
     def share(self, mine: Any) -> list[Any]:
         """Every process's `mine`, in order of rank."""
@@ -143,7 +147,9 @@ def play_batch(
                 if play.turns:  # what stood before the first turn is the prompt
                     _append(play, play.pending, 0, [0.0] * len(play.pending))
                 play.pending = []
-                if said is not None:
+                if said is not None and said.failure:
+                    _fail(play, RuntimeError(said.failure))
+                elif said is not None:
                     _append(play, said.ids, 1, said.logprobs)
                     _advance(play, said.ids, said.truncated)
     with clock.phase("environment"):
