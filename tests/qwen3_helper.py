@@ -1,5 +1,6 @@
 """A small Qwen3 folder for tests, and vLLM's interface without vLLM."""
 
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import requests
 import torch
 
-from ecomlab import ENVIRONMENTS, Shop, make_task
+from ecomlab import ENVIRONMENTS, Episode, Shop, make_task
 from ecomlab.rollout import play
 from ecomlab.train.qwen3 import small_qwen3
 
@@ -20,7 +21,8 @@ def small(folder: Path, shop: Shop) -> Path:
         for d in range(4)
         for message in play(player(shop), make_task("CART", d, 1, shop), shop).messages
     ]
-    return small_qwen3(folder, corpus)
+    tools = json.dumps(Episode(make_task("CART", 0, 1, shop), shop).tools)  # schemas, most of a prompt
+    return small_qwen3(folder, [*corpus, tools, tools])
 
 
 def talkative(folder: Path, shop: Shop) -> Path:
@@ -38,7 +40,6 @@ def talkative(folder: Path, shop: Shop) -> Path:
 
 def lottery() -> None:
     """Let what was said decide by lot whether an episode is correct: a babbling policy earns different rewards."""
-    from ecomlab import Episode
     from ecomlab.reward import Score
     from ecomlab.seeding import digest
 

@@ -98,7 +98,7 @@ def load_policy(name: str | Path, shop: "Shop", envs: Sequence[str], **chat: Any
         from ecomlab.train.qwen3 import load_chat_policy
 
         return load_chat_policy(name, **chat)
-    return _load_starter(_folder(name), shop, envs)
+    return _load_starter(starter_folder(name), shop, envs)
 
 
 def is_ordinary(name: str | Path) -> bool:
@@ -145,7 +145,8 @@ def _load_starter(folder: Path, shop: "Shop", envs: Sequence[str]) -> Policy:
     return Policy(model.eval(), ShortRenderer(tokenizer), record)
 
 
-def _folder(name: str | Path) -> Path:
+def starter_folder(name: str | Path) -> Path:
+    """Where a starter lies: one of ours, or a folder. Raises PolicyError."""
     for folder in (STARTERS / name, Path(name)):
         if folder.is_dir():
             return folder

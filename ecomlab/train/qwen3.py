@@ -176,7 +176,7 @@ def _base(adapters: Path) -> str:
 
 
 def small_qwen3(folder: Path, corpus: Iterable[str] = (), seed: int = 0) -> Path:
-    """Write a random-initialised Qwen3 of 0.2M parameters as an ordinary Hugging Face folder; it takes the very path
+    """Write a random-initialised Qwen3 of 0.3M parameters as an ordinary Hugging Face folder; it takes the very path
     that "Qwen/Qwen3-8B" takes.
 
     Its tokenizer has Qwen3's markers, word cutting and chat template, and byte pairs learned from `corpus`.
@@ -194,7 +194,7 @@ def small_qwen3(folder: Path, corpus: Iterable[str] = (), seed: int = 0) -> Path
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     core.train_from_iterator(
         [template(), *corpus],
-        trainers.BpeTrainer(vocab_size=1000, initial_alphabet=alphabet, show_progress=False),
+        trainers.BpeTrainer(vocab_size=2000, initial_alphabet=alphabet, show_progress=False),
     )
     core.add_special_tokens([AddedToken(text, special=True, normalized=False) for text in (PAD, START, END)])
     core.add_tokens([AddedToken(text, normalized=False) for text in ALSO_TOKENS])

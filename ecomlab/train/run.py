@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["COLLECTIONS", "DECODINGS", "ConfigError", "RunError", "TrainConfig", "evaluate", "train"]
 
+EVALUATED_AT_ONCE = 128
 Progress = Callable[[dict[str, Any]], None]
 
 
@@ -89,6 +90,7 @@ class Run:
         self.log: Log = lambda rows: None
         self.history: list[dict[str, Any]] = []
         self.schedule = config.make_schedule()
+        self.ordinary = is_ordinary(config.starter)
         self.limits = Limits(config.turn_tokens, config.episode_tokens, config.context_tokens)
         self.sampler: Sampler
         self.trainer: DapoTrainer
@@ -161,9 +163,9 @@ class Run:
         self.window = {env: self.schedule.window(env) for env in config.envs}
         refill = Refill(config.prompts_per_step, config.group_size, config.rounds, config.keep)  # type: ignore[arg-type]
         key = ("train", config.seed, number)
-        collection = collect(
-            self.schedule, refill, key, self.shop, self.sampler, self.policy.renderer, self.crew
-        )
+        # A large model's cache makes room for the update; a small one's is kept and used again.
+        sampler = self._sampler() if self.ordinary else self.sampler
+        collection = collect(self.schedule, refill, key, self.shop, sampler, self.policy.renderer, self.crew)
         self.schedule = collection.schedule
         tables.check_alive(collection)
         return collection
@@ -209,13 +211,15 @@ class Run:
         config = self.config
         if config.with_vllm:
             self.trainer.sync()
+        # As many at a time as in training, for which there is memory.
+        batch = config.rollouts_per_step // self.crew.players if self.ordinary else EVALUATED_AT_ONCE
         rows = [
             {**self.head, "step": number, **row}
             for env in config.envs
             for decoding in config.eval_decodings
             for row in evaluate(
                 self.policy, self.shop, env, config.eval_difficulties, config.eval_episodes, decoding,
-                crew=self.crew, sampler=self._sampler(greedy=decoding == "greedy"),
+                crew=self.crew, sampler=self._sampler(greedy=decoding == "greedy"), batch=batch,
             )
         ]  # fmt: skip
         if self.leads:
@@ -239,7 +243,7 @@ def evaluate(
     decoding: str = "sampled",
     limits: Limits | None = None,
     first_seed: int = EVALUATION_SEEDS.start,
-    batch: int = 128,
+    batch: int = EVALUATED_AT_ONCE,
     crew: Crew = ALONE,
     sampler: Sampler | None = None,
 ) -> list[dict[str, Any]]:
