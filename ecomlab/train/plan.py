@@ -308,7 +308,8 @@ def _show_seconds(config: TrainConfig, size: Size, console: Console) -> None:
     who, lag = ("vLLM", VLLM_LAG) if config.with_vllm else ("our own sampler", OWN_LAG)
     console.print(
         f"assumed: {GPU}, {PEAK / 1e12:.0f} TFLOP/s of which {MFU:.0%} reached, {BANDWIDTH / 1e12:.1f} TB/s; "
-        f"episodes of {min(TOKENS, config.context_tokens):,} tokens; {who} takes {lag:g} steps for each token of a mean episode"
+        f"episodes of {min(TOKENS, config.context_tokens):,} tokens; {who} takes {lag:g} steps for each token "
+        "of a mean episode"
         + ("" if config.with_vllm else f", {LAUNCH * 1e3:.0f} ms or more each")
         + "; memory without CUDA's context and fragmentation (some GB)"
     )

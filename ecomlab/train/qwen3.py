@@ -7,6 +7,8 @@ the same but for that. What `open`, the policy and `follow` give, one after the 
 the whole conversation, where the policy writes as the template would.
 """
 
+import json
+import os
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.util import find_spec
@@ -166,12 +168,12 @@ def _with_adapters(model: Any, saved: Path | None, rank: int) -> Any:
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        return get_peft_model(model, lora)
+        # ZeRO-3 gathers into buffers of one type (trl#6089); it keeps float32 copies of its own
+        zero3 = os.environ.get("ACCELERATE_DEEPSPEED_ZERO_STAGE") == "3"
+        return get_peft_model(model, lora, autocast_adapter_dtype=not zero3)
 
 
 def _base(adapters: Path) -> str:
-    import json
-
     return str(json.loads(adapters.read_text())["base_model_name_or_path"])
 
 
