@@ -389,9 +389,13 @@ def _writable(path: Path) -> None:
         raise typer.BadParameter(f"{path} cannot be written; choose another place")
 
 
-EXTRAS = {"faiss": "cpu", "vllm": "vllm", "submitit": "cluster", "pytest": "dev"} | dict.fromkeys(
-    ("tensorboard", "trackio", "wandb"), "loggers"
-)
+EXTRAS = {
+    "faiss": "cpu",
+    "torchao": "gpu",
+    "vllm": "vllm",
+    "submitit": "cluster",
+    "pytest": "dev",
+} | dict.fromkeys(("tensorboard", "trackio", "wandb"), "loggers")
 
 
 def main() -> None:

@@ -147,7 +147,9 @@ def play_batch(
                 if play.turns:  # what stood before the first turn is the prompt
                     _append(play, play.pending, 0, [0.0] * len(play.pending))
                 play.pending = []
-                if said is not None:
+                if said is not None and said.failure:
+                    _fail(play, RuntimeError(said.failure))
+                elif said is not None:
                     _append(play, said.ids, 1, said.logprobs)
                     _advance(play, said.ids, said.truncated)
     with clock.phase("environment"):

@@ -34,7 +34,9 @@ def novice(shop: Shop) -> Policy:
 
 @pytest.fixture
 def dialogue(novice: Policy) -> ShortDialogue:
-    return novice.renderer.dialogue()
+    made = novice.renderer.dialogue()
+    assert isinstance(made, ShortDialogue)
+    return made
 
 
 # The tokenizer.

@@ -28,6 +28,8 @@ class Sampled:
     """Log-probability of each id under the sampling distribution; under greedy decoding the model's own."""
     truncated: bool
     """True when a token limit cut the turn off before its stop token."""
+    failure: str = ""
+    """Why the backend could not do its work for this row: a fault of ours, so that the episode is unscored."""
 
 
 class Sampler(Protocol):
@@ -156,6 +158,14 @@ class CachedSampler:
         When most have answered, the last few `STRAGGLERS` are None: they go on in the next call, with no input of their
         own, beside the others' next turn.
         """
+        training = self.model.training
+        self.model.eval()  # layers under gradient checkpointing would else forget the cache
+        try:
+            return self._turn(rows, inputs)
+        finally:
+            self.model.train(training)
+
+    def _turn(self, rows: Sequence[int], inputs: Sequence[Sequence[int]]) -> list[Sampled | None]:
         chunks = {row: self._pending[row] + list(new) for row, new in zip(rows, inputs, strict=True)}
         said = {row: self._open.pop(row, ([], [])) for row in rows}  # ids and log-probabilities of this turn
         stopped: set[int] = set()

@@ -42,7 +42,9 @@ class Checkpoint:
 def complete(folder: Path, extra: Mapping[str, Any], made_for: Mapping[str, Any]) -> None:
     """Add `extra` (`step` and `schedule`) to TRL's checkpoint and seal it."""
     write_json(folder / MADE_FOR, made_for)
-    files = {path.name: _digest(path) for path in sorted(folder.iterdir()) if path.is_file()}
+    files = {
+        str(path.relative_to(folder)): _digest(path) for path in sorted(folder.rglob("*")) if path.is_file()
+    }
     write_json(folder / SEAL, {**extra, "files": files})
 
 
@@ -123,4 +125,5 @@ def _number(folder: Path) -> int:
 
 
 def _digest(path: Path) -> str:
-    return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
+    with path.open("rb") as file:  # an 8B model's optimizer would not fit into memory at once
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()

@@ -19,6 +19,9 @@ COLLECTIONS = {
     "C8": ("CART", "PD", "SUB", "RETURN", "STATUS", "POLICY", "BUNDLE", "JOURNEY"),
 }
 DECODINGS = ("sampled", "greedy")
+DTYPES = ("float32", "bfloat16")
+OPTIMIZERS = ("adamw", "adamw-8bit")
+GENERATIONS = ("own", "vllm-server", "vllm-colocate")
 
 
 class ConfigError(ValueError):
@@ -72,6 +75,24 @@ class TrainConfig:
     catalog_seed: int = 0
     logger: str = "none"
     """Where figures go beside the tables: none, tensorboard, trackio or wandb."""
+    dtype: str = "float32"
+    """Of an ordinary model's weights: float32 or bfloat16. LoRA adapters are float32 either way."""
+    lora_rank: int = 0
+    """Rank of LoRA adapters on all linear layers; 0: every weight is trained."""
+    optimizer: str = "adamw"
+    """adamw, or adamw-8bit: 8-bit moments, and bfloat16 weights rounded stochastically, so that no update is lost."""
+    gradient_checkpointing: bool = False
+    """Compute activations twice instead of keeping them."""
+    thinking: bool = False
+    """Whether an ordinary model may think before it speaks."""
+    context_tokens: int = 2048
+    """All tokens of an episode, prompt, tools and customer included; beyond, it is truncated and masked."""
+    generation: str = "own"
+    """Who samples: own, vllm-server (on GPUs of its own), or vllm-colocate (on the training GPUs)."""
+    vllm_address: str = "http://localhost:8000"
+    """Of a vLLM server."""
+    vllm_memory: float = 0.3
+    """Share of each GPU's memory that a colocated vLLM takes, its copy of the weights included."""
 
     def __post_init__(self) -> None:
         for name in ("eval_difficulties", "eval_decodings"):
@@ -89,7 +110,8 @@ class TrainConfig:
         _at_least(
             self, 1, "steps", "eval_episodes", "prompts_per_step", "rounds", "minibatches", "checkpoint_every"
         )
-        _at_least(self, 1, "turn_tokens", "episode_tokens", "d_delta", "catalog_size")
+        _at_least(self, 1, "turn_tokens", "episode_tokens", "context_tokens", "d_delta", "catalog_size")
+        _at_least(self, 0, "lora_rank")
         _at_least(self, 2, "group_size")
         if not (isinstance(self.lr, int | float) and 0 < self.lr < 1):
             raise ConfigError(
@@ -101,6 +123,24 @@ class TrainConfig:
             raise ConfigError(unknown("way to keep groups", self.keep, ("correct", "reward")))
         if self.logger not in LOGGERS:
             raise ConfigError(unknown("logger", self.logger, LOGGERS))
+        for what, known in (("dtype", DTYPES), ("optimizer", OPTIMIZERS), ("generation", GENERATIONS)):
+            if getattr(self, what) not in known:
+                raise ConfigError(unknown(what, str(getattr(self, what)), known))
+        for name in ("gradient_checkpointing", "thinking"):
+            if not isinstance(getattr(self, name), bool):
+                raise ConfigError(f"{name} is true or false, not {getattr(self, name)!r}")
+        if self.dtype == "bfloat16" and not self.lora_rank and self.optimizer == "adamw":
+            raise ConfigError(
+                "adamw on bfloat16 weights rounds small updates away; choose optimizer = 'adamw-8bit', which rounds "
+                "stochastically, or lora_rank above 0, or dtype = 'float32'"
+            )
+        if self.context_tokens <= self.episode_tokens:
+            raise ConfigError(
+                f"context_tokens {self.context_tokens} leaves no room for a prompt beside episode_tokens "
+                f"{self.episode_tokens}; choose more"
+            )
+        if not (isinstance(self.vllm_memory, int | float) and 0 < self.vllm_memory < 1):
+            raise ConfigError(f"vllm_memory is a share between 0 and 1, not {self.vllm_memory!r}")
         for decoding in self.eval_decodings:
             if decoding not in DECODINGS:
                 raise ConfigError(unknown("decoding", decoding, DECODINGS))
@@ -128,6 +168,29 @@ class TrainConfig:
     @property
     def rollouts_per_step(self) -> int:
         return self.prompts_per_step * self.group_size
+
+    @property
+    def with_vllm(self) -> bool:
+        return self.generation != "own"
+
+    @property
+    def trl(self) -> dict[str, Any]:
+        """TRL's arguments for optimizer, memory and vLLM; none for the laptop policy."""
+        arguments: dict[str, Any] = {}
+        if self.optimizer == "adamw-8bit":
+            arguments |= {"optim": "adamw_torch_8bit", "optim_args": "bf16_stochastic_round=True"}
+        if self.gradient_checkpointing:
+            arguments |= {"activation_checkpointing": True}
+        if self.with_vllm:
+            arguments |= {
+                "use_vllm": True,
+                "vllm_mode": self.generation.removeprefix("vllm-"),
+                "vllm_server_base_url": self.vllm_address,
+                "vllm_gpu_memory_utilization": self.vllm_memory,
+                "vllm_max_model_length": self.context_tokens + self.turn_tokens,
+                "vllm_importance_sampling_correction": False,  # vLLM's are the old log-probabilities of the loss
+            }
+        return arguments
 
     def make_schedule(self) -> Schedule:
         """The schedule at its start."""

@@ -6,6 +6,7 @@ through gloo.
 
 import os
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from ecomlab.collector import ALONE, Crew
@@ -26,6 +27,21 @@ class Processes:
         return everyone
 
 
+@dataclass(frozen=True)
+class OnePlays:
+    """The same processes, of which only the first plays episodes."""
+
+    crew: Crew
+    players: int = 1
+
+    @property
+    def rank(self) -> int:
+        return self.crew.rank
+
+    def share(self, mine: Any) -> list[Any]:
+        return self.crew.share(mine)
+
+
 def join_crew() -> Crew:
     """Meet the other processes, if there are any. Call it first, once a process."""
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
@@ -33,5 +49,6 @@ def join_crew() -> Crew:
     import torch
     from accelerate import PartialState
 
-    state = PartialState(cpu=not torch.cuda.is_available())
+    # One process may play while the others wait: longer than the ten minutes after which NCCL gives up.
+    state = PartialState(cpu=not torch.cuda.is_available(), timeout=timedelta(hours=2))
     return Processes(state.process_index, state.num_processes)

@@ -91,13 +91,14 @@ class DapoTrainer(GRPOTrainer):
 
     def __init__(
         self, model: Any, tokenizer: Any, settings: Settings, collect: Collect, after: Callable[[Step], None],
-        save_extra: Callable[[Path], None], crew: Crew = ALONE,
+        save_extra: Callable[[Path], None], crew: Crew = ALONE, before: Callable[[], None] = lambda: None,
     ) -> None:  # fmt: skip
         self.settings = settings
         self.collect = collect
         self.crew = crew
         self.collection: Collection | None = None
         self.clock = Clock()
+        self._last_loaded_step: int = -1  # TRL's: the step whose weights vLLM has
         self.began = self.rolled = time.perf_counter()
         rows = settings.prompts * settings.steps
         super().__init__(
@@ -109,7 +110,7 @@ class DapoTrainer(GRPOTrainer):
             ),  # placeholders: tasks come from the schedule
             processing_class=tokenizer,
             rollout_func=_rollout,
-            callbacks=[_Bookkeeping(self, after, save_extra)],
+            callbacks=[_Bookkeeping(self, before, after, save_extra)],
         )
         self.remove_callback(PrinterCallback)
 
@@ -202,6 +203,12 @@ class DapoTrainer(GRPOTrainer):
         mean = entropies[self._trained].mean()  # not a number where nothing is trained
         return logps, torch.where(self._trained, entropies, mean)
 
+    def sync(self) -> None:
+        """Give vLLM the weights as they are, where it has others. Every process calls it."""
+        if self.state.global_step != self._last_loaded_step:
+            self.vllm_generation.sync_weights()
+            self._last_loaded_step = self.state.global_step
+
     def logp_gap(self) -> tuple[float, float]:
         """Mean and largest |Δ logp| between sampler and trainer over the step's trained tokens, all processes."""
         parts = torch.tensor(self.crew.share(self._gap.tolist()))
@@ -265,16 +272,20 @@ def _reward(prompts: list[Any], completions: list[Any], reward: list[float], **_
 
 
 class _Bookkeeping(TrainerCallback):
-    """Times the step, hands its figures to `after` before any checkpoint, and completes each checkpoint."""
+    """Calls `before` ahead of the first step; times each step, hands its figures to `after` before any checkpoint, and
+    completes each checkpoint."""
 
     def __init__(
-        self, trainer: DapoTrainer, after: Callable[[Step], None], save_extra: Callable[[Path], None]
-    ) -> None:
+        self, trainer: DapoTrainer, before: Callable[[], None], after: Callable[[Step], None],
+        save_extra: Callable[[Path], None],
+    ) -> None:  # fmt: skip
         self.trainer = trainer
+        self.before = before
         self.after = after
         self.save_extra = save_extra
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self.before()  # only now is the model where it will be trained
         self.trainer.began = time.perf_counter()
 
     def on_log(

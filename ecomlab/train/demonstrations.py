@@ -15,7 +15,7 @@ from ecomlab.customer.reading import Mention
 from ecomlab.episode import Episode
 from ecomlab.players.shopper import FairShopper, Wish, bounds
 from ecomlab.seeding import rng
-from ecomlab.train.renderer import ShortRenderer, visible
+from ecomlab.train.renderer import Renderer, ShortDialogue, visible
 
 if TYPE_CHECKING:
     from ecomlab.catalog import Shop
@@ -147,15 +147,14 @@ class Demonstration:
     difficulty: int
 
 
-def demonstrate(
-    task: Task, shop: "Shop", renderer: ShortRenderer, slips: Slips | None = None
-) -> Demonstration:
+def demonstrate(task: Task, shop: "Shop", renderer: Renderer, slips: Slips | None = None) -> Demonstration:
     """Play a task with the demonstrator and write it down through the policy's renderer."""
     import json
 
     episode = Episode(task, shop)
     player = Demonstrator(lexicon_of(shop.catalog), slips)
     dialogue = renderer.dialogue()
+    assert isinstance(dialogue, ShortDialogue)  # the only one that writes
     ids = dialogue.open(episode.messages, episode.tools)
     mask = [0] * len(ids)
     while True:

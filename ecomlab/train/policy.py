@@ -1,6 +1,7 @@
 """A policy on disk: weights, tokenizer, and what they were made for. A mismatch is refused, not repaired."""
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -12,7 +13,7 @@ from ecomlab.naming import unknown
 from ecomlab.seeding import digest
 from ecomlab.train import renderer
 from ecomlab.train.backends import CachedSampler, Limits
-from ecomlab.train.renderer import ShortRenderer
+from ecomlab.train.renderer import Renderer, ShortRenderer
 from ecomlab.train.tiny import vocabulary_digest
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Policy:
     """A model with its way of writing conversations."""
 
     model: Any
-    renderer: ShortRenderer
+    renderer: Renderer
     made_for: dict[str, Any]
     """Versions of renderer, tokenizer and environments, and the shop's vocabulary."""
 
@@ -84,16 +85,40 @@ def save_policy(folder: Path, policy: Policy, **notes: Any) -> None:
     (folder / MADE_FOR).write_text(json.dumps(record, indent=1) + "\n")
 
 
-def load_policy(name: str | Path, shop: "Shop", envs: Sequence[str]) -> Policy:
-    """The starter of that name, or a folder that `save_policy` or a training checkpoint wrote; float32, on CPU.
+def load_policy(name: str | Path, shop: "Shop", envs: Sequence[str], **chat: Any) -> Policy:
+    """The starter of that name, a folder that `save_policy` or a training checkpoint wrote, or a Hugging Face model.
+
+    Starters come in float32, on CPU. Any other folder and any "owner/name" is an ordinary Qwen3 model, loaded by
+    `qwen3.load_chat_policy` with `chat` (dtype, lora_rank, thinking).
 
     Raises PolicyError when there is none, a file is damaged, or it was made for another renderer, tokenizer,
     vocabulary or environment version.
     """
+    if is_ordinary(name):
+        from ecomlab.train.qwen3 import load_chat_policy
+
+        return load_chat_policy(name, **chat)
+    return _load_starter(starter_folder(name), shop, envs)
+
+
+def is_ordinary(name: str | Path) -> bool:
+    """Whether a name is an ordinary Hugging Face model: "owner/name" or a folder, rather than one of our starters."""
+    if (STARTERS / name).is_dir() and (STARTERS / name).parent == STARTERS:
+        return False
+    folder = Path(name)
+    if not folder.is_dir():
+        return isinstance(name, str) and re.fullmatch(r"[\w.-]+/[\w.-]+", name) is not None
+    try:
+        record = json.loads((folder / MADE_FOR).read_text())
+    except (OSError, ValueError):
+        return not (folder / MADE_FOR).exists() and (folder / CONFIG).exists()
+    return bool(record.get("renderer") == "qwen3")
+
+
+def _load_starter(folder: Path, shop: "Shop", envs: Sequence[str]) -> Policy:
     from safetensors.torch import load_file
     from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
-    folder = _folder(name)
     try:
         record = json.loads((folder / MADE_FOR).read_text())
         tokenizer = PreTrainedTokenizerFast(
@@ -120,12 +145,16 @@ def load_policy(name: str | Path, shop: "Shop", envs: Sequence[str]) -> Policy:
     return Policy(model.eval(), ShortRenderer(tokenizer), record)
 
 
-def _folder(name: str | Path) -> Path:
+def starter_folder(name: str | Path) -> Path:
+    """Where a starter lies: one of ours, or a folder. Raises PolicyError."""
     for folder in (STARTERS / name, Path(name)):
         if folder.is_dir():
             return folder
     known = sorted(p.name for p in STARTERS.iterdir() if p.is_dir()) if STARTERS.is_dir() else []
-    raise PolicyError(f"{unknown('starter', str(name), known)}; a folder with a saved policy will do too")
+    raise PolicyError(
+        f"{unknown('starter', str(name), known)}; a folder with a saved policy "
+        "or a Hugging Face model such as Qwen/Qwen3-8B will do too"
+    )
 
 
 def _check(folder: Path, record: dict[str, Any], here: dict[str, Any]) -> None:

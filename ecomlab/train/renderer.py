@@ -54,6 +54,10 @@ class Renderer(Protocol):
     """A policy's way of writing conversations."""
 
     @property
+    def tokenizer(self) -> Any:
+        """A Hugging Face tokenizer."""
+
+    @property
     def stop_ids(self) -> Sequence[int]:
         """The ids that end a turn."""
 
@@ -63,6 +67,12 @@ class Renderer(Protocol):
 
     def dialogue(self) -> Dialogue:
         """A fresh dialogue for one episode."""
+
+    def encode(self, text: str) -> list[int]:
+        """Ids of a piece of text on its own."""
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of ids, markers included."""
 
 
 class ShortRenderer:

@@ -7,10 +7,11 @@ writes `train.csv` (a row a step and environment), `eval.csv`, `config.json`, `c
 """
 
 import fcntl
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,17 +24,19 @@ from ecomlab.scheduler import from_json
 from ecomlab.seeding import rng
 from ecomlab.train import checkpoints, tables
 from ecomlab.train.alarms import alarms
-from ecomlab.train.backends import Limits
+from ecomlab.train.backends import Limits, Sampler
 from ecomlab.train.config import COLLECTIONS, DECODINGS, ConfigError, RunError, TrainConfig
-from ecomlab.train.crew import join_crew
+from ecomlab.train.crew import OnePlays, join_crew
 from ecomlab.train.loggers import Log, check_installed, open_logger
-from ecomlab.train.policy import Policy, load_policy
+from ecomlab.train.policy import Policy, is_ordinary, load_policy
+from ecomlab.train.vllm import VllmSampler, limit_patience
 
 if TYPE_CHECKING:
-    from ecomlab.train.dapo import Step
+    from ecomlab.train.dapo import DapoTrainer, Step
 
 __all__ = ["COLLECTIONS", "DECODINGS", "ConfigError", "RunError", "TrainConfig", "evaluate", "train"]
 
+EVALUATED_AT_ONCE = 128
 Progress = Callable[[dict[str, Any]], None]
 
 
@@ -49,6 +52,7 @@ def train(config: TrainConfig, progress: Progress | None = None) -> Path:
     leads = crew.rank == 0  # reads and writes the folder; the others only compute
     _check_split(config, len(crew.share(None)))
     check_installed(config.logger)
+    _check_setting(config)
     out = checkpoints.prepare_folder(Path(config.out)) if leads else Path(config.out).absolute()
     with _only_one(out) if leads else nullcontext(), checkpoints.plain_errors(out):
         finished = leads and _finished(out, config)
@@ -57,7 +61,14 @@ def train(config: TrainConfig, progress: Progress | None = None) -> Path:
         if crew.share(finished)[0]:
             return out
         shop = load_shop(config.catalog_size, config.catalog_seed)
-        policy = load_policy(config.starter, shop, config.envs)
+        policy = load_policy(
+            config.starter,
+            shop,
+            config.envs,
+            dtype=config.dtype,
+            lora_rank=config.lora_rank,
+            thinking=config.thinking,
+        )
         Run(config, out, shop, policy, progress if leads and progress else lambda _: None, crew).go()
     return out
 
@@ -80,7 +91,12 @@ class Run:
         self.log: Log = lambda rows: None
         self.history: list[dict[str, Any]] = []
         self.schedule = config.make_schedule()
-        self.sampler = policy.sampler(Limits(config.turn_tokens, config.episode_tokens))
+        self.ordinary = is_ordinary(config.starter)
+        self.limits = Limits(config.turn_tokens, config.episode_tokens, config.context_tokens)
+        self.sampler: Sampler
+        self.trainer: DapoTrainer
+        if config.generation == "vllm-server":  # one process talks to it, and hands out what it heard
+            self.crew = OnePlays(crew)
         self.head = {"schedule": config.schedule, "collection": config.collection, "seed": config.seed}
         self.window: dict[str, tuple[int, int]] = {}
 
@@ -92,8 +108,6 @@ class Run:
         resume, begun = self.crew.share(self._left_off() if self.leads else None)[0]
         if resume is not None:
             self.schedule = from_json(resume.extra["schedule"])
-        if not begun:
-            self._evaluate(0)
         settings = Settings(
             out=self.out / "checkpoints",
             seed=config.seed,
@@ -106,8 +120,10 @@ class Run:
             checkpoint_every=config.checkpoint_every,
             token_limit=config.episode_tokens,
             overlong_buffer=config.overlong_buffer,
+            micro_batch=config.micro_batch,
+            trl=config.trl,
         )
-        trainer = DapoTrainer(
+        trainer = self.trainer = DapoTrainer(
             self.policy.model,
             self.policy.tokenizer,
             settings,
@@ -115,13 +131,24 @@ class Run:
             self._after,
             self._save,
             self.crew,
+            before=lambda: None if begun else self._evaluate(0),
         )
+        self.sampler = self._sampler()
+        if config.with_vllm:
+            limit_patience(trainer.vllm_generation)
         if self.leads:
             self.history = tables.whole_steps(tables.read(self.out / "train.csv"))
             self.log = open_logger(config.logger, self.out, config.to_json())
         trainer.train(resume_from_checkpoint=str(resume.folder) if resume else None)
         if self.leads:
             tables.write_json(self.out / "done.json", {"steps": config.steps, "config": config.to_json()})
+
+    def _sampler(self, greedy: bool = False) -> Sampler:
+        """Who speaks for the policy, on its weights as they are at each moment."""
+        if not self.config.with_vllm:
+            return self.policy.sampler(self.limits, greedy)
+        generation = self.trainer.vllm_generation
+        return VllmSampler(generation, self.policy.renderer.stop_ids, self.limits, greedy)
 
     def _left_off(self) -> tuple[checkpoints.Checkpoint | None, bool]:
         """The newest sound checkpoint, if any, the tables cut back to it; and whether step 0 has been evaluated."""
@@ -137,9 +164,9 @@ class Run:
         self.window = {env: self.schedule.window(env) for env in config.envs}
         refill = Refill(config.prompts_per_step, config.group_size, config.rounds, config.keep)  # type: ignore[arg-type]
         key = ("train", config.seed, number)
-        collection = collect(
-            self.schedule, refill, key, self.shop, self.sampler, self.policy.renderer, self.crew
-        )
+        # A large model's cache makes room for the update; a small one's is kept and used again.
+        sampler = self._sampler() if self.ordinary else self.sampler
+        collection = collect(self.schedule, refill, key, self.shop, sampler, self.policy.renderer, self.crew)
         self.schedule = collection.schedule
         tables.check_alive(collection)
         return collection
@@ -183,13 +210,17 @@ class Run:
 
     def _evaluate(self, number: int) -> None:
         config = self.config
+        if config.with_vllm:
+            self.trainer.sync()
+        # As many at a time as in training, for which there is memory.
+        batch = config.rollouts_per_step // self.crew.players if self.ordinary else EVALUATED_AT_ONCE
         rows = [
             {**self.head, "step": number, **row}
             for env in config.envs
             for decoding in config.eval_decodings
             for row in evaluate(
                 self.policy, self.shop, env, config.eval_difficulties, config.eval_episodes, decoding,
-                limits=Limits(config.turn_tokens, config.episode_tokens), crew=self.crew,
+                crew=self.crew, sampler=self._sampler(greedy=decoding == "greedy"), batch=batch,
             )
         ]  # fmt: skip
         if self.leads:
@@ -213,17 +244,19 @@ def evaluate(
     decoding: str = "sampled",
     limits: Limits | None = None,
     first_seed: int = EVALUATION_SEEDS.start,
-    batch: int = 128,
+    batch: int = EVALUATED_AT_ONCE,
     crew: Crew = ALONE,
+    sampler: Sampler | None = None,
 ) -> list[dict[str, Any]]:
     """Held-out success at fixed difficulties: a row for each, with `EVAL_COLUMNS` from `env` on.
 
     Episode i at difficulty d is the same task with the same random stream for every policy, so that runs are paired.
-    Seeds start at `first_seed`, by default where no training task has its seed.
+    Seeds start at `first_seed`, by default where no training task has its seed. A `sampler` of one's own brings its own
+    limits and decoding.
     """
     if decoding not in DECODINGS:
         raise ConfigError(unknown("decoding", decoding, DECODINGS))
-    sampler = policy.sampler(limits, greedy=decoding == "greedy")
+    sampler = sampler or policy.sampler(limits, greedy=decoding == "greedy")
     cells = [(d, first_seed + i) for d in difficulties for i in range(episodes)]
     mine = cells[crew.rank :: crew.players] if crew.rank < crew.players else []
     scores: list[tuple[int, Score]] = []
@@ -250,6 +283,35 @@ def _check_split(config: TrainConfig, processes: int) -> None:
     if config.micro_batch and rows % config.micro_batch:
         raise ConfigError(
             f"micro_batch {config.micro_batch} does not divide the {rows} rollouts of a process's minibatch"
+        )
+
+
+def _check_setting(config: TrainConfig) -> None:
+    """What was asked for fits the model, the launch and the machine."""
+    if not is_ordinary(config.starter):
+        plain = TrainConfig()
+        for name in ("dtype", "lora_rank", "thinking", "generation"):
+            if getattr(config, name) != getattr(plain, name):
+                raise ConfigError(
+                    f"{name} = {getattr(config, name)!r} is for Hugging Face models; the starter {config.starter} "
+                    f"knows only {getattr(plain, name)!r}: leave it out, or choose a starter such as Qwen/Qwen3-8B"
+                )
+    for package, needed, extra in (
+        ("torchao", config.optimizer == "adamw-8bit", "gpu"),
+        ("vllm", config.with_vllm, "vllm"),
+    ):
+        if needed and find_spec(package) is None:
+            raise ConfigError(
+                f"this configuration needs {package}, which is not installed; "
+                f"pip install -c constraints.txt -e '.[{extra}]' brings it"
+            )
+    sharded = os.environ.get("ACCELERATE_USE_FSDP") == "true" or (
+        os.environ.get("ACCELERATE_DEEPSPEED_ZERO_STAGE") == "3"
+    )
+    if sharded and not config.with_vllm:
+        raise ConfigError(
+            "weights that are sharded over processes cannot sample on their own (the processes would wait for each "
+            "other); choose generation = 'vllm-colocate' or 'vllm-server', or launch without FSDP and ZeRO-3"
         )
 
 
@@ -290,5 +352,10 @@ def _same_run(out: Path, config: TrainConfig) -> None:
 
 
 def _differs(before: Mapping[str, Any], config: TrainConfig) -> list[str]:
-    now = replace(config).to_json()
-    return [name for name in now if name not in ("out", "steps", "logger") and before.get(name) != now[name]]
+    """Settings that a folder's run does not share; those that it was too early to know were at their defaults."""
+    now, defaults = config.to_json(), TrainConfig().to_json()
+    return [
+        name
+        for name in now
+        if name not in ("out", "steps", "logger") and before.get(name, defaults[name]) != now[name]
+    ]

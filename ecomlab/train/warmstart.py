@@ -27,7 +27,7 @@ from ecomlab.seeding import rng
 from ecomlab.train import tiny
 from ecomlab.train.demonstrations import ANY, ASK, Demonstration, Demonstrator, demonstrate, slips_for
 from ecomlab.train.policy import STARTERS, Policy, made_for, save_policy
-from ecomlab.train.renderer import RESULTS, ShortRenderer, call_text
+from ecomlab.train.renderer import RESULTS, Renderer, ShortRenderer, call_text
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
@@ -98,7 +98,7 @@ def make_tokenizer(shop: Shop, recipe: Recipe) -> "PreTrainedTokenizerFast":
 
 
 def play_demonstrations(
-    shop: Shop, renderer: ShortRenderer, recipe: Recipe, number: int
+    shop: Shop, renderer: Renderer, recipe: Recipe, number: int
 ) -> Iterator[Demonstration]:
     """The episodes of one phase, difficulties and mistakes drawn by name; too long ones are left out."""
     phase = recipe.phases[number]

@@ -1,0 +1,211 @@
+"""Memory and seconds of the 8B by phase on a lent GPU: LoRA and all weights, our sampler against plain `generate`.
+
+    python experiments/qwen3_8b/bench.py --out $OUT     # random weights of the 8B's configuration, 64 rollouts x 2k
+    python experiments/qwen3_8b/bench.py --size small --out /tmp/bench   # anywhere, under a minute: that it runs
+
+Nothing is learned and nothing downloaded: the conversations are random ids of the asked length, four turns each, the
+weights random. Every measurement is a row of bench.csv as soon as it is there; run again, it goes on with what is
+missing. A measurement that runs out of memory is a row as well.
+"""
+
+import argparse
+import csv
+import gc
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from ecomlab.seeding import rng
+from ecomlab.train.backends import CachedSampler, Limits
+from ecomlab.train.plan import KNOWN
+
+SIZES: dict[str, dict[str, Any]] = {
+    "8b": {**KNOWN["Qwen/Qwen3-8B"], "rollouts": 64, "tokens": 2_000, "turns": 4, "micro": 4, "rank": 64},
+    "small": {
+        **KNOWN["Qwen/Qwen3-8B"], "vocab_size": 1_000, "hidden_size": 64, "intermediate_size": 128,
+        "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16,
+        "rollouts": 4, "tokens": 160, "turns": 4, "micro": 2, "rank": 4,
+    },
+}  # fmt: skip
+COLUMNS = ("device", "size", "what", "seconds", "peak_gb", "tokens", "tokens_per_second", "note")
+CUDA = torch.cuda.is_available()
+DEVICE = "cuda" if CUDA else "cpu"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--size", choices=SIZES, default="8b")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent)
+    args = parser.parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    size = SIZES[args.size]
+    work: dict[str, Callable[[dict[str, Any]], tuple[float, int]]] = {
+        "own sampler": own_sampler,
+        "plain generate, turn by turn": plain_generate,
+        "update, LoRA": lambda size: update(size, size["rank"]),
+        "update, all weights, 8-bit AdamW": lambda size: update(size, 0),
+    }
+    file = args.out / "bench.csv"
+    device = torch.cuda.get_device_name() if CUDA else "CPU"
+    done = {(row["device"], row["size"], row["what"]) for row in rows(file)}
+    for what, measure in work.items():
+        if (device, args.size, what) in done:
+            continue
+        row = {"device": device, "size": args.size, "what": what} | measured(measure, size)
+        new = not file.exists()
+        with file.open("a", newline="") as table:
+            writer = csv.DictWriter(table, COLUMNS)
+            if new:
+                writer.writeheader()
+            writer.writerow(row)
+        print(row, flush=True)
+
+
+def rows(file: Path) -> list[dict[str, str]]:
+    """What has been measured."""
+    if not file.exists():
+        return []
+    with file.open(newline="") as table:
+        return list(csv.DictReader(table))
+
+
+def measured(measure: Callable[..., tuple[float, int]], size: dict[str, Any]) -> dict[str, Any]:
+    """One measurement as columns: seconds, tokens, and the most memory that was held."""
+    gc.collect()
+    if CUDA:
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+    note, seconds, tokens = "", float("nan"), 0
+    try:
+        seconds, tokens = measure(size)
+    except torch.OutOfMemoryError as error:
+        note = f"out of memory: {str(error).partition('.')[0]}"
+    except ImportError as error:
+        note = f"left out: {error}"
+    peak = torch.cuda.max_memory_allocated() / 1e9 if CUDA else float("nan")
+    return {
+        "seconds": f"{seconds:.4g}",
+        "peak_gb": f"{peak:.4g}",
+        "tokens": tokens,
+        "tokens_per_second": f"{tokens / seconds:.4g}",
+        "note": note,
+    }
+
+
+def model_of(size: dict[str, Any]) -> Any:
+    """Random weights in bfloat16, made where they will be."""
+    from transformers import Qwen3Config, Qwen3ForCausalLM
+
+    names = KNOWN["Qwen/Qwen3-8B"]
+    config = Qwen3Config(**{name: size[name] for name in names}, max_position_embeddings=40_960)
+    torch.manual_seed(0)
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        with torch.device(DEVICE):
+            return Qwen3ForCausalLM(config)
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def turns_of(size: dict[str, Any]) -> tuple[np.ndarray, int]:
+    """What is heard before each turn, (turns, rollouts, tokens), and how many tokens are then said; half each."""
+    each = size["tokens"] // size["turns"] // 2
+    heard = rng("bench", "heard").integers(5, size["vocab_size"], (size["turns"], size["rollouts"], each))
+    return heard, each
+
+
+def timed(work: Callable[[], None]) -> float:
+    began = time.perf_counter()
+    work()
+    if CUDA:
+        torch.cuda.synchronize()
+    return time.perf_counter() - began
+
+
+def own_sampler(size: dict[str, Any]) -> tuple[float, int]:
+    """Every turn to its limit, one cache for the whole episode."""
+    heard, each = turns_of(size)
+    limits = Limits(each, size["tokens"], 2 * size["tokens"])
+    sampler = CachedSampler(model_of(size).eval(), (), limits)
+
+    def work() -> None:
+        sampler.start([rng("bench", i) for i in range(size["rollouts"])])
+        for turn in heard:
+            said = sampler.turn(range(size["rollouts"]), turn.tolist())
+            assert all(s is not None and len(s.ids) == each for s in said)
+
+    return timed(work), size["rollouts"] * each * size["turns"]
+
+
+def plain_generate(size: dict[str, Any]) -> tuple[float, int]:
+    """`model.generate` on the whole conversation for every turn: what one would write without a cache of one's own."""
+    heard, each = turns_of(size)
+    model = model_of(size).eval()
+
+    def work() -> None:
+        ids = torch.empty(size["rollouts"], 0, dtype=torch.long, device=DEVICE)
+        for turn in heard:
+            ids = torch.cat([ids, torch.from_numpy(turn).to(DEVICE)], dim=1)
+            ids = model.generate(
+                ids, attention_mask=torch.ones_like(ids), do_sample=True, top_k=0, top_p=1.0, temperature=1.0,
+                min_new_tokens=each, max_new_tokens=each, eos_token_id=0, pad_token_id=0,
+            )  # fmt: skip
+
+    with torch.no_grad():
+        return timed(work), size["rollouts"] * each * size["turns"]
+
+
+def update(size: dict[str, Any], rank: int) -> tuple[float, int]:
+    """Forward, backward and one optimizer step for all rollouts, in micro-batches, as the trainer does it: gradient
+    checkpointing, half of the tokens scored by TRL's masked, tiled output layer. The second step is timed."""
+    from trl.trainer.utils import add_fused_lm_head
+
+    import ecomlab.train.dapo  # noqa: F401  # sets TRL's output layer to trained positions only
+
+    model = model_of(size)
+    add_fused_lm_head(model, outputs=("log_probs", "entropy"))
+    if CUDA:
+        torch.backends.cuda.matmul.allow_tf32 = True
+    if rank:
+        from peft import LoraConfig, get_peft_model
+
+        lora = LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear", task_type="CAUSAL_LM")
+        model = get_peft_model(model, lora)
+        model.enable_input_require_grads()
+        optimizer: Any = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-5)
+    else:
+        from torchao.optim import AdamW8bit
+
+        optimizer = AdamW8bit(model.parameters(), lr=1e-5, weight_decay=0.0, bf16_stochastic_round=True)
+    model.gradient_checkpointing_enable()
+    model.train()
+    shape = (size["rollouts"], size["tokens"])
+    ids = torch.from_numpy(rng("bench", "ids").integers(5, size["vocab_size"], shape)).to(DEVICE)
+    labels = ids.clone()
+    labels[:, ::2] = -100
+
+    def step() -> None:
+        for part in range(0, size["rollouts"], size["micro"]):
+            rows = slice(part, part + size["micro"])
+            output = model(
+                input_ids=ids[rows],
+                attention_mask=torch.ones_like(ids[rows]),
+                labels=labels[rows],
+                fused_lm_head=True,
+            )
+            (-output.log_probs.sum() / labels.numel()).backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+
+    step()  # allocates moments, compiles
+    return timed(step), ids.numel()
+
+
+if __name__ == "__main__":
+    main()

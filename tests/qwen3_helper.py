@@ -1,0 +1,94 @@
+"""A small Qwen3 folder for tests, and vLLM's interface without vLLM."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import requests
+import torch
+
+from ecomlab import ENVIRONMENTS, Episode, Shop, make_task
+from ecomlab.rollout import play
+from ecomlab.train.qwen3 import small_qwen3
+
+
+def small(folder: Path, shop: Shop) -> Path:
+    """A small Qwen3 whose byte pairs were learned from a few played episodes."""
+    player = ENVIRONMENTS["CART"].fair_player
+    corpus = [
+        str(message["content"])
+        for d in range(4)
+        for message in play(player(shop), make_task("CART", d, 1, shop), shop).messages
+    ]
+    tools = json.dumps(Episode(make_task("CART", 0, 1, shop), shop).tools)  # schemas, most of a prompt
+    return small_qwen3(folder, [*corpus, tools, tools])
+
+
+def talkative(folder: Path, shop: Shop) -> Path:
+    """A small Qwen3 that babbles a few tokens and ends its turn, as a random one hardly ever does."""
+    from transformers import Qwen3ForCausalLM
+
+    small(folder, shop)
+    model = Qwen3ForCausalLM.from_pretrained(folder)
+    with torch.no_grad():
+        model.model.embed_tokens.weight += 0.05  # one direction that every position shares ...
+        model.lm_head.weight[model.config.eos_token_id] = 0.12  # ... and that speaks for the end
+    model.save_pretrained(folder)
+    return folder
+
+
+def lottery() -> None:
+    """Let what was said decide by lot whether an episode is correct: a babbling policy earns different rewards."""
+    from ecomlab.reward import Score
+    from ecomlab.seeding import digest
+
+    def score(self: Episode) -> Score:
+        won = int(digest([m["content"] for m in self.messages]), 16) % 2 == 1
+        return Score(1.0 if won else -1.0, won, "by lot")
+
+    Episode.score = score  # type: ignore[method-assign]
+
+
+class FakeVllm:
+    """TRL's `VLLMGeneration` as far as a sampler sees it, on a real small model: greedy, one prompt at a time."""
+
+    def __init__(self, model: Any, mode: str = "server", twist: Callable[[Any], Any] = lambda answer: answer):
+        self.model, self.mode, self.twist = model, mode, twist
+        self.server_base_url = "http://fake:8000"
+        self.generation_kwargs: dict[str, Any] = {}
+        self.vllm_client = self
+        self.session = requests.Session()
+        self.synced = 0
+        self.asked: list[dict[str, Any]] = []
+
+    def generate(self, prompts: Sequence[list[int]], **given: Any) -> Any:
+        if self.mode == "server":
+            assert given["n"] == 1 and given["top_p"] == 1.0 and given["logprobs"] == 0
+            given |= given.pop("generation_kwargs")
+        else:
+            assert given == {"images": None, "num_generations": 1}
+            given = dict(self.generation_kwargs)
+        self.asked.append(given)
+        assert given["temperature"] in (0.0, 1.0)
+        answers = [self._one(prompt, given["max_tokens"], given["stop_token_ids"]) for prompt in prompts]
+        ids, logprobs = [a[0] for a in answers], [a[1] for a in answers]
+        if self.mode == "server":
+            return self.twist({"completion_ids": ids, "logprobs": logprobs})
+        return self.twist((list(prompts), ids, logprobs, None))
+
+    @torch.no_grad()
+    def _one(self, prompt: list[int], most: int, stops: Sequence[int]) -> tuple[list[int], list[list[float]]]:
+        ids: list[int] = []
+        logprobs: list[list[float]] = []
+        cache, new = None, prompt
+        while len(ids) < most and not (ids and ids[-1] in stops):
+            output = self.model(torch.tensor([new]), past_key_values=cache, use_cache=True)
+            logp = torch.log_softmax(output.logits[0, -1].float(), dim=-1)
+            cache, new = output.past_key_values, [int(logp.argmax())]
+            ids += new
+            logprobs.append([float(logp[new[0]])])
+        return ids, logprobs
+
+    def sync_weights(self) -> None:
+        self.synced += 1

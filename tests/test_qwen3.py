@@ -1,0 +1,576 @@
+"""Qwen3 under its own template: a small random one takes the very path that the 8B takes."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from qwen3_helper import FakeVllm, lottery, small, talkative
+
+from ecomlab import ENVIRONMENTS, Episode, Shop, make_task
+from ecomlab.collector import Rollout, play_batch
+from ecomlab.core import Task
+from ecomlab.rollout import play
+from ecomlab.seeding import rng
+from ecomlab.train import checkpoints
+from ecomlab.train.backends import Limits, Sampled
+from ecomlab.train.policy import Policy, PolicyError, load_policy
+from ecomlab.train.qwen3 import ChatRenderer, load_chat_policy, template
+from ecomlab.train.run import ConfigError, RunError, TrainConfig, train
+from ecomlab.train.vllm import VllmSampler, limit_patience
+
+
+@pytest.fixture(scope="module")
+def folder(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return small(tmp_path_factory.mktemp("qwen3") / "small", shop)
+
+
+@pytest.fixture(scope="module")
+def babbler(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return talkative(tmp_path_factory.mktemp("qwen3") / "babbler", shop)
+
+
+@pytest.fixture(scope="module")
+def policy(folder: Path) -> Policy:
+    return load_chat_policy(folder)
+
+
+def renderer_of(policy: Policy, thinking: bool = False) -> ChatRenderer:
+    return ChatRenderer(policy.tokenizer, thinking)
+
+
+# The template.
+
+
+class Scripted:
+    """Says one text after the other."""
+
+    def __init__(self, texts: list[list[int]]) -> None:
+        self.texts = list(texts)
+
+    def start(self, streams: Sequence[Any]) -> None:
+        assert len(streams) == 1
+
+    def turn(self, rows: Sequence[int], inputs: Sequence[Sequence[int]]) -> list[Sampled | None]:
+        ids = self.texts.pop(0)
+        return [Sampled(ids, [-1.0] * len(ids), False)]
+
+
+def as_the_template_writes(
+    renderer: ChatRenderer, task: Task, shop: Shop
+) -> tuple[Rollout, list[dict[str, Any]], list[Any], list[list[int]]]:
+    """The fair player's episode through the renderer: rollout, conversation up to the last word, tools, what it said.
+
+    When thinking, it thinks aloud, differently each time.
+    """
+    played = play(ENVIRONMENTS[task.env].fair_player(shop), task, shop)
+    tools = Episode(task, shop).tools
+    said: list[list[int]] = []
+    conversation: list[dict[str, Any]] = []
+    for number, message in enumerate(played.messages):
+        if message["role"] == "assistant":
+            if renderer.thinking:
+                message = {**message, "reasoning_content": f"Message {number}.\n\nWhat is left?"}
+            before = renderer.text(conversation, tools)
+            after = renderer.text([*conversation, message], tools, speak=False)
+            assert after.startswith(before) and after.endswith("<|im_end|>\n")
+            said.append(renderer.encode(after[len(before) : -1]))
+        conversation.append(message)
+    while conversation[-1]["role"] != "assistant":
+        conversation.pop()
+    (rollout,) = play_batch([task], [rng("scripted")], shop, Scripted(said), renderer)
+    assert rollout.end == played.end == "submit" and rollout.score == played.score
+    return rollout, conversation, tools, said
+
+
+@pytest.mark.parametrize("thinking", [False, True])
+@pytest.mark.parametrize("difficulty", [0, 3, 6, 12])
+def test_an_episode_is_token_by_token_what_the_template_makes_of_the_conversation(
+    thinking: bool, difficulty: int, policy: Policy, shop: Shop
+) -> None:
+    renderer = renderer_of(policy, thinking)
+    asked = False
+    for seed in range(3):
+        rollout, conversation, tools, said = as_the_template_writes(
+            renderer, make_task("CART", difficulty, seed, shop), shop
+        )
+        whole = policy.tokenizer.apply_chat_template(
+            conversation, tools=tools, chat_template=template(), tokenize=True, return_dict=True,
+            return_assistant_tokens_mask=True,
+        )  # fmt: skip
+        ids = rollout.prompt_ids + rollout.completion_ids
+        (newline,) = renderer.encode("\n")
+        assert [*ids, newline] == whole["input_ids"]
+        mask = [0] * len(rollout.prompt_ids) + rollout.mask
+        assert [i for i, on in zip(ids, mask, strict=True) if on] == [i for turn in said for i in turn]
+        # The template's own marks differ in what ends a turn's line and in the empty thinking that is not sampled.
+        marks = whole["assistant_masks"][: len(ids)]
+        assert all(mark for mark, on in zip(marks, mask, strict=True) if on)
+        rest = renderer.decode([i for i, mark, on in zip(ids, marks, mask, strict=True) if mark and not on])
+        turns = len(said)
+        assert rest == ("\n" * (turns - 1) if thinking else _interleaved(turns))
+        asked |= any(m["role"] == "user" for m in conversation[2:])
+    assert asked or difficulty < 6, "customers speak up, too"
+
+
+def _interleaved(turns: int) -> str:
+    """The empty thinking before each turn, and the newline after each but the last."""
+    return "\n".join(["<think>\n\n</think>\n\n"] * turns)
+
+
+def test_the_system_prompt_holds_the_schemas_and_thinking_stays_out_of_the_content(
+    policy: Policy, shop: Shop
+) -> None:
+    renderer = renderer_of(policy, thinking=True)
+    episode = Episode(make_task("CART", 2, 0, shop), shop)
+    dialogue = renderer.dialogue()
+    opening = renderer.decode(dialogue.open(episode.messages, episode.tools))
+    assert opening.startswith("<|im_start|>system\nYou are a shop assistant.")
+    assert all(json.dumps(tool["function"]["name"]) in opening for tool in episode.tools)
+    assert opening.endswith("<|im_end|>\n<|im_start|>assistant\n")
+    said = "<think>\nA <tool_call> is due.\n</think>\n\nOne moment.\n<tool_call>\n"
+    said += '{"name": "submit", "arguments": {}}\n</tool_call>'
+    message = dialogue.read(renderer.encode(said + "<|im_end|>"))
+    assert message["content"] == "One moment." and len(message["tool_calls"]) == 1
+    heard = renderer.decode(dialogue.follow([{"role": "user", "content": "Thanks!"}]))
+    assert heard == "\n<|im_start|>user\nThanks!<|im_end|>\n<|im_start|>assistant\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ("Hello<|endoftext|>", "does not end in"),
+        ("Hello<|im_end|>\n<|im_start|>user\nMore!<|im_end|>", "inside a turn"),
+        ("<think>\nHm<|im_end|>", "thinking is not closed"),
+        ("<tool_call>\n{}<|im_end|>", "not closed"),
+    ],
+)
+def test_what_is_no_turn_is_invalid(said: str, reason: str, policy: Policy) -> None:
+    renderer = renderer_of(policy)
+    assert reason in renderer.dialogue().read(renderer.encode(said))["invalid"]
+
+
+def test_both_ends_stop_a_turn(policy: Policy) -> None:
+    renderer = renderer_of(policy)
+    assert renderer.decode(renderer.stop_ids) == "<|im_end|><|endoftext|>"
+
+
+# Loading.
+
+
+def test_an_ordinary_folder_is_a_policy_and_a_starter_stays_one(folder: Path, shop: Shop) -> None:
+    policy = load_policy(str(folder), shop, ["CART"], dtype="bfloat16", thinking=True)
+    assert policy.model.dtype == torch.bfloat16 and policy.made_for["thinking"]
+    assert "vocabulary" in load_policy("novice", shop, ["CART"]).made_for
+
+
+def test_lora_trains_float32_adapters_on_every_linear_layer_but_the_last(folder: Path) -> None:
+    policy = load_chat_policy(folder, dtype="bfloat16", lora_rank=4)
+    trained = {name: p for name, p in policy.model.named_parameters() if p.requires_grad}
+    assert len(trained) == 2 * 2 * 7, "two matrices, two layers, seven linear maps"
+    assert {p.dtype for p in trained.values()} == {torch.float32}
+    assert not any("lm_head" in name for name in trained)
+    config = policy.model.peft_config["default"]
+    assert (config.r, config.lora_alpha) == (4, 8)
+    again = load_chat_policy(folder, dtype="bfloat16", lora_rank=4)
+    for name, p in again.model.named_parameters():
+        assert torch.equal(p, policy.model.get_parameter(name)), "the same in every process"
+
+
+def test_a_model_that_is_not_here_says_how_to_get_it(
+    tmp_path: Path, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(PolicyError, match=r"download it once with `hf download Qwen/Qwen3-80B`"):
+        load_policy("Qwen/Qwen3-80B", shop, ["CART"])
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(PolicyError, match="a whole Hugging Face model"):
+        load_policy(str(tmp_path), shop, ["CART"])
+    with pytest.raises(PolicyError, match="Qwen/Qwen3-8B will do too"):
+        load_policy("nowise", shop, ["CART"])
+
+
+def test_without_peft_the_message_names_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "peft", None)
+    with pytest.raises(PolicyError, match="needs peft, which is not installed"):
+        load_chat_policy(folder, lora_rank=4)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"dtype": "float16"}, "did you mean 'bfloat16'|there are"),
+        ({"generation": "vllm"}, "there are own, vllm-server, vllm-colocate|did you mean"),
+        ({"dtype": "bfloat16"}, "rounds small updates away; choose optimizer = 'adamw-8bit'"),
+        ({"context_tokens": 512}, "leaves no room for a prompt"),
+        ({"vllm_memory": 1.5}, "a share between 0 and 1"),
+        ({"lora_rank": -1}, "from 0 up"),
+        ({"thinking": 1}, "true or false"),
+    ],
+)
+def test_settings_that_cannot_run_are_refused(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        TrainConfig(**wrong)
+
+
+def test_settings_that_do_not_fit_the_model_or_the_launch_are_refused(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = str(tmp_path / "run")
+    with pytest.raises(ConfigError, match="lora_rank = 8 is for Hugging Face models"):
+        train(TrainConfig(out=out, lora_rank=8))
+    with pytest.raises(ConfigError, match=r"needs vllm, which is not installed; pip install .*\[vllm\]"):
+        train(TrainConfig(out=out, starter=str(folder), generation="vllm-server"))
+    monkeypatch.setenv("ACCELERATE_USE_FSDP", "true")
+    with pytest.raises(ConfigError, match="cannot sample on their own"):
+        train(TrainConfig(out=out, starter=str(folder)))
+
+
+def test_the_defaults_hand_nothing_to_trl() -> None:
+    assert TrainConfig().trl == {}
+
+
+# Who samples.
+
+
+@pytest.mark.parametrize("mode", ["server", "colocate"])
+def test_vllm_plays_what_our_own_backend_plays(mode: str, babbler: Path, shop: Shop) -> None:
+    """The same ids and masks under greedy decoding, log-probabilities up to rounding."""
+    policy = load_chat_policy(babbler)
+    with torch.no_grad():
+        policy.model.lm_head.weight[policy.model.config.eos_token_id] = 0.01  # a word or two before the end
+    limits = Limits(12, 40, 4096)
+    tasks = [make_task("CART", d, 5, shop) for d in (0, 2, 4, 6)]
+    streams = [rng("who", i) for i in range(len(tasks))]
+    own = play_batch(tasks, streams, shop, policy.sampler(limits, greedy=True), policy.renderer)
+    fake = FakeVllm(policy.model, mode)
+    sampler = VllmSampler(fake, policy.renderer.stop_ids, limits, greedy=True)
+    theirs = play_batch(tasks, streams, shop, sampler, policy.renderer)
+    assert all(r.turns == 3 and r.end == "patience" and r.sampled > 3 for r in own), "something happens"
+    for one, other in zip(own, theirs, strict=True):
+        assert (one.prompt_ids, one.completion_ids, one.mask) == (
+            other.prompt_ids,
+            other.completion_ids,
+            other.mask,
+        )
+        assert (one.end, one.turns, one.score) == (other.end, other.turns, other.score)
+        assert one.logprobs == pytest.approx(other.logprobs, abs=1e-4)
+    assert {asked["temperature"] for asked in fake.asked} == {0.0} and fake.generation_kwargs == {}
+
+
+def sampler_of(policy: Policy, limits: Limits, **twist: Any) -> VllmSampler:
+    return VllmSampler(FakeVllm(policy.model, **twist), policy.renderer.stop_ids, limits)
+
+
+def test_every_row_has_its_own_limit(policy: Policy) -> None:
+    """A random model never stops: turns end at the turn's, the episode's or the context's limit, all truncated."""
+    sampler = sampler_of(policy, Limits(turn=6, episode=8, context=20))
+    sampler.start([rng(i) for i in range(3)])
+    said = sampler.turn([0, 1, 2], [[5] * 4, [5] * 17, [5] * 20])
+    assert [len(s.ids) for s in said] == [6, 3, 0] and all(s.truncated and not s.failure for s in said)
+    again = sampler.turn([0], [[5]])
+    assert len(again[0].ids) == 2 and len(again[0].logprobs) == 2
+
+
+def without_logprobs(answer: dict[str, Any]) -> dict[str, Any]:
+    return {**answer, "logprobs": None}
+
+
+def with_a_hole(answer: dict[str, Any]) -> dict[str, Any]:
+    answer["logprobs"][0][1] = [None]
+    return answer
+
+
+def test_an_answer_without_numbers_leaves_the_episode_unscored(policy: Policy, shop: Shop) -> None:
+    tasks = [make_task("CART", 0, seed, shop) for seed in (1, 2)]
+    streams = [rng(i) for i in range(2)]
+    for twist, lost in ((with_a_hole, 1), (without_logprobs, 2)):
+        sampler = sampler_of(policy, Limits(6, 12, 4096), twist=twist)
+        rollouts = play_batch(tasks, streams, shop, sampler, policy.renderer)
+        assert [r.score.unscored for r in rollouts] == [i < lost for i in range(2)]
+        assert all(r.end == "failed" and "log-probabilities" in r.score.why for r in rollouts[:lost])
+
+
+def test_a_server_that_fails_stops_the_run_in_words(policy: Policy) -> None:
+    def dead(_: Any) -> Any:
+        raise ConnectionError("connection refused")
+
+    def short(answer: dict[str, Any]) -> dict[str, Any]:
+        return {**answer, "completion_ids": []}
+
+    for twist, words in ((dead, "connection refused"), (short, "answered 0 of 1")):
+        sampler = sampler_of(policy, Limits(), twist=twist)
+        sampler.start([rng(0)])
+        with pytest.raises(
+            RunError, match=rf"server at http://fake:8000 .*{words}.*goes on from its last checkpoint"
+        ):
+            sampler.turn([0], [[5]])
+
+
+def test_a_server_that_is_silent_is_not_waited_for(policy: Policy) -> None:
+    import requests
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        fake = FakeVllm(policy.model)
+        limit_patience(fake, 0.2)
+        with pytest.raises(requests.exceptions.Timeout):
+            fake.session.post(f"http://127.0.0.1:{listening.getsockname()[1]}/v1/completions")
+
+
+# Updates that are smaller than bfloat16 can hold.
+
+
+def moved_by(optimizer: Any, parameter: torch.nn.Parameter, steps: int) -> float:
+    for _ in range(steps):
+        parameter.grad = torch.ones_like(parameter)
+        optimizer.step()
+    return 1 - float(parameter.detach().double().mean())
+
+
+def test_a_millionth_survives_stochastic_rounding_and_not_plain_adamw() -> None:
+    """Weights of 1, steps of 1e-6: bfloat16's neighbours of 1 are 2^-8 below and 2^-7 above."""
+    optim = pytest.importorskip("torchao.optim")
+    ones = torch.ones(1024, 512, dtype=torch.bfloat16)
+    plain, rounded = torch.nn.Parameter(ones.clone()), torch.nn.Parameter(ones.clone())
+    assert moved_by(torch.optim.AdamW([plain], lr=1e-6, weight_decay=0.0), plain, 20) == 0
+    torch.manual_seed(0)
+    ours = optim.AdamW8bit([rounded], lr=1e-6, weight_decay=0.0, bf16_stochastic_round=True)
+    expected = 20 * 1e-6
+    deviation = (
+        expected * 2**-8 / ones.numel()
+    ) ** 0.5  # of the mean: each weight steps 2^-8 with a small chance
+    assert moved_by(ours, rounded, 20) == pytest.approx(expected, abs=5 * deviation)
+
+
+# Runs.
+
+RUN: dict[str, Any] = {
+    "steps": 2,
+    "schedule": "static-0-1",
+    "prompts_per_step": 2,
+    "group_size": 4,
+    "rounds": 1,
+    "minibatches": 1,
+    "lr": 1e-3,
+    "eval_every": 2,
+    "eval_difficulties": (0,),
+    "eval_episodes": 1,
+    "eval_decodings": ("greedy",),
+    "checkpoint_every": 1,
+    "turn_tokens": 12,
+    "episode_tokens": 60,
+    "overlong_buffer": 0,
+    "context_tokens": 4096,
+    "catalog_size": 1_000,
+    "tau_num": 8,
+}
+LORA = {"dtype": "bfloat16", "lora_rank": 4, "gradient_checkpointing": True, "micro_batch": 2}
+FULL = {"dtype": "bfloat16", "optimizer": "adamw-8bit", "gradient_checkpointing": True}
+
+
+@pytest.fixture
+def by_lot(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Episode, "score", Episode.score)  # put back afterwards
+    lottery()
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    import csv
+
+    with path.open(newline="") as file:
+        return [{k: v for k, v in row.items() if not k.startswith("seconds")} for row in csv.DictReader(file)]
+
+
+def weights_of(run: Path) -> dict[str, torch.Tensor]:
+    from safetensors.torch import load_file
+
+    last = checkpoints.newest(run / "checkpoints")
+    assert last is not None
+    (file,) = [*last.folder.glob("adapter_model.safetensors"), *last.folder.glob("model.safetensors")]
+    return load_file(file)
+
+
+class Killed(BaseException):
+    """Stands in for a kill."""
+
+
+def kill_at(step: int) -> Any:
+    def progress(event: dict[str, Any]) -> None:
+        if event["kind"] == "step" and event["step"] == step:
+            raise Killed
+
+    return progress
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["lora", "full"])
+def test_a_run_trains_resumes_and_its_checkpoint_is_a_policy(
+    kind: str, babbler: Path, shop: Shop, tmp_path: Path, by_lot: None
+) -> None:
+    if kind == "full":
+        pytest.importorskip("torchao")
+    settings: dict[str, Any] = {**RUN, **(LORA if kind == "lora" else FULL), "starter": str(babbler)}
+    whole = train(TrainConfig(out=str(tmp_path / "whole"), **settings))
+    rows = rows_of(whole / "train.csv")
+    assert len(rows) == 2 and all(int(row["tokens_used"]) > 0 for row in rows), "something was learned from"
+    assert all(0 <= float(row["logp_gap"]) < 0.02 for row in rows), [row["logp_gap"] for row in rows]
+    with pytest.raises(Killed):
+        train(TrainConfig(out=str(tmp_path / "killed"), **settings), kill_at(2))
+    killed = train(TrainConfig(out=str(tmp_path / "killed"), **settings))
+    assert rows_of(killed / "train.csv") == rows
+    after = weights_of(whole)
+    for name, tensor in weights_of(killed).items():
+        assert torch.equal(tensor, after[name]), name
+    last = checkpoints.newest(whole / "checkpoints")
+    assert last is not None
+    policy = load_policy(str(last.folder), shop, ["CART"], dtype="bfloat16")
+    base = load_chat_policy(babbler, dtype="bfloat16")
+    ids = torch.tensor([base.renderer.encode("Good morning. What can I do?")])
+    assert not torch.equal(policy.model(ids).logits, base.model(ids).logits), "it has learned something"
+
+
+@pytest.mark.parametrize("lora_rank", [0, 4])
+def test_gradient_checkpointing_and_the_masked_output_layer_change_memory_not_the_gradient(
+    lora_rank: int, babbler: Path, shop: Shop, tmp_path: Path, by_lot: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the output layer sees the trained positions alone, whoever wraps the model."""
+    import trl.trainer.utils as utils
+
+    from ecomlab.collector import Refill, collect
+    from ecomlab.scheduler import make_schedule
+    from ecomlab.train.dapo import DapoTrainer, Settings
+
+    seen: list[int] = []
+    real = utils._ChunkedLogProbFunction.apply
+
+    def spy(hidden: torch.Tensor, *rest: Any) -> Any:
+        seen.append(len(hidden))
+        return real(hidden, *rest)
+
+    monkeypatch.setattr(utils._ChunkedLogProbFunction, "apply", spy)
+    gradients = []
+    for checkpointing in (False, True):
+        policy = load_chat_policy(babbler, lora_rank=lora_rank)
+        if lora_rank:  # fresh adapters do nothing, and half of them have no gradient
+            with torch.no_grad():
+                for name, p in policy.model.named_parameters():
+                    if "lora_B" in name:
+                        p += 0.01
+        settings = Settings(
+            tmp_path, 0, 1, 2, 4, 1, 1e-3, 1.0, 1, 60, 0, trl={"activation_checkpointing": checkpointing}
+        )
+
+        def gather(number: int, policy: Policy = policy) -> Any:
+            sampler = policy.sampler(Limits(12, 60, 4096))
+            schedule = make_schedule("static-0-1", ["CART"])
+            return collect(schedule, Refill(2, 4, 2), ("checkpointing",), shop, sampler, policy.renderer)
+
+        trainer = DapoTrainer(
+            policy.model, policy.tokenizer, settings, gather, lambda _: None, lambda _: None
+        )
+        trainer.model.train()
+        if checkpointing:
+            trainer.model.gradient_checkpointing_enable()
+        trainer.current_gradient_accumulation_steps = 1
+        batch = trainer._generate_and_score_completions([{"prompt": ""}] * 8)
+        seen.clear()
+        loss = trainer._compute_loss(trainer.model, batch)
+        assert sum(seen) == int(trainer._trained.sum()) > 0
+        loss.backward()
+        gradients.append(
+            torch.cat([p.grad.flatten() for p in policy.model.parameters() if p.grad is not None])
+        )
+    assert gradients[0].norm() > 0
+    assert (gradients[0] - gradients[1]).norm() <= 1e-5 * gradients[0].norm()
+
+
+SCRIPT = """
+import sys
+sys.path.insert(0, {tests!r})
+from qwen3_helper import lottery
+lottery()
+from ecomlab.train.run import TrainConfig, train
+train(TrainConfig(**{config!r}))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["lora", "full"])
+def test_two_processes_train_what_one_trains(kind: str, babbler: Path, tmp_path: Path, by_lot: None) -> None:
+    changed = {"lora_rank": 4} if kind == "lora" else {}
+    settings: dict[str, Any] = {**RUN, **changed, "starter": str(babbler)}
+    settings |= {"gradient_checkpointing": True, "lr": 1e-4}
+    alone = train(TrainConfig(out=str(tmp_path / "alone"), **settings))
+    config = TrainConfig(out=str(tmp_path / "together"), **settings)
+    script = tmp_path / "together.py"
+    script.write_text(SCRIPT.format(tests=str(Path(__file__).parent), config=config.to_json()))
+    launch = "accelerate.commands.launch --cpu --num_processes 2 --num_machines 1 --mixed_precision no"
+    command = [sys.executable, "-m", *launch.split(), "--main_process_port", "0", str(script)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=dict(os.environ))
+    assert done.returncode == 0, done.stderr[-3000:]
+    one, two = (rows_of(tmp_path / name / "train.csv") for name in ("alone", "together"))
+    for name in ("groups", "kept", "tokens_generated", "tokens_used"):
+        assert [row[name] for row in one] == [row[name] for row in two], name
+    mine, theirs = weights_of(alone), weights_of(tmp_path / "together")
+    for name, tensor in mine.items():
+        assert torch.allclose(tensor, theirs[name], atol=2e-5), name
+
+
+@pytest.mark.parametrize("mode", ["server", "colocate"])
+def test_a_run_with_vllm_samples_and_evaluates_with_the_weights_as_they_are(
+    mode: str, babbler: Path, tmp_path: Path, by_lot: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import trl.trainer.grpo_trainer as grpo
+
+    from ecomlab.train import run as module
+
+    made: list[FakeVllm] = []
+
+    def generation(model: Any, mode: str, **_: Any) -> FakeVllm:
+        made.append(FakeVllm(model, mode))
+        return made[-1]
+
+    monkeypatch.setattr(grpo, "VLLMGeneration", generation)
+    monkeypatch.setattr(module, "find_spec", lambda name: object())
+    settings: dict[str, Any] = {**RUN, "starter": str(babbler), "generation": f"vllm-{mode}"}
+    out = train(TrainConfig(out=str(tmp_path / "run"), **settings))
+    (fake,) = made
+    assert fake.mode == mode and fake.synced == 3, "before steps 1 and 2, and before the last evaluation"
+    assert {asked["temperature"] for asked in fake.asked} == {0.0, 1.0}
+    assert [row["step"] for row in rows_of(out / "eval.csv")] == ["0", "2"]
+
+
+def test_one_process_talks_to_the_server_and_the_others_hear_of_it() -> None:
+    """Two processes in server mode: the first plays every group; both end up with all of them."""
+    from ecomlab.train.crew import OnePlays, Processes
+
+    barrier, board = threading.Barrier(2), [None, None]
+
+    class Both(Processes):
+        def share(self, mine: Any) -> list[Any]:
+            board[self.rank] = mine
+            barrier.wait(10)
+            everyone = list(board)
+            barrier.wait(10)
+            return everyone
+
+    heard: dict[int, Any] = {}
+
+    def work(rank: int) -> None:
+        crew = OnePlays(Both(rank, 2))
+        mine = [i for i in range(4) if i % crew.players == crew.rank]
+        heard[rank] = crew.share(mine)
+
+    threads = [threading.Thread(target=work, args=(rank,)) for rank in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert heard == {0: [[0, 1, 2, 3], []], 1: [[0, 1, 2, 3], []]}
