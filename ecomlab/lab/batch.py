@@ -14,6 +14,7 @@ from ecomlab.lab.grid import State
 from ecomlab.lab.paths import shown
 from ecomlab.lab.pool import Failure, run_all
 from ecomlab.lab.sweep import Run, Sweep, SweepError
+from ecomlab.naming import unknown
 
 
 def run_sweep(
@@ -103,7 +104,12 @@ def check_configurations(runs: Sequence[Run]) -> dict[str, list[str]]:
 
         effective = notebooks.check(run.notebook, run.given)
         known = {field.name for field in fields(TrainConfig)}
-        values = {name: value for name, value in effective.items() if name in known}
+        values = {name: value for name, value in effective.items() if name in known} | effective.get(
+            "more", {}
+        )
+        for name in values:
+            if name not in known:
+                raise SweepError(f"run {run.id}: more: {unknown('setting', name, known)}")
         collection = values.get("collection", "")
         if missing := [env for env in COLLECTIONS.get(collection, ()) if env not in ENVIRONMENTS]:
             absent[collection] = missing
