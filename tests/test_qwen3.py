@@ -545,6 +545,9 @@ def test_a_run_with_vllm_samples_and_evaluates_with_the_weights_as_they_are(
     assert fake.mode == mode and fake.synced == 3, "before steps 1 and 2, and before the last evaluation"
     assert {asked["temperature"] for asked in fake.asked} == {0.0, 1.0}
     assert [row["step"] for row in rows_of(out / "eval.csv")] == ["0", "2"]
+    rows = rows_of(out / "train.csv")
+    assert sum(int(row["tokens_used"]) for row in rows) > 0
+    assert all(float(row["logp_gap"]) < 1e-5 for row in rows if int(row["tokens_used"])), "its own weights"
 
 
 def test_one_process_talks_to_the_server_and_the_others_hear_of_it() -> None:
@@ -574,3 +577,42 @@ def test_one_process_talks_to_the_server_and_the_others_hear_of_it() -> None:
     for thread in threads:
         thread.join(20)
     assert heard == {0: [[0, 1, 2, 3], []], 1: [[0, 1, 2, 3], []]}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "kind", ["lora, one process talks to the server", "full, an engine in every process"]
+)
+def test_sharded_weights_train_and_reach_the_sampler(kind: str, babbler: Path, tmp_path: Path) -> None:
+    """FSDP2 over two processes, as experiments/qwen3_8b/fsdp.yaml has it but for the CPU."""
+    import yaml
+
+    given: dict[str, Any] = {
+        **RUN,
+        "starter": str(babbler),
+        "gradient_checkpointing": True,
+        "steps": 3,
+        "lr": 1e-4,
+    }
+    given |= (
+        {"generation": "vllm-server", "lora_rank": 4} if "lora" in kind else {"generation": "vllm-colocate"}
+    )
+    config = TrainConfig(out=str(tmp_path / "run"), **given)
+    (tmp_path / "config.json").write_text(json.dumps(config.to_json()))
+    here = Path(__file__).parent
+    launch = yaml.safe_load((here.parent / "experiments" / "qwen3_8b" / "fsdp.yaml").read_text())
+    launch |= {"num_processes": 2, "mixed_precision": "no", "use_cpu": True}
+    (tmp_path / "fsdp.yaml").write_text(yaml.safe_dump(launch))
+    command = [
+        sys.executable,
+        "-m",
+        "accelerate.commands.launch",
+        "--config_file",
+        str(tmp_path / "fsdp.yaml"),
+    ]
+    command += ["--main_process_port", "0", str(here / "sharded_run.py"), str(tmp_path / "config.json")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=dict(os.environ))
+    assert done.returncode == 0, done.stderr[-3000:]
+    rows = [row for row in rows_of(tmp_path / "run" / "train.csv")[1:] if int(row["tokens_used"])]
+    assert rows and all(float(row["logp_gap"]) < 1e-4 for row in rows), "it samples with what was learned"
+    assert weights_of(tmp_path / "run")
