@@ -431,6 +431,8 @@ def test_a_run_trains_resumes_and_its_checkpoint_is_a_policy(
     last = checkpoints.newest(whole / "checkpoints")
     assert last is not None
     policy = load_policy(str(last.folder), shop, ["CART"], dtype="bfloat16")
+    with pytest.raises(PolicyError, match="was trained with thinking = false"):
+        load_policy(str(last.folder), shop, ["CART"], dtype="bfloat16", thinking=True)
     base = load_chat_policy(babbler, dtype="bfloat16")
     ids = torch.tensor([base.renderer.encode("Good morning. What can I do?")])
     assert not torch.equal(policy.model(ids).logits, base.model(ids).logits), "it has learned something"
