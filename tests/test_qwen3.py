@@ -586,7 +586,7 @@ def test_one_process_talks_to_the_server_and_the_others_hear_of_it() -> None:
     "kind", ["lora, one process talks to the server", "full, an engine in every process"]
 )
 def test_sharded_weights_train_and_reach_the_sampler(kind: str, babbler: Path, tmp_path: Path) -> None:
-    """FSDP2 over two processes, as experiments/qwen3_8b/fsdp.yaml has it but for the CPU."""
+    """FSDP2 over two processes, as experiments/qwen3_8b/fsdp.yaml has it, LoRA in bfloat16 as there, on CPUs."""
     import yaml
 
     given: dict[str, Any] = {
@@ -596,14 +596,15 @@ def test_sharded_weights_train_and_reach_the_sampler(kind: str, babbler: Path, t
         "steps": 3,
         "lr": 1e-4,
     }
-    given |= (
-        {"generation": "vllm-server", "lora_rank": 4} if "lora" in kind else {"generation": "vllm-colocate"}
-    )
+    lora = "lora" in kind
+    given |= {"generation": "vllm-server" if lora else "vllm-colocate"}
+    given |= {"lora_rank": 4, "dtype": "bfloat16"} if lora else {}
     config = TrainConfig(out=str(tmp_path / "run"), **given)
     (tmp_path / "config.json").write_text(json.dumps(config.to_json()))
     here = Path(__file__).parent
     launch = yaml.safe_load((here.parent / "experiments" / "qwen3_8b" / "fsdp.yaml").read_text())
-    launch |= {"num_processes": 2, "mixed_precision": "no", "use_cpu": True}
+    assert launch["mixed_precision"] == "bf16"
+    launch |= {"num_processes": 2, "use_cpu": True} | ({} if lora else {"mixed_precision": "no"})
     (tmp_path / "fsdp.yaml").write_text(yaml.safe_dump(launch))
     command = [
         sys.executable,
@@ -616,5 +617,6 @@ def test_sharded_weights_train_and_reach_the_sampler(kind: str, babbler: Path, t
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=dict(os.environ))
     assert done.returncode == 0, done.stderr[-3000:]
     rows = [row for row in rows_of(tmp_path / "run" / "train.csv")[1:] if int(row["tokens_used"])]
-    assert rows and all(float(row["logp_gap"]) < 1e-4 for row in rows), "it samples with what was learned"
+    most = 0.02 if lora else 1e-5
+    assert rows and all(float(row["logp_gap"]) < most for row in rows), "it samples with what was learned"
     assert weights_of(tmp_path / "run")
