@@ -51,7 +51,7 @@ def lottery() -> None:
 
 
 class FakeVllm:
-    """TRL's `VLLMGeneration` as far as a sampler sees it, on a real small model: greedy, one prompt at a time."""
+    """TRL's `VLLMGeneration` as far as a sampler sees it, on a real small model, one prompt at a time."""
 
     def __init__(self, model: Any, mode: str = "server", twist: Callable[[Any], Any] = lambda answer: answer):
         self.model, self.mode, self.twist = model, mode, twist
@@ -59,6 +59,7 @@ class FakeVllm:
         self.generation_kwargs: dict[str, Any] = {}
         self.vllm_client = self
         self.session = requests.Session()
+        self.random = torch.Generator().manual_seed(0)
         self.synced = 0
         self.asked: list[dict[str, Any]] = []
 
@@ -71,21 +72,27 @@ class FakeVllm:
             given = dict(self.generation_kwargs)
         self.asked.append(given)
         assert given["temperature"] in (0.0, 1.0)
-        answers = [self._one(prompt, given["max_tokens"], given["stop_token_ids"]) for prompt in prompts]
+        answers = [
+            self._one(prompt, given["max_tokens"], given["stop_token_ids"], given["temperature"])
+            for prompt in prompts
+        ]
         ids, logprobs = [a[0] for a in answers], [a[1] for a in answers]
         if self.mode == "server":
             return self.twist({"completion_ids": ids, "logprobs": logprobs})
         return self.twist((list(prompts), ids, logprobs, None))
 
     @torch.no_grad()
-    def _one(self, prompt: list[int], most: int, stops: Sequence[int]) -> tuple[list[int], list[list[float]]]:
+    def _one(
+        self, prompt: list[int], most: int, stops: Sequence[int], temperature: float
+    ) -> tuple[list[int], list[list[float]]]:
         ids: list[int] = []
         logprobs: list[list[float]] = []
         cache, new = None, prompt
         while len(ids) < most and not (ids and ids[-1] in stops):
             output = self.model(torch.tensor([new]), past_key_values=cache, use_cache=True)
             logp = torch.log_softmax(output.logits[0, -1].float(), dim=-1)
-            cache, new = output.past_key_values, [int(logp.argmax())]
+            drawn = logp.argmax() if not temperature else logp.exp().multinomial(1, generator=self.random)
+            cache, new = output.past_key_values, [int(drawn)]
             ids += new
             logprobs.append([float(logp[new[0]])])
         return ids, logprobs

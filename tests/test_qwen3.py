@@ -244,12 +244,22 @@ def test_the_defaults_hand_nothing_to_trl() -> None:
 def test_vllm_plays_what_our_own_backend_plays(mode: str, babbler: Path, shop: Shop) -> None:
     """The same ids and masks under greedy decoding, log-probabilities up to rounding."""
     policy = load_chat_policy(babbler)
-    with torch.no_grad():
-        policy.model.lm_head.weight[policy.model.config.eos_token_id] = 0.01  # a word or two before the end
     limits = Limits(12, 40, 4096)
     tasks = [make_task("CART", d, 5, shop) for d in (0, 2, 4, 6)]
     streams = [rng("who", i) for i in range(len(tasks))]
-    own = play_batch(tasks, streams, shop, policy.sampler(limits, greedy=True), policy.renderer)
+    for eager in (
+        0.009,
+        0.010,
+        0.011,
+        0.0115,
+        0.012,
+        0.013,
+    ):  # until it says a word or two before it ends a turn
+        with torch.no_grad():
+            policy.model.lm_head.weight[policy.model.config.eos_token_id] = eager
+        own = play_batch(tasks, streams, shop, policy.sampler(limits, greedy=True), policy.renderer)
+        if all(r.turns == 3 for r in own):
+            break
     fake = FakeVllm(policy.model, mode)
     sampler = VllmSampler(fake, policy.renderer.stop_ids, limits, greedy=True)
     theirs = play_batch(tasks, streams, shop, sampler, policy.renderer)
@@ -431,6 +441,8 @@ def test_a_run_trains_resumes_and_its_checkpoint_is_a_policy(
     last = checkpoints.newest(whole / "checkpoints")
     assert last is not None
     policy = load_policy(str(last.folder), shop, ["CART"], dtype="bfloat16")
+    with pytest.raises(PolicyError, match="was trained with thinking = false"):
+        load_policy(str(last.folder), shop, ["CART"], dtype="bfloat16", thinking=True)
     base = load_chat_policy(babbler, dtype="bfloat16")
     ids = torch.tensor([base.renderer.encode("Good morning. What can I do?")])
     assert not torch.equal(policy.model(ids).logits, base.model(ids).logits), "it has learned something"
@@ -545,6 +557,9 @@ def test_a_run_with_vllm_samples_and_evaluates_with_the_weights_as_they_are(
     assert fake.mode == mode and fake.synced == 3, "before steps 1 and 2, and before the last evaluation"
     assert {asked["temperature"] for asked in fake.asked} == {0.0, 1.0}
     assert [row["step"] for row in rows_of(out / "eval.csv")] == ["0", "2"]
+    rows = rows_of(out / "train.csv")
+    assert sum(int(row["tokens_used"]) for row in rows) > 0
+    assert all(float(row["logp_gap"]) < 1e-5 for row in rows if int(row["tokens_used"])), "its own weights"
 
 
 def test_one_process_talks_to_the_server_and_the_others_hear_of_it() -> None:
@@ -574,3 +589,44 @@ def test_one_process_talks_to_the_server_and_the_others_hear_of_it() -> None:
     for thread in threads:
         thread.join(20)
     assert heard == {0: [[0, 1, 2, 3], []], 1: [[0, 1, 2, 3], []]}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "kind", ["lora, one process talks to the server", "full, an engine in every process"]
+)
+def test_sharded_weights_train_and_reach_the_sampler(kind: str, babbler: Path, tmp_path: Path) -> None:
+    """FSDP2 over two processes, as experiments/qwen3_8b/fsdp.yaml has it, LoRA in bfloat16 as there, on CPUs."""
+    import yaml
+
+    given: dict[str, Any] = {
+        **RUN,
+        "starter": str(babbler),
+        "gradient_checkpointing": True,
+        "steps": 3,
+        "lr": 1e-4,
+    }
+    lora = "lora" in kind
+    given |= {"generation": "vllm-server" if lora else "vllm-colocate"}
+    given |= {"lora_rank": 4, "dtype": "bfloat16"} if lora else {}
+    config = TrainConfig(out=str(tmp_path / "run"), **given)
+    (tmp_path / "config.json").write_text(json.dumps(config.to_json()))
+    here = Path(__file__).parent
+    launch = yaml.safe_load((here.parent / "experiments" / "qwen3_8b" / "fsdp.yaml").read_text())
+    assert launch["mixed_precision"] == "bf16"
+    launch |= {"num_processes": 2, "use_cpu": True} | ({} if lora else {"mixed_precision": "no"})
+    (tmp_path / "fsdp.yaml").write_text(yaml.safe_dump(launch))
+    command = [
+        sys.executable,
+        "-m",
+        "accelerate.commands.launch",
+        "--config_file",
+        str(tmp_path / "fsdp.yaml"),
+    ]
+    command += ["--main_process_port", "0", str(here / "sharded_run.py"), str(tmp_path / "config.json")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=dict(os.environ))
+    assert done.returncode == 0, done.stderr[-3000:]
+    rows = [row for row in rows_of(tmp_path / "run" / "train.csv")[1:] if int(row["tokens_used"])]
+    most = 0.02 if lora else 1e-5
+    assert rows and all(float(row["logp_gap"]) < most for row in rows), "it samples with what was learned"
+    assert weights_of(tmp_path / "run")

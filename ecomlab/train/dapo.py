@@ -11,7 +11,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ from ecomlab.seeding import rng
 from ecomlab.train.objective import group_advantages, overlong_penalty
 
 logging.getLogger("trl").setLevel(logging.ERROR)
-warnings.filterwarnings("ignore", message="`is_gradient_checkpointing` is deprecated")  # TRL's, not ours
+warnings.filterwarnings("ignore", message="`\\w*gradient_checkpointing\\w*` is deprecated")  # TRL's, not ours
 disable_progress_bar()
 
 # TRL's output layer leaves out unlabelled positions only where Triton runs; elsewhere it scores every padding token,
@@ -113,6 +113,10 @@ class DapoTrainer(GRPOTrainer):
             callbacks=[_Bookkeeping(self, before, after, save_extra)],
         )
         self.remove_callback(PrinterCallback)
+        plugin = getattr(self.accelerator.state, "fsdp_plugin", None)
+        if plugin is not None and getattr(plugin.mixed_precision_policy, "output_dtype", None) is not None:
+            # log-probabilities leave the model as float32; three digits are too few for their differences
+            plugin.mixed_precision_policy = replace(plugin.mixed_precision_policy, output_dtype=None)
 
     @property
     def share(self) -> slice:

@@ -124,8 +124,13 @@ def load_chat_policy(
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    from ecomlab.train.policy import PolicyError
+    from ecomlab.train.policy import MADE_FOR, Policy, PolicyError
 
+    record = Path(name) / MADE_FOR  # of a training checkpoint
+    if record.is_file() and json.loads(record.read_text())["thinking"] != thinking:
+        raise PolicyError(
+            f"{name} was trained with thinking = {str(not thinking).lower()}; set thinking to that to go on with it"
+        )
     adapters = Path(name) / "adapter_config.json"
     base = _base(adapters) if adapters.is_file() else str(name)
     try:
@@ -144,8 +149,6 @@ def load_chat_policy(
     if adapters.is_file() or lora_rank:
         model = _with_adapters(model, Path(name) if adapters.is_file() else None, lora_rank)
     made_for = {"renderer": KIND, "base": base, "thinking": thinking, "lora_rank": lora_rank, "dtype": dtype}
-    from ecomlab.train.policy import Policy
-
     return Policy(model.eval(), renderer, made_for)
 
 

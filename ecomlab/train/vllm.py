@@ -14,8 +14,8 @@ import numpy as np
 from ecomlab.train.backends import Limits, Sampled
 from ecomlab.train.config import RunError
 
-PATIENCE = 900.0
-"""Seconds that a server may take for one turn of a whole batch."""
+PATIENCE = 300.0
+"""Seconds that a server may take for one turn of a whole batch; TRL's client tries six times."""
 
 
 class VllmSampler:
