@@ -166,4 +166,5 @@ def test_run_training_offers_the_configuration_as_it_is():
     config = next(
         cell.source for cell in cells(ROOT / "notebooks" / "run_training.ipynb") if cell["id"] == "config"
     )
-    assert all(re.search(rf"{name}=.*\b(folder|{name})\b", config) for name in declared)
+    assert all(re.search(rf"{name}=.*\b(folder|{name})\b", config) for name in declared if name != "more")
+    assert "**more" in config
