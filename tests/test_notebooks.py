@@ -131,7 +131,7 @@ def test_start_training_moves_the_policy_towards_what_was_right(tmp_path):
     assert len(set(table["correct"])) == 2, "some right, some wrong"
     moved = [
         after - before
-        for before, after in zip(table["tokens' probability, before"], table["after"], strict=True)
+        for before, after in zip(table["mean log-probability, before"], table["after"], strict=True)
     ]
     right = [m for m, advantage in zip(moved, step["advantages"], strict=True) if advantage > 0]
     wrong = [m for m, advantage in zip(moved, step["advantages"], strict=True) if advantage < 0]
