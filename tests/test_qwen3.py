@@ -13,11 +13,13 @@ from typing import Any
 import pytest
 import torch
 from qwen3_helper import FakeVllm, lottery, small, talkative
+from two_processes import train_in_two
 
-from ecomlab import ENVIRONMENTS, Episode, Shop, make_task
-from ecomlab.collector import Rollout, play_batch
+from ecomlab import ENVIRONMENTS, Episode, Shop, load_shop, make_task
+from ecomlab.collector import Refill, Rollout, collect, play_batch
 from ecomlab.core import Task
 from ecomlab.rollout import play
+from ecomlab.scheduler import make_schedule
 from ecomlab.seeding import rng
 from ecomlab.train import checkpoints
 from ecomlab.train.backends import Limits, Sampled
@@ -503,16 +505,6 @@ def test_gradient_checkpointing_and_the_masked_output_layer_change_memory_not_th
     assert (gradients[0] - gradients[1]).norm() <= 1e-5 * gradients[0].norm()
 
 
-SCRIPT = """
-import sys
-sys.path.insert(0, {tests!r})
-from qwen3_helper import lottery
-lottery()
-from ecomlab.train.run import TrainConfig, train
-train(TrainConfig(**{config!r}))
-"""
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["lora", "full"])
 def test_two_processes_train_what_one_trains(kind: str, babbler: Path, tmp_path: Path, by_lot: None) -> None:
@@ -521,18 +513,16 @@ def test_two_processes_train_what_one_trains(kind: str, babbler: Path, tmp_path:
     settings |= {"gradient_checkpointing": True, "lr": 1e-4}
     alone = train(TrainConfig(out=str(tmp_path / "alone"), **settings))
     config = TrainConfig(out=str(tmp_path / "together"), **settings)
-    script = tmp_path / "together.py"
-    script.write_text(SCRIPT.format(tests=str(Path(__file__).parent), config=config.to_json()))
-    launch = "accelerate.commands.launch --cpu --num_processes 2 --num_machines 1 --mixed_precision no"
-    command = [sys.executable, "-m", *launch.split(), "--main_process_port", "0", str(script)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=dict(os.environ))
-    assert done.returncode == 0, done.stderr[-3000:]
+    here = str(Path(__file__).parent)
+    train_in_two(
+        config, f"import sys; sys.path.insert(0, {here!r})\nimport qwen3_helper; qwen3_helper.lottery()"
+    )
     one, two = (rows_of(tmp_path / name / "train.csv") for name in ("alone", "together"))
     for name in ("groups", "kept", "tokens_generated", "tokens_used"):
         assert [row[name] for row in one] == [row[name] for row in two], name
     mine, theirs = weights_of(alone), weights_of(tmp_path / "together")
     for name, tensor in mine.items():
-        assert torch.allclose(tensor, theirs[name], atol=2e-5), name
+        assert torch.allclose(tensor, theirs[name], atol=5e-5), name  # lr 1e-4
 
 
 @pytest.mark.parametrize("mode", ["server", "colocate"])
@@ -576,19 +566,28 @@ def test_one_process_talks_to_the_server_and_the_others_hear_of_it() -> None:
             barrier.wait(10)
             return everyone
 
-    heard: dict[int, Any] = {}
+    got: dict[int, Any] = {}
+    shop = load_shop(1_000)
+    novice = load_policy("novice", shop, ["CART"])
+
+    class Silent:
+        """The sampler of a process that has no server to talk to."""
+
+        def start(self, streams: Any) -> None:
+            raise AssertionError("it was asked to play")
 
     def work(rank: int) -> None:
         crew = OnePlays(Both(rank, 2))
-        mine = [i for i in range(4) if i % crew.players == crew.rank]
-        heard[rank] = crew.share(mine)
+        sampler: Any = Silent() if rank else novice.sampler()
+        schedule = make_schedule("static-0-1", ["CART"])
+        got[rank] = collect(schedule, Refill(2, 2, 2), ("server", 0), shop, sampler, novice.renderer, crew)
 
     threads = [threading.Thread(target=work, args=(rank,)) for rank in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
-    assert heard == {0: [[0, 1, 2, 3], []], 1: [[0, 1, 2, 3], []]}
+        thread.join(60)
+    assert got[0].groups and [g.rewards for g in got[0].groups] == [g.rewards for g in got[1].groups]
 
 
 @pytest.mark.slow

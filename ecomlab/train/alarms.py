@@ -65,7 +65,7 @@ def _true_of(history: Sequence[Mapping[str, Any]], now: Mapping[str, Any]) -> di
     episodes = sum(row["rollouts"] for row in lately)
     for kind, words, cure in (
         ("truncated", "cut off by a token limit", "they teach nothing; see turn_tokens and episode_tokens"),
-        ("unscored", "unscored", "that is our failure, not the policy's; the log has the reasons"),
+        ("unscored", "unscored", "that is our failure, not the policy's; unscored.txt has the reasons"),
     ):
         lost = sum(row[kind] for row in lately)
         if lost > LOST * episodes:

@@ -56,7 +56,7 @@ class TrainConfig:
     keep: str = "correct"
     """Which groups teach: those whose verdicts differ (correct) or whose rewards do (reward)."""
     minibatches: int = 2
-    """Optimizer steps per step."""
+    """Optimizer steps per step, each on as many groups."""
     lr: float = 3e-4
     max_grad_norm: float = 1.0
     micro_batch: int = 0
@@ -146,10 +146,10 @@ class TrainConfig:
                 raise ConfigError(unknown("decoding", decoding, DECODINGS))
         if any(isinstance(d, bool) or not isinstance(d, int) or d < 0 for d in self.eval_difficulties):
             raise ConfigError(f"eval_difficulties are whole numbers from 0 up, not {self.eval_difficulties}")
-        if self.rollouts_per_step % self.minibatches:
+        if self.prompts_per_step % self.minibatches:
             raise ConfigError(
-                f"{self.rollouts_per_step} rollouts do not split into {self.minibatches} equal minibatches; "
-                "choose a divisor of prompts_per_step x group_size"
+                f"{self.prompts_per_step} groups do not split into {self.minibatches} equal minibatches; choose a "
+                "divisor of prompts_per_step"
             )
         if self.overlong_buffer > self.episode_tokens:
             raise ConfigError(

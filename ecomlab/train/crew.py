@@ -1,9 +1,10 @@
-"""The processes of one run: a crew of one, unless `accelerate launch` or `torchrun` started several.
+"""The processes of one run: a crew of one, unless `torchrun` or `accelerate launch` started several.
 
-`accelerate launch --num_processes 2 -m ecomlab train --config FILE` sets WORLD_SIZE for each. Without a GPU they talk
-through gloo.
+`torchrun --nproc_per_node 2 -m ecomlab train --config FILE` sets WORLD_SIZE for each; without a GPU they talk through
+gloo. (`accelerate launch --cpu --num_processes 2` starts one process only.)
 """
 
+import atexit
 import os
 from dataclasses import dataclass
 from datetime import timedelta
@@ -51,4 +52,13 @@ def join_crew() -> Crew:
 
     # One process may play while the others wait: longer than the ten minutes after which NCCL gives up.
     state = PartialState(cpu=not torch.cuda.is_available(), timeout=timedelta(hours=2))
+    atexit.register(_leave)
     return Processes(state.process_index, state.num_processes)
+
+
+def _leave() -> None:
+    """Take leave of the other processes: threads that still talk when the interpreter ends abort it."""
+    from torch import distributed
+
+    if distributed.is_initialized():
+        distributed.destroy_process_group()

@@ -21,6 +21,7 @@ from torch import Tensor
 
 os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")  # rollout_func is experimental: hence this one module
 
+import trl.trainer.grpo_trainer
 import trl.trainer.utils
 from accelerate import PartialState
 from datasets import Dataset
@@ -36,6 +37,9 @@ from ecomlab.train.objective import group_advantages, overlong_penalty
 logging.getLogger("trl").setLevel(logging.ERROR)
 warnings.filterwarnings("ignore", message="`\\w*gradient_checkpointing\\w*` is deprecated")  # TRL's, not ours
 disable_progress_bar()
+
+# TRL would mix the rows of each process by itself; `DapoTrainer.groups` mixes groups, the same for any crew.
+trl.trainer.grpo_trainer.shuffle_sequence_dict = lambda batch: batch
 
 # TRL's output layer leaves out unlabelled positions only where Triton runs; elsewhere it scores every padding token,
 # which costs a tiny model on a CPU more than all the rest.
@@ -75,7 +79,7 @@ class Step:
     """From 1."""
     collection: Collection
     update: dict[str, float]
-    """TRL's figures (entropy, clip_ratio/..., grad_norm, loss), logp_gap and logp_gap_max."""
+    """`DapoTrainer.figures`."""
     seconds: dict[str, float]
     """By phase so far: model, environment, waiting, logprobs, update, sync."""
     began: float
@@ -119,16 +123,19 @@ class DapoTrainer(GRPOTrainer):
             plugin.mixed_precision_policy = replace(plugin.mixed_precision_policy, output_dtype=None)
 
     @property
-    def share(self) -> slice:
-        """The groups of the batch that this process trains on: whole groups, as many as every other process."""
-        size = self.settings.prompts // self.accelerator.num_processes
-        return slice(self.accelerator.process_index * size, (self.accelerator.process_index + 1) * size)
+    def groups(self) -> list[int]:
+        """The groups of the batch that this process trains on, by number, minibatch after minibatch.
 
-    @property
-    def rollouts(self) -> list[Rollout]:
-        """This process's part of the batch, group by group."""
-        assert self.collection is not None
-        return [r for group in self.collection.batch[self.share] for r in group.rollouts]
+        Whole groups, as many in every minibatch and process; which of them share a minibatch is the same however many
+        processes there are.
+        """
+        settings, rank = self.settings, self.accelerator.process_index
+        number = self.state.global_step // settings.minibatches
+        order = rng("minibatches", settings.seed, number).permutation(settings.prompts).tolist()
+        size = settings.prompts // settings.minibatches
+        mine = size // self.accelerator.num_processes
+        starts = range(rank * mine, settings.prompts, size)
+        return [group for start in starts for group in order[start : start + mine]]
 
     def _generate_and_score_completions(self, inputs: Any) -> Any:
         """TRL's batch with our advantages in it, and the sampler's log-probabilities as the old ones."""
@@ -137,10 +144,13 @@ class DapoTrainer(GRPOTrainer):
         batch["old_per_token_logps"] = self._as_sampled(batch["completion_ids"].shape[1])
         assert self.collection is not None
         advantages_PG = step_advantages(self.collection, self.settings)
-        mine = torch.from_numpy(advantages_PG[self.share].ravel())
+        mine = torch.from_numpy(advantages_PG[self._mine].ravel())
         batch["advantages"] = mine.to(self.accelerator.device, torch.float32)
-        self._gap = torch.zeros(3, dtype=torch.float64)  # sum, count and largest of |Δ logp|
+        self._sums = {"entropy": 0.0, "clipped": 0.0, "tokens": 0.0, "gap": 0.0, "gap_tokens": 0.0}
+        self._gap_max = 0.0
         self._gap_at = self.state.global_step
+        self._grad_norms: list[float] = []
+        self.tokens_before = 0.0  # trained in the step so far, at the last optimizer step
         return batch
 
     def _compute_loss(self, model: Any, inputs: Any) -> Tensor:
@@ -148,6 +158,7 @@ class DapoTrainer(GRPOTrainer):
         sampled = (inputs["completion_mask"] * inputs["tool_mask"]).bool()
         self._trained = sampled & (inputs["advantages"] != 0)[:, None]
         self._sampled = inputs["sampling_per_token_logps"]
+        self._raise = (inputs["advantages"] > 0)[:, None]
         return super()._compute_loss(model, inputs)
 
     def _get_per_token_logps_and_entropies(
@@ -166,13 +177,31 @@ class DapoTrainer(GRPOTrainer):
             logps, entropies = self._forward(model, input_ids, attention_mask, logits_to_keep)
             if input_ids.is_cuda:
                 torch.cuda.synchronize()
+        self._add_up(logps.detach(), entropies.detach())
+        return logps, entropies, None
+
+    def _add_up(self, logps: Tensor, entropies: Tensor) -> None:
+        """Sums over trained tokens, from which the step's figures are made."""
+        trained, change = self._trained, (logps - self._sampled)[self._trained]
+        raised = self._raise.expand_as(trained)[trained]
+        ratio = change.exp()
+        low, high = 1 - self.args.epsilon, 1 + self.args.epsilon_high
+        clipped = torch.where(raised, ratio > high, ratio < low)
+        sums = {"entropy": entropies[trained].sum(), "clipped": clipped.sum(), "tokens": trained.sum()}
         if (
             self.state.global_step == self._gap_at
         ):  # before the first update: the policy is still the one that sampled
-            gap = ((logps.detach() - self._sampled).abs() * self._trained).double().cpu()
-            self._gap[:2] += torch.tensor([gap.sum(), self._trained.sum()])
-            self._gap[2] = max(self._gap[2], gap.max())
-        return logps, entropies, None
+            sums |= {"gap": change.abs().sum(), "gap_tokens": trained.sum()}
+            self._gap_max = max(self._gap_max, float(change.abs().max()) if len(change) else 0.0)
+        for name, value in sums.items():
+            self._sums[name] += float(value)
+
+    def _clip_grad_norm(self, model: Any) -> Any:
+        """TRL keeps the last minibatch's gradient norm only."""
+        norm = super()._clip_grad_norm(model)
+        if norm is not None:
+            self._grad_norms.append(float(norm))
+        return norm
 
     def _forward(
         self, model: Any, input_ids: Tensor, attention_mask: Tensor, logits_to_keep: int
@@ -203,9 +232,7 @@ class DapoTrainer(GRPOTrainer):
             logps = logps.index_put(where, output.log_probs)
             entropies = entropies.index_put(where, output.entropy)
         logps, entropies = logps[:, -logits_to_keep:], entropies[:, -logits_to_keep:]
-        logps = torch.where(self._trained, logps, self._sampled)
-        mean = entropies[self._trained].mean()  # not a number where nothing is trained
-        return logps, torch.where(self._trained, entropies, mean)
+        return torch.where(self._trained, logps, self._sampled), entropies
 
     def sync(self) -> None:
         """Give vLLM the weights as they are, where it has others. Every process calls it."""
@@ -213,15 +240,26 @@ class DapoTrainer(GRPOTrainer):
             self.vllm_generation.sync_weights()
             self._last_loaded_step = self.state.global_step
 
-    def logp_gap(self) -> tuple[float, float]:
-        """Mean and largest |Δ logp| between sampler and trainer over the step's trained tokens, all processes."""
-        parts = torch.tensor(self.crew.share(self._gap.tolist()))
-        total, count, _ = parts.sum(dim=0).tolist()
-        return (total / count, parts[:, 2].max().item()) if count else (math.nan, math.nan)
+    def figures(self) -> dict[str, float]:
+        """The step's figures over the trained tokens of all processes; not a number where there are none.
+
+        `logp_gap` and `logp_gap_max` are |Δ logp| between sampler and trainer before the first update, hence over the
+        first minibatch; `grad_norm` is the largest of the step's minibatches, before clipping.
+        """
+        parts = self.crew.share((self._sums, self._gap_max, max(self._grad_norms, default=math.nan)))
+        total = {name: sum(sums[name] for sums, _, _ in parts) for name in self._sums}
+        tokens, gap_tokens = total["tokens"] or math.nan, total["gap_tokens"] or math.nan
+        return {
+            "entropy": total["entropy"] / tokens,
+            "clip_share": total["clipped"] / tokens,
+            "grad_norm": parts[0][2],
+            "logp_gap": total["gap"] / gap_tokens,
+            "logp_gap_max": max(largest for _, largest, _ in parts) if total["gap_tokens"] else math.nan,
+        }
 
     def _as_sampled(self, width: int) -> Tensor:
         """The sampler's log-probabilities, (rollouts, width), padded with zeros."""
-        padded = [r.logprobs + [0.0] * (width - len(r.logprobs)) for r in self.rollouts]
+        padded = [r.logprobs + [0.0] * (width - len(r.logprobs)) for r in self._rollouts]
         return torch.tensor(padded, dtype=torch.float32, device=self.accelerator.device)
 
 
@@ -249,23 +287,29 @@ def loss_mask(rollout: Rollout) -> list[int]:
 
 
 def _rollout(prompts: list[Any], trainer: DapoTrainer) -> dict[str, list[Any]]:
-    """TRL's `rollout_func`: ids, masks and log-probabilities exactly as sampled, groups in order."""
-    number = trainer.state.global_step // trainer.settings.minibatches
-    torch.manual_seed(int(rng("minibatches", trainer.settings.seed, number).integers(2**31)))
+    """TRL's `rollout_func`: ids, masks and log-probabilities exactly as sampled, this process's groups in order."""
     trainer.clock = Clock()
     trainer.clock.seconds["sync"] = time.perf_counter() - trainer.asked
-    trainer.collection = trainer.collect(number)
+    collection = trainer.collection = trainer.collect(
+        trainer.state.global_step // trainer.settings.minibatches
+    )
     trainer.rolled = time.perf_counter()
-    rollouts = trainer.rollouts
+    trainer._mine = trainer.groups
+    groups = [collection.batch[number] for number in trainer._mine]
+    rollouts = trainer._rollouts = [r for group in groups for r in group.rollouts]
     if len(rollouts) != len(prompts):
         raise RuntimeError(
             f"the collector returned {len(rollouts)} rollouts where TRL expects {len(prompts)}"
         )
+    kept = [
+        number < len(collection.kept) for number in trainer._mine for _ in range(trainer.settings.group_size)
+    ]
     return {
         "prompt_ids": [r.prompt_ids for r in rollouts],
         "completion_ids": [r.completion_ids for r in rollouts],
         "logprobs": [r.logprobs for r in rollouts],
-        "env_mask": [loss_mask(r) for r in rollouts],
+        # Groups that fill the batch are not in the loss, and not in its denominator either.
+        "env_mask": [loss_mask(r) if k else [0] * len(r.mask) for r, k in zip(rollouts, kept, strict=True)],
         "reward": [r.score.value for r in rollouts],
     }
 
@@ -300,11 +344,18 @@ class _Bookkeeping(TrainerCallback):
             return
         seconds = {**trainer.collection.seconds, **trainer.clock.seconds}
         seconds["update"] = time.perf_counter() - trainer.rolled - seconds["logprobs"]
-        update = {key: value for key, value in logs.items() if isinstance(value, int | float)}
-        update["logp_gap"], update["logp_gap_max"] = trainer.logp_gap()
         number = state.global_step // trainer.settings.minibatches
-        self.after(Step(number, trainer.collection, update, seconds, trainer.began))
+        self.after(Step(number, trainer.collection, trainer.figures(), seconds, trainer.began))
         trainer.began = time.perf_counter()
+
+    def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
+        """Where nothing was trained there is no step: momentum alone would move the weights."""
+        trainer = self.trainer
+        tokens = sum(trainer.crew.share(trainer._sums["tokens"]))
+        if tokens == trainer.tokens_before:
+            for parameter in trainer.model.parameters():
+                parameter.grad = None
+        trainer.tokens_before = tokens
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         folder = Path(args.output_dir) / f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}"

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["COLLECTIONS", "DECODINGS", "ConfigError", "RunError", "TrainConfig", "evaluate", "train"]
 
 EVALUATED_AT_ONCE = 128
+ALARMS, UNSCORED = "alarms.txt", "unscored.txt"
 Progress = Callable[[dict[str, Any]], None]
 
 
@@ -154,8 +155,10 @@ class Run:
         """The newest sound checkpoint, if any, the tables cut back to it; and whether step 0 has been evaluated."""
         resume = checkpoints.newest(self.out / "checkpoints")
         done = resume.step if resume else 0
-        tables.trim(self.out / "train.csv", done)
-        tables.trim(self.out / "eval.csv", done)
+        tables.trim(self.out / "train.csv", done, tables.TRAIN_COLUMNS)
+        tables.trim(self.out / "eval.csv", done, tables.EVAL_COLUMNS)
+        for name in (ALARMS, UNSCORED):
+            tables.trim_lines(self.out / name, done)
         return resume, done > 0 or tables.has_step(self.out / "eval.csv", 0)
 
     def _collect(self, number: int) -> Collection:
@@ -186,6 +189,7 @@ class Run:
         if not self.leads:
             return
         tables.append(self.out / "train.csv", rows, tables.TRAIN_COLUMNS)
+        self._note(UNSCORED, step.number, tables.unscored_reasons(step.collection))
         self.tell(
             {
                 "kind": "step",
@@ -204,9 +208,12 @@ class Run:
         (now,) = tables.whole_steps(rows)
         found = alarms(self.history, now)
         self.history.append(now)
-        with (self.out / "alarms.txt").open("a") as file:
-            file.writelines(f"step {now['step']}: {words}\n" for words in found)
+        self._note(ALARMS, now["step"], found)
         return found
+
+    def _note(self, name: str, step: int, lines: Sequence[str]) -> None:
+        with (self.out / name).open("a") as file:
+            file.writelines(f"step {step}: {' '.join(words.split())}\n" for words in lines)
 
     def _evaluate(self, number: int) -> None:
         config = self.config
@@ -273,13 +280,12 @@ def evaluate(
 
 def _check_split(config: TrainConfig, processes: int) -> None:
     """Whole groups stay on one process, and every process has equally many."""
-    per_process = config.prompts_per_step // processes * config.group_size
-    if config.prompts_per_step % processes or per_process % config.minibatches:
+    if config.prompts_per_step % (processes * config.minibatches):
         raise ConfigError(
-            f"{config.prompts_per_step} groups of {config.group_size} in {config.minibatches} minibatches do not split "
-            f"over {processes} processes; choose prompts_per_step and minibatches that divide"
+            f"{config.prompts_per_step} groups in {config.minibatches} minibatches do not split over {processes} "
+            f"processes; choose prompts_per_step as a multiple of {processes * config.minibatches}"
         )
-    rows = per_process // config.minibatches
+    rows = config.rollouts_per_step // processes // config.minibatches
     if config.micro_batch and rows % config.micro_batch:
         raise ConfigError(
             f"micro_batch {config.micro_batch} does not divide the {rows} rollouts of a process's minibatch"

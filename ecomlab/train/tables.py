@@ -4,6 +4,8 @@ import csv
 import json
 import math
 import os
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,7 +80,7 @@ def train_row(
         "sampled_longest": max((r.sampled for r in rollouts), default=0),
         "turns_per_episode": _mean([r.turns for r in rollouts]),
         "entropy": update.get("entropy", math.nan),
-        "clip_share": update.get("clip_ratio/region_mean", math.nan),
+        "clip_share": update.get("clip_share", math.nan),
         "grad_norm": update.get("grad_norm", math.nan),
         "logp_gap": update.get("logp_gap", math.nan),
         "logp_gap_max": update.get("logp_gap_max", math.nan),
@@ -143,13 +145,18 @@ def append(path: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]
         os.fsync(file.fileno())
 
 
-def trim(path: Path, last: int) -> None:
-    """Drop rows of steps after `last`, a half-written last line included: they will be made again."""
+def trim(path: Path, last: int, columns: Sequence[str]) -> None:
+    """Drop rows of steps after `last`, a half-written last line included: they will be made again.
+
+    A table whose header was cut short has no rows to keep: it is removed.
+    """
     if not path.exists():
         return
     with path.open(newline="") as file:
         reader = csv.DictReader(file)
-        columns = reader.fieldnames or ()
+        if tuple(reader.fieldnames or ()) != tuple(columns):
+            path.unlink()
+            return
         kept = [row for row in reader if None not in row.values() and 0 <= _step(row) <= last]
     part = path.with_name(path.name + ".part")
     with part.open("w", newline="") as file:
@@ -157,6 +164,21 @@ def trim(path: Path, last: int) -> None:
         writer.writeheader()
         writer.writerows(kept)
     part.replace(path)
+
+
+def trim_lines(path: Path, last: int) -> None:
+    """Drop the lines "step N: ..." with N after `last`."""
+    if path.exists():
+        numbered = [
+            (line, re.match(r"step (\d+): ", line)) for line in path.read_text().splitlines(keepends=True)
+        ]
+        path.write_text("".join(line for line, step in numbered if step and int(step[1]) <= last))
+
+
+def unscored_reasons(collection: Collection) -> list[str]:
+    """Why episodes of a step could not be scored, commonest first: "3 episodes: ZeroDivisionError: ..."."""
+    whys = Counter(r.score.why for g in collection.groups for r in g.rollouts if r.score.unscored)
+    return [f"{count} episodes: {why}" for why, count in whys.most_common()]
 
 
 def has_step(path: Path, step: int) -> bool:
