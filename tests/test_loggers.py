@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ecomlab.train.config import ConfigError, TrainConfig
-from ecomlab.train.loggers import check_installed, open_logger
+from ecomlab.train.loggers import check_installed, logger
 
 ROWS = [
     {"env": "CART", "seed": 0, "step": step, "success": step / 4, "schedule": "adaptive"} for step in (1, 2)
@@ -18,9 +18,9 @@ ROWS = [
 def test_tensorboard_has_the_figures_by_environment(tmp_path: Path) -> None:
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    log = open_logger("tensorboard", tmp_path / "run", {"lr": 3e-4, "eval_difficulties": (0, 1)})
-    for row in ROWS:
-        log([row])
+    with logger("tensorboard", tmp_path / "run", {"lr": 3e-4, "eval_difficulties": (0, 1)}) as log:
+        for row in ROWS:
+            log([row])
     (events,) = {path.parent for path in (tmp_path / "run").rglob("events*") if path.parent.name == "run"}
     read = EventAccumulator(str(events)).Reload()
     assert read.Tags()["scalars"] == ["CART/success"]
@@ -33,17 +33,19 @@ def test_the_others_are_asked_in_their_own_words(
 ) -> None:
     """Against a fake of the package: neither is installed with the tests."""
     heard: list[Any] = []
+    closed: list[str] = []
     run = SimpleNamespace(
-        log=lambda figures, step=None, **_: heard.append((step, figures)), finish=lambda: None
+        log=lambda figures, step=None, **_: heard.append((step, figures)),
+        finish=lambda: closed.append(name),
     )
     run.config = SimpleNamespace(update=lambda *a, **k: None)
     fake = ModuleType(name)
     fake.init = lambda *a, **k: run  # type: ignore[attr-defined]
     fake.config = run.config  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, name, fake)
-    log = open_logger(name, tmp_path / "run", {"lr": 3e-4})
-    log([ROWS[0]])
-    assert heard and heard[0][1]["CART/success"] == 0.25
+    with logger(name, tmp_path / "run", {"lr": 3e-4}) as log:
+        log([ROWS[0]])
+    assert heard and heard[0][1]["CART/success"] == 0.25 and closed == [name]
 
 
 def test_a_missing_package_is_named_before_anything_runs(monkeypatch: pytest.MonkeyPatch) -> None:

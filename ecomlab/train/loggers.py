@@ -1,12 +1,13 @@
 """Loggers for a run's figures, through accelerate's trackers: TensorBoard, trackio, Weights & Biases, or none."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 LOGGERS = ("none", "tensorboard", "trackio", "wandb")
 
-Log = Callable[[Sequence[Mapping[str, Any]]], None]
+Rows = Sequence[Mapping[str, Any]]
 
 
 def check_installed(name: str) -> None:
@@ -20,13 +21,15 @@ def check_installed(name: str) -> None:
         )
 
 
-def open_logger(name: str, folder: Path, settings: Mapping[str, Any]) -> Log:
-    """What takes a step's metrics rows, one an environment. Figures are named `environment/column`.
+@contextmanager
+def logger(name: str, folder: Path, settings: Mapping[str, Any]) -> Iterator[Callable[[Rows], None]]:
+    """What takes a step's metrics rows, one an environment, closed at the end. Figures are named `environment/column`.
 
     All write under `folder`; wandb does not go online unless WANDB_MODE says so.
     """
     if name == "none":
-        return lambda rows: None
+        yield lambda rows: None
+        return
     import os
 
     from accelerate.tracking import TensorBoardTracker, TrackioTracker, WandBTracker
@@ -47,7 +50,7 @@ def open_logger(name: str, folder: Path, settings: Mapping[str, Any]) -> Log:
     }
     tracker.store_init_configuration(plain)
 
-    def log(rows: Sequence[Mapping[str, Any]]) -> None:
+    def log(rows: Rows) -> None:
         figures = {
             f"{row['env']}/{name}": value
             for row in rows
@@ -56,4 +59,7 @@ def open_logger(name: str, folder: Path, settings: Mapping[str, Any]) -> Log:
         }
         tracker.log(figures, step=rows[0]["step"])
 
-    return log
+    try:
+        yield log
+    finally:
+        tracker.finish()

@@ -27,7 +27,7 @@ from ecomlab.train.alarms import alarms
 from ecomlab.train.backends import Limits, Sampler
 from ecomlab.train.config import COLLECTIONS, DECODINGS, ConfigError, RunError, TrainConfig
 from ecomlab.train.crew import OnePlays, join_crew
-from ecomlab.train.loggers import Log, check_installed, open_logger
+from ecomlab.train.loggers import check_installed, logger
 from ecomlab.train.policy import Policy, is_ordinary, load_policy
 from ecomlab.train.vllm import VllmSampler, limit_patience
 
@@ -89,7 +89,7 @@ class Run:
             crew,
         )
         self.leads = crew.rank == 0
-        self.log: Log = lambda rows: None
+        self.log: Callable[[Sequence[Mapping[str, Any]]], None]
         self.history: list[dict[str, Any]] = []
         self.schedule = config.make_schedule()
         self.ordinary = is_ordinary(config.starter)
@@ -139,8 +139,8 @@ class Run:
             limit_patience(trainer.vllm_generation)
         if self.leads:
             self.history = tables.whole_steps(tables.read(self.out / "train.csv"))
-            self.log = open_logger(config.logger, self.out, config.to_json())
-        trainer.train(resume_from_checkpoint=str(resume.folder) if resume else None)
+        with logger(config.logger if self.leads else "none", self.out, config.to_json()) as self.log:
+            trainer.train(resume_from_checkpoint=str(resume.folder) if resume else None)
         if self.leads:
             tables.write_json(self.out / "done.json", {"steps": config.steps, "config": config.to_json()})
 
