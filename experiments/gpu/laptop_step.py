@@ -1,0 +1,57 @@
+"""What a training step of the laptop policy takes on a GPU, by phase, and on the same machine's CPU.
+
+    python experiments/gpu/laptop_step.py --out $OUT              # twelve steps on each, novice, adaptive
+    python experiments/gpu/laptop_step.py --steps 2 --out /tmp/x  # anywhere: a check that it runs
+
+Writes laptop_step.csv: a row a device, mean seconds a step without the first two. Runs that are done are not repeated.
+"""
+
+import argparse
+import csv
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+from ecomlab.train import tables
+
+RUN = "import sys; from ecomlab.train.run import TrainConfig, train; train(TrainConfig(**eval(sys.argv[1])))"
+
+
+def main() -> None:
+    import torch
+
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--steps", type=int, default=12)
+    arguments = parser.parse_args()
+    devices = {"cpu": platform.processor() or platform.machine()}
+    if torch.cuda.is_available():
+        devices = {"cuda": torch.cuda.get_device_name()} | devices
+    rows = []
+    for device, name in devices.items():
+        folder = arguments.out / f"run-{device}-{arguments.steps}"
+        config = {"out": str(folder), "steps": arguments.steps, "eval_every": 0, "eval_episodes": 1}
+        hidden = {} if device == "cuda" else {"CUDA_VISIBLE_DEVICES": ""}
+        subprocess.run([sys.executable, "-c", RUN, repr(config)], check=True, env={**os.environ, **hidden})
+        steps = tables.read(folder / "train.csv")[min(2, arguments.steps - 1) :]
+        columns = [
+            "seconds",
+            *(f"seconds_{phase}" for phase in tables.PHASES),
+            "rollouts",
+            "tokens_generated",
+        ]
+        means = {column: f"{sum(float(row[column]) for row in steps) / len(steps):.4g}" for column in columns}
+        rows.append({"device": device, "name": name, "steps": len(steps), **means})
+        print(rows[-1], flush=True)
+    with (arguments.out / "laptop_step.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+if __name__ == "__main__":
+    main()
