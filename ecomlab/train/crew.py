@@ -5,6 +5,7 @@ gloo. (`accelerate launch --cpu --num_processes 2` starts one process only.)
 """
 
 import atexit
+import gc
 import os
 from dataclasses import dataclass
 from datetime import timedelta
@@ -60,5 +61,6 @@ def _leave() -> None:
     """Take leave of the other processes: threads that still talk when the interpreter ends abort it."""
     from torch import distributed
 
+    gc.collect()  # finished trainers hold on to the process group
     if distributed.is_initialized():
         distributed.destroy_process_group()

@@ -143,6 +143,7 @@ class Run:
             trainer.train(resume_from_checkpoint=str(resume.folder) if resume else None)
         if self.leads:
             tables.write_json(self.out / "done.json", {"steps": config.steps, "config": config.to_json()})
+        self.crew.share(None)  # nobody leaves before all is written
 
     def _sampler(self, greedy: bool = False) -> Sampler:
         """Who speaks for the policy, on its weights as they are at each moment."""
