@@ -13,7 +13,10 @@ import numpy as np
 
 from ecomlab.catalog import Shop
 from ecomlab.customer.ledger import Slot
-from ecomlab.customer.words import Act
+from ecomlab.customer.lexicon import Lexicon
+from ecomlab.customer.reading import read_opening
+from ecomlab.customer.sayings import Saying, read_sayings
+from ecomlab.customer.words import LEADS, LISTS, Act
 from ecomlab.difficulty import Difficulty
 from ecomlab.naming import unknown
 from ecomlab.seeding import digest
@@ -153,16 +156,24 @@ class Draft:
     """What an environment draws for a task; `make_task` adds key, opening and budgets."""
 
     items: Sequence[Mapping[str, Any]]
-    """Slots by name, stated ones only, for the opening."""
+    """Wanted things as slots by name, stated ones only, for the opening."""
     complete: bool
+    """Nothing is withheld."""
     world: Mapping[str, Any]
     truth: Mapping[str, Any]
     need: Need
     events: tuple[Event, ...]
+    said: Sequence[tuple[str, Any]] = ()
+    """Stated slots that are sayings, for the opening."""
+    leads: Sequence[str] | None = None
+    """How the opening begins, if not by the environment's `leads`."""
 
 
 class Environment(ABC):
-    """One kind of job. A file under `ecomlab/envs` with a subclass is an environment; nothing else is needed."""
+    """One kind of job. A file under `ecomlab/envs` with a subclass is an environment; nothing else is needed.
+
+    `ecomlab.answering.Answering` is a base for environments whose work is an answer that is handed in.
+    """
 
     id: ClassVar[str]
     version: ClassVar[int]
@@ -175,6 +186,14 @@ class Environment(ABC):
     """What the agent is told about its job, in the system prompt."""
     tools: ClassVar[Mapping[str, Tool]]
     submit: ClassVar[Tool]
+    sayings: ClassVar[Mapping[str, Saying]] = {}
+    """Slots that are no property of a product, by name, and how the customer says them."""
+    leads: ClassVar[Sequence[str]] = LEADS
+    """Sentences an opening may begin with; {} is where the wanted things stand."""
+    lists: ClassVar[Sequence[str]] = LISTS
+    """The same, for several things as a list."""
+    intros: ClassVar[Sequence[str]] = ()
+    """How the customer comes to this job in the course of a journey; only this environment's openings hold them."""
 
     @abstractmethod
     def draw(self, key: tuple[Any, ...], axes: Difficulty, shop: Shop) -> Draft:
@@ -188,29 +207,42 @@ class Environment(ABC):
     def slots(self, task: Task) -> tuple[list[Slot], list[Slot]]:
         """The customer's slots as (stated, withheld)."""
 
-    @abstractmethod
-    def type_name(self, task: Task, state: Any, subject: int) -> str:
-        """The product type that `subject` is called by."""
+    def read_opening(self, text: str, lexicon: Lexicon) -> dict[tuple[int, str], Any]:
+        """Every slot that a careful reader takes from the opening, types included, by subject and name (law 2)."""
+        said, rest = read_sayings(text, self.sayings)
+        read = {(0, name): value for name, value in said}
+        for subject, mention in enumerate(read_opening(rest, lexicon)):
+            slots = {"type": mention.type, **mention.slots}
+            read |= {(subject, name): value for name, value in slots.items()}
+        return read
 
-    @abstractmethod
+    def type_name(self, task: Task, state: Any, subject: int) -> str:
+        """The product type that `subject` is called by; none by default."""
+        return ""
+
     def fire(self, episode: "Episode", event: Event) -> list[Act] | None:
         """Let an event happen; the customer's words about it, or None when it changed nothing they care about."""
+        return None
 
-    @abstractmethod
     def heard(self, episode: "Episode", event: Event) -> bool:
         """Whether the agent has run into a silent event in the turn just played."""
+        return False
 
-    @abstractmethod
     def occur(self, episode: "Episode", event: Event) -> None:
         """The part of an event that happens in the world, before anybody speaks of it."""
+        return None
 
-    @abstractmethod
     def faults(self, episode: "Episode") -> list[Fault]:
         """What the customer sees is wrong with the world as it stands."""
+        return []
 
-    @abstractmethod
     def missing(self, episode: "Episode") -> list[Act]:
         """What the customer would still ask for if the agent says it is done."""
+        return []
+
+    def handed_in(self, episode: "Episode") -> bool:
+        """Whether a `submit` that was not refused ends the episode."""
+        return True
 
     @abstractmethod
     def verify(self, episode: "Episode") -> Verdict:
@@ -224,13 +256,13 @@ class Environment(ABC):
     def fair_player(self, shop: Shop, slips: "Slips | None" = None) -> Player:
         """A player that sees what a model sees (law 2). With `slips`, a noisy one (law 9)."""
 
-    @abstractmethod
     def chance(self, task: Task, shop: Shop) -> float:
         """The probability that picking from a list by position alone is correct (law 3)."""
+        return 0.0
 
-    @abstractmethod
     def twin(self, task: Task, shop: Shop, random: np.random.Generator) -> Task | None:
         """A task that differs only in withheld truth (law 8), or None when nothing is withheld that could differ."""
+        return None
 
 
 class Slips:

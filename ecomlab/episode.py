@@ -79,7 +79,7 @@ def make_task(
     axes = Difficulty.at(difficulty, **overrides)
     key = (env, environment.version, difficulty, seed, shop.fingerprint)
     draft = environment.draw(key, axes, shop)
-    words = Words(lexicon_of(shop.catalog), axes.p_noise, key)
+    words = Words(lexicon_of(shop.catalog), axes.p_noise, key, environment.sayings)
     turns, calls = draft.need.with_events(
         [(_latest(draft.need, e), e) for e in draft.events], draft.need.asks
     )
@@ -90,7 +90,9 @@ def make_task(
         overrides=overrides,
         seed=seed,
         fingerprint=shop.fingerprint,
-        opening=words.opening(draft.items, draft.complete),
+        opening=words.opening(
+            draft.items, draft.complete, draft.leads or environment.leads, environment.lists, draft.said
+        ),
         world=draft.world,
         truth=draft.truth,
         need=draft.need,
@@ -129,11 +131,13 @@ class Episode:
                 f"the task was made in shop {task.fingerprint}, this is shop {shop.fingerprint}; "
                 "load the same catalog, size and seed"
             )
-        self.world = World(shop, task.axes, task.key, task.world.get("visits", ()), task.calls)
+        self.world = World(shop, task.axes, task.key, task.world, task.calls)
         self.state = self.env.begin(task, shop)
         # Bound to task and state, not to the episode: without a cycle, a finished episode is freed at once.
-        self.kernel = Kernel(Ledger(*self.env.slots(task)), partial(self.env.type_name, task, self.state))
-        self.words = Words(lexicon_of(shop.catalog), task.axes.p_noise, task.key)
+        topics = {name: saying.topic for name, saying in self.env.sayings.items()}
+        ledger = Ledger(*self.env.slots(task), topics=topics)
+        self.kernel = Kernel(ledger, partial(self.env.type_name, task, self.state))
+        self.words = Words(lexicon_of(shop.catalog), task.axes.p_noise, task.key, self.env.sayings)
         self.answer: dict[str, Any] | None = None
         self.useful_asks = 0
         self.fired: list[tuple[int, Event]] = []
@@ -165,7 +169,7 @@ class Episode:
         self.turn += 1
         before = len(self.messages) + 1
         self.world.touched.clear()
-        changes = self.world.cart_changes
+        changes = self.world.changes
         try:
             calls = self._read(message)
         except InvalidCallError as error:
@@ -185,7 +189,7 @@ class Episode:
             if self.end is not None:
                 return self._finish(self.end, self.why, before)
         acts: list[Act] = []
-        changed = self.world.cart_changes > changes
+        changed = self.world.changes > changes
         corrections = self._corrections() if changed or not calls else []
         acts += corrections
         if not calls and not corrections:  # what is wrong with the cart comes before small talk
@@ -290,7 +294,8 @@ class Episode:
             if found is self.env.submit:
                 result = found.function(self.world, **values)
                 self.answer = values
-                self.end, self.why = "submit", "handed in"
+                if self.env.handed_in(self):
+                    self.end, self.why = "submit", "handed in"
                 return result, False
             self.world.spend_call()
             return found.function(self.world, **values), False

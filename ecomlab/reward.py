@@ -79,3 +79,14 @@ def hallucination(claimed: Sequence[object], shown: frozenset[object] | set[obje
     if not claimed:
         return 0.0
     return -sum(item not in shown for item in claimed) / len(claimed)
+
+
+def ndcg(gains: Sequence[float], ideal: Sequence[float], count: int) -> float:
+    """Normalised discounted cumulative gain of the first `count` places, in [0, 1]: sum of gain / log2(place + 1), over
+    that of the best possible list (Järvelin and Kekäläinen, 2002)."""
+
+    def discounted(values: Sequence[float]) -> float:
+        return sum(value / math.log2(place + 2) for place, value in enumerate(values[:count]))
+
+    best = discounted(ideal)
+    return discounted(gains) / best if best else 0.0

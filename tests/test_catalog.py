@@ -407,13 +407,26 @@ def test_sorting_reorders_what_was_found(shop: Shop) -> None:
         ("price", shop.catalog.price_cents, 1),
         ("-price", shop.catalog.price_cents, -1),
         ("rating", shop.catalog.rating_tenths, -1),
+        ("delivery", shop.catalog.days, 1),
     ):
-        ordered = shop.engine.search("wool cardigan", sort=sort, top_k=50)
+        ordered = shop.engine.search("wool cardigan", sort=[sort], top_k=50)
         assert list(ordered) == sorted(found, key=lambda row: (sign * int(column[row]), row))
     with pytest.raises(ValueError, match=r"no sort 'pricey'; did you mean 'price'\?"):
-        shop.engine.search("x", sort="pricey")
+        shop.engine.search("x", sort=["pricey"])
     with pytest.raises(ValueError, match="at least one"):
         shop.engine.search("x", top_k=0)
+
+
+def test_within_a_type_the_keys_order_all_of_it_before_the_cut(shop: Shop) -> None:
+    of_type = Constraint("type", "==", "Yoga Mat")
+    rows = list(shop.catalog.type_rows("Yoga Mat"))
+    best = sorted(
+        rows, key=lambda row: (-int(shop.catalog.rating_tenths[row]), int(shop.catalog.price_cents[row]), row)
+    )
+    assert list(shop.engine.search("", [of_type], ["rating", "price"], top_k=7)) == best[:7]
+    some = np.array(rows[10:40])
+    found = shop.engine.search("", [of_type], ["rating", "price"], top_k=7, among=some)
+    assert list(found) == [row for row in best if row in some][:7]
 
 
 def test_threads_get_the_same_answers(shop: Shop) -> None:
@@ -449,7 +462,7 @@ PROBE = """
 import sys
 from ecomlab.catalog import Constraint, generate, load_shop
 shop = load_shop(2000, seed=5)
-found = shop.engine.search("GreenLeaf flower pot", (Constraint("price", "<=", 5000),), "price", 30)
+found = shop.engine.search("GreenLeaf flower pot", (Constraint("price", "<=", 5000),), ["price"], 30)
 print(shop.fingerprint, shop.catalog.record(77), found)
 """
 

@@ -74,15 +74,15 @@ def test_each_law_of_the_certificate_can_break(certificate: dict[str, list[Row]]
 @every_level
 def test_what_the_ledger_calls_stated_can_be_read_from_the_opening(env: str, d: int, big_shop: Shop) -> None:
     from ecomlab.customer.lexicon import lexicon_of
-    from ecomlab.customer.reading import is_complete, read_opening
+    from ecomlab.customer.reading import is_complete
 
     lexicon = lexicon_of(big_shop.catalog)
     for seed in range(40):
         task = make_task(env, d, seed, big_shop)
         stated, withheld = ENVIRONMENTS[env].slots(task)
-        read = read_opening(task.opening, lexicon)
+        read = ENVIRONMENTS[env].read_opening(task.opening, lexicon)
         assert is_complete(task.opening) == (not withheld), task.opening
-        heard = {(i, name): value for i, mention in enumerate(read) for name, value in mention.slots.items()}
+        heard = {(i, name): value for (i, name), value in read.items() if name != "type"}
         assert heard == {(s.subject, s.name): s.value for s in stated}, task.opening
 
 
@@ -257,7 +257,7 @@ def test_withheld_truth_shows_nowhere_until_the_customer_is_asked(env: str, d: i
         one, other = Episode(task, big_shop), Episode(twin, big_shop)
         assert one.messages == other.messages
         assert one.tools == other.tools
-        player = Prober(rng("prober", seed))
+        player = Prober(env, rng("prober", seed))
         while not one.done and not other.done:
             message = player(one.messages)
             if message is None:
@@ -270,7 +270,8 @@ def test_withheld_truth_shows_nowhere_until_the_customer_is_asked(env: str, d: i
 class Prober:
     """Uses every tool that neither talks to the customer nor shows them a choice, with what the tools returned."""
 
-    def __init__(self, random: Any) -> None:
+    def __init__(self, env: str, random: Any) -> None:
+        self.env = env
         self.random = random
 
     def __call__(self, messages: list[Message]) -> Message | None:
@@ -279,15 +280,28 @@ class Prober:
         start = int(self.random.integers(len(words)))
         query = " ".join(words[start : start + 3])
         product = ids[int(self.random.integers(len(ids)))]
-        options: list[tuple[str, dict[str, Any]]] = [
-            ("catalog_search", {"query": query}),
-            ("catalog_search", {"query": query, "sort": "price", "page": 2}),
-            ("user_get_visit_history", {}),
-            ("catalog_get_variants", {"product_id": product}),
-            ("cart_view", {}),
-        ]
+        options = looks(self.env, query, product)
         picked = [options[int(i)] for i in self.random.integers(len(options), size=3)]
         return blind.calls(*picked)
+
+
+def looks(env: str, query: str, product: str = "P000000") -> list[tuple[str, dict[str, Any]]]:
+    """A call of every tool of an environment that changes nothing."""
+    known: list[tuple[str, dict[str, Any]]] = [
+        ("catalog_search", {"query": query}),
+        ("catalog_search", {"query": query, "sort": ["price"], "page": 2}),
+        ("catalog_search", {"query": query, "in_stock": True, "sort": ["rating"]}),
+        ("catalog_get_product", {"product_id": product}),
+        ("catalog_get_variants", {"product_id": product}),
+        ("catalog_rerank", {"product_ids": [product], "sort": ["price"]}),
+        ("user_get_visit_history", {}),
+        ("cart_view", {}),
+        ("order_list", {}),
+        ("order_get_status", {"order_id": "O000000"}),
+        ("policy_search", {"query": query}),
+        ("datetime_now", {}),
+    ]
+    return [call for call in known if call[0] in ENVIRONMENTS[env].tools]
 
 
 @every_env
@@ -359,7 +373,7 @@ def explore(task: Task, shop: Shop) -> str:
     """What a fixed explorer meets: the fair player's episode, then looking around until a budget ends it."""
     fair = play(ENVIRONMENTS[task.env].fair_player(shop), task, shop)
     episode = Episode(task, shop)
-    look = blind.calls(("catalog_search", {"query": "charger"}), ("user_get_visit_history", {}))
+    look = blind.calls(*looks(task.env, "charger"))
     while not episode.done:
         episode.act(look)
     return digest([fair.messages, fair.score.value, record(episode).messages, episode.end])

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ecomlab.core import Fault
-from ecomlab.customer.ledger import TOPICS, Ledger, Slot
+from ecomlab.customer.ledger import OF_PRODUCTS, TOPICS, Ledger, Slot
 from ecomlab.customer.words import Act
 
 PATIENCE = 3
@@ -61,16 +61,19 @@ class Kernel:
 
     def asked(self, question: str, about: Sequence[str]) -> Reply:
         """A question: named topics get all that is withheld about them, a general one the next two slots."""
-        words = [word for topic in about for word in _WORD.findall(topic.lower())]
-        topics = {_WORD_TOPICS[word] for word in words if word in _WORD_TOPICS}
+        topics = self._topics(word for topic in about for word in _WORD.findall(topic.lower()))
         if not topics and not about:
             asked = set(_WORD.findall(question.lower()))
-            topics = {_WORD_TOPICS[word] for word in asked if word in _WORD_TOPICS} - _only_general(asked)
+            topics = self._topics(asked) - _only_general(asked)
         if topics:
             return self._tell(self.ledger.about(sorted(topics)), self.ledger.known(sorted(topics)))
         if about or not (_GENERAL & set(_WORD.findall(question.lower())) or "?" in question):
             return self._stall(Act("clarify"))
         return self._tell(self.ledger.withheld[:2], [])
+
+    def _topics(self, words: Iterable[str]) -> set[str]:
+        mine = {*OF_PRODUCTS, *self.ledger.topics.values()}
+        return {_WORD_TOPICS[word] for word in words if word in _WORD_TOPICS} & mine
 
     def presented(self, types: Iterable[str]) -> Reply | None:
         """Candidates of these types were shown to the customer: they say what is missing about them."""

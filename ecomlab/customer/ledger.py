@@ -12,8 +12,16 @@ TOPICS: dict[str, tuple[str, ...]] = {
     "price": ("price", "budget", "cost", "cheap", "spend", "dollars"),
     "rating": ("rating", "ratings", "stars", "reviews", "quality"),
     "delivery": ("delivery", "shipping", "arrive", "arrival", "days", "soon"),
+    "importance": ("importance", "important", "priority", "priorities", "prefer", "matters"),
+    "quantity": ("quantity", "many", "number", "amount"),
+    "order": ("order", "purchase", "bought", "ordered", "when", "date"),
+    "parts": ("parts", "items", "list", "needed"),
+    "replacement": ("replacement", "substitute", "exchange"),
+    "situation": ("situation", "condition", "opened", "member", "reason", "circumstances"),
 }
 """What a question may be about, and the words of a free question that mean it."""
+OF_PRODUCTS = ("brand", "feature", "details", "option", "price", "rating", "delivery")
+"""Topics that every customer has an ear for; the others only where they have a slot of that kind."""
 
 
 def topic_of(name: str) -> str:
@@ -30,10 +38,6 @@ class Slot(NamedTuple):
     name: str
     value: Any
 
-    @property
-    def topic(self) -> str:
-        return topic_of(self.name)
-
 
 @dataclass
 class Ledger:
@@ -42,6 +46,11 @@ class Ledger:
     stated: list[Slot] = field(default_factory=list)
     withheld: list[Slot] = field(default_factory=list)
     revealed: list[Slot] = field(default_factory=list)
+    topics: Mapping[str, str] = field(default_factory=dict)
+    """Topics of slots that are no property of a product, by slot name."""
+
+    def topic(self, slot: Slot) -> str:
+        return self.topics.get(slot.name) or topic_of(slot.name)
 
     def reveal(self, slots: Iterable[Slot]) -> list[Slot]:
         """Move withheld slots to revealed; returns those that were news."""
@@ -53,11 +62,11 @@ class Ledger:
 
     def about(self, topics: Sequence[str]) -> list[Slot]:
         """Withheld slots on any of these topics, in the customer's order."""
-        return [slot for slot in self.withheld if slot.topic in topics]
+        return [slot for slot in self.withheld if self.topic(slot) in topics]
 
     def known(self, topics: Sequence[str]) -> list[Slot]:
         """What was already said on these topics."""
-        return [slot for slot in self.stated + self.revealed if slot.topic in topics]
+        return [slot for slot in self.stated + self.revealed if self.topic(slot) in topics]
 
     def restate(self, subject: int, slots: Mapping[str, Any]) -> None:
         """The customer now says these values; older ones of the same names no longer stand."""

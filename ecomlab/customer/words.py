@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from ecomlab.customer.lexicon import Lexicon
 from ecomlab.customer.noise import SLANG, Piece, noised
+from ecomlab.customer.sayings import Saying, money
 from ecomlab.seeding import rng
 
 GREETINGS = ("Hi! ", "Hello, ", "Good morning. ", "Hey, ", "Hi there. ", "Good evening, ", "", "", "", "")
@@ -54,6 +55,10 @@ ACTS: Mapping[str, tuple[str, ...]] = {
         "About the {type}: {details}.",
     ),
     "remind": ("As I said, the {type} should be {details}.",),
+    "change": (
+        "Actually, the {type} should be {details}.",
+        "I changed my mind: the {type} should be {details}.",
+    ),
     "wrong option": (
         "That's the {seen} version of the {type}, but I need {wanted}.",
         "You took {seen}, but I need {wanted}.",
@@ -89,12 +94,23 @@ ACTS: Mapping[str, tuple[str, ...]] = {
     "nothing": ("I don't mind about the rest.", "No other wishes.", "The rest is up to you."),
     "indifferent": ("I have no preference about that.", "That is all the same to me."),
     "clarify": ("Sorry, I don't follow.", "I'm not sure what you mean."),
+    "check stock": (
+        "I hear that many {plural} are going fast; some may be sold out by now.",
+        "The shop just told me that some {plural} are sold out now.",
+    ),
+    "hand in": ("So what is your answer?", "Okay, then let me have it.", "And what did you find?"),
     "confirm": ("Yes, that looks right, please finish.", "The cart looks right to me, go on."),
     "continue": ("Okay, go on.", "Fine, go ahead."),
     "dissatisfied": ("This is taking long.", "We are going in circles."),
     "quit": ("I'll come back another time.", "Leave it, I'll try elsewhere."),
 }
 """Sentences per kind of act. Words that tell the acts apart have four letters or fewer, or are fixed below."""
+
+BEFORE: Mapping[str, tuple[str, ...]] = {
+    "remind": ("As I said.", "Once more.", "I told you."),
+    "change": ("I changed my mind.", "One thing has changed.", "Wait."),
+}
+"""What comes before a saying that stands alone."""
 
 FIXED = ("instead", "the rest does not matter", "sold out", "did not ask", "version of", "but I need")
 
@@ -121,7 +137,7 @@ def filler() -> frozenset[str]:
         *COMPLETE,
         *OPEN,
         *JOINS,
-        *(t for ts in ACTS.values() for t in ts),
+        *(t for ts in (*ACTS.values(), *BEFORE.values()) for t in ts),
     )
     extra = " by kind for or less up to at most with stars better least delivered within day days here in"
     return frozenset(re.findall(r"[a-z][a-z'-]*", (" ".join(templates) + extra).lower())) | frozenset(
@@ -129,25 +145,35 @@ def filler() -> frozenset[str]:
     )
 
 
-def money(cents: int) -> str:
-    """Dollars as a person writes them: $30, $19.99."""
-    return f"${cents // 100}" if cents % 100 == 0 else f"${cents / 100:.2f}"
-
-
 class Words:
     """Renders acts for one episode; its randomness is named by `key` and the number of messages said before."""
 
-    def __init__(self, lexicon: Lexicon, p_noise: float, key: Sequence[Any]) -> None:
+    def __init__(
+        self,
+        lexicon: Lexicon,
+        p_noise: float,
+        key: Sequence[Any],
+        sayings: Mapping[str, Saying] | None = None,
+    ) -> None:
         self.lexicon = lexicon
         self.p_noise = p_noise
         self.key = tuple(key)
+        self.sayings = sayings or {}
         self.said = 0
 
-    def opening(self, items: Sequence[Mapping[str, Any]], complete: bool) -> str:
-        """The request. `items` are slots by name (`type` and `quantity` always); `complete`: nothing is withheld."""
+    def opening(
+        self,
+        items: Sequence[Mapping[str, Any]],
+        complete: bool,
+        leads: Sequence[str] = LEADS,
+        lists: Sequence[str] = LISTS,
+        said: Sequence[tuple[str, Any]] = (),
+    ) -> str:
+        """The request. `items` are slots by name, put where a lead has {}; `said` are sayings that follow it, by name;
+        `complete`: nothing is withheld."""
         random = rng("words", *self.key, "opening")
         as_list = len(items) > 1 and random.random() < 0.4
-        lead = _pick(random, LISTS if as_list else LEADS)
+        lead = _pick(random, lists if as_list else leads)
         greeting = _pick(random, GREETINGS)
         join = "\n- " if as_list and random.random() < 0.5 else _pick(random, JOINS)
         closing = _pick(random, COMPLETE if complete else OPEN)
@@ -165,8 +191,12 @@ class Words:
             if greeting.endswith(", ") and not lead.startswith("I")
             else _capital(lead)
         )
-        before, after = (greeting + lead).split("{}")
+        before, _, after = (greeting + lead).partition("{}")
         text = [Piece(before), *body, Piece(after)]
+        for name, value in said:
+            gap = Piece("" if text[-1].text.endswith("\n") else " ")
+            text += [gap, Piece(_capital(self.sayings[name].say(value, random)), "fixed")]
+            after = ""
         if closing:
             text += [
                 Piece("" if after.endswith("\n") else " "),
@@ -234,9 +264,19 @@ class Words:
         return joined
 
     def _sentence(self, act: Act, random: np.random.Generator) -> str:
+        spoken = [(name, value) for name, value in act.slots.items() if name in self.sayings]
+        if spoken:
+            said = [_capital(self.sayings[name].say(value, random)) for name, value in spoken]
+            others = {name: value for name, value in act.slots.items() if name not in self.sayings}
+            if others:
+                said.insert(0, self._sentence(replace(act, slots=others), random))
+            elif act.kind in BEFORE:
+                said.insert(0, _pick(random, BEFORE[act.kind]))
+            return " ".join(said)
         template = _pick(random, ACTS[act.kind])
         filled: dict[str, list[Piece]] = {
             "type": [Piece(self._named(act), "type")],
+            "plural": [Piece(self.lexicon.types[act.type].plural if act.type else "", "type")],
             "seen": [Piece(act.seen, "fixed")],
             "number": [Piece(str(act.number), "fixed")],
             "details": self.details(act.slots, act.type, random) if act.type else [],

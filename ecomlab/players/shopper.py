@@ -1,6 +1,5 @@
 """A careful shopper's planner: wishes in, tool calls out. Players differ in where wishes come from."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,6 +8,7 @@ from ecomlab.core import Message, Slips
 from ecomlab.customer.ledger import TOPICS
 from ecomlab.customer.lexicon import Lexicon
 from ecomlab.customer.reading import Mention, is_complete, read_message, read_opening
+from ecomlab.players.planner import Planner
 
 IDENTITY = ("brand", "feature", "price", "rating", "days")
 """Slots, beside attr:*, that tell products apart; option and quantity are about a line in the cart."""
@@ -79,29 +79,14 @@ class Wish:
         self.found, self.pages, self.more, self.choice = [], 0, True, None
 
 
-class Shopper:
+class Shopper(Planner):
     """Plans one turn at a time: everything that can be done at once goes into one message."""
 
     def __init__(self, slips: Slips | None = None) -> None:
+        super().__init__(slips)
         self.wishes: list[Wish] = []
-        self.slips = slips
         self.variants: set[str] = set()
         self.cart: dict[tuple[str, str | None], int] = {}
-        self._asked_for: dict[str, Wish | tuple[str, str | None]] = {}
-        self._read = 0
-        self._calls = 0
-
-    def __call__(self, messages: list[Message], tools: list[dict[str, Any]]) -> Message:
-        for message in messages[self._read :]:
-            if message["role"] == "tool":
-                self._result(message)
-            elif message["role"] == "user":
-                self.hear(message["content"], opening=self._read == 0)
-        self._read = len(messages)
-        return self.plan()
-
-    def hear(self, text: str, opening: bool) -> None:
-        """Take in a customer's message."""
 
     def plan(self) -> Message:
         """The next message: look for what is not found, see variants, bring the cart in line, hand in."""
@@ -116,25 +101,25 @@ class Shopper:
                     waiting = True
                 continue
             if wish.option and wish.choice not in self.variants:
-                calls.append(self._call("catalog_get_variants", wish, product_id=wish.choice))
+                calls.append(self.call("catalog_get_variants", wish, product_id=wish.choice))
                 waiting = True
                 continue
             line = (wish.choice, wish.option)
             wanted[line] = wanted.get(line, 0) + wish.quantity
         calls += self._cart_calls(wanted)
         if not calls and not waiting:
-            calls = [self._call("submit", None, done=True)]
+            calls = [self.call("submit", None, done=True)]
         return {"role": "assistant", "content": "", "tool_calls": calls}
 
     def _cart_calls(self, wanted: dict[tuple[str, str | None], int]) -> list[dict[str, Any]]:
         calls = []
         for line in [line for line in self.cart if line not in wanted]:
-            calls.append(self._call("cart_remove", line, **_line(line)))
+            calls.append(self.call("cart_remove", line, **_line(line)))
         for line, quantity in wanted.items():
             if line not in self.cart:
-                calls.append(self._call("cart_add", line, **_line(line), quantity=quantity))
+                calls.append(self.call("cart_add", line, **_line(line), quantity=quantity))
             elif self.cart[line] != quantity:
-                calls.append(self._call("cart_set_quantity", line, **_line(line), quantity=quantity))
+                calls.append(self.call("cart_set_quantity", line, **_line(line), quantity=quantity))
         return calls
 
     def _choose(self, wish: Wish) -> None:
@@ -162,25 +147,10 @@ class Shopper:
         wish.pages += 1
         if wish.pages > 1:
             arguments["page"] = wish.pages
-        return self._call("catalog_search", wish, **arguments)
+        return self.call("catalog_search", wish, **arguments)
 
-    def _call(self, name: str, owner: Any, /, **arguments: Any) -> dict[str, Any]:
-        self._calls += 1
-        call_id = f"c{self._calls}"
-        self._asked_for[call_id] = owner
-        arguments = {key: value for key, value in arguments.items() if value is not None}
-        return {
-            "id": call_id,
-            "type": "function",
-            "function": {"name": name, "arguments": json.dumps(arguments)},
-        }
-
-    def _result(self, message: Message) -> None:
-        about = self._asked_for.pop(message["tool_call_id"], None)
-        result = json.loads(message["content"])
-        if "customer" in result:
-            self.hear(result["customer"], opening=False)
-        elif "results" in result and isinstance(about, Wish):
+    def result(self, about: Any, result: dict[str, Any]) -> None:
+        if "results" in result and isinstance(about, Wish):
             about.found += result["results"]
             about.more = result["page"] < result["pages"]
         elif "variants" in result:
@@ -223,7 +193,7 @@ class FairShopper(Shopper):
         if self._ask:
             self._ask = False
             if not (self.slips and self.slips.slip()):
-                call = self._call("ask_user", None, question=QUESTION, about=list(TOPICS))
+                call = self.call("ask_user", None, question=QUESTION, about=list(TOPICS))
                 return {"role": "assistant", "content": "", "tool_calls": [call]}
         return super().plan()
 

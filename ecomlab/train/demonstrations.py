@@ -46,7 +46,7 @@ class Demonstrator(FairShopper):
         message = super().plan()
         calls = message["tool_calls"]
         if calls[0]["function"]["name"] == "ask_user":
-            return {**message, "tool_calls": [self._call("ask_user", None, **ASK)]}
+            return {**message, "tool_calls": [self.call("ask_user", None, **ASK)]}
         message["tool_calls"] = list(self._with_purchase(calls))
         if calls[0]["function"]["name"] != "submit":
             message["content"] = "\n".join(self._thoughts())
@@ -61,7 +61,7 @@ class Demonstrator(FairShopper):
                 assert isinstance(wish, Wish)
                 line = {"product_id": wish.choice, "variant_id": wish.option}
                 quantity = wish.quantity if wish.quantity > 1 else None
-                yield self._call("cart_add", (wish.choice, wish.option), **line, quantity=quantity)
+                yield self.call("cart_add", (wish.choice, wish.option), **line, quantity=quantity)
 
     def _thoughts(self) -> Iterator[str]:
         """The order as understood, where that is news, then the rows chosen, where they are."""
@@ -105,7 +105,7 @@ class Demonstrator(FairShopper):
     def _search(self, wish: Wish) -> dict[str, Any]:
         """The words that a title may show, and bounds on what it does not."""
         wish.pages, wish.more = 99, False
-        return self._call("catalog_search", wish, query=_query(wish).strip(), **bounds(wish.slots))
+        return self.call("catalog_search", wish, query=_query(wish).strip(), **bounds(wish.slots))
 
     def _cart_calls(self, wanted: dict[tuple[str, str | None], int]) -> list[dict[str, Any]]:
         calls = super()._cart_calls(wanted)

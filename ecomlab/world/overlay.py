@@ -1,9 +1,11 @@
 """The world of one episode: stock, variants, cart and visits laid over the shared shop (SPEC law 7)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
+
+import numpy as np
 
 from ecomlab.catalog import Catalog, Constraint, Shop
 from ecomlab.difficulty import Difficulty
@@ -31,17 +33,24 @@ class World:
     """Everything an agent's tools read and change. `key` names the public randomness of this task."""
 
     def __init__(
-        self, shop: Shop, axes: Difficulty, key: Sequence[Any], visits: Sequence[str], calls: int
+        self, shop: Shop, axes: Difficulty, key: Sequence[Any], given: Mapping[str, Any], calls: int
     ) -> None:
         self.shop = shop
         self.catalog = shop.catalog
         self.axes = axes
         self.key = tuple(key)
-        self.visits = tuple(visits)
+        self.given = given
+        """The task's public part: visits, today's date, orders, whatever tools read."""
+        self.visits = tuple(given.get("visits", ()))
         self.call_budget = calls
         self.calls = 0
         self.cart: dict[tuple[str, str | None], int] = {}
-        self.cart_changes = 0
+        self.changes = 0
+        """How often the agent changed something: what follows is the customer's look at it."""
+        self.gone: set[int] = set()
+        """Rows that nobody can buy."""
+        self.rushes: dict[int, np.ndarray] = {}
+        """Type code: which of its rows, by offset, have sold out in a rush."""
         self.shortages: list[Shortage] = []
         self.shown: set[str] = set()
         """Product ids that a tool has shown this episode."""
@@ -79,7 +88,33 @@ class World:
         for shortage in self.shortages:
             if shortage.option in (None, option) and self.catalog.satisfies(row, shortage.constraints):
                 left = min(left, shortage.total - self.held(shortage.constraints, shortage.option))
-        return max(0, left)
+        return 0 if row in self.gone or self._rushed(row) else max(0, left)
+
+    def _rushed(self, row: int) -> bool:
+        if not self.rushes:
+            return False
+        kind = self.catalog.type_of(row).name
+        rush = self.rushes.get(self.catalog.type_codes[kind])
+        return rush is not None and bool(rush[row - self.catalog.type_rows(kind).start])
+
+    def rush(self, type_name: str, share: float) -> None:
+        """From now on this share of a type's products is sold out, whichever the customer wants: public randomness."""
+        self.rushes[self.catalog.type_codes[type_name]] = rushed(self.key, self.catalog, type_name, share)
+
+    def in_stock(self, rows: np.ndarray) -> np.ndarray:
+        """Those of these rows (one type's, ascending) of which one can buy a unit; no look at each but a few."""
+        keep = self.catalog.stock[rows] > 0
+        for code, rush in self.rushes.items():
+            mine = self.catalog.type_code[rows] == code
+            keep[mine] &= ~rush[rows[mine] - self.catalog.type_rows(self.catalog.types[code].name).start]
+        special = set(self.gone) | {self.row(product_id) for product_id, _ in self.cart}
+        for shortage in self.shortages:
+            special.update(self.catalog.select(shortage.constraints).tolist())
+        for row in special:
+            at = int(np.searchsorted(rows, row))
+            if at < len(rows) and rows[at] == row:
+                keep[at] = self.stock(row) > 0
+        return rows[keep]
 
     def held(self, constraints: tuple[Constraint, ...], option: str | None) -> int:
         """Units in the cart of products that satisfy `constraints`, in that option if one is named."""
@@ -94,13 +129,20 @@ class World:
         self.shortages.append(Shortage(constraints, option, left + self.held(constraints, option)))
 
     def search(
-        self, query: str, filters: tuple[Constraint, ...], sort: str, page: int
+        self,
+        query: str,
+        filters: tuple[Constraint, ...],
+        sort: Sequence[str],
+        page: int,
+        in_stock: bool = False,
     ) -> tuple[list[dict[str, Any]], int]:
         """One page of results with its distractors inserted, and the number of pages."""
-        rows = self.shop.engine.search(query, filters, sort, self.axes.top_k)
+        among = self.in_stock(self.catalog.select(filters)) if in_stock else None
+        rows = self.shop.engine.search(query, filters, sort, self.axes.top_k, among)
         pages = max(1, -(-len(rows) // PAGE))
         wanted = rows[(page - 1) * PAGE : page * PAGE]
-        shown = self._with_distractors(wanted, rows, (query, [c.to_list() for c in filters], sort, page))
+        key = [query, [c.to_list() for c in filters], ",".join(sort) or "relevance", page]
+        shown = self._with_distractors(wanted, rows, [*key, "in stock"] if in_stock else key)
         return [self.show(row) for row in shown], pages
 
     def show(self, row: int) -> dict[str, Any]:
@@ -154,7 +196,7 @@ class World:
         """Take a line out of the cart. Raises RefusedError when there is no such line."""
         if self.cart.pop((product_id, variant_id), None) is None:
             raise RefusedError(_no_line((product_id, variant_id)))
-        self.cart_changes += 1
+        self.changes += 1
 
     def _line(self, product_id: str, variant_id: str | None) -> tuple[str, str | None]:
         row = self.row(product_id)
@@ -175,7 +217,12 @@ class World:
                 else f"only {left} more of {self.catalog.title(row)} can be had, {more} asked for"
             )
         self.cart[line] = quantity
-        self.cart_changes += 1
+        self.changes += 1
+
+
+def rushed(key: Sequence[Any], catalog: Catalog, type_name: str, share: float) -> np.ndarray:
+    """Which of a type's products sell out in a rush, by offset: each with probability `share`, whoever wants it."""
+    return rng("rush", *key, type_name).random(len(catalog.type_rows(type_name))) < share
 
 
 def options_of(key: tuple[Any, ...], catalog: Catalog, type_name: str) -> tuple[str, ...]:

@@ -3,15 +3,28 @@
 import math
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from pydantic import Field
 
 from ecomlab.catalog import Constraint
 from ecomlab.tooling import RefusedError, Tool, tool
 from ecomlab.world.overlay import PAGE, World
 
+MOST_RERANKED = 100
+TODAY = "2026-03-02"
+"""The date in a task whose story has none."""
+
 ProductId = Annotated[str, Field(description="A product id exactly as a tool showed it.")]
 VariantId = Annotated[
     str | None, Field(description="A variant id exactly as catalog_get_variants showed it.")
+]
+Sort = Annotated[
+    list[Literal["price", "-price", "rating", "delivery"]] | None,
+    Field(
+        description="Order by these, the first matters most: price (cheapest first), -price (dearest first), "
+        "rating (best first), delivery (soonest first). With a category the whole category is ordered, without one "
+        "the most relevant results. Nothing: by relevance."
+    ),
 ]
 
 
@@ -26,13 +39,17 @@ def catalog_search(
     attributes: Annotated[
         dict[str, str] | None, Field(description='Exact attribute values, such as {"material": "Bamboo"}.')
     ] = None,
-    sort: Annotated[
-        Literal["relevance", "price", "-price", "rating"], Field(description="-price: dearest first.")
-    ] = "relevance",
+    category: Annotated[
+        str | None, Field(description='Only products of this type, such as "Yoga Mat".')
+    ] = None,
+    in_stock: Annotated[bool, Field(description="Only what can be bought now.")] = False,
+    sort: Sort = None,
     page: Annotated[int, Field(description="Page of results, from 1.")] = 1,
 ) -> dict[str, Any]:
     """Search the product catalog. Filters apply before ranking; results come in pages of five."""
     filters = []
+    if category is not None:
+        filters.append(Constraint("type", "==", category))
     if brand is not None:
         filters.append(Constraint("brand", "==", brand))
     if price_max is not None:
@@ -48,7 +65,7 @@ def catalog_search(
     if page < 1:
         raise RefusedError("pages count from 1")
     query = query.encode("utf-8", "replace").decode()
-    results, pages = world.search(query, tuple(filters), sort, min(page, 10_000))
+    results, pages = world.search(query, tuple(filters), sort or (), min(page, 10_000), in_stock)
     if page > pages:
         raise RefusedError(f"there are only {pages} pages, {PAGE} results each")
     return {"results": results, "page": page, "pages": pages}
@@ -69,6 +86,28 @@ def catalog_get_variants(world: World, product_id: ProductId) -> dict[str, Any]:
         "attribute": world.catalog.type_of(row).option.name,
         "variants": variants,
     }
+
+
+@tool
+def catalog_get_product(world: World, product_id: ProductId) -> dict[str, Any]:
+    """Show one product: title, brand, type, price, rating, delivery, stock and attributes."""
+    return {"product": world.show(world.row(product_id))}
+
+
+@tool
+def catalog_rerank(world: World, product_ids: list[str], sort: Sort = None) -> dict[str, Any]:
+    """Show products that a tool has shown before, in the order asked for."""
+    if len(product_ids) > MOST_RERANKED:
+        raise RefusedError(f"at most {MOST_RERANKED} products are ordered at a time, not {len(product_ids)}")
+    rows = np.array([world.row(product_id) for product_id in product_ids if product_id in world.shown], int)
+    ordered = world.shop.engine.ordered(rows, sort) if sort else rows
+    return {"results": [world.show(row) for row in dict.fromkeys(ordered.tolist())], "page": 1, "pages": 1}
+
+
+@tool
+def datetime_now(world: World) -> dict[str, Any]:
+    """Tell today's date."""
+    return {"today": world.given.get("today", TODAY)}
 
 
 @tool
