@@ -1,4 +1,4 @@
-"""The store's terms in one task: numbers that its systems act on and its policy book tells, drawn from public randomness."""
+"""The terms of a store in one task: numbers that its systems act on and its policy book tells."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Terms:
 
 
 def draw_terms(key: Sequence[Any], catalog: Catalog) -> Terms:
-    """The terms of the task that `key` names: most departments share a window, some have their own, one or two have none."""
+    """The terms of the task that `key` names: some departments have a window of their own, one or two have none."""
     random = rng("terms", *key)
     departments = list(dict.fromkeys(kind.department for kind in catalog.types))
     general = int(random.choice(WINDOWS))
