@@ -16,7 +16,7 @@ from ecomlab.difficulty import Difficulty
 from ecomlab.players.clerk import Clerk
 
 if TYPE_CHECKING:
-    from ecomlab.episode import Episode
+    from ecomlab.episode import Episode, Job
 
 Wanted = dict[tuple[int, str], Any]
 """What the customer wants now: value by subject (which thing) and slot name, in the customer's order."""
@@ -29,6 +29,7 @@ class Answering(Environment):
     of kind "change" carry {"slots": {name: value}} of their subject, those of kind "rush" {"type": name, "share": p}.
     """
 
+    acts = False
     clerk: type[Clerk]
     """Solver, fair and noisy player: the same work, from the truth or from what was read."""
 
@@ -76,11 +77,11 @@ class Answering(Environment):
     def type_name(self, task: Task, state: Wanted, subject: int) -> str:
         return str(state.get((subject, "type"), ""))
 
-    def occur(self, episode: "Episode", event: Event) -> None:
+    def occur(self, episode: "Job", event: Event) -> None:
         if event.kind == "rush":
             episode.world.rush(event.data["type"], event.data["share"])
 
-    def fire(self, episode: "Episode", event: Event) -> list[Act] | None:
+    def fire(self, episode: "Job", event: Event) -> list[Act] | None:
         if event.kind == "rush":
             return [Act("check stock", event.data["type"])]
         slots = dict(event.data["slots"])
@@ -88,7 +89,7 @@ class Answering(Environment):
         episode.kernel.ledger.restate(event.subject, {n: v for n, v in slots.items() if n != "type"})
         return [Act("change", self.type_name(episode.task, episode.state, event.subject), slots)]
 
-    def missing(self, episode: "Episode") -> list[Act]:
+    def missing(self, episode: "Job") -> list[Act]:
         return [Act("hand in")]
 
     def read_later(self, text: str, lexicon: Lexicon, known: Mapping[tuple[int, str], Any]) -> Wanted:
@@ -101,7 +102,7 @@ class Answering(Environment):
                     read |= {(subject, slot): new for slot, new in mention.slots.items()}
         return read
 
-    def solver(self, episode: "Episode") -> Player:
+    def solver(self, episode: "Job | Episode") -> Player:
         return self.clerk(self, lexicon_of(episode.shop.catalog), truth=lambda: episode.state)
 
     def fair_player(self, shop: Shop, slips: Slips | None = None) -> Player:

@@ -23,7 +23,7 @@ from ecomlab.seeding import digest
 from ecomlab.tooling import Tool
 
 if TYPE_CHECKING:
-    from ecomlab.episode import Episode
+    from ecomlab.episode import Episode, Job
 
 Message = dict[str, Any]
 """An OpenAI chat message: role, content, tool_calls, tool_call_id."""
@@ -167,6 +167,8 @@ class Draft:
     """Stated slots that are sayings, for the opening."""
     leads: Sequence[str] | None = None
     """How the opening begins, if not by the environment's `leads`."""
+    opening: str = ""
+    """The opening itself, where it is made in another way."""
 
 
 class Environment(ABC):
@@ -192,6 +194,8 @@ class Environment(ABC):
     """Sentences an opening may begin with; {} is where the wanted things stand."""
     lists: ClassVar[Sequence[str]] = LISTS
     """The same, for several things as a list."""
+    acts: ClassVar[bool] = True
+    """Whether its work is done in the world, where later turns can undo it, and not by an answer alone."""
     intros: ClassVar[Sequence[str]] = ()
     """How the customer comes to this job in the course of a journey; only this environment's openings hold them."""
 
@@ -220,36 +224,55 @@ class Environment(ABC):
         """The product type that `subject` is called by; none by default."""
         return ""
 
-    def fire(self, episode: "Episode", event: Event) -> list[Act] | None:
+    def fire(self, episode: "Job", event: Event) -> list[Act] | None:
         """Let an event happen; the customer's words about it, or None when it changed nothing they care about."""
         return None
 
-    def heard(self, episode: "Episode", event: Event) -> bool:
+    def heard(self, episode: "Job", event: Event) -> bool:
         """Whether the agent has run into a silent event in the turn just played."""
         return False
 
-    def occur(self, episode: "Episode", event: Event) -> None:
+    def occur(self, episode: "Job", event: Event) -> None:
         """The part of an event that happens in the world, before anybody speaks of it."""
         return None
 
-    def faults(self, episode: "Episode") -> list[Fault]:
+    def faults(self, episode: "Job") -> list[Fault]:
         """What the customer sees is wrong with the world as it stands."""
         return []
 
-    def missing(self, episode: "Episode") -> list[Act]:
+    def missing(self, episode: "Job") -> list[Act]:
         """What the customer would still ask for if the agent says it is done."""
         return []
 
-    def handed_in(self, episode: "Episode") -> bool:
-        """Whether a `submit` that was not refused ends the episode."""
-        return True
+    def parts(self, task: Task) -> Sequence[Task]:
+        """The tasks that a task consists of: itself, but for a journey's."""
+        return (task,)
+
+    def next_part(self, task: Task, under_way: Sequence[int], opened: int, turn: int) -> int | None:
+        """Which part the customer turns to after a turn, by number; None where they stay with the last one under way.
+
+        `opened` parts have been begun, the last one `under_way` is in its turn `turn`.
+        """
+        return None
+
+    def turning(self, task: Task, part: int | None, interrupts: bool = False) -> str:
+        """What the customer says when they turn to a part, or, with None, back to the one that they had left."""
+        return ""
+
+    def answer_of(self, task: Task, values: dict[str, Any]) -> dict[str, Any]:
+        """The arguments of this environment's `submit` as a part's own. Raises RefusedError where one is missing."""
+        return values
+
+    def judge(self, episode: "Episode") -> Verdict:
+        """The verdict on an episode that is over."""
+        return episode.job.verdict or self.verify(episode.job)
 
     @abstractmethod
-    def verify(self, episode: "Episode") -> Verdict:
+    def verify(self, episode: "Job") -> Verdict:
         """Judge the end state of the world, by code alone."""
 
     @abstractmethod
-    def solver(self, episode: "Episode") -> Player:
+    def solver(self, episode: "Job | Episode") -> Player:
         """A player that knows the truth and acts only through the tools (law 1)."""
 
     @abstractmethod

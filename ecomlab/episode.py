@@ -4,13 +4,24 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from ecomlab import reward
 from ecomlab.catalog import Shop
-from ecomlab.core import ENVIRONMENTS, Event, Message, Need, Task, TaskError
+from ecomlab.core import (
+    ENVIRONMENTS,
+    Draft,
+    Environment,
+    Event,
+    Message,
+    Need,
+    Task,
+    TaskError,
+    Verdict,
+)
 from ecomlab.customer.kernel import Kernel, Reply
 from ecomlab.customer.ledger import TOPICS, Ledger
 from ecomlab.customer.lexicon import lexicon_of
@@ -78,20 +89,38 @@ def make_task(
         raise ValueError(f"a seed is a whole number from 0 up, not {seed!r}")
     axes = Difficulty.at(difficulty, **overrides)
     key = (env, environment.version, difficulty, seed, shop.fingerprint)
-    draft = environment.draw(key, axes, shop)
-    words = Words(lexicon_of(shop.catalog), axes.p_noise, key, environment.sayings)
-    turns, calls = draft.need.with_events(
-        [(_latest(draft.need, e), e) for e in draft.events], draft.need.asks
-    )
+    return task_of(environment, environment.draw(key, axes, shop), key, axes, shop, overrides)
+
+
+def task_of(
+    environment: Environment,
+    draft: Draft,
+    key: tuple[Any, ...],
+    axes: Difficulty,
+    shop: Shop,
+    overrides: Mapping[str, float] = MappingProxyType({}),
+    part: bool = False,
+) -> Task:
+    """The task that a draft makes: its opening in words, its budgets. `part`: of the journey that `key` names."""
+    _, _, difficulty, seed, fingerprint = key
+    named = (*key, environment.id) if part else key
+    words = Words(lexicon_of(shop.catalog), axes.p_noise, named, environment.sayings)
+    turns, calls = draft.need.with_events([(latest(draft.need, e), e) for e in draft.events], draft.need.asks)
     return Task(
-        env=env,
+        env=environment.id,
         version=environment.version,
         difficulty=difficulty,
-        overrides=overrides,
+        overrides=dict(overrides),
         seed=seed,
-        fingerprint=shop.fingerprint,
-        opening=words.opening(
-            draft.items, draft.complete, draft.leads or environment.leads, environment.lists, draft.said
+        fingerprint=fingerprint,
+        opening=draft.opening
+        or words.opening(
+            draft.items,
+            draft.complete,
+            draft.leads or environment.leads,
+            environment.lists,
+            draft.said,
+            not part,
         ),
         world=draft.world,
         truth=draft.truth,
@@ -102,9 +131,91 @@ def make_task(
     )
 
 
-def _latest(need: Need, event: Event) -> int:
+def latest(need: Need, event: Event) -> int:
     """The turn after which a fair player hears of an event at the latest."""
     return max(event.turn, need.turns) if event.silent else event.turn
+
+
+class Job:
+    """What the customer wants of one environment and how far it has come: all of a plain task, a part of a journey.
+
+    Environments work on jobs; a job knows nothing of the episode around it, so that a finished one is freed at once.
+    """
+
+    def __init__(self, task: Task, shop: Shop, world: World, journey: Sequence[Any] = ()) -> None:
+        self.task, self.shop, self.world = task, shop, world
+        self.env = ENVIRONMENTS[task.env]
+        self.state = self.env.begin(task, shop)
+        topics = {name: saying.topic for name, saying in self.env.sayings.items()}
+        ledger = Ledger(*self.env.slots(task), topics=topics)
+        self.kernel = Kernel(ledger, partial(self.env.type_name, task, self.state))
+        self.words = Words(
+            lexicon_of(shop.catalog), task.axes.p_noise, (*task.key, *journey), self.env.sayings
+        )
+        self.turn = 0
+        self.answer: dict[str, Any] | None = None
+        self.verdict: Verdict | None = None
+        """At the time of handing in."""
+        self.useful_asks = 0
+        self.fired: list[tuple[int, Event]] = []
+        """Events that changed something, with the turn after which they were heard."""
+        self._pending = list(task.events)
+        self._silent: list[Event] = []
+
+    def hand_in(self, answer: dict[str, Any]) -> None:
+        """The agent says that this is it."""
+        self.answer = answer
+        self.verdict = self.env.verify(self)
+
+    def needed(self) -> tuple[int, int]:
+        """(turns, calls) that a fair player needs for this job as it went, handing in included."""
+        need = self.task.need
+        # An event counts from when it could be heard, not from when a slow agent came to hear of it.
+        fired = [(min(turn, latest(need, event)), event) for turn, event in self.fired]
+        return need.with_events(fired, min(self.useful_asks, need.asks))
+
+    def hear(self, text: str) -> list[Act]:
+        """The customer's answer to a message without a tool call."""
+        lowered = text.lower()
+        mentioned = set()
+        for product_id in self.world.shown:
+            row = self.world.row(product_id)
+            if product_id.lower() in lowered or self.world.catalog.title(row).lower() in lowered:
+                mentioned.add(self.world.catalog.type_of(row).name)
+        reply: Reply | None = self.kernel.presented(sorted(mentioned)) if mentioned else None
+        if reply is None:
+            claims = self.kernel.claims_done(text)
+            reply = self.kernel.told_done(self.env.missing(self)) if claims else self.kernel.asked(text, ())
+        self.useful_asks += reply.revealed
+        return reply.acts
+
+    def corrections(self) -> list[Act]:
+        """What the customer says about what they see is wrong."""
+        skipped = self.kernel.skipped
+        return self.kernel.corrections([f for f in self.env.faults(self) if f.subject not in skipped])
+
+    def events(self) -> list[Act]:
+        """Let what is due happen, and let the customer hear of it."""
+        acts: list[Act] = []
+        due = [event for event in self._pending if event.turn <= self.turn]
+        heard = [event for event in self._silent if self.env.heard(self, event)]
+        for event in due:
+            self._pending.remove(event)
+            self.env.occur(self, event)
+            if event.silent:
+                self._silent.append(event)
+            else:
+                heard.append(event)
+        for event in heard:
+            if event in self._silent:
+                self._silent.remove(event)
+            if event.subject in self.kernel.skipped:
+                continue  # they have given it up and do not come back to it
+            said = self.env.fire(self, event)
+            if said is not None:
+                self.fired.append((self.turn, event))
+                acts += said
+        return acts
 
 
 @dataclass
@@ -132,19 +243,14 @@ class Episode:
                 "load the same catalog, size and seed"
             )
         self.world = World(shop, task.axes, task.key, task.world, task.calls)
-        self.state = self.env.begin(task, shop)
-        # Bound to task and state, not to the episode: without a cycle, a finished episode is freed at once.
-        topics = {name: saying.topic for name, saying in self.env.sayings.items()}
-        ledger = Ledger(*self.env.slots(task), topics=topics)
-        self.kernel = Kernel(ledger, partial(self.env.type_name, task, self.state))
-        self.words = Words(lexicon_of(shop.catalog), task.axes.p_noise, task.key, self.env.sayings)
-        self.answer: dict[str, Any] | None = None
-        self.useful_asks = 0
-        self.fired: list[tuple[int, Event]] = []
-        self._pending = list(task.events)
-        self._silent: list[Event] = []
+        parts = self.env.parts(task)
+        self.jobs = [Job(part, shop, self.world, (part.env,) if part is not task else ()) for part in parts]
+        self._open = [0]
+        """The jobs under way by number, the present one last."""
+        self.opened = 1
+        """How many jobs the customer has come to."""
         self._tools: dict[str, Tool] = {
-            **self.env.tools,
+            **{name: tool for job in self.jobs for name, tool in job.env.tools.items()},
             "ask_user": ask_user,
             "submit": self.env.submit,
         }
@@ -152,6 +258,35 @@ class Episode:
             {"role": "system", "content": SYSTEM.format(brief=self.env.brief)},
             {"role": "user", "content": task.opening},
         ]
+
+    @property
+    def job(self) -> Job:
+        """The job under way, or the last one."""
+        return self.jobs[self._open[-1]]
+
+    @property
+    def answer(self) -> dict[str, Any] | None:
+        return self.job.answer
+
+    @property
+    def state(self) -> Any:
+        return self.job.state
+
+    @property
+    def kernel(self) -> Kernel:
+        return self.job.kernel
+
+    @property
+    def words(self) -> Words:
+        return self.job.words
+
+    @property
+    def fired(self) -> list[tuple[int, Event]]:
+        return [fired for job in self.jobs for fired in job.fired]
+
+    @property
+    def useful_asks(self) -> int:
+        return sum(job.useful_asks for job in self.jobs)
 
     @property
     def tools(self) -> list[dict[str, Any]]:
@@ -167,6 +302,7 @@ class Episode:
         if self.done:
             raise RuntimeError("the episode is over; make a new one")
         self.turn += 1
+        self.job.turn += 1
         before = len(self.messages) + 1
         self.world.touched.clear()
         changes = self.world.changes
@@ -188,24 +324,43 @@ class Episode:
             self.messages.append({"role": "tool", "tool_call_id": call_id, "name": name, "content": content})
             if self.end is not None:
                 return self._finish(self.end, self.why, before)
+        job = self.job
         acts: list[Act] = []
-        changed = self.world.changes > changes
-        corrections = self._corrections() if changed or not calls else []
-        acts += corrections
-        if not calls and not corrections:  # what is wrong with the cart comes before small talk
-            acts += self._hear(message.get("content") or "")
-        if changed and not corrections:
-            self.kernel.pleased()
-        acts += self._events()  # last: what the customer wants from now on, nobody could know in this turn
-        if self.kernel.out_of_patience:
-            acts.append(self.kernel.farewell())
+        if job.answer is None:
+            changed = self.world.changes > changes
+            corrections = job.corrections() if changed or not calls else []
+            acts += corrections
+            if not calls and not corrections:  # what is wrong with the cart comes before small talk
+                acts += job.hear(message.get("content") or "")
+            if changed and not corrections:
+                job.kernel.pleased()
+            acts += job.events()  # last: what the customer wants from now on, nobody could know in this turn
+            if job.kernel.out_of_patience:
+                acts.append(job.kernel.farewell())
         if acts:
-            self.messages.append({"role": "user", "content": self.words.say(acts)})
-        if self.kernel.out_of_patience:
+            self.messages.append({"role": "user", "content": job.words.say(acts)})
+        if job.kernel.out_of_patience:
             return self._finish("patience", "the customer lost patience", before)
         if self.turn >= self.task.turns:
             return self._finish("turns", "the turn budget ran out", before)
+        following = self._next_job()
+        if following:
+            self.messages.append({"role": "user", "content": following})
         return Turn(self.messages[before:], False, None)
+
+    def _next_job(self) -> str:
+        """Go on to another job where the customer does; what they say then."""
+        if len(self.jobs) == 1:
+            return ""
+        back = self.job.answer is not None
+        if back:
+            self._open.pop()
+        now = self.env.next_part(self.task, self._open, self.opened, self.job.turn if self._open else 0)
+        if now is None:
+            return self.env.turning(self.task, None) if back else ""
+        self._open.append(now)
+        self.opened += 1
+        return self.env.turning(self.task, now, interrupts=len(self._open) > 1)
 
     def end_truncated(self, why: str = "the generation was cut off by a token limit") -> None:
         """The sampler stopped the agent: its own kind of end, masked in training, not invalid."""
@@ -223,12 +378,9 @@ class Episode:
             return Score.failed_by_us(self.why)
         if self.end == "invalid":
             return Score(reward.INVALID, False, f"invalid output: {self.why}", {"invalid": reward.INVALID})
-        verdict = self.env.verify(self)
+        verdict = self.env.judge(self)
         correct = verdict.correct and self.end != "truncated"
-        need = self.task.need
-        # An event counts from when it could be heard, not from when a slow agent came to hear of it.
-        fired = [(min(turn, _latest(need, event)), event) for turn, event in self.fired]
-        turns, calls = need.with_events(fired, min(self.useful_asks, need.asks))
+        turns, calls = map(sum, zip(*(job.needed() for job in self.jobs), strict=True))
         efficiency = reward.efficiency(
             correct,
             reward.share_used(self.turn, turns, self.task.axes.turn_slack),
@@ -246,8 +398,8 @@ class Episode:
     @property
     def effective_turns(self) -> int:
         """Turns that the customer did not cause: without useful questions, events, and handing in."""
-        caused = min(self.useful_asks, self.task.need.asks) + len(self.fired) + (self.end == "submit")
-        return max(0, self.turn - caused)
+        caused = sum(min(job.useful_asks, job.task.need.asks) for job in self.jobs) + len(self.fired)
+        return max(0, self.turn - caused - sum(job.answer is not None for job in self.jobs))
 
     def _read(self, message: Message) -> list[tuple[str, str]]:
         """(tool name, arguments) of each call. Raises InvalidCallError for what is no assistant message."""
@@ -287,62 +439,27 @@ class Episode:
         found = find(self._tools, name)
         values = found.parse(arguments)
         if found is ask_user:
-            reply = self.kernel.asked(values["question"], values["about"] or ())
-            self.useful_asks += reply.revealed and alone
-            return {"customer": self.words.say(reply.acts)}, reply.revealed
+            job = self.job
+            reply = job.kernel.asked(values["question"], values["about"] or ())
+            job.useful_asks += reply.revealed and alone
+            return {"customer": job.words.say(reply.acts)}, reply.revealed
         try:
             if found is self.env.submit:
-                result = found.function(self.world, **values)
-                self.answer = values
-                if self.env.handed_in(self):
-                    self.end, self.why = "submit", "handed in"
-                return result, False
+                return self._submit(values), False
             self.world.spend_call()
             return found.function(self.world, **values), False
         except RefusedError as refusal:
             return {"error": str(refusal)}, False
 
-    def _hear(self, text: str) -> list[Act]:
-        """The customer's answer to a message without a tool call."""
-        lowered = text.lower()
-        mentioned = set()
-        for product_id in self.world.shown:
-            row = self.world.row(product_id)
-            if product_id.lower() in lowered or self.world.catalog.title(row).lower() in lowered:
-                mentioned.add(self.world.catalog.type_of(row).name)
-        reply: Reply | None = self.kernel.presented(sorted(mentioned)) if mentioned else None
-        if reply is None:
-            claims = self.kernel.claims_done(text)
-            reply = self.kernel.told_done(self.env.missing(self)) if claims else self.kernel.asked(text, ())
-        self.useful_asks += reply.revealed
-        return reply.acts
-
-    def _corrections(self) -> list[Act]:
-        skipped = self.kernel.skipped
-        return self.kernel.corrections([f for f in self.env.faults(self) if f.subject not in skipped])
-
-    def _events(self) -> list[Act]:
-        """Let what is due happen, and let the customer hear of it."""
-        acts: list[Act] = []
-        due = [event for event in self._pending if event.turn <= self.turn]
-        heard = [event for event in self._silent if self.env.heard(self, event)]
-        for event in due:
-            self._pending.remove(event)
-            self.env.occur(self, event)
-            if event.silent:
-                self._silent.append(event)
-            else:
-                heard.append(event)
-        for event in heard:
-            if event in self._silent:
-                self._silent.remove(event)
-            if event.subject in self.kernel.skipped:
-                continue  # they have given it up and do not come back to it
-            said = self.env.fire(self, event)
-            if said is not None:
-                self.fired.append((self.turn, event))
-                acts += said
-        return acts
+    def _submit(self, values: dict[str, Any]) -> dict[str, Any]:
+        if self.job.answer is not None:
+            raise RefusedError("this was handed in already; the customer will say what comes next")
+        answer = self.env.answer_of(self.job.task, values)
+        result = self.job.env.submit.function(self.world, **answer)
+        self.job.hand_in(answer)
+        if all(job.answer is not None for job in self.jobs):
+            self.end, self.why = "submit", "handed in"
+        return result
 
     def _finish(self, end: str, why: str, before: int) -> Turn:
         self.end, self.why = end, why

@@ -24,7 +24,7 @@ from ecomlab.world.overlay import World
 from ecomlab.world.wants import Want, constraints_of, faults, match, want_of
 
 if TYPE_CHECKING:
-    from ecomlab.episode import Episode
+    from ecomlab.episode import Episode, Job
 
 
 @tool
@@ -62,6 +62,11 @@ class Cart(Environment):
         shop_tools.user_get_visit_history,
     )
     submit = submit
+    intros = (
+        "I'd like to order something.",
+        "I want to put something in my cart.",
+        "I need to buy something.",
+    )
 
     def draw(self, key: tuple[Any, ...], axes: Difficulty, shop: Shop) -> Draft:
         level = key[2]
@@ -130,19 +135,19 @@ class Cart(Environment):
             return str(dict(items[subject])["type"])
         return next(want.type for want in state if want.subject == subject)
 
-    def occur(self, episode: "Episode", event: Event) -> None:
+    def occur(self, episode: "Job", event: Event) -> None:
         changes.occur(event, episode.world)
 
-    def heard(self, episode: "Episode", event: Event) -> bool:
+    def heard(self, episode: "Job", event: Event) -> bool:
         return changes.run_into(event, episode.world)
 
-    def fire(self, episode: "Episode", event: Event) -> list[Act] | None:
+    def fire(self, episode: "Job", event: Event) -> list[Act] | None:
         return changes.apply(event, episode.state, episode.kernel.ledger, episode.world)
 
-    def faults(self, episode: "Episode") -> list[Fault]:
+    def faults(self, episode: "Job") -> list[Fault]:
         return faults(episode.state, episode.world)
 
-    def missing(self, episode: "Episode") -> list[Act]:
+    def missing(self, episode: "Job") -> list[Act]:
         held = match(episode.state, episode.world).held
         return [
             Act("missing", want.type)
@@ -150,7 +155,7 @@ class Cart(Environment):
             if units == 0 and want.subject not in episode.kernel.skipped
         ]
 
-    def verify(self, episode: "Episode") -> Verdict:
+    def verify(self, episode: "Job") -> Verdict:
         wants: list[Want] = episode.state
         world = episode.world
         matched = match(wants, world)
@@ -170,7 +175,7 @@ class Cart(Environment):
             why += f" ({'; '.join(wrong)})" if wrong else ""
         return Verdict(cart_credit(right, matched.near, got, units), correct, why, tuple(claims))
 
-    def solver(self, episode: "Episode") -> Player:
+    def solver(self, episode: "Job | Episode") -> Player:
         def truth() -> Iterator[tuple[str, dict[str, Any]]]:
             for want in episode.state:
                 slots = {**want.slots, "quantity": want.quantity}

@@ -24,7 +24,7 @@ from ecomlab.world.overlay import PAGE, World, rushed
 from ecomlab.world.wants import constraints_of
 
 if TYPE_CHECKING:
-    from ecomlab.episode import Episode
+    from ecomlab.episode import Job
 
 PREFERENCES = ("price", "rating", "delivery")
 """What a customer may care about: each a key of `catalog_search`'s sort."""
@@ -123,7 +123,11 @@ class Discovery(Answering):
         "my sister is looking for {}.",
         "I am thinking about {}.",
     )
-    intros = ("Next, I'd like some recommendations.", "Now I need your advice on something.")
+    intros = (
+        "I'd like some recommendations.",
+        "I need your advice on what to buy.",
+        "Let me ask you for suggestions.",
+    )
 
     def draw(self, key: tuple[Any, ...], axes: Difficulty, shop: Shop) -> Draft:
         random, level = rng("discovery", *key), key[2]
@@ -166,7 +170,7 @@ class Discovery(Answering):
         ]
         return self.draft(slots, withheld, {}, need, timed, weights=weights.round(6).tolist())
 
-    def verify(self, episode: "Episode") -> Verdict:
+    def verify(self, episode: "Job") -> Verdict:
         wanted, world = episode.state, episode.world
         level, count = episode.task.difficulty, wanted[0, "count"]
         ids = list(episode.answer["product_ids"]) if episode.answer else []

@@ -1,0 +1,294 @@
+"""JOURNEY: a conversation that chains two to five of the other jobs in one world (SPEC §7).
+
+The jobs share one cart, one order history, one clock and one customer. The next job comes when the agent hands in the
+present one, right or wrong; the customer may also turn to the next job in the middle of one and come back.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from pydantic import Field
+
+from ecomlab.catalog import Shop
+from ecomlab.core import (
+    ENVIRONMENTS,
+    Draft,
+    Environment,
+    Message,
+    Need,
+    Player,
+    Slips,
+    Task,
+    TaskError,
+    Verdict,
+)
+from ecomlab.customer.ledger import Slot
+from ecomlab.customer.lexicon import Lexicon
+from ecomlab.difficulty import AXES, Difficulty
+from ecomlab.seeding import rng
+from ecomlab.tooling import InvalidCallError, RefusedError, Tool, tool
+from ecomlab.world.overlay import World
+
+if TYPE_CHECKING:
+    from ecomlab.episode import Episode, Job
+
+PARTS = ("CART", "PD")
+"""What a journey may consist of, each at most once."""
+FIRST = ("I have a few things today. ", "There are several things I need. ", "More than one thing today: ")
+NEXT = ("Thanks. ", "Okay. ", "Good, that's that. ", "All right. ")
+INTERRUPT = (
+    "Hold on, something else before that. ",
+    "One moment, first another thing. ",
+    "Wait, that can wait. ",
+)
+BACK = (
+    "Now back to what we were doing.",
+    "Back to the other thing, then.",
+    "Okay, let's go on where we were.",
+)
+
+
+@tool
+def submit(
+    world: World,
+    done: Annotated[bool | None, Field(description="A cart: it is as the customer wants it.")] = None,
+    product_ids: Annotated[
+        list[str] | None, Field(description="Recommendations, substitutes, a list.")
+    ] = None,
+    order_id: Annotated[str | None, Field(description="Returns and order status: which order.")] = None,
+    line_id: Annotated[str | None, Field(description="Returns: which line of it.")] = None,
+    outcome: Annotated[str | None, Field(description='Returns: "returned" or "declined".')] = None,
+    last_return_day: Annotated[
+        str | None, Field(description="Declined returns: the last day it was possible.")
+    ] = None,
+    replacement: Annotated[str | None, Field(description="Returns: the product id of a replacement.")] = None,
+    status: Annotated[str | None, Field(description="Order status.")] = None,
+    date: Annotated[str | None, Field(description="Order status: its date.")] = None,
+    answer: Annotated[
+        str | float | int | None, Field(description="Questions about policy: the answer.")
+    ] = None,
+    clause: Annotated[str | None, Field(description="Questions about policy: the deciding clause.")] = None,
+) -> dict[str, Any]:
+    """Hand in the job in hand with the fields that belong to it; the customer then says what is next."""
+    raise AssertionError("a journey hands in by the part's own submit")
+
+
+@dataclass(frozen=True)
+class Part(Task):
+    """A journey's part: a task in the journey's world, its randomness named by the journey's key."""
+
+    within: tuple[Any, ...] = ()
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return self.within
+
+
+class Journey(Environment):
+    id = "JOURNEY"
+    version = 1
+    golden = ""
+    axes = AXES
+    submit = submit
+
+    @property
+    def brief(self) -> str:  # type: ignore[override]
+        return " ".join(
+            (
+                "The customer has several jobs, one after the other; call submit when one is done, with the fields "
+                "that belong to it.",
+                *(ENVIRONMENTS[part].brief for part in PARTS),
+            )
+        )
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:  # type: ignore[override]
+        """Those of every part that a journey may have, whichever it has: what is offered gives nothing away."""
+        return {name: found for part in PARTS for name, found in ENVIRONMENTS[part].tools.items()}
+
+    def draw(self, key: tuple[Any, ...], axes: Difficulty, shop: Shop) -> Draft:
+        from ecomlab.episode import task_of
+
+        random, level = rng("journey", *key), key[2]
+        count = min(5, 2 + level // 4)
+        chosen: list[Task] = []
+        taken: set[str] = set()
+        for i in random.permutation(len(PARTS)).tolist():
+            environment = ENVIRONMENTS[PARTS[i]]
+            if len(chosen) < count:
+                part = task_of(environment, environment.draw(key, axes, shop), key, axes, shop, part=True)
+                types = _types(part, shop)
+                if not types & taken:  # two jobs about one kind of thing could not be told apart
+                    chosen.append(part)
+                    taken |= types
+        if len(chosen) < 2:
+            raise TaskError("the parts of this journey are all about the same products; take another seed")
+        interrupted = int(random.integers(len(chosen) - 1))
+        switching = bool(random.random() < axes.p_switch)
+        turn = int(random.integers(1, chosen[interrupted].need.turns + 1))
+        turns = sum(part.turns - axes.turn_slack for part in chosen)
+        calls = sum(part.calls - axes.tool_slack for part in chosen)
+        truth = {
+            "parts": [{**part.to_json(), "world": {}} for part in chosen],
+            "interrupts": [[interrupted, turn]] if switching else [],
+        }
+        opening = _pick(FIRST, random) + _begun(chosen[0], random)
+        world = _merged([part.world for part in chosen], key)
+        return Draft((), True, world, truth, Need(turns - 1, 0, calls), (), opening=opening)
+
+    def parts(self, task: Task) -> list[Task]:
+        shared = {"world": task.world, "overrides": task.overrides}
+        made = [Task.from_json({**part, **shared}) for part in task.truth["parts"]]
+        return [Part(**vars_of(part), within=task.key) for part in made]
+
+    def begin(self, task: Task, shop: Shop) -> None:
+        return None
+
+    def slots(self, task: Task) -> tuple[list[Slot], list[Slot]]:
+        """Those of the part that the journey opens with; the others come with theirs."""
+        first = self.parts(task)[0]
+        return ENVIRONMENTS[first.env].slots(first)
+
+    def read_opening(self, text: str, lexicon: Lexicon) -> dict[tuple[int, str], Any]:
+        found = _recognised(text)
+        return ENVIRONMENTS[found[0]].read_opening(found[1], lexicon) if found else {}
+
+    def next_part(self, task: Task, under_way: Sequence[int], opened: int, turn: int) -> int | None:
+        if opened == len(task.truth["parts"]):
+            return None
+        if not under_way:
+            return opened
+        return (
+            opened
+            if [under_way[-1], turn] in task.truth["interrupts"] and opened == under_way[-1] + 1
+            else None
+        )
+
+    def turning(self, task: Task, part: int | None, interrupts: bool = False) -> str:
+        random = rng("turning", *task.key, part)
+        if part is None:
+            return _pick(BACK, random)
+        return _pick(INTERRUPT if interrupts else NEXT, random) + _begun(self.parts(task)[part], random)
+
+    def answer_of(self, task: Task, values: dict[str, Any]) -> dict[str, Any]:
+        own = ENVIRONMENTS[task.env].submit
+        expected = own.arguments.model_fields
+        given = {name: values[name] for name in expected if values[name] is not None}
+        try:
+            return own.parse(json.dumps(given))
+        except InvalidCallError as error:
+            raise RefusedError(f"the job in hand is handed in with {', '.join(expected)}: {error}") from None
+
+    def verify(self, episode: "Job") -> Verdict:
+        raise AssertionError("a journey is judged by its parts")
+
+    def judge(self, episode: "Episode") -> Verdict:
+        """The mean of the parts' verdicts, each as of its handing in; what later turns undid counts as undone."""
+        verdicts = []
+        for number, job in enumerate(episode.jobs):
+            if number >= episode.opened:
+                verdicts.append(Verdict(-1.0, False, "never begun"))
+                continue
+            now = job.verdict if job.verdict and not job.env.acts else job.env.verify(job)
+            verdicts.append(min(now, job.verdict or now, key=lambda v: (v.correct, v.credit)))
+        why = "; ".join(f"{job.task.env}: {v.why}" for job, v in zip(episode.jobs, verdicts, strict=True))
+        return Verdict(
+            sum(v.credit for v in verdicts) / len(verdicts),
+            all(v.correct for v in verdicts),
+            why,
+            tuple(claim for v in verdicts for claim in v.claims),
+        )
+
+    def solver(self, episode: "Job | Episode") -> Player:
+        by_id = {job.task.env: job for job in episode.jobs}  # type: ignore[union-attr]
+        return Traveller(lambda part: ENVIRONMENTS[part].solver(by_id[part]))
+
+    def fair_player(self, shop: Shop, slips: Slips | None = None) -> Player:
+        return Traveller(lambda part: ENVIRONMENTS[part].fair_player(shop, slips))
+
+    def twin(self, task: Task, shop: Shop, random: np.random.Generator) -> Task | None:
+        """The journey with one part's twin in its place."""
+        parts = self.parts(task)
+        for i in random.permutation(len(parts)).tolist():
+            other = ENVIRONMENTS[parts[i].env].twin(parts[i], shop, random)
+            if other is not None:
+                told = [dict(part) for part in task.truth["parts"]]
+                told[i] = {**told[i], "truth": other.truth}
+                return replace(task, truth={**task.truth, "parts": told})
+        return None
+
+
+class Traveller:
+    """Goes through a journey with a player for each part, who sees its own messages, and goes on when it is done."""
+
+    def __init__(self, make: Callable[[str], Player]) -> None:
+        self.make = make
+        self._under_way: list[tuple[Player, list[Message]]] = []
+        self._read = 0
+
+    def __call__(self, messages: list[Message], tools: list[dict[str, Any]]) -> Message:
+        for message in messages[self._read :]:
+            found = _recognised(message["content"]) if message["role"] == "user" else None
+            if found:
+                opening = {"role": "user", "content": found[1]}
+                self._under_way.append((self.make(found[0]), [messages[0], opening]))
+            elif message["role"] == "tool" and '"submitted": true' in message["content"]:
+                self._under_way.pop()
+            elif self._under_way and message["role"] != "system":
+                self._under_way[-1][1].append(message)
+        self._read = len(messages)
+        player, own = self._under_way[-1]
+        return player(list(own), tools)
+
+
+def _recognised(text: str) -> tuple[str, str] | None:
+    """(environment, what was said after the introduction) where a customer's message turns to a job."""
+    for part in PARTS:
+        for intro in ENVIRONMENTS[part].intros:
+            if intro in text:
+                return part, text.partition(intro)[2].strip()
+    return None
+
+
+def _begun(part: Task, random: np.random.Generator) -> str:
+    return f"{_pick(ENVIRONMENTS[part.env].intros, random)} {part.opening}"
+
+
+def _pick(options: Sequence[str], random: np.random.Generator) -> str:
+    return options[int(random.integers(len(options)))]
+
+
+def _types(task: Task, shop: Shop) -> set[str]:
+    """Every product type that a task's truth and events name."""
+
+    def walk(value: Any) -> Iterator[str]:
+        if isinstance(value, Mapping):
+            value = list(value.values())
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, list | tuple):
+            for entry in value:
+                yield from walk(entry)
+
+    data = [task.truth, [event.data for event in task.events]]
+    return {name for name in walk(data) if name in shop.catalog.type_codes}
+
+
+def _merged(worlds: Sequence[Mapping[str, Any]], key: tuple[Any, ...]) -> dict[str, Any]:
+    """The parts' worlds as one: what they have in common once, lists that differ shuffled together."""
+    merged: dict[str, Any] = {}
+    for world in worlds:
+        for name, value in world.items():
+            if name in merged and merged[name] != value:
+                both = list(dict.fromkeys([*merged[name], *value]))
+                value = [both[i] for i in rng("merged", name, *key).permutation(len(both)).tolist()]
+            merged[name] = value
+    return merged
+
+
+def vars_of(task: Task) -> dict[str, Any]:
+    """A task's fields by name."""
+    return {f.name: getattr(task, f.name) for f in fields(Task)}
