@@ -47,8 +47,10 @@ class TimedEngine:
 
     def __init__(self, engine: Any) -> None:
         self.engine = engine
-        self.fingerprint = engine.fingerprint
         self.seconds = 0.0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.engine, name)
 
     def search(self, *args: Any) -> Sequence[int]:
         began = time.perf_counter()

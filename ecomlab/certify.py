@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
@@ -17,7 +17,7 @@ from ecomlab.core import ENVIRONMENTS, Player, Slips
 from ecomlab.episode import Episode, Trajectory, make_task
 from ecomlab.players import blind
 from ecomlab.rollout import finish
-from ecomlab.seeding import rng
+from ecomlab.seeding import digest, rng
 
 CONFIDENCE = 0.999
 FAIR = {"JOURNEY": 0.97}
@@ -59,6 +59,13 @@ class Row:
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> "Row":
+        """The row that `to_json` wrote."""
+        mean, sd, n = value["failed"]
+        rewards = {name: (m, s, k) for name, (m, s, k) in value["rewards"].items()}
+        return cls(**{**value, "rewards": rewards, "failed": (mean, sd, n)})
 
 
 def players(env_id: str, shop: Shop) -> dict[str, Callable[[Episode, int], Player]]:
@@ -226,21 +233,61 @@ def certify(
     others: int,
     size: int = 20_000,
     workers: int | None = None,
+    kept: Path | None = None,
 ) -> Iterable[Row]:
-    """Rows for every environment and level, computed in parallel, yielded in order."""
-    load_shop(size)  # once here, so that the workers find it in the cache
+    """Rows for every environment and level, computed in parallel and yielded as they are done.
+
+    Each is kept in the file `kept`, if one is given, and not computed again for the same code, shop and numbers.
+    """
+    code, shop = _sources(), load_shop(size)  # made once here, so that the workers find it in the cache
     cells = [(env_id, d, seeds, others, size) for env_id in envs for d in levels]
-    workers = min(len(cells), workers or os.cpu_count() or 1)
+    keys = {cell: digest([cell, code, shop.fingerprint, SLIP_RATE]) for cell in cells}
+    done = _kept(kept)
+    left = [cell for cell in cells if keys[cell] not in done]
+    yield from (done[keys[cell]] for cell in cells if cell not in left)
+    workers = min(len(left), workers or os.cpu_count() or 1)
     if workers <= 1:
-        yield from map(_cell, cells)
+        for cell in left:
+            yield _keep(kept, keys[cell], _cell(cell))
         return
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(_cell, cells)
+        running = {pool.submit(_cell, cell): cell for cell in left}
+        for future in as_completed(running):
+            yield _keep(kept, keys[running[future]], future.result())
 
 
 def _cell(cell: tuple[str, int, int, int, int]) -> Row:
     env_id, d, seeds, others, size = cell
     return certify_cell(env_id, d, seeds, others, load_shop(size))
+
+
+def _sources() -> str:
+    """Names the code that a row depends on: everything but training, notebooks and the command line."""
+    here = Path(__file__).parent
+    files = [path for path in sorted(here.rglob("*.py")) if path.relative_to(here).parts[0] not in _ELSEWHERE]
+    return digest([[path.relative_to(here).as_posix(), path.read_text("utf-8")] for path in files])
+
+
+_ELSEWHERE = ("train", "lab", "analysis", "cli.py", "collector.py", "scheduler.py", "bench.py")
+
+
+def _kept(path: Path | None) -> dict[str, Row]:
+    """Rows by key; a line cut short is a row that is computed again."""
+    found: dict[str, Row] = {}
+    for line in path.read_text().splitlines() if path and path.exists() else ():
+        try:
+            record = json.loads(line)
+            found[record["key"]] = Row.from_json(record["row"])
+        except (ValueError, KeyError, TypeError):
+            continue
+    return found
+
+
+def _keep(path: Path | None, key: str, row: Row) -> Row:
+    if path:
+        with path.open("a") as file:
+            file.write("\n" + json.dumps({"key": key, "row": row.to_json()}))
+    return row
 
 
 def write(path: Path, rows: Sequence[Row], broken: Sequence[str], shop: Shop) -> None:

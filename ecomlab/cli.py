@@ -114,9 +114,11 @@ def certify(
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         bar = progress.add_task("certifying", total=len(envs) * len(levels))
-        for row in module.certify(envs, levels, seeds, min(others, seeds), workers=workers):
+        kept = json_file.with_suffix(".kept.jsonl") if json_file else None
+        for row in module.certify(envs, levels, seeds, min(others, seeds), workers=workers, kept=kept):
             rows.append(row)
             progress.update(bar, advance=1, description=f"{row.env} d = {row.d} done")
+    rows.sort(key=lambda row: (envs.index(row.env), row.d))
     broken = module.broken_laws(rows)
     headings = (
         "env",

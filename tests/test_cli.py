@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -35,7 +36,20 @@ def test_every_help_has_an_example(command: list[str]) -> None:
 def test_a_certificate_is_written_with_the_promised_fields(tmp_path: Path) -> None:
     file = tmp_path / "certificate.json"
     done = runner.invoke(
-        app, ["certify", "--difficulty", "0:1", "--seeds", "6", "--workers", "1", "--json", str(file)]
+        app,
+        [
+            "certify",
+            "--env",
+            "CART",
+            "--difficulty",
+            "0:1",
+            "--seeds",
+            "6",
+            "--workers",
+            "1",
+            "--json",
+            str(file),
+        ],
     )
     assert done.exit_code == 0, done.output
     document = json.loads(file.read_text())
@@ -48,9 +62,37 @@ def test_a_certificate_is_written_with_the_promised_fields(tmp_path: Path) -> No
         assert row["blind"] and all(0 <= share <= 1 for share in row["blind"].values())
 
 
+def test_an_interrupted_certificate_goes_on_where_it_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, cell = tmp_path / "certificate.json", certify.certify_cell
+    arguments = ["certify", "--env", "CART", "--seeds", "4", "--workers", "1", "--json", str(file)]
+    computed: list[int] = []
+
+    def stopped(env: str, d: int, *rest: Any) -> Any:
+        if d == 2:
+            raise KeyboardInterrupt
+        computed.append(d)
+        return cell(env, d, *rest)
+
+    monkeypatch.setattr(certify, "certify_cell", stopped)
+    runner.invoke(app, [*arguments, "--difficulty", "0:2"])
+    assert not file.exists()
+    monkeypatch.setattr(
+        certify, "certify_cell", lambda env, d, *rest: computed.append(d) or cell(env, d, *rest)
+    )
+    with file.with_suffix(".kept.jsonl").open("a") as kept:
+        kept.write('\n{"key": "half a li')
+    assert runner.invoke(app, [*arguments, "--difficulty", "0:2"]).exit_code == 0
+    assert computed == [0, 1, 2]
+    assert [row["d"] for row in json.loads(file.read_text())["rows"]] == [0, 1, 2]
+
+
 def test_a_broken_law_is_exit_code_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(certify, "broken_laws", lambda rows: ["law 1: broken"])
-    done = runner.invoke(app, ["certify", "--difficulty", "0", "--seeds", "2", "--workers", "1"])
+    done = runner.invoke(
+        app, ["certify", "--env", "CART", "--difficulty", "0", "--seeds", "2", "--workers", "1"]
+    )
     assert done.exit_code == 1
     assert "law 1: broken" in done.output
 
