@@ -1,0 +1,177 @@
+"""Leaks (law 8): whether ids, places in lists or the lists' lengths tell what is wanted, judged by a classifier's AUC.
+
+What is wanted is what the fair player hands in, buys or sends back in the end. The candidates are all ids of the same
+kind in the same list of a tool's result, search results left out: their order is a ranking and may say something.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ecomlab.catalog import Shop
+from ecomlab.core import ENVIRONMENTS, Message, Task
+from ecomlab.episode import Episode, Trajectory, make_task
+from ecomlab.players.blind import calls
+from ecomlab.rollout import play
+from ecomlab.seeding import rng
+
+RANKED = ("catalog_search", "catalog_rerank", "policy_search")
+"""Tools whose results are in an order of relevance."""
+ACTS = ("submit", "cart_add", "return_initiate")
+"""Tools by which the fair player says what it takes to be wanted."""
+FIRST_SEED = 3_000_000
+CHARACTERS = 8
+FEWEST = 20
+"""Tasks with a list of a kind from which it is judged."""
+BOOTSTRAPS = 1_000
+
+
+@dataclass(frozen=True)
+class Leak:
+    """How well a classifier tells wanted from unwanted things of one kind, with a 99% interval over tasks."""
+
+    env: str
+    kind: str
+    """The tool and the field."""
+    lists: int
+    candidates: int
+    auc: float
+    low: float
+    high: float
+
+    @property
+    def leaks(self) -> bool:
+        """Whether the interval lies above one half: it does better than chance."""
+        return self.low > 0.5
+
+
+def measure(env_id: str, shop: Shop, levels: Iterable[int] = (0, 4, 8, 12), seeds: int = 60) -> list[Leak]:
+    """One row for each kind of id that this environment's tools list, over `seeds` tasks a level."""
+    kinds: dict[str, list[tuple[int, list[list[float]], list[bool]]]] = {}
+    number = 0
+    for d in levels:
+        for seed in range(seeds):
+            task = make_task(env_id, d, FIRST_SEED + seed, shop)
+            trajectory = play(ENVIRONMENTS[env_id].fair_player(shop), task, shop)
+            if trajectory.score.correct:
+                wanted = set(_wanted(trajectory))
+                for kind, ids in _candidates(trajectory, shop):
+                    labels = [value in wanted for value in ids]
+                    if any(labels) and not all(labels):
+                        kinds.setdefault(kind, []).append((number, _features(ids), labels))
+            number += 1
+    found = []
+    for kind, lists in sorted(kinds.items()):
+        if len({number for number, _, _ in lists}) >= FEWEST:
+            sizes = [len(labels) for _, _, labels in lists]
+            found.append(Leak(env_id, kind, len(lists), sum(sizes), *_auc(lists)))
+    return found
+
+
+def _candidates(trajectory: Trajectory, shop: Shop) -> Iterator[tuple[str, list[str]]]:
+    """(kind, ids in order) of every list of things with ids that a tool shows, each list once."""
+    seen = set()
+    for name, result in (*_results(trajectory.messages), *_looked_up(trajectory.task, shop)):
+        if name not in RANKED and name not in ACTS:
+            for kind, ids in _lists(result, name):
+                if (kind, tuple(ids)) not in seen:
+                    seen.add((kind, tuple(ids)))
+                    yield kind, ids
+
+
+def _results(messages: Iterable[Message]) -> Iterator[tuple[str, Any]]:
+    """(tool, result) of every tool result."""
+    for message in messages:
+        if message["role"] == "tool":
+            yield message["name"], json.loads(message["content"])
+
+
+def _looked_up(task: Task, shop: Shop) -> list[tuple[str, Any]]:
+    """What the tools show that take no argument, and those that take one id, for each id that the first ones showed."""
+    episode = Episode(replace(task, calls=10_000, turns=10_000), shop)
+    tools = {schema["function"]["name"]: schema["function"]["parameters"] for schema in episode.tools}
+    required = {
+        name: parameters.get("required", []) for name, parameters in tools.items() if name not in ACTS
+    }
+    episode.act(calls(*((name, {}) for name, needs in required.items() if not needs)))
+    shown = [entry for _, result in _results(episode.messages) for entry in _records(result)]
+    for name, needs in required.items():
+        if len(needs) == 1 and needs[0].endswith("_id"):
+            ids = dict.fromkeys(entry[needs[0]] for entry in shown if needs[0] in entry)
+            for value in ids:
+                if not episode.done:
+                    episode.act(calls((name, {needs[0]: value})))
+    return list(_results(episode.messages))
+
+
+def _records(result: Any) -> Iterator[dict[str, Any]]:
+    """Every object in a result."""
+    if isinstance(result, dict):
+        yield result
+        for value in result.values():
+            yield from _records(value)
+    elif isinstance(result, list):
+        for entry in result:
+            yield from _records(entry)
+
+
+def _wanted(trajectory: Trajectory) -> Iterator[str]:
+    for message in trajectory.messages:
+        for call in message.get("tool_calls", ()):
+            if call["function"]["name"] in ACTS:
+                for value in json.loads(call["function"]["arguments"]).values():
+                    yield from (str(entry) for entry in (value if isinstance(value, list) else [value]))
+
+
+def _lists(result: Any, name: str) -> Iterator[tuple[str, list[str]]]:
+    """("tool: field", ids in order) of every list of records that have an id."""
+    if isinstance(result, dict):
+        for value in result.values():
+            yield from _lists(value, name)
+    elif isinstance(result, list):
+        fields = [
+            key
+            for key in (result[0] if result and isinstance(result[0], dict) else ())
+            if key.endswith("_id")
+        ]
+        for field in fields:
+            yield f"{name}: {field}", [str(entry.get(field)) for entry in result]
+        for entry in result:
+            yield from _lists(entry, name)
+
+
+def _features(ids: list[str]) -> list[list[float]]:
+    """Of each id: its place, its place from the end, the list's length, its last characters."""
+    codes = [[float(ord(c)) for c in value[-CHARACTERS:].rjust(CHARACTERS)] for value in ids]
+    return [[float(i), float(len(ids) - i), float(len(ids)), *code] for i, code in enumerate(codes)]
+
+
+def _auc(lists: list[tuple[int, list[list[float]], list[bool]]]) -> tuple[float, float, float]:
+    """Mean AUC within lists of gradient-boosted trees, out of fold by task, and its 99% bootstrap interval over tasks.
+
+    Within lists, because a longer list may well hold more that is wanted: what matters is to tell which.
+    """
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.metrics import roc_auc_score
+    from sklearn.model_selection import GroupKFold
+
+    features = np.array([row for _, rows, _ in lists for row in rows])
+    labels = np.array([label for _, _, found in lists for label in found])
+    groups = np.array([number for number, _, found in lists for _ in found])
+    scores = np.zeros(len(labels))
+    for train, test in GroupKFold(5).split(features, labels, groups):
+        model = HistGradientBoostingClassifier(max_iter=60, max_leaf_nodes=8, random_state=0)
+        scores[test] = model.fit(features[train], labels[train]).predict_proba(features[test])[:, 1]
+    by_task: dict[int, list[float]] = {}
+    start = 0
+    for number, _, found in lists:
+        stop = start + len(found)
+        by_task.setdefault(number, []).append(float(roc_auc_score(found, scores[start:stop])))
+        start = stop
+    means = np.array([np.mean(values) for values in by_task.values()])
+    drawn = means[rng("leaks", len(means)).integers(len(means), size=(BOOTSTRAPS, len(means)))].mean(axis=1)
+    low, high = np.quantile(drawn, (0.005, 0.995)).tolist()
+    return float(means.mean()), low, high
