@@ -241,7 +241,7 @@ class Collection:
 
     kept: tuple[Group, ...]
     padding: tuple[Group, ...]
-    """Discarded groups that fill the batch when the cap on rounds is hit; they carry no advantage."""
+    """Discarded groups that fill the batch when the cap on rounds is hit; they are not in the loss."""
     groups: tuple[Group, ...]
     """Every group that was played, in order, the discarded ones included."""
     schedule: Schedule

@@ -71,6 +71,19 @@ def padding_has_an_advantage(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(dapo, "step_advantages", advantages)
 
 
+def padding_thins_the_loss(patch: pytest.MonkeyPatch) -> None:
+    real = dapo.DapoTrainer.roll_out
+
+    def roll_out(self: Any, count: int) -> Any:
+        return real(self, count) | {"env_mask": [dapo.loss_mask(r) for r in self.rollouts]}
+
+    patch.setattr(dapo.DapoTrainer, "roll_out", roll_out)
+
+
+def momentum_goes_on(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(dapo._Bookkeeping, "on_pre_optimizer_step", lambda *_, **__: None)
+
+
 def mean_per_micro_batch(patch: pytest.MonkeyPatch) -> None:
     real = dapo.DapoTrainer._compute_loss
 
@@ -110,15 +123,15 @@ def clipped_on_one_side(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(training, "dapo_loss", loss)
 
 
-def rewards_of_the_next_group(patch: pytest.MonkeyPatch) -> None:
-    real = dapo._rollout
+def mask_of_the_next_rollout(patch: pytest.MonkeyPatch) -> None:
+    real = dapo.DapoTrainer.roll_out
 
-    def rollout(prompts: Any, trainer: Any) -> Any:
-        given = real(prompts, trainer)
+    def roll_out(self: Any, count: int) -> Any:
+        given = real(self, count)
         given["env_mask"] = given["env_mask"][1:] + given["env_mask"][:1]
         return given
 
-    patch.setattr(dapo, "_rollout", rollout)
+    patch.setattr(dapo.DapoTrainer, "roll_out", roll_out)
 
 
 def copies_of_different_tasks(patch: pytest.MonkeyPatch) -> None:
@@ -206,7 +219,7 @@ FAULTS = [
     ),
     Fault(
         "the masks of two rollouts are swapped",
-        rewards_of_the_next_group,
+        mask_of_the_next_rollout,
         training.test_trls_loss_and_gradient_are_the_six_line_ones,
     ),
     Fault(

@@ -12,6 +12,7 @@ import time
 import warnings
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from ecomlab import Episode, Shop, load_shop, make_task
 from ecomlab.seeding import rng
 from ecomlab.train import checkpoints, tables
 from ecomlab.train.checkpoints import CheckpointError, FolderError
+from ecomlab.train.figures import Figures
 from ecomlab.train.objective import dapo_loss, group_advantages, overlong_penalty, varies
 from ecomlab.train.policy import Policy, load_policy
 from ecomlab.train.run import ConfigError, RunError, TrainConfig, evaluate, train
@@ -121,6 +123,26 @@ def test_the_loss_of_three_tokens_by_hand() -> None:
     assert logp.grad[0, 1].item() == pytest.approx(-2 / 3) and logp.grad[1, 1] == 0
 
 
+def test_the_figures_of_two_processes_by_hand() -> None:
+    """Three tokens in one, one in the other; the second minibatch comes after an update."""
+    one, two = Figures(0.2, 0.28), Figures(0.2, 0.28)
+    crew: Any = SimpleNamespace(share=lambda mine: [mine, theirs])
+    up, down = torch.tensor([True, True]), torch.tensor([False])
+    one.add(torch.tensor([0.0, 0.2]), torch.tensor([1.0, 2.0]), up, fresh=True)  # e^0.2 = 1.22
+    theirs: Any = two.sums["tokens"]
+    assert one.trained(crew)
+    assert not one.trained(crew), "nothing new"
+    two.add(torch.tensor([-0.4]), torch.tensor([4.0]), down, fresh=True)  # e^-0.4 = 0.67, clipped
+    one.add(torch.tensor([0.3]), torch.tensor([5.0]), up[:1], fresh=False)  # e^0.3 = 1.35, clipped
+    one.norms += [0.5, 0.25]
+    theirs = (two.sums, two.gap_max)
+    assert one.total(crew) == pytest.approx(
+        {"entropy": 3.0, "clip_share": 0.5, "grad_norm": 0.5, "logp_gap": 0.2, "logp_gap_max": 0.4}
+    )
+    idle, theirs = Figures(0.2, 0.28), (Figures(0.2, 0.28).sums, 0.0)
+    assert all(math.isnan(value) for value in idle.total(crew).values())
+
+
 # TRL's loss on our batch.
 
 
@@ -177,7 +199,7 @@ def test_trls_loss_and_gradient_are_the_six_line_ones(shop: Shop, tmp_path: Path
     theirs = trainer._compute_loss(policy.model, batch)
     their_gradient = gradient_of(policy.model, theirs)
 
-    rollouts = trainer._rollouts
+    rollouts = trainer.rollouts
     kept = {id(r) for group in trainer.collection.kept for r in group.rollouts}
     tokens = sum(sum(loss_mask(r)) for r in rollouts if id(r) in kept)
     parts = [
@@ -343,7 +365,7 @@ def test_prompt_reward_and_advantage_belong_to_the_same_task(
         ]  # fmt: skip
         advantages = step_advantages(self.collection, self.settings).ravel()
         rollouts = [r for group in self.collection.batch for r in group.rollouts]
-        assert sorted(map(id, self._rollouts)) == sorted(map(id, rollouts)), "each group once"
+        assert sorted(map(id, self.rollouts)) == sorted(map(id, rollouts)), "each group once"
         theirs = {
             tuple(r.prompt_ids + r.completion_ids): a for r, a in zip(rollouts, advantages, strict=True)
         }

@@ -80,14 +80,8 @@ class Run:
     def __init__(
         self, config: TrainConfig, out: Path, shop: Shop, policy: Policy, tell: Progress, crew: Crew = ALONE
     ) -> None:
-        self.config, self.out, self.shop, self.policy, self.tell, self.crew = (
-            config,
-            out,
-            shop,
-            policy,
-            tell,
-            crew,
-        )
+        self.config, self.out, self.shop, self.policy, self.tell = config, out, shop, policy, tell
+        self.crew = OnePlays(crew) if config.generation == "vllm-server" else crew  # one talks to the server
         self.leads = crew.rank == 0
         self.log: Callable[[Sequence[Mapping[str, Any]]], None]
         self.history: list[dict[str, Any]] = []
@@ -96,8 +90,6 @@ class Run:
         self.limits = Limits(config.turn_tokens, config.episode_tokens, config.context_tokens)
         self.sampler: Sampler
         self.trainer: DapoTrainer
-        if config.generation == "vllm-server":  # one process talks to it, and hands out what it heard
-            self.crew = OnePlays(crew)
         self.head = {"schedule": config.schedule, "collection": config.collection, "seed": config.seed}
         self.window: dict[str, tuple[int, int]] = {}
 

@@ -30,7 +30,8 @@ TRAIN_COLUMNS = (
 )  # fmt: skip
 """A row a step and environment. From `entropy` on the figures are the whole step's, the same in each of its rows.
 `success` and `reward` are means over all scored rollouts, discarded ones too; effective_* are shares of groups; tokens
-are the policy's own, used where they enter the loss and wasted elsewhere; the seconds_* sum to `seconds`."""
+are the policy's own, used where they enter the loss and wasted elsewhere; `Figures.total` explains entropy, clip_share,
+grad_norm and logp_gap; the seconds_* sum to `seconds`."""
 EVAL_COLUMNS = (*HEAD, "d", "episodes", "success", "reward", "unscored", "decoding")
 
 
