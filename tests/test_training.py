@@ -588,6 +588,16 @@ def test_a_table_that_was_cut_short_in_its_header_is_begun_again(left: str, tmp_
     assert [r["step"] for r in rows_of(table)] == ["1"]
 
 
+@pytest.mark.parametrize("rows", ["", "adaptive,0,1,0.25\r\n"])
+def test_a_table_with_the_columns_of_another_ecomlab_is_left_alone(rows: str, tmp_path: Path) -> None:
+    table = tmp_path / "train.csv"
+    table.write_bytes(b"schedule,seed,step,success\r\n" + rows.encode())
+    before = table.read_bytes()
+    with pytest.raises(RunError, match=r"train.csv was written by another ecomlab: .*choose another out"):
+        tables.trim(table, 3, tables.TRAIN_COLUMNS)
+    assert table.read_bytes() == before
+
+
 def test_notes_of_steps_that_will_be_made_again_are_dropped(tmp_path: Path) -> None:
     notes = tmp_path / "alarms.txt"
     notes.write_text("step 2: one\nstep 10: two\nstep 3: three\nstep 4")
