@@ -1,6 +1,5 @@
 """Training: the objective by hand and against TRL, configurations, resuming, and what happens when things break."""
 
-import csv
 import errno
 import json
 import math
@@ -18,8 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from runs import SECONDS, Killed, assert_same_run, kill_at, rows_of, train_in_two
 from safetensors.torch import load_file
-from two_processes import train_in_two
 
 from ecomlab import Episode, Shop, load_shop, make_task
 from ecomlab.seeding import rng
@@ -49,14 +48,6 @@ TINY: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def novice(shop: Shop) -> Policy:
     return load_policy("novice", shop, ["CART"])
-
-
-def rows_of(path: Path, *without: str) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return [{k: v for k, v in row.items() if k not in without} for row in csv.DictReader(file)]
-
-
-SECONDS = ("seconds", *(f"seconds_{phase}" for phase in tables.PHASES))
 
 
 @pytest.fixture(scope="module")
@@ -456,33 +447,6 @@ def test_a_finished_run_returns_at_once(finished: Path) -> None:
     assert not heard and (finished / "train.csv").read_text() == before
 
 
-class Killed(BaseException):
-    """Stands in for a kill: nothing may catch it."""
-
-
-def kill_at(step: int) -> Any:
-    def progress(event: dict[str, Any]) -> None:
-        if event["kind"] == "step" and event["step"] == step:
-            raise Killed
-
-    return progress
-
-
-def assert_same_run(ours: Path, theirs: Path) -> None:
-    """Rows (hence draws and windows), weights, optimizer and schedule, bit for bit."""
-    for name in ("train.csv", "eval.csv"):
-        assert rows_of(ours / name, *SECONDS) == rows_of(theirs / name, *SECONDS)
-    one, two = (checkpoints.newest(run / "checkpoints") for run in (ours, theirs))
-    assert one and two and one.step == two.step
-    assert one.extra["schedule"] == two.extra["schedule"]
-    assert (one.folder / "model.safetensors").read_bytes() == (two.folder / "model.safetensors").read_bytes()
-    states = [torch.load(c.folder / "optimizer.pt", weights_only=True)["state"] for c in (one, two)]
-    assert states[0].keys() == states[1].keys()
-    for index, state in states[0].items():
-        for name, value in state.items():
-            assert torch.equal(torch.as_tensor(value), torch.as_tensor(states[1][index][name]))
-
-
 def test_a_killed_run_goes_on_as_if_nothing_had_happened(finished: Path, tmp_path: Path) -> None:
     config = TrainConfig(out=str(tmp_path / "run"), **TINY)
     with pytest.raises(Killed):
@@ -544,7 +508,15 @@ def test_two_processes_take_the_steps_of_one(
     together = train_in_two(TrainConfig(out=str(tmp_path / "together"), **settings))
     rows = rows_of(together / "train.csv")
     if kept == {0}:  # long episodes: another batch rounds otherwise, and now and then another token is drawn
-        assert [row["groups"] for row in rows] == [row["groups"] for row in rows_of(alone / "train.csv")]
+        for name in ("groups", "kept", "padding", "rounds"):
+            assert [row[name] for row in rows] == [row[name] for row in rows_of(alone / "train.csv")], name
+        assert {row["kept"] for row in rows} == {"0"}
+        starter = load_policy("novice", load_shop(1_000), ["CART"]).model.state_dict()
+        for run in (alone, together):
+            last = checkpoints.newest(run / "checkpoints")
+            assert last is not None
+            for name, tensor in load_file(last.folder / "model.safetensors").items():
+                assert torch.equal(tensor, starter[name]), "nothing was trained"
     else:
         assert_same_steps(alone, together)
     assert {int(row["kept"]) for row in rows} & kept, "the case that this is about"
