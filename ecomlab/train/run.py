@@ -27,7 +27,7 @@ from ecomlab.train.alarms import alarms
 from ecomlab.train.backends import Limits, Sampler
 from ecomlab.train.config import COLLECTIONS, DECODINGS, ConfigError, RunError, TrainConfig
 from ecomlab.train.crew import OnePlays, join_crew
-from ecomlab.train.loggers import check_installed, logger
+from ecomlab.train.loggers import logger
 from ecomlab.train.policy import Policy, is_ordinary, load_policy
 from ecomlab.train.vllm import VllmSampler, limit_patience
 
@@ -52,7 +52,6 @@ def train(config: TrainConfig, progress: Progress | None = None) -> Path:
     crew = join_crew()
     leads = crew.rank == 0  # reads and writes the folder; the others only compute
     _check_split(config, len(crew.share(None)))
-    check_installed(config.logger)
     _check_setting(config)
     out = checkpoints.prepare_folder(Path(config.out)) if leads else Path(config.out).absolute()
     with _only_one(out) if leads else nullcontext(), checkpoints.plain_errors(out):
@@ -298,6 +297,7 @@ def _check_setting(config: TrainConfig) -> None:
     for package, needed, extra in (
         ("torchao", config.optimizer == "adamw-8bit", "gpu"),
         ("vllm", config.with_vllm, "vllm"),
+        (config.logger, config.logger != "none", "loggers"),
     ):
         if needed and find_spec(package) is None:
             raise ConfigError(
