@@ -16,8 +16,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ecomlab.catalog import Shop, load_shop
-from ecomlab.collector import ALONE, EVALUATION_SEEDS, Clock, Collection, Crew, Refill, collect, play_batch
-from ecomlab.episode import make_task
+from ecomlab.collector import (
+    ALONE,
+    EVALUATION_SEEDS,
+    Clock,
+    Collection,
+    Crew,
+    Refill,
+    collect,
+    draw_task,
+    play_batch,
+)
 from ecomlab.naming import unknown
 from ecomlab.reward import Score
 from ecomlab.scheduler import from_json
@@ -261,10 +270,10 @@ def evaluate(
     scores: list[tuple[int, Score]] = []
     for start in range(0, len(mine), batch):
         part = mine[start : start + batch]
-        tasks = [make_task(env, difficulty=d, seed=seed, shop=shop) for d, seed in part]
+        tasks = [draw_task(env, d, seed, shop) for d, seed in part]
         streams = [rng("evaluate", env, d, seed) for d, seed in part]
         rollouts = play_batch(tasks, streams, shop, sampler, policy.renderer)
-        scores += [(r.task.difficulty, r.score) for r in rollouts]
+        scores += [(d, r.score) for (d, _), r in zip(part, rollouts, strict=True)]
     everyones = [pair for part in crew.share(scores) for pair in part]
     by_level = {d: [score for level, score in everyones if level == d] for d in difficulties}
     return [tables.eval_row(env, d, scores, decoding) for d, scores in by_level.items()]
