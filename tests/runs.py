@@ -65,7 +65,8 @@ def train_in_two(config: TrainConfig, before: str = "") -> Path:
     # Not `accelerate launch --cpu --num_processes 2`: without --mpirun_hostfile it starts one process and says nothing.
     launch = "-m torch.distributed.run --standalone --nproc_per_node 2".split()
     done = subprocess.run([sys.executable, *launch, str(script)], capture_output=True, text=True, timeout=300)
-    assert_ended_well(done, out)
+    assert done.returncode == 0 and (out / "done.json").exists(), done.stderr[-3000:]
+    assert LEFT not in done.stderr, done.stderr[done.stderr.index(LEFT) :][:300]
     last = checkpoints.newest(out / "checkpoints")
     assert last is not None and (last.folder / "rng_state_1.pth").exists(), (
         "a second process has left its random state"
@@ -88,9 +89,3 @@ def tell_what_is_left() -> None:
             print(LEFT + ", ".join(left), file=sys.stderr, flush=True)
 
     atexit.register(tell)  # first in, last out
-
-
-def assert_ended_well(done: "subprocess.CompletedProcess[str]", out: Path) -> None:
-    """All processes came to the end of the run and left without a thread that could abort them."""
-    assert done.returncode == 0 and (out / "done.json").exists(), done.stderr[-3000:]
-    assert LEFT not in done.stderr, done.stderr[done.stderr.index(LEFT) :][:300]

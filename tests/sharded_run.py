@@ -13,7 +13,6 @@ import torch
 from accelerate import PartialState
 from accelerate.utils import DistributedType
 from qwen3_helper import FakeVllm, lottery
-from runs import tell_what_is_left
 
 started = PartialState.__init__
 
@@ -33,7 +32,6 @@ from trl.generation.vllm_generation import VLLMGeneration  # noqa: E402
 from ecomlab.train import run  # noqa: E402
 from ecomlab.train.run import TrainConfig, train  # noqa: E402
 
-tell_what_is_left()
 config = TrainConfig(**json.loads(Path(sys.argv[1]).read_text()))
 
 

