@@ -397,14 +397,14 @@ EXTRAS = {
     "vllm": "vllm",
     "submitit": "cluster",
     "pytest": "dev",
-} | dict.fromkeys(("tensorboard", "trackio", "wandb"), "loggers")
+}
 
 
 def main() -> None:
     """Entry point: errors that name the fact are printed as they are; bugs keep their traceback."""
     from ecomlab.core import TaskError, UnknownEnvironmentError
 
-    complain = Console(stderr=True, highlight=False)
+    complain = Console(stderr=True, highlight=False, soft_wrap=True)  # commands are copied whole
     try:
         app()
     except (UnknownEnvironmentError, TaskError, ValueError, OSError) as error:

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
-from ecomlab.core import Task
+from ecomlab.core import Task, UnknownEnvironmentError
+from ecomlab.difficulty import Difficulty
 from ecomlab.episode import Episode, make_task
 from ecomlab.reward import Score
 from ecomlab.scheduler import Schedule
@@ -84,7 +85,8 @@ ALONE = Alone()
 class Rollout:
     """One episode as the trainer needs it. All token lists after the prompt have the same length."""
 
-    task: Task
+    task: Task | None
+    """None when it could not be drawn."""
     prompt_ids: list[int]
     """What stood before the policy's first word."""
     completion_ids: list[int]
@@ -108,7 +110,7 @@ class Rollout:
 class _Play:
     """One running episode: the only mutable thing here, gone when the batch is done."""
 
-    task: Task
+    task: Task | None
     episode: Episode | None = None
     dialogue: "Dialogue | None" = None
     prompt: list[int] = field(default_factory=list)
@@ -122,8 +124,24 @@ class _Play:
     failure: str = ""
 
 
+def draw_task(env: str, difficulty: int, seed: int, shop: "Shop") -> Task | Exception:
+    """The task of that key, or what its environment raised instead: `play_batch` takes either.
+
+    Raises UnknownEnvironmentError, or ValueError for a level that does not exist.
+    """
+    Difficulty.at(
+        difficulty
+    )  # like an unknown environment, a level that does not exist is the caller's mistake
+    try:
+        return make_task(env, difficulty, seed, shop)
+    except UnknownEnvironmentError:
+        raise
+    except Exception as error:
+        return error
+
+
 def play_batch(
-    tasks: Sequence[Task],
+    tasks: Sequence[Task | Exception],
     streams: Sequence[np.random.Generator],
     shop: "Shop",
     sampler: "Sampler",
@@ -132,6 +150,7 @@ def play_batch(
 ) -> list[Rollout]:
     """Play every task once with the policy behind `sampler`; rollout i draws its randomness from `streams[i]` alone.
 
+    An exception in a task's place makes an episode that failed before it began.
     `clock` learns how long the policy ("model") and everything else ("environment") took.
     """
     clock = clock or Clock()
@@ -156,9 +175,11 @@ def play_batch(
         return [_rollout(play, renderer.pad_id) for play in plays]
 
 
-def _opened(task: Task, shop: "Shop", renderer: "Renderer") -> _Play:
-    play = _Play(task)
+def _opened(task: Task | Exception, shop: "Shop", renderer: "Renderer") -> _Play:
+    play = _Play(task if isinstance(task, Task) else None)
     try:
+        if isinstance(task, Exception):
+            raise task
         play.episode = Episode(task, shop)
         play.dialogue = renderer.dialogue()
         play.prompt = play.pending = play.dialogue.open(play.episode.messages, play.episode.tools)
@@ -241,7 +262,7 @@ class Collection:
 
     kept: tuple[Group, ...]
     padding: tuple[Group, ...]
-    """Discarded groups that fill the batch when the cap on rounds is hit; they carry no advantage."""
+    """Discarded groups that fill the batch when the cap on rounds is hit; they are not in the loss."""
     groups: tuple[Group, ...]
     """Every group that was played, in order, the discarded ones included."""
     schedule: Schedule
@@ -330,13 +351,11 @@ def _play_groups(
     if not mine:
         return []
     with clock.phase("environment"):
-        tasks = [
-            make_task(env, difficulty=d, seed=seed, shop=shop) for env, d, seed in (drawn[i] for i in mine)
-        ]
+        tasks = [draw_task(*drawn[i], shop) for i in mine]
     copies = [task for task in tasks for _ in range(size)]
     streams = [rng("sample", *key, i, copy) for i in mine for copy in range(size)]
     rollouts = play_batch(copies, streams, shop, sampler, renderer, clock)
     return [
-        Group(task.env, task.difficulty, tuple(rollouts[g * size : (g + 1) * size]), round=int(key[-1]))
-        for g, task in enumerate(tasks)
+        Group(*drawn[i][:2], tuple(rollouts[g * size : (g + 1) * size]), round=int(key[-1]))
+        for g, i in enumerate(mine)
     ]

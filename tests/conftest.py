@@ -13,6 +13,8 @@ os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
 import pytest
 
+pytest.register_assert_rewrite("runs")  # its assertions say what they compared
+
 from ecomlab.catalog import Shop, load_shop
 
 

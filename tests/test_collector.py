@@ -21,8 +21,10 @@ from ecomlab.collector import (
     Refill,
     Rollout,
     collect,
+    draw_task,
     play_batch,
 )
+from ecomlab.core import UnknownEnvironmentError
 from ecomlab.reward import Score
 from ecomlab.scheduler import make_schedule
 from ecomlab.seeding import rng
@@ -184,6 +186,7 @@ def said(policy: Policy, ids: Sequence[int], mask: Sequence[int]) -> list[str]:
 def test_masked_tokens_decode_to_what_the_policy_said(novice: Policy, shop: Shop) -> None:
     tasks = tasks_of(shop, 16)
     for rollout in play_batch(tasks, streams_of(tasks), shop, novice.sampler(), novice.renderer):
+        assert rollout.task is not None
         episode = Episode(rollout.task, shop)
         dialogue = novice.renderer.dialogue()
         assert dialogue.open(episode.messages, episode.tools) == rollout.prompt_ids
@@ -242,6 +245,49 @@ def test_a_task_of_another_shop_is_unscored_too(novice: Policy, shop: Shop) -> N
     stranger = replace(make_task("CART", 0, 3, shop), fingerprint="elsewhere")
     (rollout,) = play_batch([stranger], [rng("x")], shop, Scripted(novice, [[SUBMIT]]), novice.renderer)
     assert rollout.score.unscored and "elsewhere" in rollout.score.why and rollout.mask == [0]
+
+
+def test_a_task_that_cannot_be_drawn_costs_its_group_alone(
+    novice: Policy, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its rollouts are unscored, the schedule hears of no outcome, and everything else is as it was."""
+    schedule = make_schedule("static-0-2", ["CART"])
+
+    def collected_once() -> Any:
+        novice.model.double()  # another batch is rounded otherwise
+        try:
+            refill = Refill(prompts=4, group_size=3, rounds=1)
+            return collect(schedule, refill, ("lost", 1), shop, novice.sampler(), novice.renderer)
+        finally:
+            novice.model.float()
+
+    before = collected_once()
+    lost = before.groups[2].rollouts[0].task
+    cart = type(ENVIRONMENTS["CART"])
+    real = cart.draw
+
+    def draw(self: Any, key: Any, *rest: Any) -> Any:
+        if key == lost.key:
+            raise ZeroDivisionError("ours")
+        return real(self, key, *rest)
+
+    monkeypatch.setattr(cart, "draw", draw)
+    after = collected_once()
+    group = after.groups[2]
+    assert (group.env, group.difficulty) == ("CART", lost.difficulty) and group.outcomes == [None] * 3
+    assert all("ZeroDivisionError: ours" in r.score.why and r.end == "failed" for r in group.rollouts)
+    assert not group.effective("correct") and not group.effective("reward") and group not in after.kept
+    for i in (0, 1, 3):
+        assert [(r.completion_ids, r.score) for r in after.groups[i].rollouts] == [
+            (r.completion_ids, r.score) for r in before.groups[i].rollouts
+        ]
+
+
+def test_a_callers_mistake_is_no_unscored_episode(shop: Shop) -> None:
+    with pytest.raises(UnknownEnvironmentError, match="did you mean 'CART'"):
+        draw_task("CRAT", 0, 0, shop)
+    with pytest.raises(ValueError, match="difficulty is a whole number from 0 up"):
+        draw_task("CART", -1, 0, shop)
 
 
 # Groups.
@@ -361,7 +407,8 @@ def test_the_same_key_gives_the_same_collection(novice: Policy, shop: Shop) -> N
     assert [r.completion_ids for g in one.groups for r in g.rollouts] == [
         r.completion_ids for g in two.groups for r in g.rollouts
     ]
-    assert one.groups[0].rollouts[0].task.digest() != other.groups[0].rollouts[0].task.digest()
+    tasks = [collection.groups[0].rollouts[0].task for collection in (one, other)]
+    assert tasks[0] and tasks[1] and tasks[0].digest() != tasks[1].digest()
 
 
 class Meeting:

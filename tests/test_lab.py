@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import nbformat
-import psutil  # type: ignore[import-untyped]
+import psutil
 import pytest
 from fake_tables import eval_rows, train_rows
 from rich.console import Console

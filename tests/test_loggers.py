@@ -6,9 +6,11 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+from runs import Killed, kill_at
 
+from ecomlab.train import run
 from ecomlab.train.config import ConfigError, TrainConfig
-from ecomlab.train.loggers import check_installed, logger
+from ecomlab.train.loggers import logger
 
 ROWS = [
     {"env": "CART", "seed": 0, "step": step, "success": step / 4, "schedule": "adaptive"} for step in (1, 2)
@@ -48,12 +50,43 @@ def test_the_others_are_asked_in_their_own_words(
     assert heard and heard[0][1]["CART/success"] == 0.25 and closed == [name]
 
 
-def test_a_missing_package_is_named_before_anything_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "wandb", None)
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(ModuleNotFoundError, match=r"needs the package wandb: pip install .*\[loggers\]"):
-        check_installed("wandb")
-    check_installed("none")
+def test_a_run_closes_its_logger_also_when_it_is_cut_short(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[Any] = []
+
+    class Spy:  # no generator, which would be closed when it is forgotten
+        def __init__(self, *_: Any) -> None: ...
+
+        def __enter__(self) -> Any:
+            return lambda rows: heard.append(rows[0]["step"])
+
+        def __exit__(self, *_: Any) -> None:
+            heard.append("closed")
+
+    monkeypatch.setattr(run, "logger", Spy)
+    small: dict[str, Any] = {"prompts_per_step": 2, "group_size": 2, "rounds": 1, "eval_every": 0}
+    small |= {"eval_difficulties": (0,), "eval_episodes": 1, "catalog_size": 1_000, "schedule": "static-0-1"}
+    run.train(TrainConfig(out=str(tmp_path / "run"), steps=1, **small))
+    assert heard == [1, "closed"]
+    with pytest.raises(Killed):
+        run.train(TrainConfig(out=str(tmp_path / "run"), steps=2, **small), kill_at(2))
+    assert heard == [1, "closed", "closed"]
+
+
+@pytest.mark.parametrize("name", ["tensorboard", "trackio", "wandb"])
+def test_a_missing_package_is_named_before_anything_runs(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(run, "find_spec", asked.append)  # nothing is installed
+    with pytest.raises(
+        ConfigError, match=rf"needs {name}, which is not installed; pip install .*\[loggers\]"
+    ):
+        run.train(TrainConfig(out=str(tmp_path / "run"), logger=name))
+    assert asked == [name] and not (tmp_path / "run").exists()
+    run._check_setting(TrainConfig())
+    assert asked == [name], "no logger needs no package"
 
 
 def test_an_unknown_logger_gets_a_suggestion() -> None:

@@ -104,24 +104,15 @@ def test_start_here_runs(tmp_path):
     assert (tmp_path / "out" / "episode.json").is_file()
 
 
-def test_fig_difficulty_growth_runs(tmp_path):
+@pytest.mark.parametrize("name", ["difficulty_growth", "effective_ratio"])
+def test_a_figure_is_drawn_from_tables(name, tmp_path):
     experiment = tmp_path / "toy"
     experiment.mkdir()
     train_rows().to_csv(experiment / "train.csv", index=False)
     eval_rows().to_csv(experiment / "eval.csv", index=False)
-    run("fig_difficulty_growth", tmp_path, experiment=str(experiment), out=str(tmp_path / "figures"))
+    run(f"fig_{name}", tmp_path, experiment=str(experiment), out=str(tmp_path / "figures"))
     made = sorted(path.name for path in (tmp_path / "figures").iterdir())
-    assert made == [f"difficulty_growth_toy.{kind}" for kind in ("json", "pdf", "png")]
-
-
-def test_fig_effective_ratio_runs(tmp_path):
-    experiment = tmp_path / "toy"
-    experiment.mkdir()
-    train_rows().to_csv(experiment / "train.csv", index=False)
-    eval_rows().to_csv(experiment / "eval.csv", index=False)
-    run("fig_effective_ratio", tmp_path, experiment=str(experiment), out=str(tmp_path / "figures"))
-    made = sorted(path.name for path in (tmp_path / "figures").iterdir())
-    assert made == [f"effective_ratio_toy.{kind}" for kind in ("json", "pdf", "png")]
+    assert made == [f"{name}_toy.{kind}" for kind in ("json", "pdf", "png")]
 
 
 def test_start_training_moves_the_policy_towards_what_was_right(tmp_path):

@@ -1,5 +1,6 @@
 """The dry run: figures that were worked out by hand (FACTS §11), launch lines, and files that accelerate accepts."""
 
+import io
 import shlex
 import subprocess
 import sys
@@ -91,9 +92,9 @@ def test_a_step_takes_what_was_worked_out() -> None:
 
 
 def plan(config: TrainConfig, file: Path = FILE) -> str:
-    console = Console(record=True, width=120, quiet=False, file=open("/dev/null", "w"))  # noqa: SIM115
-    show_plan(config, file, console)
-    return console.export_text()
+    said = io.StringIO()
+    show_plan(config, file, Console(width=120, file=said))
+    return said.getvalue()
 
 
 def test_the_plan_prints_memory_bottleneck_and_the_line_and_trains_nothing(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 from qwen3_helper import FakeVllm, lottery, small, talkative
-from two_processes import ended_well, train_in_two
+from runs import SECONDS, Killed, kill_at, rows_of, train_in_two
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, load_shop, make_task
 from ecomlab.collector import Refill, Rollout, collect, play_batch
@@ -393,13 +393,6 @@ def by_lot(monkeypatch: pytest.MonkeyPatch) -> None:
     lottery()
 
 
-def rows_of(path: Path) -> list[dict[str, str]]:
-    import csv
-
-    with path.open(newline="") as file:
-        return [{k: v for k, v in row.items() if not k.startswith("seconds")} for row in csv.DictReader(file)]
-
-
 def weights_of(run: Path) -> dict[str, torch.Tensor]:
     from safetensors.torch import load_file
 
@@ -407,18 +400,6 @@ def weights_of(run: Path) -> dict[str, torch.Tensor]:
     assert last is not None
     (file,) = [*last.folder.glob("adapter_model.safetensors"), *last.folder.glob("model.safetensors")]
     return load_file(file)
-
-
-class Killed(BaseException):
-    """Stands in for a kill."""
-
-
-def kill_at(step: int) -> Any:
-    def progress(event: dict[str, Any]) -> None:
-        if event["kind"] == "step" and event["step"] == step:
-            raise Killed
-
-    return progress
 
 
 @pytest.mark.slow
@@ -430,13 +411,13 @@ def test_a_run_trains_resumes_and_its_checkpoint_is_a_policy(
         pytest.importorskip("torchao")
     settings: dict[str, Any] = {**RUN, **(LORA if kind == "lora" else FULL), "starter": str(babbler)}
     whole = train(TrainConfig(out=str(tmp_path / "whole"), **settings))
-    rows = rows_of(whole / "train.csv")
+    rows = rows_of(whole / "train.csv", *SECONDS)
     assert len(rows) == 2 and all(int(row["tokens_used"]) > 0 for row in rows), "something was learned from"
     assert all(0 <= float(row["logp_gap"]) < 0.02 for row in rows), [row["logp_gap"] for row in rows]
     with pytest.raises(Killed):
         train(TrainConfig(out=str(tmp_path / "killed"), **settings), kill_at(2))
     killed = train(TrainConfig(out=str(tmp_path / "killed"), **settings))
-    assert rows_of(killed / "train.csv") == rows
+    assert rows_of(killed / "train.csv", *SECONDS) == rows
     after = weights_of(whole)
     for name, tensor in weights_of(killed).items():
         assert torch.equal(tensor, after[name]), name
@@ -513,10 +494,7 @@ def test_two_processes_train_what_one_trains(kind: str, babbler: Path, tmp_path:
     settings |= {"gradient_checkpointing": True, "lr": 1e-4}
     alone = train(TrainConfig(out=str(tmp_path / "alone"), **settings))
     config = TrainConfig(out=str(tmp_path / "together"), **settings)
-    here = str(Path(__file__).parent)
-    train_in_two(
-        config, f"import sys; sys.path.insert(0, {here!r})\nimport qwen3_helper; qwen3_helper.lottery()"
-    )
+    train_in_two(config, "import qwen3_helper; qwen3_helper.lottery()")
     one, two = (rows_of(tmp_path / name / "train.csv") for name in ("alone", "together"))
     for name in ("groups", "kept", "tokens_generated", "tokens_used"):
         assert [row[name] for row in one] == [row[name] for row in two], name
@@ -624,7 +602,10 @@ def test_sharded_weights_train_and_reach_the_sampler(kind: str, babbler: Path, t
     ]
     command += ["--main_process_port", "0", str(here / "sharded_run.py"), str(tmp_path / "config.json")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=dict(os.environ))
-    assert ended_well(done, tmp_path / "run"), done.stderr[-3000:]
+    # DTensor's caches hold on to the process group, hence to gloo's threads, which on a busy machine now and then abort
+    # an interpreter that is on its way out. By then all is on disk; a run on GPUs has no gloo.
+    late = "terminate called without an active exception" in done.stderr
+    assert (tmp_path / "run" / "done.json").exists() and (done.returncode == 0 or late), done.stderr[-3000:]
     rows = [row for row in rows_of(tmp_path / "run" / "train.csv")[1:] if int(row["tokens_used"])]
     most = 0.02 if lora else 1e-5
     assert rows and all(float(row["logp_gap"]) < most for row in rows), "it samples with what was learned"

@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-import psutil  # type: ignore[import-untyped]
+import psutil
 import pytest
 from filelock import FileLock
 from rich.console import Console

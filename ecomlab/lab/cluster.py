@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import psutil  # type: ignore[import-untyped]
+import psutil
 
 from ecomlab.lab import pool
 from ecomlab.lab.paths import kernel_environment, read_json, shown, write_json

@@ -49,6 +49,7 @@ def join_crew() -> Crew:
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         return ALONE
     import torch
+    import torch.distributed.nn  # imported later, its default arguments would hold on to the process group for good
     from accelerate import PartialState
 
     # One process may play while the others wait: longer than the ten minutes after which NCCL gives up.
@@ -58,9 +59,12 @@ def join_crew() -> Crew:
 
 
 def _leave() -> None:
-    """Take leave of the other processes: threads that still talk when the interpreter ends abort it."""
+    """Take leave of the other processes: a thread of gloo's that is not joined by now may abort the interpreter.
+
+    They are joined when nothing refers to the process group any more.
+    """
     from torch import distributed
 
-    gc.collect()  # finished trainers hold on to the process group
+    gc.collect()  # finished trainers refer to it
     if distributed.is_initialized():
         distributed.destroy_process_group()

@@ -6,7 +6,6 @@ collection of `prompts x group_size` rollouts is one step of ours and `minibatch
 """
 
 import logging
-import math
 import os
 import time
 import warnings
@@ -32,6 +31,7 @@ from trl import GRPOConfig, GRPOTrainer
 
 from ecomlab.collector import ALONE, Clock, Collection, Crew, Rollout
 from ecomlab.seeding import rng
+from ecomlab.train.figures import Figures
 from ecomlab.train.objective import group_advantages, overlong_penalty
 
 logging.getLogger("trl").setLevel(logging.ERROR)
@@ -79,7 +79,7 @@ class Step:
     """From 1."""
     collection: Collection
     update: dict[str, float]
-    """`DapoTrainer.figures`."""
+    """`Figures.total`."""
     seconds: dict[str, float]
     """By phase so far: model, environment, waiting, logprobs, update, sync."""
     began: float
@@ -113,7 +113,7 @@ class DapoTrainer(GRPOTrainer):
                 {"prompt": [""] * rows}
             ),  # placeholders: tasks come from the schedule
             processing_class=tokenizer,
-            rollout_func=_rollout,
+            rollout_func=lambda prompts, trainer: trainer.roll_out(len(prompts)),
             callbacks=[_Bookkeeping(self, before, after, save_extra)],
         )
         self.remove_callback(PrinterCallback)
@@ -123,6 +123,11 @@ class DapoTrainer(GRPOTrainer):
             plugin.mixed_precision_policy = replace(plugin.mixed_precision_policy, output_dtype=None)
 
     @property
+    def number(self) -> int:
+        """The step under way, from 0; at its end, how many are done."""
+        return int(self.state.global_step) // self.settings.minibatches
+
+    @property
     def groups(self) -> list[int]:
         """The groups of the batch that this process trains on, by number, minibatch after minibatch.
 
@@ -130,12 +135,37 @@ class DapoTrainer(GRPOTrainer):
         processes there are.
         """
         settings, rank = self.settings, self.accelerator.process_index
-        number = self.state.global_step // settings.minibatches
-        order = rng("minibatches", settings.seed, number).permutation(settings.prompts).tolist()
+        order = rng("minibatches", settings.seed, self.number).permutation(settings.prompts).tolist()
         size = settings.prompts // settings.minibatches
         mine = size // self.accelerator.num_processes
         starts = range(rank * mine, settings.prompts, size)
         return [group for start in starts for group in order[start : start + mine]]
+
+    def roll_out(self, count: int) -> dict[str, list[Any]]:
+        """What TRL's `rollout_func` returns: ids, masks and log-probabilities exactly as sampled, groups in order."""
+        self.clock = Clock()
+        self.clock.seconds["sync"] = time.perf_counter() - self.asked
+        self.figures = Figures(self.args.epsilon, self.args.epsilon_high)
+        self.collected_at = self.state.global_step
+        collection = self.collection = self.collect(self.number)
+        self.rolled = time.perf_counter()
+        batch, kept = collection.batch, len(collection.kept)
+        self.rollouts = [r for number in self.groups for r in batch[number].rollouts]
+        if len(self.rollouts) != count:
+            raise RuntimeError(
+                f"the collector returned {len(self.rollouts)} rollouts where TRL expects {count}"
+            )
+        # Groups that fill the batch are not in the loss, and not in its denominator either.
+        trained = [number < kept for number in self.groups for _ in batch[number].rollouts]
+        return {
+            "prompt_ids": [r.prompt_ids for r in self.rollouts],
+            "completion_ids": [r.completion_ids for r in self.rollouts],
+            "logprobs": [r.logprobs for r in self.rollouts],
+            "env_mask": [
+                loss_mask(r) if t else [0] * len(r.mask) for r, t in zip(self.rollouts, trained, strict=True)
+            ],
+            "reward": [r.score.value for r in self.rollouts],
+        }
 
     def _generate_and_score_completions(self, inputs: Any) -> Any:
         """TRL's batch with our advantages in it, and the sampler's log-probabilities as the old ones."""
@@ -144,13 +174,8 @@ class DapoTrainer(GRPOTrainer):
         batch["old_per_token_logps"] = self._as_sampled(batch["completion_ids"].shape[1])
         assert self.collection is not None
         advantages_PG = step_advantages(self.collection, self.settings)
-        mine = torch.from_numpy(advantages_PG[self._mine].ravel())
+        mine = torch.from_numpy(advantages_PG[self.groups].ravel())
         batch["advantages"] = mine.to(self.accelerator.device, torch.float32)
-        self._sums = {"entropy": 0.0, "clipped": 0.0, "tokens": 0.0, "gap": 0.0, "gap_tokens": 0.0}
-        self._gap_max = 0.0
-        self._gap_at = self.state.global_step
-        self._grad_norms: list[float] = []
-        self.tokens_before = 0.0  # trained in the step so far, at the last optimizer step
         return batch
 
     def _compute_loss(self, model: Any, inputs: Any) -> Tensor:
@@ -158,7 +183,7 @@ class DapoTrainer(GRPOTrainer):
         sampled = (inputs["completion_mask"] * inputs["tool_mask"]).bool()
         self._trained = sampled & (inputs["advantages"] != 0)[:, None]
         self._sampled = inputs["sampling_per_token_logps"]
-        self._raise = (inputs["advantages"] > 0)[:, None]
+        self._raised = (inputs["advantages"] > 0)[:, None].expand_as(sampled)
         return super()._compute_loss(model, inputs)
 
     def _get_per_token_logps_and_entropies(
@@ -167,7 +192,7 @@ class DapoTrainer(GRPOTrainer):
     ) -> tuple[Tensor, Tensor | None, None]:  # fmt: skip
         """Log-probabilities and entropies (B, completion) at the trained positions.
 
-        Elsewhere they are the sampler's and the mean of the trained ones: rows without an advantage are not forwarded.
+        Elsewhere they are the sampler's and zero: rows without an advantage are not forwarded.
         Where TRL asks for the old log-probabilities, they are the sampler's own: nothing is computed twice. Positions
         are counted from each row's first token, as the sampler counts them.
         """
@@ -177,30 +202,15 @@ class DapoTrainer(GRPOTrainer):
             logps, entropies = self._forward(model, input_ids, attention_mask, logits_to_keep)
             if input_ids.is_cuda:
                 torch.cuda.synchronize()
-        self._add_up(logps.detach(), entropies.detach())
+        trained, fresh = self._trained, self.state.global_step == self.collected_at
+        change = (logps.detach() - self._sampled)[trained]
+        self.figures.add(change, entropies.detach()[trained], self._raised[trained], fresh)
         return logps, entropies, None
 
-    def _add_up(self, logps: Tensor, entropies: Tensor) -> None:
-        """Sums over trained tokens, from which the step's figures are made."""
-        trained, change = self._trained, (logps - self._sampled)[self._trained]
-        raised = self._raise.expand_as(trained)[trained]
-        ratio = change.exp()
-        low, high = 1 - self.args.epsilon, 1 + self.args.epsilon_high
-        clipped = torch.where(raised, ratio > high, ratio < low)
-        sums = {"entropy": entropies[trained].sum(), "clipped": clipped.sum(), "tokens": trained.sum()}
-        if (
-            self.state.global_step == self._gap_at
-        ):  # before the first update: the policy is still the one that sampled
-            sums |= {"gap": change.abs().sum(), "gap_tokens": trained.sum()}
-            self._gap_max = max(self._gap_max, float(change.abs().max()) if len(change) else 0.0)
-        for name, value in sums.items():
-            self._sums[name] += float(value)
-
     def _clip_grad_norm(self, model: Any) -> Any:
-        """TRL keeps the last minibatch's gradient norm only."""
         norm = super()._clip_grad_norm(model)
-        if norm is not None:
-            self._grad_norms.append(float(norm))
+        if norm is not None:  # DeepSpeed clips by itself
+            self.figures.norms.append(float(norm))
         return norm
 
     def _forward(
@@ -240,26 +250,9 @@ class DapoTrainer(GRPOTrainer):
             self.vllm_generation.sync_weights()
             self._last_loaded_step = self.state.global_step
 
-    def figures(self) -> dict[str, float]:
-        """The step's figures over the trained tokens of all processes; not a number where there are none.
-
-        `logp_gap` and `logp_gap_max` are |Δ logp| between sampler and trainer before the first update, hence over the
-        first minibatch; `grad_norm` is the largest of the step's minibatches, before clipping.
-        """
-        parts = self.crew.share((self._sums, self._gap_max, max(self._grad_norms, default=math.nan)))
-        total = {name: sum(sums[name] for sums, _, _ in parts) for name in self._sums}
-        tokens, gap_tokens = total["tokens"] or math.nan, total["gap_tokens"] or math.nan
-        return {
-            "entropy": total["entropy"] / tokens,
-            "clip_share": total["clipped"] / tokens,
-            "grad_norm": parts[0][2],
-            "logp_gap": total["gap"] / gap_tokens,
-            "logp_gap_max": max(largest for _, largest, _ in parts) if total["gap_tokens"] else math.nan,
-        }
-
     def _as_sampled(self, width: int) -> Tensor:
         """The sampler's log-probabilities, (rollouts, width), padded with zeros."""
-        padded = [r.logprobs + [0.0] * (width - len(r.logprobs)) for r in self._rollouts]
+        padded = [r.logprobs + [0.0] * (width - len(r.logprobs)) for r in self.rollouts]
         return torch.tensor(padded, dtype=torch.float32, device=self.accelerator.device)
 
 
@@ -284,34 +277,6 @@ def loss_mask(rollout: Rollout) -> list[int]:
     if rollout.end == "truncated" or rollout.score.unscored:
         return [0] * len(rollout.mask)
     return rollout.mask
-
-
-def _rollout(prompts: list[Any], trainer: DapoTrainer) -> dict[str, list[Any]]:
-    """TRL's `rollout_func`: ids, masks and log-probabilities exactly as sampled, this process's groups in order."""
-    trainer.clock = Clock()
-    trainer.clock.seconds["sync"] = time.perf_counter() - trainer.asked
-    collection = trainer.collection = trainer.collect(
-        trainer.state.global_step // trainer.settings.minibatches
-    )
-    trainer.rolled = time.perf_counter()
-    trainer._mine = trainer.groups
-    groups = [collection.batch[number] for number in trainer._mine]
-    rollouts = trainer._rollouts = [r for group in groups for r in group.rollouts]
-    if len(rollouts) != len(prompts):
-        raise RuntimeError(
-            f"the collector returned {len(rollouts)} rollouts where TRL expects {len(prompts)}"
-        )
-    kept = [
-        number < len(collection.kept) for number in trainer._mine for _ in range(trainer.settings.group_size)
-    ]
-    return {
-        "prompt_ids": [r.prompt_ids for r in rollouts],
-        "completion_ids": [r.completion_ids for r in rollouts],
-        "logprobs": [r.logprobs for r in rollouts],
-        # Groups that fill the batch are not in the loss, and not in its denominator either.
-        "env_mask": [loss_mask(r) if k else [0] * len(r.mask) for r, k in zip(rollouts, kept, strict=True)],
-        "reward": [r.score.value for r in rollouts],
-    }
 
 
 def _reward(prompts: list[Any], completions: list[Any], reward: list[float], **_: Any) -> list[float]:
@@ -344,18 +309,15 @@ class _Bookkeeping(TrainerCallback):
             return
         seconds = {**trainer.collection.seconds, **trainer.clock.seconds}
         seconds["update"] = time.perf_counter() - trainer.rolled - seconds["logprobs"]
-        number = state.global_step // trainer.settings.minibatches
-        self.after(Step(number, trainer.collection, trainer.figures(), seconds, trainer.began))
+        update = trainer.figures.total(trainer.crew)
+        self.after(Step(trainer.number, trainer.collection, update, seconds, trainer.began))
         trainer.began = time.perf_counter()
 
     def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
         """Where nothing was trained there is no step: momentum alone would move the weights."""
-        trainer = self.trainer
-        tokens = sum(trainer.crew.share(trainer._sums["tokens"]))
-        if tokens == trainer.tokens_before:
-            for parameter in trainer.model.parameters():
+        if not self.trainer.figures.trained(self.trainer.crew):
+            for parameter in self.trainer.model.parameters():
                 parameter.grad = None
-        trainer.tokens_before = tokens
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         folder = Path(args.output_dir) / f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}"

@@ -10,17 +10,6 @@ LOGGERS = ("none", "tensorboard", "trackio", "wandb")
 Rows = Sequence[Mapping[str, Any]]
 
 
-def check_installed(name: str) -> None:
-    """Raise ModuleNotFoundError, naming the way out, when the logger's package is missing."""
-    from importlib.util import find_spec
-
-    if name != "none" and find_spec(name) is None:
-        raise ModuleNotFoundError(
-            f"logger {name!r} needs the package {name}: pip install -c constraints.txt -e '.[loggers]'",
-            name=name,
-        )
-
-
 @contextmanager
 def logger(name: str, folder: Path, settings: Mapping[str, Any]) -> Iterator[Callable[[Rows], None]]:
     """What takes a step's metrics rows, one an environment, closed at the end. Figures are named `environment/column`.

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ecomlab.parsing import parse_output
-from ecomlab.train.renderer import END, START, Message
+from ecomlab.train.renderer import END, START, Message, TextRenderer
 
 if TYPE_CHECKING:
     from ecomlab.train.policy import Policy
@@ -43,11 +43,11 @@ def template(name: str = "qwen3_training") -> str:
     return (Path(spec.submodule_search_locations[0]) / "chat_templates" / f"{name}.jinja").read_text()
 
 
-class ChatRenderer:
+class ChatRenderer(TextRenderer):
     """Qwen3's renderer around its tokenizer. With `thinking` the policy may think before it speaks."""
 
     def __init__(self, tokenizer: Any, thinking: bool = False) -> None:
-        self.tokenizer = tokenizer
+        super().__init__(tokenizer)
         self.thinking = thinking
         known = tokenizer.get_vocab()
         if absent := [token for token in (*MARKERS, *ALSO_TOKENS) if token not in known]:
@@ -73,14 +73,6 @@ class ChatRenderer:
             tokenize=False,
         )
         return str(rendered)
-
-    def encode(self, text: str) -> list[int]:
-        return list(self.tokenizer.encode(text, add_special_tokens=False))
-
-    def decode(self, ids: Sequence[int]) -> str:
-        return str(
-            self.tokenizer.decode(list(ids), skip_special_tokens=False, clean_up_tokenization_spaces=False)
-        )
 
 
 class ChatDialogue:

@@ -75,16 +75,11 @@ class Renderer(Protocol):
         """The text of ids, markers included."""
 
 
-class ShortRenderer:
-    """The laptop policy's renderer, around its tokenizer."""
+class TextRenderer:
+    """What renderers share: text to ids and back, nothing added and nothing cleaned up."""
 
     def __init__(self, tokenizer: Any) -> None:
         self.tokenizer = tokenizer
-        self.stop_ids: Sequence[int] = (tokenizer.convert_tokens_to_ids(END),)
-        self.pad_id = int(tokenizer.pad_token_id)
-
-    def dialogue(self) -> "ShortDialogue":
-        return ShortDialogue(self)
 
     def encode(self, text: str) -> list[int]:
         """Ids of a piece of text on its own."""
@@ -95,6 +90,18 @@ class ShortRenderer:
         return str(
             self.tokenizer.decode(list(ids), skip_special_tokens=False, clean_up_tokenization_spaces=False)
         )
+
+
+class ShortRenderer(TextRenderer):
+    """The laptop policy's renderer, around its tokenizer."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        super().__init__(tokenizer)
+        self.stop_ids: Sequence[int] = (tokenizer.convert_tokens_to_ids(END),)
+        self.pad_id = int(tokenizer.pad_token_id)
+
+    def dialogue(self) -> "ShortDialogue":
+        return ShortDialogue(self)
 
 
 class ShortDialogue:

@@ -16,8 +16,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ecomlab.catalog import Shop, load_shop
-from ecomlab.collector import ALONE, EVALUATION_SEEDS, Clock, Collection, Crew, Refill, collect, play_batch
-from ecomlab.episode import make_task
+from ecomlab.collector import (
+    ALONE,
+    EVALUATION_SEEDS,
+    Clock,
+    Collection,
+    Crew,
+    Refill,
+    collect,
+    draw_task,
+    play_batch,
+)
 from ecomlab.naming import unknown
 from ecomlab.reward import Score
 from ecomlab.scheduler import from_json
@@ -27,7 +36,7 @@ from ecomlab.train.alarms import alarms
 from ecomlab.train.backends import Limits, Sampler
 from ecomlab.train.config import COLLECTIONS, DECODINGS, ConfigError, RunError, TrainConfig
 from ecomlab.train.crew import OnePlays, join_crew
-from ecomlab.train.loggers import check_installed, logger
+from ecomlab.train.loggers import logger
 from ecomlab.train.policy import Policy, is_ordinary, load_policy
 from ecomlab.train.vllm import VllmSampler, limit_patience
 
@@ -52,7 +61,6 @@ def train(config: TrainConfig, progress: Progress | None = None) -> Path:
     crew = join_crew()
     leads = crew.rank == 0  # reads and writes the folder; the others only compute
     _check_split(config, len(crew.share(None)))
-    check_installed(config.logger)
     _check_setting(config)
     out = checkpoints.prepare_folder(Path(config.out)) if leads else Path(config.out).absolute()
     with _only_one(out) if leads else nullcontext(), checkpoints.plain_errors(out):
@@ -80,14 +88,8 @@ class Run:
     def __init__(
         self, config: TrainConfig, out: Path, shop: Shop, policy: Policy, tell: Progress, crew: Crew = ALONE
     ) -> None:
-        self.config, self.out, self.shop, self.policy, self.tell, self.crew = (
-            config,
-            out,
-            shop,
-            policy,
-            tell,
-            crew,
-        )
+        self.config, self.out, self.shop, self.policy, self.tell = config, out, shop, policy, tell
+        self.crew = OnePlays(crew) if config.generation == "vllm-server" else crew  # one talks to the server
         self.leads = crew.rank == 0
         self.log: Callable[[Sequence[Mapping[str, Any]]], None]
         self.history: list[dict[str, Any]] = []
@@ -96,8 +98,6 @@ class Run:
         self.limits = Limits(config.turn_tokens, config.episode_tokens, config.context_tokens)
         self.sampler: Sampler
         self.trainer: DapoTrainer
-        if config.generation == "vllm-server":  # one process talks to it, and hands out what it heard
-            self.crew = OnePlays(crew)
         self.head = {"schedule": config.schedule, "collection": config.collection, "seed": config.seed}
         self.window: dict[str, tuple[int, int]] = {}
 
@@ -270,10 +270,10 @@ def evaluate(
     scores: list[tuple[int, Score]] = []
     for start in range(0, len(mine), batch):
         part = mine[start : start + batch]
-        tasks = [make_task(env, difficulty=d, seed=seed, shop=shop) for d, seed in part]
+        tasks = [draw_task(env, d, seed, shop) for d, seed in part]
         streams = [rng("evaluate", env, d, seed) for d, seed in part]
         rollouts = play_batch(tasks, streams, shop, sampler, policy.renderer)
-        scores += [(r.task.difficulty, r.score) for r in rollouts]
+        scores += [(d, r.score) for (d, _), r in zip(part, rollouts, strict=True)]
     everyones = [pair for part in crew.share(scores) for pair in part]
     by_level = {d: [score for level, score in everyones if level == d] for d in difficulties}
     return [tables.eval_row(env, d, scores, decoding) for d, scores in by_level.items()]
@@ -306,6 +306,7 @@ def _check_setting(config: TrainConfig) -> None:
     for package, needed, extra in (
         ("torchao", config.optimizer == "adamw-8bit", "gpu"),
         ("vllm", config.with_vllm, "vllm"),
+        (config.logger, config.logger != "none", "loggers"),
     ):
         if needed and find_spec(package) is None:
             raise ConfigError(

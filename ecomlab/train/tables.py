@@ -30,7 +30,8 @@ TRAIN_COLUMNS = (
 )  # fmt: skip
 """A row a step and environment. From `entropy` on the figures are the whole step's, the same in each of its rows.
 `success` and `reward` are means over all scored rollouts, discarded ones too; effective_* are shares of groups; tokens
-are the policy's own, used where they enter the loss and wasted elsewhere; the seconds_* sum to `seconds`."""
+are the policy's own, used where they enter the loss and wasted elsewhere; `Figures.total` explains entropy, clip_share,
+grad_norm and logp_gap; the seconds_* sum to `seconds`."""
 EVAL_COLUMNS = (*HEAD, "d", "episodes", "success", "reward", "unscored", "decoding")
 
 
@@ -148,15 +149,22 @@ def append(path: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]
 def trim(path: Path, last: int, columns: Sequence[str]) -> None:
     """Drop rows of steps after `last`, a half-written last line included: they will be made again.
 
-    A table whose header was cut short has no rows to keep: it is removed.
+    A table whose header was cut short has no rows to keep: it is removed. Raises RunError for a whole header of other
+    columns, and touches nothing.
     """
     if not path.exists():
+        return
+    text = path.read_text()
+    if "\n" not in text.lstrip():
+        path.unlink()
         return
     with path.open(newline="") as file:
         reader = csv.DictReader(file)
         if tuple(reader.fieldnames or ()) != tuple(columns):
-            path.unlink()
-            return
+            raise RunError(
+                f"{path} was written by another ecomlab: its columns are not this one's; finish that run with the "
+                "ecomlab that began it, or choose another out"
+            )
         kept = [row for row in reader if None not in row.values() and 0 <= _step(row) <= last]
     part = path.with_name(path.name + ".part")
     with part.open("w", newline="") as file:

@@ -1,4 +1,4 @@
-"""What a training step of the laptop policy takes on a GPU, by phase, and on the same machine's CPU.
+"""What a training step of the laptop policy takes on a GPU, by phase, and on one thread of the same machine's CPU.
 
     python experiments/gpu/laptop_step.py --out $OUT              # twelve steps on each, novice, adaptive
     python experiments/gpu/laptop_step.py --steps 2 --out /tmp/x  # anywhere: a check that it runs
@@ -8,6 +8,7 @@ Writes laptop_step.csv: a row a device, mean seconds a step without the first tw
 
 import argparse
 import csv
+import json
 import os
 import platform
 import subprocess
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from ecomlab.train import tables
 
-RUN = "import sys; from ecomlab.train.run import TrainConfig, train; train(TrainConfig(**eval(sys.argv[1])))"
+LAPTOP = Path(__file__).resolve().parents[1] / "laptop" / "train.toml"
 
 
 def main() -> None:
@@ -33,10 +34,13 @@ def main() -> None:
         devices = {"cuda": torch.cuda.get_device_name()} | devices
     rows = []
     for device, name in devices.items():
-        folder = arguments.out / f"run-{device}-{arguments.steps}"
-        config = {"out": str(folder), "steps": arguments.steps, "eval_every": 0, "eval_episodes": 1}
+        folder = arguments.out.resolve() / f"run-{device}-{arguments.steps}"
+        changed = {"out": str(folder), "steps": arguments.steps, "eval_every": 0, "eval_episodes": 1}
+        command = [sys.executable, "-m", "ecomlab", "train", "--config", str(LAPTOP)]
+        for setting, value in changed.items():
+            command += ["--set", f"{setting}={json.dumps(value)}"]  # as TOML has it, too
         hidden = {} if device == "cuda" else {"CUDA_VISIBLE_DEVICES": ""}
-        subprocess.run([sys.executable, "-c", RUN, repr(config)], check=True, env={**os.environ, **hidden})
+        subprocess.run(command, check=True, env={**os.environ, **hidden})
         steps = tables.read(folder / "train.csv")[min(2, arguments.steps - 1) :]
         columns = [
             "seconds",
