@@ -1,12 +1,15 @@
 """The nouns everyone shares: Task, Verdict, Environment and their registry."""
 
 import importlib
+import importlib.util
 import json
 import pkgutil
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -311,10 +314,27 @@ class Registry(Mapping[str, Environment]):
             importlib.import_module(f"{package.__name__}.{module.name}")
         return {cls.id: cls() for cls in _concrete(Environment)}  # type: ignore[type-abstract]
 
-    def register(self, cls: type[Environment]) -> type[Environment]:
-        """Add an environment that lives outside the package (a notebook's, a plug-in's)."""
-        self._found[cls.id] = cls()
-        return cls
+    def load(self, path: Path) -> list[str]:
+        """Add the environments of a file outside the package, in this process; their ids.
+
+        Raises TaskError for a file that holds none, or one with the id of another.
+        """
+        known = self._found
+        spec = importlib.util.spec_from_file_location(f"ecomlab_env_{path.stem}", path)
+        if spec is None or spec.loader is None or not path.is_file():
+            raise TaskError(f"{path} is no Python file; write the environment into a file that ends in .py")
+        before = set(_concrete(Environment))  # type: ignore[type-abstract]
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module
+        spec.loader.exec_module(module)
+        made = [cls for cls in _concrete(Environment) if cls not in before]  # type: ignore[type-abstract]
+        if not made:
+            raise TaskError(f"{path} holds no environment; it needs a subclass of Environment with all its methods")
+        for cls in made:
+            if cls.id in known and type(known[cls.id]).__module__ != spec.name:
+                raise TaskError(f"{path}: there is an environment {cls.id} already; choose another id")
+            known[cls.id] = cls()
+        return [cls.id for cls in made]
 
     def __getitem__(self, name: str) -> Environment:
         try:

@@ -159,3 +159,10 @@ def test_run_training_offers_the_configuration_as_it_is():
     )
     assert all(re.search(rf"{name}=.*\b(folder|{name})\b", config) for name in declared if name != "more")
     assert "**more" in config
+
+
+def test_a_new_environment_is_one_file(tmp_path):
+    done = run("start_new_environment", tmp_path, seeds=4, catalog_size=1000, out=str(tmp_path / "out"))
+    text = "".join(str(output) for cell in done for output in cell.outputs)
+    assert "'CHEAPEST'" in text and "the cheapest for" in text
+    assert (tmp_path / "out" / "cheapest.py").is_file()
