@@ -19,7 +19,7 @@ from ecomlab.customer.ledger import Slot
 from ecomlab.customer.lexicon import Lexicon
 from ecomlab.customer.reading import read_opening
 from ecomlab.customer.sayings import Saying, read_sayings
-from ecomlab.customer.words import LEADS, LISTS, Act
+from ecomlab.customer.words import LEADS, LISTS, OPEN, Act
 from ecomlab.difficulty import Difficulty
 from ecomlab.naming import unknown
 from ecomlab.seeding import digest
@@ -197,6 +197,8 @@ class Environment(ABC):
     """Sentences an opening may begin with; {} is where the wanted things stand."""
     lists: ClassVar[Sequence[str]] = LISTS
     """The same, for several things as a list."""
+    closings: ClassVar[Sequence[str]] = OPEN
+    """How an opening ends that leaves something out; never with what says that this is all."""
     acts: ClassVar[bool] = True
     """Whether its work is done in the world, where later turns can undo it, and not by an answer alone."""
     intros: ClassVar[Sequence[str]] = ()
@@ -329,7 +331,9 @@ class Registry(Mapping[str, Environment]):
         spec.loader.exec_module(module)
         made = [cls for cls in _concrete(Environment) if cls not in before]  # type: ignore[type-abstract]
         if not made:
-            raise TaskError(f"{path} holds no environment; it needs a subclass of Environment with all its methods")
+            raise TaskError(
+                f"{path} holds no environment; it needs a subclass of Environment with all its methods"
+            )
         for cls in made:
             if cls.id in known and type(known[cls.id]).__module__ != spec.name:
                 raise TaskError(f"{path}: there is an environment {cls.id} already; choose another id")

@@ -168,16 +168,17 @@ class Words:
         leads: Sequence[str] = LEADS,
         lists: Sequence[str] = LISTS,
         said: Sequence[tuple[str, Any]] = (),
+        closings: Sequence[str] = OPEN,
         greet: bool = True,
     ) -> str:
         """The request. `items` are slots by name, put where a lead has {}; `said` are sayings that follow it, by name;
-        `complete`: nothing is withheld; `greet`: it may begin with a greeting."""
+        `complete`: nothing is withheld, else one of `closings` is said; `greet`: it may begin with a greeting."""
         random = rng("words", *self.key, "opening")
         as_list = len(items) > 1 and random.random() < 0.4
         lead = _pick(random, lists if as_list else leads)
         greeting = _pick(random, GREETINGS) if greet else ""
         join = "\n- " if as_list and random.random() < 0.5 else _pick(random, JOINS)
-        closing = _pick(random, COMPLETE if complete else OPEN)
+        closing = _pick(random, COMPLETE if complete else closings)
         body: list[Piece] = []
         if join == "\n- ":
             body.append(Piece(join, "fixed"))
