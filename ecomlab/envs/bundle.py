@@ -99,8 +99,9 @@ class Bundler(Clerk):
         chosen = []
         for kind, slots in parts:
             fitting = [r for r in self.found[repr((kind, slots))] if Wish(kind, slots).fits(r) and r["stock"]]
-            if fitting and not self.slip():
-                chosen.append(min(fitting, key=lambda record: record["price"])["product_id"])
+            if fitting:
+                choose = max if self.slip() else min
+                chosen.append(choose(fitting, key=lambda record: record["price"])["product_id"])
         return self.turn(self.call("submit", None, product_ids=chosen))
 
     def result(self, about: Any, result: dict[str, Any]) -> None:
@@ -173,7 +174,7 @@ class Bundle(Answering):
             (
                 "You can leave out the {}.",
                 "We no longer need the {}.",
-                "There is a {} here already, so take that off the list.",
+                "The {} is here already, so take it off the list.",
             ),
         ),
     }
@@ -194,7 +195,7 @@ class Bundle(Answering):
         share = min(MOST_GONE, axes.p_oos / chance_of_rush) if random.random() < chance_of_rush else 0.0
         # Whichever thing is wanted, it sells out with probability p_oos: the rush is on all types of the departments.
         rush = {kind: share for kind in pool if share and len(_left(catalog, kind, {}, key, {kind: share}))}
-        usable = [kind for kind in pool if len(_left(catalog, kind, {}, key, rush))]
+        usable = [kind for kind in pool if kind in rush or len(_left(catalog, kind, {}, key, rush))]
         if len(usable) < 2:
             raise TaskError(f"too little of {', '.join(departments)} is in stock; load a larger shop")
         order = [usable[i] for i in random.permutation(len(usable)).tolist()]

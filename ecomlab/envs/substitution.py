@@ -185,7 +185,7 @@ class Substitutor(Clerk):
 class Substitution(Answering):
     id = "SUB"
     version = 1
-    golden = "9ecd25aee29b62a61791f6fc6a33c326"
+    golden = "cc17764880a3d19cd07577ce87f6d64d"
     axes = (
         "constraints", "p_missing", "eps_rank", "p_oos", "turn_slack", "tool_slack", "p_noise", "p_switch", "top_k",
         "k_rec", "history",
@@ -431,7 +431,8 @@ def _entry(record: Mapping[str, Any], name: str) -> Any:
 
 
 def _draw_hard(attributes: Mapping[str, str], random: np.random.Generator) -> list[str]:
-    """Attributes that must be the same: mostly one that decides whether the thing can do its job."""
+    """Attributes that must be the same: mostly one that decides whether the thing can do its job, or it could be
+    guessed without listening."""
     able = [
         name
         for name in attributes
@@ -441,7 +442,7 @@ def _draw_hard(attributes: Mapping[str, str], random: np.random.Generator) -> li
     if not able:
         return []
     first = telling[0] if telling else able[0]
-    if random.random() < 0.3:
+    if random.random() < 0.5:
         first = able[int(random.integers(len(able)))]
     others = [name for name in able if name != first]
     least = max(0, len(attributes) - 1 - MOST_SOFT)
@@ -471,7 +472,7 @@ def _words(shop: Shop, row: int, random: np.random.Generator) -> Wanted:
 def _draw_visits(
     wanted: Wanted, row: int, axes: Difficulty, key: tuple[Any, ...], shop: Shop, random: np.random.Generator
 ) -> tuple[list[str], list[str]]:
-    """The customer's visits and which of them are sold out: half of each type's, and all that fit what is stated.
+    """The customer's visits, and which are sold out: half of each type's, those first that fit what is stated.
 
     The words that are withheld, brand or feature, leave `wanted` under these names and come back as "was_brand" and
     "was_feature": said later, they need sentences that tell them from what the replacement should be.
@@ -495,9 +496,10 @@ def _draw_visits(
     gone: list[str] = []
     for code in dict.fromkeys(catalog.type_code[rows].tolist()):
         mine = [r for r in rows.tolist() if catalog.type_code.item(r) == code]
-        mine.sort(key=lambda r: r not in fitting)  # the visits are shuffled, and sorting is stable
-        least = max(math.ceil(len(mine) / 2), sum(r in fitting for r in mine))
-        gone += [catalog.ids[r] for r in mine[:least]]
+        mine.sort(
+            key=lambda r: (r != row, r not in fitting)
+        )  # the visits are shuffled, and sorting is stable
+        gone += [catalog.ids[r] for r in mine[: math.ceil(len(mine) / 2)]]
     return visits, sorted(gone)
 
 
@@ -508,7 +510,7 @@ def _draw_limits(
     catalog, limits = shop.catalog, {}
     columns = {"price": catalog.price_cents, "rating": -catalog.rating_tenths, "days": catalog.days}
     for name in [LIMITS[i] for i in random.permutation(len(LIMITS))[: axes.constraints - 1].tolist()]:
-        keep = min(len(rows), max(axes.k_rec + 1, round(len(rows) * random.uniform(0.5, 0.85))))
+        keep = min(len(rows), max(axes.k_rec + 1, round(len(rows) * random.uniform(0.4, 0.75))))
         edge = int(np.sort(columns[name][rows])[keep - 1])
         limits[name] = {"price": 100 * math.ceil(edge / 100), "rating": -edge, "days": edge}[name]
         rows = catalog.select(constraints_of(kind, {name: limits[name]})[1:], rows)
