@@ -38,7 +38,7 @@ def judged(episode: Episode, ids: Sequence[str]) -> Verdict:
 
 def stand_ins(task: Task, shop: Shop) -> dict[str, int]:
     """Every product that can stand in, with its number of equal entries, found one by one."""
-    from ecomlab.envs.substitution import hard_names
+    from ecomlab.world.standins import hard_names
 
     slots, catalog = wanted(task), shop.catalog
     was = catalog.record(catalog.row(task.truth["original"]))
@@ -88,7 +88,7 @@ def test_the_best_stand_ins_are_those_with_most_equal_entries(d: int, big_shop: 
 
 
 def test_the_visits_hold_one_product_that_fits_the_words(big_shop: Shop) -> None:
-    from ecomlab.envs.substitution import identity
+    from ecomlab.players.substitutor import identity
     from ecomlab.world.wants import constraints_of
 
     catalog = big_shop.catalog

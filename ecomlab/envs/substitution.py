@@ -2,9 +2,8 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
@@ -12,47 +11,26 @@ from pydantic import Field
 
 from ecomlab.answering import Answering, Wanted, withhold
 from ecomlab.catalog import Shop
-from ecomlab.core import Draft, Event, Message, Need, Task, TaskError, Verdict
+from ecomlab.core import Draft, Event, Need, Task, TaskError, Verdict
 from ecomlab.customer.sayings import MONEY, NAME, Kind, Saying
 from ecomlab.customer.wishes import VISITS, draw_row, draw_visits
 from ecomlab.difficulty import Difficulty
-from ecomlab.players.clerk import Clerk
-from ecomlab.players.shopper import Wish, bounds
+from ecomlab.players.substitutor import Substitutor, identity, titled
 from ecomlab.seeding import rng
 from ecomlab.tooling import tool
 from ecomlab.world import tools as shop_tools
-from ecomlab.world.overlay import PAGE, World, rushed
+from ecomlab.world.overlay import PAGE, World
+from ecomlab.world.standins import LIMITS, noun, requirements, similarity, stages_of
 from ecomlab.world.wants import constraints_of
 
 if TYPE_CHECKING:
     from ecomlab.episode import Episode
 
-LIMITS = ("price", "rating", "days")
-"""What a customer may demand of a replacement beside its being compatible."""
 TELLING = (
     "works_with", "power", "wattage", "voltage", "size", "capacity", "charge", "layout", "connector", "video", "speed",
     "storage", "grip", "skin", "hair", "age", "opacity", "weight", "terrain", "season",
 )  # fmt: skip
 """Attributes that decide whether something can do another's job, the first mattering most."""
-NOUNS: Mapping[str, str] = {
-    "works_with": "compatibility",
-    "skin": "skin type",
-    "hair": "hair type",
-    "age": "age range",
-    "active": "active ingredient",
-    "door": "number of doors",
-    "video": "video output",
-    "hub": "smart home control",
-    "bulb": "type of bulb",
-    "media": "filter media",
-    "cover": "type of cover",
-    "charge": "battery capacity",
-    "note": "scent notes",
-    **{
-        name: f"number of {name}" for name in ("buttons", "slots", "compartments", "shelves", "vents", "tabs")
-    },
-}
-"""What a customer calls an attribute, where its name alone would sound odd."""
 MOST_SOFT = 2
 """Attributes that count for similarity; where a type has more, the others must be the same."""
 TRIES = 128
@@ -79,107 +57,6 @@ def submit(
 ) -> dict[str, Any]:
     """Hand in the replacements; the conversation ends."""
     return {"submitted": True}
-
-
-class Substitutor(Clerk):
-    """Finds the sold-out product among the visits, then searches for what is equal in every entry, and in fewer and
-    fewer of them: of each combination the first `count`, more of which could not be better."""
-
-    visits: list[dict[str, Any]] | None = None
-    looked: dict[str, dict[str, Any]]
-
-    def restart(self) -> None:
-        self.found: dict[str, dict[str, Any]] = {}
-        self.pages: dict[tuple[str, ...], int] | None = None
-        self.deeper = False
-
-    def work(self) -> Message:
-        if self.visits is None:
-            self.visits, self.looked = [], {}
-            return self.turn(self.call("user_get_visit_history", "visits"))
-        fitting = [v["product_id"] for v in self.visits if titled(v["title"], self._was())]
-        new = [product_id for product_id in fitting if product_id not in self.looked]
-        if new:
-            self.looked |= {product_id: {} for product_id in new}
-            return self.turn(
-                *(self.call("catalog_get_product", "look", product_id=product_id) for product_id in new)
-            )
-        original = self._original(fitting)
-        if original is None:
-            return self.turn(self.call("submit", None, product_ids=[]))
-        hard = hard_names(self.get("must", []), original["attributes"]) or list(original["attributes"])[:1]
-        entries = ["brand", *(name for name in original["attributes"] if name not in hard)]
-        count = self.get("count", 3)
-        if self.pages is None:
-            self.pages = {}
-            rows = [equal for size in range(len(entries), -1, -1) for equal in combinations(entries, size)]
-            return self.turn(*(self._search(original, hard, equal, 1) for equal in rows))
-        if not self.deeper:
-            self.deeper = True
-            more = [
-                self._search(original, hard, equal, page)
-                for equal, pages in self.pages.items()
-                for page in range(2, min(pages, math.ceil(count / PAGE)) + 1)
-            ]
-            if more:
-                return self.turn(*more)
-        return self.turn(self.call("submit", None, product_ids=self._chosen(original, hard, entries)[:count]))
-
-    def result(self, about: Any, result: dict[str, Any]) -> None:
-        if about == "visits":
-            self.visits = result.get("visits", [])
-        elif about == "look" and "product" in result:
-            self.looked[result["product"]["product_id"]] = result["product"]
-        elif "results" in result and self.pages is not None:
-            self.pages[about] = result["pages"]
-            self.found |= {record["product_id"]: record for record in result["results"]}
-
-    def _was(self) -> dict[str, Any]:
-        """What is known of the sold-out product."""
-        return identity({name: value for (_, name), value in self.known.items()})
-
-    def _limits(self) -> dict[str, Any]:
-        return {name: self.get(name) for name in LIMITS if (0, name) in self.known}
-
-    def _original(self, fitting: Sequence[str]) -> dict[str, Any] | None:
-        """The visit that fits all that was said; sold out, if several do."""
-        was = self._was()
-        records = [self.looked[product_id] for product_id in fitting if self.looked[product_id]]
-        fits = [record for record in records if Wish(was["type"], was).fits(record)]
-        return min(fits or records, key=lambda record: record["stock"] > 0, default=None)
-
-    def _search(
-        self, original: Mapping[str, Any], hard: Sequence[str], equal: tuple[str, ...], page: int
-    ) -> dict[str, Any]:
-        names = [*hard, *(name for name in equal if name != "brand")]
-        return self.call(
-            "catalog_search",
-            equal,
-            query=original["type"],
-            category=original["type"],
-            brand=original["brand"] if "brand" in equal else None,
-            attributes={name: original["attributes"][name] for name in names},
-            in_stock=True,
-            **bounds(self._limits()),
-            page=page if page > 1 else None,
-        )
-
-    def _chosen(self, original: Mapping[str, Any], hard: Sequence[str], entries: Sequence[str]) -> list[str]:
-        """What can stand in, the most similar first; distractors do not satisfy the filters."""
-        must = {f"attr:{name}": original["attributes"][name] for name in hard}
-        usable = [
-            (product_id, record)
-            for product_id, record in self.found.items()
-            if record["stock"] > 0
-            and product_id != original["product_id"]
-            and Wish(original["type"], must | self._limits()).fits(record)
-            and not self.slip()
-        ]
-
-        def equal(record: Mapping[str, Any]) -> int:
-            return sum(_entry(record, name) == _entry(original, name) for name in entries)
-
-        return [product_id for product_id, _ in sorted(usable, key=lambda pair: -equal(pair[1]))]
 
 
 class Substitution(Answering):
@@ -287,23 +164,23 @@ class Substitution(Answering):
             wanted: Wanted = {
                 (0, "type"): kind,
                 **_words(shop, row, random),
-                (0, "must"): list(map(_noun, hard)),
+                (0, "must"): list(map(noun, hard)),
             }
-            if min(map(len, _stages(wanted, row, events, (), key, shop))) < enough:
+            if min(map(len, stages_of(wanted, row, events, (), key, shop))) < enough:
                 continue
             visits, gone = _draw_visits(wanted, row, axes, key, shop, random)
-            if min(map(len, _stages(wanted, row, events, gone, key, shop))) > 0:
+            if min(map(len, stages_of(wanted, row, events, gone, key, shop))) > 0:
                 break
         else:
             raise TaskError("nothing of this shop can be replaced; load a larger shop")
-        left = _stages(wanted, row, events, gone, key, shop)[-1]
+        left = stages_of(wanted, row, events, gone, key, shop)[-1]
         wanted |= {(0, name): limit for name, limit in _draw_limits(kind, left, axes, shop, random).items()}
         change = _draw_change(wanted, random)
         if change and random.random() < axes.p_switch:
             events.append(Event(0, "change", 0, 0, 0, data={"slots": change}))
-        stages = _stages(wanted, row, events, gone, key, shop)
+        stages = stages_of(wanted, row, events, gone, key, shop)
         while events and min(map(len, stages)) == 0:  # it must stay possible
-            stages = _stages(wanted, row, events := events[:-1], gone, key, shop)
+            stages = stages_of(wanted, row, events := events[:-1], gone, key, shop)
         wanted[0, "count"] = min(axes.k_rec, *map(len, stages))
         changed = {name for event in events if event.kind == "change" for name in event.data["slots"]}
         slots = [(s, name, value) for (s, name), value in wanted.items()]
@@ -335,19 +212,19 @@ class Substitution(Answering):
         ids = list(episode.answer["product_ids"]) if episode.answer else []
         if not ids:
             return Verdict(-1.0, False, "no replacement was handed in")
-        candidates = world.in_stock(catalog.select(_constraints(wanted, original, episode.shop)))
+        candidates = world.in_stock(catalog.select(requirements(wanted, original, episode.shop)))
         candidates = candidates[candidates != original]
-        best = np.sort(_similarity(candidates, wanted, original, episode.shop))[::-1][:count]
-        compatible = _constraints(wanted, original, episode.shop, limits=False)
+        best = np.sort(similarity(candidates, wanted, original, episode.shop))[::-1][:count]
+        compatible = requirements(wanted, original, episode.shop, limits=False)
         good: dict[int, bool] = {}
         for product_id in ids:
             row = catalog.row(product_id)
             if row is None or row == original or product_id not in world.shown or not world.stock(row):
                 continue
             if catalog.satisfies(row, compatible):
-                good[row] = catalog.satisfies(row, _constraints(wanted, original, episode.shop))
-        alike = _similarity(np.array(list(good), int), wanted, original, episode.shop)
-        limits = [c for c in _constraints(wanted, original, episode.shop) if c not in compatible]
+                good[row] = catalog.satisfies(row, requirements(wanted, original, episode.shop))
+        alike = similarity(np.array(list(good), int), wanted, original, episode.shop)
+        limits = [c for c in requirements(wanted, original, episode.shop) if c not in compatible]
         met = sum(np.mean([catalog.satisfies(row, (c,)) for c in limits]) if limits else 1.0 for row in good)
         correct = (
             len(ids) == len(good) == count and all(good.values()) and int(alike.sum()) == int(best.sum())
@@ -370,8 +247,8 @@ class Substitution(Answering):
     def chance(self, task: Task, shop: Shop) -> float:
         """Right by position alone: as many visits as are asked for, when all of the best happen to be among them."""
         wanted, original = self.begin(task, shop), shop.catalog.row(task.truth["original"]) or 0
-        rows = _stages(wanted, original, (), task.world["gone"], task.key, shop)[0]
-        alike = _similarity(rows, wanted, original, shop)
+        rows = stages_of(wanted, original, (), task.world["gone"], task.key, shop)[0]
+        alike = similarity(rows, wanted, original, shop)
         count, visits = wanted[0, "count"], [shop.catalog.row(visit) for visit in task.world["visits"]]
         cut = int(np.sort(alike)[::-1][count - 1])
         above, level = set(rows[alike > cut].tolist()), set(rows[alike == cut].tolist())
@@ -390,7 +267,7 @@ class Substitution(Answering):
                 if row != original:
                     other |= {slot: _was(shop, row, slot[1]) for slot in wanted if slot[1].startswith("was_")}
                 if (
-                    min(map(len, _stages(other, row, task.events, gone, task.key, shop)))
+                    min(map(len, stages_of(other, row, task.events, gone, task.key, shop)))
                     >= wanted[0, "count"]
                 ):
                     truth = {
@@ -402,41 +279,13 @@ class Substitution(Answering):
         return None
 
 
-def identity(slots: Mapping[str, Any]) -> dict[str, Any]:
-    """The words that name the sold-out product, whenever they were said."""
-    named = {name.removeprefix("was_"): value for name, value in slots.items()}
-    return {n: v for n, v in named.items() if n in ("type", "brand", "feature") or n.startswith("attr:")}
-
-
-def titled(title: str, was: Mapping[str, Any]) -> bool:
-    """Whether a title may be that of the product so described."""
-    return (
-        title.endswith(was["type"])
-        and title.startswith(was.get("brand", ""))
-        and was.get("feature", "") in title
-    )
-
-
-def hard_names(nouns: Sequence[str], attributes: Iterable[str]) -> list[str]:
-    """The attributes that these words of a customer's name."""
-    return [name for name in attributes if _noun(name) in nouns]
-
-
-def _noun(attribute: str) -> str:
-    return NOUNS.get(attribute, attribute.replace("_", " "))
-
-
-def _entry(record: Mapping[str, Any], name: str) -> Any:
-    return record["brand"] if name == "brand" else record["attributes"].get(name)
-
-
 def _draw_hard(attributes: Mapping[str, str], random: np.random.Generator) -> list[str]:
-    """Attributes that must be the same: mostly one that decides whether the thing can do its job, or it could be
-    guessed without listening."""
+    """Attributes that must be the same: half of the time one that decides whether the thing can do its job, else any,
+    so that it cannot be guessed without listening."""
     able = [
         name
         for name in attributes
-        if re.fullmatch(NOUN_ROW.pattern, _noun(name)) and " and " not in _noun(name)
+        if re.fullmatch(NOUN_ROW.pattern, noun(name)) and " and " not in noun(name)
     ]
     telling = [name for name in TELLING if name in able]
     if not able:
@@ -496,9 +345,8 @@ def _draw_visits(
     gone: list[str] = []
     for code in dict.fromkeys(catalog.type_code[rows].tolist()):
         mine = [r for r in rows.tolist() if catalog.type_code.item(r) == code]
-        mine.sort(
-            key=lambda r: (r != row, r not in fitting)
-        )  # the visits are shuffled, and sorting is stable
+        # The visits are shuffled, and sorting is stable: which of the others are sold out means nothing.
+        mine.sort(key=lambda r: (r != row, r not in fitting))
         gone += [catalog.ids[r] for r in mine[: math.ceil(len(mine) / 2)]]
     return visits, sorted(gone)
 
@@ -532,59 +380,6 @@ def _draw_change(wanted: Wanted, random: np.random.Generator) -> dict[str, Any]:
     return {name: max(1, value - 1) if value > 1 and random.random() < 0.5 else value + 1}
 
 
-def _constraints(
-    wanted: Mapping[tuple[int, str], Any], original: int, shop: Shop, limits: bool = True
-) -> Any:
-    """What a replacement must satisfy: type, the attributes that must be the same, and the customer's demands."""
-    attributes = shop.catalog.attributes(original)
-    slots: dict[str, Any] = {
-        f"attr:{name}": attributes[name] for name in hard_names(wanted[0, "must"], attributes)
-    }
-    if limits:
-        slots |= {name: wanted[0, name] for name in LIMITS if (0, name) in wanted}
-    return constraints_of(wanted[0, "type"], slots)
-
-
-def _similarity(
-    rows: np.ndarray, wanted: Mapping[tuple[int, str], Any], original: int, shop: Shop
-) -> np.ndarray:
-    """How many of brand and the attributes that need not be the same are equal to the original's, by row."""
-    catalog = shop.catalog
-    attributes = catalog.attributes(original)
-    hard = hard_names(wanted[0, "must"], attributes)
-    columns = [catalog.brand_code, *(catalog.attr[name] for name in attributes if name not in hard)]
-    equal = np.zeros(len(rows), int)
-    for column in columns:
-        equal += column[rows] == column[original]
-    return equal
-
-
-def _stages(
-    wanted: Wanted,
-    original: int,
-    events: Sequence[Event],
-    gone: Iterable[str],
-    key: tuple[Any, ...],
-    shop: Shop,
-) -> list[np.ndarray]:
-    """The rows that can stand in before, between and after the events, in whichever order they fall; after all of
-    them comes last."""
-    catalog = shop.catalog
-    lost = np.array([original, *(catalog.row(product_id) for product_id in gone)], int)
-    slots, masks = [wanted], [np.zeros(len(catalog.type_rows(wanted[0, "type"])), bool)]
-    for event in events:
-        if event.kind == "change":
-            slots.append({**wanted, **{(0, name): value for name, value in event.data["slots"].items()}})
-        else:
-            masks.append(rushed(key, catalog, event.data["type"], event.data["share"]))
-    stages = []
-    for some in slots:
-        rows = catalog.select(_constraints(some, original, shop))
-        rows = rows[(catalog.stock[rows] > 0) & ~np.isin(rows, lost)]
-        stages += [rows[~mask[rows - catalog.type_rows(some[0, "type"]).start]] for mask in masks]
-    return stages
-
-
 def _others(
     name: str, wanted: Wanted, original: int, gone: Sequence[str], shop: Shop
 ) -> list[tuple[int, Any]]:
@@ -599,6 +394,6 @@ def _others(
         return [(row, _was(shop, row, name)) for row in fitting]
     if name == "must":
         attributes = catalog.attributes(original)
-        return [(original, [_noun(other)]) for other in attributes if [_noun(other)] != value]
+        return [(original, [noun(other)]) for other in attributes if [noun(other)] != value]
     step = {"price": 500, "rating": -2, "days": 1}[name]
     return [(original, value + step)]
