@@ -98,6 +98,10 @@ ACTS: Mapping[str, tuple[str, ...]] = {
         "I hear that many {plural} are going fast; some may be sold out by now.",
         "The shop just told me that some {plural} are sold out now.",
     ),
+    "check list": (
+        "The shop just told me that some things on my list are sold out now.",
+        "I hear that some things on the list are sold out by now.",
+    ),
     "hand in": ("So what is your answer?", "Okay, then let me have it.", "And what did you find?"),
     "confirm": ("Yes, that looks right, please finish.", "The cart looks right to me, go on."),
     "continue": ("Okay, go on.", "Fine, go ahead."),

@@ -47,8 +47,8 @@ class World:
         self.cart: dict[tuple[str, str | None], int] = {}
         self.changes = 0
         """How often the agent changed something: what follows is the customer's look at it."""
-        self.gone: set[int] = set()
-        """Rows that nobody can buy."""
+        self.gone = {self.row(product_id) for product_id in given.get("gone", ())}
+        """Rows that nobody can buy, those that were sold out from the start among them."""
         self.rushes: dict[int, np.ndarray] = {}
         """Type code: which of its rows, by offset, have sold out in a rush."""
         self.shortages: list[Shortage] = []

@@ -1,0 +1,166 @@
+"""SUB and BUNDLE: what their verifiers take for right, worked out anew in the plainest way."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task, play
+from ecomlab.core import Verdict
+from ecomlab.players import blind
+from ecomlab.rollout import finish
+
+
+def wanted(task: Task) -> dict[str, Any]:
+    return {name: value for _, name, value in task.truth["slots"]}
+
+
+def calm(env: str, d: int, seed: int, shop: Shop) -> Task:
+    """A task in which nothing happens."""
+    return make_task(env, d, seed, shop, {"p_oos": 0, "p_switch": 0})
+
+
+def answer(task: Task, shop: Shop) -> tuple[Episode, list[str]]:
+    """The fair player's episode, and what it handed in."""
+    episode = Episode(task, shop)
+    finish(ENVIRONMENTS[task.env].fair_player(shop), episode)
+    assert episode.answer is not None
+    return episode, list(episode.answer["product_ids"])
+
+
+def judged(episode: Episode, ids: Sequence[str]) -> Verdict:
+    """The verdict, had these ids been handed in; all of them shown by a tool."""
+    episode.answer = {"product_ids": list(ids)}
+    episode.world.shown.update(i for i in ids if episode.shop.catalog.row(i) is not None)
+    return episode.env.verify(episode)
+
+
+def stand_ins(task: Task, shop: Shop) -> dict[str, int]:
+    """Every product that can stand in, with its number of equal entries, found one by one."""
+    from ecomlab.world.standins import hard_names
+
+    slots, catalog = wanted(task), shop.catalog
+    was = catalog.record(catalog.row(task.truth["original"]))
+    hard = hard_names(slots["must"], was["attributes"])
+    found = {}
+    for row in catalog.type_rows(slots["type"]):
+        record = catalog.record(row)
+        found[record["product_id"]] = (record["brand"] == was["brand"]) + sum(
+            record["attributes"][name] == value
+            for name, value in was["attributes"].items()
+            if name not in hard
+        )
+        if (
+            record["stock"] == 0
+            or record["product_id"] in task.world["gone"]
+            or any(record["attributes"][name] != was["attributes"][name] for name in hard)
+            or record["price"] * 100 > slots.get("price", 1e9) + 0.5
+            or record["rating"] * 10 < slots.get("rating", 0) - 0.5
+            or record["ship_days"] > slots.get("days", 99)
+        ):
+            del found[record["product_id"]]
+    return found
+
+
+@pytest.mark.parametrize("d", [0, 3, 6, 9, 12])
+def test_the_best_stand_ins_are_those_with_most_equal_entries(d: int, big_shop: Shop) -> None:
+    for seed in range(12):
+        task = calm("SUB", d, seed, big_shop)
+        alike, count = stand_ins(task, big_shop), wanted(task)["count"]
+        best = sorted(alike, key=lambda product_id: -alike[product_id])
+        episode, ids = answer(task, big_shop)
+        assert sorted(alike[i] for i in ids) == sorted(alike[i] for i in best[:count])
+        assert judged(episode, best[:count]).correct
+        assert judged(episode, best[:count][::-1]).credit == 1.0
+        worst = [*best[: count - 1], best[-1]]
+        assert judged(episode, worst).correct == (alike[best[-1]] == alike[best[count - 1]])
+        original = task.truth["original"]
+        for wrong in (
+            [*best[: count - 1], original],
+            best[: count + 1],
+            best[: count - 1],
+            [best[0]] * count,
+        ):
+            right = len(wrong) == count == len(set(wrong)) and original not in wrong
+            assert judged(episode, wrong).correct == right
+            assert right or judged(episode, wrong).credit < 1
+
+
+def test_the_visits_hold_one_product_that_fits_the_words(big_shop: Shop) -> None:
+    from ecomlab.players.substitutor import identity
+    from ecomlab.world.wants import constraints_of
+
+    catalog = big_shop.catalog
+    for d in (0, 6, 12):
+        for seed in range(25):
+            task = make_task("SUB", d, seed, big_shop)
+            was = identity(wanted(task))
+            fitting = [
+                visit
+                for visit in task.world["visits"]
+                if catalog.satisfies(catalog.row(visit) or 0, constraints_of(was["type"], was))
+            ]
+            assert fitting == [task.truth["original"]]
+            per_type: dict[str, int] = {}
+            for product_id in task.world["gone"]:
+                kind = catalog.type_of(catalog.row(product_id) or 0).name
+                per_type[kind] = per_type.get(kind, 0) + 1
+            assert len(set(per_type.values())) == 1, "how many are sold out would tell which type is wanted"
+
+
+def test_a_sold_out_product_shows_no_stock_in_any_tool(big_shop: Shop) -> None:
+    task = make_task("SUB", 2, 1, big_shop)
+    original = task.truth["original"]
+    episode = Episode(task, big_shop)
+    turn = episode.act(
+        blind.calls(
+            ("user_get_visit_history", {}),
+            ("catalog_get_product", {"product_id": original}),
+            ("catalog_get_variants", {"product_id": original}),
+        )
+    )
+    visits, product, variants = (json.loads(m["content"]) for m in turn.messages[:3])
+    assert next(v["stock"] for v in visits["visits"] if v["product_id"] == original) == 0
+    assert product["product"]["stock"] == 0
+    assert {v["stock"] for v in variants["variants"]} == {0}
+
+
+@pytest.mark.parametrize("d", [0, 4, 8, 12])
+def test_a_list_is_right_when_each_thing_is_there_once_within_the_budget(d: int, big_shop: Shop) -> None:
+    catalog = big_shop.catalog
+    for seed in range(8):
+        task = calm("BUNDLE", d, seed, big_shop)
+        episode, ids = answer(task, big_shop)
+        cost = sum(catalog.price_cents.item(catalog.row(i) or 0) for i in ids)
+        budget = wanted(task)["budget"]
+        assert cost <= budget
+        assert budget < 100 + 1.001 * cost * (1 + 0.5 * 2.718281828 ** (-d / 5))
+        assert judged(episode, ids).credit == 1.0
+        assert judged(episode, ids[::-1]).correct
+        for wrong in (ids[1:], [*ids, ids[0]], [ids[0], *ids[:-1]], [*ids[1:], "P000000"], []):
+            verdict = judged(episode, wrong)
+            assert not verdict.correct
+            assert verdict.credit < 1
+
+
+def test_overspending_costs_its_share_of_the_budget(big_shop: Shop) -> None:
+    task = calm("BUNDLE", 0, 3, big_shop)
+    episode, ids = answer(task, big_shop)
+    budget = episode.state[0, "budget"]
+    cost = sum(big_shop.catalog.price_cents.item(big_shop.catalog.row(i) or 0) for i in ids)
+    episode.state[0, "budget"] = cost - cost // 5
+    verdict = judged(episode, ids)
+    assert not verdict.correct
+    assert verdict.credit == pytest.approx(1 - (cost // 5) / (cost - cost // 5))
+    episode.state[0, "budget"] = budget
+    assert judged(episode, ids).correct
+
+
+def test_parts_may_be_named_later_dropped_and_added(big_shop: Shop) -> None:
+    seen = set()
+    for seed in range(60):
+        task = make_task("BUNDLE", 8, seed, big_shop, {"p_switch": 1})
+        seen.update(name for e in task.events if e.kind == "change" for name in e.data["slots"])
+        assert play(ENVIRONMENTS["BUNDLE"].fair_player(big_shop), task, big_shop).score.correct
+    assert seen == {"budget", "added", "dropped"}
