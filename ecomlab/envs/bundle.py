@@ -25,7 +25,7 @@ from ecomlab.world.overlay import World, rushed
 from ecomlab.world.wants import constraints_of
 
 if TYPE_CHECKING:
-    from ecomlab.episode import Episode
+    from ecomlab.episode import Job
 
 Part = tuple[str, dict[str, Any]]
 """A product type that is needed, and what it must be like, by slot name."""
@@ -243,12 +243,12 @@ class Bundle(Answering):
         leads = _leads(departments, random)
         return self.draft(slots, told, {}, need, timed, leads, pool=usable)
 
-    def occur(self, episode: "Episode", event: Event) -> None:
+    def occur(self, episode: "Job", event: Event) -> None:
         if event.kind == "rush":
             for kind in event.data["types"]:
                 episode.world.rush(kind, event.data["share"])
 
-    def fire(self, episode: "Episode", event: Event) -> list[Act] | None:
+    def fire(self, episode: "Job", event: Event) -> list[Act] | None:
         return [Act("check list")] if event.kind == "rush" else super().fire(episode, event)
 
     def read_later(self, text: str, lexicon: Lexicon, known: Mapping[tuple[int, str], Any]) -> Wanted:
@@ -258,7 +258,7 @@ class Bundle(Answering):
             if slot[1] != "quantity"
         }
 
-    def verify(self, episode: "Episode") -> Verdict:
+    def verify(self, episode: "Job") -> Verdict:
         wanted, world = episode.state, episode.world
         parts, budget = parts_of(wanted), wanted[0, "budget"]
         ids = list(episode.answer["product_ids"]) if episode.answer else []

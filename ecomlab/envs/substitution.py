@@ -24,7 +24,7 @@ from ecomlab.world.standins import LIMITS, noun, requirements, similarity, stage
 from ecomlab.world.wants import constraints_of
 
 if TYPE_CHECKING:
-    from ecomlab.episode import Episode
+    from ecomlab.episode import Job
 
 TELLING = (
     "works_with", "power", "wattage", "voltage", "size", "capacity", "charge", "layout", "connector", "video", "speed",
@@ -206,7 +206,7 @@ class Substitution(Answering):
         world = {"visits": visits, "gone": gone}
         return self.draft(slots, withheld, world, need, timed, original=catalog.ids[row])
 
-    def verify(self, episode: "Episode") -> Verdict:
+    def verify(self, episode: "Job") -> Verdict:
         wanted, world, catalog = episode.state, episode.world, episode.shop.catalog
         count, original = wanted[0, "count"], world.row(episode.task.truth["original"])
         ids = list(episode.answer["product_ids"]) if episode.answer else []
