@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field
@@ -13,7 +14,7 @@ import numpy as np
 from scipy import stats
 
 from ecomlab.catalog import Shop, load_shop
-from ecomlab.core import ENVIRONMENTS, Player, Slips
+from ecomlab.core import ENVIRONMENTS, Message, Player, Slips
 from ecomlab.episode import Episode, Trajectory, make_task
 from ecomlab.players import blind
 from ecomlab.rollout import finish
@@ -75,9 +76,9 @@ def players(env_id: str, shop: Shop) -> dict[str, Callable[[Episode, int], Playe
         "solver": lambda episode, seed: env.solver(episode),
         "fair": lambda episode, seed: env.fair_player(shop),
         "noisy": lambda episode, seed: env.fair_player(shop, Slips(rng("noisy", env_id, seed), SLIP_RATE)),
-        "naive": lambda episode, seed: blind.naive(seed),
+        "naive": lambda episode, seed: blind.naive(env)(seed),
     }
-    for kind, group in (("blind", blind.BLIND), ("positional", blind.POSITIONAL)):
+    for kind, group in (("blind", blind.blind(env)), ("positional", blind.positional(env))):
         for name, factory in group.items():
             made[f"{kind}: {name}"] = lambda episode, seed, factory=factory: factory(seed)  # type: ignore[misc]
     return made
@@ -87,12 +88,15 @@ def certify_cell(env_id: str, d: int, seeds: int, others: int, shop: Shop) -> Ro
     """Play everybody at one difficulty: `seeds` tasks for solver and fair player, `others` for the rest."""
     tasks = [make_task(env_id, d, FIRST_SEED + i, shop) for i in range(max(seeds, others))]
     played: dict[str, list[Trajectory]] = {}
+
+    def play_all(name: str, make: Callable[[Episode, int], Player], count: int) -> None:
+        episodes = [Episode(task, shop) for task in tasks[:count]]
+        played[name] = [finish(make(episode, episode.task.seed), episode) for episode in episodes]
+
     for name, make in players(env_id, shop).items():
-        count = seeds if name in ("solver", "fair") else others
-        played[name] = []
-        for task in tasks[:count]:
-            episode = Episode(task, shop)
-            played[name].append(finish(make(episode, task.seed), episode))
+        play_all(name, make, seeds if name in ("solver", "fair") else others)
+    commonest = _commonest(played["fair"])
+    play_all("blind: the most common answer", lambda episode, seed: lambda messages, tools: commonest, others)
     share = {name: _mean([t.score.correct for t in ts]) for name, ts in played.items()}
     env = ENVIRONMENTS[env_id]
     return Row(
@@ -118,6 +122,23 @@ def certify_cell(env_id: str, d: int, seeds: int, others: int, shop: Shop) -> Ro
             if not t.score.correct
         ],
     )
+
+
+def _commonest(trajectories: Sequence[Trajectory]) -> Message:
+    """What the fair player hands in most often, each field on its own: the best constant answer there is."""
+    said = [
+        json.loads(call["function"]["arguments"])
+        for t in trajectories
+        for message in t.messages
+        for call in message.get("tool_calls", ())
+        if call["function"]["name"] == "submit"
+    ]
+    names = dict.fromkeys(name for arguments in said for name in arguments)
+    best = {
+        name: json.loads(Counter(json.dumps(a.get(name)) for a in said if name in a).most_common(1)[0][0])
+        for name in names
+    }
+    return blind.calls(("submit", best))
 
 
 def broken_laws(rows: Sequence[Row]) -> list[str]:
