@@ -168,6 +168,7 @@ class Words:
         leads: Sequence[str] = LEADS,
         lists: Sequence[str] = LISTS,
         said: Sequence[tuple[str, Any]] = (),
+        closings: Sequence[str] = OPEN,
     ) -> str:
         """The request. `items` are slots by name, put where a lead has {}; `said` are sayings that follow it, by name;
         `complete`: nothing is withheld."""
@@ -176,7 +177,7 @@ class Words:
         lead = _pick(random, lists if as_list else leads)
         greeting = _pick(random, GREETINGS)
         join = "\n- " if as_list and random.random() < 0.5 else _pick(random, JOINS)
-        closing = _pick(random, COMPLETE if complete else OPEN)
+        closing = _pick(random, COMPLETE if complete else closings)
         body: list[Piece] = []
         if join == "\n- ":
             body.append(Piece(join, "fixed"))

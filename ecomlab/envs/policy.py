@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 LEAST_FACTS = 3
 """Facts that a customer mentions at least, whether they matter or not."""
 WEIGHTS = {"answer": 0.5, "clause": 0.3, "section": 0.2}
-"""How r_task counts the answer, its clause, and a clause of the right section."""
+"""How r_task counts the answer, its clause, and a clause of the right section. An answer counts only beside a clause of
+the right section, "yes" or a name only beside the right clause: a constant answer earns nothing."""
 
 
 @tool
@@ -64,9 +65,17 @@ class PolicyClerk(Clerk):
         super().__init__(*args, **named)
         self._looked: set[tuple[str, str | None]] = set()
         self._found: dict[tuple[str, str | None], tuple[Rule, str, list[Clause]]] = {}
+        self._answers: list[str] = []
+        """What the clauses say that were read."""
+        self._asked_again = False
 
     def work(self) -> Message:
         question, kind = self.get("question"), self.get("type")
+        if question is None and not self._asked_again:
+            self._asked_again = True
+            return self.turn(
+                self.call("ask_user", None, question="What would you like to know?", about=["details"])
+            )
         if question is None:
             return self.turn(self.call("submit", None))
         if (question, kind) not in self._looked:
@@ -83,9 +92,10 @@ class PolicyClerk(Clerk):
         if number is None:
             return self.turn(self.call("submit", None))
         clause = clauses[number]
-        return self.turn(
-            self.call("submit", None, answer=rule.kind.write(clause["then"]), clause=clause["id"])
-        )
+        answer = rule.kind.write(clause["then"])
+        if self.slip():  # a line too low
+            answer = self._answers[(self._answers.index(answer) + 1) % len(self._answers)]
+        return self.turn(self.call("submit", None, answer=answer, clause=clause["id"]))
 
     def result(self, about: Any, result: dict[str, Any]) -> None:
         if about is None or "sections" not in result:
@@ -93,6 +103,7 @@ class PolicyClerk(Clerk):
         question, kind = about
         plurals = {self.lexicon.types[name].plural: name for name in self.lexicon.types}
         read = [read_section(s["section"], s["text"], plurals) for s in result["sections"]]
+        self._answers += [RULES[r[0]].kind.write(clause["then"]) for r in read if r for clause in r[3]]
         fitting = [r for r in read if r and r[0] == question and (not r[1] or kind in r[1])]
         others = [r for r in read if r and r not in fitting]
         chosen = others if others and self.slip() else fitting
@@ -104,7 +115,7 @@ class PolicyClerk(Clerk):
 _SAID: Mapping[str, tuple[str, Sequence[str], Mapping[str, str]]] = {
     "tier": (
         "situation",
-        ("I'm {}.", "By the way, I'm {}.", "According to my account, I'm {}."),
+        ("I'm {}.", "By the way, I'm {}.", "Just so you know, I'm {}."),
         {
             "none": "not a member",
             "Silver": "a Silver member",
@@ -163,7 +174,7 @@ _SAID: Mapping[str, tuple[str, Sequence[str], Mapping[str, str]]] = {
 class Policy(Answering):
     id = "POLICY"
     version = 1
-    golden = ""
+    golden = "e403f1e0eb663221ad4e68be3858fe24"
     # eps_rank and top_k only through the catalog, which an agent may look at and does not need.
     axes = (
         "p_missing", "eps_rank", "turn_slack", "tool_slack", "p_noise", "p_switch", "top_k", "branches",
@@ -178,7 +189,7 @@ class Policy(Answering):
     submit = submit
     clerk = PolicyClerk
     sayings: ClassVar[Mapping[str, Saying]] = {
-        "question": Sentences("situation", {name: rule.questions for name, rule in RULES.items()}),
+        "question": Sentences("details", {name: rule.questions for name, rule in RULES.items()}),
         **{name: Saying(topic, choice(said), tuple(forms)) for name, (topic, forms, said) in _SAID.items()},
         "total": Saying(
             "price", MONEY, ("The order comes to {}.", "The total is {}.", "It comes to {} in total.")
@@ -237,6 +248,15 @@ class Policy(Answering):
         "I could not find this on your website.",
     )
     """How an opening begins that is about no product."""
+    closings = (
+        "",
+        "",
+        "",
+        "Can you help?",
+        "Thanks!",
+        "What do your rules say?",
+        "Please look it up for me.",
+    )
     intros = (
         "Next, I have a question about your rules.",
         "Now there is something I'd like to know about your policy.",
@@ -264,7 +284,7 @@ class Policy(Answering):
         if twist:
             again = int("question" in twist)  # another fact needs no other section
             turn = int(random.integers(1, need.turns + 1))
-            events.append(Event(turn, "twist", 0, again, again, data={"slots": twist}))
+            events.append(Event(turn, "twist", 0, again, again, data={"slots": list(twist.items())}))
         leads = self.leads if kind else self.leads_without
         return self.draft(slots, withheld, {"policies": book}, need, events, leads)
 
@@ -287,7 +307,7 @@ class Policy(Answering):
         named, answer = read_clause_id(given.get("clause")), read_answer(given.get("answer"), rule)
         by_clause = named == clause["id"]
         in_section = named in [c["id"] for c in section["clauses"]]
-        right = answer == clause["then"] and (rule.numeric or by_clause)
+        right = answer == clause["then"] and (by_clause or (rule.numeric and in_section))
         share = WEIGHTS["answer"] * right + WEIGHTS["clause"] * by_clause + WEIGHTS["section"] * in_section
         correct = right and by_clause
         said = rule.kind.write(clause["then"])
@@ -301,8 +321,10 @@ class Policy(Answering):
         return Verdict(1.0 if correct else round(2 * share - 1, 6), correct, why)
 
     def chance(self, task: Task, shop: Shop) -> float:
-        """Any clause of the book, with what it says."""
-        return 1 / sum(len(section["clauses"]) for section in task.world["policies"]["sections"])
+        """Whichever clause of whichever section, with what it says: every rule is asked for as often as another, and
+        every clause decides as often as another."""
+        rules = {section["rule"] for section in task.world["policies"]["sections"]}
+        return 1 / (len(rules) * task.axes.branches)
 
     def twin(self, task: Task, shop: Shop, random: np.random.Generator) -> Task | None:
         """Another value of a withheld fact, one that changes the answer if there is one."""

@@ -7,7 +7,7 @@ verifier decides on this structure, a player on the text, which `read_clause` ta
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Annotated, Any
 
@@ -44,6 +44,10 @@ Book = Mapping[str, Any]
 
 SHOWN = 4
 """Sections that a search shows at most."""
+FEWEST = 28
+"""Rules in a book beside four for every clause that a rule has: enough that no constant search finds the right one."""
+STEM = 5
+"""Letters of a word that the search compares."""
 LETTERS = "ABCDEFGHJKLMNPRSTVWX"
 _WORD = re.compile(r"[a-z0-9]+")
 _ENDING = re.compile(r"(?:ing|ed|es|e|s)$")
@@ -59,7 +63,7 @@ def draw_book(key: Sequence[Any], axes: Difficulty, shop: Shop) -> dict[str, Any
     random, catalog = rng("policies", *key), shop.catalog
     precedence = ("first", "last")[int(random.integers(2))]
     others = [name for name in RULES if name != WINDOW]
-    chosen = [others[i] for i in random.permutation(len(others)).tolist()][: 12 + 4 * axes.branches]
+    chosen = [others[i] for i in random.permutation(len(others)).tolist()][: FEWEST + 4 * axes.branches]
     sections = [_draw_section(name, axes.branches, precedence, catalog, random) for name in chosen]
     for department, days in draw_terms(key, catalog).return_days.items():
         clause = {"if": [], "then": days, "form": int(random.integers(24))}
@@ -167,14 +171,13 @@ def title_of(section: Section, catalog: Catalog) -> str:
     return title.replace("{}", f"{section['department']} department ({_row(kinds, 'and')})")
 
 
-def text_of(section: Section, book: Book, catalog: Catalog) -> str:
-    """A section as the book has it: which clause decides, then the clauses, a line each."""
+def text_of(section: Section, book: Book, plurals: Mapping[str, str]) -> str:
+    """A section as the book has it: which clause decides, then the clauses, a line each; `plurals` by type name."""
     rule, clauses = RULES[section["rule"]], section["clauses"]
     lines = []
     if len(clauses) > 1:
         lines.append(PRECEDENCE[book["precedence"]][book["form"]])
     general = GENERAL[book["precedence"] if len(clauses) > 1 else "last"]
-    plurals = {kind.name: kind.plural for kind in catalog.types}
     return "\n".join([*lines, *(_clause(rule, clause, general, plurals) for clause in clauses)])
 
 
@@ -318,7 +321,8 @@ def search(book: Book, query: str, catalog: Catalog) -> list[dict[str, str]]:
     """The sections that share most words with the query, a word in a heading counting three times and a rare word
     more than a common one; those without a word of it never."""
     wanted = dict.fromkeys(words(query))
-    shown = [(title_of(section, catalog), text_of(section, book, catalog)) for section in book["sections"]]
+    plurals = {kind.name: kind.plural for kind in catalog.types}
+    shown = [(title_of(section, catalog), text_of(section, book, plurals)) for section in book["sections"]]
     bags = [(set(words(title)), set(words(text))) for title, text in shown]
     common = Counter(word for title, text in bags for word in title | text)
     weight = {word: round(math.log(1 + len(bags) / common[word]), 6) for word in wanted if common[word]}
@@ -329,11 +333,16 @@ def search(book: Book, query: str, catalog: Catalog) -> list[dict[str, str]]:
     return [{"section": shown[n][0], "text": shown[n][1]} for n in best[:SHOWN]]
 
 
-def words(text: str) -> Iterator[str]:
-    """The stems of a text's telling words: "Returned" and "returns" are "return"."""
-    for word in _WORD.findall(text.lower()):
-        if word not in _EMPTY:
-            yield _ENDING.sub("", word) if len(word) > 4 else word.removesuffix("s")
+def words(text: str) -> list[str]:
+    """The stems of a text's telling words: "returned" and "returns" are one, "bookshelf" and "bookshelves" too."""
+    return [stem for word in _WORD.findall(text.lower()) if (stem := _stem(word))]
+
+
+@lru_cache(maxsize=8_192)
+def _stem(word: str) -> str:
+    if word in _EMPTY:
+        return ""
+    return _ENDING.sub("", word)[:STEM] if len(word) > 4 else word.removesuffix("s")
 
 
 @tool
