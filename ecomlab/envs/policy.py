@@ -87,7 +87,9 @@ class PolicyClerk(Clerk):
             return self.turn(self.call("submit", None))
         rule, precedence, clauses = found
         facts = {name: value for (_, name), value in self.known.items()}
-        applies = [all(holds(a, facts) for a in c["if"]) != (bool(c["if"]) and self.slip()) for c in clauses]
+        applies = [all(holds(atom, facts) != self.slip() for atom in clause["if"]) for clause in clauses]
+        if len(clauses) > 1 and self.slip():
+            precedence = {"first": "last", "last": "first"}[precedence]
         number = decisive(applies, precedence)
         if number is None:
             return self.turn(self.call("submit", None))
@@ -106,7 +108,7 @@ class PolicyClerk(Clerk):
         self._answers += [RULES[r[0]].kind.write(clause["then"]) for r in read if r for clause in r[3]]
         fitting = [r for r in read if r and r[0] == question and (not r[1] or kind in r[1])]
         others = [r for r in read if r and r not in fitting]
-        chosen = others if others and self.slip() else fitting
+        chosen = others if others and self.slip() and self.slip() else fitting  # headings are read twice
         if chosen:
             name, _, precedence, clauses = chosen[0]
             self._found[question, kind] = (RULES[name], precedence, clauses)
@@ -174,7 +176,7 @@ _SAID: Mapping[str, tuple[str, Sequence[str], Mapping[str, str]]] = {
 class Policy(Answering):
     id = "POLICY"
     version = 1
-    golden = "e403f1e0eb663221ad4e68be3858fe24"
+    golden = "ff74d398b509652385ec1a02ead376a6"
     # eps_rank and top_k only through the catalog, which an agent may look at and does not need.
     axes = (
         "p_missing", "eps_rank", "turn_slack", "tool_slack", "p_noise", "p_switch", "top_k", "branches",

@@ -80,14 +80,14 @@ def draw_book(key: Sequence[Any], axes: Difficulty, shop: Shop) -> dict[str, Any
 def _draw_section(
     name: str, branches: int, precedence: str, catalog: Catalog, random: np.random.Generator
 ) -> dict[str, Any]:
-    """A general clause and exceptions to it; the more there are, the more of them have two conditions."""
-    rule, pairs = RULES[name], min(0.6, 0.15 * (branches - 1))
+    """A general clause and exceptions to it; the more there are, the more of them have two conditions or three."""
+    rule, more = RULES[name], min(0.7, 0.15 * (branches - 1))
     clauses: list[dict[str, Any]] = []
     used: list[list[Any]] = [[]]
     for number in range(branches):
         atoms: list[list[Any]] = []
         for _ in range(20 if number else 0):  # no two clauses with one condition
-            count = 1 + int(random.random() < pairs)
+            count = 1 + int((random.random(2) < more).sum())
             facts = [rule.facts[i] for i in random.permutation(len(rule.facts))[:count].tolist()]
             atoms = [_draw_atom(fact, catalog, random) for fact in facts]
             if atoms not in used:
