@@ -176,7 +176,7 @@ _SAID: Mapping[str, tuple[str, Sequence[str], Mapping[str, str]]] = {
 class Policy(Answering):
     id = "POLICY"
     version = 1
-    golden = "ff74d398b509652385ec1a02ead376a6"
+    golden = "f7ab80a37b7dece05f9a86c5d3629a9d"
     # eps_rank and top_k only through the catalog, which an agent may look at and does not need.
     axes = (
         "p_missing", "eps_rank", "turn_slack", "tool_slack", "p_noise", "p_switch", "top_k", "branches",
@@ -276,6 +276,10 @@ class Policy(Answering):
         switching = bool(random.random() < axes.p_switch)
         told = {"type": kind, **facts} if kind else facts
         twist = _draw_twist(name, told, book, axes, catalog, random) if switching else {}
+        if (
+            twist and "question" not in twist
+        ):  # drawn backwards, so that no clause decides more often in the end
+            facts, twist = {**facts, **twist}, {fact: facts[fact] for fact in twist}
         slots = [(0, fact, value) for fact, value in facts.items()]
         slots.insert(len(slots) if random.random() < 0.5 else 0, (0, "question", name))
         if kind:
@@ -323,10 +327,9 @@ class Policy(Answering):
         return Verdict(1.0 if correct else round(2 * share - 1, 6), correct, why)
 
     def chance(self, task: Task, shop: Shop) -> float:
-        """Whichever clause of whichever section, with what it says: every rule is asked for as often as another, and
-        every clause decides as often as another."""
-        rules = {section["rule"] for section in task.world["policies"]["sections"]}
-        return 1 / (len(rules) * task.axes.branches)
+        """At most: one section of all, every rule being asked for as often as another; of its clauses, position tells
+        little."""
+        return 1 / len({section["rule"] for section in task.world["policies"]["sections"]})
 
     def twin(self, task: Task, shop: Shop, random: np.random.Generator) -> Task | None:
         """Another value of a withheld fact, one that changes the answer if there is one."""
