@@ -56,6 +56,34 @@ class Saying:
             yield self.kind.read(said), match.span()
 
 
+class Sentences(Saying):
+    """A slot with a closed set of values, each with whole sentences of its own; `forms` are all of them."""
+
+    def __init__(self, topic: str, sentences: Mapping[str, Sequence[str]]) -> None:
+        forms = tuple(form for some in sentences.values() for form in some)
+        super().__init__(topic, Kind(str, "", str), forms)
+        object.__setattr__(self, "sentences", sentences)
+
+    sentences: Mapping[str, Sequence[str]]
+
+    def say(self, value: Any, random: np.random.Generator) -> str:
+        some = self.sentences[value]
+        return some[int(random.integers(len(some)))]
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """Any of the sentences, longer ones first, whatever the case of its first letter."""
+        longest_first = sorted(self.forms, key=lambda form: (-len(form), form))
+        return re.compile(
+            "|".join(f"(?i:{re.escape(form[:1])}){re.escape(form[1:])}" for form in longest_first)
+        )
+
+    def find(self, text: str) -> Iterable[tuple[Any, tuple[int, int]]]:
+        back = {form.lower(): value for value, some in self.sentences.items() for form in some}
+        for match in self.pattern.finditer(text):
+            yield back[match.group().lower()], match.span()
+
+
 def read_sayings(text: str, sayings: Mapping[str, Saying]) -> tuple[list[tuple[str, Any]], str]:
     """(name, value) pairs of everything said in `text`, in order, and the text without it."""
     found = (

@@ -1,0 +1,82 @@
+"""What a person writes as an answer, read as it is meant: amounts with units, yes or no, a name, a clause id."""
+
+import re
+from collections.abc import Collection, Mapping
+from decimal import Decimal
+
+LONGEST = 500
+"""Characters of an answer that are looked at: a longer one is none."""
+MEASURES: Mapping[str, Mapping[str, int]] = {
+    "days": {"day": 1, "week": 7},
+    "hours": {"hour": 1, "hr": 1, "h": 1, "day": 24},
+    "months": {"month": 1, "year": 12},
+    "points": {"point": 1, "pt": 1},
+    "percent": {"%": 10, "percent": 10, "pct": 10},
+    "cents": {"$": 100, "dollar": 100, "usd": 100, "cent": 1, "¢": 1},
+}
+"""What each unit may be written in, the plainest first, and how many of the unit it is; percent counts tenths."""
+
+_ALL = {word for measures in MEASURES.values() for word in measures}
+_NUMBER = re.compile(r"(\$\s*)?(-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?|-?\.\d+)(?:\s|-)*([a-z]+|%|¢)?")
+_ONES = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen"
+).split()
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_SPELT = {
+    **{word: number for number, word in enumerate(_ONES)},
+    **{word: 20 + 10 * number for number, word in enumerate(_TENS)},
+}
+_SPELLING = re.compile(rf"\b(?:({'|'.join(_TENS)})[ -])?({'|'.join(_SPELT)})\b")
+_NONE = re.compile(r"\b(?:no|not|none|never|cannot|nothing|free|can't)\b")
+_YES, _NO = re.compile(r"\b(?:yes|yeah|y|true)\b"), re.compile(r"\b(?:no|nope|n|false)\b")
+_CLAUSE = re.compile(r"(?<![a-z0-9])([a-z])\s?-\s?(\d{1,9})(?![0-9])")
+
+
+def read_amount(answer: object, unit: str) -> int | None:
+    """A whole number of `unit`, a key of MEASURES: 15, "15 days" and "fifteen" are 15 days, "$7.99" is 799 cents.
+
+    None for anything else: no number, several, one of another unit, a part of the unit.
+    """
+    if isinstance(answer, bool) or not isinstance(answer, int | float | str):
+        return None
+    text = _plain(answer if isinstance(answer, str) else repr(answer))
+    if isinstance(answer, str):  # spelt numbers
+        text = _SPELLING.sub(lambda m: str(_SPELT.get(m[1], 0) + _SPELT[m[2]]), text)
+    found = list(_NUMBER.finditer(text))
+    if not found:
+        return 0 if _NONE.search(text) else None
+    if len(found) > 1:
+        return None
+    dollar, number, word = found[0].groups()
+    word = "$" if dollar else word if word in _ALL else (word or "").removesuffix("s")
+    measures = MEASURES[unit]
+    if word in _ALL and word not in measures:
+        return None
+    scaled = Decimal(number.replace(",", "")) * measures.get(word, next(iter(measures.values())))
+    return int(scaled) if scaled == scaled.to_integral_value() else None
+
+
+def read_name(answer: object, names: Collection[str]) -> str | None:
+    """The one of `names` that the answer holds; None when it holds none or several."""
+    text = _plain(answer)
+    found = [name for name in names if re.search(rf"\b{re.escape(name.lower())}\b", text)]
+    return found[0] if len(found) == 1 else None
+
+
+def read_yes(answer: object) -> str | None:
+    """ "yes" or "no"; None when the answer is neither or both."""
+    text = _plain(answer)
+    yes, no = _YES.search(text), _NO.search(text)
+    return None if bool(yes) == bool(no) else "yes" if yes else "no"
+
+
+def read_clause_id(clause: object) -> str | None:
+    """The one clause id that the text holds, however it is written: "[C-12]", "clause c-12"; None for several."""
+    found = {f"{letter.upper()}-{int(number)}" for letter, number in _CLAUSE.findall(_plain(clause))}
+    return found.pop() if len(found) == 1 else None
+
+
+def _plain(answer: object) -> str:
+    text = answer if isinstance(answer, str) else ""
+    return text.lower() if len(text) <= LONGEST else ""

@@ -1,0 +1,145 @@
+"""POLICY: the book is told and read back alike, its search finds what is asked for, and only reading it earns."""
+
+from typing import Any
+
+import pytest
+
+from ecomlab import ENVIRONMENTS, Episode, Shop, make_task
+from ecomlab.answers import read_amount, read_clause_id, read_name, read_yes
+from ecomlab.difficulty import Difficulty
+from ecomlab.players import blind
+from ecomlab.world.policies import decide, draw_book, read_section, search, text_of, title_of
+from ecomlab.world.rules import RULES, WINDOW
+from ecomlab.world.terms import draw_terms
+
+
+def book(d: int, seed: int, shop: Shop) -> Any:
+    return draw_book(("POLICY", 1, d, seed, "test"), Difficulty.at(d), shop)
+
+
+@pytest.mark.parametrize("d", [0, 5, 12])
+def test_a_section_is_read_back_from_its_text(d: int, shop: Shop) -> None:
+    names = {kind.plural: kind.name for kind in shop.catalog.types}
+    plurals = {kind.name: kind.plural for kind in shop.catalog.types}
+    for seed in range(10):
+        drawn = book(d, seed, shop)
+        for section in drawn["sections"]:
+            title = title_of(section, shop.catalog)
+            read = read_section(title, text_of(section, drawn, plurals), names)
+            assert read is not None, title
+            rule, types, precedence, clauses = read
+            assert rule == section["rule"]
+            assert clauses == [{name: c[name] for name in ("id", "if", "then")} for c in section["clauses"]]
+            assert precedence == drawn["precedence"] or len(clauses) == 1
+            if rule == WINDOW:
+                expected = [k.name for k in shop.catalog.types if k.department == section["department"]]
+                assert types == expected
+
+
+@pytest.mark.parametrize("d", [0, 6, 12])
+def test_whatever_a_customer_asks_the_search_finds_its_section(d: int, shop: Shop) -> None:
+    for seed in range(3):
+        drawn = book(d, seed, shop)
+        for section in drawn["sections"]:
+            kinds = [k.name for k in shop.catalog.types if k.department == section["department"]]
+            for question in RULES[section["rule"]].questions:
+                for kind in kinds or [""]:
+                    found = [hit["section"] for hit in search(drawn, f"{question} {kind}", shop.catalog)]
+                    assert title_of(section, shop.catalog) in found, question
+
+
+def test_the_book_has_the_clauses_and_the_terms_of_its_task(shop: Shop) -> None:
+    drawn = book(9, 4, shop)
+    windows = {s["department"]: s["clauses"][0]["then"] for s in drawn["sections"] if s["rule"] == WINDOW}
+    assert windows == draw_terms(("POLICY", 1, 9, 4, "test"), shop.catalog).return_days
+    assert {len(s["clauses"]) for s in drawn["sections"] if s["rule"] != WINDOW} == {
+        Difficulty.at(9).branches
+    }
+    ids = [clause["id"] for section in drawn["sections"] for clause in section["clauses"]]
+    assert len(set(ids)) == len(ids)
+
+
+def test_the_stated_precedence_decides() -> None:
+    general = {"id": "A-1", "if": [], "then": 10}
+    gold = {"id": "A-2", "if": [["tier", "in", ["Gold"]]], "then": 20}
+    dear = {"id": "A-3", "if": [["total", ">=", 5_000], ["tier", "in", ["Gold", "Onyx"]]], "then": 30}
+    last, first = {"clauses": [general, gold, dear]}, {"clauses": [dear, gold, general]}
+    for facts, number in (
+        ({"tier": "Silver", "total": 9_000}, 0),
+        ({"tier": "Gold", "total": 4_999}, 1),
+        ({"tier": "Gold", "total": 5_000}, 2),
+        ({"tier": "Onyx", "total": 4_999}, 0),
+    ):
+        assert decide(last, "last", facts) == number
+        assert decide(first, "first", facts) == 2 - number
+
+
+def test_no_question_can_be_taken_for_another() -> None:
+    saying = ENVIRONMENTS["POLICY"].sayings["question"]
+    for name, rule in RULES.items():
+        for question in rule.questions:
+            assert [value for value, _ in saying.find(f"Hello. {question} Thanks!")] == [name]
+
+
+@pytest.mark.parametrize(
+    ("answer", "unit", "amount"),
+    [
+        ("15 days", "days", 15),
+        ("within 15 days of delivery", "days", 15),
+        ("fifteen", "days", 15),
+        ("forty-two days", "days", 42),
+        ("2 weeks", "days", 14),
+        (15, "days", 15),
+        (15.0, "days", 15),
+        ("15.5 days", "days", None),
+        ("15 hours", "days", None),
+        ("10 or 15 days", "days", None),
+        ("10-15", "days", None),
+        ("-15", "days", -15),
+        ("cannot be returned", "days", 0),
+        ("2 years", "months", 24),
+        ("$7.99", "cents", 799),
+        ("7.99 dollars", "cents", 799),
+        (7.99, "cents", 799),
+        ("799 cents", "cents", 799),
+        ("$1,299", "cents", 129_900),
+        ("15%", "cents", None),
+        ("12.5%", "percent", 125),
+        ("12.5 percent of the price", "percent", 125),
+        ("40 points per dollar", "points", 40),
+        ("nan", "days", None),
+        (float("nan"), "days", None),
+        (float("inf"), "cents", None),
+        (1e308, "cents", None),
+        (True, "days", None),
+        (None, "days", None),
+        ("", "days", None),
+        ("\ud800", "days", None),
+        ("9" * 10_000, "days", None),
+        ("٣ days", "days", 3),
+    ],
+)
+def test_amounts_are_read_as_they_are_meant(answer: Any, unit: str, amount: int | None) -> None:
+    assert read_amount(answer, unit) == amount
+
+
+def test_names_and_clauses_are_read_when_there_is_one() -> None:
+    assert read_yes("Yes, a signature is needed") == "yes"
+    assert read_yes("no") == "no"
+    assert read_yes("yes or no") is None
+    assert read_name("It goes with swiftwing.", ("Swiftwing", "Bluecrate")) == "Swiftwing"
+    assert read_name("Swiftwing or Bluecrate", ("Swiftwing", "Bluecrate")) is None
+    assert read_clause_id("[C-12]") == read_clause_id("clause c-12") == "C-12"
+    assert read_clause_id("C-12, C-13") is None
+    assert read_clause_id(None) is None
+
+
+@pytest.mark.parametrize("answer", ["yes", "no", "0", "30 days", "$9.99", "15%", "none", "store credit", 20])
+def test_a_constant_answer_earns_nothing(answer: Any, shop: Shop) -> None:
+    for d in (0, 6, 12):
+        for seed in range(10):
+            episode = Episode(make_task("POLICY", d, seed, shop), shop)
+            episode.act(blind.calls(("submit", {"answer": answer})))
+            score = episode.score()
+            assert score.parts["task"] == -1
+            assert not score.correct
