@@ -185,7 +185,11 @@ class Bundle(Answering):
         "On my list: {}.",
         "One of each, please: {}.",
     )
-    intros = ("Then there is a whole list of things to find.", "Next, I have a bigger project.")
+    intros = (
+        "There is a whole list of things to find.",
+        "I'm getting things together for something bigger.",
+        "I could use help with a shopping list.",
+    )
 
     def draw(self, key: tuple[Any, ...], axes: Difficulty, shop: Shop) -> Draft:
         random, level, catalog = rng("bundle", *key), key[2], shop.catalog

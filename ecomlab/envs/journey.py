@@ -35,7 +35,7 @@ from ecomlab.world.overlay import World
 if TYPE_CHECKING:
     from ecomlab.episode import Episode, Job
 
-PARTS = ("CART", "PD")
+PARTS = ("CART", "PD", "SUB", "POLICY", "BUNDLE")
 """What a journey may consist of, each at most once."""
 FIRST = ("I have a few things today. ", "There are several things I need. ", "More than one thing today: ")
 NEXT = ("Thanks. ", "Okay. ", "Good, that's that. ", "All right. ")
@@ -262,7 +262,7 @@ def _pick(options: Sequence[str], random: np.random.Generator) -> str:
 
 
 def _types(task: Task, shop: Shop) -> set[str]:
-    """Every product type that a task's truth and events name."""
+    """Every product type that a task's truth and events name, or of which it makes something sold out."""
 
     def walk(value: Any) -> Iterator[str]:
         if isinstance(value, Mapping):
@@ -274,7 +274,9 @@ def _types(task: Task, shop: Shop) -> set[str]:
                 yield from walk(entry)
 
     data = [task.truth, [event.data for event in task.events]]
-    return {name for name in walk(data) if name in shop.catalog.type_codes}
+    rows = filter(None, map(shop.catalog.row, task.world.get("gone", ())))
+    gone = {shop.catalog.type_of(row).name for row in rows}
+    return gone | {name for name in walk(data) if name in shop.catalog.type_codes}
 
 
 def _merged(worlds: Sequence[Mapping[str, Any]], key: tuple[Any, ...]) -> dict[str, Any]:

@@ -260,9 +260,9 @@ class Policy(Answering):
         "Please look it up for me.",
     )
     intros = (
-        "Next, I have a question about your rules.",
-        "Now there is something I'd like to know about your policy.",
-        "Another thing, I need to know what your rules say.",
+        "I have a question about your rules.",
+        "There is something I'd like to know about your terms.",
+        "I need to know what your store's policy is.",
     )
 
     def draw(self, key: tuple[Any, ...], axes: Difficulty, shop: Shop) -> Draft:

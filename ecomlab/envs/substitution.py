@@ -142,8 +142,9 @@ class Substitution(Answering):
         "too bad, I should have bought {} right away. What could I take in its place?",
     )
     intros = (
-        "Then there is something that sold out before I could order it.",
-        "And I need your help with something that is sold out.",
+        "Something sold out before I could order it.",
+        "I need a substitute for something.",
+        "Help me with something that is gone.",
     )
 
     def draw(self, key: tuple[Any, ...], axes: Difficulty, shop: Shop) -> Draft:

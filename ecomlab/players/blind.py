@@ -315,7 +315,7 @@ class _Reader(_Looker):
             return POLICIES
         sections = self.pick(self.results[0].get("sections", [])[:])
         shown = json.dumps(sections)
-        clause = re.search(r"C-\d+", shown)
+        clause = re.search(r"[A-Z]-\d+", shown)
         number = re.search(
             r"\$?\d+(?:\.\d+)?(?: \w+|%)?", shown.partition(clause.group())[2] if clause else ""
         )
