@@ -29,7 +29,7 @@ class Answering(Environment):
     of kind "change" carry {"slots": {name: value}} of their subject, those of kind "rush" {"type": name, "share": p}.
     """
 
-    acts = False
+    in_world = False
     clerk: type[Clerk]
     """Solver, fair and noisy player: the same work, from the truth or from what was read."""
 

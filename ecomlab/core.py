@@ -199,7 +199,7 @@ class Environment(ABC):
     """The same, for several things as a list."""
     closings: ClassVar[Sequence[str]] = OPEN
     """How an opening ends that leaves something out; never with what says that this is all."""
-    acts: ClassVar[bool] = True
+    in_world: ClassVar[bool] = True
     """Whether its work is done in the world, where later turns can undo it, and not by an answer alone."""
     intros: ClassVar[Sequence[str]] = ()
     """How the customer comes to this job in the course of a journey; only this environment's openings hold them."""

@@ -192,7 +192,7 @@ class Journey(Environment):
             if number >= episode.opened:
                 verdicts.append(Verdict(-1.0, False, "never begun"))
                 continue
-            now = job.verdict if job.verdict and not job.env.acts else job.env.verify(job)
+            now = job.verdict if job.verdict and not job.env.in_world else job.env.verify(job)
             verdicts.append(min(now, job.verdict or now, key=lambda v: (v.correct, v.credit)))
         why = "; ".join(f"{job.task.env}: {v.why}" for job, v in zip(episode.jobs, verdicts, strict=True))
         return Verdict(
