@@ -79,7 +79,7 @@ def make_task(
     axes = Difficulty.at(difficulty, **overrides)
     key = (env, environment.version, difficulty, seed, shop.fingerprint)
     draft = environment.draw(key, axes, shop)
-    words = Words(lexicon_of(shop.catalog), axes.p_noise, key, environment.sayings)
+    words = Words(lexicon_of(shop.catalog), axes.p_noise, key, environment.sayings, environment.acts)
     turns, calls = draft.need.with_events(
         [(_latest(draft.need, e), e) for e in draft.events], draft.need.asks
     )
@@ -137,7 +137,9 @@ class Episode:
         topics = {name: saying.topic for name, saying in self.env.sayings.items()}
         ledger = Ledger(*self.env.slots(task), topics=topics)
         self.kernel = Kernel(ledger, partial(self.env.type_name, task, self.state))
-        self.words = Words(lexicon_of(shop.catalog), task.axes.p_noise, task.key, self.env.sayings)
+        self.words = Words(
+            lexicon_of(shop.catalog), task.axes.p_noise, task.key, self.env.sayings, self.env.acts
+        )
         self.answer: dict[str, Any] | None = None
         self.useful_asks = 0
         self.fired: list[tuple[int, Event]] = []
