@@ -16,7 +16,7 @@ from ecomlab.customer.ledger import Slot
 from ecomlab.customer.lexicon import Lexicon
 from ecomlab.customer.reading import read_opening
 from ecomlab.customer.sayings import Saying, read_sayings
-from ecomlab.customer.words import LEADS, LISTS, Act
+from ecomlab.customer.words import LEADS, LISTS, OPEN, Act
 from ecomlab.difficulty import Difficulty
 from ecomlab.naming import unknown
 from ecomlab.seeding import digest
@@ -194,6 +194,8 @@ class Environment(ABC):
     """Sentences an opening may begin with; {} is where the wanted things stand."""
     lists: ClassVar[Sequence[str]] = LISTS
     """The same, for several things as a list."""
+    closings: ClassVar[Sequence[str]] = OPEN
+    """How an opening ends that leaves something out; never with what says that this is all."""
     intros: ClassVar[Sequence[str]] = ()
     """How the customer comes to this job in the course of a journey; only this environment's openings hold them."""
 

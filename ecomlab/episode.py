@@ -91,7 +91,12 @@ def make_task(
         seed=seed,
         fingerprint=shop.fingerprint,
         opening=words.opening(
-            draft.items, draft.complete, draft.leads or environment.leads, environment.lists, draft.said
+            draft.items,
+            draft.complete,
+            draft.leads or environment.leads,
+            environment.lists,
+            draft.said,
+            environment.closings,
         ),
         world=draft.world,
         truth=draft.truth,

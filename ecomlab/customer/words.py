@@ -129,7 +129,16 @@ BEFORE: Mapping[str, tuple[str, ...]] = {
 }
 """What comes before a saying that stands alone."""
 
-FIXED = ("instead", "the rest does not matter", "sold out", "did not ask", "version of", "but I need", "send back", "another order")
+FIXED = (
+    "instead",
+    "the rest does not matter",
+    "sold out",
+    "did not ask",
+    "version of",
+    "but I need",
+    "send back",
+    "another order",
+)
 
 
 @dataclass(frozen=True)
@@ -187,15 +196,16 @@ class Words:
         leads: Sequence[str] = LEADS,
         lists: Sequence[str] = LISTS,
         said: Sequence[tuple[str, Any]] = (),
+        closings: Sequence[str] = OPEN,
     ) -> str:
         """The request. `items` are slots by name, put where a lead has {}; `said` are sayings that follow it, by name;
-        `complete`: nothing is withheld."""
+        `complete`: nothing is withheld, else one of `closings` is said."""
         random = rng("words", *self.key, "opening")
         as_list = len(items) > 1 and random.random() < 0.4
         lead = _pick(random, lists if as_list else leads)
         greeting = _pick(random, GREETINGS)
         join = "\n- " if as_list and random.random() < 0.5 else _pick(random, JOINS)
-        closing = _pick(random, COMPLETE if complete else OPEN)
+        closing = _pick(random, COMPLETE if complete else closings)
         body: list[Piece] = []
         if join == "\n- ":
             body.append(Piece(join, "fixed"))

@@ -17,7 +17,7 @@ from ecomlab.customer.kernel import PATIENCE
 from ecomlab.customer.ledger import Slot
 from ecomlab.customer.lexicon import Lexicon
 from ecomlab.customer.reading import read_message
-from ecomlab.customer.sayings import DAY, NUMBER, Kind, Saying, money, read_sayings
+from ecomlab.customer.sayings import DAY, Kind, Saying, choice, money, read_sayings
 from ecomlab.customer.wishes import draw_row
 from ecomlab.customer.words import Act
 from ecomlab.difficulty import Difficulty
@@ -45,6 +45,9 @@ RUSH = 0.7
 """Most that a rush takes of a type."""
 WEIGHTS = {"line": 0.45, "effect": 0.45, "replacement": 0.10}
 
+NEAR = 0.15
+"""The share for another line of the type that is meant."""
+
 MONEY_BACK = "my money back"
 _OTHER = "another one whose "
 _OUTCOME = re.compile(
@@ -64,14 +67,16 @@ def _say_swap(value: Sequence[Sequence[Any]]) -> str:
             said.append(f"rating is at least {bound / 10:.1f} stars")
         else:
             said.append(f"{name.removeprefix('attr:')} is {bound}")
-    return _OTHER + " and whose ".join(said) if said else MONEY_BACK
+    if not said:
+        return MONEY_BACK
+    return _OTHER + " and whose ".join([*([", whose ".join(said[:-1])] if said[1:] else []), said[-1]])
 
 
 def _read_swap(text: str) -> list[list[Any]]:
     if text == MONEY_BACK:
         return []
     read: list[list[Any]] = []
-    for part in text.removeprefix(_OTHER).split(" and whose "):
+    for part in re.split(", whose | and whose ", text.removeprefix(_OTHER)):
         name, _, bound = part.partition(" is ")
         if name == "price":
             dollars, _, cents = bound.removeprefix("at most $").partition(".")
@@ -85,6 +90,7 @@ def _read_swap(text: str) -> list[list[Any]]:
 
 SWAP = Kind(_say_swap, rf"{MONEY_BACK}|{_OTHER}[^!?\n]+?(?=\.(?:\s|$))", _read_swap)
 """What the customer wants for it: constraints on another product as [name, value] pairs; none: their money back."""
+COUNT = choice({1: "one", 2: "two", 3: "three", 4: "four"})
 
 
 @tool
@@ -118,6 +124,7 @@ class Returner(Clerk):
         self.refused: set[tuple[tuple[str, str], int]] = set()
         self.found: dict[str, list[dict[str, Any]]] = {}
         self.choice: tuple[str, str] | None = None
+        self.minded: list[Any] = []
 
     def hear(self, text: str, opening: bool) -> None:
         super().hear(text, opening)
@@ -156,26 +163,25 @@ class Returner(Clerk):
             )
         sought = repr((slots["type"], swap))
         if swap and sought not in self.found:
-            calls.append(self._search(sought, slots["type"], swap))
+            self.minded = [pair for pair in swap if not self.slip()]  # the rest overlooked
+            calls.append(self._search(sought, slots["type"], self.minded))
         if calls:
             return self.turn(*calls)
-        return self._hand_in(said, self._fitting(sought, swap) if swap else None)
+        return self._hand_in(said, self._fitting(sought, self.minded) if swap else None)
 
     def _hand_in(self, said: Mapping[str, Any], replacement: str | None) -> Message:
         assert self.choice is not None
         order_id, line_id = self.choice
-        if self.slip():  # the wrong line, or nothing to say about it
-            others = [o["line_id"] for o in self.looked[order_id]["lines"] if o["line_id"] != line_id]
-            line_id = others[0] if others else ""
         done = bool(said["eligible"])
+        told = not self.slip()  # what came of it; or else the opposite
         return self.turn(
             self.call(
                 "submit",
                 None,
                 order_id=order_id,
                 line_id=line_id,
-                outcome="returned" if done else "declined",
-                last_return_day=None if done else said["last_return_day"],
+                outcome="returned" if done and told else "declined",
+                last_return_day=said["last_return_day"] if told and not done else None,
                 replacement=replacement,
             )
         )
@@ -207,9 +213,9 @@ class Returner(Clerk):
 
     def _choose(self, looked: Sequence[Mapping[str, Any]], slots: Mapping[str, Any]) -> tuple[str, str]:
         lines = [(order, line) for order in looked for line in order["lines"]]
-        fitting = [pair for pair in lines if _fits(*pair, slots)] or lines
-        if self.slip():
-            fitting = [pair for pair in lines if pair not in fitting[:1]] or fitting
+        alike = [pair for pair in lines if _fits(*pair, {"type": slots["type"]})] or lines
+        minded = {name: value for name, value in slots.items() if not self.slip()}  # the rest is overlooked
+        fitting = [pair for pair in alike if _fits(*pair, minded) or self.slip()] or alike
         order, line = fitting[0]
         return order["order_id"], line["line_id"]
 
@@ -241,7 +247,7 @@ class Returner(Clerk):
 class Returns(Answering):
     id = "RETURN"
     version = 1
-    golden = ""
+    golden = "4b4c33a9b4a800fd0929ddc766db5ef0"
     axes = (
         "constraints", "p_missing", "eps_rank", "p_oos", "turn_slack", "tool_slack", "p_noise", "p_switch", "top_k",
         "history",
@@ -270,11 +276,18 @@ class Returns(Answering):
         "ordered": Saying(
             "order", DAY, ("I ordered it on {}.", "I bought it on {}.", "It is from my order of {}.")
         ),
-        "delivered": Saying("order", DAY, ("It came on {}.", "It was delivered on {}.", "It got here on {}.")),
+        "delivered": Saying(
+            "order", DAY, ("It came on {}.", "It was delivered on {}.", "It got here on {}.")
+        ),
         "units": Saying(
             "quantity",
-            NUMBER,
-            ("Please take back {} of them.", "{} of them should go back.", "It's about {} of them."),
+            COUNT,
+            (
+                "Please take back {} of them.",
+                "I want to give back {} of them.",
+                "It's about {} of them.",
+                "I'm talking of {} of them.",
+            ),
         ),
         "replacement": Saying(
             "replacement",
@@ -283,8 +296,8 @@ class Returns(Answering):
         ),
     }
     acts: ClassVar[Mapping[str, Sequence[str]]] = {
-        "elaborate": ("About the {type}: it's {details}.", "The {type} is {details}."),
-        "remind": ("As I said, the {type} is {details}.",),
+        "elaborate": ("I mean {wanted}.", "It's {wanted} that I mean.", "I'm talking about {wanted}."),
+        "remind": ("As I said, I mean {wanted}.",),
         "give up": ("Forget about the {type} then.", "Leave the {type} then."),
     }
     leads = (
@@ -299,6 +312,7 @@ class Returns(Answering):
         "I need to give back {}.",
         "could you take back {}?",
     )
+    closings = ("", "", "", "Can you help?", "Thanks!", "Please help me out.", "Can that be done?")
     intros = ("Next, I want to send something back.", "There is also something I'd like to return.")
 
     def draw(self, key: tuple[Any, ...], axes: Difficulty, shop: Shop) -> Draft:
@@ -456,9 +470,15 @@ class Returns(Answering):
             effect = float(exact and named and outcome == "declined") * (1.0 if day else 0.5)
         correct = bool(named and exact and said and swapped)
         if wanted:
-            share = WEIGHTS["line"] * named + WEIGHTS["effect"] * effect + WEIGHTS["replacement"] * swapped * exact
+            share = (
+                WEIGHTS["line"] * named
+                + WEIGHTS["effect"] * effect
+                + WEIGHTS["replacement"] * swapped * exact
+            )
         else:
             share = max(0.0, 0.5 * named + 0.5 * effect - WEIGHTS["replacement"] * (not swapped))
+        if not named and not effect and self._alike(answer, slots["type"], episode):
+            share = NEAR
         wrong = [
             *([] if named else ["the line that was meant is not the one handed in"]),
             *([] if exact else [f"{expected or 'nothing'} was to be returned, {world.returns or 'nothing'} was"]),
@@ -468,6 +488,16 @@ class Returns(Answering):
         why = "; ".join(wrong) or ("exactly what was wanted was returned" if expected else "rightly declined")
         claims = () if given is None else (given,)
         return Verdict(1.0 if correct else min(2 * share - 1, 0.999), correct, why, claims)
+
+    def _alike(self, answer: Mapping[str, Any], kind: str, episode: "Episode") -> bool:
+        """Whether another line of the type that is meant was handed in. Without a credit for it an honest miss would
+        earn less than a line picked blindly (law 3)."""
+        for order, line in lines_of(episode.world.given["orders"]):
+            if _same(answer.get("order_id"), order["order_id"]) and _same(
+                answer.get("line_id"), line["line_id"]
+            ):
+                return line_fits(line, order, {"type": kind}, episode.shop.catalog)
+        return False
 
     def chance(self, task: Task, shop: Shop) -> float:
         """Right by position alone. Where units go back and nothing else is wanted, returning one line after another
@@ -507,9 +537,7 @@ class Returns(Answering):
                     continue
                 order, line = _target(other, history, shop)
                 if orders.delivered(order, line) and other.get("units", 1) <= line["quantity"]:
-                    return replace(
-                        task, truth={**task.truth, "slots": [[0, n, v] for n, v in other.items()]}
-                    )
+                    return replace(task, truth={**task.truth, "slots": [[0, n, v] for n, v in other.items()]})
         return None
 
 
@@ -570,8 +598,9 @@ def draw_swap(line: Line, axes: Difficulty, shop: Shop, random: np.random.Genera
         "rating": catalog.rating_tenths.item(row) // 5 * 5,
         "brand": catalog.brands[catalog.brand_code.item(row)],
     }
-    # "whose works with is Laptops" is no English, and a full stop in a value would end the sentence
-    values |= {f"attr:{n}": v for n, v in catalog.attributes(row).items() if "_" not in n and ". " not in v}
+    # "whose wheels is Foam", "whose works_with is Laptops": no English
+    named = {n: v for n, v in catalog.attributes(row).items() if n.isalpha() and not n.endswith("s")}
+    values |= {f"attr:{n}": v for n, v in named.items() if not re.search(r"[.!?] |, whose| and whose", v)}
     names = [list(values)[i] for i in random.permutation(len(values)).tolist()]
     return [[name, values[name]] for name in names[: min(3, max(1, axes.constraints // 2))]]
 
@@ -584,7 +613,9 @@ def _swaps(swap: Sequence[Sequence[Any]], line: Line, shop: Shop) -> np.ndarray:
     return rows[(shop.catalog.stock[rows] > 0) & (rows != own)]
 
 
-def _can_be_had(swap: Sequence[Sequence[Any]], line: Line, key: tuple[Any, ...], shop: Shop, share: float) -> bool:
+def _can_be_had(
+    swap: Sequence[Sequence[Any]], line: Line, key: tuple[Any, ...], shop: Shop, share: float
+) -> bool:
     """Whether a rush leaves a replacement."""
     own = shop.catalog.row(line["product_id"])
     kind = shop.catalog.type_of(own or 0).name

@@ -20,7 +20,7 @@ FIRST_DAY = date(2026, 2, 1)
 DAYS = 320
 """From the first to the last day that an episode may play on."""
 KINDS = ("delivered", "split", "shipped", "processing", "delayed", "cancelled")
-SHARES = (0.5, 0.14, 0.1, 0.08, 0.1, 0.08)
+SHARES = (0.54, 0.1, 0.1, 0.08, 0.1, 0.08)
 """How orders stand; a split one is in two parcels, most often of different status."""
 SPLITS = (
     ("delivered", "shipped"),
@@ -44,16 +44,20 @@ Line = Mapping[str, Any]
 def draw_history(key: tuple[Any, ...], axes: Difficulty, shop: Shop) -> dict[str, Any]:
     """{"today", "orders"}: H past orders, the newest first, and the episode's clock. From public randomness alone.
 
-    As the level (key[2]) rises, customers order the same again, and what was delivered lies at the edge of the window in
+    As the level (key[2]) rises, customers order the same again, more comes in two parcels, and what was delivered lies at the edge of the window in
     which it can be returned: its last day, or the day after.
     """
     random, level = rng("orders", *key), key[2]
     terms = draw_terms(key, shop.catalog)
     today = FIRST_DAY + timedelta(days=int(random.integers(DAYS)))
     at_edge = 0.7 / (1 + math.exp(-(level - 4) / 1.5))
-    again = 0.1 + 0.5 / (1 + math.exp(-(level - 5) / 2))
+    again = 0.05 + 0.8 / (1 + math.exp(-(level - 5) / 2))
     tokens = _tokens(random)
-    kinds = [KINDS[i] for i in random.choice(len(KINDS), size=axes.history, p=SHARES).tolist()]
+    split = 0.25 / (1 + math.exp(-(level - 6) / 2))
+    shares = [
+        share * (1 - split) + split * (kind == "split") for kind, share in zip(KINDS, SHARES, strict=True)
+    ]
+    kinds = [KINDS[i] for i in random.choice(len(KINDS), size=axes.history, p=shares).tolist()]
     kinds[:2] = ["delivered"] * len(kinds[:2])  # something can always be sent back
     orders: list[dict[str, Any]] = []
     bought: dict[str, int] = {}
@@ -105,7 +109,7 @@ def _draw_lines(
     shop: Shop,
     random: np.random.Generator,
 ) -> list[dict[str, Any]]:
-    """Lines of different product types; types bought before come `again`, two times of five as the very product."""
+    """Lines of different product types; types bought before come `again`, now and then as the very product."""
     catalog = shop.catalog
     count = min(len(LINES), 1 + more + int(random.choice(len(LINES), p=LINES)))
     chosen: dict[str, int] = {}
@@ -113,7 +117,7 @@ def _draw_lines(
         known = [name for name in bought if name not in chosen]
         if known and random.random() < again:
             name = known[int(random.integers(len(known)))]
-            same = random.random() < 0.4
+            same = random.random() < 0.3
         else:
             name = catalog.types[int(random.integers(len(catalog.types)))].name
             same = False
@@ -266,9 +270,7 @@ def eligible_now(world: World, order: Order, line: Line, undone: bool = False) -
     """The same in an episode; `undone`: as if this episode had sent none of it back."""
     done = 0 if undone else world.returns.get((order["order_id"], line["line_id"]), 0)
     terms = draw_terms(world.key, world.catalog)
-    return eligibility(
-        order, line, date.fromisoformat(world.given["today"]), world.catalog, terms, done
-    )
+    return eligibility(order, line, date.fromisoformat(world.given["today"]), world.catalog, terms, done)
 
 
 def lines_of(orders: Sequence[Order]) -> list[tuple[Order, Line]]:
