@@ -220,7 +220,7 @@ class Returner(Clerk):
         return order["order_id"], line["line_id"]
 
     def _search(self, sought: str, kind: str, swap: Sequence[Sequence[Any]]) -> dict[str, Any]:
-        wanted = {name: value for name, value in swap}
+        wanted: dict[str, Any] = {str(n): v for n, v in swap}
         attributes = {name[5:]: value for name, value in wanted.items() if name.startswith("attr:")}
         return self.call(
             "catalog_search",
@@ -254,10 +254,9 @@ class Returns(Answering):
     )  # fmt: skip
     brief = (
         "The customer wants to send something back. Find the line of the order that they mean and check whether it can "
-        "be returned. If it can, return exactly the units they want, all if nothing else is said and there is one only, "
-        "and, if they want another product for it, find one of the same type that is as they say, in stock, and not "
-        "the same product. If it cannot, decline. Hand in the line and the outcome; with a decline the last day on "
-        "which it can or could be returned."
+        "be returned. If it can, return exactly the units they want and, if they want another product for it, find one "
+        "of the same type that is as they say, in stock, and not the same product. If it cannot, decline. Hand in the "
+        "line and the outcome; with a decline the last day on which it can or could be returned."
     )
     tools = shop_tools.named(
         order_tools.order_list,
@@ -327,9 +326,10 @@ class Returns(Answering):
         arrived = [(o, n) for o, n in lines_of(history) if orders.delivered(o, n)]
         described = []
         for i in random.permutation(len(arrived)).tolist():
-            slots = describe(*arrived[i], history, shop, patient, random)
-            if slots is not None:
-                described.append((*arrived[i], slots))
+            order, line = arrived[i]
+            told = describe(order, line, history, shop, patient, random)
+            if told is not None:
+                described.append((order, line, told))
             if len(described) == 2:
                 break
         if not described:
@@ -355,13 +355,13 @@ class Returns(Answering):
         goes = int(can(order, line))
         events: list[Event] = []
         if kind == "line":
-            told = _pairs(slots)
+            final = _pairs(slots)
             lookups = sum(_may_be(o, slots, shop) for o in history)
             calls = lookups + 1 + goes * (1 + bool(slots["replacement"]))
             order, line, identity = described[1]
             slots = finish(order, line, identity, swapping)
             calls += int(can(order, line))
-            events.append(Event(0, "line", 0, 2 + goes, calls, data={"slots": told}))
+            events.append(Event(0, "line", 0, 2 + goes, calls, data={"slots": final}))
             goes = int(can(order, line))
         elif kind == "swap":
             new: Any = [] if slots["replacement"] else draw_swap(line, axes, shop, random)
@@ -373,10 +373,10 @@ class Returns(Answering):
             units = others[int(random.integers(len(others)))]
             events.append(Event(0, "change", 0, goes, 2 * goes, data={"slots": [["units", units]]}))
         share = min(RUSH, axes.p_oos / max(1e-9, 1 - (1 - axes.p_oos) ** 2))
-        if rushing and slots["replacement"] and kind not in ("line", "swap"):
-            if _can_be_had(slots["replacement"], line, key, shop, share):
-                rush = {"type": slots["type"], "share": share}
-                events.append(Event(0, "rush", 0, goes, goes, data=rush))
+        fixed = bool(slots["replacement"]) and kind not in ("line", "swap")
+        if rushing and fixed and _can_be_had(slots["replacement"], line, key, shop, share):
+            rush = {"type": slots["type"], "share": share}
+            events.append(Event(0, "rush", 0, goes, goes, data=rush))
         changed = {name for e in events if e.kind == "change" for name, _ in e.data["slots"]}
         changed |= {"replacement"} if any(e.kind == "rush" for e in events) else set()
         listed = [(0, name, value) for name, value in slots.items()]
@@ -414,7 +414,6 @@ class Returns(Answering):
 
     def faults(self, episode: "Episode") -> list[Fault]:
         world, slots = episode.world, _slots(episode.state)
-        order, line = _target(slots, world.given["orders"], episode.shop)
         expected = self._expected(episode)
         for (order_id, line_id), units in world.returns.items():
             seen_order, seen = orders.find_line(world, order_id, line_id)
@@ -609,7 +608,7 @@ def _swaps(swap: Sequence[Sequence[Any]], line: Line, shop: Shop) -> np.ndarray:
     """Rows of the line's type that are as wanted, the line's own product not among them."""
     own = shop.catalog.row(line["product_id"])
     kind = shop.catalog.type_of(own or 0).name
-    rows = shop.catalog.select(constraints_of(kind, {name: value for name, value in swap}))
+    rows = shop.catalog.select(constraints_of(kind, {str(n): v for n, v in swap}))
     return rows[(shop.catalog.stock[rows] > 0) & (rows != own)]
 
 
@@ -695,9 +694,9 @@ def _final(task: Task) -> list[list[Any]]:
     slots = {name: value for _, name, value in task.truth["slots"]}
     for event in task.events:
         if event.kind == "line":
-            slots = {name: value for name, value in event.data["slots"]}
+            slots = dict(event.data["slots"])
         elif event.kind == "change":
-            slots |= {name: value for name, value in event.data["slots"]}
+            slots |= dict(event.data["slots"])
     return _pairs(slots)
 
 

@@ -15,7 +15,7 @@ from ecomlab.catalog import Shop
 from ecomlab.core import Draft, Event, Message, Need, Task, TaskError, Verdict
 from ecomlab.customer.lexicon import Lexicon
 from ecomlab.customer.reading import read_message
-from ecomlab.customer.sayings import DAY, MONTHS, Saying, choice, read_sayings
+from ecomlab.customer.sayings import DAY, MONTHS, NAME, Saying, choice, read_sayings
 from ecomlab.customer.words import Act
 from ecomlab.difficulty import Difficulty
 from ecomlab.players.clerk import Clerk
@@ -129,7 +129,7 @@ class Tracker(Clerk):
         if self.slip():  # the first parcel is not the order
             status = order["parcels"][0]["status"] if status.startswith("partly") else "processing"
         dates = sum("first_expected" in parcel for parcel in order["parcels"]) + len(order["parcels"])
-        if any([self.slip() for _ in range(dates - 1)]):  # each date more is one to mix it up with
+        if any(self.slip() for _ in range(dates - 1)):  # each date more is one to mix it up with
             day = order["placed"]
         return self.turn(self.call("submit", None, order_id=self.choice, status=status, date=day))
 
@@ -150,7 +150,7 @@ class Tracker(Clerk):
 class Status(Answering):
     id = "STATUS"
     version = 1
-    golden = "5ec467eddeaa6b071da53a5acd68d469"
+    golden = "f67adb7e88d52ad3f0403d13e75af246"
     axes = ("p_missing", "turn_slack", "tool_slack", "p_noise", "p_switch", "history")
     brief = (
         "The customer asks about one of their orders. Find out which one they mean, and hand in how it stands and the "
@@ -173,6 +173,11 @@ class Status(Answering):
         "when": Saying(
             "order", TIME, ("I placed it {}.", "I ordered that {}.", "The one I mean was placed {}.")
         ),
+        "thing": Saying(
+            "order",
+            NAME,
+            ("It's the one with the {} in it.", "The {} is from that order.", "It has the {} in it."),
+        ),
         "things": Saying(
             "order",
             THINGS,
@@ -185,8 +190,8 @@ class Status(Answering):
         "correction": Saying("order", SHIFT, ("Sorry, I meant {}.", "And now the same for {}, please.")),
     }
     acts: ClassVar[Mapping[str, Sequence[str]]] = {
-        "elaborate": ("I mean the one with {wanted}.", "It's the one with {wanted}."),
-        "remind": ("As I said, I mean the one with {wanted}.",),
+        "elaborate": ("The order with {wanted}.", "With {wanted}, that is.", "There was {wanted} in it."),
+        "remind": ("As I said, the order with {wanted}.",),
     }
     leads = (
         "where is my order with {}?",
@@ -251,20 +256,21 @@ class Status(Answering):
                 events.append(Event(0, kind, 0, 1, 1, data={"slots": told}))
         elsewhere = any(event.kind == "order" for event in events)
         listed = [(0, name, value) for name, value in slots.items()]
-        withheld = withhold(
-            listed, axes, random, lambda _, name: elsewhere or (name in WORDS and "relation" in slots)
-        )
+        withheld = withhold(listed, axes, random, lambda _, name: elsewhere)
         asks = int(bool(withheld))
         lookups = 1
         if "parcels" in slots:
-            lookups = len(resolve(seen, {"type": slots.get("type")}, today))
+            lookups = len(
+                resolve(seen, {n: v for n, v in slots.items() if n not in ("parcels", *STEPS)}, today)
+            )
         need = Need(asks + 2, asks, 1 + ("when" in slots) + lookups)
         timed = []
         for event in events:
-            turn = int(random.integers(asks + 1, need.turns + 1))
+            turn, told = int(random.integers(asks + 1, need.turns + 1)), dict(event.data["slots"])
             # Which order is in two parcels has still to be found out, before one can look at the next.
             again = turn == asks + 1 and "parcels" in slots and event.kind == "change"
-            timed.append(replace(event, turn=turn, chain=1 + again))
+            dated = "when" in told and "when" not in slots  # then one has to ask for today's date
+            timed.append(replace(event, turn=turn, chain=1 + (again or dated), calls=1 + dated))
         leads = self.beside if "relation" in slots else self.leads if "type" in slots else self.vague
         return self.draft(listed, withheld, world, need, timed, leads)
 
@@ -331,8 +337,9 @@ class Status(Answering):
         found = set(resolve(seen, first, today))
         for said in (slots, first):
             found |= set(resolve(seen, {n: v for n, v in said.items() if n not in STEPS}, today))
-        if "type" in slots:
-            found |= set(resolve(seen, {"type": slots["type"]}, today))
+        if "type" in slots or "thing" in slots:
+            kind = {name: slots.get(name) for name in ("type", "thing")}
+            found |= set(resolve(seen, kind, today))
         return {history[at]["order_id"] for at in found}
 
     def chance(self, task: Task, shop: Shop) -> float:
@@ -390,11 +397,13 @@ def _fits(order: Seen, slots: Mapping[str, Any], today: date | None) -> bool:
         return False
     if slots.get("when") is not None and today is not None and not _at(order["placed"], slots["when"], today):
         return False
-    return all(slots.get(name) is None for name in WORDS) or any(_named(i, slots) for i in order["items"])
+    return all(slots.get(name) is None for name in (*WORDS, "thing")) or any(
+        _named(i, slots) for i in order["items"]
+    )
 
 
 def _named(item: Mapping[str, Any], slots: Mapping[str, Any]) -> bool:
-    kind, brand, feature = (slots.get(name) for name in WORDS)
+    kind, brand, feature = slots.get("type") or slots.get("thing"), slots.get("brand"), slots.get("feature")
     return bool(
         kind in (None, item["type"])
         and (brand is None or item["title"].startswith(f"{brand} "))
@@ -435,10 +444,15 @@ def refer(
     target: int, seen: Sequence[Seen], today: date, indirect: bool, shop: Shop, random: np.random.Generator
 ) -> dict[str, Any] | None:
     """Slots that mean this order and no other, in one of the ways in which customers speak; None if there is none."""
-    ways = (_when, _place, _relation, _parcels, _things) if indirect else (_words, _placed)
+    ways = (
+        (_when, _place, _relation, _parcels, _things, _both, _both) if indirect else (_words, _placed, _both)
+    )
     for make in [ways[i] for i in random.permutation(len(ways)).tolist()]:
         slots = make(target, seen, today, shop, random)
         if slots is not None and resolve(seen, slots, today) == [target]:
+            bare = not {"brand", "feature", "relation"} & slots.keys()
+            if "type" in slots and bare and random.random() < 0.75:  # what was in it comes after the question
+                return {"thing" if name == "type" else name: value for name, value in slots.items()}
             return slots
     return refer(target, seen, today, False, shop, random) if indirect else None
 
@@ -541,6 +555,23 @@ def _things(
     return {"type": kind, "things": count}
 
 
+def _both(
+    target: int, seen: Sequence[Seen], today: date, shop: Shop, random: np.random.Generator
+) -> dict[str, Any] | None:
+    """Two things that only together say which: "the one from March with three different things in it"."""
+    placed, items = seen[target]["placed"], seen[target]["items"]
+    values: dict[str, Any] = {"thing": items[int(random.integers(len(items)))]["type"], "things": len(items)}
+    values |= {"when": placed[5:7]} if placed[5:7] != today.isoformat()[5:7] else {}
+    names = [list(values)[i] for i in random.permutation(len(values)).tolist()]
+    for one, other in ((names[0], names[1]), (names[-1], names[0])):
+        slots = {name: values[name] for name in sorted((one, other))}
+        if slots.get("things") != 1 and all(
+            len(resolve(seen, {name: value}, today)) > 1 for name, value in slots.items()
+        ):
+            return slots
+    return None
+
+
 _TIMES = frozenset(
     ["week", "month", *(f"{n} days" for n in range(1, 7)), *(f"{n:02d}" for n in range(1, 13))]
 )
@@ -560,6 +591,8 @@ def _values(name: str, seen: Sequence[Seen], shop: Shop) -> list[Any]:
         return [2, 3, 4, 5]
     if name == "brand":
         return sorted({item["title"].split(" ", 1)[0] for order in seen for item in order["items"]})
+    if name == "thing":
+        return sorted({item["type"] for order in seen for item in order["items"]})
     if name == "feature":
         return list(shop.catalog.features)
     return []

@@ -9,8 +9,23 @@ from ecomlab.customer.sayings import MONTHS
 MOST = 200
 """Characters of a text that may name a day."""
 NO_DAY = frozenset(
-    ("", "none", "never", "no", "na", "n a", "nil", "null", "no date", "not at all", "not returnable")
-    + ("non returnable", "not applicable", "no return", "no returns", "cancelled", "canceled")
+    (
+        *(
+            "",
+            "none",
+            "never",
+            "no",
+            "na",
+            "n a",
+            "nil",
+            "null",
+            "no date",
+            "no day",
+            "not at all",
+            "not applicable",
+        ),
+        *("not returnable", "non returnable", "no return", "no returns", "cancelled", "canceled"),
+    )
 )
 _MONTH = {name[:3].lower(): number for number, name in enumerate(MONTHS, 1)}
 _NAMES = "|".join(f"{name[:3]}(?:{name[3:]})?" for name in MONTHS) + "|Sept"
@@ -32,7 +47,7 @@ def read_day(text: Any, today: date) -> date | None:
     found = {_day(match, today) for pattern in (_ISO, _US) for match in pattern.finditer(text)}
     # "9 March 2026" and "March 20" of "9 March 20": what one form has read, the other does not read again.
     rest = _ISO.sub(" ", _US.sub(" ", text))
-    first, second = ([match for match in pattern.finditer(rest)] for pattern in _NAMED)
+    first, second = (list(pattern.finditer(rest)) for pattern in _NAMED)
     taken = [match.span() for match in second]
     first = [m for m in first if not any(m.start() < end and start < m.end() for start, end in taken)]
     found |= {_day(match, today) for match in (*first, *second)}

@@ -44,8 +44,8 @@ Line = Mapping[str, Any]
 def draw_history(key: tuple[Any, ...], axes: Difficulty, shop: Shop) -> dict[str, Any]:
     """{"today", "orders"}: H past orders, the newest first, and the episode's clock. From public randomness alone.
 
-    As the level (key[2]) rises, customers order the same again, more comes in two parcels, and what was delivered lies at the edge of the window in
-    which it can be returned: its last day, or the day after.
+    As the level (key[2]) rises, customers order the same again, more comes in two parcels, and what was delivered lies
+    at the edge of the window in which it can be returned: its last day, or the day after.
     """
     random, level = rng("orders", *key), key[2]
     terms = draw_terms(key, shop.catalog)
