@@ -247,7 +247,7 @@ class Returner(Clerk):
 class Returns(Answering):
     id = "RETURN"
     version = 1
-    golden = "4b4c33a9b4a800fd0929ddc766db5ef0"
+    golden = "2efe8102bf17d57bae2c563cb0cb1bd0"
     axes = (
         "constraints", "p_missing", "eps_rank", "p_oos", "turn_slack", "tool_slack", "p_noise", "p_switch", "top_k",
         "history",

@@ -53,7 +53,7 @@ def draw_history(key: tuple[Any, ...], axes: Difficulty, shop: Shop) -> dict[str
     at_edge = 0.7 / (1 + math.exp(-(level - 4) / 1.5))
     again = 0.05 + 0.8 / (1 + math.exp(-(level - 5) / 2))
     tokens = _tokens(random)
-    split = 0.25 / (1 + math.exp(-(level - 6) / 2))
+    split = 0.45 / (1 + math.exp(-(level - 6) / 2))
     shares = [
         share * (1 - split) + split * (kind == "split") for kind, share in zip(KINDS, SHARES, strict=True)
     ]
