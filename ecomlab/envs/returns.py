@@ -173,14 +173,14 @@ class Returner(Clerk):
         assert self.choice is not None
         order_id, line_id = self.choice
         done = bool(said["eligible"])
-        told = not self.slip()  # what came of it; or else the opposite
+        told = done or not self.slip()  # until when it could be returned
         return self.turn(
             self.call(
                 "submit",
                 None,
                 order_id=order_id,
                 line_id=line_id,
-                outcome="returned" if done and told else "declined",
+                outcome="returned" if done else "declined",
                 last_return_day=said["last_return_day"] if told and not done else None,
                 replacement=replacement,
             )
@@ -214,8 +214,10 @@ class Returner(Clerk):
     def _choose(self, looked: Sequence[Mapping[str, Any]], slots: Mapping[str, Any]) -> tuple[str, str]:
         lines = [(order, line) for order in looked for line in order["lines"]]
         alike = [pair for pair in lines if _fits(*pair, {"type": slots["type"]})] or lines
-        minded = {name: value for name, value in slots.items() if not self.slip()}  # the rest is overlooked
-        fitting = [pair for pair in alike if _fits(*pair, minded) or self.slip()] or alike
+        fitting = [pair for pair in alike if _fits(*pair, slots)] or alike[:1]
+        others = [pair for pair in alike if pair not in fitting]
+        if others and any(self.slip() for _ in range(len(slots) - 1 + len(others))):
+            fitting = others  # each thing that was said, and each line it is told from, is a chance to err
         order, line = fitting[0]
         return order["order_id"], line["line_id"]
 

@@ -37,7 +37,7 @@ WORDS = ("type", "brand", "feature")
 LOOKUPS = 40
 """Most orders that a reference leaves to be looked into."""
 WEIGHTS = {"order": 0.4, "status": 0.3, "date": 0.3}
-NEAR = 0.2
+NEAR = 0.3
 """The share for another order that is part of what was said."""
 
 PLACES = {
@@ -114,25 +114,23 @@ class Tracker(Clerk):
             if unseen:
                 return self.turn(*(self.call("order_get_status", None, order_id=o) for o in unseen))
         if self.choice is None:
-            first, *more = slots or {"": None}
-            minded = {first: slots.get(first)} | {
-                n: slots[n] for n in more if not self.slip()
-            }  # the rest overlooked
             seen = self._seen()
-            right = resolve(seen, minded, self.today)
-            alike = resolve(seen, {first: slots.get(first)}, self.today) if more else []
-            if "place" in slots:  # one can miscount
-                alike += [i + 1 for i in right if i + 1 < len(seen)] if slots["place"] not in (0, -1) else []
-            found = [i for i in range(len(seen)) if i in right or (i in alike and self.slip())] or [0]
+            found = resolve(seen, slots, self.today) or [0]
+            first = next(iter(slots), "")
+            others = [i for i in resolve(seen, {first: slots.get(first)}, self.today) if i not in found]
+            if slots.get("place", 0) not in (0, -1) or "relation" in slots:  # one can miscount
+                others += [i - 1 for i in found if i]
+            if any(self.slip() for _ in range(max(0, len(slots) - 1) + len(others))) and others:
+                found = others  # each thing that was said, and each order it is told from, is a chance to err
             self.choice = self.orders[found[0]]["order_id"]
         if self.choice not in self.looked:
             return self.turn(self.call("order_get_status", None, order_id=self.choice))
         order = self.looked[self.choice]
         day = max((p.get("delivered") or p["expected"] for p in order["parcels"]), default=None)
         status = order["status"]
-        if any(self.slip() for _ in order["parcels"] or [order]):  # the first parcel is not the order
+        if any(self.slip() for _ in order["parcels"][1:]):  # the first parcel is not the order
             status = order["parcels"][0]["status"] if status.startswith("partly") else "processing"
-        dates = sum("first_expected" in parcel for parcel in order["parcels"]) + len(order["parcels"])
+        dates = sum(len(parcel) - 2 for parcel in order["parcels"])
         if any(self.slip() for _ in range(dates - 1)):  # each date more is one to mix it up with
             day = order["placed"]
         return self.turn(self.call("submit", None, order_id=self.choice, status=status, date=day))
