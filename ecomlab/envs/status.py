@@ -36,7 +36,7 @@ if not known)."""
 WORDS = ("type", "brand", "feature")
 LOOKUPS = 40
 """Most orders that a reference leaves to be looked into."""
-WEIGHTS = {"order": 0.4, "status": 0.3, "date": 0.3}
+WEIGHTS = {"order": 0.5, "status": 0.25, "date": 0.25}
 NEAR = 0.3
 """The share for another order that is part of what was said."""
 
