@@ -193,6 +193,8 @@ class Environment(ABC):
     submit: ClassVar[Tool]
     sayings: ClassVar[Mapping[str, Saying]] = {}
     """Slots that are no property of a product, by name, and how the customer says them."""
+    acts: ClassVar[Mapping[str, Sequence[str]]] = {}
+    """Sentences for kinds of acts that this environment's customer says in a way of their own."""
     leads: ClassVar[Sequence[str]] = LEADS
     """Sentences an opening may begin with; {} is where the wanted things stand."""
     lists: ClassVar[Sequence[str]] = LISTS

@@ -104,7 +104,7 @@ def task_of(
     """The task that a draft makes: its opening in words, its budgets. `part`: of the journey that `key` names."""
     _, _, difficulty, seed, fingerprint = key
     named = (*key, environment.id) if part else key
-    words = Words(lexicon_of(shop.catalog), axes.p_noise, named, environment.sayings)
+    words = Words(lexicon_of(shop.catalog), axes.p_noise, named, environment.sayings, environment.acts)
     turns, calls = draft.need.with_events([(latest(draft.need, e), e) for e in draft.events], draft.need.asks)
     return Task(
         env=environment.id,

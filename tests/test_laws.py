@@ -296,6 +296,7 @@ def looks(env: str, query: str, product: str = "P000000") -> list[tuple[str, dic
         ("cart_view", {}),
         ("order_list", {}),
         ("order_get_status", {"order_id": "O000000"}),
+        ("return_check_eligibility", {"order_id": "O000000", "line_id": "L000000"}),
         ("policy_search", {"query": query}),
         ("datetime_now", {}),
     ]

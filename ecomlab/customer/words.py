@@ -94,6 +94,21 @@ ACTS: Mapping[str, tuple[str, ...]] = {
     "nothing": ("I don't mind about the rest.", "No other wishes.", "The rest is up to you."),
     "indifferent": ("I have no preference about that.", "That is all the same to me."),
     "clarify": ("Sorry, I don't follow.", "I'm not sure what you mean."),
+    "wrong line": (
+        "I did not mean the {seen}, I want to send back {wanted}.",
+        "Not the {seen}, please: I want to send back {wanted}.",
+    ),
+    "another line": (
+        "Actually, I'd rather send back {wanted} instead.",
+        "Sorry, I mixed things up. Please take back {wanted} instead.",
+        "Wait, I'll keep that one. I'll send back {wanted} instead.",
+    ),
+    "another order": (
+        "Sorry, I'm asking about another order.",
+        "Oh, I mixed things up, I meant another order.",
+        "Thanks, now tell me the same about another order.",
+    ),
+    "this order": ("It's the one with {wanted}.", "I mean the one with {wanted} in it."),
     "check stock": (
         "I hear that many {plural} are going fast; some may be sold out by now.",
         "The shop just told me that some {plural} are sold out now.",
@@ -113,10 +128,21 @@ ACTS: Mapping[str, tuple[str, ...]] = {
 BEFORE: Mapping[str, tuple[str, ...]] = {
     "remind": ("As I said.", "Once more.", "I told you."),
     "change": ("I changed my mind.", "One thing has changed.", "Wait."),
+    "wrong line": ("That's not the one I meant.", "You took the wrong one."),
+    "wrong units": ("That's not the right number.", "You got the number wrong."),
 }
 """What comes before a saying that stands alone."""
 
-FIXED = ("instead", "the rest does not matter", "sold out", "did not ask", "version of", "but I need")
+FIXED = (
+    "instead",
+    "the rest does not matter",
+    "sold out",
+    "did not ask",
+    "version of",
+    "but I need",
+    "send back",
+    "another order",
+)
 
 
 @dataclass(frozen=True)
@@ -158,7 +184,9 @@ class Words:
         p_noise: float,
         key: Sequence[Any],
         sayings: Mapping[str, Saying] | None = None,
+        acts: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
+        self.acts: Mapping[str, Sequence[str]] = {**ACTS, **(acts or {})}
         self.lexicon = lexicon
         self.p_noise = p_noise
         self.key = tuple(key)
@@ -279,7 +307,7 @@ class Words:
             elif act.kind in BEFORE:
                 said.insert(0, _pick(random, BEFORE[act.kind]))
             return " ".join(said)
-        template = _pick(random, ACTS[act.kind])
+        template = _pick(random, self.acts[act.kind])
         filled: dict[str, list[Piece]] = {
             "type": [Piece(self._named(act), "type")],
             "plural": [Piece(self.lexicon.types[act.type].plural if act.type else "", "type")],

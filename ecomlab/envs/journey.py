@@ -35,7 +35,7 @@ from ecomlab.world.overlay import World
 if TYPE_CHECKING:
     from ecomlab.episode import Episode, Job
 
-PARTS = ("CART", "PD", "SUB", "POLICY", "BUNDLE")
+PARTS = ("CART", "PD", "SUB", "RETURN", "STATUS", "POLICY", "BUNDLE")
 """What a journey may consist of, each at most once."""
 FIRST = ("I have a few things today. ", "There are several things I need. ", "More than one thing today: ")
 NEXT = ("Thanks. ", "Okay. ", "Good, that's that. ", "All right. ")

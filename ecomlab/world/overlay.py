@@ -45,6 +45,8 @@ class World:
         self.call_budget = calls
         self.calls = 0
         self.cart: dict[tuple[str, str | None], int] = {}
+        self.returns: dict[tuple[str, str], int] = {}
+        """Units sent back in this episode, by (order id, line id)."""
         self.changes = 0
         """How often the agent changed something: what follows is the customer's look at it."""
         self.gone = {self.row(product_id) for product_id in given.get("gone", ())}

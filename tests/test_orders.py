@@ -1,0 +1,113 @@
+"""Order histories, return windows, and the text of answers about them."""
+
+from datetime import date, timedelta
+
+import pytest
+
+from ecomlab import ENVIRONMENTS, Episode, Shop, make_task
+from ecomlab.difficulty import Difficulty
+from ecomlab.envs.returns import _outcome
+from ecomlab.envs.status import read_status
+from ecomlab.players import blind
+from ecomlab.world.dates import read_day, says_no_day
+from ecomlab.world.orders import delivered, draw_history, eligibility, lines_of
+from ecomlab.world.terms import draw_terms
+
+TODAY = date(2026, 3, 20)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2026-03-09",
+        "March 9",
+        "9 March 2026",
+        "Mar 9th",
+        "the 9th of March",
+        "03/09/2026",
+        "March 9, 2026",
+        "2026/3/9",
+    ],
+)
+def test_a_day_is_read_as_people_write_it(text: str) -> None:
+    assert read_day(text, TODAY) == date(2026, 3, 9)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "nan", "-15", "March 32", "March 9 or March 10", "15 days", "\ud800", "x" * 9999]
+)
+def test_what_names_no_day_or_two_is_none(text: str) -> None:
+    assert read_day(text, TODAY) is None
+
+
+def test_no_day_is_said_in_words() -> None:
+    assert all(map(says_no_day, (None, "", "never", "N/A", "None")))
+    assert not any(map(says_no_day, ("March 9", "nan", "x" * 9999, 3)))
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [("Delivered.", "delivered"), ("partially delivered", "partly delivered"), ("in transit", "shipped"),
+     ("canceled", "cancelled"), ("not delivered", None), ("shipped, delivered, delayed", None), ("", None)],
+)  # fmt: skip
+def test_a_status_is_read_leniently_and_lists_are_none(text: str, status: str | None) -> None:
+    assert read_status(text) == status
+
+
+def test_an_outcome_is_read_leniently() -> None:
+    assert _outcome("Return started") == "returned"
+    assert _outcome("cannot be returned") == _outcome("Declined: not returned") == "declined"
+    assert _outcome("yes") is _outcome(None) is None
+
+
+@pytest.mark.parametrize("d", [0, 6, 12])
+def test_the_last_day_counts_and_the_day_after_does_not(d: int, big_shop: Shop) -> None:
+    catalog, seen = big_shop.catalog, set()
+    for seed in range(30):
+        key = ("X", 1, d, seed, big_shop.fingerprint)
+        world, terms = draw_history(key, Difficulty.at(d), big_shop), draw_terms(key, catalog)
+        assert draw_history(key, Difficulty.at(d), big_shop) == world
+        assert len(world["orders"]) == Difficulty.at(d).history
+        for order, line in lines_of(world["orders"]):
+            found = eligibility(order, line, date.fromisoformat(world["today"]), catalog, terms)
+            if found.last_day and found.left:
+                assert eligibility(order, line, found.last_day, catalog, terms).eligible
+                assert not eligibility(
+                    order, line, found.last_day + timedelta(days=1), catalog, terms
+                ).eligible
+            elif delivered(order, line):
+                seen.add(found.reason)
+                assert not found.eligible
+    assert len(seen) == 2  # never returnable, returned already
+
+
+def test_a_wrong_return_is_corrected_and_never_right(big_shop: Shop) -> None:
+    corrected = 0
+    for seed in range(12):
+        episode = Episode(make_task("RETURN", 0, seed, big_shop), big_shop)
+        slots = {name: value for _, name, value in episode.task.truth["slots"]}
+        for order, line in lines_of(episode.world.given["orders"]):
+            row = episode.world.row(line["product_id"])
+            ids = {"order_id": order["order_id"], "line_id": line["line_id"]}
+            if big_shop.catalog.type_of(row).name == slots["type"]:
+                continue
+            episode.act(blind.calls(("return_initiate", ids)))
+            if episode.world.returns:
+                break
+        corrected += "customer" not in episode.messages[-1] and episode.messages[-1]["role"] == "user"
+        while not episode.done:
+            episode.act(blind.SUBMIT)
+        assert not episode.score().correct
+    assert corrected >= 6
+
+
+@pytest.mark.parametrize("env", ["RETURN", "STATUS"])
+@pytest.mark.parametrize("size", ["shop", "big_shop"])
+def test_fair_play_is_perfect(env: str, size: str, request: pytest.FixtureRequest) -> None:
+    from ecomlab import play
+
+    shop: Shop = request.getfixturevalue(size)
+    for d in range(13):
+        for seed in range(300, 305):
+            trajectory = play(ENVIRONMENTS[env].fair_player(shop), make_task(env, d, seed, shop), shop)
+            assert trajectory.score.value == pytest.approx(0.9), trajectory.score.why
