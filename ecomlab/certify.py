@@ -16,6 +16,7 @@ from scipy import stats
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.core import ENVIRONMENTS, Message, Player, Slips
 from ecomlab.episode import Episode, Trajectory, make_task
+from ecomlab.leaks import Leak, measure
 from ecomlab.players import blind
 from ecomlab.rollout import finish
 from ecomlab.seeding import digest, rng
@@ -277,6 +278,20 @@ def certify(
             yield _keep(kept, keys[running[future]], future.result())
 
 
+def find_leaks(envs: Sequence[str], tasks: int, workers: int | None = None) -> list[Leak]:
+    """`leaks.measure` for each environment, in parallel, over `tasks` tasks a level."""
+    workers = min(len(envs), workers or os.cpu_count() or 1)
+    if workers <= 1:
+        return [leak for env_id in envs for leak in _leaks(env_id, tasks)]
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        found = pool.map(_leaks, envs, [tasks] * len(envs))
+        return [leak for leaks in found for leak in leaks]
+
+
+def _leaks(env_id: str, tasks: int) -> list[Leak]:
+    return measure(env_id, load_shop(), seeds=tasks)
+
+
 def _cell(cell: tuple[str, int, int, int, int]) -> Row:
     env_id, d, seeds, others, size = cell
     return certify_cell(env_id, d, seeds, others, load_shop(size))
@@ -311,11 +326,14 @@ def _keep(path: Path | None, key: str, row: Row) -> Row:
     return row
 
 
-def write(path: Path, rows: Sequence[Row], broken: Sequence[str], shop: Shop) -> None:
-    """The certificate as JSON: rows, broken laws, and what they were measured on."""
+def write(
+    path: Path, rows: Sequence[Row], broken: Sequence[str], shop: Shop, leaks: Sequence[Leak] = ()
+) -> None:
+    """The certificate as JSON: rows, leaks, broken laws, and what they were measured on."""
     environments = {row.env: ENVIRONMENTS[row.env].version for row in rows}
     document = {
         "rows": [row.to_json() for row in rows],
+        "leaks": [asdict(leak) for leak in leaks],
         "broken": list(broken),
         "environments": environments,
         "fingerprint": shop.fingerprint,

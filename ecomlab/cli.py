@@ -95,12 +95,16 @@ def certify(
     difficulty: Annotated[str, typer.Option(help="Levels A:B, both included, or one level.")] = "0:12",
     seeds: Annotated[int, typer.Option(min=1, help="Tasks a level for solver and fair player.")] = 500,
     others: Annotated[int, typer.Option(min=1, help="Tasks a level for everybody else.")] = 100,
+    full: Annotated[
+        bool, typer.Option("--full", help="As many for everybody as for solver and fair.")
+    ] = False,
+    leaks: Annotated[int, typer.Option(min=0, help="Tasks a level for the search for leaks; 0: none.")] = 60,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes. Default: the machine's cores.")
     ] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the certificate here.")] = None,
 ) -> None:
-    """Measure the laws on solvability, fairness, gaming and difficulty; exit code 1 when one is broken.
+    """Measure the laws on solvability, fairness, gaming, difficulty and leaks; exit code 1 when one is broken.
 
     Example: [cyan]ecomlab certify --env CART --difficulty 0:12 --seeds 500 --json certificate.json[/cyan]
     """
@@ -115,11 +119,22 @@ def certify(
     with Progress(*columns, console=console, transient=True) as progress:
         bar = progress.add_task("certifying", total=len(envs) * len(levels))
         kept = json_file.with_suffix(".kept.jsonl") if json_file else None
-        for row in module.certify(envs, levels, seeds, min(others, seeds), workers=workers, kept=kept):
+        for row in module.certify(
+            envs, levels, seeds, seeds if full else min(others, seeds), workers=workers, kept=kept
+        ):
             rows.append(row)
             progress.update(bar, advance=1, description=f"{row.env} d = {row.d} done")
+        found = []
+        if leaks:
+            bar = progress.add_task("looking for leaks", total=None)
+            found = module.find_leaks(envs, leaks, workers)
     rows.sort(key=lambda row: (envs.index(row.env), row.d))
     broken = module.broken_laws(rows)
+    broken += [
+        f"law 8: {leak.kind} tells what is wanted in {leak.env}: AUC {leak.auc:.2f}, 99% above {leak.low:.2f}"
+        for leak in found
+        if leak.leaks
+    ]
     headings = (
         "env",
         "d",
@@ -140,11 +155,18 @@ def certify(
             row.env, str(row.d), *(f"{s:.3f}" for s in (*shares, *worst, row.chance)), f"{row.turns:.1f}"
         )
     console.print(table)
+    if found:
+        told = Table("env", "tool: field", "lists", "AUC", "99%")
+        for leak in found:
+            told.add_row(
+                leak.env, leak.kind, str(leak.lists), f"{leak.auc:.3f}", f"{leak.low:.3f} to {leak.high:.3f}"
+            )
+        console.print(told)
     misses = [f"{row.env} d = {row.d}: {miss}" for row in rows for miss in row.misses]
     for line in misses:
         console.print(escape(line))
     if json_file is not None:
-        module.write(json_file, rows, broken, load_shop())
+        module.write(json_file, rows, broken, load_shop(), found)
         console.print(f"written to {json_file}")
     for line in broken:
         console.print(f"[red]broken[/red]  {escape(line)}")

@@ -45,6 +45,8 @@ def test_a_certificate_is_written_with_the_promised_fields(tmp_path: Path) -> No
             "0:1",
             "--seeds",
             "6",
+            "--leaks",
+            "0",
             "--workers",
             "1",
             "--json",
@@ -66,7 +68,19 @@ def test_an_interrupted_certificate_goes_on_where_it_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file, cell = tmp_path / "certificate.json", certify.certify_cell
-    arguments = ["certify", "--env", "CART", "--seeds", "4", "--workers", "1", "--json", str(file)]
+    arguments = [
+        "certify",
+        "--env",
+        "CART",
+        "--seeds",
+        "4",
+        "--leaks",
+        "0",
+        "--workers",
+        "1",
+        "--json",
+        str(file),
+    ]
     computed: list[int] = []
 
     def stopped(env: str, d: int, *rest: Any) -> Any:
@@ -91,7 +105,8 @@ def test_an_interrupted_certificate_goes_on_where_it_stopped(
 def test_a_broken_law_is_exit_code_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(certify, "broken_laws", lambda rows: ["law 1: broken"])
     done = runner.invoke(
-        app, ["certify", "--env", "CART", "--difficulty", "0", "--seeds", "2", "--workers", "1"]
+        app,
+        ["certify", "--env", "CART", "--difficulty", "0", "--seeds", "2", "--leaks", "0", "--workers", "1"],
     )
     assert done.exit_code == 1
     assert "law 1: broken" in done.output
