@@ -1,0 +1,146 @@
+"""Journeys: several jobs in one world, one after the other or one inside another, each judged by its own verifier."""
+
+import json
+from typing import Any
+
+import pytest
+
+from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task, play
+from ecomlab.core import Message
+from ecomlab.players.blind import calls, text
+
+JOURNEY = ENVIRONMENTS["JOURNEY"]
+
+
+def journeys(shop: Shop, d: int, *parts: str, count: int = 200, **overrides: float) -> list[Task]:
+    """Journeys that begin with these parts, in this order."""
+    found = []
+    for seed in range(count):
+        task = make_task("JOURNEY", d, seed, shop, overrides)
+        names = [part["env"] for part in task.truth["parts"]]
+        if names[: len(parts)] == list(parts):
+            found.append(task)
+    assert found, f"no journey begins with {parts}"
+    return found
+
+
+def fair(episode: Episode, until: Any = lambda message: False) -> Message:
+    """Let the fair player act until it would send a message of which `until` is true; that message."""
+    player = JOURNEY.fair_player(episode.shop)
+    while True:
+        message = player(list(episode.messages), episode.tools)
+        if episode.done or until(message):
+            return message
+        episode.act(message)
+
+
+def submits(message: Message) -> bool:
+    return any(call["function"]["name"] == "submit" for call in message.get("tool_calls", ()))
+
+
+def test_parts_and_their_number_grow_with_difficulty(shop: Shop) -> None:
+    for d, most in ((0, 2), (4, 3), (8, 4), (12, 5)):
+        sizes = [len(make_task("JOURNEY", d, seed, shop).truth["parts"]) for seed in range(20)]
+        assert max(sizes) == most
+        assert min(sizes) >= 2
+        for seed in range(20):
+            names = [part["env"] for part in make_task("JOURNEY", d, seed, shop).truth["parts"]]
+            assert len(set(names)) == len(names)
+            assert "JOURNEY" not in names
+
+
+def test_what_one_job_did_is_seen_by_the_next(shop: Shop) -> None:
+    task = journeys(shop, 0, "CART", p_switch=0)[0]
+    episode = Episode(task, shop)
+    episode.act(fair(episode, submits))
+    assert [job.answer is not None for job in episode.jobs] == [True, False]
+    assert episode.messages[-1]["role"] == "user"
+    cart = json.loads(episode.act(calls(("cart_view", {}))).messages[0]["content"])["cart"]
+    assert cart
+
+
+def test_the_next_job_comes_when_the_last_is_handed_in_right_or_wrong(shop: Shop) -> None:
+    task = make_task("JOURNEY", 4, 3, shop, {"p_switch": 0})
+    episode = Episode(task, shop)
+    for number, part in enumerate(task.truth["parts"]):
+        assert part["opening"] in episode.messages[-1]["content"]
+        required = ENVIRONMENTS[part["env"]].submit.schema["function"]["parameters"].get("required", [])
+        assert not episode.done
+        episode.act(calls(("submit", {name: [] if name == "product_ids" else "x" for name in required})))
+        assert episode.opened == min(number + 2, len(task.truth["parts"]))
+    assert episode.end == "submit"
+    assert not episode.score().correct
+
+
+def test_running_out_of_turns_scores_what_was_finished(shop: Shop) -> None:
+    task = journeys(shop, 0, "PD", p_switch=0)[0]
+    episode = Episode(task, shop)
+    episode.act(fair(episode, submits))
+    while not episode.done:
+        episode.act(calls(("datetime_now", {})))
+    assert episode.end == "turns"
+    score = episode.score()
+    assert not score.correct
+    assert score.parts["task"] == pytest.approx(
+        0.0, abs=0.01
+    )  # one of two is perfect, the other not begun: 1 and -1
+
+
+def test_undoing_a_finished_job_undoes_its_credit(shop: Shop) -> None:
+    task = journeys(shop, 0, "CART", p_switch=0)[0]
+    kept, undone = Episode(task, shop), Episode(task, shop)
+    for episode in (kept, undone):
+        episode.act(fair(episode, submits))
+    for product, variant in list(undone.world.cart):
+        line = {"product_id": product, **({"variant_id": variant} if variant else {})}
+        undone.act(calls(("cart_remove", line)))
+    for episode in (kept, undone):
+        while not episode.done:
+            episode.act(text("One moment."))
+    assert undone.score().parts["task"] < kept.score().parts["task"]
+    assert undone.jobs[0].verdict is not None
+    assert undone.jobs[0].verdict.correct
+
+
+def test_the_customer_interrupts_one_job_with_the_next_and_comes_back(shop: Shop) -> None:
+    came_back = 0
+    for seed in range(30):
+        task = make_task("JOURNEY", 6, seed, shop, {"p_switch": 1})
+        trajectory = play(JOURNEY.fair_player(shop), task, shop)
+        assert trajectory.score.correct, trajectory.score.why
+        said = " ".join(message["content"] for message in trajectory.messages if message["role"] == "user")
+        came_back += any(line in said for line in ("back to what", "Back to the other", "go on where"))
+    assert came_back > 10
+
+
+def test_an_answer_that_is_meant_for_another_job_is_refused(shop: Shop) -> None:
+    task = journeys(shop, 0, "PD", p_switch=0)[0]
+    episode = Episode(task, shop)
+    turn = episode.act(calls(("submit", {"done": True})))
+    assert "product_ids" in turn.messages[0]["content"]
+    assert not turn.done
+    assert episode.jobs[0].answer is None
+
+
+def test_a_job_is_handed_in_once(shop: Shop) -> None:
+    task = journeys(shop, 0, "PD", p_switch=0)[0]
+    episode = Episode(task, shop)
+    both = ("submit", {"product_ids": ["P000000"]}), ("submit", {"product_ids": []})
+    turn = episode.act(calls(*both))
+    assert "handed in already" in turn.messages[1]["content"]
+    assert episode.jobs[0].answer == {"product_ids": ["P000000"]}
+    assert episode.opened == 2
+
+
+def test_every_part_of_a_journey_is_right_on_its_own_terms(shop: Shop) -> None:
+    """The mean of the parts' credits is the journey's, and all must be correct."""
+    for seed in range(10):
+        task = make_task("JOURNEY", 8, seed, shop)
+        episode = Episode(task, shop)
+        player = JOURNEY.solver(episode)
+        while not episode.done:
+            episode.act(player(list(episode.messages), episode.tools))
+        score = episode.score()
+        assert score.correct, score.why
+        assert score.parts["task"] == 1.0
+        assert len(episode.jobs) == len(task.truth["parts"]) == score.why.count(";") + 1
