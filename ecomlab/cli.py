@@ -187,7 +187,7 @@ def bench_env(
         list[int] | None, typer.Option(help="Products; may be repeated. Default: 1,000 and 20,000.")
     ] = None,
     difficulty: Annotated[
-        list[int] | None, typer.Option(help="Levels; may be repeated. Default: 0, 6, 12.")
+        list[int] | None, typer.Option(help="Levels; may be repeated. Default: 0, 4, 12.")
     ] = None,
     episodes: Annotated[int, typer.Option(min=1, help="Episodes a repeat; there are five.")] = 100,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the timings here.")] = None,
@@ -210,7 +210,7 @@ def bench_env(
         table.add_row(t.env, f"{t.products:,}", str(t.d), *cells, f"{t.episodes_per_second:,.0f}")
 
     timings = module.bench(
-        _environments(env), size or [1_000, 20_000], difficulty or [0, 6, 12], episodes, report
+        _environments(env), size or [1_000, 20_000], difficulty or [0, 4, 12], episodes, report
     )
     console.print(table)
     console.print("median (lowest-highest) of five repeats; episodes/s without search, one core")
