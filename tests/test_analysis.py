@@ -170,3 +170,11 @@ def test_one_run_and_the_axes_draw():
     table = pd.DataFrame({f"d = {d}": {"up": d, "down": 12 - d} for d in range(13)})
     panel = plots.axes_over_difficulty(table).axes[0].get_lines()[0]
     assert np.asarray(panel.get_ydata()).tolist() == list(range(13))
+
+
+def test_the_last_steps_read_without_line_breaks_and_without_nan():
+    train = train_rows(seeds=(0,))
+    train = train[train.schedule == "adaptive"].assign(logp_gap=[5.4e-7, math.nan, 1e-7, 0.25])
+    shown = tables.last_steps(train)["|Δ logp|"]
+    assert shown.loc[[4, 3, 2, 1]].tolist() == ["0.25", "1e‑07", "–", "5.4e‑07"]
+    assert "-" not in "".join(shown)

@@ -153,7 +153,7 @@ def one_run(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "samp
         window, training, held = _row(figure, figure.add_gridspec(1, 1)[0], 3)
         window.fill_between(steps.index, steps.low, steps.high, step="mid", alpha=0.3)
         window.plot(steps.index, steps.high, drawstyle="steps-mid")
-        window.set(ylabel="difficulty trained on", ylim=(0, None))
+        window.set(ylabel="difficulty trained on", ylim=(0, max(1, steps.high.max())))
         window.yaxis.set_major_locator(MaxNLocator(integer=True))
         training.plot(steps.index, steps.success)
         training.set(ylabel="success in training")

@@ -144,12 +144,17 @@ def last_steps(train: pd.DataFrame, steps: int = 6) -> pd.DataFrame:
         "groups that teach": (rows.groups - rows.discarded).astype(str) + " of " + rows.groups.astype(str),
         "tokens used": (rows.tokens_used / rows.tokens_generated.clip(lower=1)).map("{:.0%}".format),
         **{label: rows[name].map("{:.0f}".format) for label, name in counts.items() if name in rows},
-        **{label: rows[name].map("{:.2g}".format) for label, name in figures.items() if name in rows},
+        **{label: rows[name].map(_short) for label, name in figures.items() if name in rows},
         "seconds": rows.seconds.map("{:.1f}".format),
     }
     if "seconds_model" in rows:
         shown["of them decoding"] = (rows.seconds_model / rows.seconds.clip(lower=1e-9)).map("{:.0%}".format)
     return pd.DataFrame(shown).set_index("step")
+
+
+def _short(value: float) -> str:
+    """Two digits on one line; a dash where nothing was trained."""
+    return "–" if math.isnan(value) else f"{value:.2g}".replace("e-", "e\N{NON-BREAKING HYPHEN}")
 
 
 def _load(path: Path, columns: dict[str, Column], key: list[str]) -> pd.DataFrame:
