@@ -6,13 +6,15 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ecomlab.certify import Row
 from ecomlab.naming import unknown
 from ecomlab.train.config import COLLECTIONS
+
+if TYPE_CHECKING:
+    from ecomlab.certify import Row
 
 RUN = ["schedule", "collection", "seed"]  # what tells runs apart
 DECODINGS = ("sampled", "greedy")
@@ -147,6 +149,8 @@ def load_certificate(path: str | Path) -> pd.DataFrame:
     "worst blind" and "worst positional" are the most successful ones at that level; an environment without such
     players has no rows of them. Raises TableError.
     """
+    from ecomlab.certify import Row  # brings scipy.stats, which costs as much as all the rest here
+
     try:
         cells = [Row.from_json(row) for row in json.loads(Path(path).read_text(encoding="utf-8"))["rows"]]
     except FileNotFoundError:
@@ -166,7 +170,7 @@ def load_certificate(path: str | Path) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _players(cell: Row) -> Iterable[tuple[str, float, int]]:
+def _players(cell: "Row") -> Iterable[tuple[str, float, int]]:
     yield from (("solver", cell.solver, cell.seeds), ("fair", cell.fair, cell.seeds))
     yield from (("noisy", cell.noisy, cell.others), ("naive", cell.naive, cell.others))
     for kind, shares in (("blind", cell.blind), ("positional", cell.positional)):
