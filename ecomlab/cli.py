@@ -363,7 +363,7 @@ def ablation(
 @app.command()
 def figures(
     sweep: Annotated[
-        Path | None, typer.Argument(help="One sweep's TOML file. Default: every one with tables.")
+        Path | None, typer.Argument(help="One sweep's TOML file. Default: every figure.")
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the figures.")] = Path("figures"),
 ) -> None:

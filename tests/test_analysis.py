@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from fake_tables import eval_rows, train_rows
+from fake_tables import eval_rows, train_rows, write_certificate
 from matplotlib.colors import to_rgb
 
 from ecomlab.analysis import plots, statistics, tables
@@ -170,6 +170,73 @@ def test_one_run_and_the_axes_draw():
     table = pd.DataFrame({f"d = {d}": {"up": d, "down": 12 - d} for d in range(13)})
     panel = plots.axes_over_difficulty(table).axes[0].get_lines()[0]
     assert np.asarray(panel.get_ydata()).tolist() == list(range(13))
+
+
+def test_a_certificate_is_a_row_per_player_in_the_order_of_the_collection(tmp_path):
+    table = tables.load_certificate(write_certificate(tmp_path / "c.json", ("BUNDLE", "OTHER", "CART")))
+    assert list(dict.fromkeys(table.env)) == ["CART", "BUNDLE", "OTHER"]
+    assert list(dict.fromkeys(table.d)) == list(range(13))
+    cart = table[(table.env == "CART") & (table.d == 2)].set_index("player")
+    assert cart.share.to_dict() == pytest.approx(
+        {
+            "solver": 1,
+            "fair": 1,
+            "noisy": 0.7,
+            "naive": 0,
+            "worst blind": 0.02,
+            "worst positional": 0.2,
+            "chance": 0.15,
+        }
+    )
+    assert cart.n["fair"] == 200 and cart.n["naive"] == 100 and cart.n["chance"] == 0
+    assert "worst positional" not in set(table[table.env == "BUNDLE"].player), "it has none"
+
+
+@pytest.mark.parametrize("text", ["{", '{"rows": []}', '{"rows": [{"env": "CART"}]}', "[]", "{}"])
+def test_what_is_no_certificate_says_so_and_how_to_get_one(tmp_path, text):
+    with pytest.raises(tables.TableError, match="no file .* make certify writes it"):
+        tables.load_certificate(tmp_path / "c.json")
+    (tmp_path / "c.json").write_text(text)
+    with pytest.raises(tables.TableError, match="make certify writes"):
+        tables.load_certificate(tmp_path / "c.json")
+
+
+def test_exact_bounds_are_the_textbook_ones():
+    # none of n: the upper bound solves (1 - p)^n = .025; all of n: the lower one p^n = .025
+    table = pd.DataFrame({"share": [0.0, 1.0, 0.3], "n": [100, 50, 0]})
+    bounds = statistics.with_bounds(table)
+    assert bounds.low.tolist() == pytest.approx([0, 0.025 ** (1 / 50), 0.3])
+    assert bounds.high.tolist() == pytest.approx([1 - 0.025 ** (1 / 100), 1, 0.3])
+
+
+def test_levels_are_pooled_by_their_tasks(tmp_path):
+    table = tables.load_certificate(write_certificate(tmp_path / "c.json", levels=range(2)))
+    pooled = statistics.pooled(table)
+    assert pooled.share["CART", "noisy"] == pytest.approx((0.8 + 0.75) / 2)
+    assert pooled.n["CART", "noisy"] == 200 and pooled.n["CART", "fair"] == 400
+    assert set(pooled.reset_index().player) == {"solver", "fair", "noisy", "naive"}
+
+
+@pytest.mark.parametrize("levels", [range(13), range(2)])
+def test_the_certificates_figure_has_a_panel_per_environment_and_a_line_per_player(tmp_path, levels):
+    table = tables.load_certificate(write_certificate(tmp_path / "c.json", levels=levels))
+    figure = plots.certificate(statistics.with_bounds(table))
+    panels = {ax.get_title(): ax for ax in figure.axes}
+    assert list(panels) == ["CART", "BUNDLE"]
+    assert len(panels["CART"].get_lines()) == 7 and len(panels["BUNDLE"].get_lines()) == 6
+    falling = [line for line in panels["CART"].get_lines() if line.get_marker() == "D"]
+    assert falling[0].get_ydata() == pytest.approx([0.8 - 0.05 * d for d in levels])
+    looks = {(line.get_color(), line.get_marker()) for line in panels["CART"].get_lines()}
+    assert len(looks) == 7
+
+
+def test_a_dot_stands_where_an_environment_consumes_an_axis():
+    table = pd.DataFrame({f"d = {d}": {"up": d, "down": 12 - d} for d in range(13)})
+    matrix = pd.DataFrame({"up": [True, False], "down": [True, True]}, index=["A", "B"])
+    figure = plots.axes_and_environments(table, matrix)
+    dots = figure.subfigs[1].axes[0].collections[0].get_offsets()
+    assert sorted(map(tuple, np.asarray(dots).astype(int).tolist())) == [(0, 0), (1, 0), (1, 1)]
+    assert len(figure.subfigs[0].axes) == 2
 
 
 def test_the_last_steps_read_without_line_breaks_and_without_nan():

@@ -16,7 +16,9 @@ import pytest
 from fake_tables import eval_rows, train_rows
 from rich.console import Console
 
+from ecomlab import ENVIRONMENTS, make_task, play
 from ecomlab.analysis import tables
+from ecomlab.difficulty import AXES
 from ecomlab.lab import ablation, live, notebooks, paths, progress, provenance, show, sweep
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -315,6 +317,20 @@ def test_figures_without_tables_say_how_to_get_them(tmp_path, toy):
     assert "no file" in text.getvalue() and "ecomlab ablation" in text.getvalue()
 
 
+def test_figures_that_belong_to_no_sweep_are_redrawn_with_the_others(tmp_path, monkeypatch):
+    paths.write_text(tmp_path / "pyproject.toml", (ROOT / "pyproject.toml").read_text())
+    for name in ("fig_axes", "fig_difficulty_growth"):
+        book = (ROOT / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8")
+        paths.write_text(tmp_path / "notebooks" / f"{name}.ipynb", book)
+    monkeypatch.chdir(tmp_path)
+    text = io.StringIO()
+    assert ablation.draw_figures(console=Console(file=text, width=200)) == 0, text.getvalue()
+    assert "Figure: figures/axes.pdf" in text.getvalue()
+    assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == [
+        f"axes.{kind}" for kind in ("json", "pdf", "png")
+    ]
+
+
 # --- files and words ------------------------------------------------------------------------------
 
 
@@ -412,6 +428,38 @@ def test_a_conversation_is_shown_as_text_and_as_safe_html():
     assert "customer  <b>hi</b>" in repr(talk) and "agent  cart_view()" in repr(talk)
     assert "more characters" in repr(talk)
     assert "&lt;b&gt;hi" in talk._repr_html_()
+
+
+def test_the_matrix_says_who_consumes_what():
+    matrix = show.matrix()
+    assert list(matrix.columns) == list(AXES) and list(matrix.index[:3]) == ["CART", "PD", "SUB"]
+    assert set(matrix.index) == set(ENVIRONMENTS)
+    assert not matrix.branches["CART"] and matrix.loc["JOURNEY"].all()
+
+
+def test_a_task_is_shown_with_what_nobody_is_told(shop):
+    task = make_task("CART", 6, 7, shop)
+    table = show.task(task, shop).frame.reset_index()
+    assert table.iloc[0, 2] == task.opening
+    hidden = " ".join(table[table[""] == "withheld"]["the task"])
+    assert task.truth["withheld"] and hidden.count(": ") == len(task.truth["withheld"])
+    assert (table[""].str.startswith("after turn")).sum() == len(task.events)
+    assert f"{task.turns}: {task.turns - task.axes.turn_slack} are needed" in table["the task"].iloc[-2]
+
+
+def test_a_journey_is_shown_by_part_with_its_interruptions(shop):
+    journeys = [make_task("JOURNEY", 12, seed, shop) for seed in range(4)]
+    journey = next(task for task in journeys if task.truth["interrupts"])
+    table = show.task(journey, shop).frame
+    begun = {about.split()[0] for about in table.loc["withheld", "about"]}
+    assert begun <= {part["env"] for part in journey.truth["parts"]}
+    assert any("interrupted by" in text for text in table["the task"])
+
+
+def test_results_have_a_row_per_episode(shop):
+    episode = play(ENVIRONMENTS["CART"].fair_player(shop), make_task("CART", 0, 1, shop), shop)
+    row = show.results([episode]).frame.loc["CART"]
+    assert row.correct and row.turns == f"{episode.turns} of {episode.task.turns}"
 
 
 # --- provenance -----------------------------------------------------------------------------------

@@ -9,12 +9,14 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from fake_tables import eval_rows, train_rows
+from fake_tables import eval_rows, train_rows, write_certificate
 from rich.console import Console
 
 from ecomlab.analysis import tables
+from ecomlab.core import Task
 from ecomlab.lab import notebooks, pool
 from ecomlab.lab.sweep import Run
+from ecomlab.train.config import COLLECTIONS
 
 ROOT = Path(__file__).resolve().parents[1]
 ALL = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -113,6 +115,35 @@ def test_a_figure_is_drawn_from_tables(name, tmp_path):
     run(f"fig_{name}", tmp_path, experiment=str(experiment), out=str(tmp_path / "figures"))
     made = sorted(path.name for path in (tmp_path / "figures").iterdir())
     assert made == [f"{name}_toy.{kind}" for kind in ("json", "pdf", "png")]
+
+
+def test_the_figure_of_a_certificate_is_drawn_from_it(tmp_path):
+    file = write_certificate(tmp_path / "certificate.json")
+    done = run("fig_certificate", tmp_path, certificate=str(file), out=str(tmp_path / "figures"))
+    made = sorted(path.name for path in (tmp_path / "figures").iterdir())
+    assert made == [f"certificate.{kind}" for kind in ("json", "pdf", "png")]
+    record = json.loads((tmp_path / "figures" / "certificate.json").read_text())
+    assert record["catalog"] == "f00" and record["data"]["environments"] == {"CART": 1, "BUNDLE": 1}
+    assert any("worst positional" in str(output) for cell in done for output in cell.outputs)
+
+
+def test_the_figure_of_the_axes_is_drawn(tmp_path):
+    run("fig_axes", tmp_path, highest=4, out=str(tmp_path / "figures"))
+    made = sorted(path.name for path in (tmp_path / "figures").iterdir())
+    assert made == [f"axes.{kind}" for kind in ("json", "pdf", "png")]
+
+
+def test_start_environments_plays_all_eight(tmp_path):
+    out = tmp_path / "out"
+    done = run("start_environments", tmp_path, difficulty=4, catalog_size=1000, out=str(out))
+    axes = json.loads((out / "axes.json").read_text())
+    assert list(axes) == list(COLLECTIONS["C8"])
+    for env in axes:
+        episode = json.loads((out / f"{env}.json").read_text())
+        assert Task.from_json(episode["task"]).env == env and episode["score"]["correct"], env
+    text = "".join(str(output) for cell in done for output in cell.outputs)
+    assert "is not consumed by: STATUS, POLICY" in text
+    assert re.search(r"the very same episode as before: .*STATUS, POLICY", text)
 
 
 def test_start_training_moves_the_policy_towards_what_was_right(tmp_path):

@@ -1,5 +1,5 @@
 """Statistics whose unit is the run: t intervals on per-run means, arms paired by seed, nothing from fewer
-than three.
+than three. A certificate's unit is the task: exact binomial intervals.
 
 Intervals over runs held their 95% in simulation (FACTS §6: .94, .95, .94 at 3, 5, 10 runs); bootstraps that
 resample episodes covered only .50 to .60, because episodes of one run share its luck.
@@ -38,6 +38,34 @@ def t_interval(values: Sequence[float] | np.ndarray, confidence: float = 0.95) -
 
     half = stats.t.ppf(0.5 + confidence / 2, len(runs) - 1) * runs.std(ddof=1) / math.sqrt(len(runs))
     return Interval(float(runs.mean()), float(runs.mean() - half), float(runs.mean() + half), len(runs))
+
+
+def with_bounds(table: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
+    """A table of shares with their exact (Clopper-Pearson) two-sided bounds as columns low and high.
+
+    Where n is 0 the share was computed, not measured: both bounds are the share.
+    """
+    from scipy.stats import binomtest
+
+    bounds = []
+    for share, n in zip(table.share, table.n, strict=True):
+        if n == 0:
+            bounds.append((share, share))
+            continue
+        found = binomtest(round(share * n), n).proportion_ci(confidence, method="exact")
+        bounds.append((found.low, found.high))
+    return table.assign(low=[low for low, _ in bounds], high=[high for _, high in bounds])
+
+
+def pooled(table: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
+    """Over all levels of each environment: the share of tasks on which solver, fair, noisy and naive player are
+    correct, with exact bounds. (The worst of several is another player at each level: it is not pooled.)"""
+    one = table[table.player.isin(["solver", "fair", "noisy", "naive"])]
+    sums = (
+        one.assign(won=(one.share * one.n).round()).groupby(["env", "player"], sort=False)[["won", "n"]].sum()
+    )
+    shares = sums.assign(share=sums.won / sums.n)[["share", "n"]]
+    return with_bounds(shares, confidence)
 
 
 def held_out(evaluation: pd.DataFrame, decoding: str = "sampled") -> pd.DataFrame:

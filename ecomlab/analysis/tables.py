@@ -1,15 +1,20 @@
-"""The two tables of an experiment, read strictly: a wrong column or value is named with its file and line."""
+"""An experiment's two tables and the certificate, read strictly: what is wrong is named with its file and line."""
 
 import csv
+import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from ecomlab.naming import unknown
+from ecomlab.train.config import COLLECTIONS
+
+if TYPE_CHECKING:
+    from ecomlab.certify import Row
 
 RUN = ["schedule", "collection", "seed"]  # what tells runs apart
 DECODINGS = ("sampled", "greedy")
@@ -129,6 +134,49 @@ def load_experiment(folder: str | Path) -> tuple[pd.DataFrame, pd.DataFrame]:
             f"{folder}: {has} has the run {lonely[0]} and {lacks} has not; gather the tables again"
         )
     return train, evaluation
+
+
+def in_order(envs: Iterable[str]) -> list[str]:
+    """Environments in the order of collection C8, others after them by name."""
+    known = COLLECTIONS["C8"]
+    return sorted(envs, key=lambda env: (known.index(env) if env in known else len(known), env))
+
+
+def load_certificate(path: str | Path) -> pd.DataFrame:
+    """What `ecomlab certify --json` wrote: a row per environment, level and player, in that order.
+
+    Columns: env, d, player, share (correct, of the tasks), n (tasks; 0 for the stated chance, which is computed).
+    "worst blind" and "worst positional" are the most successful ones at that level; an environment without such
+    players has no rows of them. Raises TableError.
+    """
+    from ecomlab.certify import Row  # brings scipy.stats, which costs as much as all the rest here
+
+    try:
+        cells = [Row.from_json(row) for row in json.loads(Path(path).read_text(encoding="utf-8"))["rows"]]
+    except FileNotFoundError:
+        raise TableError(f"no file {path}; make certify writes it") from None
+    except (OSError, ValueError, KeyError, TypeError) as e:
+        raise TableError(
+            f"{path} is no certificate ({type(e).__name__}: {e}); make certify writes one"
+        ) from e
+    if not cells:
+        raise TableError(f"{path} has no rows; make certify writes some")
+    order = in_order({cell.env for cell in cells})
+    rows = [
+        {"env": cell.env, "d": cell.d, "player": player, "share": share, "n": n}
+        for cell in sorted(cells, key=lambda cell: (order.index(cell.env), cell.d))
+        for player, share, n in _players(cell)
+    ]
+    return pd.DataFrame(rows)
+
+
+def _players(cell: "Row") -> Iterable[tuple[str, float, int]]:
+    yield from (("solver", cell.solver, cell.seeds), ("fair", cell.fair, cell.seeds))
+    yield from (("noisy", cell.noisy, cell.others), ("naive", cell.naive, cell.others))
+    for kind, shares in (("blind", cell.blind), ("positional", cell.positional)):
+        if shares:
+            yield f"worst {kind}", max(shares.values()), cell.others
+    yield "chance", cell.chance, 0
 
 
 def last_steps(train: pd.DataFrame, steps: int = 6) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,16 +60,24 @@ def run_ablation(
 def draw_figures(
     sweep_file: str | Path | None = None, *, figures: str | Path = "figures", console: Console | None = None
 ) -> int:
-    """Redraw the figures of one sweep, or of every sweep whose tables are there. Returns the exit code."""
+    """Redraw the figures of one sweep; without one, those of every sweep whose tables are there, and those that
+    belong to no sweep: `fig_*` notebooks without a parameter `experiment`. Returns the exit code."""
     console = console or Console()
 
     def job() -> int:
         every = sorted((project_root() / "experiments").glob("*/sweep.toml"))
         plans = [sweep.load(file) for file in ([sweep_file] if sweep_file else every)]
         drawable = [plan for plan in plans if sweep_file or (plan.folder / "train.csv").is_file()]
-        if not drawable:
+        others = [] if sweep_file else _of_no_sweep()
+        if not drawable and not others:
             raise SweepError("no experiment has tables yet; ecomlab ablation makes those of the quick one")
         failures: list[Failure] = []
+        if others:
+            runs_folder = project_root() / "experiments" / "runs" / "figures"
+            with sweep.only_one(runs_folder):
+                failed, pdfs = _execute(others, {}, runs_folder, resolve(figures), 1, console)
+                failures += failed
+                _show_figures(pdfs, console)
         for plan in drawable:
             load_experiment(plan.folder)
             with sweep.only_one(plan.runs_folder):
@@ -118,14 +126,32 @@ def show_results(plan: Sweep, console: Console) -> None:
 
 def _draw(plan: Sweep, out: Path, console: Console) -> tuple[list[Failure], list[Path]]:
     """Execute the sweep's fig_* notebooks on its tables. Returns the failures and the PDFs that were written."""
+    given = {"experiment": str(plan.folder)}
+    return _execute(plan.figures, given, plan.runs_folder, out, plan.threads, console)
+
+
+def _execute(
+    books: Sequence[Path],
+    given: Mapping[str, Any],
+    runs_folder: Path,
+    out: Path,
+    threads: int,
+    console: Console,
+) -> tuple[list[Failure], list[Path]]:
+    """Execute fig_* notebooks with `given`. Returns the failures and the PDFs that were written."""
     before = _pdfs(out)
-    given: dict[str, Any] = {"experiment": str(plan.folder), "out": str(out)}
-    drawings = [Run(path.stem, plan.runs_folder / path.stem, path, given) for path in plan.figures]
+    drawings = [Run(path.stem, runs_folder / path.stem, path, {**given, "out": str(out)}) for path in books]
     for drawing in drawings:
         notebooks.check(drawing.notebook, drawing.given)
         (drawing.folder / FINISHED).unlink(missing_ok=True)
-    failures = run_all(drawings, 1, plan.threads, console, noun="figures") if drawings else []
+    failures = run_all(drawings, 1, threads, console, noun="figures") if drawings else []
     return failures, [path for path, written in _pdfs(out).items() if written != before.get(path)]
+
+
+def _of_no_sweep() -> list[Path]:
+    """The figures that need no experiment."""
+    every = sorted((project_root() / "notebooks").glob("fig_*.ipynb"))
+    return [path for path in every if "experiment" not in notebooks.parameters_of(path)]
 
 
 def _show_figures(pdfs: Sequence[Path], console: Console) -> None:

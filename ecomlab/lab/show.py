@@ -2,7 +2,7 @@
 
 import html
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
@@ -10,8 +10,10 @@ from typing import Any
 
 import pandas as pd
 
-from ecomlab.core import Message, Task
-from ecomlab.difficulty import Difficulty
+from ecomlab.analysis.tables import in_order
+from ecomlab.catalog import Shop
+from ecomlab.core import ENVIRONMENTS, Message, Task
+from ecomlab.difficulty import AXES, Difficulty
 from ecomlab.episode import Trajectory
 from ecomlab.lab.paths import resolve, write_json
 from ecomlab.reward import WEIGHTS, Score
@@ -66,7 +68,7 @@ class Table:
     def _repr_html_(self) -> str:
         with pd.option_context("display.max_colwidth", None):
             table = self.frame.to_html(justify="left", border=0)
-        return table.replace("<td>", '<td style="text-align: left">')
+        return table.replace("<td>", '<td style="text-align: left; white-space: pre-line">')
 
 
 class Tokens:
@@ -119,6 +121,60 @@ def axes(levels: Sequence[int]) -> pd.DataFrame:
     return pd.DataFrame({f"d = {d}": asdict(Difficulty.at(d)) for d in levels}).round(2)
 
 
+def matrix() -> pd.DataFrame:
+    """Which environments (rows, in the order of collection C8) consume which difficulty axes (columns)."""
+    consumed = {env: [axis in ENVIRONMENTS[env].axes for axis in AXES] for env in in_order(ENVIRONMENTS)}
+    return pd.DataFrame.from_dict(consumed, orient="index", columns=list(AXES))
+
+
+def task(task: Task, shop: Shop) -> Table:
+    """The task as nobody who plays it sees it: opening, what is withheld, what is to come, budgets; a journey's by
+    part. Values are as the truth has them: prices in cents, ratings in tenths of a star."""
+    rows = [("opening", "", task.opening)]
+    parts = ENVIRONMENTS[task.env].parts(task)
+    for part in parts:
+        env = ENVIRONMENTS[part.env]
+        state = env.begin(part, shop)
+        withheld: dict[str, list[str]] = {}
+        for slot in env.slots(part)[1]:
+            about = env.type_name(part, state, slot.subject)
+            withheld.setdefault(about, []).append(f"{slot.name}: {_json(slot.value)}")
+        told = [("withheld", about, "; ".join(slots)) for about, slots in withheld.items()]
+        for event in part.events:
+            about = env.type_name(part, state, event.subject)
+            what = (
+                f"{event.kind}{' (unsaid)' if event.silent else ''} {_json(event.data) if event.data else ''}"
+            )
+            told.append((f"after turn {event.turn}", about, _cut(what, 200)))
+        rows += (
+            told if len(parts) == 1 else [(what, f"{part.env} {about}", text) for what, about, text in told]
+        )
+    for number, turn in task.truth.get("interrupts", ()):
+        rows.append((f"after turn {turn}", parts[number].env, f"interrupted by {parts[number + 1].env}"))
+    for what, budget, slack in (
+        ("turns", task.turns, task.axes.turn_slack),
+        ("tool calls", task.calls, task.axes.tool_slack),
+    ):
+        rows.append(("budget", what, f"{budget}: {budget - slack} are needed, {slack} are slack"))
+    return Table(pd.DataFrame(rows, columns=["", "about", "the task"]).set_index(""))
+
+
+def results(episodes: Iterable[Trajectory]) -> Table:
+    """A row per episode: turns and tool calls of those allowed, the reward, whether it is correct, and why."""
+    rows = [
+        {
+            "env": episode.task.env,
+            "turns": f"{episode.turns} of {episode.task.turns}",
+            "calls": f"{episode.calls} of {episode.task.calls}",
+            "reward": round(episode.score.value, 3),
+            "correct": episode.score.correct,
+            "why": episode.score.why,
+        }
+        for episode in episodes
+    ]
+    return Table(pd.DataFrame(rows).set_index("env"))
+
+
 def openings(tasks: Sequence[Task]) -> Table:
     """Per task its difficulty, what was overridden, and the customer's first message."""
     rows = [
@@ -132,9 +188,9 @@ def openings(tasks: Sequence[Task]) -> Table:
     return Table(pd.DataFrame(rows).set_index("d"))
 
 
-def save(trajectory: Trajectory, out: str | Path) -> Path:
-    """Write the episode to `out`/episode.json (task, messages, end, score) and return that path."""
-    path = resolve(out) / "episode.json"
+def save(trajectory: Trajectory, out: str | Path, name: str = "episode") -> Path:
+    """Write the episode to `out`/`name`.json (task, messages, end, score) and return that path."""
+    path = resolve(out) / f"{name}.json"
     result = trajectory.score
     value = None if result.unscored else result.value
     verdict = {"value": value, "correct": result.correct, "parts": dict(result.parts), "why": result.why}
@@ -156,11 +212,13 @@ def _lines(message: Message, width: int) -> list[tuple[str, str]]:
 
 def _arguments(text: str) -> str:
     try:
-        return ", ".join(
-            f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in json.loads(text).items()
-        )
+        return ", ".join(f"{name}={_json(value)}" for name, value in json.loads(text).items())
     except (ValueError, AttributeError):
         return text
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _cut(text: str, width: int) -> str:
