@@ -277,15 +277,17 @@ def evaluate(
 ) -> None:
     """Held-out success of a policy at fixed difficulties, on tasks that no training draws.
 
+    Without --env, in the environments that it was made for.
+
     Example: [cyan]ecomlab eval novice --env CART --difficulty 0:4 --episodes 200[/cyan]
     """
     from scipy.stats import binomtest
 
     from ecomlab import load_shop
-    from ecomlab.train.policy import load_policy
+    from ecomlab.train.policy import load_policy, made_for_environments
     from ecomlab.train.run import evaluate as run
 
-    envs, levels = _environments(env), _levels(difficulty)
+    envs, levels = _environments(env or made_for_environments(policy)), _levels(difficulty)
     if json_file is not None:
         _writable(json_file)
     shop = load_shop(size)

@@ -106,7 +106,8 @@ class Task:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """Names the randomness of this task. Overrides are not in it: a task with one axis moved is the same draw."""
+        """Names the randomness of this task. Overrides are not in it: what a moved axis does not touch is drawn the
+        same."""
         return (self.env, self.version, self.difficulty, self.seed, self.fingerprint)
 
     def to_json(self) -> dict[str, Any]:

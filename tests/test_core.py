@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
@@ -314,15 +315,32 @@ def test_an_override_moves_its_axis_and_leaves_the_draw(shop: Shop) -> None:
     assert deeper.digest() != plain.digest()
 
 
-def test_an_environment_from_outside_joins_by_being_registered(shop: Shop) -> None:
-    from ecomlab.envs.cart import Cart
+BASKET = """
+from ecomlab.envs.cart import Cart
+class Basket(Cart):
+    id = "{}"
+"""
 
-    class Basket(Cart):
-        id = "BASKET"
 
+def test_an_environment_from_outside_joins_by_being_loaded(shop: Shop, tmp_path: Path) -> None:
+    file = tmp_path / "basket.py"
+    file.write_text(BASKET.format("BASKET"))
     try:
-        ENVIRONMENTS.register(Basket)
+        assert ENVIRONMENTS.load(file) == ["BASKET"]
         trajectory = play(ENVIRONMENTS["BASKET"].fair_player(shop), make_task("BASKET", 4, 0, shop), shop)
         assert trajectory.score.correct
+        assert ENVIRONMENTS.load(file) == ["BASKET"], "an edited file is loaded again"
     finally:
         del ENVIRONMENTS._found["BASKET"]
+
+
+def test_a_file_that_brings_no_environment_says_so(tmp_path: Path) -> None:
+    with pytest.raises(TaskError, match="is no Python file"):
+        ENVIRONMENTS.load(tmp_path / "nothing.py")
+    empty, taken = tmp_path / "empty.py", tmp_path / "taken.py"
+    empty.write_text("x = 1\n")
+    with pytest.raises(TaskError, match="holds no environment"):
+        ENVIRONMENTS.load(empty)
+    taken.write_text(BASKET.format("PD"))
+    with pytest.raises(TaskError, match="there is an environment PD already"):
+        ENVIRONMENTS.load(taken)

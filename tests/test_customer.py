@@ -424,7 +424,7 @@ def test_a_shortage_with_some_units_in_the_cart_leaves_a_wish_that_can_be_met(
                 0
             ]
             assert "error" not in json.loads(result["content"]), (seed, result)
-        assert not [f for f in ENVIRONMENTS["CART"].faults(episode) if f.subject == event.subject]
+        assert not [f for f in ENVIRONMENTS["CART"].faults(episode.job) if f.subject == event.subject]
         met += 1
     assert met > 3
 

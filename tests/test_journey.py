@@ -125,8 +125,7 @@ def test_an_answer_that_is_meant_for_another_job_is_refused(shop: Shop) -> None:
 def test_a_job_is_handed_in_once(shop: Shop) -> None:
     task = journeys(shop, 0, "PD", p_switch=0)[0]
     episode = Episode(task, shop)
-    both = ("submit", {"product_ids": ["P000000"]}), ("submit", {"product_ids": []})
-    turn = episode.act(calls(*both))
+    turn = episode.act(calls(("submit", {"product_ids": ["P000000"]}), ("submit", {"product_ids": []})))
     assert "handed in already" in turn.messages[1]["content"]
     assert episode.jobs[0].answer == {"product_ids": ["P000000"]}
     assert episode.opened == 2

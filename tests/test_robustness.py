@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, make_task
@@ -170,7 +170,12 @@ def test_adversarial_episodes_do_not_touch_each_other(env: str, shop: Shop) -> N
     scripts: list[tuple[list[Any], int, int]] = []
 
     @settings(
-        max_examples=20, deadline=None, database=None, derandomize=True, phases=[*settings.default.phases][:3]
+        max_examples=20,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
     )
     @given(
         script=st.lists(actions(tools), min_size=SCRIPT, max_size=SCRIPT),

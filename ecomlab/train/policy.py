@@ -101,6 +101,17 @@ def load_policy(name: str | Path, shop: "Shop", envs: Sequence[str], **chat: Any
     return _load_starter(starter_folder(name), shop, envs)
 
 
+def made_for_environments(name: str | Path) -> list[str] | None:
+    """The environments that a starter or a checkpoint was made for; None where that is not known."""
+    for folder in (STARTERS / name, Path(name)):
+        try:
+            known = json.loads((folder / MADE_FOR).read_text()).get("environments")
+        except (OSError, ValueError):
+            continue
+        return list(known) if known else None
+    return None
+
+
 def is_ordinary(name: str | Path) -> bool:
     """Whether a name is an ordinary Hugging Face model: "owner/name" or a folder, rather than one of our starters."""
     if (STARTERS / name).is_dir() and (STARTERS / name).parent == STARTERS:
