@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, make_task, play
+from ecomlab.answers import read_amount
 from ecomlab.catalog import load_shop
 from ecomlab.players import blind
+from ecomlab.seeding import rng
 
 EXTREMES: dict[str, dict[str, float]] = {
     "narrow search": {"top_k": 10, "k_rec": 20, "eps_rank": 0.8},
@@ -74,3 +76,98 @@ def test_saying_a_thing_twice_earns_no_more_than_saying_it_once(env: str, big_sh
             short = reward_of(env, d, seed, big_shop, lambda a, ids=ids: {"product_ids": ids[:1]})
             padded = reward_of(env, d, seed, big_shop, lambda a, ids=ids: {"product_ids": ids[:1] * len(ids)})
             assert padded <= short + 1e-9, (env, d, seed, short, padded)
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("returned", "returned"),
+        ("Returned.", "returned"),
+        ("return", "returned"),
+        ("return initiated", "returned"),
+        ("The return has been started", "returned"),
+        ("it was accepted and returned", "returned"),
+        ("returned, nothing was declined", "returned"),
+        ("declined", "declined"),
+        ("Return declined", "declined"),
+        ("The return was rejected: the window is over", "declined"),
+        ("declined (already returned)", "declined"),
+        ("not returned", "declined"),
+        ("it can no longer be returned", "declined"),
+        ("cannot be returned", "declined"),
+        ("unable to be returned", "declined"),
+        ("non-returnable", "declined"),
+        ("the return isn't eligible", "declined"),
+        ("not approved", "declined"),
+        ("a return", None),
+        ("", None),
+        ("yes", None),
+        (None, None),
+    ],
+)
+def test_an_outcome_is_read_as_a_person_means_it(said: Any, meant: str | None) -> None:
+    from ecomlab.envs.returns import _outcome
+
+    assert _outcome(said) == meant
+
+
+@pytest.mark.parametrize(
+    ("said", "unit", "amount"),
+    [
+        ("15 days (clause C-12)", "days", 15),
+        ("$7.99, by clause [C-123]", "cents", 799),
+        ("12.5% (K-133)", "percent", 125),
+        ("C-12", "days", None),
+        ("15 or 30 days", "days", None),
+        ("15 days or 30 days (C-12)", "days", None),
+        ("15", "days", 15),
+        (15, "days", 15),
+        ("-15", "days", -15),
+    ],
+)
+def test_a_clause_named_beside_an_amount_is_no_second_amount(
+    said: Any, unit: str, amount: int | None
+) -> None:
+    assert read_amount(said, unit) == amount
+
+
+def test_the_best_are_what_a_plain_loop_over_the_records_finds(big_shop: Shop) -> None:
+    """PD's verdict against one that knows nothing of its code, on right answers and on ones nearly right."""
+    environment, catalog, right = ENVIRONMENTS["PD"], big_shop.catalog, 0
+    for d, seed in [(d, seed) for d in (0, 4, 8, 12) for seed in range(5)]:
+        episode, answer = handed_in("PD", d, seed, big_shop)
+        wanted = {name: value for (_, name), value in episode.state.items()}
+        keys: dict[str, tuple[float, ...]] = {}
+        for row in catalog.type_rows(wanted["type"]):
+            record = catalog.record(row)
+            fits = episode.world.stock(row) > 0
+            fits &= round(record["price"] * 100) <= wanted.get("price", 10**9)
+            fits &= round(record["rating"] * 10) >= wanted.get("rating", 0)
+            fits &= record["ship_days"] <= wanted.get("days", 10**9)
+            fits &= record["brand"] == wanted.get("brand", record["brand"])
+            fits &= all(
+                record["attributes"].get(name[5:]) == value
+                for name, value in wanted.items()
+                if name.startswith("attr:")
+            )
+            if fits:
+                worth = {
+                    "price": record["price"],
+                    "rating": -record["rating"],
+                    "delivery": record["ship_days"],
+                }
+                keys[record["product_id"]] = tuple(worth[name] for name in wanted["importance"])
+        best = sorted(keys.values())[: wanted["count"]]
+        random, shown = rng("nearly", d, seed), sorted(episode.world.shown)
+        for _ in range(8):
+            ids = list(answer["product_ids"])
+            if random.random() < 0.5:
+                ids[int(random.integers(len(ids)))] = shown[int(random.integers(len(shown)))]
+            ids = [ids[i] for i in random.permutation(len(ids)).tolist()]
+            episode.job.answer = {"product_ids": ids}
+            verdict = environment.verify(episode.job)
+            is_right = len(set(ids)) == len(ids) and sorted(keys.get(i, (10**9,)) for i in ids) == best
+            assert verdict.correct == is_right, (d, seed, ids)
+            assert (verdict.credit == 1) == (is_right and [keys[i] for i in ids] == best)
+            right += is_right
+    assert right > 40

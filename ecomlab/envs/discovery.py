@@ -180,7 +180,8 @@ class Discovery(Answering):
             return Verdict(-1.0, False, "nothing was recommended")
         rows = [world.catalog.row(product_id) for product_id in ids]
         feasible = world.in_stock(world.catalog.select(_constraints(wanted)))
-        better = _strictly_better(feasible, wanted[0, "importance"], episode.shop)
+        ordered, places = _places(feasible, wanted[0, "importance"], episode.shop)
+        better = {row: int(place) for row in set(rows) for place in places[ordered == row]}
         gains: list[float] = []
         good: set[int] = set()
         for product_id, row in zip(ids, rows, strict=True):
@@ -190,9 +191,9 @@ class Discovery(Answering):
                 good.add(row)
         worst = max((better[row] for row in good), default=0)
         above = sum(better[row] < worst for row in good)
-        best = len(good) == count and sum(b < worst for b in better.values()) == above
+        best = len(good) == count and int((places < worst).sum()) == above
         correct = best and len(ids) == count
-        ideal = sorted((float(max(0, count - b)) for b in better.values()), reverse=True)
+        ideal = np.maximum(0, count - places[:count]).tolist()
         # The same product again, or one that no tool has shown, recommends nothing.
         known = [
             row if product_id in world.shown and product_id not in ids[:i] else None
@@ -298,16 +299,12 @@ def _stages(wanted: Wanted, events: Sequence[Event], key: tuple[Any, ...], shop:
     return stages
 
 
-def _strictly_better(rows: np.ndarray, importance: Sequence[str], shop: Shop) -> dict[int, int]:
-    """How many of these rows come before each of them by the order of preferences; equal ones share a place."""
+def _places(rows: np.ndarray, importance: Sequence[str], shop: Shop) -> tuple[np.ndarray, np.ndarray]:
+    """These rows by the order of preferences, and how many come before each; equal ones share a place."""
     ordered = shop.engine.ordered(rows, importance)
     keys = np.array([shop.engine.rank_key(ordered, name) for name in importance])
-    place, better = 0, {}
-    for i, row in enumerate(ordered.tolist()):
-        if i and np.any(keys[:, i] != keys[:, i - 1]):
-            place = i
-        better[row] = place
-    return better
+    differs = np.any(keys[:, 1:] != keys[:, :-1], axis=0)
+    return ordered, np.maximum.accumulate(np.arange(len(ordered)) * np.r_[True, differs][: len(ordered)])
 
 
 def _share_met(row: int | None, wanted: Wanted, world: World) -> float:

@@ -51,8 +51,9 @@ NEAR = 0.15
 MONEY_BACK = "my money back"
 _OTHER = "another one whose "
 _OUTCOME = re.compile(
-    r"(?P<no>declin\w*|reject\w*|refus\w*|denied|deny|ineligible|"
-    r"(?:\bnot|never|cannot|can't)(?: be)? (?:return\w*|accept\w*|eligible))|(?P<yes>return\w*|accept\w*|approv\w*)",
+    r"(?P<no>declin\w*|reject\w*|refus\w*|denied|deny|ineligible|non-?\s?returnable|"
+    r"(?:\b(?:not|never|unable to|no longer)|cannot|n't)(?: \w+){0,2}? (?:return\w*|accept\w*|approv\w*|eligible))|"
+    r"(?P<yes>returned|accepted|approved|return(?: \w+){0,2} (?:initiated|started)|^\W*return\W*$)",
     re.IGNORECASE,
 )
 
