@@ -35,6 +35,7 @@ _CLAUSE = re.compile(r"(?<![a-z0-9])([a-z])\s?-\s?(\d{1,9})(?![0-9])")
 
 def read_amount(answer: object, unit: str) -> int | None:
     """A whole number of `unit`, a key of MEASURES: 15, "15 days" and "fifteen" are 15 days, "$7.99" is 799 cents.
+    A clause's id beside it is no number.
 
     None for anything else: no number, several, one of another unit, a part of the unit.
     """
@@ -42,6 +43,7 @@ def read_amount(answer: object, unit: str) -> int | None:
         return None
     text = _plain(answer if isinstance(answer, str) else repr(answer))
     if isinstance(answer, str):  # spelt numbers
+        text = _CLAUSE.sub(" ", text)
         text = _SPELLING.sub(lambda m: str(_SPELT.get(m[1], 0) + _SPELT[m[2]]), text)
     found = list(_NUMBER.finditer(text))
     if not found:

@@ -196,6 +196,8 @@ class Environment(ABC):
     """Slots that are no property of a product, by name, and how the customer says them."""
     acts: ClassVar[Mapping[str, Sequence[str]]] = {}
     """Sentences for kinds of acts that this environment's customer says in a way of their own."""
+    which: ClassVar[str] = ""
+    """The topic of a question for the thing that is meant, if its properties answer it: "Which order?"."""
     leads: ClassVar[Sequence[str]] = LEADS
     """Sentences an opening may begin with; {} is where the wanted things stand."""
     lists: ClassVar[Sequence[str]] = LISTS

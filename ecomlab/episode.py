@@ -148,10 +148,11 @@ class Job:
         self.env = ENVIRONMENTS[task.env]
         self.state = self.env.begin(task, shop)
         topics = {name: saying.topic for name, saying in self.env.sayings.items()}
-        ledger = Ledger(*self.env.slots(task), topics=topics)
+        ledger = Ledger(*self.env.slots(task), topics=topics, which=self.env.which)
         self.kernel = Kernel(ledger, partial(self.env.type_name, task, self.state))
+        named = (*task.key, *journey)
         self.words = Words(
-            lexicon_of(shop.catalog), task.axes.p_noise, (*task.key, *journey), self.env.sayings
+            lexicon_of(shop.catalog), task.axes.p_noise, named, self.env.sayings, self.env.acts
         )
         self.turn = 0
         self.answer: dict[str, Any] | None = None

@@ -477,3 +477,49 @@ def test_an_extra_line_is_unwanted_not_mistaken(big_shop: Shop) -> None:
     ]
     assert f"({other})" in said
     assert "did not ask" in said
+
+
+@pytest.mark.parametrize("env", ["RETURN", "STATUS"])
+def test_an_environment_s_own_sentences_are_used_in_the_conversation(env: str, big_shop: Shop) -> None:
+    own = [form.partition("{")[0] for form in ENVIRONMENTS[env].acts["elaborate"]]
+    told = []
+    for seed in range(20):
+        episode = Episode(make_task(env, 8, seed, big_shop, {"p_missing": 1.0}), big_shop)
+        episode.act(
+            calls(("ask_user", {"question": "?", "about": ["brand", "feature", "details", "option"]}))
+        )
+        told += [json.loads(m["content"])["customer"] for m in episode.messages if m["role"] == "tool"]
+    assert not any("should be" in said or said.startswith(("For the", "About the")) for said in told), told
+    assert any(said.startswith(start) for said in told for start in own if start)
+
+
+@pytest.mark.parametrize(
+    ("env", "question", "named"),
+    [
+        ("RETURN", "Which order do you mean?", ("brand", "feature", "option", "ordered", "delivered")),
+        ("RETURN", "What is your budget?", ("replacement",)),
+        ("STATUS", "Which order do you mean?", None),
+        ("SUB", "Which features must stay the same?", ("must",)),
+        ("SUB", "What size do you need?", ("must",)),
+        ("PD", "Which one matters most?", ("importance",)),
+        ("BUNDLE", "What is your budget?", ("budget",)),
+        ("BUNDLE", "What else is on the list?", ("parts",)),
+        ("POLICY", "Which order is it about?", ("payment", "channel", "age")),
+    ],
+)
+def test_a_natural_question_is_never_denied_an_answer(
+    env: str, question: str, named: tuple[str, ...] | None, big_shop: Shop
+) -> None:
+    asked = 0
+    for seed in range(20):
+        task = make_task(env, 6, seed, big_shop, {"p_missing": 1.0, "p_switch": 0.0, "p_oos": 0.0})
+        _, withheld = ENVIRONMENTS[env].slots(task)
+        meant = [slot for slot in withheld if named is None or slot.name in named]
+        if not meant:
+            continue
+        asked += 1
+        episode = Episode(task, big_shop)
+        episode.act({"role": "assistant", "content": question})
+        told = episode.kernel.ledger.revealed
+        assert all(slot in told for slot in meant), (task.opening, episode.messages[-1])
+    assert asked > 3

@@ -31,9 +31,9 @@ def answer(task: Task, shop: Shop) -> tuple[Episode, list[str]]:
 
 def judged(episode: Episode, ids: Sequence[str]) -> Verdict:
     """The verdict, had these ids been handed in; all of them shown by a tool."""
-    episode.answer = {"product_ids": list(ids)}
+    episode.job.answer = {"product_ids": list(ids)}
     episode.world.shown.update(i for i in ids if episode.shop.catalog.row(i) is not None)
-    return episode.env.verify(episode)
+    return episode.env.verify(episode.job)
 
 
 def stand_ins(task: Task, shop: Shop) -> dict[str, int]:

@@ -72,7 +72,7 @@ class Kernel:
         return self._tell(self.ledger.withheld[:2], [])
 
     def _topics(self, words: Iterable[str]) -> set[str]:
-        mine = {*OF_PRODUCTS, *self.ledger.topics.values()}
+        mine = {*OF_PRODUCTS, *self.ledger.mine}
         return {_WORD_TOPICS[word] for word in words if word in _WORD_TOPICS} & mine
 
     def presented(self, types: Iterable[str]) -> Reply | None:

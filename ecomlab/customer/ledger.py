@@ -25,9 +25,9 @@ OF_PRODUCTS = ("brand", "feature", "details", "option", "price", "rating", "deli
 
 
 def topic_of(name: str) -> str:
-    """The public topic of a slot: what a question must name to get it."""
+    """The public topics of a slot, in one text: what a question must name, one of them, to get it."""
     if name.startswith("attr:"):
-        return "details"
+        return "details option" if name == "attr:size" else "details"
     return {"days": "delivery"}.get(name, name)
 
 
@@ -48,9 +48,18 @@ class Ledger:
     revealed: list[Slot] = field(default_factory=list)
     topics: Mapping[str, str] = field(default_factory=dict)
     """Topics of slots that are no property of a product, by slot name."""
+    which: str = ""
+    """A topic that the properties of a product are about too, where they say which thing is meant."""
 
-    def topic(self, slot: Slot) -> str:
-        return self.topics.get(slot.name) or topic_of(slot.name)
+    def topics_of(self, slot: Slot) -> set[str]:
+        """What a question must name, one of them, to get this slot."""
+        said = self.topics.get(slot.name) or f"{topic_of(slot.name)} {self.which}"
+        return set(said.split())
+
+    @property
+    def mine(self) -> set[str]:
+        """Every topic that is one of this customer's alone."""
+        return set(" ".join([self.which, *self.topics.values()]).split())
 
     def reveal(self, slots: Iterable[Slot]) -> list[Slot]:
         """Move withheld slots to revealed; returns those that were news."""
@@ -62,11 +71,11 @@ class Ledger:
 
     def about(self, topics: Sequence[str]) -> list[Slot]:
         """Withheld slots on any of these topics, in the customer's order."""
-        return [slot for slot in self.withheld if self.topic(slot) in topics]
+        return [slot for slot in self.withheld if self.topics_of(slot) & set(topics)]
 
     def known(self, topics: Sequence[str]) -> list[Slot]:
         """What was already said on these topics."""
-        return [slot for slot in self.stated + self.revealed if self.topic(slot) in topics]
+        return [slot for slot in self.stated + self.revealed if self.topics_of(slot) & set(topics)]
 
     def restate(self, subject: int, slots: Mapping[str, Any]) -> None:
         """The customer now says these values; older ones of the same names no longer stand."""

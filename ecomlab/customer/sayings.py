@@ -29,7 +29,8 @@ class Kind:
 
 @dataclass(frozen=True)
 class Saying:
-    """One slot's sentences. `forms` hold {} where the value stands; `topic` is what a question must name to get it."""
+    """One slot's sentences. `forms` hold {} where the value stands; `topic` is what a question must name to get it,
+    one of several with a space between them."""
 
     topic: str
     kind: Kind

@@ -106,7 +106,7 @@ ACTS: Mapping[str, tuple[str, ...]] = {
     "another order": (
         "Sorry, I'm asking about another order.",
         "Oh, I mixed things up, I meant another order.",
-        "Thanks, now tell me the same about another order.",
+        "Actually, I'd rather know about another order.",
     ),
     "this order": ("It's the one with {wanted}.", "I mean the one with {wanted} in it."),
     "check stock": (

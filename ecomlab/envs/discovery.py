@@ -15,7 +15,7 @@ from ecomlab.customer.sayings import NUMBER, Saying, ranking
 from ecomlab.customer.wishes import draw_row
 from ecomlab.difficulty import Difficulty
 from ecomlab.players.clerk import Clerk
-from ecomlab.players.shopper import bounds
+from ecomlab.players.shopper import Wish, bounds
 from ecomlab.reward import ndcg
 from ecomlab.seeding import rng
 from ecomlab.tooling import tool
@@ -42,7 +42,10 @@ def submit(
 
 
 class Discoverer(Clerk):
-    """Searches the category under all constraints, ordered by what matters, and takes the first k that fit."""
+    """Searches the category under all constraints, ordered by what matters, and takes the first k that fit.
+
+    Distractors stand at a place that says nothing: one that fits is taken for what it is, not for where it stands.
+    """
 
     def restart(self) -> None:
         self.found: list[dict[str, Any]] | None = None
@@ -69,17 +72,16 @@ class Discoverer(Clerk):
                     for p in pages
                 )
             )
-        fitting = [r["product_id"] for r in self.found if self._fits(r) and r["stock"] > 0]
-        chosen = [product_id for product_id in fitting if not self.slip()][:count]
+        wish = Wish(self.get("type"), {name: value for (_, name), value in self.known.items()})
+        fitting = [record for record in self.found if wish.fits(record) and record["stock"] > 0]
+        order = self.get("importance", list(PREFERENCES))
+        fitting.sort(key=lambda record: [_place(record, name) for name in order])
+        chosen = [record["product_id"] for record in fitting if not self.slip()][:count]
         return self.turn(self.call("submit", None, product_ids=chosen))
 
     def result(self, about: Any, result: dict[str, Any]) -> None:
         if self.found is not None and "results" in result:
             self.found += result["results"]
-
-    def _fits(self, record: Mapping[str, Any]) -> bool:
-        """Distractors do not satisfy the filters."""
-        return all(_satisfies(record, name, value) for (_, name), value in self.known.items())
 
 
 class Discovery(Answering):
@@ -160,7 +162,7 @@ class Discovery(Answering):
         stages = _stages(wanted, events, key, shop)
         while events and min(map(len, stages)) == 0:  # it must stay possible
             stages = _stages(wanted, events := events[:-1], key, shop)
-        count = min(axes.k_rec, *map(len, stages))
+        count = min(axes.k_rec, axes.top_k, *map(len, stages))
         slots = [(s, name, value) for (s, name), value in wanted.items()] + [(0, "count", count)]
         withheld = withhold(slots, axes, random, lambda s, name: name == "count" or name in changed)
         asks, pages = int(bool(withheld)), math.ceil(count / PAGE)
@@ -178,7 +180,8 @@ class Discovery(Answering):
             return Verdict(-1.0, False, "nothing was recommended")
         rows = [world.catalog.row(product_id) for product_id in ids]
         feasible = world.in_stock(world.catalog.select(_constraints(wanted)))
-        better = _strictly_better(feasible, wanted[0, "importance"], episode.shop)
+        ordered, places = _places(feasible, wanted[0, "importance"], episode.shop)
+        better = {row: int(place) for row in set(rows) for place in places[ordered == row]}
         gains: list[float] = []
         good: set[int] = set()
         for product_id, row in zip(ids, rows, strict=True):
@@ -188,11 +191,16 @@ class Discovery(Answering):
                 good.add(row)
         worst = max((better[row] for row in good), default=0)
         above = sum(better[row] < worst for row in good)
-        best = len(good) == count and sum(b < worst for b in better.values()) == above
+        best = len(good) == count and int((places < worst).sum()) == above
         correct = best and len(ids) == count
-        ideal = sorted((float(max(0, count - b)) for b in better.values()), reverse=True)
-        shares = [_share_met(row, wanted, world) for row in rows] + [0.0] * (count - len(ids))
-        in_stock = sum(row is not None and world.stock(row) > 0 for row in rows) / max(count, len(ids))
+        ideal = np.maximum(0, count - places[:count]).tolist()
+        # The same product again, or one that no tool has shown, recommends nothing.
+        known = [
+            row if product_id in world.shown and product_id not in ids[:i] else None
+            for i, (product_id, row) in enumerate(zip(ids, rows, strict=True))
+        ]
+        shares = [_share_met(row, wanted, world) for row in known] + [0.0] * (count - len(ids))
+        in_stock = sum(row is not None and world.stock(row) > 0 for row in known) / max(count, len(ids))
         alpha = 4 + level // 4
         met = 2 * float(np.mean(shares)) ** alpha - 1
         ranked = 2 * ndcg(gains, ideal, count) * min(1.0, count / len(ids)) - 1
@@ -291,16 +299,12 @@ def _stages(wanted: Wanted, events: Sequence[Event], key: tuple[Any, ...], shop:
     return stages
 
 
-def _strictly_better(rows: np.ndarray, importance: Sequence[str], shop: Shop) -> dict[int, int]:
-    """How many of these rows come before each of them by the order of preferences; equal ones share a place."""
+def _places(rows: np.ndarray, importance: Sequence[str], shop: Shop) -> tuple[np.ndarray, np.ndarray]:
+    """These rows by the order of preferences, and how many come before each; equal ones share a place."""
     ordered = shop.engine.ordered(rows, importance)
     keys = np.array([shop.engine.rank_key(ordered, name) for name in importance])
-    place, better = 0, {}
-    for i, row in enumerate(ordered.tolist()):
-        if i and np.any(keys[:, i] != keys[:, i - 1]):
-            place = i
-        better[row] = place
-    return better
+    differs = np.any(keys[:, 1:] != keys[:, :-1], axis=0)
+    return ordered, np.maximum.accumulate(np.arange(len(ordered)) * np.r_[True, differs][: len(ordered)])
 
 
 def _share_met(row: int | None, wanted: Wanted, world: World) -> float:
@@ -311,16 +315,11 @@ def _share_met(row: int | None, wanted: Wanted, world: World) -> float:
     return sum(world.catalog.satisfies(row, (c,)) for c in constraints) / len(constraints)
 
 
-def _satisfies(record: Mapping[str, Any], name: str, value: Any) -> bool:
-    if name == "price":
-        return bool(round(record["price"] * 100) <= value)
-    if name == "rating":
-        return bool(round(record["rating"] * 10) >= value)
-    if name == "days":
-        return bool(record["ship_days"] <= value)
-    if name.startswith("attr:"):
-        return bool(record["attributes"].get(name[5:]) == value)
-    return name not in ("type", "brand") or bool(record[name] == value)
+def _place(record: Mapping[str, Any], preference: str) -> float:
+    """Smaller the better a record that a tool shows is in this respect."""
+    if preference == "rating":
+        return -float(record["rating"])
+    return float(record["price" if preference == "price" else "ship_days"])
 
 
 def _others(name: str, value: Any, kind: str, shop: Shop) -> list[Any]:

@@ -227,6 +227,10 @@ class Policy(Answering):
             },
         ),
     }
+    acts: ClassVar[Mapping[str, Sequence[str]]] = {
+        "indifferent": ("I can't tell you that.", "I don't know about that."),
+        "nothing": ("That is all I can tell you.", "I have told you all I know."),
+    }
     leads = (
         "I have a question about {}.",
         "it's about {}.",

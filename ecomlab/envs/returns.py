@@ -22,7 +22,7 @@ from ecomlab.customer.wishes import draw_row
 from ecomlab.customer.words import Act
 from ecomlab.difficulty import Difficulty
 from ecomlab.players.clerk import Clerk
-from ecomlab.players.shopper import bounds
+from ecomlab.players.shopper import Wish, bounds
 from ecomlab.seeding import rng
 from ecomlab.tooling import tool
 from ecomlab.world import order_tools, orders
@@ -51,8 +51,9 @@ NEAR = 0.15
 MONEY_BACK = "my money back"
 _OTHER = "another one whose "
 _OUTCOME = re.compile(
-    r"(?P<no>declin\w*|reject\w*|refus\w*|denied|deny|ineligible|"
-    r"(?:\bnot|never|cannot|can't)(?: be)? (?:return\w*|accept\w*|eligible))|(?P<yes>return\w*|accept\w*|approv\w*)",
+    r"(?P<no>declin\w*|reject\w*|refus\w*|denied|deny|ineligible|non-?\s?returnable|"
+    r"(?:\b(?:not|never|unable to|no longer)|cannot|n't)(?: \w+){0,2}? (?:return\w*|accept\w*|approv\w*|eligible))|"
+    r"(?P<yes>returned|accepted|approved|return(?: \w+){0,2} (?:initiated|started)|^\W*return\W*$)",
     re.IGNORECASE,
 )
 
@@ -167,7 +168,7 @@ class Returner(Clerk):
             calls.append(self._search(sought, slots["type"], self.minded))
         if calls:
             return self.turn(*calls)
-        return self._hand_in(said, self._fitting(sought, self.minded) if swap else None)
+        return self._hand_in(said, self._fitting(sought, slots["type"], self.minded) if swap else None)
 
     def _hand_in(self, said: Mapping[str, Any], replacement: str | None) -> Message:
         assert self.choice is not None
@@ -235,13 +236,14 @@ class Returner(Clerk):
             **bounds(wanted),
         )
 
-    def _fitting(self, sought: str, swap: Sequence[Sequence[Any]]) -> str | None:
-        """The first found that is as wanted, and not what goes back: distractors do not satisfy the filters."""
+    def _fitting(self, sought: str, kind: str, swap: Sequence[Sequence[Any]]) -> str | None:
+        """The first found that is as wanted, and not what goes back: distractors may be of another type."""
         assert self.choice is not None
         order = self.looked[self.choice[0]]
         own = next(r["product_id"] for r in order["lines"] if r["line_id"] == self.choice[1])
+        wish = Wish(kind, {str(name): value for name, value in swap})
         for record in self.found[sought]:
-            if record["product_id"] != own and record["stock"] > 0 and _is_as_wanted(record, swap):
+            if record["product_id"] != own and record["stock"] > 0 and wish.fits(record):
                 return str(record["product_id"])
         return None
 
@@ -274,6 +276,7 @@ class Returns(Answering):
     )
     submit = submit
     clerk = Returner
+    which = "order"
     sayings: ClassVar[Mapping[str, Saying]] = {
         "ordered": Saying(
             "order", DAY, ("I ordered it on {}.", "I bought it on {}.", "It is from my order of {}.")
@@ -292,7 +295,7 @@ class Returns(Answering):
             ),
         ),
         "replacement": Saying(
-            "replacement",
+            "replacement price rating",
             SWAP,
             ("In return I'd like {}.", "What I want for it is {}.", "Please give me {}."),
         ),
@@ -301,6 +304,9 @@ class Returns(Answering):
         "elaborate": ("I mean {wanted}.", "It's {wanted} that I mean.", "I'm talking about {wanted}."),
         "remind": ("As I said, I mean {wanted}.",),
         "give up": ("Forget about the {type} then.", "Leave the {type} then."),
+        "indifferent": ("I can't tell you that.", "I don't know that any more."),
+        "nothing": ("That is all I can tell you.", "I have told you all I know."),
+        "hand in": ("So what came of it?", "Okay, and is it settled now?"),
     }
     leads = (
         "I'd like to return {}.",
@@ -398,13 +404,14 @@ class Returns(Answering):
         if event.kind != "line":
             return super().fire(episode, event)
         slots = dict(event.data["slots"])
-        kind = slots.pop("type")
+        kind, before = slots.pop("type"), episode.state.get((0, "replacement"))
         episode.state.clear()
         episode.state.update({(0, "type"): kind, **{(0, name): value for name, value in slots.items()}})
         episode.kernel.ledger.forget(0)
         episode.kernel.ledger.restate(0, slots)
         words = {name: value for name, value in slots.items() if name not in self.sayings}
-        said = {name: value for name, value in slots.items() if name in self.sayings and value}
+        # "My money back" goes without saying only where it was so before.
+        said = {name: value for name, value in slots.items() if name in self.sayings and (value or before)}
         return [Act("another line", kind, words), *([Act("elaborate", kind, said)] if said else [])]
 
     def read_later(self, text: str, lexicon: Lexicon, known: Mapping[tuple[int, str], Any]) -> Wanted:
@@ -635,21 +642,6 @@ def _is_a_swap(product_id: str, swap: Sequence[Sequence[Any]], line: Line, world
     if row is None or product_id not in world.shown:
         return False
     return row in world.in_stock(_swaps(swap, line, world.shop))
-
-
-def _is_as_wanted(record: Mapping[str, Any], swap: Sequence[Sequence[Any]]) -> bool:
-    for name, value in swap:
-        if name == "price":
-            fits = round(record["price"] * 100) <= value
-        elif name == "rating":
-            fits = round(record["rating"] * 10) >= value
-        elif name == "brand":
-            fits = record["brand"] == value
-        else:
-            fits = record["attributes"].get(name[5:]) == value
-        if not fits:
-            return False
-    return True
 
 
 def _all(slots: Mapping[str, Any], history: Sequence[Order], shop: Shop) -> list[tuple[Order, Line]]:

@@ -167,6 +167,7 @@ class Status(Answering):
     )
     submit = submit
     clerk = Tracker
+    which = "order"
     sayings: ClassVar[Mapping[str, Saying]] = {
         "placed": Saying(
             "order", DAY, ("I placed it on {}.", "It's the one of {}.", "The order I mean is from {}.")
@@ -189,11 +190,13 @@ class Status(Answering):
             "order", TWO, ("It's the one in {}.", "I mean the one that was split into {}.", "It goes in {}.")
         ),
         "relation": Saying("order", SHIFT, ("I mean {}.", "It's {}.", "What I'd like to know about is {}.")),
-        "correction": Saying("order", SHIFT, ("Sorry, I meant {}.", "And now the same for {}, please.")),
+        "correction": Saying("order", SHIFT, ("Sorry, I meant {}.", "Actually, I'd rather know about {}.")),
     }
     acts: ClassVar[Mapping[str, Sequence[str]]] = {
         "elaborate": ("The order with {wanted}.", "With {wanted}, that is.", "There was {wanted} in it."),
         "remind": ("As I said, the order with {wanted}.",),
+        "indifferent": ("I can't tell you that.", "I don't know that any more."),
+        "nothing": ("That is all I can tell you.", "I have told you all I know."),
     }
     leads = (
         "where is my order with {}?",

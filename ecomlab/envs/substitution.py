@@ -95,7 +95,7 @@ class Substitution(Answering):
             ("It was the {} kind.", "It was the {} one, I remember.", "It had {} in its name."),
         ),
         "must": Saying(
-            "details",
+            "details feature option",
             NOUN_ROW,
             (
                 "It must have the same {}.",
@@ -158,7 +158,9 @@ class Substitution(Answering):
             row = draw_row(catalog.type_rows(kind), shop, random)
             if row is None:
                 continue
-            events = [Event(0, "rush", 0, 0, 0, data={"type": kind, "share": share})] if share else []
+            # A small shop has too little of any type for such a rush; then less of it sells out.
+            rush = {"type": kind, "share": share * min(1.0, 2 * (1 - attempt / TRIES))}
+            events = [Event(0, "rush", 0, 0, 0, data=rush)] if share else []
             hard = _draw_hard(catalog.attributes(row), random)
             if not hard:
                 continue
@@ -182,7 +184,7 @@ class Substitution(Answering):
         stages = stages_of(wanted, row, events, gone, key, shop)
         while events and min(map(len, stages)) == 0:  # it must stay possible
             stages = stages_of(wanted, row, events := events[:-1], gone, key, shop)
-        wanted[0, "count"] = min(axes.k_rec, *map(len, stages))
+        wanted[0, "count"] = min(axes.k_rec, axes.top_k, *map(len, stages))
         changed = {name for event in events if event.kind == "change" for name in event.data["slots"]}
         slots = [(s, name, value) for (s, name), value in wanted.items()]
         told = ("count", "brand", "feature")
