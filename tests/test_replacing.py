@@ -41,7 +41,9 @@ def stand_ins(task: Task, shop: Shop) -> dict[str, int]:
     from ecomlab.world.standins import hard_names
 
     slots, catalog = wanted(task), shop.catalog
-    was = catalog.record(catalog.row(task.truth["original"]))
+    row = catalog.row(task.truth["original"])
+    assert row is not None
+    was = catalog.record(row)
     hard = hard_names(slots["must"], was["attributes"])
     found = {}
     for row in catalog.type_rows(slots["type"]):
@@ -158,7 +160,7 @@ def test_overspending_costs_its_share_of_the_budget(big_shop: Shop) -> None:
 
 
 def test_parts_may_be_named_later_dropped_and_added(big_shop: Shop) -> None:
-    seen = set()
+    seen: set[str] = set()
     for seed in range(60):
         task = make_task("BUNDLE", 8, seed, big_shop, {"p_switch": 1})
         seen.update(name for e in task.events if e.kind == "change" for name in e.data["slots"])

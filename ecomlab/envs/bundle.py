@@ -21,7 +21,7 @@ from ecomlab.players.shopper import Wish, bounds
 from ecomlab.seeding import rng
 from ecomlab.tooling import tool
 from ecomlab.world import tools as shop_tools
-from ecomlab.world.overlay import World, rushed
+from ecomlab.world.overlay import MOST_GONE, World, rushed
 from ecomlab.world.wants import constraints_of
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 Part = tuple[str, dict[str, Any]]
 """A product type that is needed, and what it must be like, by slot name."""
-MOST_GONE = 0.9
-"""Largest share of a type that a rush takes."""
 PROJECTS: Mapping[str, tuple[str, ...]] = {
     "electronics": ("our new home office", "my work place at home", "a media room"),
     "kitchen": ("our new kitchen", "a cooking class at home", "my first own kitchen"),

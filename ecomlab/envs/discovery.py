@@ -20,7 +20,7 @@ from ecomlab.reward import ndcg
 from ecomlab.seeding import rng
 from ecomlab.tooling import tool
 from ecomlab.world import tools as shop_tools
-from ecomlab.world.overlay import PAGE, World, rushed
+from ecomlab.world.overlay import MOST_GONE, PAGE, World, rushed
 from ecomlab.world.wants import constraints_of
 
 if TYPE_CHECKING:
@@ -153,7 +153,14 @@ class Discovery(Answering):
         events: list[Event] = []
         if rushing:  # whichever product is wanted, it sells out with probability p_oos
             events.append(
-                Event(0, "rush", 0, 1, 0, data={"type": kind, "share": axes.p_oos / chance_of_rush})
+                Event(
+                    0,
+                    "rush",
+                    0,
+                    1,
+                    0,
+                    data={"type": kind, "share": min(MOST_GONE, axes.p_oos / chance_of_rush)},
+                )
             )
         change = _draw_change(shop, row, limits, order, random)
         if switching and change:

@@ -19,7 +19,7 @@ from ecomlab.players.substitutor import Substitutor, identity, titled
 from ecomlab.seeding import rng
 from ecomlab.tooling import tool
 from ecomlab.world import tools as shop_tools
-from ecomlab.world.overlay import PAGE, World
+from ecomlab.world.overlay import MOST_GONE, PAGE, World
 from ecomlab.world.standins import LIMITS, noun, requirements, similarity, stages_of
 from ecomlab.world.wants import constraints_of
 
@@ -34,8 +34,6 @@ TELLING = (
 MOST_SOFT = 2
 """Attributes that count for similarity; where a type has more, the others must be the same."""
 TRIES = 128
-MOST_GONE = 0.9
-"""Largest share of the type that a rush takes."""
 
 NOUN_ROW = Kind(" and ".join, r"[A-Za-z][\w /-]*", lambda text: text.split(" and "))
 """Attributes in a customer's words: "power and cable"."""

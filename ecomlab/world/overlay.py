@@ -18,6 +18,8 @@ VARIANTS = 3
 """Variants of every product that an episode can show: one that may be wanted and two plausible others."""
 MOST = 99
 """Most units of one line in a cart."""
+MOST_GONE = 0.9
+"""Largest share of a type that sells out in a rush: something is left even where every item sells out (p_oos = 1)."""
 
 
 @dataclass(frozen=True)
