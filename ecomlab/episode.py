@@ -252,7 +252,7 @@ class Episode:
         self.opened = 1
         """How many jobs the customer has come to."""
         self._tools: dict[str, Tool] = {
-            **{name: tool for job in self.jobs for name, tool in job.env.tools.items()},
+            **self.env.tools,
             "ask_user": ask_user,
             "submit": self.env.submit,
         }
