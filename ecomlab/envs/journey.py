@@ -116,14 +116,17 @@ class Journey(Environment):
         count = min(5, 2 + level // 4)
         chosen: list[Task] = []
         taken: set[str] = set()
+        visited: set[str] = set()
         for i in random.permutation(len(PARTS)).tolist():
             environment = ENVIRONMENTS[PARTS[i]]
             if len(chosen) < count:
                 part = task_of(environment, environment.draw(key, axes, shop), key, axes, shop, part=True)
-                types = _types(part, shop)
-                if not types & taken:  # two jobs about one kind of thing could not be told apart
+                types, seen = _types(part, shop), _types_of(part.world.get("visits", ()), shop)
+                # Two jobs about one kind of thing could not be told apart; a kind visited for two jobs stands out.
+                if not types & taken and not seen & visited:
                     chosen.append(part)
                     taken |= types
+                    visited |= seen
         if len(chosen) < 2:
             raise TaskError("the parts of this journey are all about the same products; take another seed")
         interrupted = int(random.integers(len(chosen) - 1))
@@ -274,9 +277,14 @@ def _types(task: Task, shop: Shop) -> set[str]:
                 yield from walk(entry)
 
     data = [task.truth, [event.data for event in task.events]]
-    rows = filter(None, map(shop.catalog.row, task.world.get("gone", ())))
-    gone = {shop.catalog.type_of(row).name for row in rows}
-    return gone | {name for name in walk(data) if name in shop.catalog.type_codes}
+    return _types_of(task.world.get("gone", ()), shop) | {
+        name for name in walk(data) if name in shop.catalog.type_codes
+    }
+
+
+def _types_of(product_ids: Sequence[str], shop: Shop) -> set[str]:
+    rows = map(shop.catalog.row, product_ids)
+    return {shop.catalog.type_of(row).name for row in rows if row is not None}
 
 
 def _merged(worlds: Sequence[Mapping[str, Any]], key: tuple[Any, ...]) -> dict[str, Any]:
