@@ -249,23 +249,19 @@ def test_vllm_plays_what_our_own_backend_plays(mode: str, babbler: Path, shop: S
     limits = Limits(12, 40, 4096)
     tasks = [make_task("CART", d, 5, shop) for d in (0, 2, 4, 6)]
     streams = [rng("who", i) for i in range(len(tasks))]
-    for eager in (
-        0.009,
-        0.010,
-        0.011,
-        0.0115,
-        0.012,
-        0.013,
-    ):  # until it says a word or two before it ends a turn
+    low, high = 0.0, 0.1
+    for _ in range(40):  # until some say a word or two before they end a turn
+        eager = (low + high) / 2
         with torch.no_grad():
             policy.model.lm_head.weight[policy.model.config.eos_token_id] = eager
         own = play_batch(tasks, streams, shop, policy.sampler(limits, greedy=True), policy.renderer)
-        if all(r.turns == 3 for r in own):
+        if any(r.sampled > r.turns > 1 for r in own):
             break
+        low, high = (eager, high) if all(r.end == "truncated" for r in own) else (low, eager)
     fake = FakeVllm(policy.model, mode)
     sampler = VllmSampler(fake, policy.renderer.stop_ids, limits, greedy=True)
     theirs = play_batch(tasks, streams, shop, sampler, policy.renderer)
-    assert all(r.turns == 3 and r.end == "patience" and r.sampled > 3 for r in own), "something happens"
+    assert any(r.sampled > r.turns > 1 for r in own), "something happens"
     for one, other in zip(own, theirs, strict=True):
         assert (one.prompt_ids, one.completion_ids, one.mask) == (
             other.prompt_ids,
