@@ -171,3 +171,12 @@ def test_the_best_are_what_a_plain_loop_over_the_records_finds(big_shop: Shop) -
             assert (verdict.credit == 1) == (is_right and [keys[i] for i in ids] == best)
             right += is_right
     assert right > 40
+
+
+def test_the_one_before_that_is_said_of_one_order_only(shop: Shop) -> None:
+    for d in (6, 12):
+        for seed in range(60):
+            task = make_task("STATUS", d, seed, shop, {"p_switch": 1.0})
+            said = {name for _, name, _ in task.truth["slots"]}
+            said |= {name for event in task.events for name, _ in event.data["slots"]}
+            assert not {"relation", "correction"} <= said, task.opening

@@ -90,7 +90,7 @@ class Part(Task):
 class Journey(Environment):
     id = "JOURNEY"
     version = 1
-    golden = "b853f04896a8a343d784dab73838cfb3"
+    golden = "e898936df9b715342ad50f61a2c912b5"
     axes = AXES
     submit = submit
 
