@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
@@ -314,14 +315,11 @@ def test_an_override_moves_its_axis_and_leaves_the_draw(shop: Shop) -> None:
     assert deeper.digest() != plain.digest()
 
 
-def test_an_environment_from_outside_joins_by_being_registered(shop: Shop) -> None:
-    from ecomlab.envs.cart import Cart
-
-    class Basket(Cart):
-        id = "BASKET"
-
+def test_an_environment_from_outside_joins_by_being_loaded(shop: Shop, tmp_path: Path) -> None:
+    file = tmp_path / "basket.py"
+    file.write_text('from ecomlab.envs.cart import Cart\n\n\nclass Basket(Cart):\n    id = "BASKET"\n')
     try:
-        ENVIRONMENTS.register(Basket)
+        assert ENVIRONMENTS.load(file) == ["BASKET"]
         trajectory = play(ENVIRONMENTS["BASKET"].fair_player(shop), make_task("BASKET", 4, 0, shop), shop)
         assert trajectory.score.correct
     finally:
