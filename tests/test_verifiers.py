@@ -171,3 +171,45 @@ def test_the_best_are_what_a_plain_loop_over_the_records_finds(big_shop: Shop) -
             assert (verdict.credit == 1) == (is_right and [keys[i] for i in ids] == best)
             right += is_right
     assert right > 40
+
+
+def test_the_one_before_that_is_said_of_one_order_only(shop: Shop) -> None:
+    for d in (6, 12):
+        for seed in range(60):
+            task = make_task("STATUS", d, seed, shop, {"p_switch": 1.0})
+            said = {name for _, name, _ in task.truth["slots"]}
+            said |= {name for event in task.events for name, _ in event.data["slots"]}
+            assert not {"relation", "correction"} <= said, task.opening
+
+
+def test_another_job_s_fields_do_not_hand_in_the_job_in_hand(shop: Shop) -> None:
+    """After an interruption one may well hand in the wrong job: that is refused, not taken for an empty answer."""
+    for seed in range(12):
+        episode = Episode(make_task("JOURNEY", 4, seed, shop, {"p_switch": 0.0}), shop)
+        own = set(ENVIRONMENTS[episode.job.task.env].submit.arguments.model_fields)
+        others = {"product_ids": ["P000000"], "order_id": "X", "answer": "yes", "done": True}
+        wrong = next({name: value} for name, value in others.items() if name not in own)
+        turn = episode.act(blind.calls(("submit", wrong)))
+        assert "the job in hand is handed in with" in turn.messages[0]["content"]
+        assert episode.job.answer is None
+        assert episode.opened == 1
+
+
+def test_undoing_a_job_that_was_handed_in_undoes_its_verdict(big_shop: Shop) -> None:
+    """The cart is judged as it is in the end: what was right when it was handed in and is not now counts as wrong."""
+    found = 0
+    for seed in range(40):
+        task = make_task("JOURNEY", 0, seed, big_shop, {"p_switch": 0.0, "p_oos": 0.0})
+        if task.truth["parts"][0]["env"] != "CART":
+            continue
+        found += 1
+        episode = Episode(task, big_shop)
+        solver = ENVIRONMENTS["JOURNEY"].solver(episode)
+        while episode.opened == 1:
+            episode.act(solver(episode.messages, episode.tools))
+        assert episode.jobs[0].verdict is not None and episode.jobs[0].verdict.correct
+        ((product_id, variant), *_) = episode.world.cart
+        episode.act(blind.calls(("cart_remove", {"product_id": product_id, "variant_id": variant})))
+        episode.end = "turns"
+        assert "CART: 0 of" in episode.score().why
+    assert found > 2

@@ -90,7 +90,7 @@ class Part(Task):
 class Journey(Environment):
     id = "JOURNEY"
     version = 1
-    golden = "b853f04896a8a343d784dab73838cfb3"
+    golden = "e898936df9b715342ad50f61a2c912b5"
     axes = AXES
     submit = submit
 
@@ -180,10 +180,13 @@ class Journey(Environment):
         own = ENVIRONMENTS[task.env].submit
         expected = own.arguments.model_fields
         given = {name: values[name] for name in expected if values[name] is not None}
+        belongs = f"the job in hand is handed in with {', '.join(expected)}"
+        if not given and any(value is not None for value in values.values()):
+            raise RefusedError(f"{belongs}; nothing of that was given")  # another job was meant
         try:
             return own.parse(json.dumps(given))
         except InvalidCallError as error:
-            raise RefusedError(f"the job in hand is handed in with {', '.join(expected)}: {error}") from None
+            raise RefusedError(f"{belongs}: {error}") from None
 
     def verify(self, episode: "Job") -> Verdict:
         raise AssertionError("a journey is judged by its parts")

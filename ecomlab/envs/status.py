@@ -152,7 +152,7 @@ class Tracker(Clerk):
 class Status(Answering):
     id = "STATUS"
     version = 1
-    golden = "32ff5e406320254a058ff2fa2b85ff9c"
+    golden = "90203966d859338ebf220cf0c33fdcdf"
     axes = ("p_missing", "turn_slack", "tool_slack", "p_noise", "p_switch", "history")
     brief = (
         "The customer asks about one of their orders. Find out which one they mean, and hand in how it stands and the "
@@ -209,7 +209,7 @@ class Status(Answering):
         "what happened to the order with {}?",
     )
     vague = (
-        "I have a question about one of my orders: is it here yet, and when?",
+        "I have a question about one of my orders: has it come, and if not, when will it?",
         "could you check one of my orders for me?",
         "I'd like to know how one of my orders is doing.",
         "where has one of my orders got to?",
@@ -252,6 +252,8 @@ class Status(Answering):
             if ways and _in_a_row(seen) and random.random() < 0.6:
                 step = ways[int(random.integers(len(ways)))]
                 first = refer(target - step, seen, today, indirect, shop, random)
+                if first and "relation" in first:  # "the one after that; no, the one before that": of which?
+                    first = refer(target - step, seen, today, False, shop, random)
                 told = [["correction", step]]
             else:
                 others = [i for i in range(len(seen)) if i != target]
