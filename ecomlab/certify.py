@@ -41,7 +41,7 @@ class Row:
     d: int
     seeds: int
     others: int
-    """Seeds of every player but solver and fair."""
+    """Seeds of every player but solver, fair and noisy."""
     solver: float
     fair: float
     noisy: float
@@ -86,7 +86,7 @@ def players(env_id: str, shop: Shop) -> dict[str, Callable[[Episode, int], Playe
 
 
 def certify_cell(env_id: str, d: int, seeds: int, others: int, shop: Shop) -> Row:
-    """Play everybody at one difficulty: `seeds` tasks for solver and fair player, `others` for the rest."""
+    """Play everybody at one difficulty: `seeds` tasks for solver, fair and noisy player, `others` for the rest."""
     tasks = [make_task(env_id, d, FIRST_SEED + i, shop) for i in range(max(seeds, others))]
     played: dict[str, list[Trajectory]] = {}
 
@@ -95,7 +95,7 @@ def certify_cell(env_id: str, d: int, seeds: int, others: int, shop: Shop) -> Ro
         played[name] = [finish(make(episode, episode.task.seed), episode) for episode in episodes]
 
     for name, make in players(env_id, shop).items():
-        play_all(name, make, seeds if name in ("solver", "fair") else others)
+        play_all(name, make, seeds if name in ("solver", "fair", "noisy") else others)
     commonest = _commonest(played["fair"])
     play_all("blind: the most common answer", lambda episode, seed: lambda messages, tools: commonest, others)
     share = {name: _mean([t.score.correct for t in ts]) for name, ts in played.items()}
@@ -200,8 +200,8 @@ def _pooled(env_id: str, rows: Sequence[Row]) -> list[str]:
         {name: _pool([row.rewards[name] for row in rows]) for name in rows[-1].rewards},
         _pool([row.failed for row in rows]),
     )
-    levels = np.repeat([row.d for row in rows], [row.others for row in rows])
-    wins = np.concatenate([_wins(row.noisy, row.others) for row in rows])
+    levels = np.repeat([row.d for row in rows], [row.seeds for row in rows])
+    wins = np.concatenate([_wins(row.noisy, row.seeds) for row in rows])
     if rows[0].d == 0 and rows[-1].d >= 12:
         if wins.std() == 0 or stats.pearsonr(levels, wins, alternative="less").pvalue >= 1 - CONFIDENCE:
             found.append(f"law 9: the noisy player's success does not fall with d in {env_id}")

@@ -93,7 +93,7 @@ def play(
 def certify(
     env: EnvOption = None,
     difficulty: Annotated[str, typer.Option(help="Levels A:B, both included, or one level.")] = "0:12",
-    seeds: Annotated[int, typer.Option(min=1, help="Tasks a level for solver and fair player.")] = 500,
+    seeds: Annotated[int, typer.Option(min=1, help="Tasks a level for solver, fair and noisy player.")] = 500,
     others: Annotated[int, typer.Option(min=1, help="Tasks a level for everybody else.")] = 100,
     full: Annotated[
         bool, typer.Option("--full", help="As many for everybody as for solver and fair.")

@@ -172,7 +172,7 @@ def load_certificate(path: str | Path) -> pd.DataFrame:
 
 def _players(cell: "Row") -> Iterable[tuple[str, float, int]]:
     yield from (("solver", cell.solver, cell.seeds), ("fair", cell.fair, cell.seeds))
-    yield from (("noisy", cell.noisy, cell.others), ("naive", cell.naive, cell.others))
+    yield from (("noisy", cell.noisy, cell.seeds), ("naive", cell.naive, cell.others))
     for kind, shares in (("blind", cell.blind), ("positional", cell.positional)):
         if shares:
             yield f"worst {kind}", max(shares.values()), cell.others
