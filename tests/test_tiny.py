@@ -15,9 +15,10 @@ from ecomlab.customer.lexicon import lexicon_of
 from ecomlab.parsing import parse_output
 from ecomlab.seeding import rng
 from ecomlab.train import tiny, warmstart
+from ecomlab.train.aliases import ALIASES, Aliases
 from ecomlab.train.demonstrations import Demonstrator, demonstrate, slips_for
 from ecomlab.train.policy import STARTERS, Policy, PolicyError, load_policy, made_for, save_policy
-from ecomlab.train.renderer import ALIASES, Aliases, ShortDialogue
+from ecomlab.train.renderer import ShortDialogue
 from ecomlab.train.run import evaluate
 from ecomlab.train.warmstart import Phase, Recipe
 

@@ -11,8 +11,8 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from ecomlab.seeding import digest
+from ecomlab.train.aliases import ALIASES
 from ecomlab.train.renderer import (
-    ALIASES,
     ASSISTANT,
     END,
     START,
