@@ -116,8 +116,13 @@ class Aloud:
             arguments = dict(ASK_ALL)
         elif name == "policy_search":
             arguments = {"query": self._policy_query()}
-        elif name == "catalog_search" and "attributes" in arguments:
-            arguments["attributes"] = self._in_order(arguments["attributes"])
+        elif name == "catalog_search":
+            if "attributes" in arguments:
+                arguments["attributes"] = self._in_order(arguments["attributes"])
+            if arguments.get("price_max", 0.5) % 1 == 0:  # as the customer says it: $45
+                arguments["price_max"] = int(arguments["price_max"])
+        elif name == "return_initiate" and arguments.get("quantity") == 1:
+            del arguments["quantity"]
         elif name == "submit":
             if "product_ids" in arguments:
                 arguments["product_ids"] = [i for i in arguments["product_ids"] if self.knows(i)]

@@ -148,6 +148,20 @@ class Demonstration:
     mask: list[int]
     correct: bool
     difficulty: int
+    env: str = "CART"
+
+    @classmethod
+    def of(
+        cls, pieces: Sequence[str], renderer: Renderer, correct: bool, env: str, difficulty: int = 0
+    ) -> "Demonstration":
+        """From texts that were heard and said in turn."""
+        ids: list[int] = []
+        mask: list[int] = []
+        for number, piece in enumerate(pieces):
+            new = renderer.encode(piece)
+            ids += new
+            mask += [number % 2] * len(new)
+        return cls(ids, mask, correct, difficulty, env)
 
 
 @dataclass(frozen=True)
@@ -187,13 +201,7 @@ def transcribe(task: Task, shop: "Shop", slips: Slips | None = None) -> Transcri
 def demonstrate(task: Task, shop: "Shop", renderer: Renderer, slips: Slips | None = None) -> Demonstration:
     """Play a task with its demonstrator and write it down through the policy's renderer."""
     played = transcribe(task, shop, slips)
-    ids: list[int] = []
-    mask: list[int] = []
-    for number, piece in enumerate(played.pieces):
-        new = renderer.encode(piece)
-        ids += new
-        mask += [number % 2] * len(new)
-    return Demonstration(ids, mask, played.correct, task.difficulty)
+    return Demonstration.of(played.pieces, renderer, played.correct, task.env, task.difficulty)
 
 
 def slips_for(rate: float, *key: Any) -> Slips | None:

@@ -128,10 +128,10 @@ class ShortDialogue:
     def opening(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> str:
         """The customer's words so far; the system prompt and the schemas are left out (the policy knows them).
 
-        Where a cart is all that the tools are about, results are rendered as they were for the first starter.
+        In a plain CART task results are rendered as they always were: a starter was trained on that.
         """
         offered = {tool["function"]["name"] for tool in tools}
-        if "cart_add" not in offered or "order_list" in offered:
+        if "cart_add" not in offered or "catalog_get_product" in offered:  # every other job may look at one
             self._view = View(self.aliases)
         return self._text([m for m in messages if m["role"] != "system"])
 
