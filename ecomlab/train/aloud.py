@@ -15,7 +15,7 @@ from ecomlab.customer.ledger import TOPICS
 from ecomlab.customer.sayings import DAY, MONEY, Sentences
 from ecomlab.players.clerk import Clerk
 from ecomlab.players.substitutor import identity, titled
-from ecomlab.train.views import heading
+from ecomlab.train.views import heading, seen
 from ecomlab.world.rules import WINDOW
 
 ASK_ALL: Mapping[str, Any] = {"question": "Anything else?", "about": list(TOPICS)}
@@ -35,14 +35,17 @@ class Aloud:
         self._titles: dict[str, str] = {}
         """Titles by id of product or line."""
         self._orders: dict[str, dict[str, Any]] = {}
-        self._read = 0
+        self._seen: list[Message] = []
+        """The conversation as the policy sees it."""
 
     def __call__(self, messages: list[Message], tools: list[dict[str, Any]]) -> Message:
-        for message in messages[self._read :]:
+        for message in messages[len(self._seen) :]:
             if message["role"] == "tool":
-                self._remember(json.loads(message["content"]))
-        self._read = len(messages)
-        message = self.clerk(messages, tools)
+                result = seen(json.loads(message["content"]))
+                self._remember(result)
+                message = {**message, "content": json.dumps(result)}
+            self._seen.append(message)
+        message = self.clerk(self._seen, tools)
         calls = [self._rewritten(call) for call in message["tool_calls"]]
         if calls[0]["function"]["name"] == "ask_user":
             return {**message, "tool_calls": calls}

@@ -18,7 +18,7 @@ from ecomlab.episode import Episode
 from ecomlab.players.shopper import FairShopper, Wish, bounds
 from ecomlab.seeding import rng
 from ecomlab.train.aloud import aloud
-from ecomlab.train.renderer import Renderer, ShortDialogue, visible
+from ecomlab.train.renderer import Renderer, ShortLines, visible
 
 if TYPE_CHECKING:
     from ecomlab.catalog import Shop
@@ -183,7 +183,7 @@ def demonstrator(env: str, shop: "Shop", slips: Slips | None, knows: Callable[[s
 
 def transcribe(task: Task, shop: "Shop", slips: Slips | None = None) -> Transcript:
     """Play a task with its demonstrator and write it down as the laptop policy sees it."""
-    episode, dialogue = Episode(task, shop), ShortDialogue()
+    episode, dialogue = Episode(task, shop), ShortLines()
     player = demonstrator(task.env, shop, slips, dialogue.aliases.knows)
     pieces = [dialogue.opening(episode.messages, episode.tools)]
     while True:

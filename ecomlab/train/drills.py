@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 ASKED = 8
 """Ids that a drill asks for."""
+PLAIN = 0.7
+"""Share of lists in which a title's last word is enough to know it by."""
 
 
 def drill(catalog: "Catalog", random: np.random.Generator) -> list[str]:
@@ -66,13 +68,14 @@ def _orders(
 
 
 def _titles(catalog: "Catalog", count: int, random: np.random.Generator) -> Iterator[tuple[str, str, str]]:
-    """Made-up titles of a few types: the same brand, feature or type in several."""
+    """Made-up titles: most often all of different types, else the same brand, feature or type in several."""
+    most = count if random.random() < PLAIN else 4
+    names = (catalog.brands, catalog.features, [kind.name for kind in catalog.types])
     brands, features, types = (
-        [names[i] for i in random.integers(len(names), size=4).tolist()]
-        for names in (catalog.brands, catalog.features, [kind.name for kind in catalog.types])
+        [some[i] for i in random.permutation(len(some))[:most].tolist()] for some in names
     )
-    for a, b, c in random.integers(4, size=(count, 3)).tolist():
-        yield brands[a], features[b], types[c]
+    for i, (a, b, c) in enumerate(random.integers(min(most, len(types)), size=(count, 3)).tolist()):
+        yield brands[a % len(brands)], features[b % len(features)], types[i if most == count else c]
 
 
 def _telling(

@@ -104,26 +104,14 @@ class ShortRenderer(TextRenderer):
         return ShortDialogue(self)
 
 
-class ShortDialogue:
-    """One episode in short lines; holds the aliases that this episode has given out."""
+class ShortLines:
+    """One episode as text in short lines; holds the aliases that this episode has given out."""
 
-    def __init__(self, renderer: ShortRenderer | None = None) -> None:
-        """Without a renderer for texts alone: `opening`, `write` and `answer`."""
-        self._renderer = renderer
+    def __init__(self) -> None:
         self.aliases = Aliases()
         self._view: View | None = None
         self._said: list[Call] = []
         """The calls whose results come next."""
-
-    def open(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> list[int]:
-        return self._encode(self.opening(messages, tools))
-
-    def follow(self, messages: Sequence[Message]) -> list[int]:
-        return self._encode(self.answer(messages))
-
-    def _encode(self, text: str) -> list[int]:
-        assert self._renderer is not None
-        return self._renderer.encode(text)
 
     def opening(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> str:
         """The customer's words so far; the system prompt and the schemas are left out (the policy knows them).
@@ -139,16 +127,6 @@ class ShortDialogue:
         """What tools and customer say to a turn."""
         return "\n" + self._text(messages)
 
-    def read(self, ids: Sequence[int]) -> dict[str, Any]:
-        assert self._renderer is not None
-        text = self._renderer.decode(ids).removesuffix(END)
-        message = dict(parse_output(text))
-        message["tool_calls"] = [self._translated(call) for call in message.get("tool_calls") or []]
-        self._said = [_call(call) for call in message["tool_calls"]]
-        if not message["tool_calls"]:
-            del message["tool_calls"]
-        return message
-
     def write(self, content: str, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
         """The text of an assistant turn, for demonstrations: what `read` turns back into the same message."""
         parts = [self.aliases.in_text(content)] if content else []
@@ -157,17 +135,6 @@ class ShortDialogue:
             parts.append(call_text(name, spaced))
         self._said = list(calls)
         return "\n".join(parts) + END
-
-    def _translated(self, call: Mapping[str, Any]) -> dict[str, Any]:
-        """A tool call with its strings stripped of outer space and aliases replaced by product ids."""
-        function = call["function"]
-        try:
-            arguments = json.loads(function["arguments"])
-        except ValueError:
-            return dict(call)
-        if isinstance(arguments, dict):
-            arguments = {key: self.aliases.real(_stripped(value)) for key, value in arguments.items()}
-        return {**call, "function": {**function, "arguments": json.dumps(arguments)}}
 
     def _spaced(self, key: str, value: Any) -> Any:
         """The same, backwards: strings as the tokenizer likes them, with a leading space."""
@@ -223,6 +190,40 @@ class ShortDialogue:
             for line in lines
         ]
         return "\n".join(shown) or EMPTY
+
+
+class ShortDialogue(ShortLines):
+    """The same as ids."""
+
+    def __init__(self, renderer: ShortRenderer) -> None:
+        super().__init__()
+        self._renderer = renderer
+
+    def open(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> list[int]:
+        return self._renderer.encode(self.opening(messages, tools))
+
+    def follow(self, messages: Sequence[Message]) -> list[int]:
+        return self._renderer.encode(self.answer(messages))
+
+    def read(self, ids: Sequence[int]) -> dict[str, Any]:
+        text = self._renderer.decode(ids).removesuffix(END)
+        message = dict(parse_output(text))
+        message["tool_calls"] = [self._translated(call) for call in message.get("tool_calls") or []]
+        self._said = [_call(call) for call in message["tool_calls"]]
+        if not message["tool_calls"]:
+            del message["tool_calls"]
+        return message
+
+    def _translated(self, call: Mapping[str, Any]) -> dict[str, Any]:
+        """A tool call with its strings stripped of outer space and aliases replaced by ids."""
+        function = call["function"]
+        try:
+            arguments = json.loads(function["arguments"])
+        except ValueError:
+            return dict(call)
+        if isinstance(arguments, dict):
+            arguments = {key: self.aliases.real(_stripped(value)) for key, value in arguments.items()}
+        return {**call, "function": {**function, "arguments": json.dumps(arguments)}}
 
 
 def call_text(name: str, arguments: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ taken, and attributes look as they do in a search. Every view is a fixed rule on
 - A search under a category: what is in stock and satisfies the call's own filters (distractors do not), each product
   once a turn; searches of one category are one list, of several categories a few rows each.
 - Visits: what is sold out, for that is what somebody looks for there; all of them if nothing is.
-- A policy section, the best one: its heading, then per clause its conditions, its outcome and its id.
+- The policy sections that fit best, two: the heading, then per clause its conditions, its outcome and its id.
 """
 
 import json
@@ -32,6 +32,8 @@ LISTED = 6
 """Rows of a search under a category, or of several under one."""
 EACH = 2
 """Rows of each, of searches under several categories."""
+SECTIONS = 2
+"""Policy sections of a search."""
 DONE, NOTHING_FOUND, YES, NO, NEVER = "ok", "nothing found", "yes", "no", " never"
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
@@ -69,11 +71,11 @@ class View:
                         rows[record["product_id"]] = self._row(record)
                 blocks[place] = "\n".join(rows.values()) or NOTHING_FOUND
             else:
-                own = None if result is None else self._own(name, result)
+                own = None if result is None else self._own(seen(result))
                 blocks.append(plain(message) if own is None else own)
         return blocks
 
-    def _own(self, name: str, result: Mapping[str, Any]) -> str | None:
+    def _own(self, result: Mapping[str, Any]) -> str | None:
         """A result in this view's form; None where it has none."""
         if "orders" in result:
             self._bought = Counter(item["type"] for order in result["orders"] for item in order["items"])
@@ -85,13 +87,12 @@ class View:
         if "returns" in result or "submitted" in result:
             return DONE
         if "sections" in result:
-            return self._section(result["sections"][0]) if result["sections"] else NOTHING_FOUND
+            return "\n".join(map(self._section, result["sections"])) or NOTHING_FOUND
         if "today" in result:
             today = date.fromisoformat(result["today"])
             return f" {WEEKDAYS[today.weekday()]},{_day(result['today'])}"
         if "visits" in result:
-            rows = [row for row in result["visits"] if not row["stock"]] or result["visits"]
-            return "\n".join(map(self._row, rows)) or NOTHING_FOUND
+            return "\n".join(map(self._row, result["visits"])) or NOTHING_FOUND
         if "product" in result:
             record = result["product"]
             return f" {record['title']}{self.aliases.of(record['product_id'])}\n{attributes_text(record['attributes'])}"
@@ -139,6 +140,16 @@ class View:
             then = RULES[name].kind.write(clause["then"])
             lines.append(f"-{conditions}{':' if conditions else ''} {then}{self.aliases.of(clause['id'])}")
         return "\n".join(lines)
+
+
+def seen(result: Mapping[str, Any]) -> dict[str, Any]:
+    """A result without what this view leaves out of a list, for whoever is to act on what it shows."""
+    kept = dict(result)
+    if "visits" in kept:
+        kept["visits"] = [row for row in kept["visits"] if not row["stock"]] or kept["visits"]
+    if "sections" in kept:
+        kept["sections"] = kept["sections"][:SECTIONS]
+    return kept
 
 
 def heading(rule: str) -> str:

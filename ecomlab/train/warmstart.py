@@ -84,9 +84,9 @@ class Recipe:
 
     phases: tuple[Phase, ...]
     size: tiny.Size = field(default_factory=tiny.Size)
-    tokens_per_batch: int = 4_000
-    muon_lr: float = 0.008
-    adamw_lr: float = 2e-3
+    tokens_per_batch: int = 2_000
+    muon_lr: float = 0.02
+    adamw_lr: float = 4e-3
     cooldown: float = 0.3
     """The last share of the steps, over which both rates fall to zero."""
     corpus_episodes: int = 2_400
