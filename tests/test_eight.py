@@ -288,12 +288,14 @@ def test_policy_headings_are_as_many_as_rules(big_shop: Shop) -> None:
 
 def test_a_drill_asks_for_what_it_shows_once(big_shop: Shop) -> None:
     for seed in range(50):
-        heard, said = drill(big_shop.catalog, rng("drill", seed))
-        for line in said.removesuffix("<|im_end|>").split("\n"):
-            words, _, alias = line.rpartition(" #")
-            assert f" #{alias}" in ALIASES
-            behind = {part[:3] for part in heard.partition("</tool_response>")[0].split(f"{words} ")[1:]}
-            assert behind == {f"#{alias}"}, (heard, line)
+        pieces = drill(big_shop.catalog, rng("drill", seed))
+        assert all(alias in ALIASES for alias in pieces[1:-2:2]) and pieces[-2:] == ["", "<|im_end|>"]
+        rows, _, rest = "".join(pieces).partition("</tool_response>")
+        asked = rest.removesuffix("<|im_end|>").partition("assistant\n")[2].split("\n")
+        assert len(asked) == 12
+        for line in asked:
+            words, _, alias = line.rpartition(" ")
+            assert {part[:3] for part in rows.split(f"{words.strip()} ")[1:]} == {alias}, (rows, line)
 
 
 # The recipe.
