@@ -15,14 +15,18 @@ from ecomlab.customer.lexicon import lexicon_of
 from ecomlab.parsing import parse_output
 from ecomlab.seeding import rng
 from ecomlab.train import tiny, warmstart
+from ecomlab.train.aliases import ALIASES, Aliases
 from ecomlab.train.demonstrations import Demonstrator, demonstrate, slips_for
 from ecomlab.train.policy import STARTERS, Policy, PolicyError, load_policy, made_for, save_policy
-from ecomlab.train.renderer import ALIASES, Aliases, ShortDialogue
+from ecomlab.train.renderer import ShortDialogue
 from ecomlab.train.run import evaluate
-from ecomlab.train.warmstart import Phase, Recipe
+from ecomlab.train.warmstart import Cell, Phase, Recipe
 
 SMALL = Recipe(
-    phases=(Phase((0, 1), 0.0, 12_000, 60), Phase((0, 1, 2, 3), 0.4, 6_000, 30)),
+    phases=(
+        Phase((Cell("CART", (0, 1)),), 0.0, 12_000, 60),
+        Phase((Cell("CART", (0, 1, 2, 3)),), 0.4, 6_000, 30),
+    ),
     corpus_episodes=60,
 )
 
@@ -282,8 +286,8 @@ def test_an_unknown_starter_gets_a_suggestion(shop: Shop) -> None:
 
 def test_the_recipe_makes_the_same_starter_twice_and_it_loads(tmp_path: Path, shop: Shop) -> None:
     told: list[str] = []
-    one = warmstart.make_novice(shop, SMALL, told.append)
-    two = warmstart.make_novice(shop, SMALL)
+    one = warmstart.make_starter(shop, SMALL, told.append)
+    two = warmstart.make_starter(shop, SMALL)
     for a, b in zip(one.model.state_dict().values(), two.model.state_dict().values(), strict=True):
         assert torch.equal(a, b)
     assert one.made_for == two.made_for
@@ -296,7 +300,7 @@ def test_the_recipe_makes_the_same_starter_twice_and_it_loads(tmp_path: Path, sh
 
 
 def test_batches_hold_the_tokens_asked_for(novice: Policy, shop: Shop) -> None:
-    recipe = replace(SMALL, phases=(Phase((0, 2), 0.2, 0, 50),))
+    recipe = replace(SMALL, phases=(Phase((Cell("CART", (0, 2)),), 0.2, 0, 50),))
     played = list(warmstart.play_demonstrations(shop, novice.renderer, recipe, 0))
     batches = list(warmstart.batches_of(played, 2_000, 30_000, ("x",)))
     assert sum(len(d.ids) for batch in batches for d in batch) >= 30_000

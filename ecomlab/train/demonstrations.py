@@ -5,17 +5,20 @@ and it quotes the row it chose before using the row's id. It sees what the polic
 Mistakes leave reinforcement learning something to do.
 """
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ecomlab.core import Message, Slips, Task
+from ecomlab.core import ENVIRONMENTS, Message, Player, Slips, Task
 from ecomlab.customer.lexicon import Lexicon, lexicon_of
 from ecomlab.customer.reading import Mention
+from ecomlab.envs.journey import Traveller
 from ecomlab.episode import Episode
 from ecomlab.players.shopper import FairShopper, Wish, bounds
 from ecomlab.seeding import rng
-from ecomlab.train.renderer import Renderer, ShortDialogue, visible
+from ecomlab.train.aloud import aloud
+from ecomlab.train.renderer import Renderer, ShortLines, visible
 
 if TYPE_CHECKING:
     from ecomlab.catalog import Shop
@@ -145,32 +148,60 @@ class Demonstration:
     mask: list[int]
     correct: bool
     difficulty: int
+    env: str = "CART"
+
+    @classmethod
+    def of(
+        cls, pieces: Sequence[str], renderer: Renderer, correct: bool, env: str, difficulty: int = 0
+    ) -> "Demonstration":
+        """From texts that were heard and said in turn."""
+        ids: list[int] = []
+        mask: list[int] = []
+        for number, piece in enumerate(pieces):
+            new = renderer.encode(piece)
+            ids += new
+            mask += [number % 2] * len(new)
+        return cls(ids, mask, correct, difficulty, env)
 
 
-def demonstrate(task: Task, shop: "Shop", renderer: Renderer, slips: Slips | None = None) -> Demonstration:
-    """Play a task with the demonstrator and write it down through the policy's renderer."""
-    import json
+@dataclass(frozen=True)
+class Transcript:
+    """One played episode as text, piece by piece: what was heard first, then what was said and heard in turn."""
 
-    episode = Episode(task, shop)
-    player = Demonstrator(lexicon_of(shop.catalog), slips)
-    dialogue = renderer.dialogue()
-    assert isinstance(dialogue, ShortDialogue)  # the only one that writes
-    ids = dialogue.open(episode.messages, episode.tools)
-    mask = [0] * len(ids)
+    pieces: list[str]
+    correct: bool
+
+
+def demonstrator(env: str, shop: "Shop", slips: Slips | None, knows: Callable[[str], bool]) -> Player:
+    """Who shows how it is done: in CART by what a title shows, elsewhere as the environment's fair player."""
+    if env == "CART":
+        return Demonstrator(lexicon_of(shop.catalog), slips)
+    if env == "JOURNEY":
+        return Traveller(lambda part: demonstrator(part, shop, slips, knows))
+    return aloud(env, ENVIRONMENTS[env].fair_player(shop, slips), knows)
+
+
+def transcribe(task: Task, shop: "Shop", slips: Slips | None = None) -> Transcript:
+    """Play a task with its demonstrator and write it down as the laptop policy sees it."""
+    episode, dialogue = Episode(task, shop), ShortLines()
+    player = demonstrator(task.env, shop, slips, dialogue.aliases.knows)
+    pieces = [dialogue.opening(episode.messages, episode.tools)]
     while True:
         message = player(list(episode.messages), episode.tools)
         calls = [
             (c["function"]["name"], json.loads(c["function"]["arguments"])) for c in message["tool_calls"]
         ]
-        said = renderer.encode(dialogue.write(message["content"], calls))
-        ids += said
-        mask += [1] * len(said)
+        pieces.append(dialogue.write(message["content"], calls))
         turn = episode.act(message)
         if turn.done:
-            return Demonstration(ids, mask, episode.score().correct, task.difficulty)
-        heard = dialogue.follow(turn.messages)
-        ids += heard
-        mask += [0] * len(heard)
+            return Transcript(pieces, episode.score().correct)
+        pieces.append(dialogue.answer(turn.messages))
+
+
+def demonstrate(task: Task, shop: "Shop", renderer: Renderer, slips: Slips | None = None) -> Demonstration:
+    """Play a task with its demonstrator and write it down through the policy's renderer."""
+    played = transcribe(task, shop, slips)
+    return Demonstration.of(played.pieces, renderer, played.correct, task.env, task.difficulty)
 
 
 def slips_for(rate: float, *key: Any) -> Slips | None:

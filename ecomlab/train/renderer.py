@@ -5,16 +5,17 @@ A `Dialogue` belongs to one episode. `open` gives the prompt's ids, `read` turns
 Nothing is ever re-tokenised: the episode's ids are the concatenation of what these functions gave and what was sampled.
 
 `ShortRenderer` is the laptop policy's: real Qwen3 chat format, but no system prompt and no schemas, tool results as
-short lines instead of JSON, and product ids as one-token aliases that are translated back in tool calls. It is a view
-of the same messages, and the environment never notices.
+short lines instead of JSON, and ids as one-token aliases that are translated back in tool calls. It is a view of the
+same messages, and the environment never notices. What the lines say outside a plain CART task: `ecomlab.train.views`.
 """
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from ecomlab.parsing import parse_output
+from ecomlab.train.aliases import Aliases
+from ecomlab.train.views import Call, View
 
 VERSION = 1
 """Rises when the same messages would give other text: a starter trained on other text is then refused."""
@@ -31,9 +32,8 @@ RESULTS = OK, NOTHING, EMPTY, SOLD_OUT, ERROR = "ok", "nothing found", "empty", 
 """What results say beside names and ids."""
 ROWS_SHOWN = 3
 """Rows of a search result that the laptop policy sees."""
-ALIASES = tuple(f" #{letter}{digit}" for letter in "abcdefghijklmnopqrstuvwxyz" for digit in range(10))[:256]
-"""What product ids are called, per episode; each is one token, its leading space included."""
-
+IDS = ("product_id", "order_id", "line_id", "clause", "replacement", "product_ids")
+"""Arguments that hold ids."""
 Message = Mapping[str, Any]
 
 
@@ -104,27 +104,28 @@ class ShortRenderer(TextRenderer):
         return ShortDialogue(self)
 
 
-class ShortDialogue:
-    """One episode in short lines; holds the aliases that this episode has given out."""
+class ShortLines:
+    """One episode as text in short lines; holds the aliases that this episode has given out."""
 
-    def __init__(self, renderer: ShortRenderer) -> None:
-        self._renderer = renderer
+    def __init__(self) -> None:
         self.aliases = Aliases()
+        self._view: View | None = None
+        self._said: list[Call] = []
+        """The calls whose results come next."""
 
-    def open(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> list[int]:
-        """The customer's words so far; the system prompt and the schemas are left out (the policy knows them)."""
-        return self._renderer.encode(self._text([m for m in messages if m["role"] != "system"]))
+    def opening(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> str:
+        """The customer's words so far; the system prompt and the schemas are left out (the policy knows them).
 
-    def follow(self, messages: Sequence[Message]) -> list[int]:
-        return self._renderer.encode("\n" + self._text(messages))
+        In a plain CART task results are rendered as they always were: a starter was trained on that.
+        """
+        offered = {tool["function"]["name"] for tool in tools}
+        if "cart_add" not in offered or "catalog_get_product" in offered:  # every other job may look at one
+            self._view = View(self.aliases)
+        return self._text([m for m in messages if m["role"] != "system"])
 
-    def read(self, ids: Sequence[int]) -> dict[str, Any]:
-        text = self._renderer.decode(ids).removesuffix(END)
-        message = dict(parse_output(text))
-        message["tool_calls"] = [self._translated(call) for call in message.get("tool_calls") or []]
-        if not message["tool_calls"]:
-            del message["tool_calls"]
-        return message
+    def answer(self, messages: Sequence[Message]) -> str:
+        """What tools and customer say to a turn."""
+        return "\n" + self._text(messages)
 
     def write(self, content: str, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
         """The text of an assistant turn, for demonstrations: what `read` turns back into the same message."""
@@ -132,30 +133,27 @@ class ShortDialogue:
         for name, arguments in calls:
             spaced = {key: self._spaced(key, value) for key, value in arguments.items()}
             parts.append(call_text(name, spaced))
+        self._said = list(calls)
         return "\n".join(parts) + END
-
-    def _translated(self, call: Mapping[str, Any]) -> dict[str, Any]:
-        """A tool call with its strings stripped of outer space and aliases replaced by product ids."""
-        function = call["function"]
-        try:
-            arguments = json.loads(function["arguments"])
-        except ValueError:
-            return dict(call)
-        if isinstance(arguments, dict):
-            arguments = {key: self.aliases.real(_stripped(value)) for key, value in arguments.items()}
-        return {**call, "function": {**function, "arguments": json.dumps(arguments)}}
 
     def _spaced(self, key: str, value: Any) -> Any:
         """The same, backwards: strings as the tokenizer likes them, with a leading space."""
         if isinstance(value, str):
-            return self.aliases.of(value) if key == "product_id" else " " + value
+            return self.aliases.of(value) if key in IDS else " " + value
         if isinstance(value, dict):
             return {name: self._spaced(name, entry) for name, entry in value.items()}
+        if isinstance(value, list) and key in IDS:
+            return [self._spaced(key, entry) for entry in value]
         return value
 
     def _text(self, messages: Sequence[Message]) -> str:
         """Customer turns and tool results in Qwen3's markers, closed by the generation prompt."""
-        text, results = "", [self._result(m) for m in messages if m["role"] == "tool"]
+        told = [m for m in messages if m["role"] == "tool"]
+        if self._view is None:
+            results = [self._result(m) for m in told]
+        else:
+            results = self._view.results(self._said, told, self._result)
+        text = ""
         if results:
             text += USER + TOOLS_OPEN + TOOLS_NEXT.join(results) + TOOLS_CLOSE + END + "\n"
         for message in messages:
@@ -194,6 +192,40 @@ class ShortDialogue:
         return "\n".join(shown) or EMPTY
 
 
+class ShortDialogue(ShortLines):
+    """The same as ids."""
+
+    def __init__(self, renderer: ShortRenderer) -> None:
+        super().__init__()
+        self._renderer = renderer
+
+    def open(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> list[int]:
+        return self._renderer.encode(self.opening(messages, tools))
+
+    def follow(self, messages: Sequence[Message]) -> list[int]:
+        return self._renderer.encode(self.answer(messages))
+
+    def read(self, ids: Sequence[int]) -> dict[str, Any]:
+        text = self._renderer.decode(ids).removesuffix(END)
+        message = dict(parse_output(text))
+        message["tool_calls"] = [self._translated(call) for call in message.get("tool_calls") or []]
+        self._said = [_call(call) for call in message["tool_calls"]]
+        if not message["tool_calls"]:
+            del message["tool_calls"]
+        return message
+
+    def _translated(self, call: Mapping[str, Any]) -> dict[str, Any]:
+        """A tool call with its strings stripped of outer space and aliases replaced by ids."""
+        function = call["function"]
+        try:
+            arguments = json.loads(function["arguments"])
+        except ValueError:
+            return dict(call)
+        if isinstance(arguments, dict):
+            arguments = {key: self.aliases.real(_stripped(value)) for key, value in arguments.items()}
+        return {**call, "function": {**function, "arguments": json.dumps(arguments)}}
+
+
 def call_text(name: str, arguments: Mapping[str, Any]) -> str:
     """A tool call as Qwen3 writes it."""
     return f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"
@@ -204,45 +236,20 @@ def visible(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return [row for row in rows if row["stock"] > 0][:ROWS_SHOWN]
 
 
-class Aliases:
-    """Short names of product ids within one episode.
-
-    A name depends on the id alone (a hash, with probing where two fall together), not on the order of appearance, so
-    that there is nothing to guess: the right name can only be copied from the row that shows it.
-    """
-
-    def __init__(self) -> None:
-        self._of: dict[str, str] = {}
-        self._real: dict[str, str] = {}
-
-    def of(self, product_id: str) -> str:
-        """The alias of an id, leading space included; given out when first asked for. A 257th id stays itself."""
-        known = self._of.get(product_id)
-        if known is not None:
-            return known
-        start = int.from_bytes(hashlib.blake2b(product_id.encode(), digest_size=8).digest()) % len(ALIASES)
-        for step in range(len(ALIASES)):
-            alias = ALIASES[(start + step) % len(ALIASES)]
-            if alias.strip() not in self._real:
-                self._of[product_id] = alias
-                self._real[alias.strip()] = product_id
-                return alias
-        return " " + product_id
-
-    def real(self, value: Any) -> Any:
-        """The id behind an alias; anything else, an alias never given out included, as it is."""
-        return self._real.get(value, value) if isinstance(value, str) else value
-
-    def in_text(self, text: str) -> str:
-        """Text with every known id replaced by its alias."""
-        for product_id, alias in self._of.items():
-            text = text.replace(product_id, alias.strip())
-        return text
+def _call(call: Mapping[str, Any]) -> Call:
+    """Name and arguments of a call that was read; no arguments where they are none."""
+    try:
+        arguments = json.loads(call["function"]["arguments"])
+    except ValueError:
+        arguments = {}
+    return call["function"]["name"], arguments if isinstance(arguments, dict) else {}
 
 
 def _stripped(value: Any) -> Any:
     if isinstance(value, str):
         return value.strip()
+    if isinstance(value, list):
+        return [_stripped(entry) for entry in value]
     if isinstance(value, dict):
         return {key: _stripped(entry) for key, entry in value.items()}
     return value

@@ -7,12 +7,13 @@ any text can be read.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from ecomlab.seeding import digest
+from ecomlab.train.aliases import ALIASES
 from ecomlab.train.renderer import (
-    ALIASES,
     ASSISTANT,
     END,
     START,
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
     from ecomlab.catalog import Catalog
 
 PAD = "<|endoftext|>"
-HIDDEN, LAYERS, HEADS, HEAD_SIZE, FEED_FORWARD = 96, 2, 3, 32, 256
+HEAD_SIZE = 32
 CONTEXT = 2048
-PIECES = 900
+PIECES = 1_400
 """Byte pairs and bytes for everything that is not a name or a scaffold."""
 
 
@@ -55,7 +56,8 @@ def scaffolds(tools: Sequence[dict[str, Any]]) -> Iterator[str]:
 
     Calls that leave nothing open, handing in and the general question, are one token each.
     """
-    yield from (f"{before}}}\n</tool_call>" for before in ("", "}", '"}', '"}}', "true}"))
+    yield from (f"{before}}}\n</tool_call>" for before in ("", "}", '"}', '"}}', "true}", '"]}'))
+    yield '", "'  # between a list's entries, or an object's
     parameters: dict[str, None] = {}
     for schema in tools:
         function = schema["function"]
@@ -64,12 +66,26 @@ def scaffolds(tools: Sequence[dict[str, Any]]) -> Iterator[str]:
         for name, kind in properties.items():
             if kind.get("type") == "boolean":
                 yield call_text(function["name"], {name: True})
-            opening = f'<tool_call>\n{{"name": "{function["name"]}", "arguments": {{"{name}":'
-            yield opening + (' "' if kind.get("type") == "string" else "")
-            parameters[name + (' "' if kind.get("type") == "string" else "")] = None
-    for before, name in product(('",', ","), parameters):
-        bare = name.removesuffix(' "')
-        yield f'{before} "{bare}":{name[len(bare) :]}'
+                parameters[f'{name}": true'] = None
+            opening = f'<tool_call>\n{{"name": "{function["name"]}", "arguments": {{"'
+            yield opening + name + _begins(name, kind)
+            parameters[name + _begins(name, kind)] = None
+    for before, parameter in product(('",', ",", '"},', '"],'), parameters):
+        yield f'{before} "{parameter}'
+
+
+def _begins(name: str, kind: dict[str, Any]) -> str:
+    """What stands between a parameter's name and its value."""
+    kinds = {option.get("type") for option in (kind, *kind.get("anyOf", ()))}
+    if "string" in kinds:
+        return '": "'
+    if "array" in kinds:
+        return '": ["' if name == "product_ids" else '":'
+    if "object" in kinds:
+        return '": {"'
+    return (
+        '": ' if name == "price_max" else '":'
+    )  # $45 has no space before the number, other amounts have one
 
 
 def build_tokenizer(
@@ -106,18 +122,31 @@ def build_tokenizer(
     )
 
 
-def build_model(vocabulary_size: int, pad_id: int, end_id: int, seed: int = 0) -> Any:
-    """A freshly initialised Qwen3ForCausalLM of the laptop's size, float32, its weights named by `seed`."""
+@dataclass(frozen=True)
+class Size:
+    """How large a model is."""
+
+    hidden: int = 96
+    layers: int = 2
+    heads: int = 3
+    feed_forward: int = 256
+
+
+def build_model(
+    vocabulary_size: int, pad_id: int, end_id: int, seed: int = 0, size: Size | None = None
+) -> Any:
+    """A freshly initialised Qwen3ForCausalLM of a laptop's size, float32, its weights named by `seed`."""
     import torch
     from transformers import Qwen3Config, Qwen3ForCausalLM
 
+    size = size or Size()
     config = Qwen3Config(
         vocab_size=vocabulary_size,
-        hidden_size=HIDDEN,
-        intermediate_size=FEED_FORWARD,
-        num_hidden_layers=LAYERS,
-        num_attention_heads=HEADS,
-        num_key_value_heads=HEADS,
+        hidden_size=size.hidden,
+        intermediate_size=size.feed_forward,
+        num_hidden_layers=size.layers,
+        num_attention_heads=size.heads,
+        num_key_value_heads=size.heads,
         head_dim=HEAD_SIZE,
         max_position_embeddings=CONTEXT,
         tie_word_embeddings=True,

@@ -1,16 +1,20 @@
-"""The recipe for the laptop policy's starter: a tokenizer from the shop's words, then imitation of imperfect shoppers.
+"""The recipes for the laptop policy's starters: a tokenizer from the shop's words, then imitation of fair players.
 
-    python -m ecomlab.train.warmstart --out ecomlab/train/starters/novice
+    python -m ecomlab.train.warmstart make novice           # into ecomlab/train/starters/novice
+    python -m ecomlab.train.warmstart make base
+    python -m ecomlab.train.warmstart evaluate base --episodes 200
 
-Minutes on one core, the same result from the same settings on the same machine. Demonstrations slip at a fixed rate per
-decision, so that reinforcement learning has something to do: clean ones reach 1.0 and leave it nothing (FACTS §2).
-Muon trains the matrices, AdamW the rest.
+`make` writes its log and a checkpoint into `--work` as it goes; the same command goes on where a killed one stopped.
+The same result from the same recipe on the same machine. The novice's demonstrations slip, so that reinforcement
+learning has something to do: clean ones reach 1.0 and leave it nothing (FACTS §2). Muon trains the matrices, AdamW the
+rest.
 """
 
 import argparse
+import json
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,27 +24,54 @@ from torch import Tensor
 
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.collector import TRAINING_SEEDS
-from ecomlab.core import Task
-from ecomlab.customer.lexicon import lexicon_of
-from ecomlab.episode import Episode, make_task
-from ecomlab.seeding import rng
+from ecomlab.core import ENVIRONMENTS, Task
+from ecomlab.episode import make_task
+from ecomlab.seeding import digest, rng
 from ecomlab.train import tiny
-from ecomlab.train.demonstrations import ANY, ASK, Demonstration, Demonstrator, demonstrate, slips_for
+from ecomlab.train.demonstrations import Demonstration, slips_for, transcribe
+from ecomlab.train.drills import drill
 from ecomlab.train.policy import STARTERS, Policy, made_for, save_policy
-from ecomlab.train.renderer import RESULTS, Renderer, ShortRenderer, call_text
+from ecomlab.train.renderer import Renderer, ShortRenderer
+from ecomlab.train.words import tools_of, whole_texts
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
+DRILL = "DRILL"
+"""In an environment's place: exercises in copying."""
+EASY, MIXED = (0,), (0, 0, 0, 1, 2, 3)
+CART_LEVELS = (0, 1, 2, 3, 4)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One kind of demonstration in a phase's mix."""
+
+    env: str
+    difficulties: tuple[int, ...] = MIXED
+    weight: float = 1.0
+
+
+ALL = (
+    Cell("CART", CART_LEVELS, 2.0),
+    Cell("STATUS"),
+    Cell("RETURN"),
+    Cell("SUB"),
+    Cell("POLICY"),
+    Cell("PD"),
+    Cell("BUNDLE"),
+    Cell("JOURNEY", EASY, 0.7),
+)
+
 
 @dataclass(frozen=True)
 class Phase:
-    """A stretch of imitation: which difficulties, how many mistakes, how many tokens."""
+    """A stretch of imitation: what is demonstrated, with how many mistakes, for how many tokens."""
 
-    difficulties: tuple[int, ...]
+    cells: tuple[Cell, ...]
     slip_rate: float
-    """Mistakes per decision in an order of one thing; for n things divided by n squared: more decisions, each of which
-    must go right, and a starter that never succeeds learns nothing."""
+    """Mistakes per decision. In CART, of n things, divided by n squared: more decisions, each of which must go right,
+    and a starter that never succeeds learns nothing."""
     tokens: int
     """Tokens to train on, counted with the customer's and the tools'."""
     episodes: int
@@ -51,64 +82,153 @@ class Phase:
 class Recipe:
     """What makes a starter; recorded beside it."""
 
-    phases: tuple[Phase, ...] = (
-        Phase((0, 1, 2), 0.0, 900_000, 8_000),
-        Phase((0, 1, 2, 3, 4), 0.0, 3_000_000, 14_000),
-        Phase((0, 1, 2, 3, 4), 0.5, 700_000, 6_000),
-    )
-    """First without mistakes, so that copying comes quickly, then with them."""
-    tokens_per_batch: int = 4_000
-    muon_lr: float = 0.008
-    adamw_lr: float = 2e-3
+    phases: tuple[Phase, ...]
+    size: tiny.Size = field(default_factory=tiny.Size)
+    tokens_per_batch: int = 2_000
+    muon_lr: float = 0.02
+    adamw_lr: float = 4e-3
     cooldown: float = 0.3
     """The last share of the steps, over which both rates fall to zero."""
-    corpus_episodes: int = 2_000
+    corpus_episodes: int = 2_400
     """Conversations from which the byte pairs are learned."""
-    longest: int = 400
+    longest: int = 700
     """Longer demonstrations are left out."""
     seed: int = 0
 
+    @property
+    def environments(self) -> list[str]:
+        """What its policy can play."""
+        return list(dict.fromkeys(c.env for phase in self.phases for c in phase.cells if c.env != DRILL))
 
-def make_novice(shop: Shop, recipe: Recipe, tell: Callable[[str], None] = lambda _: None) -> Policy:
-    """Make a starter from nothing. Deterministic in (shop, recipe) for one build of torch on one kind of machine."""
+
+DRILLS = Phase((Cell(DRILL, EASY),), 0.0, 2_000_000, 16_000)
+"""First of all: copying, by itself."""
+RECIPES: Mapping[str, Recipe] = {
+    "novice": Recipe(
+        (
+            DRILLS,
+            Phase((*ALL, Cell(DRILL, EASY, 2.0)), 0.0, 12_000_000, 24_000),
+            Phase(ALL, 0.5, 3_000_000, 10_000),
+        ),
+    ),
+    "base": Recipe(
+        (
+            DRILLS,
+            Phase((*ALL, Cell(DRILL, EASY, 2.0)), 0.0, 30_000_000, 40_000),
+            Phase(ALL, 0.0, 15_000_000, 30_000),
+        ),
+        tiny.Size(hidden=128, layers=3, heads=4, feed_forward=352),
+    ),
+}
+"""First without mistakes, so that copying comes quickly; then, for the novice, with them."""
+
+
+def make_starter(
+    shop: Shop, recipe: Recipe, tell: Callable[[str], None] = lambda _: None, work: Path | None = None
+) -> Policy:
+    """Make a starter from nothing, or from what a killed run left in `work`.
+
+    Deterministic in (shop, recipe) for one build of torch on one kind of machine.
+    """
     torch.set_num_threads(1)
     renderer = ShortRenderer(make_tokenizer(shop, recipe))
     tokenizer = renderer.tokenizer
-    model = tiny.build_model(len(tokenizer), tokenizer.pad_token_id, tokenizer.eos_token_id, recipe.seed)
+    size = recipe.size
+    model = tiny.build_model(
+        len(tokenizer), tokenizer.pad_token_id, tokenizer.eos_token_id, recipe.seed, size
+    )
+    tell(f"{sum(p.numel() for p in model.parameters()):,} parameters, {len(tokenizer):,} tokens")
     batches: list[list[Demonstration]] = []
     for number, phase in enumerate(recipe.phases):
         started = time.perf_counter()
-        played = list(play_demonstrations(shop, renderer, recipe, number))
-        share = np.mean([d.correct for d in played])
-        tell(f"{len(played)} demonstrations, {share:.0%} correct, {time.perf_counter() - started:.0f} s")
+        played = _kept(work, recipe, number) or list(play_demonstrations(shop, renderer, recipe, number))
+        _keep(work, recipe, number, played)
+        for env in dict.fromkeys(c.env for c in phase.cells):
+            mine = [d for d in played if d.env == env]
+            tell(
+                f"phase {number}, {env}: {len(mine)} demonstrations, {np.mean([d.correct for d in mine]):.0%} correct, "
+                f"{np.mean([len(d.ids) for d in mine]):.0f} tokens on average, {max(len(d.ids) for d in mine)} at most"
+            )
         batches += list(batches_of(played, recipe.tokens_per_batch, phase.tokens, (recipe.seed, number)))
-    imitate(model, batches, recipe, tell)
-    return Policy(model.eval(), renderer, made_for(tokenizer, shop, ["CART"]))
+        tell(f"phase {number} drawn in {time.perf_counter() - started:.0f} s")
+    imitate(model, batches, recipe, tell, work)
+    return Policy(model.eval(), renderer, made_for(tokenizer, shop, recipe.environments))
 
 
 def make_tokenizer(shop: Shop, recipe: Recipe) -> "PreTrainedTokenizerFast":
-    """The tokenizer of the shop's words, its byte pairs learned from conversations."""
-    levels = recipe.phases[-1].difficulties
-    tasks = [draw_task(shop, levels, "corpus", recipe.seed, i) for i in range(recipe.corpus_episodes)]
-    tools = Episode(tasks[0], shop).tools
-    texts = [text for i, task in enumerate(tasks) for text in _conversation(task, shop, i)]
-    spaced = {**ASK, "question": f" {ASK['question']}"}
-    whole = [call_text("ask_user", spaced), *RESULTS, f" {ANY}"]
-    return tiny.build_tokenizer(shop.catalog, tools, texts, whole=whole)
+    """The tokenizer of the shop's words, its byte pairs learned from conversations of every kind."""
+    cells = [c for c in recipe.phases[-1].cells if c.env != DRILL]
+    texts: list[str] = []
+    for i in range(recipe.corpus_episodes):
+        cell = cells[i % len(cells)]
+        task = draw_task(shop, cell, "corpus", recipe.seed, i)
+        texts += transcribe(task, shop, slips_for(0.2, "corpus", i)).pieces
+    return tiny.build_tokenizer(
+        shop.catalog, tools_of(recipe.environments), texts, whole=whole_texts(shop.catalog)
+    )
 
 
 def play_demonstrations(
     shop: Shop, renderer: Renderer, recipe: Recipe, number: int
 ) -> Iterator[Demonstration]:
-    """The episodes of one phase, difficulties and mistakes drawn by name; too long ones are left out."""
+    """The episodes of one phase, kinds, difficulties and mistakes drawn by name; too long ones are left out."""
     phase = recipe.phases[number]
-    for i in range(phase.episodes):
-        task = draw_task(shop, phase.difficulties, "demonstration", recipe.seed, number, i)
-        things = len(task.truth["items"])
-        slips = slips_for(phase.slip_rate / things**2, "demonstration", recipe.seed, number, i)
-        demonstration = demonstrate(task, shop, renderer, slips)
+    weights = np.array([c.weight for c in phase.cells])
+    random = rng("cells", recipe.seed, number)
+    for i, chosen in enumerate(
+        random.choice(len(weights), size=phase.episodes, p=weights / weights.sum()).tolist()
+    ):
+        cell, key = phase.cells[chosen], ("demonstration", recipe.seed, number, i)
+        if cell.env == DRILL:
+            demonstration = Demonstration.of(drill(shop.catalog, rng("drill", *key)), renderer, True, DRILL)
+        else:
+            task = draw_task(shop, cell, *key)
+            played = transcribe(task, shop, slips_for(slip_rate(phase, task), *key))
+            demonstration = Demonstration.of(
+                played.pieces, renderer, played.correct, cell.env, task.difficulty
+            )
         if len(demonstration.ids) <= recipe.longest:
             yield demonstration
+
+
+def _kept(work: Path | None, recipe: Recipe, number: int) -> list[Demonstration]:
+    """A phase's demonstrations as a killed run of the same recipe left them."""
+    if work is None or not _drawn(work, recipe, number).exists():
+        return []
+    with np.load(_drawn(work, recipe, number)) as kept:
+        ends = np.cumsum(kept["lengths"]).tolist()
+        ids, mask = kept["ids"].tolist(), kept["mask"].tolist()
+        rows = zip(kept["correct"].tolist(), kept["difficulty"].tolist(), kept["env"].tolist(), strict=True)
+        return [
+            Demonstration(ids[start:end], mask[start:end], *row)
+            for start, end, row in zip([0, *ends[:-1]], ends, rows, strict=True)
+        ]
+
+
+def _keep(work: Path | None, recipe: Recipe, number: int, played: Sequence[Demonstration]) -> None:
+    """Leave a phase's demonstrations for `_kept`."""
+    if work is None or _drawn(work, recipe, number).exists():
+        return
+    new = work / "new.npz"
+    np.savez_compressed(
+        new,
+        ids=np.concatenate([np.array(d.ids, np.uint16) for d in played]),
+        mask=np.concatenate([np.array(d.mask, np.uint8) for d in played]),
+        lengths=np.array([len(d.ids) for d in played]),
+        correct=np.array([d.correct for d in played]),
+        difficulty=np.array([d.difficulty for d in played]),
+        env=np.array([d.env for d in played]),
+    )
+    new.replace(_drawn(work, recipe, number))
+
+
+def _drawn(work: Path, recipe: Recipe, number: int) -> Path:
+    return work / f"phase-{number}-{digest(asdict(recipe), size=8)}.npz"
+
+
+def slip_rate(phase: Phase, task: Task) -> float:
+    """Mistakes per decision in this task's demonstration; a clerk decides more often than a shopper."""
+    return phase.slip_rate / (len(task.truth["items"]) ** 2 if task.env == "CART" else 2)
 
 
 def imitate(
@@ -116,16 +236,23 @@ def imitate(
     batches: Sequence[Sequence[Demonstration]],
     recipe: Recipe,
     tell: Callable[[str], None] = lambda _: None,
+    work: Path | None = None,
 ) -> None:
-    """Train `model` to say what the demonstrators said: cross-entropy on their tokens alone, a step a batch."""
+    """Train `model` to say what the demonstrators said: cross-entropy on their tokens alone, a step a batch.
+
+    With `work` a checkpoint is kept there, and one of the same recipe is where it goes on.
+    """
     matrices = [p for name, p in model.named_parameters() if p.ndim == 2 and "embed" not in name]
     chosen = {id(p) for p in matrices}
     others = [p for p in model.parameters() if id(p) not in chosen]
     muon = torch.optim.Muon(matrices, lr=recipe.muon_lr, weight_decay=0.0)
     adamw = torch.optim.AdamW(others, lr=recipe.adamw_lr, weight_decay=0.0, betas=(0.9, 0.98))
+    parts = {"model": model, "muon": muon, "adamw": adamw}
+    kept = _Checkpoint(work, digest(asdict(recipe), size=8), parts)
     model.train()
-    started = time.perf_counter()
-    for step, batch in enumerate(batches):
+    first, started, tokens = kept.load(), time.perf_counter(), 0
+    for step in range(first, len(batches)):
+        batch = batches[step]
         left = (len(batches) - step) / max(1.0, recipe.cooldown * len(batches))
         for optimizer, rate in ((muon, recipe.muon_lr), (adamw, recipe.adamw_lr)):
             optimizer.param_groups[0]["lr"] = rate * min(1.0, left)
@@ -135,11 +262,47 @@ def imitate(
         for optimizer in (muon, adamw):
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
+        tokens += sum(len(d.ids) for d in batch)
         if step % 100 == 0 or step == len(batches) - 1:
+            seconds = time.perf_counter() - started
+            pace = 1e6 * seconds / tokens
             tell(
-                f"step {step} of {len(batches)}: loss {loss.item():.3f}, {time.perf_counter() - started:.0f} s"
+                f"step {step} of {len(batches)}: loss {loss.item():.3f}, {seconds:.0f} s, {pace:.0f} s a million tokens"
             )
+        kept.save(step + 1)
     model.eval()
+
+
+class _Checkpoint:
+    """Keeps a run's state in a file, every few minutes; nothing without a folder."""
+
+    EVERY = 120.0
+
+    def __init__(self, work: Path | None, recipe: str, parts: Mapping[str, Any]) -> None:
+        self.path = None if work is None else work / "warmstart.pt"
+        self.recipe, self.parts = recipe, parts
+        self._saved = time.perf_counter()
+
+    def load(self) -> int:
+        """Take over what is there; the step to go on with."""
+        if self.path is None or not self.path.exists():
+            return 0
+        kept = torch.load(self.path, weights_only=True)
+        if kept["recipe"] != self.recipe:
+            raise ValueError(f"{self.path} is of another recipe; delete it, or choose another --work")
+        for name, part in self.parts.items():
+            part.load_state_dict(kept[name])
+        return int(kept["step"])
+
+    def save(self, step: int) -> None:
+        """Keep the state before `step`, if the last one kept is old."""
+        if self.path is None or time.perf_counter() - self._saved < self.EVERY:
+            return
+        state = {name: part.state_dict() for name, part in self.parts.items()}
+        new = self.path.with_suffix(".new")
+        torch.save({**state, "recipe": self.recipe, "step": step}, new)
+        new.replace(self.path)
+        self._saved = time.perf_counter()
 
 
 def imitation_loss(model: Any, batch: Sequence[Demonstration]) -> Tensor:
@@ -181,34 +344,93 @@ def batches_of(
         epoch += 1
 
 
-def draw_task(shop: Shop, difficulties: Sequence[int], *key: Any) -> Task:
-    """A training task of one of these difficulties, named by `key`."""
+def draw_task(shop: Shop, cell: Cell, *key: Any) -> Task:
+    """A training task of one of a cell's difficulties, named by `key`."""
     random = rng("warm start", *key)
-    d = difficulties[int(random.integers(len(difficulties)))]
+    d = cell.difficulties[int(random.integers(len(cell.difficulties)))]
     seed = int(random.integers(TRAINING_SEEDS.start, TRAINING_SEEDS.stop))
-    return make_task("CART", difficulty=d, seed=seed, shop=shop)
-
-
-def _conversation(task: Task, shop: Shop, number: int) -> list[str]:
-    """What the customer says in one imperfect episode."""
-    episode = Episode(task, shop)
-    player = Demonstrator(lexicon_of(shop.catalog), slips_for(0.3, "corpus", number))
-    while not episode.done:
-        episode.act(player(list(episode.messages), episode.tools))
-    return [str(m["content"]) for m in episode.messages if m["role"] == "user"]
+    return make_task(cell.env, difficulty=d, seed=seed, shop=shop)
 
 
 def main() -> None:
-    """Make the starter and write it."""
+    """Make a starter and write it, or play with one."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--out", type=Path, default=STARTERS / "novice")
+    parser.set_defaults(command="make", name="novice", out=None, work=None)
+    commands = parser.add_subparsers()
+    making = commands.add_parser("make", help="make a starter")
+    making.add_argument("name", choices=RECIPES)
+    making.add_argument("--out", type=Path, help="folder of the starter; default: among the shipped ones")
+    making.add_argument(
+        "--work", type=Path, help="folder of log and checkpoint; default: runs/warmstart/NAME"
+    )
+    making.add_argument(
+        "--only", help="demonstrate these environments alone, such as STATUS,RETURN (a trial)"
+    )
+    making.add_argument("--tokens", type=float, help="millions of tokens in all (a trial)")
+    making.set_defaults(command="make", only=None, tokens=None)
+    trying = commands.add_parser(
+        "evaluate", help="held-out success, beside the best blind or positional player"
+    )
+    trying.add_argument("name")
+    trying.add_argument("--episodes", type=int, default=200)
+    trying.add_argument("--env", action="append", help="may be repeated; default: all eight")
+    trying.add_argument(
+        "--difficulty", type=int, action="append", help="may be repeated; default: 0, in CART 0 to 3"
+    )
+    trying.add_argument("--out", type=Path, help="JSON file for the rows")
+    trying.set_defaults(command="evaluate")
     arguments = parser.parse_args()
-    recipe = Recipe()
-    policy = make_novice(load_shop(), recipe, print)
-    save_policy(arguments.out, policy, recipe=asdict(recipe))
-    print(f"written to {arguments.out}")
+    shop = load_shop()
+    if arguments.command == "make":
+        _make(arguments, shop)
+    else:
+        _evaluate(arguments, shop)
+
+
+def _make(arguments: Any, shop: Shop) -> None:
+    recipe = shrunk(
+        RECIPES[arguments.name], getattr(arguments, "only", None), getattr(arguments, "tokens", None)
+    )
+    work = arguments.work or Path("runs/warmstart") / arguments.name
+    work.mkdir(parents=True, exist_ok=True)
+    with (work / "log.txt").open("a", buffering=1) as log:
+
+        def tell(line: str) -> None:
+            print(line, flush=True)
+            log.write(line + "\n")
+
+        policy = make_starter(shop, recipe, tell, work)
+        out = arguments.out or STARTERS / arguments.name
+        save_policy(out, policy, recipe=asdict(recipe))
+        tell(f"written to {out}")
+
+
+def shrunk(recipe: Recipe, only: str | None, millions: float | None) -> Recipe:
+    """A recipe for a trial: some environments alone, fewer tokens."""
+    names = [ENVIRONMENTS[name].id for name in only.split(",")] if only else recipe.environments
+    share = 1.0 if millions is None else 1e6 * millions / sum(phase.tokens for phase in recipe.phases)
+    phases = tuple(
+        replace(
+            phase,
+            cells=tuple(c for c in phase.cells if c.env in (DRILL, *names)),
+            tokens=round(phase.tokens * share),
+            episodes=max(100, round(phase.episodes * share)),
+        )
+        for phase in recipe.phases
+    )
+    return replace(recipe, phases=phases)
+
+
+def _evaluate(arguments: Any, shop: Shop) -> None:
+    from ecomlab.train.gauge import gauge
+
+    names = [ENVIRONMENTS[name].id for name in arguments.env or ENVIRONMENTS]
+    cells = [(n, d) for n in names for d in arguments.difficulty or ((0, 1, 2, 3) if n == "CART" else (0,))]
+    rows = list(gauge(arguments.name, cells, arguments.episodes, shop, print))
+    if arguments.out:
+        arguments.out.write_text(json.dumps(rows, indent=1) + "\n")
 
 
 if __name__ == "__main__":

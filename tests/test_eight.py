@@ -1,0 +1,334 @@
+"""The laptop policy in all eight environments: its view of results, its demonstrations, its words, its recipe."""
+
+import hashlib
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from ecomlab import ENVIRONMENTS, Episode, Shop, make_task
+from ecomlab.seeding import rng
+from ecomlab.train import tiny, warmstart
+from ecomlab.train.aliases import ALIASES, Aliases
+from ecomlab.train.demonstrations import demonstrate, demonstrator, slips_for, transcribe
+from ecomlab.train.drills import drill
+from ecomlab.train.policy import load_policy, save_policy
+from ecomlab.train.renderer import ShortDialogue, ShortLines, ShortRenderer
+from ecomlab.train.views import View, satisfies
+from ecomlab.train.warmstart import DRILL, Cell, Phase, Recipe
+from ecomlab.train.words import tools_of, whole_texts
+from ecomlab.world.rules import RULES
+
+CELLS = tuple(Cell(env, (0,)) for env in ENVIRONMENTS)
+TINY = Recipe(
+    (Phase((Cell(DRILL, (0,)),), 0.0, 4_000, 40), Phase(CELLS, 0.3, 12_000, 60)),
+    size=tiny.Size(hidden=32, layers=1, heads=1, feed_forward=64),
+    corpus_episodes=24,
+)
+
+
+@pytest.fixture(scope="module")
+def renderer(big_shop: Shop) -> ShortRenderer:
+    return ShortRenderer(warmstart.make_tokenizer(big_shop, replace(TINY, corpus_episodes=120)))
+
+
+def view_of(result: dict[str, Any], name: str = "x", view: View | None = None, **arguments: Any) -> str:
+    message = {"role": "tool", "name": name, "content": json.dumps(result)}
+    (block,) = (view or View(Aliases())).results([(name, arguments)], [message], lambda m: str(m["content"]))
+    return block
+
+
+# Demonstrations.
+
+
+@pytest.mark.parametrize("d", range(5))
+@pytest.mark.parametrize("env", ENVIRONMENTS)
+def test_what_a_demonstrator_writes_is_read_back_as_the_same_calls(
+    env: str, d: int, big_shop: Shop, renderer: ShortRenderer
+) -> None:
+    """Ids translate back, lists of them too, and what is written is what the environment is told."""
+    for seed in range(4):
+        episode, dialogue = Episode(make_task(env, d, 90 + seed, big_shop), big_shop), ShortDialogue(renderer)
+        player = demonstrator(env, big_shop, slips_for(0.1, "back", seed), dialogue.aliases.knows)
+        dialogue.open(episode.messages, episode.tools)
+        while not episode.done:
+            message = player(list(episode.messages), episode.tools)
+            calls = [
+                (c["function"]["name"], json.loads(c["function"]["arguments"])) for c in message["tool_calls"]
+            ]
+            back = dialogue.read(renderer.encode(dialogue.write(message["content"], calls)))
+            read = [
+                (c["function"]["name"], json.loads(c["function"]["arguments"])) for c in back["tool_calls"]
+            ]
+            assert read == calls
+            if env != "CART":  # whose demonstrator may, slipping, name what is not shown
+                assert not any(
+                    str(i) in back["content"]
+                    for _, a in calls
+                    for i in a.values()
+                    if isinstance(i, str) and dialogue.aliases.knows(i)
+                )
+            for call, own in zip(back["tool_calls"], message["tool_calls"], strict=True):
+                call["id"] = own["id"]
+            dialogue.follow(episode.act(back).messages)
+        assert episode.end in ("submit", "turns", "patience")
+
+
+@pytest.mark.parametrize("d", [0, 3])
+@pytest.mark.parametrize("env", ENVIRONMENTS)
+def test_a_careful_demonstrator_succeeds_within_the_context(
+    env: str, d: int, big_shop: Shop, renderer: ShortRenderer
+) -> None:
+    played = [demonstrate(make_task(env, d, 300 + seed, big_shop), big_shop, renderer) for seed in range(20)]
+    assert sum(one.correct for one in played) >= {0: 19, 3: 15}[d]
+    assert max(len(one.ids) for one in played) < {0: tiny.CONTEXT // 2, 3: tiny.CONTEXT}[d]
+    assert max(sum(one.mask) for one in played) < 512, "what a policy may say in one episode"
+
+
+@pytest.mark.parametrize("env", ENVIRONMENTS)
+def test_every_id_that_is_used_was_shown(env: str, big_shop: Shop) -> None:
+    """Whatever a demonstrator says with '#' stood in a result before."""
+    for seed in range(6):
+        shown = ""
+        pieces = transcribe(make_task(env, 1, seed, big_shop), big_shop, slips_for(0.3, seed)).pieces
+        for number, piece in enumerate(pieces):
+            used = {word.strip('",]}') for word in piece.split() if word.startswith("#")}
+            if number % 2:
+                assert all(alias in shown for alias in used), piece
+            shown += piece
+
+
+def test_a_plain_cart_is_rendered_as_it_always_was(shop: Shop) -> None:
+    """The committed novice was trained on these very ids (recorded before the other seven environments came)."""
+    novice, told = load_policy("novice", shop, ["CART"]), hashlib.sha256()
+    for d in range(5):
+        for seed in range(8):
+            task = make_task("CART", d, seed, shop)
+            played = demonstrate(task, shop, novice.renderer, slips_for(0.2, "golden", d, seed))
+            told.update(repr((played.ids, played.mask)).encode())
+    assert told.hexdigest()[:32] == "7e39570d5bb3ffc69deafb3302c14360"
+
+
+@pytest.mark.parametrize("env", ["STATUS", "RETURN", "SUB", "POLICY", "PD", "BUNDLE"])
+def test_mistakes_make_demonstrations_worse(env: str, big_shop: Shop) -> None:
+    tasks = [make_task(env, 0, seed, big_shop) for seed in range(40)]
+
+    def correct(rate: float) -> int:
+        return sum(transcribe(t, big_shop, slips_for(rate, "worse", t.seed)).correct for t in tasks)
+
+    assert correct(0.0) > correct(0.5)
+
+
+# Views.
+
+
+def test_an_id_stands_behind_every_word_that_may_lead_to_it() -> None:
+    view = View(Aliases())
+    items = [
+        {"title": "A Thin Kite", "type": "Kite", "quantity": 1},
+        {"title": "B Big Mug", "type": "Mug", "quantity": 2},
+    ]
+    orders = [{"order_id": "4NHK8B", "placed": "2026-11-08", "items": items}]
+    alias = view.aliases.of("4NHK8B")
+    assert (
+        view_of({"orders": orders}, view=view) == f"- November 8{alias}, A Thin Kite{alias}, B Big Mug{alias}"
+    )
+
+
+def test_an_order_shows_days_and_tells_lines_of_one_type_apart() -> None:
+    view = View(Aliases())
+    item = {"title": "A Thin Kite", "type": "Kite", "quantity": 1}
+    order = {
+        "order_id": "O",
+        "placed": "2026-11-08",
+        "items": [item, {**item, "title": "C Old Kite"}, {**item, "type": "Mug"}],
+    }
+    view_of({"orders": [order]}, view=view)
+    line = {
+        "line_id": "L1",
+        "title": "A Thin Kite",
+        "type": "Kite",
+        "attributes": {"color": "Red"},
+        "variant_id": "XL",
+        "parcel": 2,
+    }
+    parcels = [
+        {"status": "shipped", "expected": "2026-12-01"},
+        {"status": "delivered", "delivered": "2026-11-10"},
+    ]
+    lines = [line, {**line, "line_id": "L2", "title": "A Mug", "type": "Mug", "variant_id": None}]
+    shown = view_of({"status": "partly delivered", "parcels": parcels, "lines": lines}, view=view)
+    one, two = view.aliases.of("L1"), view.aliases.of("L2")
+    assert shown == (
+        f" partly delivered, November 10, December 1\n- A Thin Kite, XL, Red, November 10{one}\n- A Mug{two}"
+    )
+
+
+def test_results_of_the_other_tools_are_short() -> None:
+    assert view_of({"eligible": True, "last_return_day": "2026-11-08"}) == "yes"
+    assert view_of({"eligible": False, "last_return_day": "2026-11-08"}) == "no November 8"
+    assert view_of({"eligible": False, "last_return_day": "never"}) == "no never"
+    assert view_of({"eligible": False, "last_return_day": None}) == "no"
+    assert view_of({"returns": [{"order_id": "O"}]}) == view_of({"submitted": True}) == "ok"
+    assert view_of({"today": "2026-11-20"}) == " Friday, November 20"
+    assert view_of({"sections": []}) == view_of({"orders": []}) == "nothing found"
+    view = View(Aliases())
+    visits = [{"product_id": f"P{i}", "title": f"T{i}", "stock": i} for i in range(2)]
+    assert view_of({"visits": visits}, view=view) == f"- T0{view.aliases.of('P0')}", "what is sold out"
+    product = {"product_id": "P0", "title": "T0", "attributes": {"color": "Red"}}
+    assert view_of({"product": product}, view=view) == f' T0{view.aliases.of("P0")}\n{{"color": " Red"}}'
+    assert view_of({"error": "no"}) == '{"error": "no"}', "left to the plain form"
+
+
+def record(number: int, **changes: Any) -> dict[str, Any]:
+    made = {
+        "product_id": f"P{number}",
+        "title": f"T{number}",
+        "brand": "B",
+        "type": "Kite",
+        "price": 20.0,
+        "rating": 4.0,
+    }
+    return {**made, "ship_days": 3, "stock": 5, "attributes": {"color": "Red"}, **changes}
+
+
+def test_searches_of_one_category_are_one_list_without_distractors() -> None:
+    aliases = Aliases()
+    kite = ("catalog_search", {"query": "x", "category": "Kite", "brand": "B"})
+    rows = [
+        [record(1), record(2, brand="C"), record(3, stock=0)],
+        [record(1), record(4)],
+        [record(5, type="Mug")],
+    ]
+    messages = [{"role": "tool", "content": json.dumps({"results": some})} for some in rows]
+    (block,) = View(aliases).results([kite] * 3, messages, str)
+    assert block == f"- T1{aliases.of('P1')}\n- T4{aliases.of('P4')}"
+    mug = ("catalog_search", {"query": "x", "category": "Mug"})
+    two = View(aliases).results([kite, mug], [messages[1], messages[2]], str)
+    assert two == [block, f"- T5{aliases.of('P5')}"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fits"),
+    [
+        ({}, True),
+        ({"price_max": 20, "rating_min": 4, "ship_days_max": 3, "brand": "B", "category": "Kite"}, True),
+        ({"price_max": 19.99}, False),
+        ({"rating_min": 4.1}, False),
+        ({"ship_days_max": 2}, False),
+        ({"brand": "C"}, False),
+        ({"attributes": {"color": "Blue"}}, False),
+    ],
+)
+def test_a_filter_is_checked_on_what_the_search_shows(arguments: dict[str, Any], fits: bool) -> None:
+    assert satisfies(record(1), arguments) is fits
+
+
+@pytest.mark.parametrize("d", [0, 3, 6])
+def test_a_section_is_read_whole(d: int, big_shop: Shop) -> None:
+    """Each clause of the section that decides is in one line with its outcome and its id; nothing is left as prose."""
+    for seed in range(25):
+        task = make_task("POLICY", d, seed, big_shop)
+        episode, dialogue = Episode(task, big_shop), ShortLines()
+        player = demonstrator("POLICY", big_shop, None, dialogue.aliases.knows)
+        dialogue.opening(episode.messages, episode.tools)
+        while not episode.done:
+            message = player(list(episode.messages), episode.tools)
+            calls = [
+                (c["function"]["name"], json.loads(c["function"]["arguments"])) for c in message["tool_calls"]
+            ]
+            dialogue.write(message["content"], calls)
+            turn = episode.act(message)
+            shown = dialogue.answer(turn.messages)
+            for told in (json.loads(m["content"]) for m in turn.messages if m["role"] == "tool"):
+                if told.get("sections"):
+                    text = "".join(section["text"] for section in told["sections"][:2])
+                    block = shown.partition("<tool_response>\n")[2].partition("\n</tool_response>")[0]
+                    assert block.count("\n-") == text.count("["), (text, block)
+                    assert "[" not in block
+
+
+# Words.
+
+
+def test_words_and_scaffolds_of_all_eight_are_single_tokens(renderer: ShortRenderer, big_shop: Shop) -> None:
+    calls = [
+        '<tool_call>\n{"name": "order_get_status", "arguments": {"order_id": "',
+        '<tool_call>\n{"name": "submit", "arguments": {"product_ids": ["',
+        '<tool_call>\n{"name": "submit", "arguments": {"answer": "',
+        '", "line_id": "',
+        '"}, "in_stock": true',
+        ', "price_max": ',
+        '"]}}\n</tool_call>',
+    ]
+    for text in [*calls, *whole_texts(big_shop.catalog), " partly delivered", " November"]:
+        assert len(renderer.encode(text)) == 1, text
+
+
+def test_every_tool_of_every_environment_has_a_scaffold() -> None:
+    named = {tool["function"]["name"] for tool in tools_of(list(ENVIRONMENTS))}
+    assert named == {"ask_user", "submit"} | {name for env in ENVIRONMENTS.values() for name in env.tools}
+
+
+def test_text_survives_the_tokenizer(renderer: ShortRenderer, big_shop: Shop) -> None:
+    for env in ENVIRONMENTS:
+        for piece in transcribe(make_task(env, 2, 5, big_shop), big_shop).pieces:
+            assert renderer.decode(renderer.encode(piece)) == piece
+
+
+def test_policy_headings_are_as_many_as_rules(big_shop: Shop) -> None:
+    assert len(set(RULES)) <= sum(text.strip()[:1].isupper() for text in whole_texts(big_shop.catalog))
+
+
+# Drills.
+
+
+def test_a_drill_asks_for_what_it_shows_once(big_shop: Shop) -> None:
+    for seed in range(50):
+        pieces = drill(big_shop.catalog, rng("drill", seed))
+        assert all(alias in ALIASES for alias in pieces[1:-2:2]) and pieces[-2:] == ["", "<|im_end|>"]
+        rows, _, rest = "".join(pieces).partition("</tool_response>")
+        asked = rest.removesuffix("<|im_end|>").partition("assistant\n")[2].split("\n")
+        assert len(asked) == 12
+        for line in asked:
+            words, _, alias = line.rpartition(" ")
+            assert {part[:3] for part in rows.split(f"{words.strip()} ")[1:]} == {alias}, (rows, line)
+
+
+# The recipe.
+
+
+def test_a_killed_run_goes_on_where_it_stopped(
+    tmp_path: Path, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(warmstart._Checkpoint, "EVERY", 0.0)
+    whole = warmstart.make_starter(shop, TINY)
+    work, stop = tmp_path / "work", [3]
+    work.mkdir()
+    loss = warmstart.imitation_loss
+
+    def failing(*given: Any) -> Any:
+        stop[0] -= 1
+        if stop[0] < 0:
+            raise KeyboardInterrupt
+        return loss(*given)
+
+    monkeypatch.setattr(warmstart, "imitation_loss", failing)
+    with pytest.raises(KeyboardInterrupt):
+        warmstart.make_starter(shop, TINY, work=work)
+    monkeypatch.setattr(warmstart, "imitation_loss", loss)
+    told: list[str] = []
+    rest = warmstart.make_starter(shop, TINY, told.append, work)
+    assert any(line.startswith("step 3 of") for line in told) or not any("step 0" in line for line in told)
+    for a, b in zip(whole.model.state_dict().values(), rest.model.state_dict().values(), strict=True):
+        assert torch.equal(a, b)
+    with pytest.raises(ValueError, match="is of another recipe"):
+        warmstart.make_starter(shop, replace(TINY, adamw_lr=1e-3), work=work)
+    save_policy(tmp_path / "starter", rest, recipe="tiny")
+    assert load_policy(tmp_path / "starter", shop, list(ENVIRONMENTS)).made_for == rest.made_for | {
+        "recipe": "tiny",
+        "libraries": json.loads((tmp_path / "starter" / "made_for.json").read_text())["libraries"],
+    }
