@@ -213,7 +213,7 @@ def test_levels_are_pooled_by_their_tasks(tmp_path):
     table = tables.load_certificate(write_certificate(tmp_path / "c.json", levels=range(2)))
     pooled = statistics.pooled(table)
     assert pooled.share["CART", "noisy"] == pytest.approx((0.8 + 0.75) / 2)
-    assert pooled.n["CART", "noisy"] == 200 and pooled.n["CART", "fair"] == 400
+    assert pooled.n["CART", "noisy"] == pooled.n["CART", "fair"] == 400 and pooled.n["CART", "naive"] == 200
     assert set(pooled.reset_index().player) == {"solver", "fair", "noisy", "naive"}
 
 
