@@ -21,7 +21,7 @@ from ecomlab import Shop, collector
 from ecomlab.scheduler import Adaptive
 from ecomlab.train import backends, dapo, objective, run
 from ecomlab.train.policy import Policy, load_policy
-from ecomlab.train.renderer import ShortDialogue
+from ecomlab.train.renderer import ShortLines
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ def re_encoded(patch: pytest.MonkeyPatch) -> None:
 
 
 def newline_lost(patch: pytest.MonkeyPatch) -> None:
-    real = ShortDialogue.follow
-    patch.setattr(ShortDialogue, "follow", lambda self, messages: real(self, messages)[1:])
+    real = ShortLines.answer
+    patch.setattr(ShortLines, "answer", lambda self, messages: real(self, messages)[1:])
 
 
 def tool_tokens_trained(patch: pytest.MonkeyPatch) -> None:
@@ -218,7 +218,7 @@ FAULTS = [
         "a newline is lost between two turns",
         newline_lost,
         rendering.test_the_text_is_qwen3s_own_format,
-        '"<|im_start|>user\\n<tool_response>\\n" in text',
+        '"<|im_end|>\\n<|im_start|>user\\n<tool_response>\\n" in text',
     ),
     Fault(
         "tool and customer tokens are trained",

@@ -109,7 +109,7 @@ def test_the_text_is_qwen3s_own_format(novice: Policy, shop: Shop) -> None:
     played = demonstrate(task, shop, novice.renderer)
     text = novice.renderer.decode(played.ids)
     assert text.startswith("<|im_start|>user\n" + task.opening + "<|im_end|>\n<|im_start|>assistant\n")
-    assert "<|im_start|>user\n<tool_response>\n" in text
+    assert "<|im_end|>\n<|im_start|>user\n<tool_response>\n" in text
     turns = [turn.partition("<|im_end|>")[0] for turn in text.split("<|im_start|>assistant\n")[1:]]
     assert all("invalid" not in parse_output(turn) and parse_output(turn)["tool_calls"] for turn in turns)
 
