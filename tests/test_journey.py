@@ -143,3 +143,12 @@ def test_every_part_of_a_journey_is_right_on_its_own_terms(shop: Shop) -> None:
         assert score.correct, score.why
         assert score.parts["task"] == 1.0
         assert len(episode.jobs) == len(task.truth["parts"]) == score.why.count(";") + 1
+
+
+@pytest.mark.parametrize("d", [0, 6, 12])
+def test_what_tools_show_does_not_tell_which_jobs_can_come(big_shop: Shop, d: int) -> None:
+    """Orders, policies, visits and how many of them are sold out: as much of each in every journey."""
+    worlds = [make_task("JOURNEY", d, seed, big_shop).world for seed in range(20)]
+    sizes = {(len(w["orders"]), len(w["visits"]), len(w["gone"]), bool(w["policies"])) for w in worlds}
+    assert len(sizes) == 1, sizes
+    assert all(next(iter(sizes)))

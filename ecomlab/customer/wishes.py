@@ -1,7 +1,7 @@
 """Drawing what a customer wants: products, described in slots, and the visits that hide them among decoys."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -169,6 +169,18 @@ def draw_visits(
     rows = [row for found in clusters for row in found]
     shuffled = np.asarray(rows)[random.permutation(len(rows))]
     return [packed.decode() for packed in catalog.packed_ids[shuffled].tolist()]
+
+
+def half_gone(visits: Sequence[str], shop: Shop, rank: Callable[[int], Any] = lambda row: 0) -> list[str]:
+    """Which of these visits are sold out: half of each type's, those of least rank first."""
+    catalog = shop.catalog
+    rows = [row for row in map(catalog.row, visits) if row is not None]
+    gone: list[str] = []
+    for code in dict.fromkeys(catalog.type_code[rows].tolist()):
+        # The visits are shuffled, and sorting is stable: which of equal rank are sold out means nothing.
+        mine = sorted((row for row in rows if catalog.type_code.item(row) == code), key=rank)
+        gone += [catalog.ids[row] for row in mine[: math.ceil(len(mine) / 2)]]
+    return sorted(gone)
 
 
 def _cluster(

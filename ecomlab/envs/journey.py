@@ -27,16 +27,21 @@ from ecomlab.core import (
 )
 from ecomlab.customer.ledger import Slot
 from ecomlab.customer.lexicon import Lexicon
+from ecomlab.customer.wishes import describe, draw_row, draw_visits, half_gone
 from ecomlab.difficulty import AXES, Difficulty
 from ecomlab.seeding import rng
 from ecomlab.tooling import InvalidCallError, RefusedError, Tool, tool
+from ecomlab.world.orders import draw_history
 from ecomlab.world.overlay import World
+from ecomlab.world.policies import draw_book
 
 if TYPE_CHECKING:
     from ecomlab.episode import Episode, Job
 
 PARTS = ("CART", "PD", "SUB", "RETURN", "STATUS", "POLICY", "BUNDLE")
 """What a journey may consist of, each at most once."""
+LOOKING = ("CART", "SUB")
+"""Those to which the customer's visits belong."""
 FIRST = ("I have a few things today. ", "There are several things I need. ", "More than one thing today: ")
 NEXT = ("Thanks. ", "Okay. ", "Good, that's that. ", "All right. ")
 INTERRUPT = (
@@ -90,7 +95,7 @@ class Part(Task):
 class Journey(Environment):
     id = "JOURNEY"
     version = 1
-    golden = "e898936df9b715342ad50f61a2c912b5"
+    golden = "6f93fe99410c74fce07c8bd2a69f3206"
     axes = AXES
     submit = submit
 
@@ -135,11 +140,16 @@ class Journey(Environment):
         turns = sum(part.turns - axes.turn_slack for part in chosen)
         calls = sum(part.calls - axes.tool_slack for part in chosen)
         truth = {
-            "parts": [{**part.to_json(), "world": {}} for part in chosen],
+            "parts": [replace(part, world={}).to_json() for part in chosen],
             "interrupts": [[interrupted, turn]] if switching else [],
         }
         opening = _pick(FIRST, random) + _begun(chosen[0], random)
-        world = _merged([part.world for part in chosen], key)
+        # The world holds what any job might need: what tools show must not tell which jobs will not come.
+        absent = [env for env in LOOKING if env not in {part.env for part in chosen}]
+        book = {"policies": draw_book(key, axes, shop)}
+        phantoms = _phantom_visits(absent, taken | visited, key, axes, shop)
+        parts = (part.world for part in chosen)
+        world = _merged([draw_history(key, axes, shop), book, *parts, *phantoms], key)
         return Draft((), True, world, truth, Need(turns - 1, 0, calls), (), opening=opening)
 
     def parts(self, task: Task) -> list[Task]:
@@ -288,6 +298,28 @@ def _types(task: Task, shop: Shop) -> set[str]:
 def _types_of(product_ids: Sequence[str], shop: Shop) -> set[str]:
     rows = map(shop.catalog.row, product_ids)
     return {shop.catalog.type_of(row).name for row in rows if row is not None}
+
+
+def _phantom_visits(
+    absent: Sequence[str], taken: set[str], key: tuple[Any, ...], axes: Difficulty, shop: Shop
+) -> Iterator[dict[str, Any]]:
+    """The visits that these jobs would have brought, each time around a wish that nobody has: a look at the visits
+    must not tell which jobs cannot come. None is of a type that a job of this journey is about."""
+    for env in absent:
+        named = (*key, "phantom", env)
+        random = rng(*named)
+        order = random.permutation(len(shop.catalog.types)).tolist()
+        kinds = [kind for kind in (shop.catalog.types[i].name for i in order) if kind not in taken]
+        rows = (draw_row(shop.catalog.type_rows(kind), shop, random) for kind in kinds)
+        row = next((row for row in rows if row is not None), None)
+        if row is None:
+            continue
+        slots = describe(shop, row, axes.constraints, random)
+        stated = [name for name in slots if name == "type" or random.random() >= axes.p_missing]
+        others = [kind for kind in kinds if kind != slots["type"]]
+        visits = draw_visits([{"row": row, "slots": slots}], [stated], others, axes, named, shop)
+        taken = taken | _types_of(visits, shop)
+        yield {"visits": visits, "gone": half_gone(visits, shop)} if env == "SUB" else {"visits": visits}
 
 
 def _merged(worlds: Sequence[Mapping[str, Any]], key: tuple[Any, ...]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from ecomlab.answering import Answering, Wanted, withhold
 from ecomlab.catalog import Shop
 from ecomlab.core import Draft, Event, Need, Task, TaskError, Verdict
 from ecomlab.customer.sayings import MONEY, NAME, Kind, Saying
-from ecomlab.customer.wishes import VISITS, draw_row, draw_visits
+from ecomlab.customer.wishes import VISITS, draw_row, draw_visits, half_gone
 from ecomlab.difficulty import Difficulty
 from ecomlab.players.substitutor import Substitutor, identity, titled
 from ecomlab.seeding import rng
@@ -343,13 +343,7 @@ def _draw_visits(
         wanted[0, f"was_{name}"] = wanted.pop((0, name))
     rows = np.array([catalog.row(visit) for visit in visits], int)
     fitting = set(catalog.select(constraints_of(kind, told), np.sort(rows)).tolist())
-    gone: list[str] = []
-    for code in dict.fromkeys(catalog.type_code[rows].tolist()):
-        mine = [r for r in rows.tolist() if catalog.type_code.item(r) == code]
-        # The visits are shuffled, and sorting is stable: which of the others are sold out means nothing.
-        mine.sort(key=lambda r: (r != row, r not in fitting))
-        gone += [catalog.ids[r] for r in mine[: math.ceil(len(mine) / 2)]]
-    return visits, sorted(gone)
+    return visits, half_gone(visits, shop, lambda r: (r != row, r not in fitting))
 
 
 def _draw_limits(

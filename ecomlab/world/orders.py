@@ -4,6 +4,7 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,7 @@ Order = Mapping[str, Any]
 Line = Mapping[str, Any]
 
 
+@lru_cache(maxsize=16)  # the jobs of a journey share one, and none may change it
 def draw_history(key: tuple[Any, ...], axes: Difficulty, shop: Shop) -> dict[str, Any]:
     """{"today", "orders"}: H past orders, the newest first, and the episode's clock. From public randomness alone.
 

@@ -57,7 +57,8 @@ _EMPTY = frozenset(
 )
 
 
-def draw_book(key: Sequence[Any], axes: Difficulty, shop: Shop) -> dict[str, Any]:
+@lru_cache(maxsize=16)  # the jobs of a journey share one, and none may change it
+def draw_book(key: tuple[Any, ...], axes: Difficulty, shop: Shop) -> dict[str, Any]:
     """The policy book of the task that `key` names, whatever anybody will ask: `axes.branches` clauses a rule, and
     more rules the more clauses; return windows are the terms that the store's systems act on."""
     random, catalog = rng("policies", *key), shop.catalog
