@@ -4,10 +4,9 @@ import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from pydantic import Field
 
 from ecomlab.answering import Answering, Wanted, withhold
 from ecomlab.catalog import Catalog, Shop
@@ -19,9 +18,8 @@ from ecomlab.difficulty import Difficulty
 from ecomlab.players.clerk import Clerk
 from ecomlab.players.shopper import Wish, bounds
 from ecomlab.seeding import rng
-from ecomlab.tooling import tool
 from ecomlab.world import tools as shop_tools
-from ecomlab.world.overlay import MOST_GONE, World, rushed
+from ecomlab.world.overlay import draw_rush, rushed
 from ecomlab.world.wants import constraints_of
 
 if TYPE_CHECKING:
@@ -64,15 +62,6 @@ PARTS = Kind(_write_list, r"an? [^.!?\n]+", _read_list)
 """Product types as a list: "a Yoga Mat, a Kettlebell and an Air Fryer"."""
 PART = Kind(_with_article, r"an? [^.!?\n]+", lambda text: _ARTICLE.sub("", text))
 THE_PART = Kind(str, r"[A-Z0-9][^.!?\n]*?", str)
-
-
-@tool
-def submit(
-    world: World,
-    product_ids: Annotated[list[str], Field(description="The products, one for each thing on the list.")],
-) -> dict[str, Any]:
-    """Hand in the shopping list; the conversation ends."""
-    return {"submitted": True}
 
 
 class Bundler(Clerk):
@@ -132,14 +121,8 @@ class Bundle(Answering):
         "Put together the customer's shopping list: one product for each thing they need and nothing else, as they "
         "want it, that can be bought now. All of it together must not cost more than their budget."
     )
-    tools = shop_tools.named(
-        shop_tools.catalog_search,
-        shop_tools.catalog_get_product,
-        shop_tools.catalog_get_variants,
-        shop_tools.catalog_rerank,
-        shop_tools.datetime_now,
-    )
-    submit = submit
+    tools = shop_tools.CATALOG
+    submit = shop_tools.submit
     clerk = Bundler
     sayings: ClassVar[Mapping[str, Saying]] = {
         "budget": Saying(
@@ -193,9 +176,7 @@ class Bundle(Answering):
         random, level, catalog = rng("bundle", *key), key[2], shop.catalog
         count = min(12, 3 + level // 2)
         departments, pool = _pool(catalog, count + 1, random)
-        chance_of_rush = 1 - (1 - axes.p_oos) ** count
-        share = min(MOST_GONE, axes.p_oos / chance_of_rush) if random.random() < chance_of_rush else 0.0
-        # Whichever thing is wanted, it sells out with probability p_oos: the rush is on all types of the departments.
+        share = draw_rush(axes.p_oos, count, random)  # on all types of the departments
         rush = {kind: share for kind in pool if share and len(_left(catalog, kind, {}, key, {kind: share}))}
         usable = [kind for kind in pool if kind in rush or len(_left(catalog, kind, {}, key, rush))]
         if len(usable) < 2:

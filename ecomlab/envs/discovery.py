@@ -3,10 +3,9 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from pydantic import Field
 
 from ecomlab.answering import Answering, Wanted, withhold
 from ecomlab.catalog import Constraint, Shop
@@ -18,9 +17,8 @@ from ecomlab.players.clerk import Clerk
 from ecomlab.players.shopper import Wish, bounds
 from ecomlab.reward import ndcg
 from ecomlab.seeding import rng
-from ecomlab.tooling import tool
 from ecomlab.world import tools as shop_tools
-from ecomlab.world.overlay import MOST_GONE, PAGE, World, rushed
+from ecomlab.world.overlay import PAGE, World, draw_rush, rushed
 from ecomlab.world.wants import constraints_of
 
 if TYPE_CHECKING:
@@ -30,15 +28,6 @@ PREFERENCES = ("price", "rating", "delivery")
 """What a customer may care about: each a key of `catalog_search`'s sort."""
 BOUNDS = {"price": "price", "rating": "rating", "days": "delivery"}
 """Slots that bound a preference."""
-
-
-@tool
-def submit(
-    world: World,
-    product_ids: Annotated[list[str], Field(description="The recommended products, the best first.")],
-) -> dict[str, Any]:
-    """Hand in the recommendations; the conversation ends."""
-    return {"submitted": True}
 
 
 class Discoverer(Clerk):
@@ -96,14 +85,8 @@ class Discovery(Answering):
         "Recommend products that satisfy everything the customer asks for and can be bought now, as many as they want "
         "to see, the best of them by what matters most to the customer; where that is equal, by what comes next."
     )
-    tools = shop_tools.named(
-        shop_tools.catalog_search,
-        shop_tools.catalog_get_product,
-        shop_tools.catalog_get_variants,
-        shop_tools.catalog_rerank,
-        shop_tools.datetime_now,
-    )
-    submit = submit
+    tools = shop_tools.CATALOG
+    submit = shop_tools.submit
     clerk = Discoverer
     sayings: ClassVar[Mapping[str, Saying]] = {
         "count": Saying(
@@ -148,20 +131,8 @@ class Discovery(Answering):
             **{(0, n): v for n, v in limits.items()},
             (0, "importance"): order,
         }
-        chance_of_rush = 1 - (1 - axes.p_oos) ** axes.k_rec
-        rushing, switching = random.random() < chance_of_rush, random.random() < axes.p_switch
-        events: list[Event] = []
-        if rushing:  # whichever product is wanted, it sells out with probability p_oos
-            events.append(
-                Event(
-                    0,
-                    "rush",
-                    0,
-                    1,
-                    0,
-                    data={"type": kind, "share": min(MOST_GONE, axes.p_oos / chance_of_rush)},
-                )
-            )
+        share, switching = draw_rush(axes.p_oos, axes.k_rec, random), random.random() < axes.p_switch
+        events = [Event(0, "rush", 0, 1, 0, data={"type": kind, "share": share})] if share else []
         change = _draw_change(shop, row, limits, order, random)
         if switching and change:
             events.append(Event(0, "change", 0, 1, 0, data={"slots": change}))

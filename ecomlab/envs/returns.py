@@ -29,7 +29,7 @@ from ecomlab.world import order_tools, orders
 from ecomlab.world import tools as shop_tools
 from ecomlab.world.dates import read_day, says_no_day
 from ecomlab.world.orders import Line, Order, draw_history, line_fits, line_value, lines_of
-from ecomlab.world.overlay import World, rushed
+from ecomlab.world.overlay import World, draw_rush, rushed
 from ecomlab.world.terms import draw_terms
 from ecomlab.world.wants import constraints_of
 
@@ -41,8 +41,6 @@ LISTED = ("type", "brand", "feature", "ordered")
 DATES = ("ordered", "delivered")
 LOOKUPS = 40
 """Most orders that a description leaves to be looked into."""
-RUSH = 0.7
-"""Most that a rush takes of a type."""
 WEIGHTS = {"line": 0.45, "effect": 0.45, "replacement": 0.10}
 
 NEAR = 0.15
@@ -358,7 +356,7 @@ class Returns(Answering):
             swap = draw_swap(line, axes, shop, random) if swapping else []
             return {**slots, **many, "replacement": swap}
 
-        swapping, rushing = random.random() < 0.45, random.random() < 1 - (1 - axes.p_oos) ** 2
+        swapping, share = random.random() < 0.45, draw_rush(axes.p_oos, 2, random)
         switching = random.random() < axes.p_switch
         order, line, identity = described[0]  # the one wanted in the end: any line, with equal chance
         slots = finish(order, line, identity, swapping)
@@ -385,9 +383,8 @@ class Returns(Answering):
             others = [n for n in range(1, most + 1) if n != slots["units"]]
             units = others[int(random.integers(len(others)))]
             events.append(Event(0, "change", 0, goes, 2 * goes, data={"slots": [["units", units]]}))
-        share = min(RUSH, axes.p_oos / max(1e-9, 1 - (1 - axes.p_oos) ** 2))
         fixed = bool(slots["replacement"]) and kind not in ("line", "swap")
-        if rushing and fixed and _can_be_had(slots["replacement"], line, key, shop, share):
+        if share and fixed and _can_be_had(slots["replacement"], line, key, shop, share):
             rush = {"type": slots["type"], "share": share}
             events.append(Event(0, "rush", 0, goes, goes, data=rush))
         changed = {name for e in events if e.kind == "change" for name, _ in e.data["slots"]}

@@ -4,10 +4,9 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from pydantic import Field
 
 from ecomlab.answering import Answering, Wanted, withhold
 from ecomlab.catalog import Shop
@@ -17,9 +16,8 @@ from ecomlab.customer.wishes import VISITS, draw_row, draw_visits, half_gone
 from ecomlab.difficulty import Difficulty
 from ecomlab.players.substitutor import Substitutor, identity, titled
 from ecomlab.seeding import rng
-from ecomlab.tooling import tool
 from ecomlab.world import tools as shop_tools
-from ecomlab.world.overlay import MOST_GONE, PAGE, World
+from ecomlab.world.overlay import PAGE, draw_rush
 from ecomlab.world.standins import LIMITS, noun, requirements, similarity, stages_of
 from ecomlab.world.wants import constraints_of
 
@@ -48,15 +46,6 @@ COUNT = Kind(
 )
 
 
-@tool
-def submit(
-    world: World,
-    product_ids: Annotated[list[str], Field(description="The replacements, as many as the customer wants.")],
-) -> dict[str, Any]:
-    """Hand in the replacements; the conversation ends."""
-    return {"submitted": True}
-
-
 class Substitution(Answering):
     id = "SUB"
     version = 1
@@ -71,15 +60,8 @@ class Substitution(Answering):
         "and satisfies all their other demands. Of those, hand in the most similar: the more of brand and the "
         "remaining attributes are equal to the sold-out product's, the more similar it is."
     )
-    tools = shop_tools.named(
-        shop_tools.user_get_visit_history,
-        shop_tools.catalog_search,
-        shop_tools.catalog_get_product,
-        shop_tools.catalog_get_variants,
-        shop_tools.catalog_rerank,
-        shop_tools.datetime_now,
-    )
-    submit = submit
+    tools = shop_tools.named(shop_tools.user_get_visit_history) | shop_tools.CATALOG
+    submit = shop_tools.submit
     clerk = Substitutor
     sayings: ClassVar[Mapping[str, Saying]] = {
         "was_brand": Saying(
@@ -147,8 +129,7 @@ class Substitution(Answering):
 
     def draw(self, key: tuple[Any, ...], axes: Difficulty, shop: Shop) -> Draft:
         random, catalog = rng("substitution", *key), shop.catalog
-        chance_of_rush = 1 - (1 - axes.p_oos) ** axes.k_rec
-        share = min(MOST_GONE, axes.p_oos / chance_of_rush) if random.random() < chance_of_rush else 0.0
+        share = draw_rush(axes.p_oos, axes.k_rec, random)
         for attempt in range(TRIES):
             # Enough for a choice, where the shop has it; the visits will take some of them.
             enough = max(2, round((axes.k_rec + 2) * (1 - 2 * attempt / TRIES)))

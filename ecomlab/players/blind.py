@@ -218,7 +218,7 @@ def _several(env: Environment, choose: Choice, count: int) -> Callable[[Rows, np
 
 
 class _Looker:
-    """A player in steps: each method of `steps` says one message from the results so far."""
+    """A player in steps: each says one message from the results so far."""
 
     def __init__(self, env: Environment, choose: Choice | None, seed: int) -> None:
         self.env, self.choose = env, choose
@@ -244,15 +244,25 @@ class _Looker:
         return calls(("submit", filled))
 
 
-class _Tracker(_Looker):
-    """Reports on an order chosen by its place in the list."""
+class _OrderLooker(_Looker):
+    """Looks into an order chosen by its place in the list first."""
 
     def say(self, step: int) -> Message:
         if step == 1:
             return ORDERS
         if step == 2:
-            self.orders = self.pick(self.results[0].get("orders", []))
-            return calls(*[("order_get_status", {"order_id": o["order_id"]}) for o in self.orders])
+            orders = self.pick(self.results[0].get("orders", []))
+            return calls(*[("order_get_status", {"order_id": o["order_id"]}) for o in orders])
+        return self.go_on(step)
+
+    def go_on(self, step: int) -> Message:
+        raise NotImplementedError
+
+
+class _Tracker(_OrderLooker):
+    """Reports on that order."""
+
+    def go_on(self, step: int) -> Message:
         order = self.results[-1]
         days = [p.get("delivered") or p.get("expected") or "" for p in order.get("parcels", ())]
         return self.submit(
@@ -260,15 +270,10 @@ class _Tracker(_Looker):
         )
 
 
-class _Returner(_Looker):
-    """Sends back a line chosen by its place in an order chosen likewise, or everything; declines where it must."""
+class _Returner(_OrderLooker):
+    """Sends back a line of it chosen likewise, or everything; declines where it must."""
 
-    def say(self, step: int) -> Message:
-        if step == 1:
-            return ORDERS
-        if step == 2:
-            self.orders = self.pick(self.results[0].get("orders", []))
-            return calls(*[("order_get_status", {"order_id": o["order_id"]}) for o in self.orders])
+    def go_on(self, step: int) -> Message:
         if step == 3:
             orders = [result for result in self.results[1:] if "lines" in result]
             self.lines = [(o["order_id"], line) for o in orders for line in self.pick(o["lines"])]

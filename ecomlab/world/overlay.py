@@ -224,6 +224,13 @@ class World:
         self.changes += 1
 
 
+def draw_rush(p_oos: float, wanted: int, random: np.random.Generator) -> float:
+    """The share of a type that sells out during the task, 0 for no rush: drawn so that each of so many wanted products
+    sells out with probability `p_oos`, whichever it is."""
+    chance = 1 - (1 - p_oos) ** wanted
+    return min(MOST_GONE, p_oos / chance) if random.random() < chance else 0.0
+
+
 def rushed(key: Sequence[Any], catalog: Catalog, type_name: str, share: float) -> np.ndarray:
     """Which of a type's products sell out in a rush, by offset: each with probability `share`, whoever wants it."""
     return rng("rush", *key, type_name).random(len(catalog.type_rows(type_name))) < share

@@ -150,6 +150,14 @@ def user_get_visit_history(world: World) -> dict[str, Any]:
     }
 
 
+@tool
+def submit(
+    world: World, product_ids: Annotated[list[str], Field(description="The products, the best first.")]
+) -> dict[str, Any]:
+    """Hand in the products; the conversation ends."""
+    return {"submitted": True}
+
+
 def _cart(world: World) -> dict[str, Any]:
     lines = []
     for (product_id, variant_id), quantity in world.cart.items():
@@ -169,3 +177,7 @@ def _hundredths(value: float, scale: int) -> int:
 def named(*tools: Tool) -> dict[str, Tool]:
     """Tools by name, in the order given."""
     return {t.name: t for t in tools}
+
+
+CATALOG = named(catalog_search, catalog_get_product, catalog_get_variants, catalog_rerank, datetime_now)
+"""What jobs are done with that end in products handed in."""
