@@ -16,7 +16,8 @@ from ecomlab.difficulty import Difficulty
 from ecomlab.players.clerk import Clerk
 
 if TYPE_CHECKING:
-    from ecomlab.episode import Episode, Job
+    from ecomlab.episode import Episode
+    from ecomlab.job import Job
 
 Wanted = dict[tuple[int, str], Any]
 """What the customer wants now: value by subject (which thing) and slot name, in the customer's order."""

@@ -26,7 +26,8 @@ from ecomlab.seeding import digest
 from ecomlab.tooling import Tool
 
 if TYPE_CHECKING:
-    from ecomlab.episode import Episode, Job
+    from ecomlab.episode import Episode
+    from ecomlab.job import Job
 
 Message = dict[str, Any]
 """An OpenAI chat message: role, content, tool_calls, tool_call_id."""
@@ -66,13 +67,18 @@ class Need:
     def with_events(self, fired: Sequence[tuple[int, Event]], asks: int) -> tuple[int, int]:
         """(turns, calls) with these events, heard after those turns, and so many useful questions.
 
-        An event heard after turn t leaves `chain` turns to do; handing in is one turn more. Silent events are
-        heard at the latest when the fair player acts on the thing, its last turn of work.
+        An event heard after turn t leaves `chain` turns to do; handing in is one turn more. It counts from when it
+        could be heard, not from when a slow agent came to hear of it.
         """
         work = self.turns - max(0, self.asks - asks)
         for turn, event in fired:
-            work = max(work, turn + event.chain)
+            work = max(work, min(turn, self.latest(event)) + event.chain)
         return work + 1, self.calls + sum(event.calls for _, event in fired)
+
+    def latest(self, event: Event) -> int:
+        """The turn after which a fair player hears of an event at the latest: of a silent one when it acts on the
+        thing, its last turn of work."""
+        return max(event.turn, self.turns) if event.silent else event.turn
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,8 @@
 """One episode: assistant messages in; tool results and the customer's replies out; a score at the end."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from types import MappingProxyType
 from typing import Annotated, Any
 
@@ -17,24 +16,20 @@ from ecomlab.core import (
     Environment,
     Event,
     Message,
-    Need,
     Task,
     TaskError,
-    Verdict,
 )
-from ecomlab.customer.kernel import Kernel, Reply
-from ecomlab.customer.ledger import TOPICS, Ledger
+from ecomlab.customer.kernel import Kernel
+from ecomlab.customer.ledger import TOPICS
 from ecomlab.customer.lexicon import lexicon_of
 from ecomlab.customer.words import Act, Words
 from ecomlab.difficulty import Difficulty
+from ecomlab.job import Job
+from ecomlab.parsing import read_calls, recorded, text_of
 from ecomlab.reward import Score
 from ecomlab.tooling import InvalidCallError, RefusedError, Tool, find, tool
 from ecomlab.world.overlay import World
 
-MOST_CALLS = 64
-"""Tool calls in one message."""
-MOST_TEXT = 20_000
-"""Characters in one message, and in one call's arguments."""
 SYSTEM = (
     "You are a shop assistant. {brief} Use the tools to act; a message without a tool call goes to the customer, "
     "who answers. Use only product and variant ids that a tool has shown. When the job is done, call submit."
@@ -105,7 +100,8 @@ def task_of(
     _, _, difficulty, seed, fingerprint = key
     named = (*key, environment.id) if part else key
     words = Words(lexicon_of(shop.catalog), axes.p_noise, named, environment.sayings, environment.acts)
-    turns, calls = draft.need.with_events([(latest(draft.need, e), e) for e in draft.events], draft.need.asks)
+    need = draft.need
+    turns, calls = need.with_events([(need.latest(event), event) for event in draft.events], need.asks)
     return Task(
         env=environment.id,
         version=environment.version,
@@ -125,99 +121,11 @@ def task_of(
         ),
         world=draft.world,
         truth=draft.truth,
-        need=draft.need,
+        need=need,
         events=draft.events,
         turns=turns + axes.turn_slack,
         calls=calls + axes.tool_slack,
     )
-
-
-def latest(need: Need, event: Event) -> int:
-    """The turn after which a fair player hears of an event at the latest."""
-    return max(event.turn, need.turns) if event.silent else event.turn
-
-
-class Job:
-    """What the customer wants of one environment and how far it has come: all of a plain task, a part of a journey.
-
-    Environments work on jobs; a job knows nothing of the episode around it, so that a finished one is freed at once.
-    """
-
-    def __init__(self, task: Task, shop: Shop, world: World, journey: Sequence[Any] = ()) -> None:
-        self.task, self.shop, self.world = task, shop, world
-        self.env = ENVIRONMENTS[task.env]
-        self.state = self.env.begin(task, shop)
-        topics = {name: saying.topic for name, saying in self.env.sayings.items()}
-        ledger = Ledger(*self.env.slots(task), topics=topics, which=self.env.which)
-        self.kernel = Kernel(ledger, partial(self.env.type_name, task, self.state))
-        named = (*task.key, *journey)
-        self.words = Words(
-            lexicon_of(shop.catalog), task.axes.p_noise, named, self.env.sayings, self.env.acts
-        )
-        self.turn = 0
-        self.answer: dict[str, Any] | None = None
-        self.verdict: Verdict | None = None
-        """At the time of handing in."""
-        self.useful_asks = 0
-        self.fired: list[tuple[int, Event]] = []
-        """Events that changed something, with the turn after which they were heard."""
-        self._pending = list(task.events)
-        self._silent: list[Event] = []
-
-    def hand_in(self, answer: dict[str, Any]) -> None:
-        """The agent says that this is it."""
-        self.answer = answer
-        self.verdict = self.env.verify(self)
-
-    def needed(self) -> tuple[int, int]:
-        """(turns, calls) that a fair player needs for this job as it went, handing in included."""
-        need = self.task.need
-        # An event counts from when it could be heard, not from when a slow agent came to hear of it.
-        fired = [(min(turn, latest(need, event)), event) for turn, event in self.fired]
-        return need.with_events(fired, min(self.useful_asks, need.asks))
-
-    def hear(self, text: str) -> list[Act]:
-        """The customer's answer to a message without a tool call."""
-        lowered = text.lower()
-        mentioned = set()
-        for product_id in self.world.shown:
-            row = self.world.row(product_id)
-            if product_id.lower() in lowered or self.world.catalog.title(row).lower() in lowered:
-                mentioned.add(self.world.catalog.type_of(row).name)
-        reply: Reply | None = self.kernel.presented(sorted(mentioned)) if mentioned else None
-        if reply is None:
-            claims = self.kernel.claims_done(text)
-            reply = self.kernel.told_done(self.env.missing(self)) if claims else self.kernel.asked(text, ())
-        self.useful_asks += reply.revealed
-        return reply.acts
-
-    def corrections(self) -> list[Act]:
-        """What the customer says about what they see is wrong."""
-        skipped = self.kernel.skipped
-        return self.kernel.corrections([f for f in self.env.faults(self) if f.subject not in skipped])
-
-    def events(self) -> list[Act]:
-        """Let what is due happen, and let the customer hear of it."""
-        acts: list[Act] = []
-        due = [event for event in self._pending if event.turn <= self.turn]
-        heard = [event for event in self._silent if self.env.heard(self, event)]
-        for event in due:
-            self._pending.remove(event)
-            self.env.occur(self, event)
-            if event.silent:
-                self._silent.append(event)
-            else:
-                heard.append(event)
-        for event in heard:
-            if event in self._silent:
-                self._silent.remove(event)
-            if event.subject in self.kernel.skipped:
-                continue  # they have given it up and do not come back to it
-            said = self.env.fire(self, event)
-            if said is not None:
-                self.fired.append((self.turn, event))
-                acts += said
-        return acts
 
 
 @dataclass
@@ -309,11 +217,11 @@ class Episode:
         self.world.touched.clear()
         changes = self.world.changes
         try:
-            calls = self._read(message)
+            calls = read_calls(message)
         except InvalidCallError as error:
-            self.messages.append({"role": "assistant", "content": _text_of(message)})
+            self.messages.append({"role": "assistant", "content": text_of(message)})
             return self._finish("invalid", str(error), before)
-        self.messages.append(_recorded(message, calls))
+        self.messages.append(recorded(message, calls))
         revealed = False
         for number, (name, arguments) in enumerate(calls):
             call_id = self.messages[before - 1]["tool_calls"][number]["id"]
@@ -403,39 +311,6 @@ class Episode:
         caused = sum(min(job.useful_asks, job.task.need.asks) for job in self.jobs) + len(self.fired)
         return max(0, self.turn - caused - sum(job.answer is not None for job in self.jobs))
 
-    def _read(self, message: Message) -> list[tuple[str, str]]:
-        """(tool name, arguments) of each call. Raises InvalidCallError for what is no assistant message."""
-        if not isinstance(message, dict) or message.get("role") != "assistant":
-            raise InvalidCallError("not an assistant message")
-        if message.get("invalid"):
-            raise InvalidCallError(str(message["invalid"]))
-        if not isinstance(message.get("content") or "", str):
-            raise InvalidCallError("content is not text")
-        if len(message.get("content") or "") > MOST_TEXT:
-            raise InvalidCallError(f"the message is longer than {MOST_TEXT} characters")
-        calls = message.get("tool_calls") or []
-        if isinstance(calls, list) and len(calls) > MOST_CALLS:
-            raise InvalidCallError(f"{len(calls)} tool calls in one message; {MOST_CALLS} are allowed")
-        try:
-            named = [(call["function"]["name"], call["function"].get("arguments", "{}")) for call in calls]
-        except (TypeError, KeyError, AttributeError):
-            raise InvalidCallError(
-                "a tool call is not an object with a function's name and arguments"
-            ) from None
-        texts = []
-        for name, arguments in named:
-            if isinstance(arguments, dict):
-                try:
-                    arguments = json.dumps(arguments)
-                except (TypeError, ValueError, RecursionError):
-                    raise InvalidCallError(f"the arguments of {name} are not JSON") from None
-            if not isinstance(name, str) or not isinstance(arguments, str):
-                raise InvalidCallError("a tool call's name and arguments are not text")
-            if len(arguments) > MOST_TEXT:
-                raise InvalidCallError(f"the arguments of {name[:40]} are longer than {MOST_TEXT} characters")
-            texts.append((name, arguments))
-        return texts
-
     def _call(self, name: str, arguments: str, alone: bool) -> tuple[dict[str, Any], bool]:
         """Run one tool call; its result, and whether the customer revealed something."""
         found = find(self._tools, name)
@@ -466,30 +341,3 @@ class Episode:
     def _finish(self, end: str, why: str, before: int) -> Turn:
         self.end, self.why = end, why
         return Turn(self.messages[before:], True, end)
-
-
-def _text_of(message: Any) -> str:
-    """What can be kept of a message that is none."""
-    content = message.get("content") if isinstance(message, dict) else None
-    if isinstance(content, str):
-        return content[:MOST_TEXT]
-    try:
-        return repr(message)[:2000]
-    except RecursionError:
-        return "a message nested too deeply to write down"
-
-
-def _recorded(message: Message, calls: Sequence[tuple[str, str]]) -> Message:
-    """The assistant message as it enters the record: calls numbered, nothing else kept."""
-    recorded: Message = {"role": "assistant", "content": message.get("content") or ""}
-    if calls:
-        given = message["tool_calls"]
-        recorded["tool_calls"] = [
-            {
-                "id": str(given[i].get("id") or f"call_{i}"),
-                "type": "function",
-                "function": {"name": name, "arguments": arguments},
-            }
-            for i, (name, arguments) in enumerate(calls)
-        ]
-    return recorded

@@ -23,7 +23,7 @@ from ecomlab.world.overlay import draw_rush, rushed
 from ecomlab.world.wants import constraints_of
 
 if TYPE_CHECKING:
-    from ecomlab.episode import Job
+    from ecomlab.job import Job
 
 Part = tuple[str, dict[str, Any]]
 """A product type that is needed, and what it must be like, by slot name."""

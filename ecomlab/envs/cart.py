@@ -24,7 +24,8 @@ from ecomlab.world.overlay import World
 from ecomlab.world.wants import Want, constraints_of, faults, match, want_of
 
 if TYPE_CHECKING:
-    from ecomlab.episode import Episode, Job
+    from ecomlab.episode import Episode
+    from ecomlab.job import Job
 
 
 @tool

@@ -22,7 +22,7 @@ from ecomlab.world.overlay import PAGE, World, draw_rush, rushed
 from ecomlab.world.wants import constraints_of
 
 if TYPE_CHECKING:
-    from ecomlab.episode import Job
+    from ecomlab.job import Job
 
 PREFERENCES = ("price", "rating", "delivery")
 """What a customer may care about: each a key of `catalog_search`'s sort."""

@@ -36,7 +36,8 @@ from ecomlab.world.overlay import World
 from ecomlab.world.policies import draw_book
 
 if TYPE_CHECKING:
-    from ecomlab.episode import Episode, Job
+    from ecomlab.episode import Episode
+    from ecomlab.job import Job
 
 PARTS = ("CART", "PD", "SUB", "RETURN", "STATUS", "POLICY", "BUNDLE")
 """What a journey may consist of, each at most once."""

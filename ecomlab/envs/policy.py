@@ -34,7 +34,7 @@ from ecomlab.world.policies import (
 from ecomlab.world.rules import FACTS, RULES, WINDOW, Amount, Rule
 
 if TYPE_CHECKING:
-    from ecomlab.episode import Job
+    from ecomlab.job import Job
 
 LEAST_FACTS = 3
 """Facts that a customer mentions at least, whether they matter or not."""

@@ -34,7 +34,7 @@ from ecomlab.world.terms import draw_terms
 from ecomlab.world.wants import constraints_of
 
 if TYPE_CHECKING:
-    from ecomlab.episode import Job
+    from ecomlab.job import Job
 
 LISTED = ("type", "brand", "feature", "ordered")
 """Slots that `order_list` can settle; for the others one looks into the orders."""

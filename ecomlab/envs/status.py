@@ -28,7 +28,7 @@ from ecomlab.world.orders import STATUSES, draw_history, last_date, status_of
 from ecomlab.world.overlay import World
 
 if TYPE_CHECKING:
-    from ecomlab.episode import Job
+    from ecomlab.job import Job
 
 Seen = Mapping[str, Any]
 """An order as it is looked at to find the one that is meant: "placed", "items" (title, type), "parcels" (how many, None

@@ -22,7 +22,7 @@ from ecomlab.world.standins import LIMITS, noun, requirements, similarity, stage
 from ecomlab.world.wants import constraints_of
 
 if TYPE_CHECKING:
-    from ecomlab.episode import Job
+    from ecomlab.job import Job
 
 TELLING = (
     "works_with", "power", "wattage", "voltage", "size", "capacity", "charge", "layout", "connector", "video", "speed",
