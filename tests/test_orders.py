@@ -48,7 +48,8 @@ def test_no_day_is_said_in_words() -> None:
 @pytest.mark.parametrize(
     ("text", "status"),
     [("Delivered.", "delivered"), ("partially delivered", "partly delivered"), ("in transit", "shipped"),
-     ("canceled", "cancelled"), ("not delivered", None), ("shipped, delivered, delayed", None), ("", None)],
+     ("canceled", "cancelled"), ("partly delivered (1 of 2 delivered)", "partly delivered"),
+     ("not delivered", None), ("shipped, delivered, delayed", None), ("", None)],
 )  # fmt: skip
 def test_a_status_is_read_leniently_and_lists_are_none(text: str, status: str | None) -> None:
     assert read_status(text) == status

@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import date
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
@@ -12,13 +12,13 @@ from pydantic import Field
 
 from ecomlab.answering import Answering, Wanted, withhold
 from ecomlab.catalog import Shop
-from ecomlab.core import Draft, Event, Message, Need, Task, TaskError, Verdict
+from ecomlab.core import Draft, Event, Need, Task, TaskError, Verdict
 from ecomlab.customer.lexicon import Lexicon
 from ecomlab.customer.reading import read_message
 from ecomlab.customer.sayings import DAY, MONTHS, NAME, Saying, choice, read_sayings
 from ecomlab.customer.words import Act
 from ecomlab.difficulty import Difficulty
-from ecomlab.players.clerk import Clerk
+from ecomlab.players.tracker import Tracker
 from ecomlab.seeding import rng
 from ecomlab.tooling import tool
 from ecomlab.world import order_tools
@@ -26,16 +26,11 @@ from ecomlab.world import tools as shop_tools
 from ecomlab.world.dates import read_day, says_no_day
 from ecomlab.world.orders import STATUSES, draw_history, last_date, status_of
 from ecomlab.world.overlay import World
+from ecomlab.world.references import STEPS, WORDS, Seen, in_a_row, look, refer, resolve, values_of
 
 if TYPE_CHECKING:
     from ecomlab.job import Job
 
-Seen = Mapping[str, Any]
-"""An order as it is looked at to find the one that is meant: "placed", "items" (title, type), "parcels" (how many, None
-if not known)."""
-WORDS = ("type", "brand", "feature")
-LOOKUPS = 40
-"""Most orders that a reference leaves to be looked into."""
 WEIGHTS = {"order": 0.5, "status": 0.25, "date": 0.25}
 NEAR = 0.3
 """The share for another order that is part of what was said."""
@@ -82,71 +77,6 @@ def submit(
 ) -> dict[str, Any]:  # fmt: skip
     """Hand in the answer; the conversation ends."""
     return {"submitted": True}
-
-
-class Tracker(Clerk):
-    """Lists the orders, finds the one that is meant, looks into it and says how it stands."""
-
-    def __init__(self, *args: Any, **named: Any) -> None:
-        super().__init__(*args, **named)
-        self.orders: list[dict[str, Any]] | None = None
-        self.today: date | None = None
-        self.looked: dict[str, dict[str, Any]] = {}
-        self.choice: str | None = None
-
-    def restart(self) -> None:
-        self.choice = None
-
-    def work(self) -> Message:
-        slots = {name: value for (_, name), value in self.known.items() if value is not None}
-        calls = [] if self.orders is not None else [self.call("order_list", None)]
-        if "when" in slots and self.today is None:
-            calls.append(self.call("datetime_now", None))
-        if calls:
-            return self.turn(*calls)
-        assert self.orders is not None
-        if "parcels" in slots:
-            likely = resolve(
-                self._seen(), {n: v for n, v in slots.items() if n not in ("parcels", *STEPS)}, self.today
-            )
-            unseen = [self.orders[i]["order_id"] for i in likely]
-            unseen = [order_id for order_id in unseen if order_id not in self.looked][:LOOKUPS]
-            if unseen:
-                return self.turn(*(self.call("order_get_status", None, order_id=o) for o in unseen))
-        if self.choice is None:
-            seen = self._seen()
-            found = resolve(seen, slots, self.today) or [0]
-            first = next(iter(slots), "")
-            others = [i for i in resolve(seen, {first: slots.get(first)}, self.today) if i not in found]
-            if slots.get("place", 0) not in (0, -1) or "relation" in slots:  # one can miscount
-                others += [i - 1 for i in found if i]
-            if any(self.slip() for _ in range(max(0, len(slots) - 1) + len(others))) and others:
-                found = others  # each thing that was said, and each order it is told from, is a chance to err
-            self.choice = self.orders[found[0]]["order_id"]
-        if self.choice not in self.looked:
-            return self.turn(self.call("order_get_status", None, order_id=self.choice))
-        order = self.looked[self.choice]
-        day = max((p.get("delivered") or p["expected"] for p in order["parcels"]), default=None)
-        status = order["status"]
-        if any(self.slip() for _ in order["parcels"][1:]):  # the first parcel is not the order
-            status = order["parcels"][0]["status"] if status.startswith("partly") else "processing"
-        dates = sum(len(parcel) - 2 for parcel in order["parcels"])
-        if any(self.slip() for _ in range(dates - 1)):  # each date more is one to mix it up with
-            day = order["placed"]
-        return self.turn(self.call("submit", None, order_id=self.choice, status=status, date=day))
-
-    def result(self, about: Any, result: dict[str, Any]) -> None:
-        if "orders" in result:
-            self.orders = result["orders"]
-        elif "today" in result:
-            self.today = date.fromisoformat(result["today"])
-        elif "lines" in result:
-            self.looked[result["order_id"]] = result
-
-    def _seen(self) -> list[dict[str, Any]]:
-        assert self.orders is not None
-        parcels = {order_id: len(order["parcels"]) for order_id, order in self.looked.items()}
-        return [{**order, "parcels": parcels.get(order["order_id"])} for order in self.orders]
 
 
 class Status(Answering):
@@ -248,32 +178,19 @@ class Status(Answering):
             raise TaskError("no order of the history can be told from the others")
         if switching:
             # The order that is asked about in the end is the one drawn; the first question was about another.
-            ways = [step for step in (1, -1) if 0 <= target - step < len(seen)]
-            if ways and _in_a_row(seen) and random.random() < 0.6:
-                step = ways[int(random.integers(len(ways)))]
-                first = refer(target - step, seen, today, indirect, shop, random)
-                if first and "relation" in first:  # "the one after that; no, the one before that": of which?
-                    first = refer(target - step, seen, today, False, shop, random)
-                told = [["correction", step]]
-            else:
-                others = [i for i in range(len(seen)) if i != target]
-                other = others[int(random.integers(len(others)))] if others else target
-                first = refer(other, seen, today, indirect, shop, random) if others else None
-                direct = refer(target, seen, today, False, shop, random)
-                told = [[n, v] for n, v in direct.items()] if direct else []
-            if first is not None and told:
-                kind = "change" if told[0][0] == "correction" else "order"
+            first, told = _draw_switch(target, seen, today, indirect, shop, random)
+            if first and told:
                 slots = first
-                events.append(Event(0, kind, 0, 1, 1, data={"slots": told}))
+                kind = "change" if "correction" in told else "order"
+                events.append(Event(0, kind, 0, 1, 1, data={"slots": [[n, v] for n, v in told.items()]}))
         elsewhere = any(event.kind == "order" for event in events)
         listed = [(0, name, value) for name, value in slots.items()]
         withheld = withhold(listed, axes, random, lambda _, name: elsewhere)
         asks = int(bool(withheld))
         lookups = 1
         if "parcels" in slots:
-            lookups = len(
-                resolve(seen, {n: v for n, v in slots.items() if n not in ("parcels", *STEPS)}, today)
-            )
+            listed_only = {n: v for n, v in slots.items() if n not in ("parcels", *STEPS)}
+            lookups = len(resolve(seen, listed_only, today))
         need = Need(asks + 2, asks, 1 + ("when" in slots) + lookups)
         timed = []
         for event in events:
@@ -364,7 +281,7 @@ class Status(Answering):
         after = {n: v for e in task.events if e.kind == "change" for n, v in e.data["slots"]}
         hidden = [name for _, name in task.truth["withheld"]]
         for name in [hidden[i] for i in random.permutation(len(hidden)).tolist()]:
-            others = _values(name, seen, shop)
+            others = values_of(name, seen, shop)
             for value in [others[i] for i in random.permutation(len(others)).tolist()]:
                 other = {**slots, name: value}
                 if value != slots[name] and len(resolve(seen, {**other, **after}, today)) == 1:
@@ -372,241 +289,22 @@ class Status(Answering):
         return None
 
 
-STEPS = ("relation", "correction")
-"""Slots that lead from the order spoken of to the one before or after."""
-
-
-def look(history: Sequence[Mapping[str, Any]], shop: Shop) -> list[dict[str, Any]]:
-    """Orders as they are seen by somebody who has looked into all of them."""
-    seen = []
-    for order in history:
-        rows = [shop.catalog.row(line["product_id"]) or 0 for line in order["lines"]]
-        items = [{"title": shop.catalog.title(row), "type": shop.catalog.type_of(row).name} for row in rows]
-        seen.append({"placed": order["placed"], "items": items, "parcels": len(order["parcels"])})
-    return seen
-
-
-def resolve(seen: Sequence[Seen], slots: Mapping[str, Any], today: date | None) -> list[int]:
-    """The orders (newest first, by number) that these slots may mean."""
-    found = [i for i, order in enumerate(seen) if _fits(order, slots, today)]
-    place = slots.get("place")
-    if place is not None:
-        place = place if place >= 0 else len(seen) + place
-        found = [i for i in found if i == place]
-    for step in STEPS:
-        if slots.get(step) is not None:
-            found = [i + slots[step] for i in found if 0 <= i + slots[step] < len(seen)]
-    return found
-
-
-def _fits(order: Seen, slots: Mapping[str, Any], today: date | None) -> bool:
-    if slots.get("placed") not in (None, order["placed"][5:]):
-        return False
-    if slots.get("things") not in (None, len(order["items"])):
-        return False
-    if slots.get("parcels") is not None and order["parcels"] not in (None, slots["parcels"]):
-        return False
-    if slots.get("when") is not None and today is not None and not _at(order["placed"], slots["when"], today):
-        return False
-    return all(slots.get(name) is None for name in (*WORDS, "thing")) or any(
-        _named(i, slots) for i in order["items"]
-    )
-
-
-def _named(item: Mapping[str, Any], slots: Mapping[str, Any]) -> bool:
-    kind, brand, feature = slots.get("type") or slots.get("thing"), slots.get("brand"), slots.get("feature")
-    return bool(
-        kind in (None, item["type"])
-        and (brand is None or item["title"].startswith(f"{brand} "))
-        and (feature is None or f" {feature} " in item["title"])
-    )
-
-
-def _at(placed: str, when: str, today: date) -> bool:
-    """Whether an order was placed then: weeks begin on Monday, months are those of the calendar."""
-    day = date.fromisoformat(placed)
-    if when.endswith(" days"):
-        return (today - day).days == int(when.split()[0])
-    if when == "week":
-        monday = today - timedelta(days=today.weekday())
-        return monday - timedelta(days=7) <= day < monday
-    if when == "month":
-        before = today.replace(day=1) - timedelta(days=1)
-        return (day.year, day.month) == (before.year, before.month)
-    return day.month == int(when)
-
-
-def _loosely(placed: str, when: str, today: date) -> bool:
-    """Whether somebody who counts weeks or months in another way might mean it."""
-    age = (today - date.fromisoformat(placed)).days
-    if when == "week":
-        return age <= 14
-    if when == "month":
-        return age <= 62 and not age < 7
-    return False
-
-
-def _in_a_row(seen: Sequence[Seen]) -> bool:
-    """Whether no two orders are of one day: only then is there one before another."""
-    return len({order["placed"] for order in seen}) == len(seen)
-
-
-def refer(
+def _draw_switch(
     target: int, seen: Sequence[Seen], today: date, indirect: bool, shop: Shop, random: np.random.Generator
-) -> dict[str, Any] | None:
-    """Slots that mean this order and no other, in one of the ways in which customers speak; None if there is none."""
-    ways = (
-        (_when, _place, _relation, _parcels, _things, _both, _both) if indirect else (_words, _placed, _both)
-    )
-    for make in [ways[i] for i in random.permutation(len(ways)).tolist()]:
-        slots = make(target, seen, today, shop, random)
-        if slots is not None and resolve(seen, slots, today) == [target]:
-            bare = not {"brand", "feature", "relation"} & slots.keys()
-            if "type" in slots and bare and random.random() < 0.75:  # what was in it comes after the question
-                return {"thing" if name == "type" else name: value for name, value in slots.items()}
-            return slots
-    return refer(target, seen, today, False, shop, random) if indirect else None
-
-
-def _words(
-    target: int, seen: Sequence[Seen], today: date, shop: Shop, random: np.random.Generator
-) -> dict[str, Any] | None:
-    """ "my order with the Compact Yoga Mat", and its day where that does not say it."""
-    for i in random.permutation(len(seen[target]["items"])).tolist():
-        slots = _item(seen[target]["items"][i], seen, today, shop, random)
-        if resolve(seen, slots, today) == [target]:
-            return slots
-    return {**slots, "placed": seen[target]["placed"][5:]}
-
-
-def _item(
-    item: Mapping[str, Any], seen: Sequence[Seen], today: date, shop: Shop, random: np.random.Generator
-) -> dict[str, Any]:
-    """A thing in words, no more than are of use."""
-    brand, rest = item["title"].split(" ", 1)
-    values = {"brand": brand, "feature": rest.removesuffix(f" {item['type']}")}
-    slots: dict[str, Any] = {"type": item["type"]}
-    for name in [("brand", "feature")[i] for i in random.permutation(2).tolist()]:
-        more = {**slots, name: values[name]}
-        if len(resolve(seen, more, today)) < len(resolve(seen, slots, today)):
-            slots = more
-    return {name: slots[name] for name in WORDS if name in slots}
-
-
-def _placed(
-    target: int, seen: Sequence[Seen], today: date, shop: Shop, random: np.random.Generator
-) -> dict[str, Any] | None:
-    return {"placed": seen[target]["placed"][5:]}
-
-
-def _when(
-    target: int, seen: Sequence[Seen], today: date, shop: Shop, random: np.random.Generator
-) -> dict[str, Any] | None:
-    """ "the charger from last week": of several chargers."""
-    kinds = list(dict.fromkeys(item["type"] for item in seen[target]["items"]))
-    placed = seen[target]["placed"]
-    times = ["week", "month", placed[5:7], f"{(today - date.fromisoformat(placed)).days} days"]
-    times = [t for t in times if _at(placed, t, today) and t in _TIMES and t != today.isoformat()[5:7]]
-    pairs = [(kind, time) for kind in kinds for time in times]
-    several = [p for p in pairs if len(resolve(seen, {"type": p[0]}, today)) > 1]
-    for kind, time in [(several or pairs)[i] for i in random.permutation(len(several or pairs)).tolist()]:
-        slots = {"type": kind, "when": time}
-        others = [i for i in resolve(seen, {"type": kind}, today) if i != target]
-        if not any(
-            _at(seen[i]["placed"], time, today) or _loosely(seen[i]["placed"], time, today) for i in others
-        ):
-            return slots
-    return None
-
-
-def _place(
-    target: int, seen: Sequence[Seen], today: date, shop: Shop, random: np.random.Generator
-) -> dict[str, Any] | None:
-    """ "my latest order but one"."""
-    places = [place for place in (target, target - len(seen)) if place in PLACES]
-    if not places or not _in_a_row(seen):
-        return None
-    return {"place": places[int(random.integers(len(places)))]}
-
-
-def _relation(
-    target: int, seen: Sequence[Seen], today: date, shop: Shop, random: np.random.Generator
-) -> dict[str, Any] | None:
-    """ "the one before that": the order next to one that words describe."""
-    steps = [step for step in (1, -1) if 0 <= target - step < len(seen)]
-    if not steps or not _in_a_row(seen):
-        return None
-    step = steps[int(random.integers(len(steps)))]
-    slots = _words(target - step, seen, today, shop, random)
-    return None if slots is None or "placed" in slots else {**slots, "relation": step}
-
-
-def _parcels(
-    target: int, seen: Sequence[Seen], today: date, shop: Shop, random: np.random.Generator
-) -> dict[str, Any] | None:
-    """ "the one in two parcels", of all orders or of those with such a thing."""
-    if seen[target]["parcels"] != 2 or len(seen) > LOOKUPS:
-        return None
-    if resolve(seen, {"parcels": 2}, today) == [target]:
-        return {"parcels": 2}
-    kind = seen[target]["items"][int(random.integers(len(seen[target]["items"])))]["type"]
-    return {"type": kind, "parcels": 2}
-
-
-def _things(
-    target: int, seen: Sequence[Seen], today: date, shop: Shop, random: np.random.Generator
-) -> dict[str, Any] | None:
-    """ "the one with four different things in it", of all orders or of those with such a thing."""
-    count = len(seen[target]["items"])
-    if count < 2:
-        return None
-    if resolve(seen, {"things": count}, today) == [target]:
-        return {"things": count}
-    kind = seen[target]["items"][int(random.integers(count))]["type"]
-    return {"type": kind, "things": count}
-
-
-def _both(
-    target: int, seen: Sequence[Seen], today: date, shop: Shop, random: np.random.Generator
-) -> dict[str, Any] | None:
-    """Two things that only together say which: "the one from March with three different things in it"."""
-    placed, items = seen[target]["placed"], seen[target]["items"]
-    values: dict[str, Any] = {"thing": items[int(random.integers(len(items)))]["type"], "things": len(items)}
-    values |= {"when": placed[5:7]} if placed[5:7] != today.isoformat()[5:7] else {}
-    names = [list(values)[i] for i in random.permutation(len(values)).tolist()]
-    for one, other in ((names[0], names[1]), (names[-1], names[0])):
-        slots = {name: values[name] for name in sorted((one, other))}
-        if slots.get("things") != 1 and all(
-            len(resolve(seen, {name: value}, today)) > 1 for name, value in slots.items()
-        ):
-            return slots
-    return None
-
-
-_TIMES = frozenset(
-    ["week", "month", *(f"{n} days" for n in range(1, 7)), *(f"{n:02d}" for n in range(1, 13))]
-)
-
-
-def _values(name: str, seen: Sequence[Seen], shop: Shop) -> list[Any]:
-    """Values that a slot might have in this history."""
-    if name == "placed":
-        return [order["placed"][5:] for order in seen]
-    if name == "place":
-        return [place for place in PLACES if -len(seen) <= place < len(seen)]
-    if name in STEPS:
-        return [1, -1]
-    if name == "when":
-        return sorted(_TIMES)
-    if name == "things":
-        return [2, 3, 4, 5]
-    if name == "brand":
-        return sorted({item["title"].split(" ", 1)[0] for order in seen for item in order["items"]})
-    if name == "thing":
-        return sorted({item["type"] for order in seen for item in order["items"]})
-    if name == "feature":
-        return list(shop.catalog.features)
-    return []
+) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+    """The slots of another order that the customer asks about first, and what they say to come to `target`: a step
+    from the first, or what describes it. None for what cannot be said."""
+    ways = [step for step in (1, -1) if 0 <= target - step < len(seen)]
+    if ways and in_a_row(seen) and random.random() < 0.6:
+        step = ways[int(random.integers(len(ways)))]
+        first = refer(target - step, seen, today, indirect, shop, random)
+        if first and "relation" in first:  # "the one after that; no, the one before that": of which?
+            first = refer(target - step, seen, today, False, shop, random)
+        return first, {"correction": step}
+    others = [i for i in range(len(seen)) if i != target]
+    other = others[int(random.integers(len(others)))] if others else target
+    first = refer(other, seen, today, indirect, shop, random) if others else None
+    return first, refer(target, seen, today, False, shop, random)
 
 
 def read_status(said: Any) -> str | None:
@@ -614,6 +312,7 @@ def read_status(said: Any) -> str | None:
     if not isinstance(said, str) or len(said) > 200:
         return None
     text, found = said.lower().replace("_", " "), []
+    text = re.sub(r"\([^()]*\)", " ", text).strip() or text  # "partly delivered (1 of 2 delivered)"
     if re.search(r"\b(?:not|never|no)\b|n't\b", text):
         return None
     for status, pattern in _SAID:

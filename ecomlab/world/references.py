@@ -1,0 +1,256 @@
+"""Which order a customer means: the ways in which orders are spoken of, and the orders that these words may mean.
+
+Slots: "type" or "thing" (what was in it; the latter comes in a sentence of its own), "brand", "feature", "placed" (a
+day, "MM-DD"), "when" ("week", "month", a month's number, "3 days"), "things" (how many), "parcels" (how many), "place"
+(0: the latest, -1: the oldest), "relation" and "correction" (steps back in time).
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
+from typing import Any
+
+import numpy as np
+
+from ecomlab.catalog import Shop
+
+Seen = Mapping[str, Any]
+"""An order as it is looked at to find the one that is meant: "placed", "items" (title, type), "parcels" (how many, None
+if not known)."""
+WORDS = ("type", "brand", "feature")
+"""Slots by which something in an order is named."""
+STEPS = ("relation", "correction")
+"""Slots that lead from the order spoken of to the one before or after."""
+TIMES = frozenset(["week", "month", *(f"{n} days" for n in range(1, 7)), *(f"{n:02d}" for n in range(1, 13))])
+"""Values of "when" that customers have words for."""
+LOOKUPS = 40
+"""Most orders that a reference leaves to be looked into."""
+PLACES = (0, 1, 2, -1, -2)
+"""Values of "place" that customers have words for."""
+
+
+def look(history: Sequence[Mapping[str, Any]], shop: Shop) -> list[dict[str, Any]]:
+    """Orders as they are seen by somebody who has looked into all of them."""
+    seen = []
+    for order in history:
+        rows = [shop.catalog.row(line["product_id"]) or 0 for line in order["lines"]]
+        items = [{"title": shop.catalog.title(row), "type": shop.catalog.type_of(row).name} for row in rows]
+        seen.append({"placed": order["placed"], "items": items, "parcels": len(order["parcels"])})
+    return seen
+
+
+def resolve(seen: Sequence[Seen], slots: Mapping[str, Any], today: date | None) -> list[int]:
+    """The orders (newest first, by number) that these slots may mean."""
+    found = [i for i, order in enumerate(seen) if _fits(order, slots, today)]
+    place = slots.get("place")
+    if place is not None:
+        place = place if place >= 0 else len(seen) + place
+        found = [i for i in found if i == place]
+    for step in STEPS:
+        if slots.get(step) is not None:
+            found = [i + slots[step] for i in found if 0 <= i + slots[step] < len(seen)]
+    return found
+
+
+def _fits(order: Seen, slots: Mapping[str, Any], today: date | None) -> bool:
+    if slots.get("placed") not in (None, order["placed"][5:]):
+        return False
+    if slots.get("things") not in (None, len(order["items"])):
+        return False
+    if slots.get("parcels") is not None and order["parcels"] not in (None, slots["parcels"]):
+        return False
+    if slots.get("when") is not None and today is not None and not _at(order["placed"], slots["when"], today):
+        return False
+    return all(slots.get(name) is None for name in (*WORDS, "thing")) or any(
+        _named(i, slots) for i in order["items"]
+    )
+
+
+def _named(item: Mapping[str, Any], slots: Mapping[str, Any]) -> bool:
+    kind, brand, feature = slots.get("type") or slots.get("thing"), slots.get("brand"), slots.get("feature")
+    return bool(
+        kind in (None, item["type"])
+        and (brand is None or item["title"].startswith(f"{brand} "))
+        and (feature is None or f" {feature} " in item["title"])
+    )
+
+
+def _at(placed: str, when: str, today: date) -> bool:
+    """Whether an order was placed then: weeks begin on Monday, months are those of the calendar."""
+    day = date.fromisoformat(placed)
+    if when.endswith(" days"):
+        return (today - day).days == int(when.split()[0])
+    if when == "week":
+        monday = today - timedelta(days=today.weekday())
+        return monday - timedelta(days=7) <= day < monday
+    if when == "month":
+        before = today.replace(day=1) - timedelta(days=1)
+        return (day.year, day.month) == (before.year, before.month)
+    return day.month == int(when)
+
+
+def _loosely(placed: str, when: str, today: date) -> bool:
+    """Whether somebody who counts weeks or months in another way might mean it."""
+    age = (today - date.fromisoformat(placed)).days
+    if when == "week":
+        return age <= 14
+    if when == "month":
+        return age <= 62 and not age < 7
+    return False
+
+
+def in_a_row(seen: Sequence[Seen]) -> bool:
+    """Whether no two orders are of one day: only then is there one before another."""
+    return len({order["placed"] for order in seen}) == len(seen)
+
+
+def refer(
+    target: int, seen: Sequence[Seen], today: date, indirect: bool, shop: Shop, random: np.random.Generator
+) -> dict[str, Any] | None:
+    """Slots that mean this order and no other, in one of the ways in which customers speak; None if there is none."""
+    ways = (
+        (_when, _place, _relation, _parcels, _things, _both, _both) if indirect else (_words, _placed, _both)
+    )
+    for make in [ways[i] for i in random.permutation(len(ways)).tolist()]:
+        slots = make(target, seen, today, shop, random)
+        if slots is not None and resolve(seen, slots, today) == [target]:
+            bare = not {"brand", "feature", "relation"} & slots.keys()
+            if "type" in slots and bare and random.random() < 0.75:  # what was in it comes after the question
+                return {"thing" if name == "type" else name: value for name, value in slots.items()}
+            return slots
+    return refer(target, seen, today, False, shop, random) if indirect else None
+
+
+def _words(
+    target: int, seen: Sequence[Seen], today: date, shop: Shop, random: np.random.Generator
+) -> dict[str, Any] | None:
+    """ "my order with the Compact Yoga Mat", and its day where that does not say it."""
+    for i in random.permutation(len(seen[target]["items"])).tolist():
+        slots = _item(seen[target]["items"][i], seen, today, shop, random)
+        if resolve(seen, slots, today) == [target]:
+            return slots
+    return {**slots, "placed": seen[target]["placed"][5:]}
+
+
+def _item(
+    item: Mapping[str, Any], seen: Sequence[Seen], today: date, shop: Shop, random: np.random.Generator
+) -> dict[str, Any]:
+    """A thing in words, no more than are of use."""
+    brand, rest = item["title"].split(" ", 1)
+    values = {"brand": brand, "feature": rest.removesuffix(f" {item['type']}")}
+    slots: dict[str, Any] = {"type": item["type"]}
+    for name in [("brand", "feature")[i] for i in random.permutation(2).tolist()]:
+        more = {**slots, name: values[name]}
+        if len(resolve(seen, more, today)) < len(resolve(seen, slots, today)):
+            slots = more
+    return {name: slots[name] for name in WORDS if name in slots}
+
+
+def _placed(
+    target: int, seen: Sequence[Seen], today: date, shop: Shop, random: np.random.Generator
+) -> dict[str, Any] | None:
+    return {"placed": seen[target]["placed"][5:]}
+
+
+def _when(
+    target: int, seen: Sequence[Seen], today: date, shop: Shop, random: np.random.Generator
+) -> dict[str, Any] | None:
+    """ "the charger from last week": of several chargers."""
+    kinds = list(dict.fromkeys(item["type"] for item in seen[target]["items"]))
+    placed = seen[target]["placed"]
+    times = ["week", "month", placed[5:7], f"{(today - date.fromisoformat(placed)).days} days"]
+    times = [t for t in times if _at(placed, t, today) and t in TIMES and t != today.isoformat()[5:7]]
+    pairs = [(kind, time) for kind in kinds for time in times]
+    several = [p for p in pairs if len(resolve(seen, {"type": p[0]}, today)) > 1]
+    for kind, time in [(several or pairs)[i] for i in random.permutation(len(several or pairs)).tolist()]:
+        slots = {"type": kind, "when": time}
+        others = [i for i in resolve(seen, {"type": kind}, today) if i != target]
+        if not any(
+            _at(seen[i]["placed"], time, today) or _loosely(seen[i]["placed"], time, today) for i in others
+        ):
+            return slots
+    return None
+
+
+def _place(
+    target: int, seen: Sequence[Seen], today: date, shop: Shop, random: np.random.Generator
+) -> dict[str, Any] | None:
+    """ "my latest order but one"."""
+    places = [place for place in (target, target - len(seen)) if place in PLACES]
+    if not places or not in_a_row(seen):
+        return None
+    return {"place": places[int(random.integers(len(places)))]}
+
+
+def _relation(
+    target: int, seen: Sequence[Seen], today: date, shop: Shop, random: np.random.Generator
+) -> dict[str, Any] | None:
+    """ "the one before that": the order next to one that words describe."""
+    steps = [step for step in (1, -1) if 0 <= target - step < len(seen)]
+    if not steps or not in_a_row(seen):
+        return None
+    step = steps[int(random.integers(len(steps)))]
+    slots = _words(target - step, seen, today, shop, random)
+    return None if slots is None or "placed" in slots else {**slots, "relation": step}
+
+
+def _parcels(
+    target: int, seen: Sequence[Seen], today: date, shop: Shop, random: np.random.Generator
+) -> dict[str, Any] | None:
+    """ "the one in two parcels", of all orders or of those with such a thing."""
+    if seen[target]["parcels"] != 2 or len(seen) > LOOKUPS:
+        return None
+    if resolve(seen, {"parcels": 2}, today) == [target]:
+        return {"parcels": 2}
+    kind = seen[target]["items"][int(random.integers(len(seen[target]["items"])))]["type"]
+    return {"type": kind, "parcels": 2}
+
+
+def _things(
+    target: int, seen: Sequence[Seen], today: date, shop: Shop, random: np.random.Generator
+) -> dict[str, Any] | None:
+    """ "the one with four different things in it", of all orders or of those with such a thing."""
+    count = len(seen[target]["items"])
+    if count < 2:
+        return None
+    if resolve(seen, {"things": count}, today) == [target]:
+        return {"things": count}
+    kind = seen[target]["items"][int(random.integers(count))]["type"]
+    return {"type": kind, "things": count}
+
+
+def _both(
+    target: int, seen: Sequence[Seen], today: date, shop: Shop, random: np.random.Generator
+) -> dict[str, Any] | None:
+    """Two things that only together say which: "the one from March with three different things in it"."""
+    placed, items = seen[target]["placed"], seen[target]["items"]
+    values: dict[str, Any] = {"thing": items[int(random.integers(len(items)))]["type"], "things": len(items)}
+    values |= {"when": placed[5:7]} if placed[5:7] != today.isoformat()[5:7] else {}
+    names = [list(values)[i] for i in random.permutation(len(values)).tolist()]
+    for one, other in ((names[0], names[1]), (names[-1], names[0])):
+        slots = {name: values[name] for name in sorted((one, other))}
+        if slots.get("things") != 1 and all(
+            len(resolve(seen, {name: value}, today)) > 1 for name, value in slots.items()
+        ):
+            return slots
+    return None
+
+
+def values_of(name: str, seen: Sequence[Seen], shop: Shop) -> list[Any]:
+    """Values that a slot might have in this history."""
+    if name == "placed":
+        return [order["placed"][5:] for order in seen]
+    if name == "place":
+        return [place for place in PLACES if -len(seen) <= place < len(seen)]
+    if name in STEPS:
+        return [1, -1]
+    if name == "when":
+        return sorted(TIMES)
+    if name == "things":
+        return [2, 3, 4, 5]
+    if name == "brand":
+        return sorted({item["title"].split(" ", 1)[0] for order in seen for item in order["items"]})
+    if name == "thing":
+        return sorted({item["type"] for order in seen for item in order["items"]})
+    if name == "feature":
+        return list(shop.catalog.features)
+    return []
