@@ -2,9 +2,10 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
@@ -12,7 +13,7 @@ from pydantic import Field
 
 from ecomlab.answering import Answering, Wanted, withhold
 from ecomlab.catalog import Shop
-from ecomlab.core import Draft, Event, Fault, Message, Need, Task, TaskError, Verdict
+from ecomlab.core import Draft, Event, Fault, Need, Task, TaskError, Verdict
 from ecomlab.customer.kernel import PATIENCE
 from ecomlab.customer.ledger import Slot
 from ecomlab.customer.lexicon import Lexicon
@@ -21,14 +22,14 @@ from ecomlab.customer.sayings import DAY, Kind, Saying, choice, money, read_sayi
 from ecomlab.customer.wishes import draw_row
 from ecomlab.customer.words import Act
 from ecomlab.difficulty import Difficulty
-from ecomlab.players.clerk import Clerk
-from ecomlab.players.shopper import Wish, bounds
+from ecomlab.players.returner import Returner
 from ecomlab.seeding import rng
 from ecomlab.tooling import tool
 from ecomlab.world import order_tools, orders
 from ecomlab.world import tools as shop_tools
 from ecomlab.world.dates import read_day, says_no_day
-from ecomlab.world.orders import Line, Order, draw_history, line_fits, line_value, lines_of
+from ecomlab.world.lines import describe, is_identity, line_fits, line_meant, line_value, lines_meant, may_be
+from ecomlab.world.orders import Line, Order, draw_history, lines_of
 from ecomlab.world.overlay import World, draw_rush, rushed
 from ecomlab.world.terms import draw_terms
 from ecomlab.world.wants import constraints_of
@@ -36,11 +37,6 @@ from ecomlab.world.wants import constraints_of
 if TYPE_CHECKING:
     from ecomlab.job import Job
 
-LISTED = ("type", "brand", "feature", "ordered")
-"""Slots that `order_list` can settle; for the others one looks into the orders."""
-DATES = ("ordered", "delivered")
-LOOKUPS = 40
-"""Most orders that a description leaves to be looked into."""
 WEIGHTS = {"line": 0.45, "effect": 0.45, "replacement": 0.10}
 
 NEAR = 0.15
@@ -109,141 +105,6 @@ def submit(
 ) -> dict[str, Any]:
     """Hand in what came of the request; the conversation ends."""
     return {"submitted": True}
-
-
-class Returner(Clerk):
-    """Lists the orders, looks into those it may be, checks the line, returns it, and seeks a replacement meanwhile."""
-
-    def __init__(self, *args: Any, **named: Any) -> None:
-        super().__init__(*args, **named)
-        self.orders: list[dict[str, Any]] | None = None
-        self.looked: dict[str, dict[str, Any]] = {}
-        self.checked: dict[tuple[str, str], dict[str, Any]] = {}
-        self.returns: dict[tuple[str, str], int] = {}
-        self.refused: set[tuple[tuple[str, str], int]] = set()
-        self.found: dict[str, list[dict[str, Any]]] = {}
-        self.choice: tuple[str, str] | None = None
-        self.minded: list[Any] = []
-
-    def hear(self, text: str, opening: bool) -> None:
-        super().hear(text, opening)
-        if "sold out" in text:
-            self.found.clear()
-        self.choice = None
-
-    def restart(self) -> None:
-        self.choice = None
-
-    def work(self) -> Message:
-        if self.orders is None:
-            return self.turn(self.call("order_list", "orders"))
-        slots = {name: value for (_, name), value in self.known.items() if is_identity(name) and value}
-        likely = [order for order in self.orders if _listed(order, slots)] or self.orders[:1]
-        unseen = [o["order_id"] for o in likely if o["order_id"] not in self.looked][:LOOKUPS]
-        undo = [self.call("return_cancel", "returns", order_id=o, line_id=n) for o, n in self._stale(slots)]
-        if unseen:
-            return self.turn(*undo, *(self.call("order_get_status", "order", order_id=o) for o in unseen))
-        if self.choice is None:
-            self.choice = self._choose([self.looked[order["order_id"]] for order in likely], slots)
-        order_id, line_id = self.choice
-        if self.choice not in self.checked:
-            check = self.call("return_check_eligibility", "check", order_id=order_id, line_id=line_id)
-            return self.turn(*undo, check)
-        said = self.checked[self.choice]
-        units, calls = self.get("units") or 1, undo
-        swap = self.get("replacement") if said["eligible"] else None
-        now = self.returns.get(self.choice, 0)
-        if said["eligible"] and now != units and (self.choice, units) not in self.refused:
-            if now:
-                calls.append(self.call("return_cancel", "returns", order_id=order_id, line_id=line_id))
-            about = ("return", self.choice, units)
-            calls.append(
-                self.call("return_initiate", about, order_id=order_id, line_id=line_id, quantity=units)
-            )
-        sought = repr((slots["type"], swap))
-        if swap and sought not in self.found:
-            self.minded = [pair for pair in swap if not self.slip()]  # the rest overlooked
-            calls.append(self._search(sought, slots["type"], self.minded))
-        if calls:
-            return self.turn(*calls)
-        return self._hand_in(said, self._fitting(sought, slots["type"], self.minded) if swap else None)
-
-    def _hand_in(self, said: Mapping[str, Any], replacement: str | None) -> Message:
-        assert self.choice is not None
-        order_id, line_id = self.choice
-        done = bool(said["eligible"])
-        told = done or not self.slip()  # until when it could be returned
-        return self.turn(
-            self.call(
-                "submit",
-                None,
-                order_id=order_id,
-                line_id=line_id,
-                outcome="returned" if done else "declined",
-                last_return_day=said["last_return_day"] if told and not done else None,
-                replacement=replacement,
-            )
-        )
-
-    def result(self, about: Any, result: dict[str, Any]) -> None:
-        if "orders" in result:
-            self.orders = result["orders"]
-        elif "lines" in result:
-            self.looked[result["order_id"]] = result
-        elif "eligible" in result:
-            self.checked[result["order_id"], result["line_id"]] = result
-        elif "returns" in result:
-            self.returns = {(r["order_id"], r["line_id"]): r["quantity"] for r in result["returns"]}
-        elif "results" in result:
-            self.found[about[1]] = result["results"]
-        elif "error" in result and isinstance(about, tuple) and about[0] == "return":
-            self.refused.add(about[1:])
-        elif "error" in result and isinstance(about, tuple):
-            self.found[about[1]] = []
-
-    def _stale(self, slots: Mapping[str, Any]) -> list[tuple[str, str]]:
-        """Returns that were started and are not of what is wanted now."""
-        return [
-            (o, n)
-            for o, n in self.returns
-            if (self.choice not in (None, (o, n)))
-            or not any(r["line_id"] == n and _fits(self.looked[o], r, slots) for r in self.looked[o]["lines"])
-        ]
-
-    def _choose(self, looked: Sequence[Mapping[str, Any]], slots: Mapping[str, Any]) -> tuple[str, str]:
-        lines = [(order, line) for order in looked for line in order["lines"]]
-        alike = [pair for pair in lines if _fits(*pair, {"type": slots["type"]})] or lines
-        fitting = [pair for pair in alike if _fits(*pair, slots)] or alike[:1]
-        others = [pair for pair in alike if pair not in fitting]
-        if others and any(self.slip() for _ in range(len(slots) - 1 + len(others))):
-            fitting = others  # each thing that was said, and each line it is told from, is a chance to err
-        order, line = fitting[0]
-        return order["order_id"], line["line_id"]
-
-    def _search(self, sought: str, kind: str, swap: Sequence[Sequence[Any]]) -> dict[str, Any]:
-        wanted: dict[str, Any] = {str(n): v for n, v in swap}
-        attributes = {name[5:]: value for name, value in wanted.items() if name.startswith("attr:")}
-        return self.call(
-            "catalog_search",
-            ("search", sought),
-            query=kind,
-            category=kind,
-            brand=wanted.get("brand"),
-            attributes=attributes or None,
-            in_stock=True,
-            **bounds(wanted),
-        )
-
-    def _fitting(self, sought: str, kind: str, swap: Sequence[Sequence[Any]]) -> str | None:
-        """The first found that is as wanted, and not what goes back: distractors may be of another type."""
-        assert self.choice is not None
-        order = self.looked[self.choice[0]]
-        own = next(r["product_id"] for r in order["lines"] if r["line_id"] == self.choice[1])
-        wish = Wish(kind, {str(name): value for name, value in swap})
-        for record in self.found[sought]:
-            if record["product_id"] != own and record["stock"] > 0 and wish.fits(record):
-                return str(record["product_id"])
-        return None
 
 
 class Returns(Answering):
@@ -327,73 +188,44 @@ class Returns(Answering):
 
     def draw(self, key: tuple[Any, ...], axes: Difficulty, shop: Shop) -> Draft:
         world = draw_history(key, axes, shop)
-        random, level = rng("return", *key), key[2]
-        history, today, terms = (
-            world["orders"],
-            date.fromisoformat(world["today"]),
-            draw_terms(key, shop.catalog),
-        )
+        random, level, history = rng("return", *key), key[2], world["orders"]
         patient = random.random() < 1 / (1 + math.exp(-(level - 4) / 1.5))
-        arrived = [(o, n) for o, n in lines_of(history) if orders.delivered(o, n)]
-        described = []
-        for i in random.permutation(len(arrived)).tolist():
-            order, line = arrived[i]
-            told = describe(order, line, history, shop, patient, random)
-            if told is not None:
-                described.append((order, line, told))
-            if len(described) == 2:
-                break
-        if not described:
+        found = list(islice(_candidates(world, patient, key, shop, random), 2))
+        if not found:
             raise TaskError("no line of the order history can be told from the others")
-
-        def can(order: Order, line: Line) -> bool:
-            return orders.eligibility(order, line, today, shop.catalog, terms).eligible
-
-        def finish(order: Order, line: Line, slots: Mapping[str, Any], swapping: bool) -> dict[str, Any]:
-            """The slots of a line with how many units, and what for."""
-            left = line["quantity"] - line["returned"] if can(order, line) else line["quantity"]
-            many = {"units": int(random.integers(1, left + 1))} if line["quantity"] > 1 else {}
-            swap = draw_swap(line, axes, shop, random) if swapping else []
-            return {**slots, **many, "replacement": swap}
-
         swapping, share = random.random() < 0.45, draw_rush(axes.p_oos, 2, random)
         switching = random.random() < axes.p_switch
-        order, line, identity = described[0]  # the one wanted in the end: any line, with equal chance
-        slots = finish(order, line, identity, swapping)
-        most = line["quantity"] - line["returned"] if can(order, line) else line["quantity"]
-        kinds = ["line"] * (len(described) == 2) + ["swap"] + ["units"] * (most > 1)
+        meant = found[0]  # in the end: any line, with equal chance
+        slots = meant.draw_wish(swapping, axes, shop, random)
+        kinds = ["line"] * (len(found) == 2) + ["swap"] + ["units"] * (meant.most > 1)
         kind = kinds[int(random.integers(len(kinds)))] if switching else ""
-        goes = int(can(order, line))
+        goes, changed = int(meant.goes), dict[str, Any]()
         events: list[Event] = []
-        if kind == "line":
-            final = _pairs(slots)
-            lookups = sum(_may_be(o, slots, shop) for o in history)
-            calls = lookups + 1 + goes * (1 + bool(slots["replacement"]))
-            order, line, identity = described[1]
-            slots = finish(order, line, identity, swapping)
-            calls += int(can(order, line))
-            events.append(Event(0, "line", 0, 2 + goes, calls, data={"slots": final}))
-            goes = int(can(order, line))
+        if kind == "line":  # the customer speaks of another one first, of which a return has to be cancelled
+            final, calls = slots, _calls(slots, goes, history, shop)
+            meant = found[1]
+            slots = meant.draw_wish(swapping, axes, shop, random)
+            data = {"slots": _pairs(final)}
+            events.append(Event(0, "line", 0, 2 + goes, calls + int(meant.goes), data=data))
+            goes = int(meant.goes)
         elif kind == "swap":
-            new: Any = [] if slots["replacement"] else draw_swap(line, axes, shop, random)
+            new = [] if slots["replacement"] else draw_swap(meant.line, axes, shop, random)
             if new != slots["replacement"]:
-                more = goes * bool(new)
-                events.append(Event(0, "change", 0, more, more, data={"slots": [["replacement", new]]}))
+                changed, more = {"replacement": new}, goes * bool(new)
+                events.append(Event(0, "change", 0, more, more, data={"slots": _pairs(changed)}))
         elif kind == "units":
-            others = [n for n in range(1, most + 1) if n != slots["units"]]
-            units = others[int(random.integers(len(others)))]
-            events.append(Event(0, "change", 0, goes, 2 * goes, data={"slots": [["units", units]]}))
-        fixed = bool(slots["replacement"]) and kind not in ("line", "swap")
-        if share and fixed and _can_be_had(slots["replacement"], line, key, shop, share):
+            others = [n for n in range(1, meant.most + 1) if n != slots["units"]]
+            changed = {"units": others[int(random.integers(len(others)))]}
+            events.append(Event(0, "change", 0, goes, 2 * goes, data={"slots": _pairs(changed)}))
+        fixed = slots["replacement"] and kind not in ("line", "swap")
+        if share and fixed and _can_be_had(slots["replacement"], meant.line, key, shop, share):
             rush = {"type": slots["type"], "share": share}
             events.append(Event(0, "rush", 0, goes, goes, data=rush))
-        changed = {name for e in events if e.kind == "change" for name, _ in e.data["slots"]}
-        changed |= {"replacement"} if any(e.kind == "rush" for e in events) else set()
+            changed["replacement"] = None
         listed = [(0, name, value) for name, value in slots.items()]
         withheld = withhold(listed, axes, random, lambda _, name: kind == "line" or name in changed)
         asks = int(bool(withheld))
-        lookups = sum(_may_be(o, slots, shop) for o in history)
-        need = Need(asks + 3 + goes, asks, 2 + lookups + goes * (1 + bool(slots["replacement"])))
+        need = Need(asks + 3 + goes, asks, 1 + _calls(slots, goes, history, shop))
         timed = [replace(e, turn=int(random.integers(asks + 1, need.turns + 1))) for e in events]
         return self.draft(listed, withheld, world, need, timed)
 
@@ -442,14 +274,15 @@ class Returns(Answering):
             }
             if not broken:  # what they mean cannot be returned, nor can it have been
                 continue
-            act = Act("wrong line", slots["type"], _without_type(broken), world.catalog.title(row))
-            return [Fault(act, tuple(Slot(0, n, v) for n, v in _without_type(broken).items()), 0)]
+            broken.pop("type", None)
+            act = Act("wrong line", slots["type"], broken, world.catalog.title(row))
+            return [Fault(act, tuple(Slot(0, n, v) for n, v in broken.items()), 0)]
         return []
 
     def _expected(self, episode: "Job") -> dict[tuple[str, str], int]:
         """What should have been returned in the end."""
         slots = _slots(episode.state)
-        order, line = _target(slots, episode.world.given["orders"], episode.shop)
+        order, line = line_meant(slots, episode.world.given["orders"], episode.shop)
         if not orders.eligible_now(episode.world, order, line, undone=True).eligible:
             return {}
         return {(order["order_id"], line["line_id"]): slots.get("units", 1)}
@@ -457,12 +290,10 @@ class Returns(Answering):
     def verify(self, episode: "Job") -> Verdict:
         world, slots = episode.world, _slots(episode.state)
         answer = episode.answer or {}
-        order, line = _target(slots, world.given["orders"], episode.shop)
+        order, line = line_meant(slots, world.given["orders"], episode.shop)
         expected, terms = self._expected(episode), orders.eligible_now(world, order, line, undone=True)
         wanted = slots["replacement"] if expected else []
-        named = _same(answer.get("order_id"), order["order_id"]) and _same(
-            answer.get("line_id"), line["line_id"]
-        )
+        named = _names(answer, order, line)
         outcome, exact = _outcome(answer.get("outcome")), world.returns == expected
         today = date.fromisoformat(world.given["today"])
         told = answer.get("last_return_day")
@@ -480,11 +311,8 @@ class Returns(Answering):
             effect = float(exact and named and outcome == "declined") * (1.0 if day else 0.5)
         correct = bool(named and exact and said and swapped)
         if wanted:
-            share = (
-                WEIGHTS["line"] * named
-                + WEIGHTS["effect"] * effect
-                + WEIGHTS["replacement"] * swapped * exact
-            )
+            parts = {"line": named, "effect": effect, "replacement": swapped * exact}
+            share = sum(WEIGHTS[name] * part for name, part in parts.items())
         else:
             share = max(0.0, 0.5 * named + 0.5 * effect - WEIGHTS["replacement"] * (not swapped))
         if not named and not effect and self._alike(answer, slots["type"], episode):
@@ -503,23 +331,21 @@ class Returns(Answering):
         """Whether another line of the type that is meant was handed in. Without a credit for it an honest miss would
         earn less than a line picked blindly (law 3)."""
         for order, line in lines_of(episode.world.given["orders"]):
-            if _same(answer.get("order_id"), order["order_id"]) and _same(
-                answer.get("line_id"), line["line_id"]
-            ):
+            if _names(answer, order, line):
                 return line_fits(line, order, {"type": kind}, episode.shop.catalog)
         return False
 
     def chance(self, task: Task, shop: Shop) -> float:
         """Right by position alone. Where units go back and nothing else is wanted, returning one line after another
         until the customer is silent: as often as they correct it. Else a line picked from those delivered."""
-        slots = dict(_final(task))
+        slots = _final(task)
         history = task.world["orders"]
         today, terms = date.fromisoformat(task.world["today"]), draw_terms(task.key, shop.catalog)
         found = [
             orders.eligibility(o, n, today, shop.catalog, terms) for o, n in lines_of(history) if orders.delivered(o, n)
         ]  # fmt: skip
         open_ = sum(one.eligible for one in found)
-        order, line = _target(slots, history, shop)
+        order, line = line_meant(slots, history, shop)
         goes = orders.eligibility(order, line, today, shop.catalog, terms).eligible
         if goes and slots["replacement"]:
             return 0.0
@@ -543,53 +369,54 @@ class Returns(Answering):
                 ]
             for value in [others[i] for i in random.permutation(len(others)).tolist()]:
                 other = {**slots, name: value}
-                if value in (None, slots[name]) or len(_all(other, history, shop)) != 1:
+                if value in (None, slots[name]) or len(lines_meant(other, history, shop)) != 1:
                     continue
-                order, line = _target(other, history, shop)
+                order, line = line_meant(other, history, shop)
                 if orders.delivered(order, line) and other.get("units", 1) <= line["quantity"]:
                     return replace(task, truth={**task.truth, "slots": [[0, n, v] for n, v in other.items()]})
         return None
 
 
-def is_identity(name: str) -> bool:
-    """Whether a slot says which line is meant."""
-    return name in ("type", "brand", "feature", "option", *DATES) or name.startswith("attr:")
+@dataclass(frozen=True)
+class Candidate:
+    """A line that the customer may mean, what describes it, and whether it can be returned."""
+
+    order: Order
+    line: Line
+    identity: Mapping[str, Any]
+    goes: bool
+
+    @property
+    def most(self) -> int:
+        """Units that the customer may speak of: those that are left, if it can be returned."""
+        return int(self.line["quantity"] - (self.line["returned"] if self.goes else 0))
+
+    def draw_wish(
+        self, swapping: bool, axes: Difficulty, shop: Shop, random: np.random.Generator
+    ) -> dict[str, Any]:
+        """The slots: which line, how many units of it, and what is wanted for it."""
+        units = {"units": int(random.integers(1, self.most + 1))} if self.line["quantity"] > 1 else {}
+        swap = draw_swap(self.line, axes, shop, random) if swapping else []
+        return {**self.identity, **units, "replacement": swap}
 
 
-def describe(
-    order: Order, line: Line, history: Sequence[Order], shop: Shop, patient: bool, random: np.random.Generator
-) -> dict[str, Any] | None:
-    """The slots that make a line the only one, each of them needed; None if nothing does.
-
-    A `patient` customer says first what tells little, and the date last: then there is more to be heard.
-    """
-    catalog = shop.catalog
-    row = catalog.row(line["product_id"])
-    if row is None:
-        return None
-    names = ["brand", "feature", "option", *(f"attr:{name}" for name in catalog.attributes(row)), *DATES]
-    values = {name: line_value(line, order, row, name, catalog) for name in names}
-    names = [names[i] for i in random.permutation(len(names)).tolist()]
-    slots: dict[str, Any] = {"type": catalog.type_of(row).name}
-    left = [(o, n) for o, n in lines_of(history) if line_fits(n, o, slots, catalog)]
-    if patient:
-        names.sort(key=lambda name: (name in DATES, -_left(left, name, values[name], shop)))
-    if len(left) > LOOKUPS:
-        names.insert(0, "ordered")
-    for name in names:
-        fewer = [(o, n) for o, n in left if line_fits(n, o, {name: values[name]}, catalog)]
-        if values[name] is not None and len(fewer) < len(left) and len(left) > 1:
-            slots[name], left = values[name], fewer
-    if len(left) != 1:
-        return None
-    ranks = ["type", "brand", "feature", "option"]
-    return dict(
-        sorted(slots.items(), key=lambda s: (s[0] in DATES, ranks.index(s[0]) if s[0] in ranks else 9))
-    )
+def _candidates(
+    world: Mapping[str, Any], patient: bool, key: tuple[Any, ...], shop: Shop, random: np.random.Generator
+) -> Iterator[Candidate]:
+    """The delivered lines that can be told from all others, in random order."""
+    today, terms = date.fromisoformat(world["today"]), draw_terms(key, shop.catalog)
+    arrived = [(o, n) for o, n in lines_of(world["orders"]) if orders.delivered(o, n)]
+    for i in random.permutation(len(arrived)).tolist():
+        order, line = arrived[i]
+        identity = describe(order, line, world["orders"], shop, patient, random)
+        if identity is not None:
+            goes = orders.eligibility(order, line, today, shop.catalog, terms).eligible
+            yield Candidate(order, line, identity, goes)
 
 
-def _left(lines: Sequence[tuple[Order, Line]], name: str, value: Any, shop: Shop) -> int:
-    return sum(line_fits(n, o, {name: value}, shop.catalog) for o, n in lines)
+def _calls(slots: Mapping[str, Any], goes: int, history: Sequence[Order], shop: Shop) -> int:
+    """Tool calls for a line: the orders to look into, the check and, if it can go, its return and a search."""
+    return sum(may_be(o, slots, shop) for o in history) + 1 + goes * (1 + bool(slots["replacement"]))
 
 
 def draw_swap(line: Line, axes: Difficulty, shop: Shop, random: np.random.Generator) -> list[list[Any]]:
@@ -641,51 +468,7 @@ def _is_a_swap(product_id: str, swap: Sequence[Sequence[Any]], line: Line, world
     return row in world.in_stock(_swaps(swap, line, world.shop))
 
 
-def _all(slots: Mapping[str, Any], history: Sequence[Order], shop: Shop) -> list[tuple[Order, Line]]:
-    described = {name: value for name, value in slots.items() if is_identity(name)}
-    return [(o, n) for o, n in lines_of(history) if line_fits(n, o, described, shop.catalog)]
-
-
-def _target(slots: Mapping[str, Any], history: Sequence[Order], shop: Shop) -> tuple[Order, Line]:
-    """The line that is meant: the one that all slots leave."""
-    (target,) = _all(slots, history, shop)
-    return target
-
-
-def _may_be(order: Order, slots: Mapping[str, Any], shop: Shop) -> bool:
-    """Whether `order_list` leaves it open that an order holds what these slots describe."""
-    return any(line_fits(line, order, slots, shop.catalog, only=LISTED) for line in order["lines"])
-
-
-def _listed(order: Mapping[str, Any], slots: Mapping[str, Any]) -> bool:
-    """The same for a player, from what `order_list` shows."""
-    if slots.get("ordered") not in (None, order["placed"][5:]):
-        return False
-    return any(_titled(item, slots) for item in order["items"])
-
-
-def _titled(item: Mapping[str, Any], slots: Mapping[str, Any]) -> bool:
-    brand, feature = slots.get("brand"), slots.get("feature")
-    return bool(
-        item["type"] == slots.get("type", item["type"])
-        and (brand is None or item["title"].startswith(f"{brand} "))
-        and (feature is None or f" {feature} " in item["title"])
-    )
-
-
-def _fits(order: Mapping[str, Any], line: Mapping[str, Any], slots: Mapping[str, Any]) -> bool:
-    """Whether a line that `order_get_status` shows is what the slots describe."""
-    if not _titled(line, slots) or slots.get("ordered") not in (None, order["placed"][5:]):
-        return False
-    if slots.get("option") not in (None, line["variant_id"]):
-        return False
-    parcel = order["parcels"][line["parcel"] - 1] if line["parcel"] else {}
-    if slots.get("delivered") not in (None, parcel.get("delivered", "")[5:]):
-        return False
-    return all(line["attributes"].get(n[5:]) == v for n, v in slots.items() if n.startswith("attr:"))
-
-
-def _final(task: Task) -> list[list[Any]]:
+def _final(task: Task) -> dict[str, Any]:
     """The slots as they are after all events."""
     slots = {name: value for _, name, value in task.truth["slots"]}
     for event in task.events:
@@ -693,7 +476,7 @@ def _final(task: Task) -> list[list[Any]]:
             slots = dict(event.data["slots"])
         elif event.kind == "change":
             slots |= dict(event.data["slots"])
-    return _pairs(slots)
+    return slots
 
 
 def _pairs(slots: Mapping[str, Any]) -> list[list[Any]]:
@@ -704,12 +487,10 @@ def _slots(state: Wanted) -> dict[str, Any]:
     return {name: value for (_, name), value in state.items()}
 
 
-def _without_type(slots: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in slots.items() if name != "type"}
-
-
-def _same(said: Any, token: str) -> bool:
-    return isinstance(said, str) and said.strip().upper() == token
+def _names(answer: Mapping[str, Any], order: Order, line: Line) -> bool:
+    """Whether the ids handed in are these."""
+    ids = {"order_id": order["order_id"], "line_id": line["line_id"]}
+    return all(str(answer.get(name)).strip().upper() == token for name, token in ids.items())
 
 
 def _outcome(said: Any) -> str | None:

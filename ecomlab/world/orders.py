@@ -1,7 +1,7 @@
 """A customer's order history in one task, and what can still be returned of it: public, the same for every job."""
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import lru_cache
@@ -284,36 +284,3 @@ def delivered(order: Order, line: Line) -> str | None:
     """The day a line was delivered, None before."""
     day = order["parcels"][line["parcel"] - 1].get("delivered") if line["parcel"] else None
     return None if day is None else str(day)
-
-
-def line_fits(
-    line: Line, order: Order, slots: Mapping[str, Any], catalog: Catalog, only: Collection[str] | None = None
-) -> bool:
-    """Whether a line is what these slots describe: product words, the option, the day of order or delivery."""
-    row = catalog.row(line["product_id"])
-    if row is None:
-        return False
-    for name, value in slots.items():
-        if value is None or (only is not None and name not in only):
-            continue
-        if line_value(line, order, row, name, catalog) != value:
-            return False
-    return True
-
-
-def line_value(line: Line, order: Order, row: int, name: str, catalog: Catalog) -> Any:
-    """What a slot that describes a line is for this one; None where it has no such thing."""
-    if name == "type":
-        return catalog.type_of(row).name
-    if name == "brand":
-        return catalog.brands[catalog.brand_code.item(row)]
-    if name == "feature":
-        return catalog.features[catalog.feature_code.item(row)]
-    if name == "option":
-        return line["variant_id"]
-    if name == "ordered":
-        return order["placed"][5:]
-    if name == "delivered":
-        day = delivered(order, line)
-        return None if day is None else day[5:]
-    return catalog.attributes(row).get(name.removeprefix("attr:"))
