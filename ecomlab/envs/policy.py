@@ -9,35 +9,30 @@ from pydantic import Field
 
 from ecomlab.answering import Answering, withhold
 from ecomlab.answers import read_amount, read_clause_id, read_name, read_yes
-from ecomlab.catalog import Catalog, Shop
-from ecomlab.core import Draft, Event, Message, Need, Task, Verdict
+from ecomlab.catalog import Shop
+from ecomlab.core import Draft, Event, Need, Task, Verdict
 from ecomlab.customer.sayings import MONEY, NUMBER, Saying, Sentences, choice
 from ecomlab.customer.words import Act
 from ecomlab.difficulty import Difficulty
-from ecomlab.players.clerk import Clerk
+from ecomlab.players.reader import Reader
 from ecomlab.seeding import rng
 from ecomlab.tooling import tool
 from ecomlab.world import tools as shop_tools
-from ecomlab.world.overlay import World
-from ecomlab.world.policies import (
-    Clause,
-    Section,
-    decide,
-    decisive,
-    draw_book,
-    holds,
-    policy_search,
-    read_section,
-    relevant,
-    section_of,
+from ecomlab.world.cases import (
+    draw_facts,
+    draw_mentioned,
+    draw_question,
+    draw_twist,
+    other_values,
+    section_on,
 )
-from ecomlab.world.rules import FACTS, RULES, WINDOW, Amount, Rule
+from ecomlab.world.overlay import World
+from ecomlab.world.policies import decide, draw_book, policy_search
+from ecomlab.world.rules import FACTS, RULES, Rule
 
 if TYPE_CHECKING:
     from ecomlab.job import Job
 
-LEAST_FACTS = 3
-"""Facts that a customer mentions at least, whether they matter or not."""
 WEIGHTS = {"answer": 0.5, "clause": 0.3, "section": 0.2}
 """How r_task counts the answer, its clause, and a clause of the right section. An answer counts only beside a clause of
 the right section, "yes" or a name only beside the right clause: a constant answer earns nothing."""
@@ -56,62 +51,6 @@ def submit(
 ) -> dict[str, Any]:
     """Hand in the answer and the clause of the policy book that decides it; the conversation ends."""
     return {"submitted": True}
-
-
-class PolicyClerk(Clerk):
-    """Finds the rule's section with the words of the question and applies its clauses to the facts."""
-
-    def __init__(self, *args: Any, **named: Any) -> None:
-        super().__init__(*args, **named)
-        self._looked: set[tuple[str, str | None]] = set()
-        self._found: dict[tuple[str, str | None], tuple[Rule, str, list[Clause]]] = {}
-        self._answers: list[str] = []
-        """What the clauses say that were read."""
-        self._asked_again = False
-
-    def work(self) -> Message:
-        question, kind = self.get("question"), self.get("type")
-        if question is None and not self._asked_again:
-            self._asked_again = True
-            return self.turn(
-                self.call("ask_user", None, question="What would you like to know?", about=["details"])
-            )
-        if question is None:
-            return self.turn(self.call("submit", None))
-        if (question, kind) not in self._looked:
-            self._looked.add((question, kind))
-            words = RULES[question].questions[0] + (f" {kind}" if kind and question == WINDOW else "")
-            return self.turn(self.call("policy_search", (question, kind), query=words))
-        found = self._found.get((question, kind))
-        if found is None:
-            return self.turn(self.call("submit", None))
-        rule, precedence, clauses = found
-        facts = {name: value for (_, name), value in self.known.items()}
-        applies = [all(holds(atom, facts) != self.slip() for atom in clause["if"]) for clause in clauses]
-        if len(clauses) > 1 and self.slip():
-            precedence = {"first": "last", "last": "first"}[precedence]
-        number = decisive(applies, precedence)
-        if number is None:
-            return self.turn(self.call("submit", None))
-        clause = clauses[number]
-        answer = rule.kind.write(clause["then"])
-        if self.slip():  # a line too low
-            answer = self._answers[(self._answers.index(answer) + 1) % len(self._answers)]
-        return self.turn(self.call("submit", None, answer=answer, clause=clause["id"]))
-
-    def result(self, about: Any, result: dict[str, Any]) -> None:
-        if about is None or "sections" not in result:
-            return
-        question, kind = about
-        plurals = {self.lexicon.types[name].plural: name for name in self.lexicon.types}
-        read = [read_section(s["section"], s["text"], plurals) for s in result["sections"]]
-        self._answers += [RULES[r[0]].kind.write(clause["then"]) for r in read if r for clause in r[3]]
-        fitting = [r for r in read if r and r[0] == question and (not r[1] or kind in r[1])]
-        others = [r for r in read if r and r not in fitting]
-        chosen = others if others and self.slip() and self.slip() else fitting  # headings are read twice
-        if chosen:
-            name, _, precedence, clauses = chosen[0]
-            self._found[question, kind] = (RULES[name], precedence, clauses)
 
 
 _SAID: Mapping[str, tuple[str, Sequence[str], Mapping[str, str]]] = {
@@ -189,7 +128,7 @@ class Policy(Answering):
         policy_search, shop_tools.catalog_search, shop_tools.catalog_get_product, shop_tools.datetime_now
     )
     submit = submit
-    clerk = PolicyClerk
+    clerk = Reader
     sayings: ClassVar[Mapping[str, Saying]] = {
         "question": Sentences("details", {name: rule.questions for name, rule in RULES.items()}),
         **{name: Saying(topic, choice(said), tuple(forms)) for name, (topic, forms, said) in _SAID.items()},
@@ -272,17 +211,15 @@ class Policy(Answering):
     def draw(self, key: tuple[Any, ...], axes: Difficulty, shop: Shop) -> Draft:
         book = draw_book(key, axes, shop)
         random, catalog, precedence = rng("policy", *key), shop.catalog, book["precedence"]
-        rules = list(dict.fromkeys(section["rule"] for section in book["sections"]))
-        name = rules[int(random.integers(len(rules)))]
-        section = _ask_about(name, book, random)
-        facts = _draw_facts(section, precedence, catalog, random, _mentioned(section, random))
+        section = draw_question(book, random)
+        name = section["rule"]
+        facts = draw_facts(section, precedence, catalog, random, draw_mentioned(section, random))
         kind = facts.pop("type", None)
         switching = bool(random.random() < axes.p_switch)
         told = {"type": kind, **facts} if kind else facts
-        twist = _draw_twist(name, told, book, axes, catalog, random) if switching else {}
-        if (
-            twist and "question" not in twist
-        ):  # drawn backwards, so that no clause decides more often in the end
+        twist = draw_twist(name, told, book, catalog, random) if switching else {}
+        if twist and "question" not in twist:
+            # Drawn backwards, so that no clause decides more often in the end.
             facts, twist = {**facts, **twist}, {fact: facts[fact] for fact in twist}
         slots = [(0, fact, value) for fact, value in facts.items()]
         slots.insert(len(slots) if random.random() < 0.5 else 0, (0, "question", name))
@@ -311,7 +248,7 @@ class Policy(Answering):
         book = episode.task.world["policies"]
         facts = {name: value for (_, name), value in episode.state.items()}
         rule = RULES[facts["question"]]
-        section = _section(book, facts, episode.shop.catalog)
+        section = section_on(book, facts, episode.shop.catalog)
         clause = section["clauses"][decide(section, book["precedence"], facts)]
         given = episode.answer or {}
         named, answer = read_clause_id(given.get("clause")), read_answer(given.get("answer"), rule)
@@ -340,9 +277,9 @@ class Policy(Answering):
         hidden = [name for _, name in task.truth["withheld"]]
         facts = {name: value for _, name, value in task.truth["slots"]}
         book, found = task.world["policies"], None
-        section = _section(book, facts, shop.catalog)
+        section = section_on(book, facts, shop.catalog)
         for name in [hidden[i] for i in random.permutation(len(hidden)).tolist()]:
-            for value in _others(name, facts[name], section):
+            for value in other_values(name, facts[name], section):
                 other = {**facts, name: value}
                 if found is None or (
                     decide(section, book["precedence"], facts) == decide(section, book["precedence"], found)
@@ -359,121 +296,3 @@ def read_answer(answer: Any, rule: Rule) -> Any:
     if rule.numeric:
         return read_amount(answer, rule.unit)
     return read_yes(answer) if rule.unit == "yes" else read_name(answer, [str(name) for name in rule.values])
-
-
-def _section(book: Mapping[str, Any], facts: Mapping[str, Any], catalog: Catalog) -> Section:
-    """The section that rules on the question asked."""
-    department = ""
-    if facts["question"] == WINDOW:
-        department = catalog.types[catalog.type_codes[facts["type"]]].department
-    found = section_of(book, facts["question"], department)
-    if found is None:
-        raise LookupError(f"the book has no section on {facts['question']}")
-    return found
-
-
-def _ask_about(name: str, book: Mapping[str, Any], random: np.random.Generator) -> Section:
-    """A section of that rule: of return windows there are several."""
-    some = [section for section in book["sections"] if section["rule"] == name]
-    return some[int(random.integers(len(some)))]
-
-
-def _mentioned(section: Section, random: np.random.Generator) -> list[str]:
-    """The facts a customer tells: all that matter, the product where the rule may ask for it, and some that do not."""
-    rule, matter = RULES[section["rule"]], relevant(section)
-    others = [name for name in rule.facts if name not in (*matter, "type")]
-    order = [others[i] for i in random.permutation(len(others)).tolist()]
-    spare = max(LEAST_FACTS - len([name for name in matter if name != "type"]), int(random.integers(2)))
-    told = [*(name for name in matter if name != "type"), *order[:spare]]
-    told = [told[i] for i in random.permutation(len(told)).tolist()]
-    return ["type", *told] if "type" in rule.facts else told
-
-
-def _draw_facts(
-    section: Section,
-    precedence: str,
-    catalog: Catalog,
-    random: np.random.Generator,
-    names: Sequence[str],
-    known: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """A case in which a clause decides that is drawn first, so that none decides more often than another; values lie
-    near the limits. What is `known` stays; where no such case turns up, another clause decides."""
-    wanted = int(random.integers(len(section["clauses"])))
-    facts: dict[str, Any] = {}
-    for _ in range(40):
-        facts = {name: _draw_value(name, section, catalog, random) for name in names}
-        for atom in section["clauses"][wanted]["if"]:
-            facts[atom[0]] = _fulfil(atom, random)
-        facts |= known or {}
-        if decide(section, precedence, facts) == wanted:
-            break
-    return facts
-
-
-def _draw_value(name: str, section: Section, catalog: Catalog, random: np.random.Generator) -> Any:
-    limits = [atom[2] for clause in section["clauses"] for atom in clause["if"] if atom[0] == name]
-    if name == "type":
-        if section["department"]:
-            kinds = [kind.name for kind in catalog.types if kind.department == section["department"]]
-        elif limits and random.random() < 0.5:
-            kinds = [kind for some in limits for kind in some]
-        else:
-            kinds = [kind.name for kind in catalog.types]
-        return kinds[int(random.integers(len(kinds)))]
-    about = FACTS[name]
-    if isinstance(about, Amount):
-        limits = limits or [about.limits[int(random.integers(len(about.limits)))]]
-        return _fulfil(
-            [name, (">=", "<")[int(random.integers(2))], limits[int(random.integers(len(limits)))]], random
-        )
-    values = list(about.words)
-    return values[int(random.integers(len(values)))]
-
-
-def _fulfil(atom: Sequence[Any], random: np.random.Generator) -> Any:
-    """A value that a condition holds for; of a number, often one that only just does."""
-    name, op, value = atom
-    if op == "in":
-        return value[int(random.integers(len(value)))]
-    about = FACTS[name]
-    further = int(random.integers(4)) * about.limits.step if isinstance(about, Amount) else 0
-    return value + further if op == ">=" else max(2, value - 1 - further)
-
-
-def _draw_twist(
-    name: str,
-    facts: Mapping[str, Any],
-    book: Mapping[str, Any],
-    axes: Difficulty,
-    catalog: Catalog,
-    random: np.random.Generator,
-) -> dict[str, Any]:
-    """The slots of a follow-up: one fact is another so that another clause decides, or the question is another one,
-    with the facts that it needs and the customer has not thought of."""
-    section = _section(book, {**facts, "question": name}, catalog)
-    before = decide(section, book["precedence"], facts)
-    matter = [fact for fact in relevant(section) if fact != "type"]
-    for _ in range(20 if matter and random.random() < 0.7 else 0):
-        fact = matter[int(random.integers(len(matter)))]
-        value = _draw_value(fact, section, catalog, random)
-        if decide(section, book["precedence"], {**facts, fact: value}) != before:
-            return {fact: value}
-    rules = [
-        rule
-        for rule in dict.fromkeys(s["rule"] for s in book["sections"])
-        if rule != name and ("type" in facts or "type" not in RULES[rule].facts)
-    ]
-    other = rules[int(random.integers(len(rules)))]
-    section = _section(book, {**facts, "question": other}, catalog)
-    drawn = _draw_facts(section, book["precedence"], catalog, random, relevant(section), facts)
-    return {"question": other, **{fact: value for fact, value in drawn.items() if fact not in facts}}
-
-
-def _others(name: str, value: Any, section: Section) -> list[Any]:
-    """Other values that a fact might have."""
-    about = FACTS[name]
-    if not isinstance(about, Amount):
-        return [other for other in about.words if other != value]
-    limits = [atom[2] for clause in section["clauses"] for atom in clause["if"] if atom[0] == name]
-    return [other for limit in (*limits, value + 1) for other in (limit, max(2, limit - 1)) if other != value]
