@@ -12,6 +12,7 @@ from ecomlab.customer.ledger import TOPICS, Ledger, Slot
 from ecomlab.customer.lexicon import lexicon_of
 from ecomlab.customer.noise import Piece, noised
 from ecomlab.customer.reading import read_item, read_message
+from ecomlab.customer.sayings import NAME, read_sayings
 from ecomlab.customer.words import ACTS, Act, Words
 from ecomlab.players.blind import SUBMIT, calls, text
 from ecomlab.seeding import rng
@@ -523,3 +524,14 @@ def test_a_natural_question_is_never_denied_an_answer(
         told = episode.kernel.ledger.revealed
         assert all(slot in told for slot in meant), (task.opening, episode.messages[-1])
     assert asked > 3
+
+
+@pytest.mark.parametrize(
+    "name", ["Levi's", "Johnson & Johnson", "3M", "eufy", "de Buyer", "L'Oréal", "A.P.C", "H&M", "Black+Decker"]
+)
+def test_names_of_real_brands_are_read_back(name: str) -> None:
+    for env in ENVIRONMENTS.values():
+        for slot, saying in env.sayings.items():
+            for form in saying.forms if saying.kind is NAME else ():
+                said = f"Hello. {form.replace('{}', name)} Thanks!"
+                assert read_sayings(said, env.sayings)[0] == [(slot, name)], said

@@ -132,8 +132,8 @@ MONEY = Kind(money, r"\$\d+(?:\.\d\d)?", _cents)
 NUMBER = Kind(str, r"\d+", int)
 DAY = Kind(_day, rf"(?:{'|'.join(MONTHS)}) \d{{1,2}}", _read_day)
 """A day of some year, "MM-DD"."""
-NAME = Kind(str, r"[A-Z0-9][\w'-]*(?: [A-Z0-9][\w'-]*)*", str)
-"""A name in capitals: a product type, a brand."""
+NAME = Kind(str, r"[^\s.!?](?:[^.!?\n]|\.(?=\S))*?(?!\.\S)", str)
+"""A name, a product type's or a brand's: "Levi's", "Johnson & Johnson", "de Buyer". It does not go beyond a sentence."""
 
 
 def choice(words: Mapping[Any, str]) -> Kind:
