@@ -137,7 +137,9 @@ class Substitution(Answering):
             row = draw_row(catalog.type_rows(kind), shop, random)
             if row is None:
                 continue
-            # A small shop has too little of any type for such a rush; then less of it sells out.
+            # A small shop has too little of any type for such a rush; then less of it sells out. With nine products a
+            # type (1,000 in all) some four can stand in, whatever the level: there the list cannot grow with it, nor
+            # can demands leave much out, and d hardly makes it harder.
             rush = {"type": kind, "share": share * min(1.0, 2 * (1 - attempt / TRIES))}
             events = [Event(0, "rush", 0, 0, 0, data=rush)] if share else []
             hard = _draw_hard(catalog.attributes(row), random)
