@@ -90,6 +90,18 @@ class Answering(Environment):
         episode.kernel.ledger.restate(event.subject, {n: v for n, v in slots.items() if n != "type"})
         return [Act("change", self.type_name(episode.task, episode.state, event.subject), slots)]
 
+    def turn_to(self, episode: "Job", slots: Mapping[str, Any]) -> tuple[str, dict[str, Any], dict[str, Any]]:
+        """The customer now means something else, and nothing that was said before stands. What they say of it: its
+        type ("" for none), the words that describe it, and the sayings."""
+        episode.state.clear()
+        episode.state.update({(0, name): value for name, value in slots.items()})
+        untyped = {name: value for name, value in slots.items() if name != "type"}
+        episode.kernel.ledger.forget(0)
+        episode.kernel.ledger.restate(0, untyped)
+        words = {name: value for name, value in untyped.items() if name not in self.sayings}
+        said = {name: value for name, value in untyped.items() if name in self.sayings}
+        return slots.get("type", ""), words, said
+
     def missing(self, episode: "Job") -> list[Act]:
         return [Act("hand in")]
 

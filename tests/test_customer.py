@@ -527,7 +527,8 @@ def test_a_natural_question_is_never_denied_an_answer(
 
 
 @pytest.mark.parametrize(
-    "name", ["Levi's", "Johnson & Johnson", "3M", "eufy", "de Buyer", "L'Oréal", "A.P.C", "H&M", "Black+Decker"]
+    "name",
+    ["Levi's", "Johnson & Johnson", "3M", "eufy", "de Buyer", "L'Oréal", "A.P.C", "H&M", "Black+Decker"],
 )
 def test_names_of_real_brands_are_read_back(name: str) -> None:
     for env in ENVIRONMENTS.values():

@@ -133,7 +133,7 @@ NUMBER = Kind(str, r"\d+", int)
 DAY = Kind(_day, rf"(?:{'|'.join(MONTHS)}) \d{{1,2}}", _read_day)
 """A day of some year, "MM-DD"."""
 NAME = Kind(str, r"[^\s.!?](?:[^.!?\n]|\.(?=\S))*?(?!\.\S)", str)
-"""A name, a product type's or a brand's: "Levi's", "Johnson & Johnson", "de Buyer". It does not go beyond a sentence."""
+"""A name, of a product type or a brand: "Levi's", "Johnson & Johnson", "de Buyer". It ends with the sentence."""
 
 
 def choice(words: Mapping[Any, str]) -> Kind:

@@ -232,15 +232,10 @@ class Returns(Answering):
     def fire(self, episode: "Job", event: Event) -> list[Act] | None:
         if event.kind != "line":
             return super().fire(episode, event)
-        slots = dict(event.data["slots"])
-        kind, before = slots.pop("type"), episode.state.get((0, "replacement"))
-        episode.state.clear()
-        episode.state.update({(0, "type"): kind, **{(0, name): value for name, value in slots.items()}})
-        episode.kernel.ledger.forget(0)
-        episode.kernel.ledger.restate(0, slots)
-        words = {name: value for name, value in slots.items() if name not in self.sayings}
+        before = episode.state.get((0, "replacement"))
+        kind, words, said = self.turn_to(episode, dict(event.data["slots"]))
         # "My money back" goes without saying only where it was so before.
-        said = {name: value for name, value in slots.items() if name in self.sayings and (value or before)}
+        said = {name: value for name, value in said.items() if value or before}
         return [Act("another line", kind, words), *([Act("elaborate", kind, said)] if said else [])]
 
     def read_later(self, text: str, lexicon: Lexicon, known: Mapping[tuple[int, str], Any]) -> Wanted:

@@ -208,13 +208,7 @@ class Status(Answering):
             episode.state.update({(0, name): value for name, value in slots.items()})
             episode.kernel.ledger.restate(0, slots)
             return [Act("elaborate", "", slots)]
-        episode.state.clear()
-        episode.state.update({(0, name): value for name, value in slots.items()})
-        episode.kernel.ledger.forget(0)
-        kind = slots.pop("type", "")
-        episode.kernel.ledger.restate(0, slots)
-        words = {name: value for name, value in slots.items() if name not in self.sayings}
-        said = {name: value for name, value in slots.items() if name in self.sayings}
+        kind, words, said = self.turn_to(episode, slots)
         acts = [Act("another order")]
         acts += [Act("this order", kind, words)] if kind else []
         return [*acts, *([Act("elaborate", kind, said)] if said else [])]
