@@ -16,7 +16,7 @@ from ecomlab.customer.sayings import MONEY, Kind, Saying, money
 from ecomlab.customer.words import Act
 from ecomlab.difficulty import Difficulty
 from ecomlab.players.clerk import Clerk
-from ecomlab.players.shopper import Wish, bounds
+from ecomlab.players.shopper import Wish
 from ecomlab.seeding import rng
 from ecomlab.world import tools as shop_tools
 from ecomlab.world.overlay import draw_rush, rushed
@@ -82,7 +82,7 @@ class Bundler(Clerk):
         new = [part for part in parts if repr(part) not in self.found]
         if new:
             self.found |= {repr(part): [] for part in new}
-            return self.turn(*(self._search(part) for part in new))
+            return self.turn(*(self.search(repr(part), *part, sort=["price"]) for part in new))
         chosen = []
         for kind, slots in parts:
             fitting = [r for r in self.found[repr((kind, slots))] if Wish(kind, slots).fits(r) and r["stock"]]
@@ -94,20 +94,6 @@ class Bundler(Clerk):
     def result(self, about: Any, result: dict[str, Any]) -> None:
         if about in self.found:
             self.found[about] += result.get("results", [])
-
-    def _search(self, part: Part) -> dict[str, Any]:
-        kind, slots = part
-        return self.call(
-            "catalog_search",
-            repr(part),
-            query=kind,
-            category=kind,
-            brand=slots.get("brand"),
-            attributes={n[5:]: v for n, v in slots.items() if n.startswith("attr:")} or None,
-            in_stock=True,
-            sort=["price"],
-            **bounds(slots),
-        )
 
 
 class Bundle(Answering):

@@ -14,7 +14,7 @@ from ecomlab.customer.sayings import NUMBER, Saying, ranking
 from ecomlab.customer.wishes import draw_row
 from ecomlab.difficulty import Difficulty
 from ecomlab.players.clerk import Clerk
-from ecomlab.players.shopper import Wish, bounds
+from ecomlab.players.shopper import Wish
 from ecomlab.reward import ndcg
 from ecomlab.seeding import rng
 from ecomlab.world import tools as shop_tools
@@ -40,30 +40,14 @@ class Discoverer(Clerk):
         self.found: list[dict[str, Any]] | None = None
 
     def work(self) -> Message:
-        count = self.get("count", 1)
+        count, order = self.get("count", 1), self.get("importance", list(PREFERENCES))
+        slots = {name: value for (_, name), value in self.known.items()}
         if self.found is None:
             self.found = []
-            slots = {name: value for (_, name), value in self.known.items()}
-            attributes = {name[5:]: value for name, value in slots.items() if name.startswith("attr:")}
-            arguments = {
-                "query": slots["type"],
-                "category": slots["type"],
-                "brand": slots.get("brand"),
-                "attributes": attributes or None,
-                "in_stock": True,
-                "sort": self.get("importance", list(PREFERENCES)),
-                **bounds(slots),
-            }
             pages = range(1, math.ceil(count / PAGE) + 1)
-            return self.turn(
-                *(
-                    self.call("catalog_search", self.known, **arguments, page=p if p > 1 else None)
-                    for p in pages
-                )
-            )
-        wish = Wish(self.get("type"), {name: value for (_, name), value in self.known.items()})
+            return self.turn(*(self.search("page", slots["type"], slots, order, page) for page in pages))
+        wish = Wish(slots["type"], slots)
         fitting = [record for record in self.found if wish.fits(record) and record["stock"] > 0]
-        order = self.get("importance", list(PREFERENCES))
         fitting.sort(key=lambda record: [_place(record, name) for name in order])
         chosen = [record["product_id"] for record in fitting if not self.slip()][:count]
         return self.turn(self.call("submit", None, product_ids=chosen))

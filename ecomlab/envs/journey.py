@@ -124,15 +124,16 @@ class Journey(Environment):
         taken: set[str] = set()
         visited: set[str] = set()
         for i in random.permutation(len(PARTS)).tolist():
+            if len(chosen) == count:
+                break
             environment = ENVIRONMENTS[PARTS[i]]
-            if len(chosen) < count:
-                part = task_of(environment, environment.draw(key, axes, shop), key, axes, shop, part=True)
-                types, seen = _types(part, shop), _types_of(part.world.get("visits", ()), shop)
-                # Two jobs about one kind of thing could not be told apart; a kind visited for two jobs stands out.
-                if not types & taken and not seen & visited:
-                    chosen.append(part)
-                    taken |= types
-                    visited |= seen
+            part = task_of(environment, environment.draw(key, axes, shop), key, axes, shop, part=True)
+            types, seen = _types(part, shop), _types_of(part.world.get("visits", ()), shop)
+            # Two jobs about one kind of thing could not be told apart; a kind visited for two jobs stands out.
+            if not types & taken and not seen & visited:
+                chosen.append(part)
+                taken |= types
+                visited |= seen
         if len(chosen) < 2:
             raise TaskError("the parts of this journey are all about the same products; take another seed")
         interrupted = int(random.integers(len(chosen) - 1))

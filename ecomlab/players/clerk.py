@@ -1,7 +1,7 @@
 """A clerk works from slots: the solver takes them from the truth, the fair player from what the customer says."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ecomlab.core import Message, Slips
@@ -9,6 +9,7 @@ from ecomlab.customer.ledger import TOPICS
 from ecomlab.customer.lexicon import Lexicon
 from ecomlab.customer.reading import is_complete
 from ecomlab.players.planner import Planner
+from ecomlab.players.shopper import bounds
 
 if TYPE_CHECKING:
     from ecomlab.answering import Answering
@@ -50,6 +51,29 @@ class Clerk(Planner):
         else:
             read = self.env.read_later(text, self.lexicon, self.known)
         self.known |= {slot: value for slot, value in read.items() if slot[1] == "type" or not self.slip()}
+
+    def search(
+        self,
+        about: Any,
+        kind: str,
+        slots: Mapping[str, Any],
+        sort: Sequence[str] | None = None,
+        page: int = 1,
+    ) -> dict[str, Any]:
+        """The call that finds what is in stock of a type and like these slots."""
+        attributes = {name[5:]: value for name, value in slots.items() if name.startswith("attr:")}
+        return self.call(
+            "catalog_search",
+            about,
+            query=kind,
+            category=kind,
+            brand=slots.get("brand"),
+            attributes=attributes or None,
+            in_stock=True,
+            sort=sort,
+            **bounds(slots),
+            page=page if page > 1 else None,
+        )
 
     def plan(self) -> Message:
         if self._ask:

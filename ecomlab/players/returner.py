@@ -5,7 +5,7 @@ from typing import Any
 
 from ecomlab.core import Message
 from ecomlab.players.clerk import Clerk
-from ecomlab.players.shopper import Wish, bounds
+from ecomlab.players.shopper import Wish
 from ecomlab.world.lines import LOOKUPS, is_identity
 
 
@@ -61,7 +61,8 @@ class Returner(Clerk):
         sought = repr((slots["type"], swap))
         if swap and sought not in self.found:
             self.minded = [pair for pair in swap if not self.slip()]  # the rest overlooked
-            calls.append(self._search(sought, slots["type"], self.minded))
+            minded = {str(name): value for name, value in self.minded}
+            calls.append(self.search(("search", sought), slots["type"], minded))
         if calls:
             return self.turn(*calls)
         return self._hand_in(said, self._fitting(sought, slots["type"], self.minded) if swap else None)
@@ -117,20 +118,6 @@ class Returner(Clerk):
             fitting = others  # each thing that was said, and each line it is told from, is a chance to err
         order, line = fitting[0]
         return order["order_id"], line["line_id"]
-
-    def _search(self, sought: str, kind: str, swap: Sequence[Sequence[Any]]) -> dict[str, Any]:
-        wanted: dict[str, Any] = {str(n): v for n, v in swap}
-        attributes = {name[5:]: value for name, value in wanted.items() if name.startswith("attr:")}
-        return self.call(
-            "catalog_search",
-            ("search", sought),
-            query=kind,
-            category=kind,
-            brand=wanted.get("brand"),
-            attributes=attributes or None,
-            in_stock=True,
-            **bounds(wanted),
-        )
 
     def _fitting(self, sought: str, kind: str, swap: Sequence[Sequence[Any]]) -> str | None:
         """The first found that is as wanted, and not what goes back: distractors may be of another type."""

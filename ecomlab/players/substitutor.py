@@ -7,7 +7,7 @@ from typing import Any
 
 from ecomlab.core import Message
 from ecomlab.players.clerk import Clerk
-from ecomlab.players.shopper import Wish, bounds
+from ecomlab.players.shopper import Wish
 from ecomlab.world.overlay import PAGE
 from ecomlab.world.standins import LIMITS, hard_names
 
@@ -82,18 +82,9 @@ class Substitutor(Clerk):
     def _search(
         self, original: Mapping[str, Any], hard: Sequence[str], equal: tuple[str, ...], page: int
     ) -> dict[str, Any]:
-        names = [*hard, *(name for name in equal if name != "brand")]
-        return self.call(
-            "catalog_search",
-            equal,
-            query=original["type"],
-            category=original["type"],
-            brand=original["brand"] if "brand" in equal else None,
-            attributes={name: original["attributes"][name] for name in names},
-            in_stock=True,
-            **bounds(self._limits()),
-            page=page if page > 1 else None,
-        )
+        alike = {f"attr:{name}": original["attributes"][name] for name in (*hard, *equal) if name != "brand"}
+        brand = {"brand": original["brand"]} if "brand" in equal else {}
+        return self.search(equal, original["type"], {**brand, **alike, **self._limits()}, page=page)
 
     def _chosen(self, original: Mapping[str, Any], hard: Sequence[str], entries: Sequence[str]) -> list[str]:
         """What can stand in, the most similar first; distractors do not satisfy the filters."""
