@@ -209,6 +209,18 @@ def test_a_typo_in_a_name_stays_nearest_to_that_name(shop: Shop) -> None:
     assert changed > 1000
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["Levi's", "Johnson & Johnson", "3M", "eufy", "de Buyer", "L'Oréal", "A.P.C", "H&M", "Black+Decker"],
+)
+def test_names_of_real_brands_are_read_back(name: str) -> None:
+    for env in ENVIRONMENTS.values():
+        for slot, saying in env.sayings.items():
+            for form in saying.forms if saying.kind is NAME else ():
+                said = f"Hello. {form.replace('{}', name)} Thanks!"
+                assert read_sayings(said, env.sayings)[0] == [(slot, name)], said
+
+
 def test_prices_ratings_days_and_quantities_are_told_apart(shop: Shop) -> None:
     kind = shop.catalog.types[0]
     said = f"3 {kind.plural} for at most $19.99, with 4.5 stars or better, delivered within 2 days"
@@ -524,15 +536,3 @@ def test_a_natural_question_is_never_denied_an_answer(
         told = episode.kernel.ledger.revealed
         assert all(slot in told for slot in meant), (task.opening, episode.messages[-1])
     assert asked > 3
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["Levi's", "Johnson & Johnson", "3M", "eufy", "de Buyer", "L'Oréal", "A.P.C", "H&M", "Black+Decker"],
-)
-def test_names_of_real_brands_are_read_back(name: str) -> None:
-    for env in ENVIRONMENTS.values():
-        for slot, saying in env.sayings.items():
-            for form in saying.forms if saying.kind is NAME else ():
-                said = f"Hello. {form.replace('{}', name)} Thanks!"
-                assert read_sayings(said, env.sayings)[0] == [(slot, name)], said

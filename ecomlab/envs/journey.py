@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from ecomlab.episode import Episode
     from ecomlab.job import Job
 
+LOOKING = ("CART", "SUB")
+"""Jobs to which the customer's visits belong."""
 PARTS = ("CART", "PD", "SUB", "RETURN", "STATUS", "POLICY", "BUNDLE")
 """What a journey may consist of, each at most once."""
-LOOKING = ("CART", "SUB")
-"""Those to which the customer's visits belong."""
 FIRST = ("I have a few things today. ", "There are several things I need. ", "More than one thing today: ")
 NEXT = ("Thanks. ", "Okay. ", "Good, that's that. ", "All right. ")
 INTERRUPT = (
