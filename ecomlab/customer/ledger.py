@@ -14,7 +14,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
     "delivery": ("delivery", "shipping", "arrive", "arrival", "days", "soon"),
     "importance": ("importance", "important", "priority", "priorities", "prefer", "matters"),
     "quantity": ("quantity", "many", "number", "amount"),
-    "order": ("order", "purchase", "bought", "ordered", "when", "date"),
+    "order": ("order", "purchase", "bought", "buy", "ordered", "when", "date", "mean"),
     "parts": ("parts", "items", "list", "needed"),
     "replacement": ("replacement", "substitute", "exchange"),
     "situation": ("situation", "condition", "opened", "member", "reason", "circumstances"),

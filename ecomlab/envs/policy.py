@@ -12,7 +12,7 @@ from ecomlab.answers import read_amount, read_clause_id, read_name, read_yes
 from ecomlab.catalog import Catalog, Shop
 from ecomlab.core import Draft, Event, Message, Need, Task, Verdict
 from ecomlab.customer.sayings import MONEY, NUMBER, Saying, Sentences, choice
-from ecomlab.customer.words import Act
+from ecomlab.customer.words import ANSWERS, Act
 from ecomlab.difficulty import Difficulty
 from ecomlab.players.clerk import Clerk
 from ecomlab.seeding import rng
@@ -137,7 +137,7 @@ _SAID: Mapping[str, tuple[str, Sequence[str], Mapping[str, str]]] = {
     ),
     "channel": (
         "order",
-        ("It's an order {}.", "The order was placed {}.", "This is an order {}."),
+        ("I placed the order {}.", "The order was placed {}.", "It was ordered {}."),
         {
             "app": "in your app",
             "web": "on your website",
@@ -228,6 +228,7 @@ class Policy(Answering):
         ),
     }
     acts: ClassVar[Mapping[str, Sequence[str]]] = {
+        **ANSWERS,
         "indifferent": ("I can't tell you that.", "I don't know about that."),
         "nothing": ("That is all I can tell you.", "I have told you all I know."),
     }
@@ -241,6 +242,7 @@ class Policy(Answering):
         "I'm asking about {}.",
         "my question is about {}.",
         "I am not sure what your rules say about {}.",
+        "my cousin wants to know something about {}.",
     )
     leads_without: ClassVar[Sequence[str]] = (
         "I have a question about my order.",
@@ -251,21 +253,21 @@ class Policy(Answering):
         "I need some information.",
         "I am not sure what your rules say.",
         "there is something I want to know.",
-        "I could not find this on your website.",
+        "I was told that you know your rules by heart.",
     )
     """How an opening begins that is about no product."""
     closings = (
         "",
         "",
         "",
-        "Can you help?",
         "Thanks!",
-        "What do your rules say?",
+        "I'd like to be sure.",
         "Please look it up for me.",
+        "I can't find it on your website.",
     )
     intros = (
-        "I have a question about your rules.",
-        "There is something I'd like to know about your terms.",
+        "Let me ask about the fine print.",
+        "Something in your terms is not clear to me.",
         "I need to know what your store's policy is.",
     )
 

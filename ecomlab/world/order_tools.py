@@ -89,7 +89,7 @@ def return_initiate(world: World, order_id: OrderId, line_id: LineId, quantity: 
     if not found.eligible:
         raise RefusedError(f"this cannot be returned: {found.reason}")
     if not 1 <= quantity <= found.left:
-        raise RefusedError(f"{found.left} units of this line can be returned, not {quantity}")
+        raise RefusedError(f"a quantity from 1 to {found.left} of this line can be returned, not {quantity}")
     world.returns[order_id, line_id] = world.returns.get((order_id, line_id), 0) + quantity
     world.changes += 1
     return _returns(world)
@@ -100,7 +100,9 @@ def return_cancel(world: World, order_id: OrderId, line_id: LineId) -> dict[str,
     """Undo every return of a line that was started in this conversation."""
     find_line(world, order_id, line_id)
     if world.returns.pop((order_id, line_id), None) is None:
-        raise RefusedError("no return of this line was started in this conversation")
+        raise RefusedError(
+            "no return of this line was started in this conversation, there is nothing to cancel"
+        )
     world.changes += 1
     return _returns(world)
 
