@@ -146,10 +146,13 @@ class Kernel:
         return Reply([*acts, *dissatisfied])
 
     def _spoken(self, kind: str, slots: Sequence[Slot], clean: bool = False) -> list[Act]:
-        by_subject: dict[int, dict[str, object]] = {}
-        for slot in slots:
-            by_subject.setdefault(slot.subject, {})[slot.name] = slot.value
-        return [Act(kind, self.type_name(subject), said, clean=clean) for subject, said in by_subject.items()]
+        several = len({slot.subject for slot in slots}) > 1
+        by_subject: dict[tuple[bool, int], dict[str, object]] = {}
+        for slot in slots:  # where there are several things, what is about none of them comes last
+            last = several and kind == "elaborate" and slot.name in self.ledger.topics
+            by_subject.setdefault((last, slot.subject), {})[slot.name] = slot.value
+        ordered = sorted(by_subject.items(), key=lambda said: said[0][0])
+        return [Act(kind, self.type_name(subject), said, clean=clean) for (_, subject), said in ordered]
 
 
 def _only_general(words: set[str]) -> set[str]:

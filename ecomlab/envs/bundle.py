@@ -32,7 +32,7 @@ Part = tuple[str, dict[str, Any]]
 PROJECTS: Mapping[str, tuple[str, ...]] = {
     "electronics": ("our new home office", "my workplace at home", "a media room"),
     "kitchen": ("our new kitchen", "a cooking class at home", "my first kitchen"),
-    "clothing": ("a new wardrobe", "our long trip", "our winter holiday"),
+    "clothing": ("a new wardrobe", "our long trip", "our family trip"),
     "home": ("our new living space", "the guest room", "our new flat"),
     "sports": ("our active holiday", "our sports club", "our home gym"),
     "beauty": ("a spa evening", "my bathroom", "a gift basket"),
@@ -371,7 +371,7 @@ def _leads(departments: Sequence[str], random: np.random.Generator) -> tuple[str
         f"could you put together what we need for {project}? That is {{}}.",
         f"I'm in charge of {project} and still need {{}}.",
         f"I need {{}} for {project}.",
-        f"please help me with {project}; I'm looking for {{}}.",
+        f"please help me with {project}: I'm looking for {{}}.",
         f"what would you pick for {project}? I need {{}}.",
     )
 
