@@ -124,7 +124,7 @@ class Bundler(Clerk):
 class Bundle(Answering):
     id = "BUNDLE"
     version = 1
-    golden = "b24c6be5fd25508dc69525837e2e2107"
+    golden = "4a37039ae8c49b73f8db17b9855adaac"
     axes = (
         "constraints", "p_missing", "eps_rank", "p_oos", "turn_slack", "tool_slack", "p_noise", "p_switch", "top_k",
     )  # fmt: skip
@@ -261,7 +261,13 @@ class Bundle(Answering):
                 episode.world.rush(kind, event.data["share"])
 
     def fire(self, episode: "Job", event: Event) -> list[Act] | None:
-        return [Act("check list")] if event.kind == "rush" else super().fire(episode, event)
+        if event.kind == "rush":
+            return [Act("check list")]
+        dropped, ledger = event.data["slots"].get("dropped"), episode.kernel.ledger
+        for subject in [s for (s, name), kind in episode.state.items() if name == "type" and kind == dropped]:
+            for said in (ledger.stated, ledger.revealed):  # nobody repeats how it should have been
+                said[:] = [slot for slot in said if slot.subject != subject or slot.name in self.sayings]
+        return super().fire(episode, event)
 
     def read_opening(self, text: str, lexicon: Lexicon) -> Wanted:
         return super().read_opening(_NEXT.sub("; ", text), lexicon)

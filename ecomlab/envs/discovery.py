@@ -92,7 +92,7 @@ class Discoverer(Clerk):
 class Discovery(Answering):
     id = "PD"
     version = 1
-    golden = "8a4dc71e5412d327b3221cfe4a359eea"
+    golden = "87063a637693a0e10d909d93503a1107"
     axes = (
         "constraints", "p_missing", "eps_rank", "p_oos", "turn_slack", "tool_slack", "p_noise", "p_switch", "top_k",
         "k_rec",
@@ -143,7 +143,7 @@ class Discovery(Answering):
     )
     intros = (
         "There is something I can't decide on.",
-        "Here I don't know what to pick.",
+        "With one thing, I don't know what to pick.",
         "There's so much choice in your shop.",
     )
 

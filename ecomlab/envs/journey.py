@@ -39,7 +39,7 @@ PARTS = ("CART", "PD", "SUB", "RETURN", "STATUS", "POLICY", "BUNDLE")
 """What a journey may consist of, each at most once."""
 FIRST = (
     "I have a few things today. ",
-    "There are several things on my list. ",
+    "There are several things I need help with. ",
     "I came for more than one thing. ",
 )
 NEXT = ("Thanks. ", "Okay. ", "Good, that's that. ", "All right. ", "Great. ", "So much for that. ")
@@ -100,7 +100,7 @@ class Part(Task):
 class Journey(Environment):
     id = "JOURNEY"
     version = 1
-    golden = "e898936df9b715342ad50f61a2c912b5"
+    golden = "b8b29274e5b76207e463bc2b9db6c52f"
     axes = AXES
     submit = submit
 

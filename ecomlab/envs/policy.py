@@ -152,7 +152,7 @@ _SAID: Mapping[str, tuple[str, Sequence[str], Mapping[str, str]]] = {
     ),
     "gift": (
         "situation",
-        ("The order is {}.", "By the way, it's {}.", "It's {}."),
+        ("The order is {}.", "I should add that it's {}.", "It's {}."),
         {"gift": "a gift", "own": "for my own use"},
     ),
     "sale": (
@@ -176,7 +176,7 @@ _SAID: Mapping[str, tuple[str, Sequence[str], Mapping[str, str]]] = {
 class Policy(Answering):
     id = "POLICY"
     version = 1
-    golden = "f7ab80a37b7dece05f9a86c5d3629a9d"
+    golden = "84324d0bf83f5ac65e2bb41f180dbf43"
     # eps_rank and top_k only through the catalog, which an agent may look at and does not need.
     axes = (
         "p_missing", "eps_rank", "turn_slack", "tool_slack", "p_noise", "p_switch", "top_k", "branches",
@@ -229,7 +229,7 @@ class Policy(Answering):
     }
     acts: ClassVar[Mapping[str, Sequence[str]]] = {
         **ANSWERS,
-        "indifferent": ("I can't tell you that.", "I don't know about that."),
+        "indifferent": ("I can't tell you that.", "I don't know about that, sorry."),
         "nothing": ("That is all I can tell you.", "I have told you all I know."),
     }
     leads = (
@@ -242,7 +242,7 @@ class Policy(Answering):
         "I'm asking about {}.",
         "my question is about {}.",
         "I am not sure what your rules say about {}.",
-        "my cousin wants to know something about {}.",
+        "this is about {}.",
     )
     leads_without: ClassVar[Sequence[str]] = (
         "I have a question about my order.",

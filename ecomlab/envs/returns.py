@@ -62,9 +62,15 @@ _PHRASES = {
     "active": "with {} in it",
     "note": "with {} notes",
     "wattage": "with {} of power",
+    "playtime": "with {} of playtime",
     "weight": "weighing {}",
 }
 """How one asks for an attribute where "with {value} {name}" would sound odd."""
+_COUNTED = frozenset(
+    "barrel base bin bulb cable closure collar cover filter finish fit formula frame handle jar lens lid "
+    "lining microphone mount pattern picture shape strap surface tail theme tire tray".split()
+)
+"""Attributes that take an article: "with a Zipper closure"."""
 _OUTCOME = re.compile(
     r"(?P<no>declin\w*|reject\w*|refus\w*|denied|deny|ineligible|non-?\s?returnable|"
     r"(?:\b(?:not|never|unable to|no longer)|cannot|n't)(?: \w+){0,2}? (?:return\w*|accept\w*|approv\w*|eligible))|"
@@ -85,7 +91,8 @@ def _say_swap(value: Sequence[Sequence[Any]]) -> str:
             said.append(f"by {bound}")
         else:
             own = name.removeprefix("attr:")
-            said.append(_PHRASES.get(own, f"with {{}} {own}").replace("{}", bound))
+            article = ("an " if bound[:1] in "AEIO" else "a ") if own in _COUNTED else ""
+            said.append(_PHRASES.get(own, f"with {article}{{}} {own}").replace("{}", bound))
     return _OTHER + ", ".join(said) if said else MONEY_BACK
 
 
@@ -107,7 +114,7 @@ def _read_wish(part: str) -> list[Any]:
         if part.startswith(before) and part.endswith(after):
             return [f"attr:{name}", part.removeprefix(before).removesuffix(after)]
     value, _, name = part.removeprefix("with ").rpartition(" ")
-    return [f"attr:{name}", value]
+    return [f"attr:{name}", value.partition(" ")[2] if name in _COUNTED else value]
 
 
 SWAP = Kind(_say_swap, rf"{MONEY_BACK}|{_OTHER}[^!?\n]+?(?=\.(?:\s|$))", _read_swap)
@@ -273,7 +280,7 @@ class Returns(Answering):
     id = "RETURN"
     in_world = True
     version = 1
-    golden = "2efe8102bf17d57bae2c563cb0cb1bd0"
+    golden = "9bd2f77999a5145a905b37738837be0f"
     axes = (
         "constraints", "p_missing", "eps_rank", "p_oos", "turn_slack", "tool_slack", "p_noise", "p_switch", "top_k",
         "history",
@@ -311,8 +318,8 @@ class Returns(Answering):
             (
                 "I bought several, and {} should go back.",
                 "I have more than one; please take back {}.",
-                "Of those I bought, I want to give back {}.",
-                "There were several, and I'm giving back {}.",
+                "Of those I bought, please take back {}.",
+                "I have several, and I want to give back {}.",
             ),
         ),
         "replacement": Saying(
@@ -326,7 +333,7 @@ class Returns(Answering):
         "elaborate": ("I mean {wanted}.", "It's {wanted}.", "I'm talking about {wanted}."),
         "remind": ("As I said, I mean {wanted}.",),
         "give up": ("Forget about the {type} then.", "Leave the {type} then."),
-        "indifferent": ("I can't tell you that.", "I don't know that any more."),
+        "indifferent": ("I can't tell you that.", "I don't know about that, sorry."),
         "nothing": ("That is all I can tell you.", "I have told you all I know."),
         "hand in": ("So what came of it?", "Okay, and is it settled now?"),
     }
@@ -338,7 +345,7 @@ class Returns(Answering):
         "I'm not happy with what I got, it has to go back: {}.",
         "I bought {} here, and it is not right for me.",
         "I got {} for my husband, and he won't keep it.",
-        "I have {} from you that I don't want to keep.",
+        "I don't want to keep what I got from you: {}.",
         "how do I give back {}?",
         "I need to give back {}.",
         "could you take back {}?",
@@ -346,7 +353,7 @@ class Returns(Answering):
     closings = ("", "", "", "Thanks!", "Please help me out.", "I hope you can help.", "Please see to it.")
     intros = (
         "There is a return to take care of.",
-        "One thing I need to get rid of.",
+        "I need to get rid of something.",
         "Something I bought turned out wrong.",
     )
 

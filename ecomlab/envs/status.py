@@ -152,7 +152,7 @@ class Tracker(Clerk):
 class Status(Answering):
     id = "STATUS"
     version = 1
-    golden = "90203966d859338ebf220cf0c33fdcdf"
+    golden = "b95e2c896f1c4f96f295799ee569d57c"
     axes = ("p_missing", "turn_slack", "tool_slack", "p_noise", "p_switch", "history")
     brief = (
         "The customer asks about one of their orders. Find out which one they mean, and hand in how it stands and the "
@@ -198,7 +198,7 @@ class Status(Answering):
         **ANSWERS,
         "elaborate": ("The order with {wanted}.", "With {wanted}, that is.", "There was {wanted} in it."),
         "remind": ("As I said, the order with {wanted}.",),
-        "indifferent": ("I can't tell you that.", "I don't know that any more."),
+        "indifferent": ("I can't tell you that.", "I don't know about that, sorry."),
         "nothing": ("That is all I can tell you.", "I have told you all I know."),
     }
     leads = (
@@ -206,7 +206,7 @@ class Status(Answering):
         "what about my order with {}?",
         "what is the state of my order with {}?",
         "I'd like to know how my order with {} is doing.",
-        "I'm calling about the order with {}.",
+        "I'm writing about the order with {}.",
         "can you check on an order for me? It's the one with {}.",
         "has my order with {} been sent?",
         "what happened to the order with {}?",
@@ -217,7 +217,7 @@ class Status(Answering):
         "I'd like to know how one of my orders is doing.",
         "where has one of my orders got to?",
         "can you look up an order for me and tell me how it is doing?",
-        "I'm calling about one of my orders.",
+        "I'm writing about one of my orders.",
     )
     """Leads where no product is named."""
     beside = (

@@ -67,7 +67,7 @@ def submit(
 class Substitution(Answering):
     id = "SUB"
     version = 1
-    golden = "cc17764880a3d19cd07577ce87f6d64d"
+    golden = "489bf54d876901a4e0e4cf68de9f58c8"
     axes = (
         "constraints", "p_missing", "eps_rank", "p_oos", "turn_slack", "tool_slack", "p_noise", "p_switch", "top_k",
         "k_rec", "history",

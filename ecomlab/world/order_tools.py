@@ -89,7 +89,8 @@ def return_initiate(world: World, order_id: OrderId, line_id: LineId, quantity: 
     if not found.eligible:
         raise RefusedError(f"this cannot be returned: {found.reason}")
     if not 1 <= quantity <= found.left:
-        raise RefusedError(f"a quantity from 1 to {found.left} of this line can be returned, not {quantity}")
+        most = "1 unit" if found.left == 1 else f"1 to {found.left} units"
+        raise RefusedError(f"{most} of this line can be returned, not {quantity}")
     world.returns[order_id, line_id] = world.returns.get((order_id, line_id), 0) + quantity
     world.changes += 1
     return _returns(world)

@@ -297,7 +297,7 @@ RULES: Mapping[str, Rule] = {
         ("a lost parcel must be reported within {}", "the time to report a lost parcel is {}"),
         (
             "If the parcel is lost, within how many days must I report it?",
-            "How many days are there to report a lost parcel?",
+            "How many days do I have to report a lost parcel?",
             "How long can I wait before I report a lost parcel?",
         ),
     ),
