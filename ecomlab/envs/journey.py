@@ -59,6 +59,16 @@ OF = {
     "BUNDLE": "my shopping list",
 }
 """What a job is called that the customer comes back to."""
+KINDS = {
+    "CART": "A cart",
+    "PD": "Recommendations",
+    "SUB": "Substitutes",
+    "RETURN": "A return",
+    "STATUS": "Order status",
+    "POLICY": "A question about policy",
+    "BUNDLE": "A shopping list",
+}
+"""What a job is called in the brief, so that one reads where the next begins."""
 
 
 @tool
@@ -100,7 +110,7 @@ class Part(Task):
 class Journey(Environment):
     id = "JOURNEY"
     version = 1
-    golden = "b8b29274e5b76207e463bc2b9db6c52f"
+    golden = "cc317aab631f032f7036a1fda8955a87"
     axes = AXES
     submit = submit
 
@@ -109,8 +119,8 @@ class Journey(Environment):
         return " ".join(
             (
                 "The customer has several jobs, one after the other; call submit when one is done, with the fields "
-                "that belong to it.",
-                *(ENVIRONMENTS[part].brief for part in PARTS),
+                "that belong to it. Each is one of these.",
+                *(f"{KINDS[part]}: {ENVIRONMENTS[part].brief}" for part in PARTS),
             )
         )
 

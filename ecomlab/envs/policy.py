@@ -176,7 +176,7 @@ _SAID: Mapping[str, tuple[str, Sequence[str], Mapping[str, str]]] = {
 class Policy(Answering):
     id = "POLICY"
     version = 1
-    golden = "84324d0bf83f5ac65e2bb41f180dbf43"
+    golden = "c6eda5fb8bace8b84748efa32ea06a8b"
     # eps_rank and top_k only through the catalog, which an agent may look at and does not need.
     axes = (
         "p_missing", "eps_rank", "turn_slack", "tool_slack", "p_noise", "p_switch", "top_k", "branches",
@@ -263,7 +263,7 @@ class Policy(Answering):
         "Thanks!",
         "I'd like to be sure.",
         "Please look it up for me.",
-        "I can't find it on your website.",
+        "I can't find it in your terms.",
     )
     intros = (
         "Let me ask about the fine print.",

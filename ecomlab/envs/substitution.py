@@ -75,8 +75,8 @@ class Substitution(Answering):
     brief = (
         "A product that the customer looked at lately is sold out. Find replacements that can be bought now, as many "
         "as they want. A replacement is of the same type, has the same attributes where the customer insists on it, "
-        "and satisfies all their other demands. Of those, hand in the most similar: the more of brand and the "
-        "remaining attributes are equal to the sold-out product's, the more similar it is."
+        "and satisfies all their other demands. Of those, hand in the most similar: the ones that have the most in "
+        "common with the sold-out product, counting its brand and its remaining attributes."
     )
     tools = shop_tools.named(
         shop_tools.user_get_visit_history,

@@ -87,7 +87,7 @@ def return_initiate(world: World, order_id: OrderId, line_id: LineId, quantity: 
     order, line = find_line(world, order_id, line_id)
     found = eligible_now(world, order, line)
     if not found.eligible:
-        raise RefusedError(f"this cannot be returned: {found.reason}")
+        raise RefusedError(f"this cannot be returned: {found.reason}; see return_check_eligibility")
     if not 1 <= quantity <= found.left:
         most = "1 unit" if found.left == 1 else f"1 to {found.left} units"
         raise RefusedError(f"{most} of this line can be returned, not {quantity}")
