@@ -54,7 +54,7 @@ OF = {
     "PD": "the recommendations",
     "SUB": "the substitute",
     "RETURN": "my return",
-    "STATUS": "my order",
+    "STATUS": "the order I asked about",
     "POLICY": "my question about your rules",
     "BUNDLE": "my shopping list",
 }
@@ -110,7 +110,7 @@ class Part(Task):
 class Journey(Environment):
     id = "JOURNEY"
     version = 1
-    golden = "cc317aab631f032f7036a1fda8955a87"
+    golden = "f56c55db3070bba47db4107f37e7f919"
     axes = AXES
     submit = submit
 

@@ -152,7 +152,7 @@ _SAID: Mapping[str, tuple[str, Sequence[str], Mapping[str, str]]] = {
     ),
     "gift": (
         "situation",
-        ("The order is {}.", "I should add that it's {}.", "It's {}."),
+        ("The order is {}.", "What I ordered is {}.", "It's {}."),
         {"gift": "a gift", "own": "for my own use"},
     ),
     "sale": (
@@ -176,7 +176,7 @@ _SAID: Mapping[str, tuple[str, Sequence[str], Mapping[str, str]]] = {
 class Policy(Answering):
     id = "POLICY"
     version = 1
-    golden = "c6eda5fb8bace8b84748efa32ea06a8b"
+    golden = "70bb11bf5a956fe87c97f93413806167"
     # eps_rank and top_k only through the catalog, which an agent may look at and does not need.
     axes = (
         "p_missing", "eps_rank", "turn_slack", "tool_slack", "p_noise", "p_switch", "top_k", "branches",
@@ -230,7 +230,11 @@ class Policy(Answering):
     acts: ClassVar[Mapping[str, Sequence[str]]] = {
         **ANSWERS,
         "indifferent": ("I can't tell you that.", "I don't know about that, sorry."),
-        "nothing": ("That is all I can tell you.", "I have told you all I know."),
+        "nothing": (
+            "That is all I can tell you.",
+            "I have told you all I know.",
+            "There is nothing more I can say.",
+        ),
     }
     leads = (
         "I have a question about {}.",

@@ -334,7 +334,11 @@ class Returns(Answering):
         "remind": ("As I said, I mean {wanted}.",),
         "give up": ("Forget about the {type} then.", "Leave the {type} then."),
         "indifferent": ("I can't tell you that.", "I don't know about that, sorry."),
-        "nothing": ("That is all I can tell you.", "I have told you all I know."),
+        "nothing": (
+            "That is all I can tell you.",
+            "I have told you all I know.",
+            "There is nothing more I can say.",
+        ),
         "hand in": ("So what came of it?", "Okay, and is it settled now?"),
     }
     leads = (

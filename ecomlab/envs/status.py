@@ -199,7 +199,11 @@ class Status(Answering):
         "elaborate": ("The order with {wanted}.", "With {wanted}, that is.", "There was {wanted} in it."),
         "remind": ("As I said, the order with {wanted}.",),
         "indifferent": ("I can't tell you that.", "I don't know about that, sorry."),
-        "nothing": ("That is all I can tell you.", "I have told you all I know."),
+        "nothing": (
+            "That is all I can tell you.",
+            "I have told you all I know.",
+            "There is nothing more I can say.",
+        ),
     }
     leads = (
         "where is my order with {}?",
@@ -231,7 +235,7 @@ class Status(Answering):
     closings = ("", "", "", "Thanks!", "Please help me out.", "Please have a look.", "I hope you can tell.")
     intros = (
         "It's about something I ordered.",
-        "There is an order on my mind.",
+        "One of my orders is on my mind.",
         "An order of mine needs a look.",
     )
 
