@@ -39,6 +39,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "ordered": ("when", "ordered", "buy", "bought"),
     "delivered": ("when", "delivered", "arrive", "arrived"),
     "placed": ("when", "placed", "ordered", "buy", "bought"),
+    "when": ("when", "placed", "ordered", "buy", "bought"),
 }
 """The words of a free question that mean one slot and not all of its topic; who has no such slot cannot tell."""
 OF_PRODUCTS = ("brand", "feature", "details", "option", "price", "rating", "delivery")
