@@ -516,7 +516,7 @@ def test_a_natural_question_is_never_denied_an_answer(
     env: str, question: str, named: tuple[str, ...] | None, big_shop: Shop
 ) -> None:
     asked = 0
-    for seed in range(20):
+    for seed in range(40):
         task = make_task(env, 6, seed, big_shop, {"p_missing": 1.0, "p_switch": 0.0, "p_oos": 0.0})
         _, withheld = ENVIRONMENTS[env].slots(task)
         meant = [slot for slot in withheld if named is None or slot.name in named]
