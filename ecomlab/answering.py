@@ -1,7 +1,7 @@
 """Environments whose work ends in an answer: what is wanted is slots; what happens changes them, or is a rush."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from ecomlab.customer.ledger import Slot
 from ecomlab.customer.lexicon import Lexicon, lexicon_of
 from ecomlab.customer.reading import read_message
 from ecomlab.customer.sayings import read_sayings
-from ecomlab.customer.words import Act
+from ecomlab.customer.words import ANSWERS, Act
 from ecomlab.difficulty import Difficulty
 from ecomlab.players.clerk import Clerk
 
@@ -31,6 +31,7 @@ class Answering(Environment):
     """
 
     in_world = False
+    acts: ClassVar[Mapping[str, Sequence[str]]] = ANSWERS
     clerk: type[Clerk]
     """Solver, fair and noisy player: the same work, from the truth or from what was read."""
 

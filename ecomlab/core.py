@@ -19,7 +19,7 @@ from ecomlab.customer.ledger import Slot
 from ecomlab.customer.lexicon import Lexicon
 from ecomlab.customer.reading import read_opening
 from ecomlab.customer.sayings import Saying, read_sayings
-from ecomlab.customer.words import LEADS, LISTS, OPEN, Act
+from ecomlab.customer.words import JOINS, LEADS, LISTS, OPEN, Act
 from ecomlab.difficulty import Difficulty
 from ecomlab.naming import unknown
 from ecomlab.seeding import digest
@@ -209,6 +209,7 @@ class Environment(ABC):
     lists: ClassVar[Sequence[str]] = LISTS
     """The same, for several things as a list."""
     closings: ClassVar[Sequence[str]] = OPEN
+    joins: ClassVar[Sequence[tuple[str, str]]] = JOINS
     """How an opening ends that leaves something out; never with what says that this is all."""
     in_world: ClassVar[bool] = True
     """Whether its work is done in the world, where later turns can undo it, and not by an answer alone."""

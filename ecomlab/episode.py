@@ -118,6 +118,7 @@ def task_of(
             draft.said,
             environment.closings,
             greet=not part,
+            joins=environment.joins,
         ),
         world=draft.world,
         truth=draft.truth,

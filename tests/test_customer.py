@@ -518,13 +518,18 @@ def test_an_environment_s_own_sentences_are_used_in_the_conversation(env: str, b
         ("BUNDLE", "What is your budget?", ("budget",)),
         ("BUNDLE", "What else is on the list?", ("parts",)),
         ("POLICY", "Which order is it about?", ("payment", "channel", "age")),
+        ("POLICY", "Are you a member?", ("tier",)),
+        ("POLICY", "Is it a gift, and was the box opened?", ("gift", "opened")),
+        ("STATUS", "When did you buy it?", ("placed", "when")),
+        ("RETURN", "Which one do you mean?", ("brand", "feature", "option", "ordered", "delivered")),
+        ("RETURN", "Do you want a refund or another one?", ("replacement",)),
     ],
 )
 def test_a_natural_question_is_never_denied_an_answer(
     env: str, question: str, named: tuple[str, ...] | None, big_shop: Shop
 ) -> None:
     asked = 0
-    for seed in range(20):
+    for seed in range(40):
         task = make_task(env, 6, seed, big_shop, {"p_missing": 1.0, "p_switch": 0.0, "p_oos": 0.0})
         _, withheld = ENVIRONMENTS[env].slots(task)
         meant = [slot for slot in withheld if named is None or slot.name in named]
@@ -536,3 +541,57 @@ def test_a_natural_question_is_never_denied_an_answer(
         told = episode.kernel.ledger.revealed
         assert all(slot in told for slot in meant), (task.opening, episode.messages[-1])
     assert asked > 3
+
+
+def test_a_question_about_one_thing_is_not_answered_by_another(big_shop: Shop) -> None:
+    silent = 0
+    for seed in range(20):
+        task = make_task("POLICY", 6, seed, big_shop, {"p_missing": 1.0, "p_switch": 0.0})
+        episode = Episode(task, big_shop)
+        episode.act({"role": "assistant", "content": "Are you a member?"})
+        told = [slot.name for slot in episode.kernel.ledger.revealed]
+        assert set(told) <= {"tier"}, told
+        silent += not told
+    assert 0 < silent < 20
+
+
+def test_a_list_between_commas_is_read_as_it_is_said(big_shop: Shop) -> None:
+    env, joined = ENVIRONMENTS["BUNDLE"], 0
+    for seed in range(20):
+        task = make_task("BUNDLE", 6, seed, big_shop, {"p_missing": 0.0, "p_noise": 0.0})
+        kinds = [value for _, name, value in task.truth["slots"] if name == "type"]
+        read = env.read_opening(task.opening, lexicon_of(big_shop.catalog))
+        assert [value for (_, name), value in read.items() if name == "type"] == kinds, task.opening
+        joined += re.search(r", an? .* and an? ", task.opening) is not None
+    assert joined > 3
+
+
+def test_what_is_left_out_of_a_list_is_not_asked_for_again(big_shop: Shop) -> None:
+    dropped = 0
+    for seed in range(60):
+        task = make_task("BUNDLE", 6, seed, big_shop, {"p_missing": 0.0, "p_switch": 1.0, "p_oos": 0.0})
+        gone = [event.data["slots"]["dropped"] for event in task.events if "dropped" in event.data["slots"]]
+        episode = Episode(task, big_shop)
+        while gone and not episode.fired and not episode.done:
+            episode.act(calls(("datetime_now", {})))
+        if episode.fired:
+            env = ENVIRONMENTS["BUNDLE"]
+            kinds = {
+                env.type_name(task, episode.state, slot.subject)
+                for slot in episode.kernel.ledger.stated
+                if slot.name not in env.sayings
+            }
+            dropped += 1
+            assert not kinds & set(gone)
+    assert dropped > 3
+
+
+def test_one_thing_of_several_is_said_before_what_is_about_all() -> None:
+    k = Kernel(
+        Ledger(
+            [], [Slot(0, "brand", "A"), Slot(0, "budget", 5), Slot(1, "price", 3)], topics={"budget": "price"}
+        ),
+        lambda subject: (KEYPAD, STAND)[subject],
+    )
+    said = [dict(act.slots) for act in k.asked("?", ["brand", "price"]).acts]
+    assert said == [{"brand": "A"}, {"price": 3}, {"budget": 5}]

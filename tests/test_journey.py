@@ -109,7 +109,7 @@ def test_the_customer_interrupts_one_job_with_the_next_and_comes_back(shop: Shop
         trajectory = play(JOURNEY.fair_player(shop), task, shop)
         assert trajectory.score.correct, trajectory.score.why
         said = " ".join(message["content"] for message in trajectory.messages if message["role"] == "user")
-        came_back += any(line in said for line in ("back to what", "Back to the other", "go on where"))
+        came_back += any(line in said for line in ("Now back to ", "Back to ", "go on with "))
     assert came_back > 10
 
 

@@ -190,7 +190,7 @@ def test_another_job_s_fields_do_not_hand_in_the_job_in_hand(shop: Shop) -> None
         others = {"product_ids": ["P000000"], "order_id": "X", "answer": "yes", "done": True}
         wrong = next({name: value} for name, value in others.items() if name not in own)
         turn = episode.act(blind.calls(("submit", wrong)))
-        assert "the job in hand is handed in with" in turn.messages[0]["content"]
+        assert "the job at hand is handed in with" in turn.messages[0]["content"]
         assert episode.job.answer is None
         assert episode.opened == 1
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ecomlab.core import Fault
-from ecomlab.customer.ledger import OF_PRODUCTS, TOPICS, Ledger, Slot
+from ecomlab.customer.ledger import OF_PRODUCTS, TOPICS, WORDS, Ledger, Slot
 from ecomlab.customer.words import Act
 
 PATIENCE = 3
@@ -61,12 +61,21 @@ class Kernel:
 
     def asked(self, question: str, about: Sequence[str]) -> Reply:
         """A question: named topics get all that is withheld about them, a general one the next two slots."""
+        ledger, names = self.ledger, set[str]()
         topics = self._topics(word for topic in about for word in _WORD.findall(topic.lower()))
         if not topics and not about:
             asked = set(_WORD.findall(question.lower()))
-            topics = self._topics(asked) - _only_general(asked)
-        if topics:
-            return self._tell(self.ledger.about(sorted(topics)), self.ledger.known(sorted(topics)))
+            names = ledger.named(asked)
+            telling = asked.difference(*(WORDS[name] for name in names))
+            topics = self._topics(telling) - _only_general(asked)
+            if "mean" in asked:  # "Which one do you mean?"
+                topics |= set(ledger.which.split())
+        if topics or names:
+            about_it, known = ledger.about(sorted(topics)), ledger.known(sorted(topics))
+            return self._tell(
+                [slot for slot in ledger.withheld if slot in about_it or slot.name in names],
+                [slot for slot in ledger.stated + ledger.revealed if slot in known or slot.name in names],
+            )
         if about or not (_GENERAL & set(_WORD.findall(question.lower())) or "?" in question):
             return self._stall(Act("clarify"))
         return self._tell(self.ledger.withheld[:2], [])
@@ -146,10 +155,13 @@ class Kernel:
         return Reply([*acts, *dissatisfied])
 
     def _spoken(self, kind: str, slots: Sequence[Slot], clean: bool = False) -> list[Act]:
-        by_subject: dict[int, dict[str, object]] = {}
-        for slot in slots:
-            by_subject.setdefault(slot.subject, {})[slot.name] = slot.value
-        return [Act(kind, self.type_name(subject), said, clean=clean) for subject, said in by_subject.items()]
+        several = len({slot.subject for slot in slots}) > 1
+        by_subject: dict[tuple[bool, int], dict[str, object]] = {}
+        for slot in slots:  # where there are several things, what is about none of them comes last
+            last = several and kind == "elaborate" and slot.name in self.ledger.topics
+            by_subject.setdefault((last, slot.subject), {})[slot.name] = slot.value
+        ordered = sorted(by_subject.items(), key=lambda said: said[0][0])
+        return [Act(kind, self.type_name(subject), said, clean=clean) for (_, subject), said in ordered]
 
 
 def _only_general(words: set[str]) -> set[str]:

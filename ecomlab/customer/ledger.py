@@ -14,12 +14,34 @@ TOPICS: dict[str, tuple[str, ...]] = {
     "delivery": ("delivery", "shipping", "arrive", "arrival", "days", "soon"),
     "importance": ("importance", "important", "priority", "priorities", "prefer", "matters"),
     "quantity": ("quantity", "many", "number", "amount"),
-    "order": ("order", "purchase", "bought", "ordered", "when", "date"),
+    "order": ("order", "purchase", "bought", "buy", "ordered", "when", "date"),
     "parts": ("parts", "items", "list", "needed"),
     "replacement": ("replacement", "substitute", "exchange"),
     "situation": ("situation", "condition", "opened", "member", "reason", "circumstances"),
 }
 """What a question may be about, and the words of a free question that mean it."""
+WORDS: dict[str, tuple[str, ...]] = {
+    "tier": ("member", "membership"),
+    "payment": ("pay", "paying", "payment"),
+    "destination": ("address", "live", "state", "where"),
+    "channel": ("app", "website", "phone", "placed"),
+    "opened": ("opened", "open", "sealed", "box"),
+    "gift": ("gift", "yourself"),
+    "sale": ("sale", "clearance"),
+    "reason": ("reason", "why"),
+    "total": ("total", "worth", "pay", "much"),
+    "question": ("question",),
+    "age": ("when", "ago", "arrive", "arrived"),
+    "weight": ("weigh", "weighs", "weight", "heavy"),
+    "items": ("many", "items"),
+    "units": ("many", "units"),
+    "replacement": ("refund", "money", "replacement"),
+    "ordered": ("when", "ordered", "buy", "bought"),
+    "delivered": ("when", "delivered", "arrive", "arrived"),
+    "placed": ("when", "placed", "ordered", "buy", "bought"),
+    "when": ("when", "placed", "ordered", "buy", "bought"),
+}
+"""The words of a free question that mean one slot and not all of its topic; who has no such slot cannot tell."""
 OF_PRODUCTS = ("brand", "feature", "details", "option", "price", "rating", "delivery")
 """Topics that every customer has an ear for; the others only where they have a slot of that kind."""
 
@@ -76,6 +98,10 @@ class Ledger:
     def known(self, topics: Sequence[str]) -> list[Slot]:
         """What was already said on these topics."""
         return [slot for slot in self.stated + self.revealed if self.topics_of(slot) & set(topics)]
+
+    def named(self, asked: set[str]) -> set[str]:
+        """The slots, of those that such a customer may have, that these words mean by themselves."""
+        return {name for name in self.topics if asked.intersection(WORDS.get(name, ()))}
 
     def restate(self, subject: int, slots: Mapping[str, Any]) -> None:
         """The customer now says these values; older ones of the same names no longer stand."""

@@ -46,7 +46,8 @@ COMPLETE = (
     "Nothing more, thanks.",
 )
 OPEN = ("", "", "", "Can you help?", "Thanks!", "What do you have?", "Please help me out.")
-JOINS = ("; ", ", plus ", " and also ")
+JOINS = (("; ", "; "), (", plus ", ", plus "), (" and also ", " and also "))
+"""What stands between wanted things, and before the last of them."""
 
 ACTS: Mapping[str, tuple[str, ...]] = {
     "elaborate": (
@@ -95,7 +96,7 @@ ACTS: Mapping[str, tuple[str, ...]] = {
     "indifferent": ("I have no preference about that.", "That is all the same to me."),
     "clarify": ("Sorry, I don't follow.", "I'm not sure what you mean."),
     "wrong line": (
-        "I did not mean the {seen}, I want to send back {wanted}.",
+        "I did not mean the {seen}; I want to send back {wanted}.",
         "Not the {seen}, please: I want to send back {wanted}.",
     ),
     "another line": (
@@ -112,10 +113,14 @@ ACTS: Mapping[str, tuple[str, ...]] = {
     "check stock": (
         "I hear that many {plural} are going fast; some may be sold out by now.",
         "The shop just told me that some {plural} are sold out now.",
+        "I just read that several {plural} have sold out.",
+        "It looks like some {plural} are sold out by now.",
     ),
     "check list": (
         "The shop just told me that some things on my list are sold out now.",
         "I hear that some things on the list are sold out by now.",
+        "I just read that some of what we need has sold out.",
+        "It looks like some things for the list are sold out by now.",
     ),
     "hand in": ("So what is your answer?", "Okay, then let me have it.", "And what did you find?"),
     "confirm": ("Yes, that looks right, please finish.", "The cart looks right to me, go on."),
@@ -124,9 +129,20 @@ ACTS: Mapping[str, tuple[str, ...]] = {
     "quit": ("I'll come back another time.", "Leave it, I'll try elsewhere."),
 }
 """Sentences per kind of act. Words that tell the acts apart have four letters or fewer, or are fixed below."""
+ANSWERS: Mapping[str, tuple[str, ...]] = {
+    "elaborate": ("I want {item}.", "I need {item}.", "I'd like {item}."),
+    "remind": ("As I said, I want {item}.", "As I said, I'd like {item}."),
+    "change": ("Actually, I want {item}.", "Actually, I'd like {item}."),
+    "clarify": (
+        "Sorry, what do you need from me?",
+        "Please go on, or ask me what you need to know.",
+        "I'm not sure what to say to that. What do you need to know?",
+    ),
+}
+"""The same where the work is an answer: CART's words above are those of trained models and stay as they are."""
 
 BEFORE: Mapping[str, tuple[str, ...]] = {
-    "remind": ("As I said.", "Once more.", "I told you."),
+    "remind": ("As I said before:", "Once more:", "I've said that already:"),
     "change": ("I changed my mind.", "One thing has changed.", "Wait."),
     "wrong line": ("That's not the one I meant.", "You took the wrong one."),
     "wrong units": ("That's not the right number.", "You got the number wrong."),
@@ -166,8 +182,8 @@ def filler() -> frozenset[str]:
         *LISTS,
         *COMPLETE,
         *OPEN,
-        *JOINS,
-        *(t for ts in (*ACTS.values(), *BEFORE.values()) for t in ts),
+        *(text for join in JOINS for text in join),
+        *(t for ts in (*ACTS.values(), *ANSWERS.values(), *BEFORE.values()) for t in ts),
     )
     extra = " by kind for or less up to at most with stars better least delivered within day days here in"
     return frozenset(re.findall(r"[a-z][a-z'-]*", (" ".join(templates) + extra).lower())) | frozenset(
@@ -202,6 +218,7 @@ class Words:
         said: Sequence[tuple[str, Any]] = (),
         closings: Sequence[str] = OPEN,
         greet: bool = True,
+        joins: Sequence[tuple[str, str]] = JOINS,
     ) -> str:
         """The request. `items` are slots by name, put where a lead has {}; `said` are sayings that follow it, by name;
         `complete`: nothing is withheld, else one of `closings` is said; `greet`: it may begin with a greeting."""
@@ -209,16 +226,18 @@ class Words:
         as_list = len(items) > 1 and random.random() < 0.4
         lead = _pick(random, lists if as_list else leads)
         greeting = _pick(random, GREETINGS) if greet else ""
-        join = "\n- " if as_list and random.random() < 0.5 else _pick(random, JOINS)
+        in_lines = as_list and random.random() < 0.5
+        join, last = ("\n- ", "\n- ") if in_lines else joins[int(random.integers(len(joins)))]
         closing = _pick(random, COMPLETE if complete else closings)
         body: list[Piece] = []
-        if join == "\n- ":
+        if in_lines:
             body.append(Piece(join, "fixed"))
         for number, item in enumerate(items):
             if number:
-                body.append(Piece(join, "fixed"))
-            body += self.item(item, random, "" if as_list else "a")
-        if join == "\n- ":
+                body.append(Piece(join if number < len(items) - 1 else last, "fixed"))
+            # Between commas, the articles tell where the next thing begins.
+            body += self.item(item, random, "" if as_list and last != " and " else "a")
+        if in_lines:
             lead = lead.replace(" {}.", "{}\n")
         lead = (
             lead[:1].lower() + lead[1:]

@@ -64,9 +64,9 @@ class Cart(Environment):
     )
     submit = submit
     intros = (
-        "I'd like to order something.",
-        "I want to put something in my cart.",
-        "I need to buy something.",
+        "I have some shopping to do.",
+        "Let's fill my cart.",
+        "There are things I've run out of.",
     )
 
     def draw(self, key: tuple[Any, ...], axes: Difficulty, shop: Shop) -> Draft:

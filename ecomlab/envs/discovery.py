@@ -10,7 +10,7 @@ import numpy as np
 from ecomlab.answering import Answering, Wanted, withhold
 from ecomlab.catalog import Constraint, Shop
 from ecomlab.core import Draft, Event, Message, Need, Task, TaskError, Verdict
-from ecomlab.customer.sayings import NUMBER, Saying, ranking
+from ecomlab.customer.sayings import Kind, Saying, ranking
 from ecomlab.customer.wishes import draw_row
 from ecomlab.difficulty import Difficulty
 from ecomlab.players.clerk import Clerk
@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 
 PREFERENCES = ("price", "rating", "delivery")
 """What a customer may care about: each a key of `catalog_search`'s sort."""
+COUNT = Kind(
+    lambda count: "one" if count == 1 else str(count),
+    r"one|\d+",
+    lambda text: 1 if text == "one" else int(text),
+)
 BOUNDS = {"price": "price", "rating": "rating", "days": "delivery"}
 """Slots that bound a preference."""
 
@@ -60,7 +65,7 @@ class Discoverer(Clerk):
 class Discovery(Answering):
     id = "PD"
     version = 1
-    golden = "8a4dc71e5412d327b3221cfe4a359eea"
+    golden = "87063a637693a0e10d909d93503a1107"
     axes = (
         "constraints", "p_missing", "eps_rank", "p_oos", "turn_slack", "tool_slack", "p_noise", "p_switch", "top_k",
         "k_rec",
@@ -74,7 +79,9 @@ class Discovery(Answering):
     clerk = Discoverer
     sayings: ClassVar[Mapping[str, Saying]] = {
         "count": Saying(
-            "quantity", NUMBER, ("Show me the best {}.", "Give me your top {}.", "I'd like to see {}.")
+            "quantity",
+            COUNT,
+            ("Show me the best {}.", "I'd like to see the best {}.", "Please tell me the best {}."),
         ),
         "importance": Saying(
             "importance",
@@ -89,13 +96,22 @@ class Discovery(Answering):
         "I'd like some advice, I'm after {}.",
         "what do you have if I want {}?",
         "help me choose {}, please.",
-        "my sister is looking for {}.",
+        "I need a present for my sister: {}.",
         "I am thinking about {}.",
     )
+    closings = (
+        "",
+        "",
+        "",
+        "Thanks!",
+        "Please help me out.",
+        "I'm curious what you find.",
+        "Thanks in advance!",
+    )
     intros = (
-        "I'd like some recommendations.",
-        "I need your advice on what to buy.",
-        "Let me ask you for suggestions.",
+        "There is something I can't decide on.",
+        "With one thing, I don't know what to pick.",
+        "There's so much choice in your shop.",
     )
 
     def draw(self, key: tuple[Any, ...], axes: Difficulty, shop: Shop) -> Draft:

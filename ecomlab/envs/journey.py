@@ -43,18 +43,38 @@ LOOKING = ("CART", "SUB")
 """Jobs to which the customer's visits belong."""
 PARTS = ("CART", "PD", "SUB", "RETURN", "STATUS", "POLICY", "BUNDLE")
 """What a journey may consist of, each at most once."""
-FIRST = ("I have a few things today. ", "There are several things I need. ", "More than one thing today: ")
-NEXT = ("Thanks. ", "Okay. ", "Good, that's that. ", "All right. ")
+FIRST = (
+    "I have a few things today. ",
+    "There are several things I need help with. ",
+    "I came for more than one thing. ",
+)
+NEXT = ("Thanks. ", "Okay. ", "Good, that's that. ", "All right. ", "Great. ", "So much for that. ")
 INTERRUPT = (
     "Hold on, something else before that. ",
     "One moment, first another thing. ",
-    "Wait, that can wait. ",
+    "Oh, that can wait, something came up. ",
 )
-BACK = (
-    "Now back to what we were doing.",
-    "Back to the other thing, then.",
-    "Okay, let's go on where we were.",
-)
+BACK = ("Now back to {}.", "Back to {}, then.", "Okay, let's go on with {}.")
+OF = {
+    "CART": "my cart",
+    "PD": "the recommendations",
+    "SUB": "the substitute",
+    "RETURN": "my return",
+    "STATUS": "the order I asked about",
+    "POLICY": "my question about your rules",
+    "BUNDLE": "my shopping list",
+}
+"""What a job is called that the customer comes back to."""
+KINDS = {
+    "CART": "A cart",
+    "PD": "Recommendations",
+    "SUB": "Substitutes",
+    "RETURN": "A return",
+    "STATUS": "Order status",
+    "POLICY": "A question about policy",
+    "BUNDLE": "A shopping list",
+}
+"""What a job is called in the brief, so that one reads where the next begins."""
 
 
 @tool
@@ -78,7 +98,7 @@ def submit(
     ] = None,
     clause: Annotated[str | None, Field(description="Questions about policy: the deciding clause.")] = None,
 ) -> dict[str, Any]:
-    """Hand in the job in hand with the fields that belong to it; the customer then says what is next."""
+    """Hand in the job at hand with the fields that belong to it; the customer then says what is next."""
     raise AssertionError("a journey hands in by the part's own submit")
 
 
@@ -96,7 +116,7 @@ class Part(Task):
 class Journey(Environment):
     id = "JOURNEY"
     version = 1
-    golden = "6f93fe99410c74fce07c8bd2a69f3206"
+    golden = "8a6e113ec473556defe026e7b39b1709"
     axes = AXES
     submit = submit
 
@@ -105,8 +125,8 @@ class Journey(Environment):
         return " ".join(
             (
                 "The customer has several jobs, one after the other; call submit when one is done, with the fields "
-                "that belong to it.",
-                *(ENVIRONMENTS[part].brief for part in PARTS),
+                "that belong to it. Each is one of these.",
+                *(f"{KINDS[part]}: {ENVIRONMENTS[part].brief}" for part in PARTS),
             )
         )
 
@@ -185,14 +205,16 @@ class Journey(Environment):
     def turning(self, task: Task, part: int | None, interrupts: bool = False) -> str:
         random = rng("turning", *task.key, part)
         if part is None:
-            return _pick(BACK, random)
-        return _pick(INTERRUPT if interrupts else NEXT, random) + _begun(self.parts(task)[part], random)
+            ((interrupted, _),) = task.truth["interrupts"]
+            return _pick(BACK, random).replace("{}", OF[task.truth["parts"][interrupted]["env"]])
+        turn = NEXT[int(rng("next", *task.key).permutation(len(NEXT))[part])]  # none of them twice
+        return (_pick(INTERRUPT, random) if interrupts else turn) + _begun(self.parts(task)[part], random)
 
     def answer_of(self, task: Task, values: dict[str, Any]) -> dict[str, Any]:
         own = ENVIRONMENTS[task.env].submit
         expected = own.arguments.model_fields
         given = {name: values[name] for name in expected if values[name] is not None}
-        belongs = f"the job in hand is handed in with {', '.join(expected)}"
+        belongs = f"the job at hand is handed in with {', '.join(expected)}"
         if not given and any(value is not None for value in values.values()):
             raise RefusedError(f"{belongs}; nothing of that was given")  # another job was meant
         try:

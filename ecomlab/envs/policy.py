@@ -12,7 +12,7 @@ from ecomlab.answers import read_amount, read_clause_id, read_name, read_yes
 from ecomlab.catalog import Shop
 from ecomlab.core import Draft, Event, Need, Task, Verdict
 from ecomlab.customer.sayings import MONEY, NUMBER, Saying, Sentences, choice
-from ecomlab.customer.words import Act
+from ecomlab.customer.words import ANSWERS, Act
 from ecomlab.difficulty import Difficulty
 from ecomlab.players.reader import Reader
 from ecomlab.seeding import rng
@@ -76,7 +76,7 @@ _SAID: Mapping[str, tuple[str, Sequence[str], Mapping[str, str]]] = {
     ),
     "channel": (
         "order",
-        ("It's an order {}.", "The order was placed {}.", "This is an order {}."),
+        ("I placed the order {}.", "The order was placed {}.", "It was ordered {}."),
         {
             "app": "in your app",
             "web": "on your website",
@@ -91,7 +91,7 @@ _SAID: Mapping[str, tuple[str, Sequence[str], Mapping[str, str]]] = {
     ),
     "gift": (
         "situation",
-        ("The order is {}.", "By the way, it's {}.", "It's {}."),
+        ("The order is {}.", "What I ordered is {}.", "It's {}."),
         {"gift": "a gift", "own": "for my own use"},
     ),
     "sale": (
@@ -115,7 +115,7 @@ _SAID: Mapping[str, tuple[str, Sequence[str], Mapping[str, str]]] = {
 class Policy(Answering):
     id = "POLICY"
     version = 1
-    golden = "f7ab80a37b7dece05f9a86c5d3629a9d"
+    golden = "70bb11bf5a956fe87c97f93413806167"
     # eps_rank and top_k only through the catalog, which an agent may look at and does not need.
     axes = (
         "p_missing", "eps_rank", "turn_slack", "tool_slack", "p_noise", "p_switch", "top_k", "branches",
@@ -167,8 +167,13 @@ class Policy(Answering):
         ),
     }
     acts: ClassVar[Mapping[str, Sequence[str]]] = {
-        "indifferent": ("I can't tell you that.", "I don't know about that."),
-        "nothing": ("That is all I can tell you.", "I have told you all I know."),
+        **ANSWERS,
+        "indifferent": ("I can't tell you that.", "I don't know about that, sorry."),
+        "nothing": (
+            "That is all I can tell you.",
+            "I have told you all I know.",
+            "There is nothing more I can say.",
+        ),
     }
     leads = (
         "I have a question about {}.",
@@ -180,6 +185,7 @@ class Policy(Answering):
         "I'm asking about {}.",
         "my question is about {}.",
         "I am not sure what your rules say about {}.",
+        "this is about {}.",
     )
     leads_without: ClassVar[Sequence[str]] = (
         "I have a question about my order.",
@@ -190,21 +196,21 @@ class Policy(Answering):
         "I need some information.",
         "I am not sure what your rules say.",
         "there is something I want to know.",
-        "I could not find this on your website.",
+        "I was told that you know your rules by heart.",
     )
     """How an opening begins that is about no product."""
     closings = (
         "",
         "",
         "",
-        "Can you help?",
         "Thanks!",
-        "What do your rules say?",
+        "I'd like to be sure.",
         "Please look it up for me.",
+        "I can't find it in your terms.",
     )
     intros = (
-        "I have a question about your rules.",
-        "There is something I'd like to know about your terms.",
+        "Let me ask about the fine print.",
+        "Something in your terms is not clear to me.",
         "I need to know what your store's policy is.",
     )
 

@@ -20,7 +20,7 @@ from ecomlab.customer.lexicon import Lexicon
 from ecomlab.customer.reading import read_message
 from ecomlab.customer.sayings import DAY, Kind, Saying, choice, money, read_sayings
 from ecomlab.customer.wishes import draw_row
-from ecomlab.customer.words import Act
+from ecomlab.customer.words import ANSWERS, Act
 from ecomlab.difficulty import Difficulty
 from ecomlab.players.returner import Returner
 from ecomlab.seeding import rng
@@ -43,7 +43,28 @@ NEAR = 0.15
 """The share for another line of the type that is meant."""
 
 MONEY_BACK = "my money back"
-_OTHER = "another one whose "
+_OTHER = "another one "
+_PHRASES = {
+    "color": "in {}",
+    "material": "made of {}",
+    "age": "for ages {}",
+    "hair": "for {} hair",
+    "skin": "for {} skin",
+    "season": "for the {} season",
+    "terrain": "for {} terrain",
+    "grip": "for the {} hand",
+    "active": "with {} in it",
+    "note": "with {} notes",
+    "wattage": "with {} of power",
+    "playtime": "with {} of playtime",
+    "weight": "weighing {}",
+}
+"""How one asks for an attribute where "with {value} {name}" would sound odd."""
+_COUNTED = frozenset(
+    "barrel base bin bulb cable closure collar cover filter finish fit formula frame handle jar lens lid "
+    "lining microphone mount pattern picture shape strap surface tail theme tire tray".split()
+)
+"""Attributes that take an article: "with a Zipper closure"."""
 _OUTCOME = re.compile(
     r"(?P<no>declin\w*|reject\w*|refus\w*|denied|deny|ineligible|non-?\s?returnable|"
     r"(?:\b(?:not|never|unable to|no longer)|cannot|n't)(?: \w+){0,2}? (?:return\w*|accept\w*|approv\w*|eligible))|"
@@ -53,34 +74,41 @@ _OUTCOME = re.compile(
 
 
 def _say_swap(value: Sequence[Sequence[Any]]) -> str:
-    """What is wanted for it: "another one whose color is Black and whose price is at most $30"."""
+    """What is wanted for it: "another one by HomeNest, in Black, for at most $30"."""
     said = []
     for name, bound in value:
         if name == "price":
-            said.append(f"price is at most {money(bound)}")
+            said.append(f"for at most {money(bound)}")
         elif name == "rating":
-            said.append(f"rating is at least {bound / 10:.1f} stars")
+            said.append(f"with at least {bound / 10:.1f} stars")
+        elif name == "brand":
+            said.append(f"by {bound}")
         else:
-            said.append(f"{name.removeprefix('attr:')} is {bound}")
-    if not said:
-        return MONEY_BACK
-    return _OTHER + " and whose ".join([*([", whose ".join(said[:-1])] if said[1:] else []), said[-1]])
+            own = name.removeprefix("attr:")
+            article = ("an " if bound[:1] in "AEIO" else "a ") if own in _COUNTED else ""
+            said.append(_PHRASES.get(own, f"with {article}{{}} {own}").replace("{}", bound))
+    return _OTHER + ", ".join(said) if said else MONEY_BACK
 
 
 def _read_swap(text: str) -> list[list[Any]]:
-    if text == MONEY_BACK:
-        return []
-    read: list[list[Any]] = []
-    for part in re.split(", whose | and whose ", text.removeprefix(_OTHER)):
-        name, _, bound = part.partition(" is ")
-        if name == "price":
-            dollars, _, cents = bound.removeprefix("at most $").partition(".")
-            read.append([name, 100 * int(dollars) + int(cents or 0)])
-        elif name == "rating":
-            read.append([name, int(bound.removeprefix("at least ").removesuffix(" stars").replace(".", ""))])
-        else:
-            read.append([name if name == "brand" else f"attr:{name}", bound])
-    return read
+    parts = [] if text == MONEY_BACK else text.removeprefix(_OTHER).split(", ")
+    return [_read_wish(part) for part in parts]
+
+
+def _read_wish(part: str) -> list[Any]:
+    if part.startswith("for at most $"):
+        dollars, _, cents = part.removeprefix("for at most $").partition(".")
+        return ["price", 100 * int(dollars) + int(cents or 0)]
+    if part.startswith("with at least "):
+        return ["rating", int(part.removeprefix("with at least ").removesuffix(" stars").replace(".", ""))]
+    if part.startswith("by "):
+        return ["brand", part.removeprefix("by ")]
+    for name, form in _PHRASES.items():
+        before, after = form.split("{}")
+        if part.startswith(before) and part.endswith(after):
+            return [f"attr:{name}", part.removeprefix(before).removesuffix(after)]
+    value, _, name = part.removeprefix("with ").rpartition(" ")
+    return [f"attr:{name}", value.partition(" ")[2] if name in _COUNTED else value]
 
 
 SWAP = Kind(_say_swap, rf"{MONEY_BACK}|{_OTHER}[^!?\n]+?(?=\.(?:\s|$))", _read_swap)
@@ -111,7 +139,7 @@ class Returns(Answering):
     id = "RETURN"
     in_world = True
     version = 1
-    golden = "2efe8102bf17d57bae2c563cb0cb1bd0"
+    golden = "9bd2f77999a5145a905b37738837be0f"
     axes = (
         "constraints", "p_missing", "eps_rank", "p_oos", "turn_slack", "tool_slack", "p_noise", "p_switch", "top_k",
         "history",
@@ -147,10 +175,10 @@ class Returns(Answering):
             "quantity",
             COUNT,
             (
-                "Please take back {} of them.",
-                "I want to give back {} of them.",
-                "It's about {} of them.",
-                "I'm talking of {} of them.",
+                "I bought several, and {} should go back.",
+                "I have more than one; please take back {}.",
+                "Of those I bought, please take back {}.",
+                "I have several, and I want to give back {}.",
             ),
         ),
         "replacement": Saying(
@@ -160,11 +188,16 @@ class Returns(Answering):
         ),
     }
     acts: ClassVar[Mapping[str, Sequence[str]]] = {
-        "elaborate": ("I mean {wanted}.", "It's {wanted} that I mean.", "I'm talking about {wanted}."),
+        **ANSWERS,
+        "elaborate": ("I mean {wanted}.", "It's {wanted}.", "I'm talking about {wanted}."),
         "remind": ("As I said, I mean {wanted}.",),
         "give up": ("Forget about the {type} then.", "Leave the {type} then."),
-        "indifferent": ("I can't tell you that.", "I don't know that any more."),
-        "nothing": ("That is all I can tell you.", "I have told you all I know."),
+        "indifferent": ("I can't tell you that.", "I don't know about that, sorry."),
+        "nothing": (
+            "That is all I can tell you.",
+            "I have told you all I know.",
+            "There is nothing more I can say.",
+        ),
         "hand in": ("So what came of it?", "Okay, and is it settled now?"),
     }
     leads = (
@@ -173,17 +206,18 @@ class Returns(Answering):
         "can I return {}?",
         "please start a return for {}.",
         "I'm not happy with what I got, it has to go back: {}.",
-        "I bought {} here and it is not right for me.",
-        "my husband got me {} and I won't keep it.",
+        "I bought {} here, and it is not right for me.",
+        "I got {} for my husband, and he won't keep it.",
+        "I don't want to keep what I got from you: {}.",
         "how do I give back {}?",
         "I need to give back {}.",
         "could you take back {}?",
     )
-    closings = ("", "", "", "Can you help?", "Thanks!", "Please help me out.", "Can that be done?")
+    closings = ("", "", "", "Thanks!", "Please help me out.", "I hope you can help.", "Please see to it.")
     intros = (
-        "I want to send something back.",
-        "There is something I'd like to return.",
-        "Something has to go back.",
+        "There is a return to take care of.",
+        "I need to get rid of something.",
+        "Something I bought turned out wrong.",
     )
 
     def draw(self, key: tuple[Any, ...], axes: Difficulty, shop: Shop) -> Draft:
@@ -430,11 +464,15 @@ def draw_swap(line: Line, axes: Difficulty, shop: Shop, random: np.random.Genera
         "rating": catalog.rating_tenths.item(row) // 5 * 5,
         "brand": catalog.brands[catalog.brand_code.item(row)],
     }
-    # "whose wheels is Foam", "whose works_with is Laptops": no English
+    # "with Foam wheels" reads well, "with Laptops works_with" does not
     named = {n: v for n, v in catalog.attributes(row).items() if n.isalpha() and not n.endswith("s")}
-    values |= {f"attr:{n}": v for n, v in named.items() if not re.search(r"[.!?] |, whose| and whose", v)}
+    values |= {f"attr:{n}": v for n, v in named.items()}
+    values = {n: v for n, v in values.items() if not re.search(r"[.!?] |, ", str(v))}
     names = [list(values)[i] for i in random.permutation(len(values)).tolist()]
-    return [[name, values[name]] for name in names[: min(3, max(1, axes.constraints // 2))]]
+    chosen = names[: min(3, max(1, axes.constraints // 2))]
+    # As one says it: the brand first, the bounds last.
+    chosen.sort(key=lambda name: {"brand": 0, "rating": 2, "price": 3}.get(name, 1))
+    return [[name, values[name]] for name in chosen]
 
 
 def _swaps(swap: Sequence[Sequence[Any]], line: Line, shop: Shop) -> np.ndarray:

@@ -16,7 +16,7 @@ from ecomlab.core import Draft, Event, Need, Task, TaskError, Verdict
 from ecomlab.customer.lexicon import Lexicon
 from ecomlab.customer.reading import read_message
 from ecomlab.customer.sayings import DAY, MONTHS, NAME, Saying, choice, read_sayings
-from ecomlab.customer.words import Act
+from ecomlab.customer.words import ANSWERS, Act
 from ecomlab.difficulty import Difficulty
 from ecomlab.players.tracker import Tracker
 from ecomlab.seeding import rng
@@ -36,11 +36,11 @@ NEAR = 0.3
 """The share for another order that is part of what was said."""
 
 PLACES = {
-    0: "my latest order",
-    1: "my latest order but one",
-    2: "my third latest order",
+    0: "my most recent order",
+    1: "my second most recent order",
+    2: "my third most recent order",
     -1: "my oldest order",
-    -2: "my oldest order but one",
+    -2: "my second oldest order",
 }
 PLACE = choice(PLACES)
 SHIFT = choice({1: "the one before that", -1: "the one after that"})
@@ -82,7 +82,7 @@ def submit(
 class Status(Answering):
     id = "STATUS"
     version = 1
-    golden = "90203966d859338ebf220cf0c33fdcdf"
+    golden = "b95e2c896f1c4f96f295799ee569d57c"
     axes = ("p_missing", "turn_slack", "tool_slack", "p_noise", "p_switch", "history")
     brief = (
         "The customer asks about one of their orders. Find out which one they mean, and hand in how it stands and the "
@@ -100,40 +100,47 @@ class Status(Answering):
     which = "order"
     sayings: ClassVar[Mapping[str, Saying]] = {
         "placed": Saying(
-            "order", DAY, ("I placed it on {}.", "It's the one of {}.", "The order I mean is from {}.")
+            "order", DAY, ("I placed it on {}.", "It's the one from {}.", "The order I mean is from {}.")
         ),
         "place": Saying("order", PLACE, ("It's {}.", "I'm asking about {}.", "The one I mean is {}.")),
         "when": Saying(
-            "order", TIME, ("I placed it {}.", "I ordered that {}.", "The one I mean was placed {}.")
+            "order", TIME, ("I placed it {}.", "I ordered it {}.", "The one I mean was placed {}.")
         ),
         "thing": Saying(
             "order",
             NAME,
-            ("It's the one with the {} in it.", "The {} is from that order.", "It has the {} in it."),
+            ("It's the one with the {} in it.", "The {} is from that order.", "The {} was part of it."),
         ),
         "things": Saying(
             "order",
             THINGS,
-            ("It's the one with {} different things in it.", "There were {} different things in that order."),
+            ("I ordered {} different things at once.", "There were {} different things in that order."),
         ),
         "parcels": Saying(
-            "order", TWO, ("It's the one in {}.", "I mean the one that was split into {}.", "It goes in {}.")
+            "order",
+            TWO,
+            ("It was to come in {}.", "I mean the one that was split into {}.", "They put it into {}."),
         ),
         "relation": Saying("order", SHIFT, ("I mean {}.", "It's {}.", "What I'd like to know about is {}.")),
         "correction": Saying("order", SHIFT, ("Sorry, I meant {}.", "Actually, I'd rather know about {}.")),
     }
     acts: ClassVar[Mapping[str, Sequence[str]]] = {
+        **ANSWERS,
         "elaborate": ("The order with {wanted}.", "With {wanted}, that is.", "There was {wanted} in it."),
         "remind": ("As I said, the order with {wanted}.",),
-        "indifferent": ("I can't tell you that.", "I don't know that any more."),
-        "nothing": ("That is all I can tell you.", "I have told you all I know."),
+        "indifferent": ("I can't tell you that.", "I don't know about that, sorry."),
+        "nothing": (
+            "That is all I can tell you.",
+            "I have told you all I know.",
+            "There is nothing more I can say.",
+        ),
     }
     leads = (
         "where is my order with {}?",
         "what about my order with {}?",
         "what is the state of my order with {}?",
         "I'd like to know how my order with {} is doing.",
-        "I'm calling about the order with {}.",
+        "I'm writing about the order with {}.",
         "can you check on an order for me? It's the one with {}.",
         "has my order with {} been sent?",
         "what happened to the order with {}?",
@@ -144,7 +151,7 @@ class Status(Answering):
         "I'd like to know how one of my orders is doing.",
         "where has one of my orders got to?",
         "can you look up an order for me and tell me how it is doing?",
-        "I'm calling about one of my orders.",
+        "I'm writing about one of my orders.",
     )
     """Leads where no product is named."""
     beside = (
@@ -155,11 +162,11 @@ class Status(Answering):
         "please go to my order with {} first.",
     )
     """Leads where the product stands in the order before or after."""
-    closings = ("", "", "", "Can you help?", "Thanks!", "Please help me out.", "Please have a look.")
+    closings = ("", "", "", "Thanks!", "Please help me out.", "Please have a look.", "I hope you can tell.")
     intros = (
         "It's about something I ordered.",
-        "I want to know about one of my orders.",
-        "I wonder where one of my orders is.",
+        "One of my orders is on my mind.",
+        "An order of mine needs a look.",
     )
 
     def draw(self, key: tuple[Any, ...], axes: Difficulty, shop: Shop) -> Draft:

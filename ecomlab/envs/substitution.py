@@ -13,6 +13,7 @@ from ecomlab.catalog import Shop
 from ecomlab.core import Draft, Event, Need, Task, TaskError, Verdict
 from ecomlab.customer.sayings import MONEY, NAME, Kind, Saying
 from ecomlab.customer.wishes import VISITS, draw_row, draw_visits, half_gone
+from ecomlab.customer.words import ANSWERS
 from ecomlab.difficulty import Difficulty
 from ecomlab.players.substitutor import Substitutor, identity, titled
 from ecomlab.seeding import rng
@@ -33,8 +34,14 @@ MOST_SOFT = 2
 """Attributes that count for similarity; where a type has more, the others must be the same."""
 TRIES = 128
 
-NOUN_ROW = Kind(" and ".join, r"[A-Za-z][\w /-]*", lambda text: text.split(" and "))
-"""Attributes in a customer's words: "power and cable"."""
+
+def _write_nouns(nouns: Sequence[str]) -> str:
+    *before, last = nouns
+    return f"{', '.join(before)} and {last}" if before else last
+
+
+NOUN_ROW = Kind(_write_nouns, r"[A-Za-z][\w, /-]*", lambda text: re.split(", | and ", text))
+"""Attributes in a customer's words: "power, cable and color"."""
 STARS = Kind(lambda tenths: f"{tenths / 10:.1f} stars", r"\d\.\d stars", lambda text: int(text[0] + text[2]))
 DAYS = Kind(
     lambda days: "1 day" if days == 1 else f"{days} days", r"\d+ days?", lambda text: int(text.split()[0])
@@ -49,7 +56,7 @@ COUNT = Kind(
 class Substitution(Answering):
     id = "SUB"
     version = 1
-    golden = "cc17764880a3d19cd07577ce87f6d64d"
+    golden = "489bf54d876901a4e0e4cf68de9f58c8"
     axes = (
         "constraints", "p_missing", "eps_rank", "p_oos", "turn_slack", "tool_slack", "p_noise", "p_switch", "top_k",
         "k_rec", "history",
@@ -57,8 +64,8 @@ class Substitution(Answering):
     brief = (
         "A product that the customer looked at lately is sold out. Find replacements that can be bought now, as many "
         "as they want. A replacement is of the same type, has the same attributes where the customer insists on it, "
-        "and satisfies all their other demands. Of those, hand in the most similar: the more of brand and the "
-        "remaining attributes are equal to the sold-out product's, the more similar it is."
+        "and satisfies all their other demands. Of those, hand in the most similar: the ones that have the most in "
+        "common with the sold-out product, counting its brand and its remaining attributes."
     )
     tools = shop_tools.named(shop_tools.user_get_visit_history) | shop_tools.CATALOG
     submit = shop_tools.submit
@@ -121,11 +128,25 @@ class Substitution(Answering):
         "I need a stand-in for {}. I saw it here, it's not available any more.",
         "too bad, I should have bought {} right away. What could I take in its place?",
     )
+    closings = (
+        "",
+        "",
+        "",
+        "Thanks!",
+        "Please help me out.",
+        "I'm open to ideas.",
+        "I'd be glad of your help.",
+    )
     intros = (
         "Something sold out before I could order it.",
-        "I need a substitute for something.",
-        "Help me with something that is gone.",
+        "I was too slow with something.",
+        "Something that I had chosen is gone.",
     )
+    acts: ClassVar[Mapping[str, Sequence[str]]] = {
+        **ANSWERS,
+        "elaborate": ("What I saw was {item}.", "I had chosen {item}."),
+        "remind": ("As I said, what I saw was {item}.", "As I said, I had chosen {item}."),
+    }
 
     def draw(self, key: tuple[Any, ...], axes: Difficulty, shop: Shop) -> Draft:
         random, catalog = rng("substitution", *key), shop.catalog
@@ -269,7 +290,7 @@ def _draw_hard(attributes: Mapping[str, str], random: np.random.Generator) -> li
     able = [
         name
         for name in attributes
-        if re.fullmatch(NOUN_ROW.pattern, noun(name)) and " and " not in noun(name)
+        if re.fullmatch(NOUN_ROW.pattern, noun(name)) and not re.search(", | and ", noun(name))
     ]
     telling = [name for name in TELLING if name in able]
     if not able:

@@ -87,9 +87,10 @@ def return_initiate(world: World, order_id: OrderId, line_id: LineId, quantity: 
     order, line = find_line(world, order_id, line_id)
     found = eligible_now(world, order, line)
     if not found.eligible:
-        raise RefusedError(f"this cannot be returned: {found.reason}")
+        raise RefusedError(f"this cannot be returned: {found.reason}; see return_check_eligibility")
     if not 1 <= quantity <= found.left:
-        raise RefusedError(f"{found.left} units of this line can be returned, not {quantity}")
+        most = "1 unit" if found.left == 1 else f"1 to {found.left} units"
+        raise RefusedError(f"{most} of this line can be returned, not {quantity}")
     world.returns[order_id, line_id] = world.returns.get((order_id, line_id), 0) + quantity
     world.changes += 1
     return _returns(world)
@@ -100,7 +101,9 @@ def return_cancel(world: World, order_id: OrderId, line_id: LineId) -> dict[str,
     """Undo every return of a line that was started in this conversation."""
     find_line(world, order_id, line_id)
     if world.returns.pop((order_id, line_id), None) is None:
-        raise RefusedError("no return of this line was started in this conversation")
+        raise RefusedError(
+            "no return of this line was started in this conversation, there is nothing to cancel"
+        )
     world.changes += 1
     return _returns(world)
 

@@ -297,7 +297,7 @@ RULES: Mapping[str, Rule] = {
         ("a lost parcel must be reported within {}", "the time to report a lost parcel is {}"),
         (
             "If the parcel is lost, within how many days must I report it?",
-            "How many days are there to report a lost parcel?",
+            "How many days do I have to report a lost parcel?",
             "How long can I wait before I report a lost parcel?",
         ),
     ),
@@ -418,7 +418,7 @@ RULES: Mapping[str, Rule] = {
         (
             "Within how many days is an exchange possible?",
             "How long after delivery is an exchange possible?",
-            "How many days are there for an exchange?",
+            "How many days do I have for an exchange?",
         ),
     ),
     "exchange fee": Rule(
@@ -441,7 +441,7 @@ RULES: Mapping[str, Rule] = {
         ("damage must be reported within {} of delivery", "the time to report damage is {} from delivery"),
         (
             "Within how many hours must damage be reported?",
-            "How many hours are there to report damage?",
+            "How many hours do I have to report damage?",
             "How many hours after delivery can I report damage?",
         ),
     ),
@@ -453,7 +453,7 @@ RULES: Mapping[str, Rule] = {
         ("missing parts must be reported within {} of delivery", "the time to report missing parts is {}"),
         (
             "Within how many days must missing parts be reported?",
-            "How many days are there to report missing parts?",
+            "How many days do I have to report missing parts?",
             "If parts are missing, how many days do I have to report it?",
         ),
     ),
@@ -465,7 +465,7 @@ RULES: Mapping[str, Rule] = {
         ("an order can be cancelled within {}", "the time to cancel an order is {}"),
         (
             "Within how many hours can the order be cancelled?",
-            "How many hours are there to cancel an order?",
+            "How many hours do I have to cancel an order?",
             "For how many hours can I cancel the order?",
         ),
     ),
@@ -489,7 +489,7 @@ RULES: Mapping[str, Rule] = {
         ("a price match can be claimed within {}", "the time to claim a price match is {}"),
         (
             "Within how many days can I claim a price match?",
-            "How many days are there to claim a price match?",
+            "How many days do I have to claim a price match?",
             "For how long can a price match be claimed?",
         ),
     ),
@@ -504,7 +504,7 @@ RULES: Mapping[str, Rule] = {
         ),
         (
             "What share of the difference does a price match pay back?",
-            "How many percent of the difference are paid back in a price match?",
+            "How much of the difference is paid back in a price match, in percent?",
             "With a price match, what percentage of the difference is paid back?",
         ),
     ),
@@ -579,7 +579,7 @@ RULES: Mapping[str, Rule] = {
         (
             "What percentage of the price does an extended warranty cost?",
             "What does the extended warranty cost, in percent?",
-            "How many percent do you take for an extended warranty?",
+            "How many percent of the price is an extended warranty?",
         ),
     ),
     "old device": Rule(
@@ -613,7 +613,7 @@ RULES: Mapping[str, Rule] = {
         BUY,
         ("the deposit for a pre-order is {} of the price", "a pre-order needs a deposit of {} of the price"),
         (
-            "How many percent is the deposit for a pre-order?",
+            "How high is the deposit for a pre-order, in percent?",
             "What deposit does a pre-order need, in percent?",
             "What percentage is the deposit if I pre-order?",
         ),
@@ -626,7 +626,7 @@ RULES: Mapping[str, Rule] = {
         ("the surcharge for instalments is {}", "paying in instalments adds {}"),
         (
             "What surcharge is there for paying in instalments?",
-            "How many percent does paying in instalments add?",
+            "What percentage does paying in instalments add?",
             "What percentage is the surcharge for instalments?",
         ),
     ),
@@ -729,7 +729,7 @@ RULES: Mapping[str, Rule] = {
         CLUB,
         ("activation of a gift card takes {}", "a gift card is active after {}"),
         (
-            "How many hours does activation of a gift card take?",
+            "How many hours does the activation of a gift card take?",
             "After how many hours is a gift card active?",
             "How long does it take until a gift card is active?",
         ),
@@ -741,7 +741,7 @@ RULES: Mapping[str, Rule] = {
         CLUB,
         ("replacement of a lost gift card costs {}", "the fee for replacement of a gift card is {}"),
         (
-            "What does replacement of a lost gift card cost?",
+            "What does it cost to replace a lost gift card?",
             "How much is the fee for replacement of a gift card?",
             "I lost a gift card, what is the replacement fee?",
         ),

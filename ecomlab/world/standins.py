@@ -28,6 +28,9 @@ NOUNS: Mapping[str, str] = {
     "cover": "type of cover",
     "charge": "battery capacity",
     "note": "scent notes",
+    "season": "season rating",
+    "light": "light color",
+    "drive": "type of drive",
     **{
         name: f"number of {name}" for name in ("buttons", "slots", "compartments", "shelves", "vents", "tabs")
     },

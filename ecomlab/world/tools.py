@@ -99,7 +99,10 @@ def catalog_rerank(world: World, product_ids: list[str], sort: Sort = None) -> d
     """Show products that a tool has shown before, in the order asked for."""
     if len(product_ids) > MOST_RERANKED:
         raise RefusedError(f"at most {MOST_RERANKED} products are ordered at a time, not {len(product_ids)}")
-    rows = np.array([world.row(product_id) for product_id in product_ids if product_id in world.shown], int)
+    unseen = [product_id for product_id in product_ids if product_id not in world.shown]
+    if unseen:
+        raise RefusedError(f"no tool has shown {unseen[0]!r} yet; search for it first")
+    rows = np.array([world.row(product_id) for product_id in product_ids], int)
     ordered = world.shop.engine.ordered(rows, sort) if sort else rows
     return {"results": [world.show(row) for row in dict.fromkeys(ordered.tolist())], "page": 1, "pages": 1}
 
