@@ -119,13 +119,14 @@ def test_arms_are_compared_seed_by_seed():
     evaluation = eval_rows(seeds=(0, 1, 2))
     better = evaluation.schedule == "adaptive"
     evaluation.loc[better, "success"] += 0.1 + 0.01 * evaluation.seed[better]
-    runs = statistics.summary(train_rows(seeds=(0, 1, 2)), evaluation)
-    gain = statistics.paired_difference(runs, "sampled_last", "adaptive", "static-low")
-    assert gain is not None
-    assert gain.mean == pytest.approx(0.11)
-    assert gain.high - gain.low == pytest.approx(2 * 4.3027 * 0.01 / math.sqrt(3), abs=1e-3)
-    with pytest.raises(ValueError, match="different seeds"):
-        statistics.paired_difference(runs.drop(index=0), "sampled_last", "adaptive", "static-low")
+    found = statistics.differences(evaluation).set_index(["against", "d"])
+    gain = found.loc[("static-low", "mean")]
+    assert (gain["mean"], gain.pairs) == (pytest.approx(0.11), 3)
+    assert gain.high - gain.low == pytest.approx(2 * 4.3027 * 0.01 / math.sqrt(3), abs=2e-3)
+    assert found.loc[("static-low", 2), "mean"] == pytest.approx(0.11)
+    lacking = evaluation[~((evaluation.schedule == "static-low") & (evaluation.seed == 2))]
+    assert set(statistics.differences(lacking).set_index("against").pairs["static-low"]) == {2}
+    assert statistics.differences(evaluation[~better]).empty
 
 
 def test_the_figure_shows_every_run_and_the_mean():

@@ -148,13 +148,27 @@ def arm_intervals(runs: pd.DataFrame, value: str) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index").round(3)
 
 
-def paired_difference(runs: pd.DataFrame, value: str, arm: str, against: str) -> Interval | None:
-    """How much `value` (a column of `summary`) is higher in `arm` than in `against`, paired by collection and
-    seed.
+def differences(
+    evaluation: pd.DataFrame, arm: str = "adaptive", decoding: str = "sampled", confidence: float = 0.95
+) -> pd.DataFrame:
+    """How much higher held-out success at the last evaluation is in `arm` than in each other schedule, paired by
+    collection and seed, at each difficulty and in their mean (d = "mean").
 
-    Raises ValueError when the two arms do not have the same seeds; None for fewer than three pairs.
+    Columns: against, d, mean, low, high, pairs; the bounds of Student's interval are NaN below three pairs. A run
+    without a partner is left out, as in a sweep that is under way: `pairs` tells. Empty without `arm`.
     """
-    a, b = (runs[runs.schedule == name].set_index(["collection", "seed"])[value] for name in (arm, against))
-    if set(a.index) != set(b.index):
-        raise ValueError(f"{arm} and {against} have different seeds: {sorted(a.index)} and {sorted(b.index)}")
-    return t_interval((a - b).to_numpy())
+    rows = evaluation[(evaluation.decoding == decoding) & evaluation.success.notna()]
+    last = rows[rows.step == rows.groupby(RUN).step.transform("max")]
+    index = ["schedule", "collection", "seed"]
+    cells = last.pivot_table(index=index, columns="d", values="success", aggfunc="mean")
+    cells["mean"] = cells.mean(axis=1)
+    arms = cells.index.unique("schedule")
+    found = []
+    for against in [name for name in arms if arm in arms and name != arm]:
+        gain = cells.loc[arm] - cells.loc[against]
+        for d in cells.columns:
+            gains = gain[d].dropna().to_numpy()
+            interval = t_interval(gains, confidence)
+            low, high = (interval.low, interval.high) if interval else (math.nan, math.nan)
+            found.append((against, d, gain[d].mean(), low, high, len(gains)))
+    return pd.DataFrame(found, columns=["against", "d", "mean", "low", "high", "pairs"]).round(3)
