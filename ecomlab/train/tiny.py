@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 PAD = "<|endoftext|>"
 HEAD_SIZE = 32
 CONTEXT = 2048
+ROPE_BASE = 1e6
+"""Qwen3's own."""
 PIECES = 1_400
 """Byte pairs and bytes for everything that is not a name or a scaffold."""
 
@@ -149,6 +151,7 @@ def build_model(
         num_key_value_heads=size.heads,
         head_dim=HEAD_SIZE,
         max_position_embeddings=CONTEXT,
+        rope_parameters={"rope_type": "default", "rope_theta": ROPE_BASE},
         tie_word_embeddings=True,
         pad_token_id=pad_id,
         bos_token_id=None,

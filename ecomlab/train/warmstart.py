@@ -30,6 +30,7 @@ from ecomlab.seeding import digest, rng
 from ecomlab.train import tiny
 from ecomlab.train.demonstrations import Demonstration, slips_for, transcribe
 from ecomlab.train.drills import drill
+from ecomlab.train.induction import give_induction
 from ecomlab.train.policy import STARTERS, Policy, made_for, save_policy
 from ecomlab.train.renderer import Renderer, ShortRenderer
 from ecomlab.train.words import tools_of, whole_texts
@@ -101,7 +102,7 @@ class Recipe:
         return list(dict.fromkeys(c.env for phase in self.phases for c in phase.cells if c.env != DRILL))
 
 
-DRILLS = Phase((Cell(DRILL, EASY),), 0.0, 2_000_000, 16_000)
+DRILLS = Phase((Cell(DRILL, EASY),), 0.0, 1_000_000, 8_000)
 """First of all: copying, by itself."""
 RECIPES: Mapping[str, Recipe] = {
     "novice": Recipe(
@@ -137,6 +138,7 @@ def make_starter(
     model = tiny.build_model(
         len(tokenizer), tokenizer.pad_token_id, tokenizer.eos_token_id, recipe.seed, size
     )
+    give_induction(model, recipe.seed)
     tell(f"{sum(p.numel() for p in model.parameters()):,} parameters, {len(tokenizer):,} tokens")
     batches: list[list[Demonstration]] = []
     for number, phase in enumerate(recipe.phases):

@@ -1,0 +1,75 @@
+"""Induction heads by construction: a fresh laptop model that writes what followed a word the last time it stood there.
+
+Finding words again and copying what comes next is what every job asks of a policy, and models of Qwen3-8B's size bring
+it along from pre-training (Olsson et al. 2022, "In-context Learning and Induction Heads"). Half a million parameters
+do not come upon it within the tokens that a laptop has time for (experiments/README.md), so it is their first weights.
+Nothing is frozen: training goes on from here as it would from any other weights.
+"""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+ANGLES = (0.5, 0.25, 0.15, 0.1)
+"""How the look one token back is shared among the fastest rotary angles: together they peak at that distance alone."""
+SLOW = 0.01
+"""Radians a token, at most, of the rotary angles that compare contents: a match counts the same 100 tokens on."""
+SHARPNESS = 2.0
+"""Gain of queries and of keys."""
+
+
+@torch.no_grad()
+def give_induction(model: Any, seed: int = 0) -> None:
+    """Set the first heads of layers 0 and 1 of a freshly initialised Qwen3ForCausalLM in place.
+
+    Layer 0's head looks one token back, whatever stands there, and notes that token in a subspace of its own (`noted`).
+    Layer 1's head looks for the token whose note equals the token it stands on, and adds what it finds to its own: with
+    tied embeddings that is the next token's logit. The look back needs a part that all embeddings share, for a head of
+    Qwen3 has no bias; it adds the same number to every logit. The width must be at least twice the heads' size.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    embedding = model.get_input_embeddings().weight
+    scale, width = embedding.std().item(), embedding.shape[1]
+    first, second = (layer.self_attn for layer in model.model.layers[:2])
+    size = first.head_dim
+    directions = torch.linalg.qr(torch.randn(width, width, generator=generator))[0]
+    shared, own, noted = directions[:, 0], directions[:, 1 : size + 1], directions[:, -size:]
+    embedding += scale * math.sqrt(width) * shared
+
+    query, key = _one_back(model.model.rotary_emb.inv_freq)
+    first.q_proj.weight[:size] = torch.outer(query, shared)
+    first.k_proj.weight[:size] = torch.outer(key, shared)
+    first.v_proj.weight[:size] = own.T
+    first.o_proj.weight[:, :size] = math.sqrt(2) * scale * noted
+
+    compared = _slow(model.model.rotary_emb.inv_freq, generator)
+    second.q_proj.weight[:size] = compared @ own.T
+    second.k_proj.weight[:size] = compared @ noted.T
+    copied = torch.linalg.qr(torch.randn(width, size, generator=generator))[0]
+    second.v_proj.weight[:size] = copied.T
+    second.o_proj.weight[:, :size] = copied / 2
+    for norm in (first.q_norm, first.k_norm, second.q_norm, second.k_norm):
+        norm.weight.fill_(SHARPNESS)
+
+
+def _one_back(angles: Tensor) -> tuple[Tensor, Tensor]:
+    """A query and a key, each (2 * angles,), whose product after rotation is largest one token back."""
+    query, key = torch.zeros(2, len(angles)), torch.zeros(2, len(angles))
+    fast = angles[: len(ANGLES)]
+    share = torch.tensor(ANGLES).sqrt()
+    query[0, : len(fast)] = share
+    key[0, : len(fast)], key[1, : len(fast)] = share * fast.cos(), share * fast.sin()
+    return query.flatten(), key.flatten()
+
+
+def _slow(angles: Tensor, generator: torch.Generator) -> Tensor:
+    """A random map of a head's entries, (size, size), onto those that rotate slowly."""
+    slow = (angles < SLOW).nonzero().flatten()
+    kept = torch.cat([slow, slow + len(angles)])
+    size = 2 * len(angles)
+    rows = torch.linalg.qr(torch.randn(size, size, generator=generator))[0][: len(kept)]
+    onto = torch.zeros(size, size)
+    onto[kept] = rows
+    return onto
