@@ -11,7 +11,7 @@ import torch
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, make_task
 from ecomlab.seeding import rng
-from ecomlab.train import tiny, warmstart
+from ecomlab.train import imitation, tiny, warmstart
 from ecomlab.train.aliases import ALIASES, Aliases
 from ecomlab.train.demonstrations import demonstrate, demonstrator, slips_for, transcribe
 from ecomlab.train.drills import drill
@@ -25,7 +25,7 @@ from ecomlab.world.rules import RULES
 CELLS = tuple(Cell(env, (0,)) for env in ENVIRONMENTS)
 TINY = Recipe(
     (Phase((Cell(DRILL, (0,)),), 0.0, 4_000, 40), Phase(CELLS, 0.3, 12_000, 60)),
-    size=tiny.Size(hidden=32, layers=1, heads=1, feed_forward=64),
+    size=tiny.Size(hidden=72, layers=2, heads=1, feed_forward=64),
     corpus_episodes=24,
 )
 
@@ -304,11 +304,11 @@ def test_a_drill_asks_for_what_it_shows_once(big_shop: Shop) -> None:
 def test_a_killed_run_goes_on_where_it_stopped(
     tmp_path: Path, shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(warmstart._Checkpoint, "EVERY", 0.0)
+    monkeypatch.setattr(imitation.Checkpoint, "EVERY", 0.0)
     whole = warmstart.make_starter(shop, TINY)
     work, stop = tmp_path / "work", [3]
     work.mkdir()
-    loss = warmstart.imitation_loss
+    loss = imitation.imitation_loss
 
     def failing(*given: Any) -> Any:
         stop[0] -= 1
@@ -316,10 +316,10 @@ def test_a_killed_run_goes_on_where_it_stopped(
             raise KeyboardInterrupt
         return loss(*given)
 
-    monkeypatch.setattr(warmstart, "imitation_loss", failing)
+    monkeypatch.setattr(imitation, "imitation_loss", failing)
     with pytest.raises(KeyboardInterrupt):
         warmstart.make_starter(shop, TINY, work=work)
-    monkeypatch.setattr(warmstart, "imitation_loss", loss)
+    monkeypatch.setattr(imitation, "imitation_loss", loss)
     told: list[str] = []
     rest = warmstart.make_starter(shop, TINY, told.append, work)
     assert any(line.startswith("step 3 of") for line in told) or not any("step 0" in line for line in told)

@@ -14,9 +14,10 @@ from ecomlab.core import Slips
 from ecomlab.customer.lexicon import lexicon_of
 from ecomlab.parsing import parse_output
 from ecomlab.seeding import rng
-from ecomlab.train import tiny, warmstart
+from ecomlab.train import imitation, tiny, warmstart
 from ecomlab.train.aliases import ALIASES, Aliases
 from ecomlab.train.demonstrations import Demonstrator, demonstrate, slips_for
+from ecomlab.train.induction import give_induction
 from ecomlab.train.policy import STARTERS, Policy, PolicyError, load_policy, made_for, save_policy
 from ecomlab.train.renderer import ShortDialogue
 from ecomlab.train.run import evaluate
@@ -284,6 +285,31 @@ def test_an_unknown_starter_gets_a_suggestion(shop: Shop) -> None:
 # The recipe, shrunk.
 
 
+@pytest.mark.parametrize("size", [tiny.Size(), warmstart.RECIPES["base"].size])
+def test_a_fresh_starter_looks_for_what_followed_a_word_the_last_time(size: tiny.Size) -> None:
+    """Of 200 tokens in a row it looks, from one that is repeated, at the one that came next the first time."""
+    shares = {}
+    for given in (False, True):
+        model = tiny.build_model(3_000, 0, 1, seed=3, size=size)
+        if given:
+            give_induction(model, seed=3)
+        random = torch.Generator().manual_seed(5)
+        row = torch.randperm(3_000, generator=random)[:200]
+        asked = torch.randperm(199, generator=random)[:50]
+        model.set_attn_implementation("eager")
+        with torch.no_grad():
+            seen = model(torch.cat([row, row[asked]])[None], output_attentions=True).attentions
+        back = seen[0][0, 0].diagonal(-1)[1:].mean()
+        found = seen[1][0, 0][torch.arange(200, 250), asked + 1].mean()
+        shares[given] = back.item(), found.item()
+    assert shares[True][0] > 0.8
+    assert shares[False][0] < 0.05
+    assert shares[True][1] > 0.05
+    assert shares[False][1] < 0.02
+    with pytest.raises(ValueError, match="two layers and a width above 64"):
+        give_induction(tiny.build_model(300, 0, 1, size=tiny.Size(hidden=64)))
+
+
 def test_the_recipe_makes_the_same_starter_twice_and_it_loads(tmp_path: Path, shop: Shop) -> None:
     told: list[str] = []
     one = warmstart.make_starter(shop, SMALL, told.append)
@@ -302,10 +328,10 @@ def test_the_recipe_makes_the_same_starter_twice_and_it_loads(tmp_path: Path, sh
 def test_batches_hold_the_tokens_asked_for(novice: Policy, shop: Shop) -> None:
     recipe = replace(SMALL, phases=(Phase((Cell("CART", (0, 2)),), 0.2, 0, 50),))
     played = list(warmstart.play_demonstrations(shop, novice.renderer, recipe, 0))
-    batches = list(warmstart.batches_of(played, 2_000, 30_000, ("x",)))
+    batches = list(imitation.batches_of(played, 2_000, 30_000, ("x",)))
     assert sum(len(d.ids) for batch in batches for d in batch) >= 30_000
     assert all(len(batch) * max(len(d.ids) for d in batch) <= 2_000 for batch in batches)
-    assert batches == list(warmstart.batches_of(played, 2_000, 30_000, ("x",)))
+    assert batches == list(imitation.batches_of(played, 2_000, 30_000, ("x",)))
 
 
 def test_imitation_learns_the_demonstrators_tokens_alone(novice: Policy, shop: Shop) -> None:
@@ -313,5 +339,5 @@ def test_imitation_learns_the_demonstrators_tokens_alone(novice: Policy, shop: S
     played = demonstrate(make_task("CART", 0, 1, shop), shop, novice.renderer)
     longer = replace(played, ids=[*played.ids, 5], mask=[*played.mask, 0])
     other = replace(played, ids=[*played.ids, 9], mask=[*played.mask, 0])
-    losses = [warmstart.imitation_loss(novice.model, [d]).item() for d in (played, longer, other)]
+    losses = [imitation.imitation_loss(novice.model, [d]).item() for d in (played, longer, other)]
     assert losses[0] == pytest.approx(losses[1]) == pytest.approx(losses[2])

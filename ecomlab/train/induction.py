@@ -18,6 +18,8 @@ SLOW = 0.01
 """Radians a token, at most, of the rotary angles that compare contents: a match counts the same 100 tokens on."""
 SHARPNESS = 2.0
 """Gain of queries and of keys."""
+LOUDNESS = 4.0
+"""Of the noted token, in embeddings: what the other heads write besides must not drown it."""
 
 
 @torch.no_grad()
@@ -27,13 +29,16 @@ def give_induction(model: Any, seed: int = 0) -> None:
     Layer 0's head looks one token back, whatever stands there, and notes that token in a subspace of its own (`noted`).
     Layer 1's head looks for the token whose note equals the token it stands on, and adds what it finds to its own: with
     tied embeddings that is the next token's logit. The look back needs a part that all embeddings share, for a head of
-    Qwen3 has no bias; it adds the same number to every logit. The width must be at least twice the heads' size.
+    Qwen3 has no bias; it adds the same number to every logit.
+    Raises ValueError below two layers or a width of twice the heads' size.
     """
     generator = torch.Generator().manual_seed(seed)
     embedding = model.get_input_embeddings().weight
     scale, width = embedding.std().item(), embedding.shape[1]
+    size = model.config.head_dim
+    if width <= 2 * size or len(model.model.layers) < 2:
+        raise ValueError(f"induction needs two layers and a width above {2 * size}, twice the heads' size")
     first, second = (layer.self_attn for layer in model.model.layers[:2])
-    size = first.head_dim
     directions = torch.linalg.qr(torch.randn(width, width, generator=generator))[0]
     shared, own, noted = directions[:, 0], directions[:, 1 : size + 1], directions[:, -size:]
     embedding += scale * math.sqrt(width) * shared
@@ -42,7 +47,7 @@ def give_induction(model: Any, seed: int = 0) -> None:
     first.q_proj.weight[:size] = torch.outer(query, shared)
     first.k_proj.weight[:size] = torch.outer(key, shared)
     first.v_proj.weight[:size] = own.T
-    first.o_proj.weight[:, :size] = math.sqrt(2) * scale * noted
+    first.o_proj.weight[:, :size] = LOUDNESS * scale * noted
 
     compared = _slow(model.model.rotary_emb.inv_freq, generator)
     second.q_proj.weight[:size] = compared @ own.T

@@ -6,8 +6,7 @@
 
 `make` writes its log and a checkpoint into `--work` as it goes; the same command goes on where a killed one stopped.
 The same result from the same recipe on the same machine. The novice's demonstrations slip, so that reinforcement
-learning has something to do: clean ones reach 1.0 and leave it nothing (FACTS §2). Muon trains the matrices, AdamW the
-rest.
+learning has something to do: clean ones reach 1.0 and leave it nothing (FACTS §2).
 """
 
 import argparse
@@ -20,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.collector import TRAINING_SEEDS
@@ -30,6 +28,7 @@ from ecomlab.seeding import digest, rng
 from ecomlab.train import tiny
 from ecomlab.train.demonstrations import Demonstration, slips_for, transcribe
 from ecomlab.train.drills import drill
+from ecomlab.train.imitation import Checkpoint, batches_of, imitate
 from ecomlab.train.induction import give_induction
 from ecomlab.train.policy import STARTERS, Policy, made_for, save_policy
 from ecomlab.train.renderer import Renderer, ShortRenderer
@@ -153,7 +152,8 @@ def make_starter(
             )
         batches += list(batches_of(played, recipe.tokens_per_batch, phase.tokens, (recipe.seed, number)))
         tell(f"phase {number} drawn in {time.perf_counter() - started:.0f} s")
-    imitate(model, batches, recipe, tell, work)
+    kept = Checkpoint(work, digest(asdict(recipe), size=8)) if work else None
+    imitate(model, batches, recipe.muon_lr, recipe.adamw_lr, recipe.cooldown, tell, kept)
     return Policy(model.eval(), renderer, made_for(tokenizer, shop, recipe.environments))
 
 
@@ -231,119 +231,6 @@ def _drawn(work: Path, recipe: Recipe, number: int) -> Path:
 def slip_rate(phase: Phase, task: Task) -> float:
     """Mistakes per decision in this task's demonstration; a clerk decides more often than a shopper."""
     return phase.slip_rate / (len(task.truth["items"]) ** 2 if task.env == "CART" else 2)
-
-
-def imitate(
-    model: Any,
-    batches: Sequence[Sequence[Demonstration]],
-    recipe: Recipe,
-    tell: Callable[[str], None] = lambda _: None,
-    work: Path | None = None,
-) -> None:
-    """Train `model` to say what the demonstrators said: cross-entropy on their tokens alone, a step a batch.
-
-    With `work` a checkpoint is kept there, and one of the same recipe is where it goes on.
-    """
-    matrices = [p for name, p in model.named_parameters() if p.ndim == 2 and "embed" not in name]
-    chosen = {id(p) for p in matrices}
-    others = [p for p in model.parameters() if id(p) not in chosen]
-    muon = torch.optim.Muon(matrices, lr=recipe.muon_lr, weight_decay=0.0)
-    adamw = torch.optim.AdamW(others, lr=recipe.adamw_lr, weight_decay=0.0, betas=(0.9, 0.98))
-    parts = {"model": model, "muon": muon, "adamw": adamw}
-    kept = _Checkpoint(work, digest(asdict(recipe), size=8), parts)
-    model.train()
-    first, started, tokens = kept.load(), time.perf_counter(), 0
-    for step in range(first, len(batches)):
-        batch = batches[step]
-        left = (len(batches) - step) / max(1.0, recipe.cooldown * len(batches))
-        for optimizer, rate in ((muon, recipe.muon_lr), (adamw, recipe.adamw_lr)):
-            optimizer.param_groups[0]["lr"] = rate * min(1.0, left)
-        loss = imitation_loss(model, batch)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        for optimizer in (muon, adamw):
-            optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
-        tokens += sum(len(d.ids) for d in batch)
-        if step % 100 == 0 or step == len(batches) - 1:
-            seconds = time.perf_counter() - started
-            pace = 1e6 * seconds / tokens
-            tell(
-                f"step {step} of {len(batches)}: loss {loss.item():.3f}, {seconds:.0f} s, {pace:.0f} s a million tokens"
-            )
-        kept.save(step + 1)
-    model.eval()
-
-
-class _Checkpoint:
-    """Keeps a run's state in a file, every few minutes; nothing without a folder."""
-
-    EVERY = 120.0
-
-    def __init__(self, work: Path | None, recipe: str, parts: Mapping[str, Any]) -> None:
-        self.path = None if work is None else work / "warmstart.pt"
-        self.recipe, self.parts = recipe, parts
-        self._saved = time.perf_counter()
-
-    def load(self) -> int:
-        """Take over what is there; the step to go on with."""
-        if self.path is None or not self.path.exists():
-            return 0
-        kept = torch.load(self.path, weights_only=True)
-        if kept["recipe"] != self.recipe:
-            raise ValueError(f"{self.path} is of another recipe; delete it, or choose another --work")
-        for name, part in self.parts.items():
-            part.load_state_dict(kept[name])
-        return int(kept["step"])
-
-    def save(self, step: int) -> None:
-        """Keep the state before `step`, if the last one kept is old."""
-        if self.path is None or time.perf_counter() - self._saved < self.EVERY:
-            return
-        state = {name: part.state_dict() for name, part in self.parts.items()}
-        new = self.path.with_suffix(".new")
-        torch.save({**state, "recipe": self.recipe, "step": step}, new)
-        new.replace(self.path)
-        self._saved = time.perf_counter()
-
-
-def imitation_loss(model: Any, batch: Sequence[Demonstration]) -> Tensor:
-    """Mean cross-entropy over the demonstrators' tokens; only their positions go through the output layer."""
-    longest = max(len(d.ids) for d in batch)
-    ids_BL = torch.zeros(len(batch), longest, dtype=torch.long)
-    spoken_BL = torch.zeros(len(batch), longest, dtype=torch.bool)
-    for b, d in enumerate(batch):
-        ids_BL[b, : len(d.ids)] = torch.tensor(d.ids)
-        spoken_BL[b, : len(d.ids)] = torch.tensor(d.mask, dtype=torch.bool)
-    hidden = model.get_decoder()(input_ids=ids_BL[:, :-1], use_cache=False).last_hidden_state
-    spoken = spoken_BL[:, 1:]
-    logits = model.get_output_embeddings()(hidden[spoken])
-    return torch.nn.functional.cross_entropy(logits, ids_BL[:, 1:][spoken])
-
-
-def batches_of(
-    demonstrations: Sequence[Demonstration], size: int, tokens: int, key: Sequence[Any]
-) -> Iterator[list[Demonstration]]:
-    """Batches of up to `size` tokens and similar lengths, epoch after epoch, until `tokens` are reached."""
-    lengths = np.array([len(d.ids) for d in demonstrations])
-    given = epoch = 0
-    while given < tokens:
-        random = rng("batches", *key, epoch)
-        order = np.argsort(lengths + random.uniform(0, 16, len(lengths)), kind="stable")
-        batches: list[list[int]] = [[]]
-        longest = 0
-        for i in order:
-            longest = max(longest, int(lengths[i]))
-            if batches[-1] and (len(batches[-1]) + 1) * longest > size:
-                batches.append([])
-                longest = int(lengths[i])
-            batches[-1].append(int(i))
-        for b in random.permutation(len(batches)):
-            if given >= tokens:
-                return
-            given += int(lengths[batches[b]].sum())
-            yield [demonstrations[i] for i in batches[b]]
-        epoch += 1
 
 
 def draw_task(shop: Shop, cell: Cell, *key: Any) -> Task:
