@@ -59,6 +59,19 @@ def eval_rows(seeds=(0, 1), steps=(0, 2, 4)):
     )
 
 
+def collection_rows(seeds=(0, 1, 2)):
+    """C1 plays CART alone; C2 as much again of SUB, and is .1 better in CART; SUB succeeds half as often."""
+    train, evaluation = (
+        table(seeds=seeds)[lambda rows: rows.schedule == "adaptive"] for table in (train_rows, eval_rows)
+    )
+    both = []
+    for table, changes in ((train, {}), (evaluation, {"success": evaluation.success + 0.1})):
+        cart = table.assign(collection="C2", **changes)
+        sub = cart.assign(env="SUB", success=cart.success / 2)
+        both.append(pd.concat([table, cart, sub], ignore_index=True))
+    return both
+
+
 def write_certificate(path, envs=("CART", "BUNDLE"), levels=range(13)):
     """The noisy player falls by .05 a level from .8; BUNDLE has no positional players."""
     rows = [

@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from fake_tables import eval_rows, train_rows, write_certificate
+from fake_tables import collection_rows, eval_rows, train_rows, write_certificate
 from matplotlib.colors import to_rgb
 
-from ecomlab.analysis import plots, statistics, tables
+from ecomlab.analysis import env_plots, plots, statistics, tables
 from ecomlab.lab import figures
 
 
@@ -129,6 +129,37 @@ def test_arms_are_compared_seed_by_seed():
     assert statistics.differences(evaluation[~better]).empty
 
 
+def test_collections_are_compared_at_equal_rollouts():
+    train, evaluation = collection_rows()
+    found = statistics.collections_compared(train, evaluation).set_index("equal")
+    alone = found.loc["CART rollouts"]  # both have made 320
+    assert (alone.collection, alone.rollouts, alone["mean"], alone.pairs) == (
+        "C2",
+        320,
+        pytest.approx(0.1),
+        3,
+    )
+    # C1 ends after 320 rollouts in all; by then C2 has made half as many of CART, at step 2 of 4, .1 behind its end
+    total = found.loc["all rollouts"]
+    assert (total.rollouts, total["mean"], total.low, total.high) == (
+        320,
+        *[pytest.approx(0.0, abs=1e-6)] * 3,
+    )
+    assert statistics.collections_compared(train, evaluation, against="C7").empty
+    assert statistics.collections_compared(*collection_rows(seeds=(0,))).low.isna().all()
+
+
+def test_the_scaling_figure_has_a_panel_per_environment_and_counts_rollouts():
+    train, evaluation = collection_rows()
+    figure = plots.environment_scaling(train, evaluation)
+    assert [ax.get_title() for ax in figure.axes[2:]] == ["CART", "SUB"]
+    total, own = (max(line.get_xdata()[-1] for line in ax.get_lines()) for ax in figure.axes[:2])
+    assert (total, own) == (pytest.approx(0.64), pytest.approx(0.32))
+    assert [text.get_text() for text in figure.legends[0].get_texts()][:2] == ["C1", "C2"]
+    with pytest.raises(ValueError, match="several|hold"):
+        plots.environment_scaling(train_rows(), eval_rows())
+
+
 def test_the_figure_shows_every_run_and_the_mean():
     figure = plots.difficulty_growth(train_rows(), eval_rows())
     panels = {ax.get_title(): ax for ax in figure.axes if ax.get_title().startswith("d =")}
@@ -169,7 +200,7 @@ def test_one_run_and_the_axes_draw():
     one = train_rows().query("schedule == 'adaptive' and seed == 0")
     assert len(plots.one_run(one, eval_rows()).axes) == 3
     table = pd.DataFrame({f"d = {d}": {"up": d, "down": 12 - d} for d in range(13)})
-    panel = plots.axes_over_difficulty(table).axes[0].get_lines()[0]
+    panel = env_plots.axes_over_difficulty(table).axes[0].get_lines()[0]
     assert np.asarray(panel.get_ydata()).tolist() == list(range(13))
 
 
@@ -221,7 +252,7 @@ def test_levels_are_pooled_by_their_tasks(tmp_path):
 @pytest.mark.parametrize("levels", [range(13), range(2)])
 def test_the_certificates_figure_has_a_panel_per_environment_and_a_line_per_player(tmp_path, levels):
     table = tables.load_certificate(write_certificate(tmp_path / "c.json", levels=levels))
-    figure = plots.certificate(statistics.with_bounds(table))
+    figure = env_plots.certificate(statistics.with_bounds(table))
     panels = {ax.get_title(): ax for ax in figure.axes}
     assert list(panels) == ["CART", "BUNDLE"]
     assert len(panels["CART"].get_lines()) == 7 and len(panels["BUNDLE"].get_lines()) == 6
@@ -234,7 +265,7 @@ def test_the_certificates_figure_has_a_panel_per_environment_and_a_line_per_play
 def test_a_dot_stands_where_an_environment_consumes_an_axis():
     table = pd.DataFrame({f"d = {d}": {"up": d, "down": 12 - d} for d in range(13)})
     matrix = pd.DataFrame({"up": [True, False], "down": [True, True]}, index=["A", "B"])
-    figure = plots.axes_and_environments(table, matrix)
+    figure = env_plots.axes_and_environments(table, matrix)
     dots = figure.subfigs[1].axes[0].collections[0].get_offsets()
     assert sorted(map(tuple, np.asarray(dots).astype(int).tolist())) == [(0, 0), (1, 0), (1, 1)]
     assert len(figure.subfigs[0].axes) == 2

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from fake_tables import eval_rows, train_rows, write_certificate
+from fake_tables import collection_rows, eval_rows, train_rows, write_certificate
 from rich.console import Console
 
 from ecomlab.analysis import tables
@@ -106,12 +106,13 @@ def test_start_here_runs(tmp_path):
     assert (tmp_path / "out" / "episode.json").is_file()
 
 
-@pytest.mark.parametrize("name", ["difficulty_growth", "effective_ratio"])
+@pytest.mark.parametrize("name", ["difficulty_growth", "effective_ratio", "environment_scaling"])
 def test_a_figure_is_drawn_from_tables(name, tmp_path):
     experiment = tmp_path / "toy"
     experiment.mkdir()
-    train_rows().to_csv(experiment / "train.csv", index=False)
-    eval_rows().to_csv(experiment / "eval.csv", index=False)
+    train, evaluation = collection_rows() if name == "environment_scaling" else (train_rows(), eval_rows())
+    train.to_csv(experiment / "train.csv", index=False)
+    evaluation.to_csv(experiment / "eval.csv", index=False)
     run(f"fig_{name}", tmp_path, experiment=str(experiment), out=str(tmp_path / "figures"))
     made = sorted(path.name for path in (tmp_path / "figures").iterdir())
     assert made == [f"{name}_toy.{kind}" for kind in ("json", "pdf", "png")]

@@ -1,5 +1,4 @@
-"""Figures of ablations (a thin line per run, a thick one for their mean, colour and marker per schedule) and of
-environments (what a certificate found, what difficulty moves).
+"""Figures of ablations: a thin line per run, a thick one for their mean, colour and marker per schedule or collection.
 
 Nothing here reads files or computes statistics; `ecomlab.analysis.tables` and `statistics` do.
 """
@@ -19,36 +18,13 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from ecomlab.analysis.statistics import generated, held_out
-from ecomlab.analysis.tables import RUN
+from ecomlab.analysis.tables import RUN, in_order
 
 COLUMN_WIDTH, PAGE_WIDTH = 3.3, 6.9  # inches: one column and the whole width of a two-column paper
 MARKERS = "osDv^P"
 AXES = {"step": "training steps", "rollouts": "rollouts, thousands"}
+SHARED = "CART"  # the environment that every collection has
 _ORDER = ("static-low", "static-high", "adaptive")  # these always have the same colours
-_PLAYERS: dict[str, tuple[int | str, str, str]] = {  # colour, marker, line
-    "solver": (".1", "s", ""),
-    "fair": (0, "o", "-"),
-    "noisy": (1, "D", "-"),
-    "naive": (2, "^", "-"),
-    "worst positional": (4, "v", "-"),
-    "worst blind": (".5", "s", "-"),
-    "chance": (".1", "", ":"),
-}
-AXIS_WORDS = {
-    "constraints": "wishes",
-    "p_missing": "left unsaid",
-    "eps_rank": "distractors",
-    "p_oos": "sells out",
-    "turn_slack": "spare turns",
-    "tool_slack": "spare calls",
-    "p_noise": "typos, slang",
-    "p_switch": "changed mind",
-    "top_k": "search depth",
-    "k_rec": "list length",
-    "history": "past orders",
-    "branches": "policy clauses",
-}
-"""What each difficulty axis is, in a word or two."""
 
 
 @contextmanager
@@ -167,6 +143,47 @@ def effective_ratio(train: pd.DataFrame, window: int = 10) -> Figure:
     return figure
 
 
+def environment_scaling(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sampled") -> Figure:
+    """Collections of environments against each other, as wide as a page.
+
+    Above: success in the environment that all of them have, over the rollouts of all environments and over its own.
+    Below: success in each environment of the largest collection, over steps. Colour and marker per collection. Raises
+    ValueError for tables of several schedules.
+    """
+    if len(schedules := sorted(set(train.schedule))) > 1:
+        raise ValueError(
+            f"the tables hold {', '.join(schedules)}; choose one: train[train.schedule == 'adaptive']"
+        )
+    # An arm is a collection here: it takes the schedule's place.
+    train, evaluation = (t.assign(schedule=t.collection) for t in (train, evaluation))
+    largest = train.groupby("collection").env.nunique().idxmax()
+    envs = in_order(set(train.env[train.collection == largest]))
+    shared = held_out(evaluation[evaluation.env == SHARED], decoding)
+    with paper_style():
+        figure = plt.figure(figsize=(PAGE_WIDTH, 4.6), layout="constrained")
+        rows = figure.add_gridspec(2, 1, height_ratios=(1, 1.35))
+        upper = _row(figure, rows[0], 2)
+        success(upper[0], train, shared, "rollouts")
+        success(upper[1], train[train.env == SHARED], shared, "rollouts")
+        upper[0].set(ylabel=f"{SHARED}, held-out success", xlabel="rollouts of all environments, thousands")
+        upper[1].set(xlabel=f"rollouts of {SHARED} alone, thousands")
+        columns = max(1, math.ceil(len(envs) / 2))
+        grid = rows[1].subgridspec(2, columns)
+        for place, env in enumerate(envs):
+            ax = figure.add_subplot(grid[place // columns, place % columns])
+            mine = evaluation[(evaluation.env == env) & (evaluation.collection == largest)]
+            success(ax, train, held_out(mine, decoding))
+            ax.set_title(env)
+            ax.tick_params(labelleft=place % columns == 0, labelbottom=place + columns >= len(envs))
+            ax.set(xlabel="steps" if place + columns >= len(envs) else "")
+        for ax, letter in zip([*upper, figure.axes[2]], "abc", strict=True):
+            ax.set_title(letter, loc="left", fontweight="bold")
+        _legend(figure, train)
+        sns.despine(figure)
+    plt.close(figure)
+    return figure
+
+
 def one_run(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sampled") -> Figure:
     """One run while it trains: its window with the success on it, and held-out success per difficulty."""
     steps = train.groupby("step").agg(
@@ -198,153 +215,6 @@ def one_run(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "samp
         sns.despine(figure)
     plt.close(figure)
     return figure
-
-
-def axes_over_difficulty(table: pd.DataFrame) -> Figure:
-    """Small multiples: each row of `table` (an axis) over its columns (difficulties)."""
-    with paper_style():
-        figure = plt.figure(figsize=(PAGE_WIDTH, 4.2), layout="constrained")
-        _axis_panels(figure, figure.add_gridspec(1, 1)[0], table, 4)
-        figure.supxlabel("difficulty d", fontsize=8)
-        sns.despine(figure)
-    plt.close(figure)
-    return figure
-
-
-def axes_and_environments(table: pd.DataFrame, matrix: pd.DataFrame) -> Figure:
-    """Above: each axis (a row of `table`) over difficulties (its columns). Below: which environments (rows of
-    `matrix`) consume which axes (its columns)."""
-    with paper_style():
-        figure = plt.figure(figsize=(PAGE_WIDTH, 5.0), layout="constrained")
-        halves: Any = figure.subfigures(2, 1, height_ratios=(1.6, 1))
-        upper, lower = halves
-        panels = _axis_panels(upper, upper.add_gridspec(1, 1)[0], table, 6)
-        upper.supxlabel("difficulty d", fontsize=8)
-        ax = lower.add_subplot()
-        consumed_axes(ax, matrix)
-        for first, letter in ((panels[0], "a"), (ax, "b")):
-            first.annotate(
-                letter,
-                (0, 1),
-                xytext=(-4, 8),
-                xycoords="axes fraction",
-                textcoords="offset points",
-                ha="right",
-                fontweight="bold",
-            )
-        for panel in panels:
-            sns.despine(ax=panel)
-    plt.close(figure)
-    return figure
-
-
-def consumed_axes(ax: Axes, matrix: pd.DataFrame) -> None:
-    """A dot where an environment (row) consumes an axis (column)."""
-    rows, columns = matrix.to_numpy(dtype=bool).nonzero()
-    ax.scatter(columns, rows, s=42, color=sns.color_palette("colorblind")[0], linewidths=0, zorder=2)
-    ax.set_xticks(range(matrix.shape[1]), matrix.columns)
-    ax.set_yticks(range(matrix.shape[0]), matrix.index)
-    ax.set(xlim=(-0.5, matrix.shape[1] - 0.5), ylim=(matrix.shape[0] - 0.5, -0.5))
-    ax.tick_params(length=0, labeltop=True, labelbottom=False)
-    ax.tick_params(axis="x", labelsize=6.5)
-    ax.spines[:].set_visible(False)
-
-
-def certificate(table: pd.DataFrame) -> Figure:
-    """A panel per environment: the share of tasks that each player gets right, over difficulty.
-
-    `table` is `tables.load_certificate`'s with bounds. They are shown as bands: both of a single player's; the upper
-    one of the worst of several, which is chosen by its luck too.
-    """
-    envs = list(dict.fromkeys(table.env))
-    columns = min(4, len(envs))
-    rows = math.ceil(len(envs) / columns)
-    with paper_style():
-        figure = plt.figure(figsize=(PAGE_WIDTH, 0.6 + 1.55 * rows), layout="constrained")
-        grid = figure.add_gridspec(rows, columns)
-        for place, env in enumerate(envs):
-            ax = figure.add_subplot(grid[place // columns, place % columns])
-            _players(ax, table[table.env == env])
-            ax.set_title(env)
-            ax.tick_params(labelleft=place % columns == 0, labelbottom=place + columns >= len(envs))
-        figure.supxlabel("difficulty d", fontsize=8)
-        figure.supylabel("tasks solved", fontsize=8)
-        handles = [Line2D([], [], label=name, **_mark(name)) for name in _PLAYERS]
-        figure.legend(
-            handles=handles,
-            loc="outside upper center",
-            ncols=len(handles),
-            frameon=False,
-            handlelength=1.8,
-            columnspacing=1.3,
-        )
-        sns.despine(figure)
-    plt.close(figure)
-    return figure
-
-
-def _players(ax: Axes, table: pd.DataFrame) -> None:
-    """Everybody's line; those that lie on zero together have their marks at levels of their own."""
-    often = {name: (i, 3) for i, name in enumerate(("naive", "worst positional", "worst blind"))}
-    for name in reversed(_PLAYERS):
-        mine = table[table.player == name].sort_values("d")
-        if mine.empty:
-            continue
-        look = _mark(name)
-        if mine.n.any() and name != "solver":
-            low = mine.share if name.startswith("worst") else mine.low
-            ax.fill_between(mine.d, low, mine.high, color=look["color"], alpha=0.18, linewidth=0)
-        every = often.get(name) if len(mine) > 3 else None
-        ax.plot(mine.d, mine.share, markevery=every, zorder=4 if name == "chance" else 3, **look)
-    ax.set(xlim=(table.d.min() - 0.6, table.d.max() + 0.6), ylim=(-0.04, 1.06))
-    ax.set_yticks([0, 0.25, 0.5, 0.75, 1])
-    ax.yaxis.set_major_formatter(PercentFormatter(1))
-    ax.xaxis.set_major_locator(MaxNLocator(4, integer=True, steps=[1, 2, 4, 10]))
-
-
-def _mark(name: str) -> dict[str, Any]:
-    """How a player is drawn; the solver as squares around the fair player's dots."""
-    colour, marker, line = _PLAYERS[name]
-    shade = sns.color_palette("colorblind", 10)[colour] if isinstance(colour, int) else colour
-    size, fill = {"solver": (5, "none"), "fair": (2.4, shade), "worst blind": (2.6, shade)}.get(
-        name, (3.4, shade)
-    )
-    return {
-        "color": shade,
-        "marker": marker,
-        "linestyle": line,
-        "linewidth": 1.1,
-        "markersize": size,
-        "markerfacecolor": fill,
-        "markeredgewidth": 0.6 if fill == "none" else 0,
-    }
-
-
-def _axis_panels(figure: Any, place: SubplotSpec, table: pd.DataFrame, columns: int) -> list[Axes]:
-    """Each row of `table` over its columns, `columns` panels a row, of a figure or subfigure."""
-    grid = place.subgridspec(math.ceil(len(table) / columns), columns)
-    levels = [int(str(name).removeprefix("d = ")) for name in table.columns]
-    made = []
-    for number, (name, values) in enumerate(table.iterrows()):
-        ax = figure.add_subplot(grid[number // columns, number % columns])
-        ax.plot(levels, values.to_numpy(), drawstyle="steps-mid", color=sns.color_palette("colorblind")[0])
-        ax.set_title(AXIS_WORDS.get(str(name), ""), pad=13)
-        ax.annotate(
-            str(name),
-            (0.5, 1),
-            xytext=(0, 4),
-            xycoords="axes fraction",
-            textcoords="offset points",
-            ha="center",
-            fontsize=7,
-            color=".4",
-        )
-        ax.set_ylim(bottom=0)
-        whole = bool((values % 1 == 0).all())
-        ax.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10], integer=whole))
-        ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
-        made.append(ax)
-    return made
 
 
 def _row(figure: Figure, place: SubplotSpec, count: int) -> list[Axes]:

@@ -80,9 +80,10 @@ def held_out(evaluation: pd.DataFrame, decoding: str = "sampled") -> pd.DataFram
     return cells[cells.cells == cells.cells.max()].drop(columns="cells").reset_index(drop=True)
 
 
-def generated(train: pd.DataFrame) -> pd.DataFrame:
-    """Per run and step the rollouts generated so far, discarded ones too. Columns: schedule, collection,
-    seed, step, rollouts; step 0 with 0 is there for every run."""
+def generated(train: pd.DataFrame, env: str | None = None) -> pd.DataFrame:
+    """Per run and step the rollouts generated so far, discarded ones too; of one environment or of all. Columns:
+    schedule, collection, seed, step, rollouts; step 0 with 0 is there for every run."""
+    train = train if env is None else train[train.env == env]
     steps = train.groupby([*RUN, "step"], as_index=False)["rollouts"].sum()
     steps["rollouts"] = steps.groupby(RUN)["rollouts"].cumsum()
     start = steps[RUN].drop_duplicates().assign(step=0, rollouts=0)
@@ -172,3 +173,45 @@ def differences(
             low, high = (interval.low, interval.high) if interval else (math.nan, math.nan)
             found.append((against, d, gain[d].mean(), low, high, len(gains)))
     return pd.DataFrame(found, columns=["against", "d", "mean", "low", "high", "pairs"]).round(3)
+
+
+def collections_compared(
+    train: pd.DataFrame,
+    evaluation: pd.DataFrame,
+    env: str = "CART",
+    against: str = "C1",
+    decoding: str = "sampled",
+) -> pd.DataFrame:
+    """How much higher `env`'s held-out success is in runs on each other collection than in those on `against`, after
+    as many rollouts of all environments, and after as many of `env` alone; paired by schedule and seed.
+
+    The number of rollouts is the most that both runs of a pair have generated; between two evaluations success is
+    interpolated linearly. Columns: collection, equal (what is), rollouts (mean over pairs), success, against (their
+    means), mean, low, high (of the difference, Student's 95%), pairs. Empty without `against`.
+    """
+    means = held_out(evaluation[evaluation.env == env], decoding)
+    rows = []
+    for equal, counted in (("all rollouts", generated(train)), (f"{env} rollouts", generated(train, env))):
+        curves = {
+            (name, key): (curve.rollouts.to_numpy(), curve.success.to_numpy())
+            for (name, *key), curve in means.merge(counted, on=[*RUN, "step"]).groupby(
+                ["collection", "schedule", "seed"]
+            )
+            for key in [tuple(key)]
+        }
+        for name in sorted({name for name, _ in curves} - {against}):
+            pairs = []
+            for other, key in curves:
+                if other == name and (against, key) in curves:
+                    one, two = curves[name, key], curves[against, key]
+                    most = min(one[0].max(), two[0].max())
+                    pairs.append((most, np.interp(most, *one), np.interp(most, *two)))
+            if not pairs:
+                continue
+            found = np.array(pairs, dtype=float)
+            gains = found[:, 1] - found[:, 2]
+            interval = t_interval(gains)
+            low, high = (interval.low, interval.high) if interval else (math.nan, math.nan)
+            rows.append((name, equal, *found.mean(0), gains.mean(), low, high, len(pairs)))
+    names = ["collection", "equal", "rollouts", "success", "against", "mean", "low", "high", "pairs"]
+    return pd.DataFrame(rows, columns=names).round(3)
