@@ -49,7 +49,7 @@ def main() -> None:
             "no adaptive run has a checkpoint; first: ecomlab ablation experiments/laptop/sweep.toml"
         )
     with (HERE / "frontier.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0])
+        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
 
