@@ -99,6 +99,7 @@ def imitation_loss(model: Any, batch: Sequence[Demonstration]) -> Tensor:
     for b, d in enumerate(batch):
         ids_BL[b, : len(d.ids)] = torch.tensor(d.ids)
         spoken_BL[b, : len(d.ids)] = torch.tensor(d.mask, dtype=torch.bool)
+    ids_BL, spoken_BL = ids_BL.to(model.device), spoken_BL.to(model.device)
     hidden = model.get_decoder()(input_ids=ids_BL[:, :-1], use_cache=False).last_hidden_state
     spoken = spoken_BL[:, 1:]
     logits = model.get_output_embeddings()(hidden[spoken])

@@ -124,9 +124,13 @@ RECIPES: Mapping[str, Recipe] = {
 
 
 def make_starter(
-    shop: Shop, recipe: Recipe, tell: Callable[[str], None] = lambda _: None, work: Path | None = None
+    shop: Shop,
+    recipe: Recipe,
+    tell: Callable[[str], None] = lambda _: None,
+    work: Path | None = None,
+    device: str = "cpu",
 ) -> Policy:
-    """Make a starter from nothing, or from what a killed run left in `work`.
+    """Make a starter from nothing, or from what a killed run left in `work`; it stays on `device`.
 
     Deterministic in (shop, recipe) for one build of torch on one kind of machine.
     """
@@ -138,12 +142,13 @@ def make_starter(
         len(tokenizer), tokenizer.pad_token_id, tokenizer.eos_token_id, recipe.seed, size
     )
     give_induction(model, recipe.seed)
+    model.to(device)
     tell(f"{sum(p.numel() for p in model.parameters()):,} parameters, {len(tokenizer):,} tokens")
     batches: list[list[Demonstration]] = []
     for number, phase in enumerate(recipe.phases):
         started = time.perf_counter()
-        played = _kept(work, recipe, number) or list(play_demonstrations(shop, renderer, recipe, number))
-        _keep(work, recipe, number, played)
+        played = drawn(work, recipe, number) or list(play_demonstrations(shop, renderer, recipe, number))
+        keep(work, recipe, number, played)
         for env in dict.fromkeys(c.env for c in phase.cells):
             mine = [d for d in played if d.env == env]
             tell(
@@ -171,15 +176,20 @@ def make_tokenizer(shop: Shop, recipe: Recipe) -> "PreTrainedTokenizerFast":
 
 
 def play_demonstrations(
-    shop: Shop, renderer: Renderer, recipe: Recipe, number: int
+    shop: Shop, renderer: Renderer, recipe: Recipe, number: int, part: int = 0, parts: int = 1
 ) -> Iterator[Demonstration]:
-    """The episodes of one phase, kinds, difficulties and mistakes drawn by name; too long ones are left out."""
+    """The episodes of one phase, kinds, difficulties and mistakes drawn by name; too long ones are left out.
+
+    Several processes may play a part each.
+    """
     phase = recipe.phases[number]
     weights = np.array([c.weight for c in phase.cells])
     random = rng("cells", recipe.seed, number)
     for i, chosen in enumerate(
         random.choice(len(weights), size=phase.episodes, p=weights / weights.sum()).tolist()
     ):
+        if i % parts != part:
+            continue
         cell, key = phase.cells[chosen], ("demonstration", recipe.seed, number, i)
         if cell.env == DRILL:
             demonstration = Demonstration.of(drill(shop.catalog, rng("drill", *key)), renderer, True, DRILL)
@@ -193,11 +203,11 @@ def play_demonstrations(
             yield demonstration
 
 
-def _kept(work: Path | None, recipe: Recipe, number: int) -> list[Demonstration]:
+def drawn(work: Path | None, recipe: Recipe, number: int) -> list[Demonstration]:
     """A phase's demonstrations as a killed run of the same recipe left them."""
-    if work is None or not _drawn(work, recipe, number).exists():
+    if work is None or not _file(work, recipe, number).exists():
         return []
-    with np.load(_drawn(work, recipe, number)) as kept:
+    with np.load(_file(work, recipe, number)) as kept:
         ends = np.cumsum(kept["lengths"]).tolist()
         ids, mask = kept["ids"].tolist(), kept["mask"].tolist()
         rows = zip(kept["correct"].tolist(), kept["difficulty"].tolist(), kept["env"].tolist(), strict=True)
@@ -207,9 +217,9 @@ def _kept(work: Path | None, recipe: Recipe, number: int) -> list[Demonstration]
         ]
 
 
-def _keep(work: Path | None, recipe: Recipe, number: int, played: Sequence[Demonstration]) -> None:
-    """Leave a phase's demonstrations for `_kept`."""
-    if work is None or _drawn(work, recipe, number).exists():
+def keep(work: Path | None, recipe: Recipe, number: int, played: Sequence[Demonstration]) -> None:
+    """Leave a phase's demonstrations for `drawn`."""
+    if work is None or _file(work, recipe, number).exists():
         return
     new = work / "new.npz"
     np.savez_compressed(
@@ -221,10 +231,10 @@ def _keep(work: Path | None, recipe: Recipe, number: int, played: Sequence[Demon
         difficulty=np.array([d.difficulty for d in played]),
         env=np.array([d.env for d in played]),
     )
-    new.replace(_drawn(work, recipe, number))
+    new.replace(_file(work, recipe, number))
 
 
-def _drawn(work: Path, recipe: Recipe, number: int) -> Path:
+def _file(work: Path, recipe: Recipe, number: int) -> Path:
     return work / f"phase-{number}-{digest(asdict(recipe), size=8)}.npz"
 
 

@@ -1,0 +1,98 @@
+"""A larger base policy on a GPU: the laptop policy's own recipe with more parameters, demonstrations of all eight.
+
+    python experiments/gpu/base.py --out $OUT                                            # on a GPU, in calls of ten minutes
+    python experiments/gpu/base.py --size laptop --tokens .2 --episodes 4 --out /tmp/x   # anywhere: a check that it runs
+
+The question is whether it chooses by two attributes among look-alikes (CART from d = 3 on), which the laptop's size did
+not come to (FACTS §2). Demonstrations are played by all cores, then imitated on the GPU. Killed and started again, it
+goes on. Writes the starter (base-SIZE/), log.txt with the loss, base.csv (held-out success by environment and
+difficulty) and machine.json.
+"""
+
+import argparse
+import csv
+import json
+import os
+from dataclasses import asdict, replace
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+
+import torch
+
+from ecomlab import load_shop
+from ecomlab.core import ENVIRONMENTS
+from ecomlab.train import tiny, warmstart
+from ecomlab.train.demonstrations import Demonstration
+from ecomlab.train.gauge import gauge
+from ecomlab.train.policy import save_policy
+from ecomlab.train.renderer import ShortRenderer
+
+SIZES = {
+    "laptop": tiny.Size(128, 3, 4, 352),
+    "5M": tiny.Size(256, 6, 8, 704),
+    "20M": tiny.Size(448, 8, 14, 1216),
+}
+CART_LEVELS, OTHER_LEVELS = range(9), (0, 2, 4)
+
+
+def play(
+    number: int, recipe: warmstart.Recipe, renderer: ShortRenderer, parts: int, part: int
+) -> list[Demonstration]:
+    """One process's share of a phase; the shop comes from the cache."""
+    return list(warmstart.play_demonstrations(load_shop(), renderer, recipe, number, part, parts))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--size", choices=SIZES, default="5M")
+    parser.add_argument("--tokens", type=float, default=300.0, help="millions, in all")
+    parser.add_argument("--episodes", type=int, default=200, help="held out, a cell")
+    arguments = parser.parse_args()
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    scaled = warmstart.shrunk(warmstart.RECIPES["base"], None, arguments.tokens)
+    # A GPU wants large batches.
+    recipe = replace(
+        scaled, size=SIZES[arguments.size], tokens_per_batch=32_000 if device == "cuda" else 2_000
+    )
+    work = arguments.out.resolve() / f"work-{arguments.size}"
+    work.mkdir(parents=True, exist_ok=True)
+    shop, cores = load_shop(), os.cpu_count() or 1
+    renderer = ShortRenderer(warmstart.make_tokenizer(shop, recipe))
+    with get_context("spawn").Pool(cores) as pool:
+        for number in range(len(recipe.phases)):
+            if not warmstart.drawn(work, recipe, number):
+                share = partial(play, number, recipe, renderer, cores)
+                played = [d for part in pool.map(share, range(cores)) for d in part]
+                warmstart.keep(work, recipe, number, played)
+    with (work / "log.txt").open("a", buffering=1) as log:
+
+        def tell(line: str) -> None:
+            print(line, flush=True)
+            log.write(line + "\n")
+
+        policy = warmstart.make_starter(shop, recipe, tell, work, device)
+        starter = arguments.out / f"base-{arguments.size}"
+        policy.model.cpu()
+        save_policy(starter, policy, recipe=asdict(recipe))
+        cells = [(env, d) for env in ENVIRONMENTS for d in (CART_LEVELS if env == "CART" else OTHER_LEVELS)]
+        rows = list(gauge(starter, cells, arguments.episodes, shop, tell))
+    with (arguments.out / "base.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    card = torch.cuda.get_device_name() if device == "cuda" else "no GPU"
+    machine = {
+        "card": card,
+        "cores": cores,
+        "torch": torch.__version__,
+        "arguments": vars(arguments) | {"out": ""},
+    }
+    (arguments.out / "machine.json").write_text(json.dumps(machine, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
