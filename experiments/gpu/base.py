@@ -1,7 +1,7 @@
 """A larger base policy on a GPU: the laptop policy's own recipe with more parameters, demonstrations of all eight.
 
-    python experiments/gpu/base.py --out $OUT                                            # on a GPU, in calls of ten minutes
-    python experiments/gpu/base.py --size laptop --tokens .2 --episodes 4 --out /tmp/x   # anywhere: a check that it runs
+    python experiments/gpu/base.py --out $OUT      # on a GPU, in calls of ten minutes
+    python experiments/gpu/base.py --size laptop --tokens .2 --episodes 4 --out /tmp/x     # anywhere: a check
 
 The question is whether it chooses by two attributes among look-alikes (CART from d = 3 on), which the laptop's size did
 not come to (FACTS §2). Demonstrations are played by all cores, then imitated on the GPU. Killed and started again, it
