@@ -1,0 +1,84 @@
+"""Is an id found behind words? The drills of the starters' recipe, with induction heads from the start and without.
+
+    python experiments/starters/lookup.py          # ten minutes on one core; writes lookup.csv
+
+A row every 100 steps of the recipe's first phase: the share of ids behind known words, in held-out drills, that are the
+likeliest next token; beside it that of guessing among the ids that a drill shows.
+"""
+
+import csv
+from pathlib import Path
+
+import torch
+
+from ecomlab import load_shop
+from ecomlab.seeding import rng
+from ecomlab.train import tiny, warmstart
+from ecomlab.train.demonstrations import Demonstration
+from ecomlab.train.drills import ASKED, drill
+from ecomlab.train.imitation import batches_of, imitate
+from ecomlab.train.induction import give_induction
+from ecomlab.train.renderer import ShortRenderer
+
+HERE = Path(__file__).resolve().parent
+HELD_OUT = 100
+
+
+def found(model: torch.nn.Module, drills: list[Demonstration]) -> float:
+    """The share of the ids asked for that the model would write."""
+    right = 0
+    for d in drills:
+        with torch.no_grad():
+            likeliest = model(torch.tensor([d.ids])).logits[0, :-1].argmax(-1)
+        said = (
+            torch.tensor(d.mask[1:]).nonzero().flatten()[-ASKED - 1 : -1]
+        )  # the last is the end of the turn
+        right += int((likeliest[said] == torch.tensor(d.ids[1:])[said]).sum())
+    return right / (ASKED * len(drills))
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    shop, recipe, rows = load_shop(), warmstart.RECIPES["novice"], []
+    renderer = ShortRenderer(warmstart.make_tokenizer(shop, recipe))
+    held_out = [
+        Demonstration.of(drill(shop.catalog, rng("held out", i)), renderer, True, warmstart.DRILL)
+        for i in range(HELD_OUT)
+    ]
+    played = list(warmstart.play_demonstrations(shop, renderer, recipe, 0))
+    batches = list(batches_of(played, recipe.tokens_per_batch, recipe.phases[0].tokens, (recipe.seed, 0)))
+    for size in ("novice", "base"):
+        for given in (False, True):
+            model = tiny.build_model(
+                len(renderer.tokenizer),
+                renderer.pad_id,
+                renderer.stop_ids[0],
+                recipe.seed,
+                warmstart.RECIPES[size].size,
+            )
+            if given:
+                give_induction(model, recipe.seed)
+
+            def note(
+                line: str, size: str = size, given: bool = given, model: torch.nn.Module = model
+            ) -> None:
+                step = int(line.split()[1])
+                rows.append(
+                    {
+                        "size": size,
+                        "induction": given,
+                        "step": step,
+                        "found": round(found(model, held_out), 4),
+                    }
+                )
+                print(rows[-1], flush=True)
+
+            imitate(model, batches, recipe.muon_lr, recipe.adamw_lr, recipe.cooldown, note)
+    with (HERE / "lookup.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+if __name__ == "__main__":
+    main()
