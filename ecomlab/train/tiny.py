@@ -1,4 +1,4 @@
-"""The laptop policy: a Qwen3 of less than half a million parameters and a tokenizer made for the shop's words.
+"""The laptop policy: a Qwen3 of about half a million parameters and a tokenizer made for the shop's words.
 
 Names of the shop (brands, features, product types, option values), the chat markers and the JSON scaffolds of tool
 calls are single tokens; the text is real Qwen3 format all the same. Everything else falls back on byte pairs, so that

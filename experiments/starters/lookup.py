@@ -8,12 +8,15 @@ likeliest next token; beside it that of guessing among the ids that a drill show
 
 import csv
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import torch
 
 from ecomlab import load_shop
 from ecomlab.seeding import rng
 from ecomlab.train import tiny, warmstart
+from ecomlab.train.aliases import ALIASES
 from ecomlab.train.demonstrations import Demonstration
 from ecomlab.train.drills import ASKED, drill
 from ecomlab.train.imitation import batches_of, imitate
@@ -47,30 +50,20 @@ def main() -> None:
     ]
     played = list(warmstart.play_demonstrations(shop, renderer, recipe, 0))
     batches = list(batches_of(played, recipe.tokens_per_batch, recipe.phases[0].tokens, (recipe.seed, 0)))
-    for size in ("novice", "base"):
+    aliases = {renderer.encode(alias)[0] for alias in ALIASES}
+    chance = round(float(np.mean([1 / len(aliases & set(d.ids)) for d in held_out])), 4)
+    for name in ("novice", "base"):
+        size = warmstart.RECIPES[name].size
         for given in (False, True):
-            model = tiny.build_model(
-                len(renderer.tokenizer),
-                renderer.pad_id,
-                renderer.stop_ids[0],
-                recipe.seed,
-                warmstart.RECIPES[size].size,
-            )
+            tokens = len(renderer.tokenizer)
+            model = tiny.build_model(tokens, renderer.pad_id, renderer.stop_ids[0], recipe.seed, size)
             if given:
                 give_induction(model, recipe.seed)
+            head = {"size": name, "induction": given}
 
-            def note(
-                line: str, size: str = size, given: bool = given, model: torch.nn.Module = model
-            ) -> None:
-                step = int(line.split()[1])
-                rows.append(
-                    {
-                        "size": size,
-                        "induction": given,
-                        "step": step,
-                        "found": round(found(model, held_out), 4),
-                    }
-                )
+            def note(line: str, head: dict[str, Any] = head, model: torch.nn.Module = model) -> None:
+                share, step = round(found(model, held_out), 4), int(line.split()[1])
+                rows.append({**head, "step": step, "found": share, "chance": chance})
                 print(rows[-1], flush=True)
 
             imitate(model, batches, recipe.muon_lr, recipe.adamw_lr, recipe.cooldown, note)
