@@ -692,7 +692,7 @@ def test_tasks_that_cannot_be_drawn_are_counted_and_the_run_goes_on(
     real = cart.draw
 
     def draw(self: Any, key: Any, *rest: Any) -> Any:
-        if key[3] % 3 == 0:  # the seed
+        if key[3] % 2 == 0:  # the seed
             raise ZeroDivisionError("ours")
         return real(self, key, *rest)
 
@@ -703,7 +703,7 @@ def test_tasks_that_cannot_be_drawn_are_counted_and_the_run_goes_on(
     assert len(rows) == 2 and 0 < lost < all_of_them and lost % TINY["group_size"] == 0
     assert "4 episodes: ZeroDivisionError: ours" in (out / "unscored.txt").read_text()
     for row in rows_of(out / "eval.csv"):
-        assert (row["episodes"], row["unscored"]) == ("4", "1") and not math.isnan(float(row["success"]))
+        assert (row["episodes"], row["unscored"]) == ("4", "2") and not math.isnan(float(row["success"]))
 
 
 def test_more_steps_continue_a_finished_run(finished: Path, tmp_path: Path) -> None:
