@@ -203,8 +203,10 @@ def test_a_run_is_trained_from_a_file_and_evaluated_from_its_checkpoint(tmp_path
     assert done.exit_code == 0, done.output
     assert "step 1/1: CART, trained on d = 0 to 1" in done.output and (out / "done.json").exists()
     json_file = tmp_path / "eval.json"
-    options = ["--difficulty", "0:1", "--episodes", "3", "--size", "1000", "--json", str(json_file)]
-    done = runner.invoke(app, ["eval", str(out / "checkpoints" / "checkpoint-2"), *options])
+    options = ["--env", "CART", "--difficulty", "0:1", "--episodes", "3", "--size", "1000"]
+    done = runner.invoke(
+        app, ["eval", str(out / "checkpoints" / "checkpoint-2"), *options, "--json", str(json_file)]
+    )
     assert done.exit_code == 0, done.output
     assert [(row["env"], row["d"], row["episodes"]) for row in json.loads(json_file.read_text())["rows"]] == [
         ("CART", 0, 3),
