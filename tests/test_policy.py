@@ -117,10 +117,26 @@ def test_no_question_can_be_taken_for_another() -> None:
         ("\ud800", "days", None),
         ("9" * 10_000, "days", None),
         ("٣ days", "days", 3),
+        ("14 days (2 weeks)", "days", 14),
+        ("14 (fourteen) days", "days", 14),
+        ("14 days (3 weeks)", "days", None),
+        ("fourteen days, $14", "days", None),
+        ("one hundred days", "days", 100),
+        ("a hundred and twenty days", "days", 120),
+        ("one", "days", 1),
     ],
 )
 def test_amounts_are_read_as_they_are_meant(answer: Any, unit: str, amount: int | None) -> None:
     assert read_amount(answer, unit) == amount
+
+
+@pytest.mark.parametrize("name", [name for name, rule in RULES.items() if rule.numeric])
+def test_an_amount_is_read_in_the_words_of_its_own_clause(name: str) -> None:
+    """An answer that quotes the book is as right as a bare number: "after a price drop one has 14 days ..."."""
+    rule = RULES[name]
+    for value in map(int, rule.values):
+        for form in rule.outcomes:
+            assert read_amount(form.replace("{}", rule.kind.write(value)), rule.unit) == value
 
 
 def test_names_and_clauses_are_read_when_there_is_one() -> None:
