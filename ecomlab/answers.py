@@ -31,7 +31,9 @@ _SPELLING = re.compile(rf"\b(?:({'|'.join(_TENS)})[ -])?({'|'.join(_SPELT)})\b")
 _HUNDREDS = re.compile(r"\b(?:(\d)|an?)[ -]hundred\b(?:(?: and)?[ -](\d{1,2})\b)?")
 _NONE = re.compile(r"\b(?:no|not|none|never|cannot|nothing|free|can't)\b")
 _YES, _NO = re.compile(r"\b(?:yes|yeah|y|true)\b"), re.compile(r"\b(?:no|nope|n|false)\b")
-_CLAUSE = re.compile(r"(?<![a-z0-9])([a-z])\s?-\s?(\d{1,9})(?![0-9])")
+_NO_SUCH = re.compile(r"\bno (?!or\b|and\b|yes\b|yeah\b)[a-z]+")
+"""A "no" that answers nothing: "yes, no signature is needed"."""
+_CLAUSE = re.compile(r"(?<![a-z0-9])([a-z])\s?[-\u2010-\u2013]\s?(\d{1,9})(?![0-9])")
 
 
 def read_amount(answer: object, unit: str) -> int | None:
@@ -80,12 +82,14 @@ def read_name(answer: object, names: Collection[str]) -> str | None:
 def read_yes(answer: object) -> str | None:
     """ "yes" or "no"; None when the answer is neither or both."""
     text = _plain(answer)
-    yes, no = _YES.search(text), _NO.search(text)
+    yes = _YES.search(text)
+    no = _NO.search(_NO_SUCH.sub(" ", text) if yes else text)
     return None if bool(yes) == bool(no) else "yes" if yes else "no"
 
 
 def read_clause_id(clause: object) -> str | None:
-    """The one clause id that the text holds, however it is written: "[C-12]", "clause c-12"; None for several."""
+    """The one clause id that the text holds, however it is written: "[C-12]", "clause c-12", with any hyphen or dash;
+    None for several."""
     found = {f"{letter.upper()}-{int(number)}" for letter, number in _CLAUSE.findall(_plain(clause))}
     return found.pop() if len(found) == 1 else None
 

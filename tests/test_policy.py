@@ -142,10 +142,13 @@ def test_an_amount_is_read_in_the_words_of_its_own_clause(name: str) -> None:
 def test_names_and_clauses_are_read_when_there_is_one() -> None:
     assert read_yes("Yes, a signature is needed") == "yes"
     assert read_yes("no") == "no"
-    assert read_yes("yes or no") is None
+    assert read_yes("Yes, no signature is needed") == read_yes("yes - at no cost") == "yes"
+    assert read_yes("No, there is no fee") == read_yes("no receipt is needed") == "no"
+    for both in ("yes or no", "no or yes", "yes, no", "no yes", "yes and no", "yes/no", "Yes, no."):
+        assert read_yes(both) is None
     assert read_name("It goes with swiftwing.", ("Swiftwing", "Bluecrate")) == "Swiftwing"
     assert read_name("Swiftwing or Bluecrate", ("Swiftwing", "Bluecrate")) is None
-    assert read_clause_id("[C-12]") == read_clause_id("clause c-12") == "C-12"
+    assert read_clause_id("[C-12]") == read_clause_id("clause c-12") == read_clause_id("C\u201112") == "C-12"
     assert read_clause_id("C-12, C-13") is None
     assert read_clause_id(None) is None
 
