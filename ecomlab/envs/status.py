@@ -23,7 +23,7 @@ from ecomlab.seeding import rng
 from ecomlab.tooling import tool
 from ecomlab.world import order_tools
 from ecomlab.world import tools as shop_tools
-from ecomlab.world.dates import read_day, says_no_day
+from ecomlab.world.dates import read_day, says_none
 from ecomlab.world.orders import STATUSES, draw_history, last_date, status_of
 from ecomlab.world.overlay import World
 from ecomlab.world.references import STEPS, WORDS, Seen, in_a_row, look, refer, resolve, values_of
@@ -242,7 +242,7 @@ class Status(Answering):
         told, token = answer.get("date"), answer.get("order_id")
         right = isinstance(token, str) and token.strip().upper() == order["order_id"]
         stands = right and read_status(answer.get("status")) == status
-        day = says_no_day(told) if last is None else read_day(told, today) == date.fromisoformat(last)
+        day = says_none(told) if last is None else read_day(told, today) == date.fromisoformat(last)
         day = right and bool(answer) and day
         correct = right and stands and day
         share = WEIGHTS["order"] * right + WEIGHTS["status"] * stands + WEIGHTS["date"] * day
