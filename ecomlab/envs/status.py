@@ -63,6 +63,8 @@ _SAID = (
     ("processing", r"processing|being processed|in process"),
 )
 
+_DENIED = re.compile(r"(?:\b(?:not|never|no)\b|n't\b)[^,.;:]*|\b(?:to|will) be \w+")
+
 
 @tool
 def submit(
@@ -309,13 +311,13 @@ def _draw_switch(
 
 
 def read_status(said: Any) -> str | None:
-    """The one status of the closed vocabulary that a text names; None for none, several, or a denied one."""
+    """The one status of the closed vocabulary that a text names; None for none or several. What it denies or expects
+    does not count: "shipped, not yet delivered"."""
     if not isinstance(said, str) or len(said) > 200:
         return None
     text, found = said.lower().replace("_", " "), []
     text = re.sub(r"\([^()]*\)", " ", text).strip() or text  # "partly delivered (1 of 2 delivered)"
-    if re.search(r"\b(?:not|never|no)\b|n't\b", text):
-        return None
+    text = _DENIED.sub(" ", text)
     for status, pattern in _SAID:
         text, count = re.subn(rf"\b(?:{pattern})\b", " ", text)
         found += [status] if count else []
