@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ecomlab import ENVIRONMENTS, Episode, Shop, make_task
+from ecomlab import ENVIRONMENTS, Episode, Shop, make_task, play
 from ecomlab.answers import read_amount, read_clause_id, read_name, read_yes
 from ecomlab.difficulty import Difficulty
 from ecomlab.players import blind
@@ -162,3 +162,10 @@ def test_a_constant_answer_earns_nothing(answer: Any, shop: Shop) -> None:
             score = episode.score()
             assert score.parts["task"] == -1
             assert not score.correct
+
+
+def test_the_naive_shopper_searches_the_book_and_not_the_catalog(shop: Shop) -> None:
+    """It answers most questions where a rule has one clause: a certificate that shows it at zero flatters the task."""
+    player = blind.naive(ENVIRONMENTS["POLICY"])
+    right = [play(player(seed), make_task("POLICY", 0, seed, shop), shop).score.correct for seed in range(12)]
+    assert sum(right) > 3

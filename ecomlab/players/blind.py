@@ -347,9 +347,11 @@ def _can_go(order: dict[str, Any], line: dict[str, Any]) -> bool:
 class _Reader(_Looker):
     """Answers with the first number and the first clause of a section chosen by its place."""
 
+    look = POLICIES
+
     def say(self, step: int) -> Message:
         if step == 1:
-            return POLICIES
+            return self.look
         sections = self.pick(self.results[0].get("sections", [])[:])
         shown = json.dumps(sections)
         clause = re.search(r"[A-Z]-\d+", shown)
@@ -359,6 +361,14 @@ class _Reader(_Looker):
         return self.submit(
             answer=number.group() if number else "yes", clause=clause.group() if clause else ""
         )
+
+
+class _NaiveReader(_Reader):
+    """Searches the policy book for what the customer said."""
+
+    def __call__(self, messages: list[Message], tools: list[dict[str, Any]]) -> Message:
+        self.look = calls(("policy_search", {"query": messages[1]["content"]}))
+        return super().__call__(messages, tools)
 
 
 def _listed(messages: list[Message]) -> list[dict[str, Any]]:
@@ -402,6 +412,8 @@ def _commonest_first(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def naive(env: Environment) -> Factory:
     """The customer's words as the query, the first hit into cart or answer: shown without a bound."""
+    if "policy_search" in env.tools and "cart_add" not in env.tools:
+        return lambda seed: _NaiveReader(env, CHOICES["first"], seed)
 
     def make(seed: int) -> Player:
         def player(messages: list[Message], tools: list[dict[str, Any]]) -> Message:
