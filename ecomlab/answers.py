@@ -28,29 +28,42 @@ _SPELT = {
     **{word: 20 + 10 * number for number, word in enumerate(_TENS)},
 }
 _SPELLING = re.compile(rf"\b(?:({'|'.join(_TENS)})[ -])?({'|'.join(_SPELT)})\b")
+_HUNDREDS = re.compile(r"\b(?:(\d)|an?)[ -]hundred\b(?:(?: and)?[ -](\d{1,2})\b)?")
 _NONE = re.compile(r"\b(?:no|not|none|never|cannot|nothing|free|can't)\b")
 _YES, _NO = re.compile(r"\b(?:yes|yeah|y|true)\b"), re.compile(r"\b(?:no|nope|n|false)\b")
-_CLAUSE = re.compile(r"(?<![a-z0-9])([a-z])\s?-\s?(\d{1,9})(?![0-9])")
+_NO_SUCH = re.compile(r"\bno (?!or\b|and\b|yes\b|yeah\b)[a-z]+")
+"""A "no" that answers nothing: "yes, no signature is needed"."""
+_CLAUSE = re.compile(r"(?<![a-z0-9])([a-z])\s?[-\u2010-\u2013]\s?(\d{1,9})(?![0-9])")
 
 
 def read_amount(answer: object, unit: str) -> int | None:
     """A whole number of `unit`, a key of MEASURES: 15, "15 days" and "fifteen" are 15 days, "$7.99" is 799 cents.
-    A clause's id beside it is no number.
+    A clause's id beside it is no number, and the same amount said twice is one: "14 days (two weeks)".
 
     None for anything else: no number, several, one of another unit, a part of the unit.
     """
     if isinstance(answer, bool) or not isinstance(answer, int | float | str):
         return None
     text = _plain(answer if isinstance(answer, str) else repr(answer))
-    if isinstance(answer, str):  # spelt numbers
-        text = _CLAUSE.sub(" ", text)
-        text = _SPELLING.sub(lambda m: str(_SPELT.get(m[1], 0) + _SPELT[m[2]]), text)
-    found = list(_NUMBER.finditer(text))
-    if not found:
+    if isinstance(answer, str):
+        text = _in_figures(_CLAUSE.sub(" ", text))
+    amounts = {_amount(match, unit) for match in _NUMBER.finditer(text)}
+    if not amounts:
         return 0 if _NONE.search(text) else None
-    if len(found) > 1:
-        return None
-    dollar, number, word = found[0].groups()
+    return amounts.pop() if len(amounts) == 1 else None
+
+
+def _in_figures(text: str) -> str:
+    """Spelt numbers in figures; beside figures "one" may be anybody: "one has 3 days to claim it"."""
+    pronoun = any(character.isdigit() for character in text)
+    text = _SPELLING.sub(
+        lambda m: m[0] if pronoun and m[0] == "one" else str(_SPELT.get(m[1], 0) + _SPELT[m[2]]), text
+    )
+    return _HUNDREDS.sub(lambda m: str(100 * int(m[1] or 1) + int(m[2] or 0)), text)
+
+
+def _amount(match: re.Match[str], unit: str) -> int | None:
+    dollar, number, word = match.groups()
     word = "$" if dollar else word if word in _ALL else (word or "").removesuffix("s")
     measures = MEASURES[unit]
     if word in _ALL and word not in measures:
@@ -69,12 +82,14 @@ def read_name(answer: object, names: Collection[str]) -> str | None:
 def read_yes(answer: object) -> str | None:
     """ "yes" or "no"; None when the answer is neither or both."""
     text = _plain(answer)
-    yes, no = _YES.search(text), _NO.search(text)
+    yes = _YES.search(text)
+    no = _NO.search(_NO_SUCH.sub(" ", text) if yes else text)
     return None if bool(yes) == bool(no) else "yes" if yes else "no"
 
 
 def read_clause_id(clause: object) -> str | None:
-    """The one clause id that the text holds, however it is written: "[C-12]", "clause c-12"; None for several."""
+    """The one clause id that the text holds, however it is written: "[C-12]", "clause c-12", with any hyphen or dash;
+    None for several."""
     found = {f"{letter.upper()}-{int(number)}" for letter, number in _CLAUSE.findall(_plain(clause))}
     return found.pop() if len(found) == 1 else None
 

@@ -515,6 +515,7 @@ def test_an_environment_s_own_sentences_are_used_in_the_conversation(env: str, b
         ("SUB", "Which features must stay the same?", ("must",)),
         ("SUB", "What size do you need?", ("must",)),
         ("PD", "Which one matters most?", ("importance",)),
+        ("PD", "Which do you care about more, price or quality?", ("importance",)),
         ("BUNDLE", "What is your budget?", ("budget",)),
         ("BUNDLE", "What else is on the list?", ("parts",)),
         ("POLICY", "Which order is it about?", ("payment", "channel", "age")),
@@ -540,6 +541,20 @@ def test_a_natural_question_is_never_denied_an_answer(
         episode.act({"role": "assistant", "content": question})
         told = episode.kernel.ledger.revealed
         assert all(slot in told for slot in meant), (task.opening, episode.messages[-1])
+    assert asked > 3
+
+
+@pytest.mark.parametrize("env", ["PD", "BUNDLE"])
+def test_who_has_no_feature_in_mind_takes_features_for_attributes(env: str, big_shop: Shop) -> None:
+    """ "I have no preference about that" was said by a customer who wanted it in green."""
+    asked = 0
+    for seed in range(20):
+        episode = Episode(make_task(env, 6, seed, big_shop, {"p_missing": 1.0, "p_switch": 0.0}), big_shop)
+        ledger = episode.kernel.ledger
+        attributes = [slot for slot in ledger.withheld if slot.name.startswith("attr:")]
+        episode.act({"role": "assistant", "content": "Are there any features you need?"})
+        assert all(slot in ledger.revealed for slot in attributes), episode.messages[-1]
+        asked += bool(attributes)
     assert asked > 3
 
 

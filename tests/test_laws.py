@@ -220,6 +220,7 @@ def test_a_replay_that_differs_says_where(env: str, shop: Shop) -> None:
 @every_env
 def test_interleaved_and_threaded_episodes_do_not_touch_each_other(env: str, shop: Shop) -> None:
     tasks = [make_task(env, d, seed, shop) for d in (2, 7, 12) for seed in range(8)]
+    drawn = [task.digest() for task in tasks]
     player = ENVIRONMENTS[env].fair_player
 
     def alone(task: Task) -> list[Message]:
@@ -234,6 +235,9 @@ def test_interleaved_and_threaded_episodes_do_not_touch_each_other(env: str, sho
     assert [episode.messages for episode, _ in running] == expected
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(alone, tasks * 2)) == expected * 2
+    # Histories and books are drawn once and shared: nobody may have written into one.
+    assert [task.digest() for task in tasks] == drawn
+    assert [make_task(env, task.difficulty, task.seed, shop).digest() for task in tasks] == drawn
 
 
 # Law 8: silent.
@@ -276,12 +280,22 @@ class Prober:
         start = int(self.random.integers(len(words)))
         query = " ".join(words[start : start + 3])
         product = ids[int(self.random.integers(len(ids)))]
-        options = looks(self.env, query, product)
+        options = looks(self.env, query, product, *self._line(messages))
         picked = [options[int(i)] for i in self.random.integers(len(options), size=3)]
         return blind.calls(*picked)
 
+    def _line(self, messages: list[Message]) -> tuple[str, str]:
+        """An order that a tool has shown and a line of it, as far as any has been."""
+        results = [json.loads(m["content"]) for m in messages if m["role"] == "tool"]
+        lines = [(r["order_id"], line["line_id"]) for r in results for line in r.get("lines", ())]
+        listed = [(o["order_id"], "L000000") for r in results for o in r.get("orders", ())]
+        known = lines if lines and self.random.random() < 0.5 else listed
+        return known[int(self.random.integers(len(known)))] if known else ("O000000", "L000000")
 
-def looks(env: str, query: str, product: str = "P000000") -> list[tuple[str, dict[str, Any]]]:
+
+def looks(
+    env: str, query: str, product: str = "P000000", order: str = "O000000", line: str = "L000000"
+) -> list[tuple[str, dict[str, Any]]]:
     """A call of every tool of an environment that changes nothing."""
     known: list[tuple[str, dict[str, Any]]] = [
         ("catalog_search", {"query": query}),
@@ -293,8 +307,8 @@ def looks(env: str, query: str, product: str = "P000000") -> list[tuple[str, dic
         ("user_get_visit_history", {}),
         ("cart_view", {}),
         ("order_list", {}),
-        ("order_get_status", {"order_id": "O000000"}),
-        ("return_check_eligibility", {"order_id": "O000000", "line_id": "L000000"}),
+        ("order_get_status", {"order_id": order}),
+        ("return_check_eligibility", {"order_id": order, "line_id": line}),
         ("policy_search", {"query": query}),
         ("datetime_now", {}),
     ]

@@ -9,7 +9,7 @@ from ecomlab.difficulty import Difficulty
 from ecomlab.envs.returns import _outcome
 from ecomlab.envs.status import read_status
 from ecomlab.players import blind
-from ecomlab.world.dates import read_day, says_no_day
+from ecomlab.world.dates import read_day, says_none
 from ecomlab.world.orders import delivered, draw_history, eligibility, lines_of
 from ecomlab.world.terms import draw_terms
 
@@ -40,15 +40,28 @@ def test_what_names_no_day_or_two_is_none(text: str) -> None:
     assert read_day(text, TODAY) is None
 
 
-def test_no_day_is_said_in_words() -> None:
-    assert all(map(says_no_day, (None, "", "never", "N/A", "None")))
-    assert not any(map(says_no_day, ("March 9", "nan", "x" * 9999, 3)))
+@pytest.mark.parametrize(
+    "text",
+    [None, "", "-", "never", "N/A", "None", "never returnable", "It can never be returned.", "Never (non-returnable)",
+     "cannot be returned", "none (cancelled)", "the order was cancelled", "no delivery date", "no replacement wanted"],
+)  # fmt: skip
+def test_none_is_said_in_words(text: str | None) -> None:
+    assert says_none(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["March 9", "never after March 9", "none, 2026-03-09", "nan", "x" * 9999, 3, "yes", "P000012"]
+)
+def test_what_names_something_does_not_say_none(text: object) -> None:
+    assert not says_none(text)
 
 
 @pytest.mark.parametrize(
     ("text", "status"),
     [("Delivered.", "delivered"), ("partially delivered", "partly delivered"), ("in transit", "shipped"),
      ("canceled", "cancelled"), ("partly delivered (1 of 2 delivered)", "partly delivered"),
+     ("shipped, not yet delivered", "shipped"), ("hasn't arrived; it is delayed", "delayed"),
+     ("shipped, to be delivered on March 9", "shipped"), ("not partly delivered", None), ("it isn't delivered", None),
      ("not delivered", None), ("shipped, delivered, delayed", None), ("", None)],
 )  # fmt: skip
 def test_a_status_is_read_leniently_and_lists_are_none(text: str, status: str | None) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ecomlab import ENVIRONMENTS, Episode, Shop, make_task
+from ecomlab import ENVIRONMENTS, Episode, Shop, make_task, play
 from ecomlab.answers import read_amount, read_clause_id, read_name, read_yes
 from ecomlab.difficulty import Difficulty
 from ecomlab.players import blind
@@ -117,19 +117,38 @@ def test_no_question_can_be_taken_for_another() -> None:
         ("\ud800", "days", None),
         ("9" * 10_000, "days", None),
         ("٣ days", "days", 3),
+        ("14 days (2 weeks)", "days", 14),
+        ("14 (fourteen) days", "days", 14),
+        ("14 days (3 weeks)", "days", None),
+        ("fourteen days, $14", "days", None),
+        ("one hundred days", "days", 100),
+        ("a hundred and twenty days", "days", 120),
+        ("one", "days", 1),
     ],
 )
 def test_amounts_are_read_as_they_are_meant(answer: Any, unit: str, amount: int | None) -> None:
     assert read_amount(answer, unit) == amount
 
 
+@pytest.mark.parametrize("name", [name for name, rule in RULES.items() if rule.numeric])
+def test_an_amount_is_read_in_the_words_of_its_own_clause(name: str) -> None:
+    """An answer that quotes the book is as right as a bare number: "after a price drop one has 14 days ..."."""
+    rule = RULES[name]
+    for value in map(int, rule.values):
+        for form in rule.outcomes:
+            assert read_amount(form.replace("{}", rule.kind.write(value)), rule.unit) == value
+
+
 def test_names_and_clauses_are_read_when_there_is_one() -> None:
     assert read_yes("Yes, a signature is needed") == "yes"
     assert read_yes("no") == "no"
-    assert read_yes("yes or no") is None
+    assert read_yes("Yes, no signature is needed") == read_yes("yes - at no cost") == "yes"
+    assert read_yes("No, there is no fee") == read_yes("no receipt is needed") == "no"
+    for both in ("yes or no", "no or yes", "yes, no", "no yes", "yes and no", "yes/no", "Yes, no."):
+        assert read_yes(both) is None
     assert read_name("It goes with swiftwing.", ("Swiftwing", "Bluecrate")) == "Swiftwing"
     assert read_name("Swiftwing or Bluecrate", ("Swiftwing", "Bluecrate")) is None
-    assert read_clause_id("[C-12]") == read_clause_id("clause c-12") == "C-12"
+    assert read_clause_id("[C-12]") == read_clause_id("clause c-12") == read_clause_id("C\u201112") == "C-12"
     assert read_clause_id("C-12, C-13") is None
     assert read_clause_id(None) is None
 
@@ -143,3 +162,10 @@ def test_a_constant_answer_earns_nothing(answer: Any, shop: Shop) -> None:
             score = episode.score()
             assert score.parts["task"] == -1
             assert not score.correct
+
+
+def test_the_naive_shopper_searches_the_book_and_not_the_catalog(shop: Shop) -> None:
+    """It answers most questions where a rule has one clause: a certificate that shows it at zero flatters the task."""
+    player = blind.naive(ENVIRONMENTS["POLICY"])
+    right = [play(player(seed), make_task("POLICY", 0, seed, shop), shop).score.correct for seed in range(12)]
+    assert sum(right) > 3

@@ -70,6 +70,10 @@ class Kernel:
             topics = self._topics(telling) - _only_general(asked)
             if "mean" in asked:  # "Which one do you mean?"
                 topics |= set(ledger.which.split())
+            if "feature" in topics and not (ledger.about(["feature"]) or ledger.known(["feature"])):
+                topics.add(
+                    "details"
+                )  # "Any features you need?": who has no feature in mind thinks of the rest
         if topics or names:
             about_it, known = ledger.about(sorted(topics)), ledger.known(sorted(topics))
             return self._tell(

@@ -12,7 +12,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
     "price": ("price", "budget", "cost", "cheap", "spend", "dollars"),
     "rating": ("rating", "ratings", "stars", "reviews", "quality"),
     "delivery": ("delivery", "shipping", "arrive", "arrival", "days", "soon"),
-    "importance": ("importance", "important", "priority", "priorities", "prefer", "matters"),
+    "importance": ("importance", "important", "priority", "priorities", "prefer", "matters", "care", "rank"),
     "quantity": ("quantity", "many", "number", "amount"),
     "order": ("order", "purchase", "bought", "buy", "ordered", "when", "date"),
     "parts": ("parts", "items", "list", "needed"),

@@ -96,7 +96,7 @@ def read_item(text: str, lexicon: Lexicon) -> dict[str, Any]:
         match = pattern.search(text)
         if match and not _overlaps(match.span(), taken):
             slots[slot] = (
-                int(match.group(1) + (match.group(2) or "00")) if slot == "price" else _tenths(match)
+                int(match.group(1) + (match.group(2) or "00")) if slot == "price" else _digits(match)
             )
             taken.append(match.span())
     for match in _NUMBER.finditer(text):
@@ -106,7 +106,7 @@ def read_item(text: str, lexicon: Lexicon) -> dict[str, Any]:
     return slots
 
 
-def _tenths(match: re.Match[str]) -> int:
+def _digits(match: re.Match[str]) -> int:
     return int("".join(match.groups()))
 
 

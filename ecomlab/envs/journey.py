@@ -29,6 +29,7 @@ from ecomlab.customer.ledger import Slot
 from ecomlab.customer.lexicon import Lexicon
 from ecomlab.customer.wishes import describe, draw_row, draw_visits, half_gone
 from ecomlab.difficulty import AXES, Difficulty
+from ecomlab.episode import Episode, task_of
 from ecomlab.seeding import rng
 from ecomlab.tooling import InvalidCallError, RefusedError, Tool, tool
 from ecomlab.world.orders import draw_history
@@ -36,7 +37,6 @@ from ecomlab.world.overlay import World
 from ecomlab.world.policies import draw_book
 
 if TYPE_CHECKING:
-    from ecomlab.episode import Episode
     from ecomlab.job import Job
 
 LOOKING = ("CART", "SUB")
@@ -136,8 +136,6 @@ class Journey(Environment):
         return {name: found for part in PARTS for name, found in ENVIRONMENTS[part].tools.items()}
 
     def draw(self, key: tuple[Any, ...], axes: Difficulty, shop: Shop) -> Draft:
-        from ecomlab.episode import task_of
-
         random, level = rng("journey", *key), key[2]
         count = min(5, 2 + level // 4)
         chosen: list[Task] = []
@@ -177,7 +175,7 @@ class Journey(Environment):
     def parts(self, task: Task) -> list[Task]:
         shared = {"world": task.world, "overrides": task.overrides}
         made = [Task.from_json({**part, **shared}) for part in task.truth["parts"]]
-        return [Part(**vars_of(part), within=task.key) for part in made]
+        return [Part(**_fields_of(part), within=task.key) for part in made]
 
     def begin(self, task: Task, shop: Shop) -> None:
         return None
@@ -358,6 +356,6 @@ def _merged(worlds: Sequence[Mapping[str, Any]], key: tuple[Any, ...]) -> dict[s
     return merged
 
 
-def vars_of(task: Task) -> dict[str, Any]:
+def _fields_of(task: Task) -> dict[str, Any]:
     """A task's fields by name."""
     return {f.name: getattr(task, f.name) for f in fields(Task)}

@@ -27,7 +27,7 @@ from ecomlab.seeding import rng
 from ecomlab.tooling import tool
 from ecomlab.world import order_tools, orders
 from ecomlab.world import tools as shop_tools
-from ecomlab.world.dates import read_day, says_no_day
+from ecomlab.world.dates import read_day, says_none
 from ecomlab.world.lines import describe, is_identity, line_fits, line_meant, line_value, lines_meant, may_be
 from ecomlab.world.orders import Line, Order, draw_history, lines_of
 from ecomlab.world.overlay import World, draw_rush, rushed
@@ -326,8 +326,8 @@ class Returns(Answering):
         outcome, exact = _outcome(answer.get("outcome")), world.returns == expected
         today = date.fromisoformat(world.given["today"])
         told = answer.get("last_return_day")
-        day = says_no_day(told) if terms.last_day is None else read_day(told, today) == terms.last_day
-        given = None if says_no_day(answer.get("replacement")) else str(answer["replacement"]).strip()
+        day = says_none(told) if terms.last_day is None else read_day(told, today) == terms.last_day
+        given = _given(answer.get("replacement"), world)
         if wanted:
             swapped = given is not None and _is_a_swap(given, wanted, line, world)
         else:
@@ -492,6 +492,12 @@ def _can_be_had(
     rows = _swaps(swap, line, shop)
     gone = rushed(key, shop.catalog, kind, share)
     return bool((~gone[rows - shop.catalog.type_rows(kind).start]).any())
+
+
+def _given(said: str | None, world: World) -> str | None:
+    """The id handed in as a replacement; None where it is said that there is none."""
+    token = (said or "").strip()
+    return None if says_none(token) and world.catalog.row(token) is None else token
 
 
 def _is_a_swap(product_id: str, swap: Sequence[Sequence[Any]], line: Line, world: World) -> bool:

@@ -23,7 +23,7 @@ from ecomlab.seeding import rng
 from ecomlab.tooling import tool
 from ecomlab.world import order_tools
 from ecomlab.world import tools as shop_tools
-from ecomlab.world.dates import read_day, says_no_day
+from ecomlab.world.dates import read_day, says_none
 from ecomlab.world.orders import STATUSES, draw_history, last_date, status_of
 from ecomlab.world.overlay import World
 from ecomlab.world.references import STEPS, WORDS, Seen, in_a_row, look, refer, resolve, values_of
@@ -62,6 +62,8 @@ _SAID = (
     ("shipped", r"shipped|in transit|on (?:its|the) way"),
     ("processing", r"processing|being processed|in process"),
 )
+
+_DENIED = re.compile(r"(?:\b(?:not|never|no)\b|n't\b)[^,.;:]*|\b(?:to|will) be \w+")
 
 
 @tool
@@ -242,7 +244,7 @@ class Status(Answering):
         told, token = answer.get("date"), answer.get("order_id")
         right = isinstance(token, str) and token.strip().upper() == order["order_id"]
         stands = right and read_status(answer.get("status")) == status
-        day = says_no_day(told) if last is None else read_day(told, today) == date.fromisoformat(last)
+        day = says_none(told) if last is None else read_day(told, today) == date.fromisoformat(last)
         day = right and bool(answer) and day
         correct = right and stands and day
         share = WEIGHTS["order"] * right + WEIGHTS["status"] * stands + WEIGHTS["date"] * day
@@ -309,13 +311,13 @@ def _draw_switch(
 
 
 def read_status(said: Any) -> str | None:
-    """The one status of the closed vocabulary that a text names; None for none, several, or a denied one."""
+    """The one status of the closed vocabulary that a text names; None for none or several. What it denies or expects
+    does not count: "shipped, not yet delivered"."""
     if not isinstance(said, str) or len(said) > 200:
         return None
     text, found = said.lower().replace("_", " "), []
     text = re.sub(r"\([^()]*\)", " ", text).strip() or text  # "partly delivered (1 of 2 delivered)"
-    if re.search(r"\b(?:not|never|no)\b|n't\b", text):
-        return None
+    text = _DENIED.sub(" ", text)
     for status, pattern in _SAID:
         text, count = re.subn(rf"\b(?:{pattern})\b", " ", text)
         found += [status] if count else []

@@ -124,6 +124,8 @@ def positional(env: Environment) -> dict[str, Factory]:
             made[f"{place} order"] = lambda seed, choose=choose: _Tracker(env, choose, seed)  # type: ignore[misc]
         if "policy_search" in env.tools:
             made[f"{place} section"] = lambda seed, choose=choose: _Reader(env, choose, seed)  # type: ignore[misc]
+    if "return_initiate" in env.tools:
+        made["lines until silence"] = lambda seed: _Retrier(env, None, seed)
     if "cart_add" in env.tools and "user_get_visit_history" in env.tools:
         made |= {
             "two of history": _look_then(
@@ -312,12 +314,44 @@ class _Returner(_OrderLooker):
         )
 
 
+class _Retrier(_OrderLooker):
+    """Sends back one line after the other and keeps the first of which the customer says nothing."""
+
+    sent: dict[str, Any] | None = None
+    silent = False
+
+    def __call__(self, messages: list[Message], tools: list[dict[str, Any]]) -> Message:
+        self.silent = messages[-1]["role"] == "tool"
+        return super().__call__(messages, tools)
+
+    def go_on(self, step: int) -> Message:
+        if step == 3:
+            orders = [result for result in self.results[1:] if "lines" in result]
+            lines = [(o["order_id"], n["line_id"]) for o in orders for n in o["lines"] if _can_go(o, n)]
+            self.left = [lines[i] for i in self.random.permutation(len(lines)).tolist()]
+        if self.sent and "error" in self.results[-1]:
+            self.sent = None  # this one cannot go back
+        if not self.left or (self.sent and self.silent):
+            return self.submit(**(self.sent or {}), outcome="returned")
+        undo = [("return_cancel", self.sent)] if self.sent else []
+        self.sent = dict(zip(("order_id", "line_id"), self.left.pop(), strict=True))
+        return calls(*undo, ("return_initiate", self.sent))
+
+
+def _can_go(order: dict[str, Any], line: dict[str, Any]) -> bool:
+    """Whether units of a line are with the customer."""
+    parcel = order["parcels"][line["parcel"] - 1] if line["parcel"] else {}
+    return "delivered" in parcel and line["returned"] < line["quantity"]
+
+
 class _Reader(_Looker):
     """Answers with the first number and the first clause of a section chosen by its place."""
 
+    look = POLICIES
+
     def say(self, step: int) -> Message:
         if step == 1:
-            return POLICIES
+            return self.look
         sections = self.pick(self.results[0].get("sections", [])[:])
         shown = json.dumps(sections)
         clause = re.search(r"[A-Z]-\d+", shown)
@@ -327,6 +361,14 @@ class _Reader(_Looker):
         return self.submit(
             answer=number.group() if number else "yes", clause=clause.group() if clause else ""
         )
+
+
+class _NaiveReader(_Reader):
+    """Searches the policy book for what the customer said."""
+
+    def __call__(self, messages: list[Message], tools: list[dict[str, Any]]) -> Message:
+        self.look = calls(("policy_search", {"query": messages[1]["content"]}))
+        return super().__call__(messages, tools)
 
 
 def _listed(messages: list[Message]) -> list[dict[str, Any]]:
@@ -370,6 +412,8 @@ def _commonest_first(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def naive(env: Environment) -> Factory:
     """The customer's words as the query, the first hit into cart or answer: shown without a bound."""
+    if "policy_search" in env.tools and "cart_add" not in env.tools:
+        return lambda seed: _NaiveReader(env, CHOICES["first"], seed)
 
     def make(seed: int) -> Player:
         def player(messages: list[Message], tools: list[dict[str, Any]]) -> Message:

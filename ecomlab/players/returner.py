@@ -7,6 +7,7 @@ from ecomlab.core import Message
 from ecomlab.players.clerk import Clerk
 from ecomlab.players.shopper import Wish
 from ecomlab.world.lines import LOOKUPS, is_identity
+from ecomlab.world.references import named
 
 
 class Returner(Clerk):
@@ -132,24 +133,15 @@ class Returner(Clerk):
 
 
 def _listed(order: Mapping[str, Any], slots: Mapping[str, Any]) -> bool:
-    """The same for a player, from what `order_list` shows."""
+    """Whether `order_list` leaves it open that an order holds what these slots describe, as far as it shows."""
     if slots.get("ordered") not in (None, order["placed"][5:]):
         return False
-    return any(_titled(item, slots) for item in order["items"])
-
-
-def _titled(item: Mapping[str, Any], slots: Mapping[str, Any]) -> bool:
-    brand, feature = slots.get("brand"), slots.get("feature")
-    return bool(
-        item["type"] == slots.get("type", item["type"])
-        and (brand is None or item["title"].startswith(f"{brand} "))
-        and (feature is None or f" {feature} " in item["title"])
-    )
+    return any(named(item, slots) for item in order["items"])
 
 
 def _fits(order: Mapping[str, Any], line: Mapping[str, Any], slots: Mapping[str, Any]) -> bool:
     """Whether a line that `order_get_status` shows is what the slots describe."""
-    if not _titled(line, slots) or slots.get("ordered") not in (None, order["placed"][5:]):
+    if not named(line, slots) or slots.get("ordered") not in (None, order["placed"][5:]):
         return False
     if slots.get("option") not in (None, line["variant_id"]):
         return False

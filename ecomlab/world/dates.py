@@ -8,25 +8,12 @@ from ecomlab.customer.sayings import MONTHS
 
 MOST = 200
 """Characters of a text that may name a day."""
-NO_DAY = frozenset(
-    (
-        *(
-            "",
-            "none",
-            "never",
-            "no",
-            "na",
-            "n a",
-            "nil",
-            "null",
-            "no date",
-            "no day",
-            "not at all",
-            "not applicable",
-        ),
-        *("not returnable", "non returnable", "no return", "no returns", "cancelled", "canceled"),
-    )
+_NONE = re.compile(
+    r"(?:na|n a|nil|null|none|no|nothing)?|"
+    r".*\b(?:never|none|nothing|not at all|not applicable|cancell?ed|no returns?|no replacement|"
+    r"no (?:[a-z]+ )?(?:day|date)|(?:not|non|cannot be|can not be|can t be) return(?:able|ed))\b.*"
 )
+"""Ways to say that there is none, alone or within a sentence."""
 _MONTH = {name[:3].lower(): number for number, name in enumerate(MONTHS, 1)}
 _NAMES = "|".join(f"{name[:3]}(?:{name[3:]})?" for name in MONTHS) + "|Sept"
 _ISO = re.compile(r"(?<!\d)(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})(?!\d)", re.ASCII)
@@ -54,13 +41,14 @@ def read_day(text: Any, today: date) -> date | None:
     return found.pop() if len(found) == 1 else None
 
 
-def says_no_day(text: Any) -> bool:
-    """Whether there is said to be no day: nothing, "never", "N/A"."""
+def says_none(text: Any) -> bool:
+    """Whether there is said to be none, no day or no replacement: nothing, "N/A", "never returnable"."""
     if text is None:
         return True
     if not isinstance(text, str) or len(text) > MOST:
         return False
-    return " ".join(re.findall(r"[a-z]+|\d+", text.lower().replace("/", ""))) in NO_DAY
+    words = " ".join(re.findall(r"[a-z]+|\d+", text.lower().replace("/", "")))
+    return not re.search(r"\d", words) and _NONE.fullmatch(words) is not None
 
 
 def _day(match: re.Match[str], today: date) -> date | None:

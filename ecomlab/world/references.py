@@ -61,11 +61,12 @@ def _fits(order: Seen, slots: Mapping[str, Any], today: date | None) -> bool:
     if slots.get("when") is not None and today is not None and not _at(order["placed"], slots["when"], today):
         return False
     return all(slots.get(name) is None for name in (*WORDS, "thing")) or any(
-        _named(i, slots) for i in order["items"]
+        named(i, slots) for i in order["items"]
     )
 
 
-def _named(item: Mapping[str, Any], slots: Mapping[str, Any]) -> bool:
+def named(item: Mapping[str, Any], slots: Mapping[str, Any]) -> bool:
+    """Whether a thing, with its title and type, goes by these words."""
     kind, brand, feature = slots.get("type") or slots.get("thing"), slots.get("brand"), slots.get("feature")
     return bool(
         kind in (None, item["type"])
