@@ -153,7 +153,7 @@ def test_the_scaling_figure_has_a_panel_per_environment_and_counts_rollouts():
     train, evaluation = collection_rows()
     figure = plots.environment_scaling(train, evaluation)
     assert [ax.get_title() for ax in figure.axes[2:]] == ["CART", "SUB"]
-    total, own = (max(line.get_xdata()[-1] for line in ax.get_lines()) for ax in figure.axes[:2])
+    total, own = (max(np.asarray(line.get_xdata())[-1] for line in ax.get_lines()) for ax in figure.axes[:2])
     assert (total, own) == (pytest.approx(0.64), pytest.approx(0.32))
     assert [text.get_text() for text in figure.legends[0].get_texts()][:2] == ["C1", "C2"]
     with pytest.raises(ValueError, match="several|hold"):
