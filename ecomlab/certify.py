@@ -70,6 +70,27 @@ class Row:
         return cls(**{**value, "rewards": rewards, "failed": (mean, sd, n)})
 
 
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What a certificate needs of a trajectory; tens of thousands of whole ones are more than memory likes."""
+
+    correct: bool
+    value: float
+    turns: int
+    how: str
+    """Which seed, and how it ended."""
+    submitted: tuple[str, ...]
+    """The arguments of every submit, as JSON."""
+
+    @classmethod
+    def of(cls, trajectory: Trajectory) -> "Played":
+        calls = [call for message in trajectory.messages for call in message.get("tool_calls", ())]
+        submitted = [c["function"]["arguments"] for c in calls if c["function"]["name"] == "submit"]
+        score = trajectory.score
+        how = f"seed {trajectory.task.seed}: {trajectory.end}: {score.why}"
+        return cls(score.correct, score.value, trajectory.turns, how, tuple(submitted))
+
+
 def players(env_id: str, shop: Shop) -> dict[str, Callable[[Episode, int], Player]]:
     """Everybody who plays for a certificate, by name; blind and positional ones are prefixed."""
     env = ENVIRONMENTS[env_id]
@@ -88,17 +109,19 @@ def players(env_id: str, shop: Shop) -> dict[str, Callable[[Episode, int], Playe
 def certify_cell(env_id: str, d: int, seeds: int, others: int, shop: Shop) -> Row:
     """Play everybody at one difficulty: `seeds` tasks for solver, fair and noisy player, `others` for the rest."""
     tasks = [make_task(env_id, d, FIRST_SEED + i, shop) for i in range(max(seeds, others))]
-    played: dict[str, list[Trajectory]] = {}
+    played: dict[str, list[Played]] = {}
 
     def play_all(name: str, make: Callable[[Episode, int], Player], count: int) -> None:
-        episodes = [Episode(task, shop) for task in tasks[:count]]
-        played[name] = [finish(make(episode, episode.task.seed), episode) for episode in episodes]
+        played[name] = []
+        for task in tasks[:count]:
+            episode = Episode(task, shop)
+            played[name].append(Played.of(finish(make(episode, task.seed), episode)))
 
     for name, make in players(env_id, shop).items():
         play_all(name, make, seeds if name in ("solver", "fair", "noisy") else others)
     commonest = _commonest(played["fair"])
     play_all("blind: the most common answer", lambda episode, seed: lambda messages, tools: commonest, others)
-    share = {name: _mean([t.score.correct for t in ts]) for name, ts in played.items()}
+    share = {name: _mean([p.correct for p in ps]) for name, ps in played.items()}
     env = ENVIRONMENTS[env_id]
     return Row(
         env=env_id,
@@ -112,28 +135,17 @@ def certify_cell(env_id: str, d: int, seeds: int, others: int, shop: Shop) -> Ro
         blind={n.partition(": ")[2]: s for n, s in share.items() if n.startswith("blind: ")},
         positional={n.partition(": ")[2]: s for n, s in share.items() if n.startswith("positional: ")},
         chance=_mean([env.chance(task, shop) for task in tasks[:others]]),
-        turns=_mean([t.turns for t in played["fair"]]),
-        reward=_mean([t.score.value for t in played["fair"]]),
-        rewards={n: _spread([t.score.value for t in ts]) for n, ts in played.items() if ":" in n},
-        failed=_spread([t.score.value for t in played["noisy"] if not t.score.correct]),
-        misses=[
-            f"{who} missed seed {t.task.seed}: {t.end}: {t.score.why}"
-            for who in ("solver", "fair")
-            for t in played[who]
-            if not t.score.correct
-        ],
+        turns=_mean([p.turns for p in played["fair"]]),
+        reward=_mean([p.value for p in played["fair"]]),
+        rewards={n: _spread([p.value for p in ps]) for n, ps in played.items() if ":" in n},
+        failed=_spread([p.value for p in played["noisy"] if not p.correct]),
+        misses=[f"{who} missed {p.how}" for who in ("solver", "fair") for p in played[who] if not p.correct],
     )
 
 
-def _commonest(trajectories: Sequence[Trajectory]) -> Message:
+def _commonest(played: Sequence["Played"]) -> Message:
     """What the fair player hands in most often, each field on its own: the best constant answer there is."""
-    said = [
-        json.loads(call["function"]["arguments"])
-        for t in trajectories
-        for message in t.messages
-        for call in message.get("tool_calls", ())
-        if call["function"]["name"] == "submit"
-    ]
+    said = [json.loads(arguments) for p in played for arguments in p.submitted]
     names = dict.fromkeys(name for arguments in said for name in arguments)
     best = {
         name: json.loads(Counter(json.dumps(a.get(name)) for a in said if name in a).most_common(1)[0][0])
