@@ -286,8 +286,14 @@ def certify(
         return
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         running = {pool.submit(_cell, cell): cell for cell in left}
-        for future in as_completed(running):
-            yield _keep(kept, keys[running[future]], future.result())
+        try:
+            for future in as_completed(running):
+                yield _keep(kept, keys[running[future]], future.result())
+        except (
+            BaseException
+        ):  # a cell that cannot be played, or Ctrl-C: what is done is kept, the rest is not begun
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def find_leaks(envs: Sequence[str], tasks: int, workers: int | None = None) -> list[Leak]:

@@ -138,21 +138,12 @@ class Journey(Environment):
     def draw(self, key: tuple[Any, ...], axes: Difficulty, shop: Shop) -> Draft:
         random, level = rng("journey", *key), key[2]
         count = min(5, 2 + level // 4)
-        chosen: list[Task] = []
-        taken: set[str] = set()
-        visited: set[str] = set()
-        for i in random.permutation(len(PARTS)).tolist():
-            if len(chosen) == count:
+        order = [PARTS[i] for i in random.permutation(len(PARTS)).tolist()]
+        for first in range(len(order)):  # hardly ever does the first agree with no other
+            chosen, taken, visited = _agreeing(order[first:] + order[:first], count, key, axes, shop)
+            if len(chosen) > 1:
                 break
-            environment = ENVIRONMENTS[PARTS[i]]
-            part = task_of(environment, environment.draw(key, axes, shop), key, axes, shop, part=True)
-            types, seen = _types(part, shop), _types_of(part.world.get("visits", ()), shop)
-            # Two jobs about one kind of thing could not be told apart; a kind visited for two jobs stands out.
-            if not types & taken and not seen & visited:
-                chosen.append(part)
-                taken |= types
-                visited |= seen
-        if len(chosen) < 2:
+        else:
             raise TaskError("the parts of this journey are all about the same products; take another seed")
         interrupted = int(random.integers(len(chosen) - 1))
         switching = bool(random.random() < axes.p_switch)
@@ -342,6 +333,28 @@ def _phantom_visits(
         visits = draw_visits([{"row": row, "slots": slots}], [stated], others, axes, named, shop)
         taken = taken | _types_of(visits, shop)
         yield {"visits": visits, "gone": half_gone(visits, shop)} if env == "SUB" else {"visits": visits}
+
+
+def _agreeing(
+    order: Sequence[str], count: int, key: tuple[Any, ...], axes: Difficulty, shop: Shop
+) -> tuple[list[Task], set[str], set[str]]:
+    """The first `count` jobs that touch no product types of one another, with the types they are about and the types
+    visited for them."""
+    chosen: list[Task] = []
+    taken: set[str] = set()
+    visited: set[str] = set()
+    for name in order:
+        if len(chosen) == count:
+            break
+        environment = ENVIRONMENTS[name]
+        part = task_of(environment, environment.draw(key, axes, shop), key, axes, shop, part=True)
+        types, seen = _types(part, shop), _types_of(part.world.get("visits", ()), shop)
+        # Two jobs about one kind of thing could not be told apart; a kind visited for two jobs stands out.
+        if not types & taken and not seen & visited:
+            chosen.append(part)
+            taken |= types
+            visited |= seen
+    return chosen, taken, visited
 
 
 def _merged(worlds: Sequence[Mapping[str, Any]], key: tuple[Any, ...]) -> dict[str, Any]:
