@@ -152,3 +152,9 @@ def test_what_tools_show_does_not_tell_which_jobs_can_come(big_shop: Shop, d: in
     sizes = {(len(w["orders"]), len(w["visits"]), len(w["gone"]), bool(w["policies"])) for w in worlds}
     assert len(sizes) == 1, sizes
     assert all(next(iter(sizes)))
+
+
+def test_a_job_that_agrees_with_no_other_does_not_end_the_draw(big_shop: Shop) -> None:
+    """This key's first job touches what all others are about."""
+    task = make_task("JOURNEY", 4, 1_000_097, big_shop)
+    assert len(task.truth["parts"]) > 1
