@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -228,6 +228,12 @@ def test_the_starter_is_small_and_says_what_it_was_made_for(novice: Policy, shop
     assert {k: record[k] for k in ("renderer", "tokenizer", "vocabulary", "environments")} == {
         k: here[k] for k in ("renderer", "tokenizer", "vocabulary", "environments")
     }
+
+
+@pytest.mark.parametrize("name", list(warmstart.RECIPES))
+def test_a_shipped_starter_is_of_the_committed_recipe(name: str) -> None:
+    record = json.loads((STARTERS / name / "made_for.json").read_text())
+    assert record["recipe"] == json.loads(json.dumps(asdict(warmstart.RECIPES[name])))
 
 
 @pytest.mark.slow

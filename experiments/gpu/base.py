@@ -10,7 +10,6 @@ difficulty) and machine.json.
 """
 
 import argparse
-import csv
 import json
 import os
 from dataclasses import asdict, replace
@@ -18,6 +17,7 @@ from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
+import pandas as pd
 import torch
 
 from ecomlab import load_shop
@@ -80,10 +80,7 @@ def main() -> None:
         save_policy(starter, policy, recipe=asdict(recipe))
         cells = [(env, d) for env in ENVIRONMENTS for d in (CART_LEVELS if env == "CART" else OTHER_LEVELS)]
         rows = list(gauge(starter, cells, arguments.episodes, shop, tell))
-    with (arguments.out / "base.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    pd.DataFrame(rows).to_csv(arguments.out / "base.csv", index=False)
     card = torch.cuda.get_device_name() if device == "cuda" else "no GPU"
     machine = {
         "card": card,

@@ -7,13 +7,14 @@ Writes laptop_step.csv: a row a device, mean seconds a step without the first tw
 """
 
 import argparse
-import csv
 import json
 import os
 import platform
 import subprocess
 import sys
 from pathlib import Path
+
+import pandas as pd
 
 from ecomlab.train import tables
 
@@ -51,10 +52,7 @@ def main() -> None:
         means = {column: f"{sum(float(row[column]) for row in steps) / len(steps):.4g}" for column in columns}
         rows.append({"device": device, "name": name, "steps": len(steps), **means})
         print(rows[-1], flush=True)
-    with (arguments.out / "laptop_step.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
+    pd.DataFrame(rows).to_csv(arguments.out / "laptop_step.csv", index=False)
 
 
 if __name__ == "__main__":

@@ -6,9 +6,9 @@ Evaluates the last checkpoint of each adaptive run of experiments/laptop/sweep.t
 d = 0..8, sampled and greedy, and writes frontier.csv.
 """
 
-import csv
 from pathlib import Path
 
+import pandas as pd
 import torch
 
 from ecomlab import load_shop
@@ -48,10 +48,7 @@ def main() -> None:
         raise SystemExit(
             "no adaptive run has a checkpoint; first: ecomlab ablation experiments/laptop/sweep.toml"
         )
-    with (HERE / "frontier.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    pd.DataFrame(rows).to_csv(HERE / "frontier.csv", index=False)
 
 
 if __name__ == "__main__":

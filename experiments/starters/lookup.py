@@ -6,11 +6,11 @@ A row every 100 steps of the recipe's first phase: the share of ids behind known
 likeliest next token; beside it that of guessing among the ids that a drill shows.
 """
 
-import csv
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 
 from ecomlab import load_shop
@@ -67,10 +67,7 @@ def main() -> None:
                 print(rows[-1], flush=True)
 
             imitate(model, batches, recipe.muon_lr, recipe.adamw_lr, recipe.cooldown, note)
-    with (HERE / "lookup.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    pd.DataFrame(rows).to_csv(HERE / "lookup.csv", index=False)
 
 
 if __name__ == "__main__":
