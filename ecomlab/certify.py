@@ -143,7 +143,7 @@ def certify_cell(env_id: str, d: int, seeds: int, others: int, shop: Shop) -> Ro
     )
 
 
-def _commonest(played: Sequence["Played"]) -> Message:
+def _commonest(played: Sequence[Played]) -> Message:
     """What the fair player hands in most often, each field on its own: the best constant answer there is."""
     said = [json.loads(arguments) for p in played for arguments in p.submitted]
     names = dict.fromkeys(name for arguments in said for name in arguments)
@@ -289,9 +289,8 @@ def certify(
         try:
             for future in as_completed(running):
                 yield _keep(kept, keys[running[future]], future.result())
-        except (
-            BaseException
-        ):  # a cell that cannot be played, or Ctrl-C: what is done is kept, the rest is not begun
+        except BaseException:
+            # A cell that cannot be played, or Ctrl-C: leaving the pool would otherwise play all that is left, unkept.
             pool.shutdown(cancel_futures=True)
             raise
 

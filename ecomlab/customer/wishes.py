@@ -177,7 +177,8 @@ def half_gone(visits: Sequence[str], shop: Shop, rank: Callable[[int], Any] = la
     rows = [row for row in map(catalog.row, visits) if row is not None]
     gone: list[str] = []
     for code in dict.fromkeys(catalog.type_code[rows].tolist()):
-        # The visits are shuffled, and sorting is stable: which of equal rank are sold out means nothing.
+        # The visits are shuffled and sorting is stable: of equal rank the first in the list are sold out. That says
+        # nothing of what was meant, but where replacements stand (experiments/README.md).
         mine = sorted((row for row in rows if catalog.type_code.item(row) == code), key=rank)
         gone += [catalog.ids[row] for row in mine[: math.ceil(len(mine) / 2)]]
     return sorted(gone)

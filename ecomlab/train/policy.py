@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 STARTERS = Path(__file__).parent / "starters"
 MADE_FOR = "made_for.json"
 WEIGHTS, TOKENIZER, CONFIG = "model.safetensors", "tokenizer.json", "config.json"
-RECIPE = "python -m ecomlab.train.warmstart"
+RECIPE = "python -m ecomlab.train.warmstart make"
 
 
 class PolicyError(ValueError):

@@ -137,9 +137,8 @@ def make_starter(
     torch.set_num_threads(1)
     renderer = ShortRenderer(make_tokenizer(shop, recipe))
     tokenizer = renderer.tokenizer
-    size = recipe.size
     model = tiny.build_model(
-        len(tokenizer), tokenizer.pad_token_id, tokenizer.eos_token_id, recipe.seed, size
+        len(tokenizer), tokenizer.pad_token_id, tokenizer.eos_token_id, recipe.seed, recipe.size
     )
     give_induction(model, recipe.seed)
     model.to(device)
@@ -256,19 +255,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.set_defaults(command="make", name="novice", out=None, work=None)
-    commands = parser.add_subparsers()
+    commands = parser.add_subparsers(dest="command", required=True)
     making = commands.add_parser("make", help="make a starter")
     making.add_argument("name", choices=RECIPES)
     making.add_argument("--out", type=Path, help="folder of the starter; default: among the shipped ones")
     making.add_argument(
-        "--work", type=Path, help="folder of log and checkpoint; default: runs/warmstart/NAME"
+        "--work", type=Path, help="folder of log and checkpoint; default: experiments/runs/warmstart/NAME"
     )
     making.add_argument(
         "--only", help="demonstrate these environments alone, such as STATUS,RETURN (a trial)"
     )
     making.add_argument("--tokens", type=float, help="millions of tokens in all (a trial)")
-    making.set_defaults(command="make", only=None, tokens=None)
     trying = commands.add_parser(
         "evaluate", help="held-out success, beside the best blind or positional player"
     )
@@ -279,7 +276,6 @@ def main() -> None:
         "--difficulty", type=int, action="append", help="may be repeated; default: 0, in CART 0 to 3"
     )
     trying.add_argument("--out", type=Path, help="JSON file for the rows")
-    trying.set_defaults(command="evaluate")
     arguments = parser.parse_args()
     shop = load_shop()
     if arguments.command == "make":
@@ -289,10 +285,8 @@ def main() -> None:
 
 
 def _make(arguments: Any, shop: Shop) -> None:
-    recipe = shrunk(
-        RECIPES[arguments.name], getattr(arguments, "only", None), getattr(arguments, "tokens", None)
-    )
-    work = arguments.work or Path("runs/warmstart") / arguments.name
+    recipe = shrunk(RECIPES[arguments.name], arguments.only, arguments.tokens)
+    work = arguments.work or Path("experiments/runs/warmstart") / arguments.name
     work.mkdir(parents=True, exist_ok=True)
     with (work / "log.txt").open("a", buffering=1) as log:
 
