@@ -311,10 +311,14 @@ class Slips:
     def __init__(self, random: np.random.Generator, rate: float) -> None:
         self.random = random
         self.rate = rate
+        self.count = 0
+        """Mistakes so far."""
 
     def slip(self) -> bool:
         """Whether this decision goes wrong."""
-        return bool(self.random.random() < self.rate)
+        wrong = bool(self.random.random() < self.rate)
+        self.count += wrong
+        return wrong
 
 
 class Registry(Mapping[str, Environment]):

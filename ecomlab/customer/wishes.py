@@ -171,14 +171,16 @@ def draw_visits(
     return [packed.decode() for packed in catalog.packed_ids[shuffled].tolist()]
 
 
-def half_gone(visits: Sequence[str], shop: Shop, rank: Callable[[int], Any] = lambda row: 0) -> list[str]:
-    """Which of these visits are sold out: half of each type's, those of least rank first."""
+def half_gone(
+    visits: Sequence[str], key: tuple[Any, ...], shop: Shop, rank: Callable[[int], Any] = lambda row: 0
+) -> list[str]:
+    """Which of these visits are sold out: half of each type's, those of least rank first, of equal rank by chance."""
     catalog = shop.catalog
     rows = [row for row in map(catalog.row, visits) if row is not None]
+    # Shuffled again: were the first of the list sold out, those that can replace them would stand late in it (law 8).
+    rows = [rows[i] for i in rng("gone", *key).permutation(len(rows)).tolist()]
     gone: list[str] = []
     for code in dict.fromkeys(catalog.type_code[rows].tolist()):
-        # The visits are shuffled and sorting is stable: of equal rank the first in the list are sold out. That says
-        # nothing of what was meant, but where replacements stand (experiments/README.md).
         mine = sorted((row for row in rows if catalog.type_code.item(row) == code), key=rank)
         gone += [catalog.ids[row] for row in mine[: math.ceil(len(mine) / 2)]]
     return sorted(gone)

@@ -56,7 +56,7 @@ COUNT = Kind(
 class Substitution(Answering):
     id = "SUB"
     version = 1
-    golden = "489bf54d876901a4e0e4cf68de9f58c8"
+    golden = "12b839ca9375e7b547e86c4272376f20"
     axes = (
         "constraints", "p_missing", "eps_rank", "p_oos", "turn_slack", "tool_slack", "p_noise", "p_switch", "top_k",
         "k_rec", "history",
@@ -347,7 +347,7 @@ def _draw_visits(
         wanted[0, f"was_{name}"] = wanted.pop((0, name))
     rows = np.array([catalog.row(visit) for visit in visits], int)
     fitting = set(catalog.select(constraints_of(kind, told), np.sort(rows)).tolist())
-    return visits, half_gone(visits, shop, lambda r: (r != row, r not in fitting))
+    return visits, half_gone(visits, key, shop, lambda r: (r != row, r not in fitting))
 
 
 def _draw_limits(

@@ -152,15 +152,22 @@ class Demonstration:
 
     @classmethod
     def of(
-        cls, pieces: Sequence[str], renderer: Renderer, correct: bool, env: str, difficulty: int = 0
+        cls,
+        pieces: Sequence[str],
+        renderer: Renderer,
+        correct: bool,
+        env: str,
+        difficulty: int = 0,
+        sound: Sequence[bool] | None = None,
     ) -> "Demonstration":
-        """From texts that were heard and said in turn."""
+        """From texts that were heard and said in turn; of what was said only what is `sound` is imitated, else all."""
         ids: list[int] = []
         mask: list[int] = []
         for number, piece in enumerate(pieces):
             new = renderer.encode(piece)
             ids += new
-            mask += [number % 2] * len(new)
+            said = number % 2
+            mask += [int(said and (sound is None or sound[number // 2]))] * len(new)
         return cls(ids, mask, correct, difficulty, env)
 
 
@@ -170,6 +177,9 @@ class Transcript:
 
     pieces: list[str]
     correct: bool
+    sound: list[bool]
+    """Of what was said, turn by turn: whether it is what a good player would say there. Not so from a mistake on until
+    the customer speaks up again; what follows shows how a mistake is put right."""
 
 
 def demonstrator(env: str, shop: "Shop", slips: Slips | None, knows: Callable[[str], bool]) -> Player:
@@ -186,15 +196,21 @@ def transcribe(task: Task, shop: "Shop", slips: Slips | None = None) -> Transcri
     episode, dialogue = Episode(task, shop), ShortLines()
     player = demonstrator(task.env, shop, slips, dialogue.aliases.knows)
     pieces = [dialogue.opening(episode.messages, episode.tools)]
+    sound: list[bool] = []
+    astray = False
     while True:
+        mistakes = slips.count if slips else 0
         message = player(list(episode.messages), episode.tools)
+        astray = astray or (slips is not None and slips.count > mistakes)
+        sound.append(not astray)
         calls = [
             (c["function"]["name"], json.loads(c["function"]["arguments"])) for c in message["tool_calls"]
         ]
         pieces.append(dialogue.write(message["content"], calls))
         turn = episode.act(message)
         if turn.done:
-            return Transcript(pieces, episode.score().correct)
+            return Transcript(pieces, episode.score().correct, sound)
+        astray = astray and not any(message["role"] == "user" for message in turn.messages)
         pieces.append(dialogue.answer(turn.messages))
 
 

@@ -50,6 +50,8 @@ class Cell:
     env: str
     difficulties: tuple[int, ...] = MIXED
     weight: float = 1.0
+    slips: bool = True
+    """Whether the phase's mistakes are made in it."""
 
 
 ALL = (
@@ -62,6 +64,8 @@ ALL = (
     Cell("BUNDLE"),
     Cell("JOURNEY", EASY, 0.7),
 )
+CORRECTED = tuple(replace(cell, slips=cell.env == "JOURNEY") for cell in ALL if cell.env != "CART")
+"""The others; only in a journey does the customer see often enough what goes wrong, and say so."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,8 @@ class Phase:
     """Tokens to train on, counted with the customer's and the tools'."""
     episodes: int
     """Different demonstrations to draw them from."""
+    imitate_slips: bool = True
+    """Else mistakes are only seen, and what is learned is how they are put right once the customer says so."""
 
 
 @dataclass(frozen=True)
@@ -114,13 +120,14 @@ RECIPES: Mapping[str, Recipe] = {
     "base": Recipe(
         (
             DRILLS,
-            Phase((*ALL, Cell(DRILL, EASY, 2.0)), 0.0, 30_000_000, 40_000),
-            Phase(ALL, 0.0, 15_000_000, 30_000),
+            Phase((*ALL, Cell(DRILL, EASY, 2.0)), 0.0, 25_000_000, 50_000),
+            Phase((Cell("CART", (0, 1, 2, 3, 3, 4, 4), 5.0), *CORRECTED), 0.15, 20_000_000, 50_000, False),
         ),
         tiny.Size(hidden=128, layers=3, heads=4, feed_forward=352),
     ),
 }
-"""First without mistakes, so that copying comes quickly; then, for the novice, with them."""
+"""First without mistakes, so that copying comes quickly; then with them: the novice takes them on, *base* learns what a
+customer's correction asks of it, which clean demonstrations never show."""
 
 
 def make_starter(
@@ -194,9 +201,11 @@ def play_demonstrations(
             demonstration = Demonstration.of(drill(shop.catalog, rng("drill", *key)), renderer, True, DRILL)
         else:
             task = draw_task(shop, cell, *key)
-            played = transcribe(task, shop, slips_for(slip_rate(phase, task), *key))
+            rate = slip_rate(phase, task) if cell.slips else 0.0
+            played = transcribe(task, shop, slips_for(rate, *key))
+            sound = None if phase.imitate_slips else played.sound
             demonstration = Demonstration.of(
-                played.pieces, renderer, played.correct, cell.env, task.difficulty
+                played.pieces, renderer, played.correct, cell.env, task.difficulty, sound
             )
         if len(demonstration.ids) <= recipe.longest:
             yield demonstration
