@@ -1,7 +1,9 @@
 """Leaks (law 8): whether ids, places in lists or the lists' lengths tell what is wanted, judged by a classifier's AUC.
 
 What is wanted is what the fair player hands in, buys or sends back in the end. The candidates are all ids of the same
-kind in the same list of a tool's result, search results left out: their order is a ranking and may say something.
+kind in the same list of a tool's result, search results left out: their order is a ranking and may say something. Where
+a tool tells the status of such things, they are those of a wanted one's status: nothing is sent back that has not been
+delivered, and it is the newest orders that have not, but that is said openly and no secret.
 """
 
 import json
@@ -57,11 +59,15 @@ def measure(env_id: str, shop: Shop, levels: Iterable[int] = (0, 4, 8, 12), seed
             task = make_task(env_id, d, FIRST_SEED + seed, shop)
             trajectory = play(ENVIRONMENTS[env_id].fair_player(shop), task, shop)
             if trajectory.score.correct:
-                wanted = set(_wanted(trajectory))
-                for kind, ids in _candidates(trajectory, shop):
-                    labels = [value in wanted for value in ids]
+                wanted, results = set(_wanted(trajectory)), _shown(trajectory, shop)
+                status = _statuses(results)
+                for kind, ids in _candidates(results):
+                    alike = {status.get(value) for value in ids if value in wanted}
+                    kept = [i for i, value in enumerate(ids) if status.get(value) in alike]
+                    labels = [ids[i] in wanted for i in kept]
                     if any(labels) and not all(labels):
-                        kinds.setdefault(kind, []).append((number, _features(ids), labels))
+                        features = _features(ids)
+                        kinds.setdefault(kind, []).append((number, [features[i] for i in kept], labels))
             number += 1
     found = []
     for kind, lists in sorted(kinds.items()):
@@ -71,15 +77,26 @@ def measure(env_id: str, shop: Shop, levels: Iterable[int] = (0, 4, 8, 12), seed
     return found
 
 
-def _candidates(trajectory: Trajectory, shop: Shop) -> Iterator[tuple[str, list[str]]]:
-    """(kind, ids in order) of every list of things with ids that a tool shows, each list once."""
+def _shown(trajectory: Trajectory, shop: Shop) -> list[tuple[str, Any]]:
+    """(tool, result) of all that the tools showed or would have shown, what is ranked left out."""
+    results = (*_results(trajectory.messages), *_looked_up(trajectory.task, shop))
+    return [(name, result) for name, result in results if name not in RANKED and name not in ACTS]
+
+
+def _candidates(results: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, list[str]]]:
+    """(kind, ids in order) of every list of things with ids, each list once."""
     seen = set()
-    for name, result in (*_results(trajectory.messages), *_looked_up(trajectory.task, shop)):
-        if name not in RANKED and name not in ACTS:
-            for kind, ids in _lists(result, name):
-                if (kind, tuple(ids)) not in seen:
-                    seen.add((kind, tuple(ids)))
-                    yield kind, ids
+    for name, result in results:
+        for kind, ids in _lists(result, name):
+            if (kind, tuple(ids)) not in seen:
+                seen.add((kind, tuple(ids)))
+                yield kind, ids
+
+
+def _statuses(results: Iterable[tuple[str, Any]]) -> dict[str, str]:
+    """By id, the status that a tool tells of a thing."""
+    records = [record for _, result in results for record in _records(result) if "status" in record]
+    return {str(record[key]): str(record["status"]) for record in records for key in record if key.endswith("_id")}
 
 
 def _results(messages: Iterable[Message]) -> Iterator[tuple[str, Any]]:
@@ -138,7 +155,7 @@ def _lists(result: Any, name: str) -> Iterator[tuple[str, list[str]]]:
             if key.endswith("_id")
         ]
         for field in fields:
-            yield f"{name}: {field}", [str(entry.get(field)) for entry in result]
+            yield f"{name}: {field}", [str(entry[field]) for entry in result if entry.get(field) is not None]
         for entry in result:
             yield from _lists(entry, name)
 
