@@ -96,7 +96,9 @@ def _candidates(results: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, list[
 def _statuses(results: Iterable[tuple[str, Any]]) -> dict[str, str]:
     """By id, the status that a tool tells of a thing."""
     records = [record for _, result in results for record in _records(result) if "status" in record]
-    return {str(record[key]): str(record["status"]) for record in records for key in record if key.endswith("_id")}
+    return {
+        str(record[key]): str(record["status"]) for record in records for key in record if key.endswith("_id")
+    }
 
 
 def _results(messages: Iterable[Message]) -> Iterator[tuple[str, Any]]:

@@ -13,7 +13,7 @@ from ecomlab import ENVIRONMENTS, Episode, Shop, make_task
 from ecomlab.seeding import rng
 from ecomlab.train import imitation, tiny, warmstart
 from ecomlab.train.aliases import ALIASES, Aliases
-from ecomlab.train.demonstrations import demonstrate, demonstrator, slips_for, transcribe
+from ecomlab.train.demonstrations import Demonstration, demonstrate, demonstrator, slips_for, transcribe
 from ecomlab.train.drills import drill
 from ecomlab.train.policy import load_policy, save_policy
 from ecomlab.train.renderer import ShortDialogue, ShortLines, ShortRenderer
@@ -108,7 +108,7 @@ def test_starters_read_what_they_were_trained_on(shop: Shop) -> None:
         for seed in range(6):
             task = make_task(env, seed % 4, seed, shop)
             told.update(repr(transcribe(task, shop, slips_for(0.2, "golden", env, seed)).pieces).encode())
-    assert told.hexdigest()[:32] == "30b09b2513c7c6b08444ec2970f58c57"
+    assert told.hexdigest()[:32] == "09e4c9bfdc3b852226be5a4e8c66c44c"
 
 
 @pytest.mark.parametrize("env", ["STATUS", "RETURN", "SUB", "POLICY", "PD", "BUNDLE"])
@@ -119,6 +119,32 @@ def test_mistakes_make_demonstrations_worse(env: str, big_shop: Shop) -> None:
         return sum(transcribe(t, big_shop, slips_for(rate, "worse", t.seed)).correct for t in tasks)
 
     assert correct(0.0) > correct(0.5)
+
+
+def test_after_a_mistake_only_what_follows_the_customers_word_is_imitated(
+    big_shop: Shop, renderer: ShortRenderer
+) -> None:
+    put_right = 0
+    for seed in range(12):
+        task = make_task("CART", 2, seed, big_shop)
+        assert all(transcribe(task, big_shop).sound)
+        played = transcribe(task, big_shop, slips_for(0.1, "sound", seed))
+        sound = played.sound
+        assert len(sound) == len(played.pieces) // 2
+        for turn, (before, now) in enumerate(zip(sound, sound[1:], strict=False), 1):
+            if now and not before:  # the customer spoke just before
+                assert played.pieces[2 * turn].count("<|im_start|>user") > (
+                    "tool_response" in played.pieces[2 * turn]
+                )
+                put_right += 1
+        mine = Demonstration.of(played.pieces, renderer, True, "CART", sound=sound)
+        whole = Demonstration.of(played.pieces, renderer, True, "CART")
+        assert mine.ids == whole.ids
+        said = [len(renderer.encode(piece)) for piece in played.pieces[1::2]]
+        assert (
+            sum(mine.mask) == sum(n for n, good in zip(said, sound, strict=True) if good) <= sum(whole.mask)
+        )
+    assert put_right >= 2
 
 
 # Views.

@@ -332,7 +332,9 @@ def _phantom_visits(
         others = [kind for kind in kinds if kind != slots["type"]]
         visits = draw_visits([{"row": row, "slots": slots}], [stated], others, axes, named, shop)
         taken = taken | _types_of(visits, shop)
-        yield {"visits": visits, "gone": half_gone(visits, named, shop)} if env == "SUB" else {"visits": visits}
+        yield (
+            {"visits": visits, "gone": half_gone(visits, named, shop)} if env == "SUB" else {"visits": visits}
+        )
 
 
 def _agreeing(
