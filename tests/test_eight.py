@@ -1,6 +1,7 @@
 """The laptop policy in all eight environments: its view of results, its demonstrations, its words, its recipe."""
 
 import hashlib
+import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -131,7 +132,7 @@ def test_after_a_mistake_only_what_follows_the_customers_word_is_imitated(
         played = transcribe(task, big_shop, slips_for(0.1, "sound", seed))
         sound = played.sound
         assert len(sound) == len(played.pieces) // 2
-        for turn, (before, now) in enumerate(zip(sound, sound[1:], strict=False), 1):
+        for turn, (before, now) in enumerate(itertools.pairwise(sound), 1):
             if now and not before:  # the customer spoke just before
                 assert played.pieces[2 * turn].count("<|im_start|>user") > (
                     "tool_response" in played.pieces[2 * turn]

@@ -18,8 +18,8 @@ from ecomlab.customer.kernel import PATIENCE
 from ecomlab.customer.ledger import Slot
 from ecomlab.customer.lexicon import Lexicon
 from ecomlab.customer.reading import read_message
-from ecomlab.customer.sayings import DAY, Kind, Saying, choice, money, read_sayings
-from ecomlab.customer.wishes import draw_row
+from ecomlab.customer.sayings import DAY, Saying, choice, read_sayings
+from ecomlab.customer.swaps import SWAP, Swap, can_be_had, draw_swap, rows_of
 from ecomlab.customer.words import ANSWERS, Act
 from ecomlab.difficulty import Difficulty
 from ecomlab.players.returner import Returner
@@ -30,90 +30,22 @@ from ecomlab.world import tools as shop_tools
 from ecomlab.world.dates import read_day, says_none
 from ecomlab.world.lines import describe, is_identity, line_fits, line_meant, line_value, lines_meant, may_be
 from ecomlab.world.orders import Line, Order, draw_history, lines_of
-from ecomlab.world.overlay import World, draw_rush, rushed
+from ecomlab.world.overlay import World, draw_rush
 from ecomlab.world.terms import draw_terms
-from ecomlab.world.wants import constraints_of
 
 if TYPE_CHECKING:
     from ecomlab.job import Job
 
 WEIGHTS = {"line": 0.45, "effect": 0.45, "replacement": 0.10}
-
 NEAR = 0.15
 """The share for another line of the type that is meant."""
-
-MONEY_BACK = "my money back"
-_OTHER = "another one "
-_PHRASES = {
-    "color": "in {}",
-    "material": "made of {}",
-    "age": "for ages {}",
-    "hair": "for {} hair",
-    "skin": "for {} skin",
-    "season": "for the {} season",
-    "terrain": "for {} terrain",
-    "grip": "for the {} hand",
-    "active": "with {} in it",
-    "note": "with {} notes",
-    "wattage": "with {} of power",
-    "playtime": "with {} of playtime",
-    "weight": "weighing {}",
-}
-"""How one asks for an attribute where "with {value} {name}" would sound odd."""
-_COUNTED = frozenset(
-    "barrel base bin bulb cable closure collar cover filter finish fit formula frame handle jar lens lid "
-    "lining microphone mount pattern picture shape strap surface tail theme tire tray".split()
-)
-"""Attributes that take an article: "with a Zipper closure"."""
+COUNT = choice({1: "one", 2: "two", 3: "three", 4: "four"})
 _OUTCOME = re.compile(
     r"(?P<no>declin\w*|reject\w*|refus\w*|denied|deny|ineligible|non-?\s?returnable|"
     r"(?:\b(?:not|never|unable to|no longer)|cannot|n't)(?: \w+){0,2}? (?:return\w*|accept\w*|approv\w*|eligible))|"
     r"(?P<yes>returned|accepted|approved|return(?: \w+){0,2} (?:initiated|started)|^\W*return\W*$)",
     re.IGNORECASE,
 )
-
-
-def _say_swap(value: Sequence[Sequence[Any]]) -> str:
-    """What is wanted for it: "another one by HomeNest, in Black, for at most $30"."""
-    said = []
-    for name, bound in value:
-        if name == "price":
-            said.append(f"for at most {money(bound)}")
-        elif name == "rating":
-            said.append(f"with at least {bound / 10:.1f} stars")
-        elif name == "brand":
-            said.append(f"by {bound}")
-        else:
-            own = name.removeprefix("attr:")
-            article = ("an " if bound[:1] in "AEIO" else "a ") if own in _COUNTED else ""
-            said.append(_PHRASES.get(own, f"with {article}{{}} {own}").replace("{}", bound))
-    return _OTHER + ", ".join(said) if said else MONEY_BACK
-
-
-def _read_swap(text: str) -> list[list[Any]]:
-    parts = [] if text == MONEY_BACK else text.removeprefix(_OTHER).split(", ")
-    return [_read_wish(part) for part in parts]
-
-
-def _read_wish(part: str) -> list[Any]:
-    if part.startswith("for at most $"):
-        dollars, _, cents = part.removeprefix("for at most $").partition(".")
-        return ["price", 100 * int(dollars) + int(cents or 0)]
-    if part.startswith("with at least "):
-        return ["rating", int(part.removeprefix("with at least ").removesuffix(" stars").replace(".", ""))]
-    if part.startswith("by "):
-        return ["brand", part.removeprefix("by ")]
-    for name, form in _PHRASES.items():
-        before, after = form.split("{}")
-        if part.startswith(before) and part.endswith(after):
-            return [f"attr:{name}", part.removeprefix(before).removesuffix(after)]
-    value, _, name = part.removeprefix("with ").rpartition(" ")
-    return [f"attr:{name}", value.partition(" ")[2] if name in _COUNTED else value]
-
-
-SWAP = Kind(_say_swap, rf"{MONEY_BACK}|{_OTHER}[^!?\n]+?(?=\.(?:\s|$))", _read_swap)
-"""What the customer wants for it: constraints on another product as [name, value] pairs; none: their money back."""
-COUNT = choice({1: "one", 2: "two", 3: "three", 4: "four"})
 
 
 @tool
@@ -252,7 +184,7 @@ class Returns(Answering):
             changed = {"units": others[int(random.integers(len(others)))]}
             events.append(Event(0, "change", 0, goes, 2 * goes, data={"slots": _pairs(changed)}))
         fixed = slots["replacement"] and kind not in ("line", "swap")
-        if share and fixed and _can_be_had(slots["replacement"], meant.line, key, shop, share):
+        if share and fixed and can_be_had(slots["replacement"], meant.line, key, shop, share):
             rush = {"type": slots["type"], "share": share}
             events.append(Event(0, "rush", 0, goes, goes, data=rush))
             changed["replacement"] = None
@@ -448,63 +380,17 @@ def _calls(slots: Mapping[str, Any], goes: int, history: Sequence[Order], shop: 
     return sum(may_be(o, slots, shop) for o in history) + 1 + goes * (1 + bool(slots["replacement"]))
 
 
-def draw_swap(line: Line, axes: Difficulty, shop: Shop, random: np.random.Generator) -> list[list[Any]]:
-    """What another product of the type should be like, as one in stock is; none if the type has no other."""
-    catalog = shop.catalog
-    own = catalog.row(line["product_id"])
-    for _ in range(4):
-        row = None if own is None else draw_row(catalog.type_rows(catalog.type_of(own).name), shop, random)
-        if row is not None and row != own:
-            break
-    else:
-        return []
-    assert row is not None
-    values: dict[str, Any] = {
-        "price": 500 * math.ceil(catalog.price_cents.item(row) * 1.1 / 500),
-        "rating": catalog.rating_tenths.item(row) // 5 * 5,
-        "brand": catalog.brands[catalog.brand_code.item(row)],
-    }
-    # "with Foam wheels" reads well, "with Laptops works_with" does not
-    named = {n: v for n, v in catalog.attributes(row).items() if n.isalpha() and not n.endswith("s")}
-    values |= {f"attr:{n}": v for n, v in named.items()}
-    values = {n: v for n, v in values.items() if not re.search(r"[.!?] |, ", str(v))}
-    names = [list(values)[i] for i in random.permutation(len(values)).tolist()]
-    chosen = names[: min(3, max(1, axes.constraints // 2))]
-    # As one says it: the brand first, the bounds last.
-    chosen.sort(key=lambda name: {"brand": 0, "rating": 2, "price": 3}.get(name, 1))
-    return [[name, values[name]] for name in chosen]
-
-
-def _swaps(swap: Sequence[Sequence[Any]], line: Line, shop: Shop) -> np.ndarray:
-    """Rows of the line's type that are as wanted, the line's own product not among them."""
-    own = shop.catalog.row(line["product_id"])
-    kind = shop.catalog.type_of(own or 0).name
-    rows = shop.catalog.select(constraints_of(kind, {str(n): v for n, v in swap}))
-    return rows[(shop.catalog.stock[rows] > 0) & (rows != own)]
-
-
-def _can_be_had(
-    swap: Sequence[Sequence[Any]], line: Line, key: tuple[Any, ...], shop: Shop, share: float
-) -> bool:
-    """Whether a rush leaves a replacement."""
-    own = shop.catalog.row(line["product_id"])
-    kind = shop.catalog.type_of(own or 0).name
-    rows = _swaps(swap, line, shop)
-    gone = rushed(key, shop.catalog, kind, share)
-    return bool((~gone[rows - shop.catalog.type_rows(kind).start]).any())
-
-
 def _given(said: str | None, world: World) -> str | None:
     """The id handed in as a replacement; None where it is said that there is none."""
     token = (said or "").strip()
     return None if says_none(token) and world.catalog.row(token) is None else token
 
 
-def _is_a_swap(product_id: str, swap: Sequence[Sequence[Any]], line: Line, world: World) -> bool:
+def _is_a_swap(product_id: str, swap: Swap, line: Line, world: World) -> bool:
     row = world.catalog.row(product_id)
     if row is None or product_id not in world.shown:
         return False
-    return row in world.in_stock(_swaps(swap, line, world.shop))
+    return row in world.in_stock(rows_of(swap, line, world.shop))
 
 
 def _final(task: Task) -> dict[str, Any]:
