@@ -32,7 +32,9 @@ from ecomlab.world.overlay import World
 
 SYSTEM = (
     "You are a shop assistant. {brief} Use the tools to act; a message without a tool call goes to the customer, "
-    "who answers. Use only product and variant ids that a tool has shown. When the job is done, call submit."
+    "who answers. Turns are few: make calls that do not wait for each other in one message. Customers often leave "
+    "things out until they are asked, unless they say that this is all; ask once for everything that is open. Use only "
+    "product and variant ids that a tool has shown. When the job is done, call submit."
 )
 
 

@@ -25,11 +25,10 @@ class Job:
         self.state = self.env.begin(task, shop)
         topics = {name: saying.topic for name, saying in self.env.sayings.items()}
         ledger = Ledger(*self.env.slots(task), topics=topics, which=self.env.which)
-        self.kernel = Kernel(ledger, partial(self.env.type_name, task, self.state))
+        lexicon = lexicon_of(shop.catalog)
+        self.kernel = Kernel(ledger, partial(self.env.type_name, task, self.state), lexicon.called)
         named = (*task.key, *journey)
-        self.words = Words(
-            lexicon_of(shop.catalog), task.axes.p_noise, named, self.env.sayings, self.env.acts
-        )
+        self.words = Words(lexicon, task.axes.p_noise, named, self.env.sayings, self.env.acts)
         self.turn = 0
         self.answer: dict[str, Any] | None = None
         self.verdict: Verdict | None = None
@@ -61,7 +60,7 @@ class Job:
         reply: Reply | None = self.kernel.presented(sorted(mentioned)) if mentioned else None
         if reply is None:
             claims = self.kernel.claims_done(text)
-            reply = self.kernel.told_done(self.env.missing(self)) if claims else self.kernel.asked(text, ())
+            reply = self.kernel.told_done(self.env.missing(self)) if claims else self.kernel.told(text)
         self.useful_asks += reply.revealed
         return reply.acts
 

@@ -44,6 +44,69 @@ def test_a_free_question_is_understood_by_its_words() -> None:
     assert k.asked("What is your budget for it?", ()).acts[0].slots == {"price": 3000}
 
 
+def test_words_in_about_that_are_no_topic_are_heard_as_part_of_the_question() -> None:
+    assert kernel(BRAND, PRICE).asked("How much?", ["budget limit"]).acts[0].slots == {"price": 3000}
+    assert kernel(BRAND, PRICE).asked("What is your budget?", ["limit"]).acts[0].slots == {"price": 3000}
+    assert len(kernel(BRAND, PRICE).asked("What is your budget?", ["brand"]).acts) == 2  # what either names
+
+
+@pytest.mark.parametrize(
+    ("env", "slot", "question", "about"),
+    [
+        ("POLICY", "payment", "How are you paying?", ["payment"]),
+        ("POLICY", "payment", "How are you paying?", ["price"]),
+        ("POLICY", "tier", "Which tier are you?", ["membership tier"]),
+        ("POLICY", "total", "What is the value of the order?", []),
+        ("SUB", "must", "Which attributes must be the same?", ["requirements"]),
+        ("SUB", "days", "When do you need it?", []),
+        ("PD", "importance", "What matters most to you?", ["preferences"]),
+        ("BUNDLE", "budget", "What is your total budget?", ["total"]),
+        ("BUNDLE", "parts", "What other products do you need?", []),
+        ("RETURN", "units", "How many units do you want to return?", ["units"]),
+    ],
+)
+def test_a_natural_question_gets_what_it_asks_for(
+    env: str, slot: str, question: str, about: list[str], big_shop: Shop
+) -> None:
+    asked = 0
+    for seed in range(400):
+        episode = Episode(make_task(env, 8, seed, big_shop), big_shop)
+        if slot in [hidden.name for hidden in episode.kernel.ledger.withheld]:
+            asked += 1
+            assert episode.kernel.asked(question, about).revealed
+            assert slot not in [hidden.name for hidden in episode.kernel.ledger.withheld]
+        if asked == 3:
+            break
+    assert asked == 3
+
+
+@pytest.mark.parametrize("env", ["CART", "PD", "BUNDLE", "RETURN"])
+def test_an_option_or_attribute_answers_to_its_own_name(env: str, big_shop: Shop) -> None:
+    asked = 0
+    for seed in range(60):
+        episode = Episode(make_task(env, 7, seed, big_shop), big_shop)
+        kernel = episode.kernel
+        for slot in list(kernel.ledger.withheld):
+            words = kernel.called(kernel.type_name(slot.subject), slot.name)
+            if words and slot in kernel.ledger.withheld:
+                asked += 1
+                assert kernel.asked(f"Which {' '.join(sorted(words))} should it have?", ()).revealed
+                assert slot not in kernel.ledger.withheld, words
+    assert asked > 10
+
+
+@pytest.mark.parametrize("env", [env for env in ENVIRONMENTS if env != "JOURNEY"])
+def test_who_has_told_all_goes_along_with_what_is_presented(env: str, big_shop: Shop) -> None:
+    """No reminder and no second request for an answer; but whoever goes on talking wears them out."""
+    for said in ("Here is what I found. Shall I submit it?", "The order is on its way.", "I will finalize that now."):
+        episode = Episode(make_task(env, 0, 7, big_shop, {"p_missing": 0}), big_shop)
+        turn = episode.act(text(said))
+        assert turn.messages[-1]["content"] in ACTS["continue"]
+        for _ in range(2):
+            turn = episode.act(text(said))
+        assert turn.end == "patience"
+
+
 def test_a_general_question_gets_the_next_two() -> None:
     k = kernel(BRAND, OPTION, PRICE)
     assert k.asked("Anything else?", ()).acts == [
@@ -123,6 +186,8 @@ def test_what_is_withheld_is_never_denied() -> None:
         ("I added it, everything is in your cart.", True),
         ("Please tell me everything I should know", False),
         ("Is it done?", False),
+        ("I've added everything to your cart. Does that look right?", True),
+        ("I added it. Which color do you want?", False),
         ("Tell me your budget, then I get everything ready.", False),
     ],
 )

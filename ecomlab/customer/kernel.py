@@ -29,7 +29,19 @@ _GENERAL = {
     "what",
 }
 _DONE = re.compile(r"\b(?:done|finished|completed?|all set|added|in (?:your|the) cart)\b")
-_WORD_TOPICS = {word: topic for topic, words in TOPICS.items() for word in (topic, *words)}
+_NOD = (
+    r"(?:shall|should|may|can|could) i",
+    r"(?:want|like) me to",
+    r"is (?:this|that|it|everything) (?:ok\w*|all|right|correct|fine|good)",
+    r"(?:looks?|sounds?) (?:ok\w*|right|correct|fine|good)",
+    r"ready to",
+)
+_CONFIRM = re.compile(rf"[^.!?]*\b(?:{'|'.join(_NOD)})\b[^.!?]*\?")
+"""A question that only asks for a nod: "Shall I submit these?"."""
+_WORD_TOPICS: dict[str, set[str]] = {}
+for _topic, _words in TOPICS.items():
+    for _word in (_topic, *_words):
+        _WORD_TOPICS.setdefault(_word, set()).add(_topic)
 
 
 @dataclass(frozen=True)
@@ -46,6 +58,8 @@ class Kernel:
 
     ledger: Ledger
     type_name: Callable[[int], str]
+    called: Callable[[str, str], frozenset[str]] = lambda kind, slot: frozenset()
+    """The words that mean a slot of a product of that type by its own name: the option, an attribute."""
     corrected: dict[str, int] = field(default_factory=dict)
     """How often each fault that still stands has been ignored."""
     given_up: set[str] = field(default_factory=set)
@@ -60,33 +74,56 @@ class Kernel:
         return self.annoyed >= PATIENCE
 
     def asked(self, question: str, about: Sequence[str]) -> Reply:
-        """A question: named topics get all that is withheld about them, a general one the next two slots."""
-        ledger, names = self.ledger, set[str]()
-        topics = self._topics(word for topic in about for word in _WORD.findall(topic.lower()))
-        if not topics and not about:
-            asked = set(_WORD.findall(question.lower()))
-            names = ledger.named(asked)
-            telling = asked.difference(*(WORDS[name] for name in names))
-            topics = self._topics(telling) - _only_general(asked)
-            if "mean" in asked:  # "Which one do you mean?"
-                topics |= set(ledger.which.split())
-            if "feature" in topics and not (ledger.about(["feature"]) or ledger.known(["feature"])):
-                topics.add(
-                    "details"
-                )  # "Any features you need?": who has no feature in mind thinks of the rest
-        if topics or names:
-            about_it, known = ledger.about(sorted(topics)), ledger.known(sorted(topics))
+        """A question: what it or `about` names gets all that is withheld about it, a general one the next two slots.
+
+        `about` may hold any words; those that are no topic are heard as if they stood in the question.
+        """
+        ledger = self.ledger
+        listed = {word for topic in about for word in _WORD.findall(topic.lower())}
+        asked = set(_WORD.findall(question.lower())) | (listed - set(_WORD_TOPICS))
+        names, own = ledger.named(asked), self._own(asked)
+        telling = asked.difference(*(WORDS[name] for name in names), self._words_of(own))
+        spoken = self._topics(telling) - _only_general(asked)
+        if "mean" in asked:  # "Which one do you mean?"
+            spoken |= set(ledger.which.split())
+        if "feature" in spoken and not (ledger.about(["feature"]) or ledger.known(["feature"])):
+            spoken.add("details")  # "Any features you need?": who has no feature in mind thinks of the rest
+        topics = sorted(self._topics(listed) | spoken)
+        if topics or names or own:
+            meant = [*ledger.about(topics), *ledger.known(topics), *own]
+
+            def is_meant(slot: Slot) -> bool:
+                return slot in meant or slot.name in names
+
             return self._tell(
-                [slot for slot in ledger.withheld if slot in about_it or slot.name in names],
-                [slot for slot in ledger.stated + ledger.revealed if slot in known or slot.name in names],
+                [slot for slot in ledger.withheld if is_meant(slot)],
+                [slot for slot in ledger.stated + ledger.revealed if is_meant(slot)],
             )
-        if about or not (_GENERAL & set(_WORD.findall(question.lower())) or "?" in question):
+        if not (_GENERAL & asked or "?" in question):
             return self._stall(Act("clarify"))
-        return self._tell(self.ledger.withheld[:2], [])
+        return self._tell(ledger.withheld[:2], [])
+
+    def told(self, text: str) -> Reply:
+        """A message that presents nothing new: a question is answered; to anything else, or to a question that only
+        asks for a nod, who has nothing left to say says to go on."""
+        if not self.ledger.withheld and "?" not in _CONFIRM.sub(" ", text.lower()):
+            return self._stall(Act("continue"))
+        return self.asked(text, ())
 
     def _topics(self, words: Iterable[str]) -> set[str]:
         mine = {*OF_PRODUCTS, *self.ledger.mine}
-        return {_WORD_TOPICS[word] for word in words if word in _WORD_TOPICS} & mine
+        return {topic for word in words for topic in _WORD_TOPICS.get(word, ())} & mine
+
+    def _own(self, asked: set[str]) -> list[Slot]:
+        """The options and attributes that these words call by their own names: "Which filter?"."""
+        ledger = self.ledger
+        slots = [*ledger.withheld, *ledger.stated, *ledger.revealed]
+        return [slot for slot in slots if asked & self.called(self.type_name(slot.subject), slot.name)]
+
+    def _words_of(self, own: Iterable[Slot]) -> set[str]:
+        """The words that mean these slots and nothing more, while they are still withheld."""
+        hidden = [slot for slot in own if slot in self.ledger.withheld]
+        return set().union(*(self.called(self.type_name(slot.subject), slot.name) for slot in hidden))
 
     def presented(self, types: Iterable[str]) -> Reply | None:
         """Candidates of these types were shown to the customer: they say what is missing about them."""
@@ -95,8 +132,9 @@ class Kernel:
         return self._tell(slots, []) if slots else None
 
     def claims_done(self, text: str) -> bool:
-        """Whether a message says that the work is finished."""
-        return "?" not in text and _DONE.search(text.lower()) is not None
+        """Whether a message says that the work is finished, be it with a question that only asks for a nod."""
+        rest = _CONFIRM.sub(" ", text.lower())
+        return "?" not in rest and _DONE.search(text.lower()) is not None
 
     def told_done(self, missing: Sequence[Act]) -> Reply:
         """The agent says it is done: the customer confirms, or says what is still missing."""

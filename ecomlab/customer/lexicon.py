@@ -80,6 +80,15 @@ class Lexicon:
         )
         return _A_VOWEL.sub("an ", attribute.say(value))
 
+    def called(self, type_name: str, slot: str) -> frozenset[str]:
+        """The words of an option's or attribute's own name: {"noise", "cancelling"}; none for other slots."""
+        name = slot.removeprefix("attr:")
+        if slot == "option" and type_name in self.types:
+            name = self.types[type_name].option.name
+        elif slot == name:
+            return frozenset()
+        return frozenset(name.split("_"))
+
 
 _LEXICONS: dict[str, Lexicon] = {}
 

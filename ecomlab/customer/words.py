@@ -122,7 +122,11 @@ ACTS: Mapping[str, tuple[str, ...]] = {
         "I just read that some of what we need has sold out.",
         "It looks like some things for the list are sold out by now.",
     ),
-    "hand in": ("So what is your answer?", "Okay, then let me have it.", "And what did you find?"),
+    "hand in": (
+        "Okay, then please hand it in.",
+        "Fine, go ahead and hand it in.",
+        "Good, please hand it in.",
+    ),
     "confirm": ("Yes, that looks right, please finish.", "The cart looks right to me, go on."),
     "continue": ("Okay, go on.", "Fine, go ahead."),
     "dissatisfied": ("This is taking long.", "We are going in circles."),

@@ -130,7 +130,6 @@ class Returns(Answering):
             "I have told you all I know.",
             "There is nothing more I can say.",
         ),
-        "hand in": ("So what came of it?", "Okay, and is it settled now?"),
     }
     leads = (
         "I'd like to return {}.",
