@@ -15,9 +15,18 @@ MEASURES: Mapping[str, Mapping[str, int]] = {
     "cents": {"$": 100, "dollar": 100, "usd": 100, "cent": 1, "¢": 1},
 }
 """What each unit may be written in, the plainest first, and how many of the unit it is; percent counts tenths."""
+FOREIGN = (
+    "minute", "min", "second", "sec", "quarter", "decade", "century", "fortnight", "business", "working",
+    "euro", "eur", "pound", "gbp", "yen", "franc", "kg", "kilo", "gram", "g", "lb", "mile", "km",
+    "per mille", "permille", "€", "£", "‰",
+)  # fmt: skip
+"""Units of nothing that a policy book counts in: an amount of these is no answer."""
 
-_ALL = {word for measures in MEASURES.values() for word in measures}
-_NUMBER = re.compile(r"(\$\s*)?(-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?|-?\.\d+)(?:\s|-)*([a-z]+|%|¢)?")
+_ALL = {*FOREIGN, *(word for measures in MEASURES.values() for word in measures)}
+_GLOSS = re.compile(r"\([^()]*\)")
+_NUMBER = re.compile(
+    r"([$€£]\s*)?(-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?|-?\.\d+)(?:\s|-)*(per mille|[a-z]+|%|¢|€|£|‰)?"
+)
 _ONES = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen"
@@ -38,7 +47,7 @@ _CLAUSE = re.compile(r"(?<![a-z0-9])([a-z])\s?[-\u2010-\u2013]\s?(\d{1,9})(?![0-
 
 def read_amount(answer: object, unit: str) -> int | None:
     """A whole number of `unit`, a key of MEASURES: 15, "15 days" and "fifteen" are 15 days, "$7.99" is 799 cents.
-    A clause's id beside it is no number, and the same amount said twice is one: "14 days (two weeks)".
+    A clause's id beside it is no number, and what stands in brackets by an amount is a gloss: "11 hours (0.5 days)".
 
     None for anything else: no number, several, one of another unit, a part of the unit.
     """
@@ -46,7 +55,9 @@ def read_amount(answer: object, unit: str) -> int | None:
         return None
     text = _plain(answer if isinstance(answer, str) else repr(answer))
     if isinstance(answer, str):
-        text = _in_figures(_CLAUSE.sub(" ", text))
+        text = _CLAUSE.sub(" ", text)
+        bare = _in_figures(_GLOSS.sub(" ", text))
+        text = bare if _NUMBER.search(bare) else _in_figures(text)
     amounts = {_amount(match, unit) for match in _NUMBER.finditer(text)}
     if not amounts:
         return 0 if _NONE.search(text) else None
@@ -63,8 +74,8 @@ def _in_figures(text: str) -> str:
 
 
 def _amount(match: re.Match[str], unit: str) -> int | None:
-    dollar, number, word = match.groups()
-    word = "$" if dollar else word if word in _ALL else (word or "").removesuffix("s")
+    sign, number, word = match.groups()
+    word = sign.strip() if sign else word if word in _ALL else (word or "").removesuffix("s")
     measures = MEASURES[unit]
     if word in _ALL and word not in measures:
         return None

@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import inspect
 import json
 import pkgutil
 import sys
@@ -20,7 +21,7 @@ from ecomlab.customer.lexicon import Lexicon
 from ecomlab.customer.reading import read_opening
 from ecomlab.customer.sayings import Saying, read_sayings
 from ecomlab.customer.words import JOINS, LEADS, LISTS, OPEN, Act
-from ecomlab.difficulty import Difficulty
+from ecomlab.difficulty import AXES, Difficulty
 from ecomlab.naming import unknown
 from ecomlab.seeding import digest
 from ecomlab.tooling import Tool
@@ -330,27 +331,30 @@ class Registry(Mapping[str, Environment]):
 
         for module in pkgutil.iter_modules(package.__path__):
             importlib.import_module(f"{package.__name__}.{module.name}")
-        return {cls.id: cls() for cls in _concrete(Environment)}  # type: ignore[type-abstract]
+        return {cls.id: cls() for cls in _subclasses(Environment) if not _lacks(cls)}  # type: ignore[type-abstract]
 
-    def load(self, path: Path) -> list[str]:
+    def load(self, path: Path | str) -> list[str]:
         """Add the environments of a file outside the package, in this process; their ids.
 
-        Raises TaskError for a file that holds none, or one with the id of another.
+        Raises TaskError for a file that holds none or an unfinished one, or one with the id of another.
         """
-        known = self._found
+        known, path = self._found, Path(path)
         spec = importlib.util.spec_from_file_location(f"ecomlab_env_{path.stem}", path)
         if spec is None or spec.loader is None or not path.is_file():
             raise TaskError(f"{path} is no Python file; write the environment into a file that ends in .py")
-        before = set(_concrete(Environment))  # type: ignore[type-abstract]
+        before = set(_subclasses(Environment))  # type: ignore[type-abstract]
         module = importlib.util.module_from_spec(spec)
         sys.modules[spec.name] = module
         spec.loader.exec_module(module)
-        made = [cls for cls in _concrete(Environment) if cls not in before]  # type: ignore[type-abstract]
+        new = [cls for cls in _subclasses(Environment) if cls not in before]  # type: ignore[type-abstract]
+        made = [cls for cls in new if not _lacks(cls)]
         if not made:
-            raise TaskError(
-                f"{path} holds no environment; it needs a subclass of Environment with all its methods"
-            )
+            lacks = "; ".join(f"{cls.__name__} lacks {', '.join(_lacks(cls))}" for cls in new)
+            raise TaskError(f"{path} holds no environment: {lacks or 'no subclass of Environment'}")
         for cls in made:
+            for axis in cls.axes:
+                if axis not in AXES:
+                    raise TaskError(f"{path}: {cls.id}: {unknown('axis', axis, AXES)}")
             if cls.id in known and type(known[cls.id]).__module__ != spec.name:
                 raise TaskError(f"{path}: there is an environment {cls.id} already; choose another id")
             known[cls.id] = cls()
@@ -379,11 +383,18 @@ class UnknownEnvironmentError(KeyError):
         return str(self.args[0])
 
 
-def _concrete(cls: type[Environment]) -> Iterator[type[Environment]]:
+def _subclasses(cls: type[Environment]) -> Iterator[type[Environment]]:
     for sub in cls.__subclasses__():
-        yield from _concrete(sub)
-        if not getattr(sub, "__abstractmethods__", None):
-            yield sub
+        yield from _subclasses(sub)
+        yield sub
+
+
+def _lacks(cls: type[Environment]) -> list[str]:
+    """What a class still needs to be an environment: methods, and the names that are declared without a value."""
+    declared = {name for base in cls.__mro__ for name in inspect.get_annotations(base)}
+    return sorted(
+        {*getattr(cls, "__abstractmethods__", ()), *(name for name in declared if not hasattr(cls, name))}
+    )
 
 
 ENVIRONMENTS = Registry()

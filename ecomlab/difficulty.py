@@ -4,6 +4,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache
+from numbers import Integral, Real
+from typing import Any
 
 from ecomlab.naming import unknown
 
@@ -51,9 +53,7 @@ class Difficulty:
 
         Raises ValueError for a negative or fractional level, an unknown axis or a value out of its range.
         """
-        if isinstance(d, bool) or not isinstance(d, int) or d < 0:
-            raise ValueError(f"difficulty is a whole number from 0 up, not {d!r}")
-        axes = _formulas(d)
+        axes = _formulas(whole(d, "difficulty"))
         return axes.override(overrides) if overrides else axes
 
     def override(self, values: Mapping[str, float]) -> "Difficulty":
@@ -62,7 +62,7 @@ class Difficulty:
             if name not in AXES:
                 raise ValueError(unknown("axis", name, AXES))
             low, high = _RANGES[name]
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
+            if isinstance(value, bool) or not isinstance(value, Real) or not low <= value <= high:
                 raise ValueError(f"axis {name!r} takes a number from {low:g} to {high:g}, not {value!r}")
             if isinstance(getattr(self, name), int) and value != int(value):
                 raise ValueError(f"axis {name!r} takes a whole number, not {value!r}")
@@ -72,6 +72,13 @@ class Difficulty:
     def to_json(self) -> dict[str, float]:
         """The axes as a JSON object."""
         return asdict(self)
+
+
+def whole(number: Any, what: str) -> int:
+    """A whole number from 0 up, numpy's too. Raises ValueError for anything else."""
+    if isinstance(number, bool) or not isinstance(number, Integral) or number < 0:
+        raise ValueError(f"{what} is a whole number from 0 up, not {number!r}")
+    return int(number)
 
 
 @lru_cache(maxsize=256)

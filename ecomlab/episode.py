@@ -23,7 +23,7 @@ from ecomlab.customer.kernel import Kernel
 from ecomlab.customer.ledger import TOPICS
 from ecomlab.customer.lexicon import lexicon_of
 from ecomlab.customer.words import Act, Words
-from ecomlab.difficulty import Difficulty
+from ecomlab.difficulty import Difficulty, whole
 from ecomlab.job import Job
 from ecomlab.parsing import read_calls, recorded, text_of
 from ecomlab.reward import Score
@@ -81,10 +81,13 @@ def make_task(
     Raises UnknownEnvironmentError, or ValueError for a level, axis or seed that does not exist.
     """
     environment = ENVIRONMENTS[env]
-    overrides = dict(overrides or {})
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise ValueError(f"a seed is a whole number from 0 up, not {seed!r}")
-    axes = Difficulty.at(difficulty, **overrides)
+    if not isinstance(shop, Shop):
+        raise TypeError(f"shop is what load_shop returns, not {shop!r}")
+    if not isinstance(overrides, Mapping | None):
+        raise TypeError(f'overrides are axes and their values, such as {{"p_missing": 0}}, not {overrides!r}')
+    seed, difficulty = whole(seed, "a seed"), whole(difficulty, "difficulty")
+    axes = Difficulty.at(difficulty, **(overrides or {}))
+    overrides = {name: getattr(axes, name) for name in overrides or {}}
     key = (env, environment.version, difficulty, seed, shop.fingerprint)
     return task_of(environment, environment.draw(key, axes, shop), key, axes, shop, overrides)
 

@@ -3,6 +3,9 @@
 import difflib
 from collections.abc import Iterable
 
+MOST = 60
+"""Names that a message lists."""
+
 
 def unknown(what: str, name: object, known: Iterable[str]) -> str:
     """`no environment 'CRAT'; did you mean 'CART'? there are BUNDLE, CART`."""
@@ -10,4 +13,6 @@ def unknown(what: str, name: object, known: Iterable[str]) -> str:
     folded = {n.casefold(): n for n in names}
     close = difflib.get_close_matches(str(name).casefold(), folded, n=1, cutoff=0.5)
     hint = f"; did you mean {folded[close[0]]!r}?" if close else ";"
-    return f"no {what} {name!r}{hint} there are {', '.join(sorted(names)) or 'none'}"
+    listed = ", ".join(sorted(names)[:MOST]) or "none"
+    more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
+    return f"no {what} {name!r}{hint} there are {listed}{more}"

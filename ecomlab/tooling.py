@@ -58,13 +58,16 @@ class Tool:
         }
 
     def parse(self, arguments: str) -> dict[str, Any]:
-        """The arguments of a call, checked. Raises InvalidCallError with the reason in words."""
+        """The arguments of a call, checked; null where one may be left out is that. Raises InvalidCallError with the
+        reason in words."""
         try:
             value = json.loads(arguments, parse_constant=_no_constant) if arguments else {}
         except (ValueError, RecursionError) as error:
             raise InvalidCallError(f"the arguments of {self.name} are not JSON: {error}") from None
         if not isinstance(value, dict):
             raise InvalidCallError(f"the arguments of {self.name} are not a JSON object")
+        optional = {name for name, field in self.arguments.model_fields.items() if not field.is_required()}
+        value = {name: given for name, given in value.items() if given is not None or name not in optional}
         try:
             checked = self.arguments.model_validate(value)
         except ValidationError as error:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -209,7 +210,18 @@ REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
     "the cart has no line": ("cart_remove", {"product_id": "@first"}),
     "pages count from 1": ("catalog_search", {"query": "x", "page": 0}),
     "there are only": ("catalog_search", {"query": "x", "page": 999}),
-    "needs the attribute's name": ("catalog_search", {"query": "x", "attributes": {"": "Red"}}),
+    "no attribute ''": ("catalog_search", {"query": "x", "attributes": {"": "Red"}}),
+    "did you mean 'color'": ("catalog_search", {"query": "x", "attributes": {"colour": "Red"}}),
+    "no color 'Octarine'": ("catalog_search", {"query": "x", "attributes": {"color": "Octarine"}}),
+    "no category 'Lunchbx'; did you mean 'Lunch Box'": (
+        "catalog_search",
+        {"query": "x", "category": "Lunchbx"},
+    ),
+    "no brand": ("catalog_search", {"query": "x", "brand": "zzz"}),
+    "is what the variants of Lunch Boxes differ in": (
+        "catalog_search",
+        {"query": "x", "category": "Lunch Box", "attributes": {"material": "Bamboo"}},
+    ),
     "nothing was handed in": ("submit", {"done": False}),
 }
 
@@ -225,6 +237,19 @@ def test_a_legal_call_that_fails_says_why_and_the_episode_goes_on(why: str, shop
     assert not turn.done
     assert why in json.loads(turn.messages[0]["content"])["error"]
     assert episode.world.cart == {}
+
+
+def test_filters_are_read_whatever_their_case_and_number(shop: Shop) -> None:
+    def found(**filters: Any) -> str:
+        turn = Episode(make_task("CART", 0, 0, shop), shop).act(
+            calls(("catalog_search", {"query": "x", **filters}))
+        )
+        return str(turn.messages[0]["content"])
+
+    assert found(category="lunch boxes", attributes={"Color": "red"}) == found(
+        category="Lunch Box", attributes={"color": "Red"}
+    )
+    assert found(page=None, in_stock=None, brand=None) == found(), "null is what may be left out"
 
 
 def test_the_tool_budget_is_an_error_not_an_end(shop: Shop) -> None:
@@ -315,6 +340,24 @@ def test_an_override_moves_its_axis_and_leaves_the_draw(shop: Shop) -> None:
     assert deeper.digest() != plain.digest()
 
 
+def test_numbers_may_be_numpys(shop: Shop) -> None:
+    task = make_task(
+        "PD", np.int64(4), np.int32(1), shop, {"top_k": np.int64(20), "p_noise": np.float32(0.5)}
+    )
+    plain = make_task("PD", 4, 1, shop, {"top_k": 20, "p_noise": 0.5})
+    assert task == plain and task.to_json() == plain.to_json()
+
+
+def test_what_make_task_cannot_use_is_named(shop: Shop) -> None:
+    for seed in (-1, 0.5, True, "1"):
+        with pytest.raises(ValueError, match="a seed is a whole number from 0 up"):
+            make_task("PD", 4, seed, shop)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="shop is what load_shop returns, not 20000"):
+        make_task("PD", 4, 1, 20_000)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="overrides are axes and their values"):
+        make_task("PD", 4, 1, shop, ["p_missing"])  # type: ignore[arg-type]
+
+
 BASKET = """
 from ecomlab.envs.cart import Cart
 class Basket(Cart):
@@ -340,6 +383,14 @@ def test_a_file_that_brings_no_environment_says_so(tmp_path: Path) -> None:
     empty, taken = tmp_path / "empty.py", tmp_path / "taken.py"
     empty.write_text("x = 1\n")
     with pytest.raises(TaskError, match="holds no environment"):
+        ENVIRONMENTS.load(empty)
+    empty.write_text("from ecomlab.core import Environment\nclass Half(Environment):\n    id = 'HALF'\n")
+    with pytest.raises(TaskError, match="Half lacks axes, begin, brief, draw, .*, verify, version"):
+        ENVIRONMENTS.load(str(empty))
+    empty.write_text(
+        "from ecomlab.envs.cart import Cart\nclass Odd(Cart):\n    id = 'ODD'\n    axes = ('noise',)\n"
+    )
+    with pytest.raises(TaskError, match="ODD: no axis 'noise'; did you mean 'p_noise'"):
         ENVIRONMENTS.load(empty)
     taken.write_text(BASKET.format("PD"))
     with pytest.raises(TaskError, match="there is an environment PD already"):

@@ -98,7 +98,11 @@ def test_an_option_or_attribute_answers_to_its_own_name(env: str, big_shop: Shop
 @pytest.mark.parametrize("env", [env for env in ENVIRONMENTS if env != "JOURNEY"])
 def test_who_has_told_all_goes_along_with_what_is_presented(env: str, big_shop: Shop) -> None:
     """No reminder and no second request for an answer; but whoever goes on talking wears them out."""
-    for said in ("Here is what I found. Shall I submit it?", "The order is on its way.", "I will finalize that now."):
+    for said in (
+        "Here is what I found. Shall I submit it?",
+        "The order is on its way.",
+        "I will finalize that now.",
+    ):
         episode = Episode(make_task(env, 0, 7, big_shop, {"p_missing": 0}), big_shop)
         turn = episode.act(text(said))
         assert turn.messages[-1]["content"] in ACTS["continue"]

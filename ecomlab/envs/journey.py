@@ -32,7 +32,7 @@ from ecomlab.difficulty import AXES, Difficulty
 from ecomlab.episode import Episode, task_of
 from ecomlab.seeding import rng
 from ecomlab.tooling import InvalidCallError, RefusedError, Tool, tool
-from ecomlab.world.orders import draw_history
+from ecomlab.world.orders import STATUSES, draw_history
 from ecomlab.world.overlay import World
 from ecomlab.world.policies import draw_book
 
@@ -88,13 +88,18 @@ def submit(
     line_id: Annotated[str | None, Field(description="Returns: which line of it.")] = None,
     outcome: Annotated[str | None, Field(description='Returns: "returned" or "declined".')] = None,
     last_return_day: Annotated[
-        str | None, Field(description="Declined returns: the last day it was possible.")
+        str | None,
+        Field(description='Declined returns: the last day on which it is or was possible, or "never".'),
     ] = None,
     replacement: Annotated[str | None, Field(description="Returns: the product id of a replacement.")] = None,
-    status: Annotated[str | None, Field(description="Order status.")] = None,
-    date: Annotated[str | None, Field(description="Order status: its date.")] = None,
+    status: Annotated[str | None, Field(description=f"Order status, one of: {', '.join(STATUSES)}.")] = None,
+    date: Annotated[
+        str | None,
+        Field(description="Order status: the day on which its last parcel was delivered or is expected."),
+    ] = None,
     answer: Annotated[
-        str | float | int | None, Field(description="Questions about policy: the answer.")
+        str | float | int | None,
+        Field(description="Questions about policy: a number with its unit, yes or no, or a name."),
     ] = None,
     clause: Annotated[str | None, Field(description="Questions about policy: the deciding clause.")] = None,
 ) -> dict[str, Any]:

@@ -42,8 +42,11 @@ NEAR = 0.15
 COUNT = choice({1: "one", 2: "two", 3: "three", 4: "four"})
 _OUTCOME = re.compile(
     r"(?P<no>declin\w*|reject\w*|refus\w*|denied|deny|ineligible|non-?\s?returnable|"
-    r"(?:\b(?:not|never|unable to|no longer)|cannot|n't)(?: \w+){0,2}? (?:return\w*|accept\w*|approv\w*|eligible))|"
-    r"(?P<yes>returned|accepted|approved|return(?: \w+){0,2} (?:initiated|started)|^\W*return\W*$)",
+    r"(?:\b(?:not|never|unable to|no longer)|cannot|n't)(?: \w+){0,2}? (?:return\w*|accept\w*|approv\w*|eligible)|"
+    r"(?:outside|after|past) (?:of )?the (?:return )?(?:window|period)|"
+    r"(?:window|period) (?:is|has) (?:over|closed|expired|passed|ended)|expired|too late)|"
+    r"(?P<yes>returned|accepted|approved|refunded|exchanged|replaced|sent back|taken back|"
+    r"return(?: \w+){0,2} (?:initiated|started)|^\W*return\W*$)",
     re.IGNORECASE,
 )
 
@@ -419,5 +422,5 @@ def _names(answer: Mapping[str, Any], order: Order, line: Line) -> bool:
 
 def _outcome(said: Any) -> str | None:
     """ "returned" or "declined" as a person may write it; what is said first counts."""
-    match = _OUTCOME.search(said[:200]) if isinstance(said, str) else None
+    match = _OUTCOME.search(said[:200].replace("_", " ")) if isinstance(said, str) else None
     return None if match is None else "declined" if match["no"] else "returned"

@@ -312,7 +312,7 @@ def _draw_switch(
 
 def read_status(said: Any) -> str | None:
     """The one status of the closed vocabulary that a text names; None for none or several. What it denies or expects
-    does not count: "shipped, not yet delivered"."""
+    does not count: "shipped, not yet delivered"; nor do the parcels of an order that stands in parts."""
     if not isinstance(said, str) or len(said) > 200:
         return None
     text, found = said.lower().replace("_", " "), []
@@ -321,4 +321,5 @@ def read_status(said: Any) -> str | None:
     for status, pattern in _SAID:
         text, count = re.subn(rf"\b(?:{pattern})\b", " ", text)
         found += [status] if count else []
-    return found[0] if len(found) == 1 else None
+    partly = [status for status in found if status.startswith("partly")]
+    return (partly or found)[0] if len(partly or found) == 1 else None

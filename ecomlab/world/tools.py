@@ -1,12 +1,15 @@
 """The shop's tools. Docstrings are written to the model; results are JSON objects."""
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
-from ecomlab.catalog import Constraint
+from ecomlab.catalog import Constraint, ProductType
+from ecomlab.customer.lexicon import lexicon_of
+from ecomlab.naming import unknown
 from ecomlab.tooling import RefusedError, Tool, tool
 from ecomlab.world.overlay import PAGE, World
 
@@ -48,10 +51,15 @@ def catalog_search(
 ) -> dict[str, Any]:
     """Search the product catalog. Filters apply before ranking; results come in pages of five."""
     filters = []
-    if category is not None:
-        filters.append(Constraint("type", "==", category))
+    kind = (
+        None
+        if category is None
+        else world.catalog.types[world.catalog.type_codes[_name("type", category, world)]]
+    )
+    if kind is not None:
+        filters.append(Constraint("type", "==", kind.name))
     if brand is not None:
-        filters.append(Constraint("brand", "==", brand))
+        filters.append(Constraint("brand", "==", _name("brand", brand, world)))
     if price_max is not None:
         filters.append(Constraint("price", "<=", _hundredths(price_max, 100)))
     if rating_min is not None:
@@ -59,9 +67,7 @@ def catalog_search(
     if ship_days_max is not None:
         filters.append(Constraint("days", "<=", min(max(ship_days_max, 0), 10_000)))
     for name, value in sorted((attributes or {}).items()):
-        if not name:
-            raise RefusedError("an attribute filter needs the attribute's name")
-        filters.append(Constraint(f"attr:{name}", "==", value))
+        filters.append(_attribute(name, value, kind, world))
     if page < 1:
         raise RefusedError("pages count from 1")
     query = query.encode("utf-8", "replace").decode()
@@ -69,6 +75,39 @@ def catalog_search(
     if page > pages:
         raise RefusedError(f"there are only {pages} pages, {PAGE} results each")
     return {"results": results, "page": page, "pages": pages}
+
+
+def _name(what: Literal["type", "brand"], said: str, world: World) -> str:
+    """The type or brand of that name, whatever its case. Raises RefusedError where there is none: nothing found would
+    look as if none were left."""
+    lexicon = lexicon_of(world.catalog)
+    name = lexicon.exact(what, said)
+    if name is None:
+        near = lexicon.nearest(what, said[:100])
+        hint = f"did you mean {near[0]!r}?" if near else "search without it to see which there are"
+        raise RefusedError(f"no {'category' if what == 'type' else what} {said[:100]!r}; {hint}")
+    return name
+
+
+def _attribute(name: str, value: str, kind: ProductType | None, world: World) -> Constraint:
+    """A filter on an attribute, of that type if one is named. Raises RefusedError for one that no product has."""
+    catalog = world.catalog
+    known: Mapping[str, Sequence[str]] = (
+        catalog.attr_values if kind is None else {a.name: a.values for a in kind.attributes}
+    )
+    what = "attribute" if kind is None else f"attribute of {kind.plural}"
+    folded = {n.casefold(): n for n in known}
+    found = folded.get(name.casefold().replace(" ", "_"))
+    if found is None:
+        if kind is not None and name.casefold() == kind.option.name:
+            raise RefusedError(
+                f"{name!r} is what the variants of {kind.plural} differ in; see catalog_get_variants"
+            )
+        raise RefusedError(unknown(what, name[:100], known))
+    values = {v.casefold(): v for v in known[found]}
+    if value.casefold() not in values:
+        raise RefusedError(unknown(found, value[:100], known[found]))
+    return Constraint(f"attr:{found}", "==", values[value.casefold()])
 
 
 @tool
