@@ -98,7 +98,7 @@ def certify(
     full: Annotated[
         bool, typer.Option("--full", help="As many for everybody as for solver and fair.")
     ] = False,
-    leaks: Annotated[int, typer.Option(min=0, help="Tasks a level for the search for leaks; 0: none.")] = 60,
+    leaks: Annotated[int, typer.Option(min=0, help="Tasks a level for the search for leaks; 0: none.")] = 120,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes. Default: the machine's cores.")
     ] = None,

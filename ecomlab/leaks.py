@@ -9,6 +9,7 @@ delivered, and it is the newest orders that have not, but that is said openly an
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,8 @@ ACTS = ("submit", "cart_add", "return_initiate")
 """Tools by which the fair player says what it takes to be wanted."""
 FIRST_SEED = 3_000_000
 CHARACTERS = 8
-FEWEST = 20
-"""Tasks with a list of a kind from which it is judged."""
+FEWEST = 15
+"""Tasks with a list of a kind, in each half, from which it is judged."""
 BOOTSTRAPS = 1_000
 
 
@@ -50,7 +51,7 @@ class Leak:
         return self.low > 0.5
 
 
-def measure(env_id: str, shop: Shop, levels: Iterable[int] = (0, 4, 8, 12), seeds: int = 60) -> list[Leak]:
+def measure(env_id: str, shop: Shop, levels: Iterable[int] = (0, 4, 8, 12), seeds: int = 120) -> list[Leak]:
     """One row for each kind of id that this environment's tools list, over `seeds` tasks a level."""
     kinds: dict[str, list[tuple[int, list[list[float]], list[bool]]]] = {}
     number = 0
@@ -71,7 +72,8 @@ def measure(env_id: str, shop: Shop, levels: Iterable[int] = (0, 4, 8, 12), seed
             number += 1
     found = []
     for kind, lists in sorted(kinds.items()):
-        if len({number for number, _, _ in lists}) >= FEWEST:
+        tasks = {number for number, _, _ in lists}
+        if min(sum(number % 2 == half for number in tasks) for half in (0, 1)) >= FEWEST:
             sizes = [len(labels) for _, _, labels in lists]
             found.append(Leak(env_id, kind, len(lists), sum(sizes), *_auc(lists)))
     return found
@@ -169,27 +171,26 @@ def _features(ids: list[str]) -> list[list[float]]:
 
 
 def _auc(lists: list[tuple[int, list[list[float]], list[bool]]]) -> tuple[float, float, float]:
-    """Mean AUC within lists of gradient-boosted trees, out of fold by task, and its 99% bootstrap interval over tasks.
+    """Mean AUC within lists of gradient-boosted trees, learned from one half of the tasks and judged on the other, and
+    its 99% bootstrap interval over the tasks judged.
 
-    Within lists, because a longer list may well hold more that is wanted: what matters is to tell which.
+    Within lists, because a longer list may well hold more that is wanted: what matters is to tell which. Not
+    cross-validated: where folds are judged by each other, chance comes out below one half more often than its interval
+    says, since what is too many in one fold is too few in the others.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.metrics import roc_auc_score
-    from sklearn.model_selection import GroupKFold
 
-    features = np.array([row for _, rows, _ in lists for row in rows])
-    labels = np.array([label for _, _, found in lists for label in found])
-    groups = np.array([number for number, _, found in lists for _ in found])
-    scores = np.zeros(len(labels))
-    for train, test in GroupKFold(5).split(features, labels, groups):
-        model = HistGradientBoostingClassifier(max_iter=60, max_leaf_nodes=8, random_state=0)
-        scores[test] = model.fit(features[train], labels[train]).predict_proba(features[test])[:, 1]
+    learned, judged = ([entry for entry in lists if entry[0] % 2 == half] for half in (0, 1))
+    model = HistGradientBoostingClassifier(max_iter=60, max_leaf_nodes=8, random_state=0)
+    model.fit(
+        [row for _, rows, _ in learned for row in rows],
+        [label for _, _, labels in learned for label in labels],
+    )
+    scores = iter(model.predict_proba([row for _, rows, _ in judged for row in rows])[:, 1].tolist())
     by_task: dict[int, list[float]] = {}
-    start = 0
-    for number, _, found in lists:
-        stop = start + len(found)
-        by_task.setdefault(number, []).append(float(roc_auc_score(found, scores[start:stop])))
-        start = stop
+    for number, _, labels in judged:
+        by_task.setdefault(number, []).append(float(roc_auc_score(labels, list(islice(scores, len(labels))))))
     means = np.array([np.mean(values) for values in by_task.values()])
     drawn = means[rng("leaks", len(means)).integers(len(means), size=(BOOTSTRAPS, len(means)))].mean(axis=1)
     low, high = np.quantile(drawn, (0.005, 0.995)).tolist()

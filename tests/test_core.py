@@ -341,9 +341,8 @@ def test_an_override_moves_its_axis_and_leaves_the_draw(shop: Shop) -> None:
 
 
 def test_numbers_may_be_numpys(shop: Shop) -> None:
-    task = make_task(
-        "PD", np.int64(4), np.int32(1), shop, {"top_k": np.int64(20), "p_noise": np.float32(0.5)}
-    )
+    numbers: Any = (np.int64(4), np.int32(1), {"top_k": np.int64(20), "p_noise": np.float32(0.5)})
+    task = make_task("PD", numbers[0], numbers[1], shop, numbers[2])
     plain = make_task("PD", 4, 1, shop, {"top_k": 20, "p_noise": 0.5})
     assert task == plain and task.to_json() == plain.to_json()
 

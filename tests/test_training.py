@@ -655,8 +655,8 @@ def test_groups_that_only_fill_the_batch_do_not_thin_the_gradient(shop: Shop, tm
         0
     )
     teaching = next(group for group in played.groups if group.effective("correct"))
-    filling = [group for group in played.groups if not group.effective("correct")][:3]
-    assert len(filling) == 3
+    filling = [replace(teaching, rollouts=(one,) * len(teaching.rollouts)) for one in teaching.rollouts[:3]]
+    assert len(filling) == 3 and not any(group.effective("correct") for group in filling)
     gradients = []
     for padding in ((), tuple(filling)):
         policy = load_policy("novice", shop, ["CART"])
