@@ -4,7 +4,7 @@ Nothing here reads files or computes statistics; `ecomlab.analysis.tables` and `
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -52,14 +52,14 @@ def look(table: pd.DataFrame) -> dict[str, tuple[tuple[float, float, float], str
 def frontier(ax: Axes, train: pd.DataFrame, x: str = "step") -> None:
     """The highest difficulty of each run's window, over steps or over rollouts generated so far."""
     steps = train.groupby([*RUN, "step"], as_index=False)["d_high"].max()
-    _lines(ax, _with_x(steps, train, x), x, "d_high")
+    _lines(ax, _with_x(steps, train, x), x, "d_high", look(train))
     ax.set_ylim(bottom=0)
     ax.yaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def success(ax: Axes, train: pd.DataFrame, rows: pd.DataFrame, x: str = "step") -> None:
     """Held-out success over steps or generated rollouts; `rows` has one `success` per run and step."""
-    _lines(ax, _with_x(rows, train, x), x, "success", marked=True)
+    _lines(ax, _with_x(rows, train, x), x, "success", look(train), marked=True)
     ax.set_ylim(0, 1)
     ax.yaxis.set_major_formatter(PercentFormatter(1))
 
@@ -133,7 +133,7 @@ def effective_ratio(train: pd.DataFrame, window: int = 10) -> Figure:
             _row(figure, figure.add_gridspec(1, 1)[0], 3), panels, "abc", strict=True
         ):
             rows = rolled.assign(share=rolled[part] / rolled[whole].clip(lower=1))
-            _lines(ax, rows, "step", "share")
+            _lines(ax, rows, "step", "share", look(train))
             ax.set(ylabel=label, ylim=(0, 1))
             ax.yaxis.set_major_formatter(PercentFormatter(1))
             ax.set_title(letter, loc="left", fontweight="bold")
@@ -167,6 +167,8 @@ def environment_scaling(train: pd.DataFrame, evaluation: pd.DataFrame, decoding:
         success(upper[1], train[train.env == SHARED], shared, "rollouts")
         upper[0].set(ylabel=f"{SHARED}, held-out success", xlabel="rollouts of all environments, thousands")
         upper[1].set(xlabel=f"rollouts of {SHARED} alone, thousands")
+        reached = generated(train, SHARED).groupby("collection").rollouts.max() / 1000
+        upper[1].set_xlim(right=1.5 * reached.min())  # a collection of one goes on far beyond
         columns = max(1, math.ceil(len(envs) / 2))
         grid = rows[1].subgridspec(2, columns)
         for place, env in enumerate(envs):
@@ -233,9 +235,15 @@ def _with_x(rows: pd.DataFrame, train: pd.DataFrame, x: str) -> pd.DataFrame:
     return rows.merge(so_far.assign(rollouts=so_far.rollouts / 1000), on=[*RUN, "step"])
 
 
-def _lines(ax: Axes, rows: pd.DataFrame, x: str, y: str, marked: bool = False) -> None:
+def _lines(
+    ax: Axes,
+    rows: pd.DataFrame,
+    x: str,
+    y: str,
+    looks: Mapping[str, tuple[tuple[float, float, float], str]],
+    marked: bool = False,
+) -> None:
     """A thin line per run and the mean of x and y over runs, step by step, as a thick one."""
-    looks = look(rows)
     for name in arms(rows):
         colour, marker = looks[name]
         mine = rows[rows.schedule == name].sort_values("step")

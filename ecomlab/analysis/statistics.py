@@ -138,10 +138,16 @@ def effective(train: pd.DataFrame, ends: float = 0.2) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def arm_names(runs: pd.DataFrame) -> pd.Series:
+    """What each row's arm is called: its schedule, with the collection where there are several."""
+    several = runs.collection.nunique() > 1
+    return runs.schedule + ", " + runs.collection if several else runs.schedule
+
+
 def arm_intervals(runs: pd.DataFrame, value: str) -> pd.DataFrame:
-    """Per schedule the mean of `value` (a column of `summary`) and its 95% interval, NaN below three runs."""
+    """Per arm the mean of `value` (a column of `summary`) and its 95% interval, NaN below three runs."""
     rows = {}
-    for name, arm in runs.groupby("schedule"):
+    for name, arm in runs.groupby(arm_names(runs)):
         values = arm[value].dropna().to_numpy()
         interval = t_interval(values)
         low, high = (interval.low, interval.high) if interval else (math.nan, math.nan)

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from ecomlab.analysis.statistics import arm_intervals, summary
+from ecomlab.analysis.statistics import arm_intervals, arm_names, summary
 from ecomlab.analysis.tables import load_experiment
 from ecomlab.lab import notebooks, sweep
 from ecomlab.lab.batch import guarded, prepare, show_failures, work
@@ -97,15 +97,15 @@ def show_results(plan: Sweep, console: Console) -> None:
     runs = runs.sort_values("schedule", key=lambda names: names.map(order), kind="stable")
     title = f"{plan.name}: held-out success, mean over difficulties, first → last evaluation"
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
-    headings = ("schedule", "seed", "steps", "window", "sampled", "greedy", "rollouts", "minutes")
+    headings = ("arm", "seed", "steps", "window", "sampled", "greedy", "rollouts", "minutes")
     for heading in headings:
-        table.add_column(heading, justify="left" if heading == "schedule" else "right")
-    for run in runs.itertuples():
+        table.add_column(heading, justify="left" if heading == "arm" else "right")
+    for run in runs.assign(arm=arm_names(runs)).itertuples():
         sampled = f"{run.sampled_first:.2f} → {run.sampled_last:.2f}"
         greedy = f"{run.greedy_first:.2f} → {run.greedy_last:.2f}"
         window = f"{run.d_low}–{run.d_high}"
         cells = (
-            run.schedule,
+            run.arm,
             run.seed,
             run.steps,
             window,
