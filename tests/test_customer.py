@@ -192,6 +192,8 @@ def test_what_is_withheld_is_never_denied() -> None:
         ("Is it done?", False),
         ("I've added everything to your cart. Does that look right?", True),
         ("I added it. Which color do you want?", False),
+        ("I added it. May I ask which color you want?", False),
+        ("added " + 50_000 * "x ", True),
         ("Tell me your budget, then I get everything ready.", False),
     ],
 )

@@ -29,15 +29,12 @@ _GENERAL = {
     "what",
 }
 _DONE = re.compile(r"\b(?:done|finished|completed?|all set|added|in (?:your|the) cart)\b")
-_NOD = (
-    r"(?:shall|should|may|can|could) i",
-    r"(?:want|like) me to",
-    r"is (?:this|that|it|everything) (?:ok\w*|all|right|correct|fine|good)",
-    r"(?:looks?|sounds?) (?:ok\w*|right|correct|fine|good)",
-    r"ready to",
+_NOD = re.compile(
+    r"\b(?:(?:shall|should|may|can|could) i(?! (?:ask|know|have|get))|(?:want|like) me to|ready to|"
+    r"is (?:this|that|it|everything) (?:ok\w*|all|right|correct|fine|good)|"
+    r"(?:looks?|sounds?) (?:ok\w*|right|correct|fine|good))\b"
 )
-_CONFIRM = re.compile(rf"[^.!?]*\b(?:{'|'.join(_NOD)})\b[^.!?]*\?")
-"""A question that only asks for a nod: "Shall I submit these?"."""
+"""In a question that only asks for a nod: "Shall I submit these?"."""
 _WORD_TOPICS: dict[str, set[str]] = {}
 for _topic, _words in TOPICS.items():
     for _word in (_topic, *_words):
@@ -106,7 +103,7 @@ class Kernel:
     def told(self, text: str) -> Reply:
         """A message that presents nothing new: a question is answered; to anything else, or to a question that only
         asks for a nod, who has nothing left to say says to go on."""
-        if not self.ledger.withheld and "?" not in _CONFIRM.sub(" ", text.lower()):
+        if not self.ledger.withheld and not _asks(text):
             return self._stall(Act("continue"))
         return self.asked(text, ())
 
@@ -133,8 +130,7 @@ class Kernel:
 
     def claims_done(self, text: str) -> bool:
         """Whether a message says that the work is finished, be it with a question that only asks for a nod."""
-        rest = _CONFIRM.sub(" ", text.lower())
-        return "?" not in rest and _DONE.search(text.lower()) is not None
+        return not _asks(text) and _DONE.search(text.lower()) is not None
 
     def told_done(self, missing: Sequence[Act]) -> Reply:
         """The agent says it is done: the customer confirms, or says what is still missing."""
@@ -204,6 +200,12 @@ class Kernel:
             by_subject.setdefault((last, slot.subject), {})[slot.name] = slot.value
         ordered = sorted(by_subject.items(), key=lambda said: said[0][0])
         return [Act(kind, self.type_name(subject), said, clean=clean) for (_, subject), said in ordered]
+
+
+def _asks(text: str) -> bool:
+    """Whether one of its sentences is a question for more than a nod."""
+    sentences = re.split(r"(?<=[.!?])", text.lower())
+    return any(sentence.endswith("?") and _NOD.search(sentence) is None for sentence in sentences)
 
 
 def _only_general(words: set[str]) -> set[str]:
