@@ -331,7 +331,10 @@ class Registry(Mapping[str, Environment]):
 
         for module in pkgutil.iter_modules(package.__path__):
             importlib.import_module(f"{package.__name__}.{module.name}")
-        return {cls.id: cls() for cls in _subclasses(Environment) if not _lacks(cls)}  # type: ignore[type-abstract]
+        mine = [cls for cls in _subclasses(Environment) if cls.__module__.startswith(package.__name__)]
+        for cls in mine:
+            _check(cls, cls.__module__)
+        return {cls.id: cls() for cls in _subclasses(Environment) if not _lacks(cls)}
 
     def load(self, path: Path | str) -> list[str]:
         """Add the environments of a file outside the package, in this process; their ids.
@@ -342,19 +345,15 @@ class Registry(Mapping[str, Environment]):
         spec = importlib.util.spec_from_file_location(f"ecomlab_env_{path.stem}", path)
         if spec is None or spec.loader is None or not path.is_file():
             raise TaskError(f"{path} is no Python file; write the environment into a file that ends in .py")
-        before = set(_subclasses(Environment))  # type: ignore[type-abstract]
+        before = set(_subclasses(Environment))
         module = importlib.util.module_from_spec(spec)
         sys.modules[spec.name] = module
         spec.loader.exec_module(module)
-        new = [cls for cls in _subclasses(Environment) if cls not in before]  # type: ignore[type-abstract]
-        made = [cls for cls in new if not _lacks(cls)]
+        made = [cls for cls in _subclasses(Environment) if cls not in before and hasattr(cls, "id")]
         if not made:
-            lacks = "; ".join(f"{cls.__name__} lacks {', '.join(_lacks(cls))}" for cls in new)
-            raise TaskError(f"{path} holds no environment: {lacks or 'no subclass of Environment'}")
+            raise TaskError(f"{path} holds no environment: no subclass of Environment that has an id")
         for cls in made:
-            for axis in cls.axes:
-                if axis not in AXES:
-                    raise TaskError(f"{path}: {cls.id}: {unknown('axis', axis, AXES)}")
+            _check(cls, path)
             if cls.id in known and type(known[cls.id]).__module__ != spec.name:
                 raise TaskError(f"{path}: there is an environment {cls.id} already; choose another id")
             known[cls.id] = cls()
@@ -383,18 +382,25 @@ class UnknownEnvironmentError(KeyError):
         return str(self.args[0])
 
 
-def _subclasses(cls: type[Environment]) -> Iterator[type[Environment]]:
+def _subclasses(cls: Any) -> Iterator[type[Environment]]:
     for sub in cls.__subclasses__():
         yield from _subclasses(sub)
         yield sub
 
 
+def _check(cls: type[Environment], where: object) -> None:
+    """Raises TaskError for an environment that is not finished; a class without an id is only a base of some."""
+    if hasattr(cls, "id") and (lacks := _lacks(cls)):
+        raise TaskError(f"{where}: {cls.__name__} lacks {', '.join(lacks)}")
+    for axis in getattr(cls, "axes", ()):
+        if axis not in AXES:
+            raise TaskError(f"{where}: {cls.__name__}: {unknown('axis', axis, AXES)}")
+
+
 def _lacks(cls: type[Environment]) -> list[str]:
     """What a class still needs to be an environment: methods, and the names that are declared without a value."""
     declared = {name for base in cls.__mro__ for name in inspect.get_annotations(base)}
-    return sorted(
-        {*getattr(cls, "__abstractmethods__", ()), *(name for name in declared if not hasattr(cls, name))}
-    )
+    return sorted({*cls.__abstractmethods__, *(name for name in declared if not hasattr(cls, name))})
 
 
 ENVIRONMENTS = Registry()
