@@ -47,21 +47,27 @@ _CLAUSE = re.compile(r"(?<![a-z0-9])([a-z])\s?[-\u2010-\u2013]\s?(\d{1,9})(?![0-
 
 def read_amount(answer: object, unit: str) -> int | None:
     """A whole number of `unit`, a key of MEASURES: 15, "15 days" and "fifteen" are 15 days, "$7.99" is 799 cents.
-    A clause's id beside it is no number, and what stands in brackets by an amount is a gloss: "11 hours (0.5 days)".
+    A clause's id beside it is no number. What stands in brackets by an amount says the same again, in as many digits as
+    it has: "11 hours (0.5 days)", "38 months (3 years and 2 months)".
 
     None for anything else: no number, several, one of another unit, a part of the unit.
     """
     if isinstance(answer, bool) or not isinstance(answer, int | float | str):
         return None
     text = _plain(answer if isinstance(answer, str) else repr(answer))
+    glosses: list[str] = []
     if isinstance(answer, str):
         text = _CLAUSE.sub(" ", text)
         bare = _in_figures(_GLOSS.sub(" ", text))
-        text = bare if _NUMBER.search(bare) else _in_figures(text)
-    amounts = {_amount(match, unit) for match in _NUMBER.finditer(text)}
+        if _NUMBER.search(bare):
+            text, glosses = bare, [_in_figures(gloss) for gloss in _GLOSS.findall(text)]
+        else:
+            text = _in_figures(text)
+    amounts = {_whole(_amount(match, unit)) for match in _NUMBER.finditer(text)}
     if not amounts:
         return 0 if _NONE.search(text) else None
-    return amounts.pop() if len(amounts) == 1 else None
+    amount = amounts.pop() if len(amounts) == 1 else None
+    return amount if amount is not None and all(_agrees(gloss, amount, unit) for gloss in glosses) else None
 
 
 def _in_figures(text: str) -> str:
@@ -73,14 +79,32 @@ def _in_figures(text: str) -> str:
     return _HUNDREDS.sub(lambda m: str(100 * int(m[1] or 1) + int(m[2] or 0)), text)
 
 
-def _amount(match: re.Match[str], unit: str) -> int | None:
+def _amount(match: re.Match[str], unit: str) -> Decimal | None:
+    """So many of the unit; None for another unit."""
     sign, number, word = match.groups()
     word = sign.strip() if sign else word if word in _ALL else (word or "").removesuffix("s")
     measures = MEASURES[unit]
     if word in _ALL and word not in measures:
         return None
-    scaled = Decimal(number.replace(",", "")) * measures.get(word, next(iter(measures.values())))
-    return int(scaled) if scaled == scaled.to_integral_value() else None
+    return Decimal(number.replace(",", "")) * measures.get(word, next(iter(measures.values())))
+
+
+def _whole(amount: Decimal | None) -> int | None:
+    return int(amount) if amount is not None and amount == amount.to_integral_value() else None
+
+
+def _agrees(gloss: str, amount: int, unit: str) -> bool:
+    """Whether what a gloss adds up to is that amount, rounded as the gloss is; other units are not judged."""
+    total = slack = Decimal(0)
+    for match in _NUMBER.finditer(gloss):
+        part = _amount(match, unit)
+        if part is None:
+            return True
+        total += part
+        number = Decimal(match[2].replace(",", ""))
+        digit = Decimal(1).scaleb(int(number.as_tuple().exponent))
+        slack = max(slack, digit * (part / number if number else 1) / 2)
+    return slack == 0 or abs(total - amount) <= slack
 
 
 def read_name(answer: object, names: Collection[str]) -> str | None:

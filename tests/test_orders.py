@@ -62,6 +62,8 @@ def test_what_names_something_does_not_say_none(text: object) -> None:
      ("canceled", "cancelled"), ("partly delivered (1 of 2 delivered)", "partly delivered"),
      ("shipped, not yet delivered", "shipped"), ("hasn't arrived; it is delayed", "delayed"),
      ("shipped, to be delivered on March 9", "shipped"), ("not partly delivered", None), ("it isn't delivered", None),
+     ("partly delivered; the second parcel is shipped", "partly delivered"),
+     ("partly delivered and partly shipped", None),
      ("not delivered", None), ("shipped, delivered, delayed", None), ("", None)],
 )  # fmt: skip
 def test_a_status_is_read_leniently_and_lists_are_none(text: str, status: str | None) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, make_task, play
-from ecomlab.answers import read_amount
 from ecomlab.catalog import load_shop
 from ecomlab.players import blind
 from ecomlab.seeding import rng
@@ -114,26 +113,6 @@ def test_an_outcome_is_read_as_a_person_means_it(said: Any, meant: str | None) -
     from ecomlab.envs.returns import _outcome
 
     assert _outcome(said) == meant
-
-
-@pytest.mark.parametrize(
-    ("said", "unit", "amount"),
-    [
-        ("15 days (clause C-12)", "days", 15),
-        ("$7.99, by clause [C-123]", "cents", 799),
-        ("12.5% (K-133)", "percent", 125),
-        ("C-12", "days", None),
-        ("15 or 30 days", "days", None),
-        ("15 days or 30 days (C-12)", "days", None),
-        ("15", "days", 15),
-        (15, "days", 15),
-        ("-15", "days", -15),
-    ],
-)
-def test_a_clause_named_beside_an_amount_is_no_second_amount(
-    said: Any, unit: str, amount: int | None
-) -> None:
-    assert read_amount(said, unit) == amount
 
 
 def test_the_best_are_what_a_plain_loop_over_the_records_finds(big_shop: Shop) -> None:
