@@ -45,6 +45,10 @@ class Tool:
         return create_model(self.name, __base__=_Arguments, **made)
 
     @cached_property
+    def _optional(self) -> frozenset[str]:
+        return frozenset(n for n, field in self.arguments.model_fields.items() if not field.is_required())
+
+    @cached_property
     def schema(self) -> dict[str, Any]:
         """The OpenAI tool schema that the model sees."""
         parameters = _plain(self.arguments.model_json_schema())
@@ -66,8 +70,9 @@ class Tool:
             raise InvalidCallError(f"the arguments of {self.name} are not JSON: {error}") from None
         if not isinstance(value, dict):
             raise InvalidCallError(f"the arguments of {self.name} are not a JSON object")
-        optional = {name for name, field in self.arguments.model_fields.items() if not field.is_required()}
-        value = {name: given for name, given in value.items() if given is not None or name not in optional}
+        value = {
+            name: given for name, given in value.items() if given is not None or name not in self._optional
+        }
         try:
             checked = self.arguments.model_validate(value)
         except ValidationError as error:

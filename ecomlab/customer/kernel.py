@@ -79,7 +79,8 @@ class Kernel:
         listed = {word for topic in about for word in _WORD.findall(topic.lower())}
         asked = set(_WORD.findall(question.lower())) | (listed - set(_WORD_TOPICS))
         names, own = ledger.named(asked), self._own(asked)
-        telling = asked.difference(*(WORDS[name] for name in names), self._words_of(own))
+        hidden = [words for slot, words in own if slot in ledger.withheld]
+        telling = asked.difference(*(WORDS[name] for name in names), *hidden)  # these mean one slot, no topic
         spoken = self._topics(telling) - _only_general(asked)
         if "mean" in asked:  # "Which one do you mean?"
             spoken |= set(ledger.which.split())
@@ -87,7 +88,7 @@ class Kernel:
             spoken.add("details")  # "Any features you need?": who has no feature in mind thinks of the rest
         topics = sorted(self._topics(listed) | spoken)
         if topics or names or own:
-            meant = [*ledger.about(topics), *ledger.known(topics), *own]
+            meant = [*ledger.about(topics), *ledger.known(topics), *(slot for slot, _ in own)]
 
             def is_meant(slot: Slot) -> bool:
                 return slot in meant or slot.name in names
@@ -111,16 +112,12 @@ class Kernel:
         mine = {*OF_PRODUCTS, *self.ledger.mine}
         return {topic for word in words for topic in _WORD_TOPICS.get(word, ())} & mine
 
-    def _own(self, asked: set[str]) -> list[Slot]:
-        """The options and attributes that these words call by their own names: "Which filter?"."""
+    def _own(self, asked: set[str]) -> list[tuple[Slot, set[str]]]:
+        """The options and attributes called by their own names, with the words that do: "Which filter?"."""
         ledger = self.ledger
         slots = [*ledger.withheld, *ledger.stated, *ledger.revealed]
-        return [slot for slot in slots if asked & self.called(self.type_name(slot.subject), slot.name)]
-
-    def _words_of(self, own: Iterable[Slot]) -> set[str]:
-        """The words that mean these slots and nothing more, while they are still withheld."""
-        hidden = [slot for slot in own if slot in self.ledger.withheld]
-        return set().union(*(self.called(self.type_name(slot.subject), slot.name) for slot in hidden))
+        called = [(slot, asked & self.called(self.type_name(slot.subject), slot.name)) for slot in slots]
+        return [(slot, words) for slot, words in called if words]
 
     def presented(self, types: Iterable[str]) -> Reply | None:
         """Candidates of these types were shown to the customer: they say what is missing about them."""

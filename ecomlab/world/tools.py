@@ -51,11 +51,7 @@ def catalog_search(
 ) -> dict[str, Any]:
     """Search the product catalog. Filters apply before ranking; results come in pages of five."""
     filters = []
-    kind = (
-        None
-        if category is None
-        else world.catalog.types[world.catalog.type_codes[_name("type", category, world)]]
-    )
+    kind = None if category is None else lexicon_of(world.catalog).types[_name("type", category, world)]
     if kind is not None:
         filters.append(Constraint("type", "==", kind.name))
     if brand is not None:
