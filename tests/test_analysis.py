@@ -149,6 +149,43 @@ def test_collections_are_compared_at_equal_rollouts():
     assert statistics.collections_compared(*collection_rows(seeds=(0,))).low.isna().all()
 
 
+def test_an_arm_has_one_colour_in_every_panel_and_one_name_in_every_table():
+    train, evaluation = collection_rows()
+    figure = plots.environment_scaling(train, evaluation)
+    colours = {text.get_text(): line.get_color() for text, line in zip(*legend_of(figure), strict=True)}
+    assert colours["C1"] != colours["C2"]
+    assert {line.get_color() for ax in figure.axes[:2] for line in ax.get_lines()} == {
+        colours["C1"],
+        colours["C2"],
+    }
+    assert {line.get_color() for ax in figure.axes[2:] for line in ax.get_lines()} == {colours["C2"]}
+    runs = statistics.summary(train, evaluation)
+    assert set(statistics.arm_names(runs)) == {"adaptive, C1", "adaptive, C2"}
+    assert set(statistics.arm_intervals(runs, "sampled_last").index) == {"adaptive, C1", "adaptive, C2"}
+    assert set(statistics.arm_names(runs[runs.collection == "C1"])) == {"adaptive"}
+
+
+def legend_of(figure):
+    (legend,) = figure.legends
+    return legend.get_texts(), legend.get_lines()
+
+
+def test_gains_are_from_the_first_to_the_last_evaluation():
+    train, evaluation = collection_rows()
+    table = statistics.gains(train, evaluation).set_index(["collection", "env"])
+    assert set(table.index) == {("C1", "CART"), ("C2", "CART"), ("C2", "SUB")}
+    for (collection, env), row in table.iterrows():
+        mine = evaluation[
+            (evaluation.collection == collection)
+            & (evaluation.env == env)
+            & (evaluation.decoding == "sampled")
+        ]
+        first, last = (mine[mine.step == step].success.mean() for step in (mine.step.min(), mine.step.max()))
+        assert (row["first"], row["last"]) == (pytest.approx(first, abs=1e-3), pytest.approx(last, abs=1e-3))
+        assert row["mean"] == pytest.approx(last - first, abs=2e-3)
+        assert row.d_high == train[(train.collection == collection) & (train.env == env)].d_high.max()
+
+
 def test_the_scaling_figure_has_a_panel_per_environment_and_counts_rollouts():
     train, evaluation = collection_rows()
     figure = plots.environment_scaling(train, evaluation)

@@ -138,6 +138,30 @@ def effective(train: pd.DataFrame, ends: float = 0.2) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def gains(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sampled") -> pd.DataFrame:
+    """How much each environment's held-out success rises from the first to the last evaluation, by collection: the mean
+    over runs of the mean over difficulties.
+
+    Columns: collection, env, first, middle (the evaluation after a third of the steps), last, mean, low, high (of the
+    rise, Student's 95%), runs, d_high (the highest difficulty that any run's window reached).
+    """
+    rows = []
+    reached = train.groupby(["collection", "env"]).d_high.max()
+    scored = evaluation[(evaluation.decoding == decoding) & evaluation.success.notna()]
+    for (collection, env), mine in scored.groupby(["collection", "env"]):
+        curves = held_out(mine, decoding).pivot(index=["schedule", "seed"], columns="step", values="success")
+        steps = curves.columns
+        middle = steps[abs(steps - steps[-1] / 3).argmin()]
+        rise = (curves[steps[-1]] - curves[steps[0]]).to_numpy()
+        interval = t_interval(rise)
+        low, high = (interval.low, interval.high) if interval else (math.nan, math.nan)
+        levels = [curves[step].mean() for step in (steps[0], middle, steps[-1])]
+        highest = reached.get((collection, env), math.nan)
+        rows.append((collection, env, *levels, rise.mean(), low, high, len(rise), highest))
+    names = ["collection", "env", "first", "middle", "last", "mean", "low", "high", "runs", "d_high"]
+    return pd.DataFrame(rows, columns=names).round(3)
+
+
 def arm_names(runs: pd.DataFrame) -> pd.Series:
     """What each row's arm is called: its schedule, with the collection where there are several."""
     several = runs.collection.nunique() > 1
