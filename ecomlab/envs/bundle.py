@@ -99,7 +99,7 @@ class Bundler(Clerk):
 class Bundle(Answering):
     id = "BUNDLE"
     version = 1
-    golden = "4a37039ae8c49b73f8db17b9855adaac"
+    golden = "851daf2c5080da9bcad3ed80bb31e5a9"
     axes = (
         "constraints", "p_missing", "eps_rank", "p_oos", "turn_slack", "tool_slack", "p_noise", "p_switch", "top_k",
     )  # fmt: skip

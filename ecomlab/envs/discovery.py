@@ -65,7 +65,7 @@ class Discoverer(Clerk):
 class Discovery(Answering):
     id = "PD"
     version = 1
-    golden = "87063a637693a0e10d909d93503a1107"
+    golden = "a4d43892f8b735bc78c5f2adcfa0161b"
     axes = (
         "constraints", "p_missing", "eps_rank", "p_oos", "turn_slack", "tool_slack", "p_noise", "p_switch", "top_k",
         "k_rec",

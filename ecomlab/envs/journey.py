@@ -121,7 +121,7 @@ class Part(Task):
 class Journey(Environment):
     id = "JOURNEY"
     version = 1
-    golden = "7dd312d9137f3fcb6924b3749bab6c73"
+    golden = "8b2eef8a3199ac8a7cece8066fe1d2ff"
     axes = AXES
     submit = submit
 

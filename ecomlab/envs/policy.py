@@ -115,7 +115,7 @@ _SAID: Mapping[str, tuple[str, Sequence[str], Mapping[str, str]]] = {
 class Policy(Answering):
     id = "POLICY"
     version = 1
-    golden = "70bb11bf5a956fe87c97f93413806167"
+    golden = "56121ce066a1072ad108da11da5c6bc9"
     # eps_rank and top_k only through the catalog, which an agent may look at and does not need.
     axes = (
         "p_missing", "eps_rank", "turn_slack", "tool_slack", "p_noise", "p_switch", "top_k", "branches",

@@ -74,7 +74,7 @@ class Returns(Answering):
     id = "RETURN"
     in_world = True
     version = 1
-    golden = "9bd2f77999a5145a905b37738837be0f"
+    golden = "ae8221b2d9bf0338465ed9f65a350138"
     axes = (
         "constraints", "p_missing", "eps_rank", "p_oos", "turn_slack", "tool_slack", "p_noise", "p_switch", "top_k",
         "history",

@@ -84,7 +84,7 @@ def submit(
 class Status(Answering):
     id = "STATUS"
     version = 1
-    golden = "b95e2c896f1c4f96f295799ee569d57c"
+    golden = "a47650e06300fa207dce35d55bd5321f"
     axes = ("p_missing", "turn_slack", "tool_slack", "p_noise", "p_switch", "history")
     brief = (
         "The customer asks about one of their orders. Find out which one they mean, and hand in how it stands and the "

@@ -56,7 +56,7 @@ COUNT = Kind(
 class Substitution(Answering):
     id = "SUB"
     version = 1
-    golden = "12b839ca9375e7b547e86c4272376f20"
+    golden = "33161c9582821e36ec387504aefe278d"
     axes = (
         "constraints", "p_missing", "eps_rank", "p_oos", "turn_slack", "tool_slack", "p_noise", "p_switch", "top_k",
         "k_rec", "history",
