@@ -3,11 +3,13 @@
 __version__ = "0.1.0"
 
 from ecomlab.catalog import Catalog, Shop, load_shop
-from ecomlab.core import ENVIRONMENTS, Environment, Task, TaskError
 from ecomlab.difficulty import Difficulty
-from ecomlab.episode import Episode, Trajectory, Turn, make_task
+from ecomlab.envs.base import Environment
+from ecomlab.envs.registry import ENVIRONMENTS
+from ecomlab.episode.episode import Episode, Trajectory, Turn, make_task
+from ecomlab.episode.play import play, replay
 from ecomlab.reward import Score
-from ecomlab.rollout import play, replay
+from ecomlab.task import Task, TaskError
 
 __all__ = [
     "ENVIRONMENTS",

@@ -69,7 +69,7 @@ def play(
     Example: [cyan]ecomlab play --env CART --difficulty 8 --seed 3[/cyan]
     """
     from ecomlab import ENVIRONMENTS, load_shop, make_task
-    from ecomlab.rollout import play as play_episode
+    from ecomlab.episode.play import play as play_episode
 
     shop = load_shop(size)
     trajectory = play_episode(
@@ -108,7 +108,7 @@ def certify(
 
     Example: [cyan]ecomlab certify --env CART --difficulty 0:12 --seeds 500 --json certificate.json[/cyan]
     """
-    from ecomlab import certify as module
+    from ecomlab.audit import certificate as module
     from ecomlab.catalog import load_shop
 
     envs, levels = _environments(env), _levels(difficulty)
@@ -187,7 +187,7 @@ def bench_env(
 
     Example: [cyan]ecomlab bench env --env CART --json experiments/bench/env.json[/cyan]
     """
-    from ecomlab import bench as module
+    from ecomlab.audit import benchmark as module
 
     if json_file is not None:
         _writable(json_file)
@@ -233,7 +233,7 @@ def train(
 
     settings = from_toml(config, dict(_setting(text) for text in change or []))
     if dry_run:
-        from ecomlab.train.plan import show_plan
+        from ecomlab.train.dry_run import show_plan
 
         show_plan(settings, config, console)
         return
@@ -241,8 +241,8 @@ def train(
 
     from ecomlab.lab.live import watch
     from ecomlab.lab.paths import resolve
-    from ecomlab.train.run import RunError
-    from ecomlab.train.run import train as run
+    from ecomlab.train.loop import RunError
+    from ecomlab.train.loop import train as run
 
     settings = replace(settings, out=str(resolve(settings.out)))
     try:
@@ -275,8 +275,8 @@ def evaluate(
     from scipy.stats import binomtest
 
     from ecomlab import load_shop
-    from ecomlab.train.policy import load_policy, made_for_environments
-    from ecomlab.train.run import evaluate as run
+    from ecomlab.models.load import load_policy, made_for_environments
+    from ecomlab.train.loop import evaluate as run
 
     envs, levels = _environments(env or made_for_environments(policy)), _levels(difficulty)
     if json_file is not None:
@@ -417,7 +417,8 @@ EXTRAS = {
 
 def main() -> None:
     """Entry point: errors that name the fact are printed as they are; bugs keep their traceback."""
-    from ecomlab.core import TaskError, UnknownEnvironmentError
+    from ecomlab.envs.registry import UnknownEnvironmentError
+    from ecomlab.task import TaskError
 
     complain = Console(stderr=True, highlight=False, soft_wrap=True)  # commands are copied whole
     try:

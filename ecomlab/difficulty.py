@@ -7,7 +7,7 @@ from functools import lru_cache
 from numbers import Integral, Real
 from typing import Any
 
-from ecomlab.naming import unknown
+from ecomlab.suggest import unknown
 
 
 def _sigmoid(x: float) -> float:

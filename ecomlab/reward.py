@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 WEIGHTS = {"task": 0.75, "efficiency": 0.15, "hallucination": 0.10}
 
@@ -90,3 +91,14 @@ def ndcg(gains: Sequence[float], ideal: Sequence[float], count: int) -> float:
 
     best = discounted(ideal)
     return discounted(gains) / best if best else 0.0
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a verifier says about an end state: r_task in [-1, 1], whether it is exactly right, and why."""
+
+    credit: float
+    correct: bool
+    why: str
+    claims: tuple[Any, ...] = ()
+    """Product ids and (product id, variant id) pairs that cart or answer hold, for the hallucination part."""

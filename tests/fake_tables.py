@@ -5,7 +5,7 @@ import json
 import pandas as pd
 
 from ecomlab.analysis import tables
-from ecomlab.certify import Row
+from ecomlab.audit.certificate import Row
 
 SCHEDULES = ("static-low", "static-high", "adaptive")
 

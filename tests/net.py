@@ -5,7 +5,6 @@ looks at the internal form of a task: only at openings, budgets, schemas, messag
 """
 
 import json
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, Task, load_shop, make_task
-from ecomlab.core import Player, Slips
-from ecomlab.players import blind
-from ecomlab.rollout import finish
+from ecomlab.audit import attackers
+from ecomlab.episode.play import finish
+from ecomlab.players.base import Slips
 from ecomlab.seeding import digest, rng
+from ecomlab.task import Player
 
 FILE = Path(__file__).with_name("net.json")
 LEVELS = range(13)
@@ -73,7 +73,7 @@ class Explorer:
                 if name in required or self.random.random() < 0.4
             }
             calls.append((function["name"], arguments))
-        return blind.calls(*calls)
+        return attackers.calls(*calls)
 
     def _one(self, options: Any) -> Any:
         return options[int(self.random.integers(len(options)))]
@@ -160,10 +160,14 @@ def measure(env: str, shop: Shop, big_shop: Shop) -> dict[str, str]:
                 random = rng("explorer", env, d, task.seed, number)
                 add("explorer", told(lambda _, r=random: Explorer(r), task, some))  # type: ignore[misc]
         if d % 4 == 0:
-            attackers = {**blind.blind(env=here), **blind.positional(here), "naive": blind.naive(here)}
-            for name in sorted(attackers):
-                made = told(lambda _, n=name: attackers[n](d), task, shop if some is shop else some)  # type: ignore[misc]
-                add("attackers", [name, made])
+            made = {
+                **attackers.blind(here),
+                **attackers.positional(here),
+                "naive": attackers.naive(here),
+            }
+            for name in sorted(made):
+                player = made[name](d)
+                add("attackers", [name, told(lambda _, p=player: p, task, some)])  # type: ignore[misc]
             add("chance", here.chance(task, some))
         for axis, value in {"p_missing": 1.0, "p_switch": 1.0, "p_oos": 0.6, "p_noise": 0.4}.items():
             moved = make_task(env, d, 600 + d, shop, {axis: value})
@@ -179,12 +183,12 @@ def training(shop: Shop) -> dict[str, Any]:
     """
     import torch
 
-    from ecomlab.collector import Refill, collect, play_batch
-    from ecomlab.scheduler import make_schedule
-    from ecomlab.train.backends import Sampled
-    from ecomlab.train.demonstrations import slips_for, transcribe
+    from ecomlab.models.load import load_policy
+    from ecomlab.models.samplers.cached import Sampled
+    from ecomlab.starters.demonstrations import slips_for, transcribe
     from ecomlab.train.objective import dapo_loss, group_advantages
-    from ecomlab.train.policy import load_policy
+    from ecomlab.train.rollouts import Refill, collect, play_batch
+    from ecomlab.train.schedule import make_schedule
 
     policy = load_policy("novice", shop, list(ENVIRONMENTS))
     tasks = [make_task(env, seed % 3, seed, shop) for env in sorted(ENVIRONMENTS) for seed in range(4)]
@@ -203,7 +207,7 @@ def training(shop: Shop) -> dict[str, Any]:
 
     rollouts = play_batch(
         tasks, [rng("net", i) for i in range(len(tasks))], shop, Scripted(), policy.renderer
-    )  # type: ignore[arg-type]
+    )
     batch = [[r.prompt_ids, r.completion_ids, r.mask, r.end, r.score.correct, r.score.why] for r in rollouts]
 
     schedule = make_schedule("static-0-2", ["CART", "SUB"])
@@ -248,4 +252,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -9,8 +9,8 @@ import requests
 import torch
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, make_task
-from ecomlab.rollout import play
-from ecomlab.train.qwen3 import small_qwen3
+from ecomlab.episode.play import play
+from ecomlab.models.qwen3 import small_qwen3
 
 
 def small(folder: Path, shop: Shop) -> Path:

@@ -10,10 +10,10 @@ from typing import Any
 
 import torch
 
-from ecomlab.train import checkpoints, tables
-from ecomlab.train.run import TrainConfig
+from ecomlab.train import checkpoints, metrics
+from ecomlab.train.loop import TrainConfig
 
-SECONDS = ("seconds", *(f"seconds_{phase}" for phase in tables.PHASES))
+SECONDS = ("seconds", *(f"seconds_{phase}" for phase in metrics.PHASES))
 
 
 class Killed(BaseException):
@@ -60,7 +60,7 @@ def train_in_two(config: TrainConfig, before: str = "") -> Path:
     script = out.with_suffix(".py")
     script.write_text(
         f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\nimport runs; runs.tell_what_is_left()\n"
-        f"{before}\nfrom ecomlab.train.run import TrainConfig, train\ntrain(TrainConfig(**{config.to_json()!r}))\n"
+        f"{before}\nfrom ecomlab.train.loop import TrainConfig, train\ntrain(TrainConfig(**{config.to_json()!r}))\n"
     )
     # Not `accelerate launch --cpu --num_processes 2`: without --mpirun_hostfile it starts one process and says nothing.
     launch = "-m torch.distributed.run --standalone --nproc_per_node 2".split()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ecomlab.train.alarms import FIRST, IDLE, alarms
+from ecomlab.train.health import FIRST, IDLE, alarms
 
 
 def step(**changes: Any) -> dict[str, Any]:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from ecomlab import __version__, certify
+from ecomlab import __version__
+from ecomlab.audit import certificate
 from ecomlab.cli import app, main
 
 runner = CliRunner()
@@ -67,7 +68,7 @@ def test_a_certificate_is_written_with_the_promised_fields(tmp_path: Path) -> No
 def test_an_interrupted_certificate_goes_on_where_it_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file, cell = tmp_path / "certificate.json", certify.certify_cell
+    file, cell = tmp_path / "certificate.json", certificate.certify_cell
     arguments = [
         "certify",
         "--env",
@@ -89,7 +90,7 @@ def test_an_interrupted_certificate_goes_on_where_it_stopped(
         computed.append(d)
         return cell(env, d, *rest)
 
-    monkeypatch.setattr(certify, "certify_cell", stopped)
+    monkeypatch.setattr(certificate, "certify_cell", stopped)
     runner.invoke(app, [*arguments, "--difficulty", "0:2"])
     assert not file.exists()
 
@@ -97,7 +98,7 @@ def test_an_interrupted_certificate_goes_on_where_it_stopped(
         computed.append(d)
         return cell(env, d, *rest)
 
-    monkeypatch.setattr(certify, "certify_cell", counted)
+    monkeypatch.setattr(certificate, "certify_cell", counted)
     with file.with_suffix(".kept.jsonl").open("a") as kept:
         kept.write('\n{"key": "half a li')
     assert runner.invoke(app, [*arguments, "--difficulty", "0:2"]).exit_code == 0
@@ -106,7 +107,7 @@ def test_an_interrupted_certificate_goes_on_where_it_stopped(
 
 
 def test_a_broken_law_is_exit_code_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(certify, "broken_laws", lambda rows: ["law 1: broken"])
+    monkeypatch.setattr(certificate, "broken_laws", lambda rows: ["law 1: broken"])
     done = runner.invoke(
         app,
         ["certify", "--env", "CART", "--difficulty", "0", "--seeds", "2", "--leaks", "0", "--workers", "1"],

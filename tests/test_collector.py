@@ -13,8 +13,16 @@ import pytest
 import torch
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task
-from ecomlab.collector import (
-    ALONE,
+from ecomlab.envs.registry import UnknownEnvironmentError
+from ecomlab.models.load import load_policy
+from ecomlab.models.policy import Policy
+from ecomlab.models.samplers import cached
+from ecomlab.models.samplers.cached import CachedSampler, Limits, Sampled
+from ecomlab.reward import Score
+from ecomlab.seeding import rng
+from ecomlab.starters.demonstrations import demonstrate
+from ecomlab.train.distributed import ALONE
+from ecomlab.train.rollouts import (
     EVALUATION_SEEDS,
     TRAINING_SEEDS,
     Group,
@@ -24,14 +32,7 @@ from ecomlab.collector import (
     draw_task,
     play_batch,
 )
-from ecomlab.core import UnknownEnvironmentError
-from ecomlab.reward import Score
-from ecomlab.scheduler import make_schedule
-from ecomlab.seeding import rng
-from ecomlab.train import backends
-from ecomlab.train.backends import CachedSampler, Limits, Sampled
-from ecomlab.train.demonstrations import demonstrate
-from ecomlab.train.policy import Policy, load_policy
+from ecomlab.train.schedule import make_schedule
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +102,7 @@ def test_waiting_for_the_last_talkers_or_not_gives_the_same(
         tasks = tasks_of(shop, 24)
         results = []
         for share in (0.0, 0.25, 0.9):
-            monkeypatch.setattr(backends, "STRAGGLERS", share)
+            monkeypatch.setattr(cached, "STRAGGLERS", share)
             rollouts = play_batch(
                 tasks, streams_of(tasks), shop, novice.sampler(Limits(60, 200)), novice.renderer
             )
@@ -354,7 +355,7 @@ def collected(novice: Policy, shop: Shop, monkeypatch: pytest.MonkeyPatch, fate:
     """A collection in which fate decides, with the draws made visible to the scripted policy."""
     refill = Refill(**{"prompts": 3, "group_size": 4, **settings})
     sampler = Fated(novice, shop, fate, refill.group_size)
-    import ecomlab.collector as module
+    import ecomlab.train.rollouts as module
 
     real = module.play_batch
 

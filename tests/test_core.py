@@ -16,13 +16,15 @@ from hypothesis import strategies as st
 from pydantic import Field
 
 from ecomlab import ENVIRONMENTS, Difficulty, Episode, Shop, Task, TaskError, make_task, play
-from ecomlab.core import Environment, Message, Registry, UnknownEnvironmentError
+from ecomlab.audit.attackers import SUBMIT, calls, text
 from ecomlab.difficulty import AXES
-from ecomlab.naming import unknown
-from ecomlab.players.blind import SUBMIT, calls, text
+from ecomlab.envs.base import Environment
+from ecomlab.envs.registry import Registry, UnknownEnvironmentError
 from ecomlab.reward import cart_credit, compose, efficiency, hallucination, share_used
 from ecomlab.seeding import digest, rng
-from ecomlab.tooling import InvalidCallError, tool
+from ecomlab.suggest import unknown
+from ecomlab.task import Message
+from ecomlab.tool import InvalidCallError, tool
 
 
 def test_importing_ecomlab_is_light() -> None:
@@ -400,7 +402,7 @@ def test_a_file_that_brings_no_environment_says_so(tmp_path: Path) -> None:
     empty.write_text("x = 1\n")
     with pytest.raises(TaskError, match="holds no environment"):
         ENVIRONMENTS.load(empty)
-    empty.write_text("from ecomlab.core import Environment\nclass Half(Environment):\n    id = 'HALF'\n")
+    empty.write_text("from ecomlab.envs.base import Environment\nclass Half(Environment):\n    id = 'HALF'\n")
     with pytest.raises(TaskError, match="Half lacks axes, begin, brief, draw, .*, verify, version"):
         ENVIRONMENTS.load(str(empty))
     empty.write_text(

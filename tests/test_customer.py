@@ -6,17 +6,19 @@ import re
 import pytest
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task
-from ecomlab.core import Fault, Need
-from ecomlab.customer.kernel import Kernel
-from ecomlab.customer.ledger import TOPICS, Ledger, Slot
-from ecomlab.customer.lexicon import lexicon_of
+from ecomlab.audit.attackers import SUBMIT, calls, text
+from ecomlab.catalog.lexicon import lexicon_of
+from ecomlab.customer.acts import Act, Fault, Slot
+from ecomlab.customer.dialogue import Kernel
+from ecomlab.customer.goal_state import TOPICS, Ledger
+from ecomlab.customer.nlg import ACTS, Words
+from ecomlab.customer.nlu import read_item, read_message
 from ecomlab.customer.noise import Piece, noised
-from ecomlab.customer.reading import read_item, read_message
-from ecomlab.customer.sayings import NAME, read_sayings
-from ecomlab.customer.words import ACTS, Act, Words
-from ecomlab.players.blind import SUBMIT, calls, text
+from ecomlab.customer.templates import read_sayings
 from ecomlab.seeding import rng
-from ecomlab.world.wants import constraints_of
+from ecomlab.task import Need
+from ecomlab.values import NAME
+from ecomlab.world.cart import constraints_of
 
 KEYPAD, STAND = "Phone Charger", "Tank Top"
 
@@ -363,7 +365,7 @@ def test_the_hard_trace_eight_turns_six_effective_given_up(big_shop: Shop) -> No
     waits a turn; and says nothing while the agent only looks things up."""
     charger_type, fryer_type, top_type = "Phone Charger", "Tea Kettle", "Tank Top"
     first = make_task("CART", 8, 0, big_shop)
-    from ecomlab.world.overlay import options_of
+    from ecomlab.world.state import options_of
 
     options = {n: options_of(first.key, big_shop.catalog, n) for n in (charger_type, fryer_type, top_type)}
     items = [
@@ -441,7 +443,7 @@ def test_a_right_message_after_a_right_cart_is_confirmed(shop: Shop) -> None:
 
 
 def test_need_counts_questions_events_and_handing_in() -> None:
-    from ecomlab.core import Event
+    from ecomlab.task import Event
 
     need = Need(turns=4, asks=1, calls=5)
     assert need.with_events([], 1) == (5, 5)

@@ -11,29 +11,30 @@ import pytest
 import torch
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, make_task
+from ecomlab.models.load import load_policy
+from ecomlab.models.policy import save_policy
 from ecomlab.seeding import rng
-from ecomlab.train import imitation, tiny, warmstart
-from ecomlab.train.aliases import ALIASES, Aliases
-from ecomlab.train.demonstrations import Demonstration, demonstrate, demonstrator, slips_for, transcribe
-from ecomlab.train.drills import drill
-from ecomlab.train.policy import load_policy, save_policy
-from ecomlab.train.renderer import ShortDialogue, ShortLines, ShortRenderer
-from ecomlab.train.views import View, satisfies
-from ecomlab.train.warmstart import DRILL, Cell, Phase, Recipe
-from ecomlab.train.words import tools_of, whole_texts
-from ecomlab.world.rules import RULES
+from ecomlab.starters import recipe, sft, tiny_qwen3
+from ecomlab.starters.added_tokens import tools_of, whole_texts
+from ecomlab.starters.compact_renderer import ShortDialogue, ShortLines, ShortRenderer
+from ecomlab.starters.compact_results import View, satisfies
+from ecomlab.starters.copy_drills import drill
+from ecomlab.starters.demonstrations import Demonstration, demonstrate, demonstrator, slips_for, transcribe
+from ecomlab.starters.id_aliases import ALIASES, Aliases
+from ecomlab.starters.recipe import DRILL, Cell, Phase, Recipe
+from ecomlab.world.policy_book.rules import RULES
 
 CELLS = tuple(Cell(env, (0,)) for env in ENVIRONMENTS)
 TINY = Recipe(
     (Phase((Cell(DRILL, (0,)),), 0.0, 4_000, 40), Phase(CELLS, 0.3, 12_000, 60)),
-    size=tiny.Size(hidden=72, layers=2, heads=1, feed_forward=64),
+    size=tiny_qwen3.Size(hidden=72, layers=2, heads=1, feed_forward=64),
     corpus_episodes=24,
 )
 
 
 @pytest.fixture(scope="module")
 def renderer(big_shop: Shop) -> ShortRenderer:
-    return ShortRenderer(warmstart.make_tokenizer(big_shop, replace(TINY, corpus_episodes=120)))
+    return ShortRenderer(recipe.make_tokenizer(big_shop, replace(TINY, corpus_episodes=120)))
 
 
 def view_of(result: dict[str, Any], name: str = "x", view: View | None = None, **arguments: Any) -> str:
@@ -85,7 +86,7 @@ def test_a_careful_demonstrator_succeeds_within_the_context(
 ) -> None:
     played = [demonstrate(make_task(env, d, 300 + seed, big_shop), big_shop, renderer) for seed in range(20)]
     assert sum(one.correct for one in played) >= {0: 19, 3: 15}[d]
-    assert max(len(one.ids) for one in played) < {0: tiny.CONTEXT // 2, 3: tiny.CONTEXT}[d]
+    assert max(len(one.ids) for one in played) < {0: tiny_qwen3.CONTEXT // 2, 3: tiny_qwen3.CONTEXT}[d]
     assert max(sum(one.mask) for one in played) < 512, "what a policy may say in one episode"
 
 
@@ -330,11 +331,11 @@ def test_a_drill_asks_for_what_it_shows_once(big_shop: Shop) -> None:
 def test_a_killed_run_goes_on_where_it_stopped(
     tmp_path: Path, shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(imitation.Checkpoint, "EVERY", 0.0)
-    whole = warmstart.make_starter(shop, TINY)
+    monkeypatch.setattr(sft.Checkpoint, "EVERY", 0.0)
+    whole = recipe.make_starter(shop, TINY)
     work, stop = tmp_path / "work", [3]
     work.mkdir()
-    loss = imitation.imitation_loss
+    loss = sft.imitation_loss
 
     def failing(*given: Any) -> Any:
         stop[0] -= 1
@@ -342,17 +343,17 @@ def test_a_killed_run_goes_on_where_it_stopped(
             raise KeyboardInterrupt
         return loss(*given)
 
-    monkeypatch.setattr(imitation, "imitation_loss", failing)
+    monkeypatch.setattr(sft, "imitation_loss", failing)
     with pytest.raises(KeyboardInterrupt):
-        warmstart.make_starter(shop, TINY, work=work)
-    monkeypatch.setattr(imitation, "imitation_loss", loss)
+        recipe.make_starter(shop, TINY, work=work)
+    monkeypatch.setattr(sft, "imitation_loss", loss)
     told: list[str] = []
-    rest = warmstart.make_starter(shop, TINY, told.append, work)
+    rest = recipe.make_starter(shop, TINY, told.append, work)
     assert any(line.startswith("step 3 of") for line in told) or not any("step 0" in line for line in told)
     for a, b in zip(whole.model.state_dict().values(), rest.model.state_dict().values(), strict=True):
         assert torch.equal(a, b)
     with pytest.raises(ValueError, match="is of another recipe"):
-        warmstart.make_starter(shop, replace(TINY, adamw_lr=1e-3), work=work)
+        recipe.make_starter(shop, replace(TINY, adamw_lr=1e-3), work=work)
     save_policy(tmp_path / "starter", rest, recipe="tiny")
     assert load_policy(tmp_path / "starter", shop, list(ENVIRONMENTS)).made_for == rest.made_for | {
         "recipe": "tiny",

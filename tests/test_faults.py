@@ -17,11 +17,13 @@ import test_tiny as rendering
 import test_training as training
 import torch
 
-from ecomlab import Shop, collector
-from ecomlab.scheduler import Adaptive
-from ecomlab.train import backends, dapo, objective, run
-from ecomlab.train.policy import Policy, load_policy
-from ecomlab.train.renderer import ShortLines
+from ecomlab import Shop
+from ecomlab.models.load import load_policy
+from ecomlab.models.policy import Policy
+from ecomlab.models.samplers import cached
+from ecomlab.starters.compact_renderer import ShortLines
+from ecomlab.train import loop, objective, rollouts, trl_trainer
+from ecomlab.train.schedule import Adaptive
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Fault:
 
 
 def re_encoded(patch: pytest.MonkeyPatch) -> None:
-    real = collector._append
+    real = rollouts._append
 
     def append(play: Any, ids: Any, mask: int, logprobs: Any) -> None:
         renderer = play.dialogue._renderer
@@ -45,7 +47,7 @@ def re_encoded(patch: pytest.MonkeyPatch) -> None:
             logprobs = [*logprobs, *[0.0] * len(ids)][: len(ids)]
         real(play, ids, mask, logprobs)
 
-    patch.setattr(collector, "_append", append)
+    patch.setattr(rollouts, "_append", append)
 
 
 def newline_lost(patch: pytest.MonkeyPatch) -> None:
@@ -54,51 +56,51 @@ def newline_lost(patch: pytest.MonkeyPatch) -> None:
 
 
 def tool_tokens_trained(patch: pytest.MonkeyPatch) -> None:
-    real = dapo.DapoTrainer._compute_loss
+    real = trl_trainer.DapoTrainer._compute_loss
 
     def loss(self: Any, model: Any, inputs: Any) -> Any:
         return real(self, model, {**inputs, "tool_mask": torch.ones_like(inputs["tool_mask"])})
 
-    patch.setattr(dapo.DapoTrainer, "_compute_loss", loss)
+    patch.setattr(trl_trainer.DapoTrainer, "_compute_loss", loss)
 
 
 def truncated_trained(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(dapo, "loss_mask", lambda rollout: rollout.mask)
+    patch.setattr(trl_trainer, "loss_mask", lambda rollout: rollout.mask)
 
 
 def padding_has_an_advantage(patch: pytest.MonkeyPatch) -> None:
     def advantages(collection: Any, settings: Any) -> Any:
         return np.stack([objective.group_advantages(group.rewards) for group in collection.batch])
 
-    patch.setattr(dapo, "step_advantages", advantages)
+    patch.setattr(trl_trainer, "step_advantages", advantages)
 
 
 def padding_thins_the_loss(patch: pytest.MonkeyPatch) -> None:
-    real = dapo.DapoTrainer.roll_out
+    real = trl_trainer.DapoTrainer.roll_out
 
     def roll_out(self: Any, count: int) -> Any:
-        return real(self, count) | {"env_mask": [dapo.loss_mask(r) for r in self.rollouts]}
+        return real(self, count) | {"env_mask": [trl_trainer.loss_mask(r) for r in self.rollouts]}
 
-    patch.setattr(dapo.DapoTrainer, "roll_out", roll_out)
+    patch.setattr(trl_trainer.DapoTrainer, "roll_out", roll_out)
 
 
 def momentum_goes_on(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(dapo._Bookkeeping, "on_pre_optimizer_step", lambda *_, **__: None)
+    patch.setattr(trl_trainer._Bookkeeping, "on_pre_optimizer_step", lambda *_, **__: None)
 
 
 def mean_per_micro_batch(patch: pytest.MonkeyPatch) -> None:
-    real = dapo.DapoTrainer._compute_loss
+    real = trl_trainer.DapoTrainer._compute_loss
 
     def loss(self: Any, model: Any, inputs: Any) -> Any:
         tokens = (inputs["completion_mask"] * inputs["tool_mask"]).sum()
         share = inputs["num_items_in_batch"] / tokens.clamp(min=1) / self.args.gradient_accumulation_steps
         return real(self, model, inputs) * share
 
-    patch.setattr(dapo.DapoTrainer, "_compute_loss", loss)
+    patch.setattr(trl_trainer.DapoTrainer, "_compute_loss", loss)
 
 
 def padding_is_read(patch: pytest.MonkeyPatch) -> None:
-    real = dapo.DapoTrainer._forward
+    real = trl_trainer.DapoTrainer._forward
 
     def forward(self: Any, model: Any, input_ids: Any, attention_mask: Any, keep: int) -> Any:
         def blind(**inputs: Any) -> Any:
@@ -106,7 +108,7 @@ def padding_is_read(patch: pytest.MonkeyPatch) -> None:
 
         return real(self, blind, input_ids, attention_mask, keep)
 
-    patch.setattr(dapo.DapoTrainer, "_forward", forward)
+    patch.setattr(trl_trainer.DapoTrainer, "_forward", forward)
 
 
 def clipped_on_one_side(patch: pytest.MonkeyPatch) -> None:
@@ -126,34 +128,34 @@ def clipped_on_one_side(patch: pytest.MonkeyPatch) -> None:
 
 
 def mask_of_the_next_rollout(patch: pytest.MonkeyPatch) -> None:
-    real = dapo.DapoTrainer.roll_out
+    real = trl_trainer.DapoTrainer.roll_out
 
     def roll_out(self: Any, count: int) -> Any:
         given = real(self, count)
         given["env_mask"] = given["env_mask"][1:] + given["env_mask"][:1]
         return given
 
-    patch.setattr(dapo.DapoTrainer, "roll_out", roll_out)
+    patch.setattr(trl_trainer.DapoTrainer, "roll_out", roll_out)
 
 
 def copies_of_different_tasks(patch: pytest.MonkeyPatch) -> None:
-    real = collector.play_batch
+    real = rollouts.play_batch
 
     def play(tasks: Any, *rest: Any) -> Any:
         return real([*tasks[1:], tasks[0]], *rest)
 
-    patch.setattr(collector, "play_batch", play)
+    patch.setattr(rollouts, "play_batch", play)
 
 
 def one_stream_for_all(patch: pytest.MonkeyPatch) -> None:
-    real = backends.CachedSampler.start
+    real = cached.CachedSampler.start
     patch.setattr(
-        backends.CachedSampler, "start", lambda self, streams: real(self, [streams[0]] * len(streams))
+        cached.CachedSampler, "start", lambda self, streams: real(self, [streams[0]] * len(streams))
     )
 
 
 def cache_of_another_row(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(backends._RowCache, "swap", lambda self, a, b, width: None)
+    patch.setattr(cached._RowCache, "swap", lambda self, a, b, width: None)
 
 
 def unscored_is_zero(patch: pytest.MonkeyPatch) -> None:
@@ -162,25 +164,25 @@ def unscored_is_zero(patch: pytest.MonkeyPatch) -> None:
 
 
 def failure_is_a_reward(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(collector, "_fail", lambda play, error: setattr(play, "end", "submit"))
+    patch.setattr(rollouts, "_fail", lambda play, error: setattr(play, "end", "submit"))
 
 
 def overlong_counts_tools(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(collector.Rollout, "sampled", property(lambda self: len(self.mask)))
+    patch.setattr(rollouts.Rollout, "sampled", property(lambda self: len(self.mask)))
 
 
 def schedule_starts_again(patch: pytest.MonkeyPatch) -> None:
     def forgotten(saved: Any) -> Any:
         return Adaptive.start(("CART",), tau_num=8)
 
-    patch.setattr(run, "from_json", forgotten)
+    patch.setattr(loop, "from_json", forgotten)
 
 
 def draws_follow_the_clock(patch: pytest.MonkeyPatch) -> None:
     count = iter(range(10_000))
-    real = collector.collect
+    real = rollouts.collect
     patch.setattr(
-        run,
+        loop,
         "collect",
         lambda schedule, refill, key, *rest: real(schedule, refill, (*key, next(count)), *rest),
     )
@@ -197,7 +199,7 @@ def discarded_groups_unreported(patch: pytest.MonkeyPatch) -> None:
 
 
 def each_process_draws_its_own(patch: pytest.MonkeyPatch) -> None:
-    real = collector.collect
+    real = rollouts.collect
 
     def collect(
         schedule: Any, refill: Any, key: Any, shop: Any, sampler: Any, renderer: Any, crew: Any

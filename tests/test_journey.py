@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task, play
-from ecomlab.core import Message
-from ecomlab.players.blind import calls, text
+from ecomlab.audit.attackers import calls, text
+from ecomlab.task import Message
 
 JOURNEY = ENVIRONMENTS["JOURNEY"]
 

@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task, play, replay
-from ecomlab.certify import Row, broken_laws, certify_cell, golden
-from ecomlab.core import Message, Slips
+from ecomlab.audit import attackers
+from ecomlab.audit.certificate import Row, broken_laws, certify_cell, golden
 from ecomlab.difficulty import AXES
-from ecomlab.parsing import parse_output
-from ecomlab.players import blind
-from ecomlab.rollout import ReplayError, record
+from ecomlab.episode.messages import parse_output
+from ecomlab.episode.play import ReplayError, record
+from ecomlab.players.base import Slips
 from ecomlab.seeding import digest, rng
+from ecomlab.task import Message
 
 LEVELS = range(13)
 ENVS = list(ENVIRONMENTS)
@@ -69,8 +70,8 @@ def test_each_law_of_the_certificate_can_break(big_shop: Shop) -> None:
 @every_env
 @every_level
 def test_what_the_ledger_calls_stated_can_be_read_from_the_opening(env: str, d: int, big_shop: Shop) -> None:
-    from ecomlab.customer.lexicon import lexicon_of
-    from ecomlab.customer.reading import is_complete
+    from ecomlab.catalog.lexicon import lexicon_of
+    from ecomlab.customer.nlu import is_complete
 
     lexicon = lexicon_of(big_shop.catalog)
     for seed in range(40):
@@ -94,7 +95,7 @@ def test_submit_takes_anything_and_gives_a_verdict(env: str, value: Any, shop: S
     fields = ENVIRONMENTS[env].submit.schema["function"]["parameters"].get("properties", {})
     for name in fields or {"nothing": None}:
         episode = Episode(task, shop)
-        episode.act(blind.calls(("submit", {name: value})))
+        episode.act(attackers.calls(("submit", {name: value})))
         if not episode.done:
             continue
         score = episode.score()
@@ -199,7 +200,7 @@ def test_whatever_was_said_last_replays(env: str, said: str, shop: Shop) -> None
     episode = Episode(make_task(env, 2, 0, shop), shop)
     episode.act(parse_output(said))
     while not episode.done:
-        episode.act(blind.SUBMIT)
+        episode.act(attackers.SUBMIT)
     trajectory = record(episode)
     assert replay(trajectory, shop) == trajectory.score
 
@@ -275,14 +276,14 @@ class Prober:
         self.random = random
 
     def __call__(self, messages: list[Message]) -> Message | None:
-        ids = [row["product_id"] for row in blind._listed(messages)] or ["P000000"]
+        ids = [row["product_id"] for row in attackers._listed(messages)] or ["P000000"]
         words = messages[1]["content"].split()
         start = int(self.random.integers(len(words)))
         query = " ".join(words[start : start + 3])
         product = ids[int(self.random.integers(len(ids)))]
         options = looks(self.env, query, product, *self._line(messages))
         picked = [options[int(i)] for i in self.random.integers(len(options), size=3)]
-        return blind.calls(*picked)
+        return attackers.calls(*picked)
 
     def _line(self, messages: list[Message]) -> tuple[str, str]:
         """An order that a tool has shown and a line of it, as far as any has been."""
@@ -354,7 +355,7 @@ def test_a_player_that_breaks_leaves_the_episode_unscored(env: str, shop: Shop) 
 def test_a_bug_of_ours_leaves_the_episode_unscored(
     env: str, shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ecomlab.world.overlay import World
+    from ecomlab.world.state import World
 
     def broken(*_: Any) -> None:
         raise ZeroDivisionError
@@ -385,7 +386,7 @@ def explore(task: Task, shop: Shop) -> str:
     """What a fixed explorer meets: the fair player's episode, then looking around until a budget ends it."""
     fair = play(ENVIRONMENTS[task.env].fair_player(shop), task, shop)
     episode = Episode(task, shop)
-    look = blind.calls(*looks(task.env, "charger"))
+    look = attackers.calls(*looks(task.env, "charger"))
     while not episode.done:
         episode.act(look)
     return digest([fair.messages, fair.score.value, record(episode).messages, episode.end])

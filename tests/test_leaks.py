@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from ecomlab import ENVIRONMENTS, Episode, Shop, leaks, make_task
-from ecomlab.world.overlay import World
+from ecomlab import ENVIRONMENTS, Episode, Shop, make_task
+from ecomlab.audit import leaks
+from ecomlab.world.state import World
 
 ENVS = list(ENVIRONMENTS)
 
@@ -24,13 +25,13 @@ def test_a_leak_is_found(big_shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Non
         return tuple(sorted(real(self, row)))
 
     monkeypatch.setattr(World, "options", told)
-    monkeypatch.setattr("ecomlab.customer.wishes.other_option", _smallest)
+    monkeypatch.setattr("ecomlab.customer.goals.other_option", _smallest)
     (leak,) = (found for found in leaks.measure("CART", big_shop, (8,), 80) if "variant_id" in found.kind)
     assert leak.leaks
 
 
 def _smallest(type_name: str, key: tuple[Any, ...], shop: Shop, random: Any, than: str | None = None) -> str:
-    from ecomlab.world.overlay import options_of
+    from ecomlab.world.state import options_of
 
     return min(option for option in options_of(key, shop.catalog, type_name) if option != than)
 

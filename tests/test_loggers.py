@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from runs import Killed, kill_at
 
-from ecomlab.train import run
+from ecomlab.train import loop
 from ecomlab.train.config import ConfigError, TrainConfig
 from ecomlab.train.loggers import logger
 
@@ -64,13 +64,13 @@ def test_a_run_closes_its_logger_also_when_it_is_cut_short(
         def __exit__(self, *_: Any) -> None:
             heard.append("closed")
 
-    monkeypatch.setattr(run, "logger", Spy)
+    monkeypatch.setattr(loop, "logger", Spy)
     small: dict[str, Any] = {"prompts_per_step": 2, "group_size": 2, "rounds": 1, "eval_every": 0}
     small |= {"eval_difficulties": (0,), "eval_episodes": 1, "catalog_size": 1_000, "schedule": "static-0-1"}
-    run.train(TrainConfig(out=str(tmp_path / "run"), steps=1, **small))
+    loop.train(TrainConfig(out=str(tmp_path / "run"), steps=1, **small))
     assert heard == [1, "closed"]
     with pytest.raises(Killed):
-        run.train(TrainConfig(out=str(tmp_path / "run"), steps=2, **small), kill_at(2))
+        loop.train(TrainConfig(out=str(tmp_path / "run"), steps=2, **small), kill_at(2))
     assert heard == [1, "closed", "closed"]
 
 
@@ -79,13 +79,13 @@ def test_a_missing_package_is_named_before_anything_runs(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(run, "find_spec", asked.append)  # nothing is installed
+    monkeypatch.setattr(loop, "find_spec", asked.append)  # nothing is installed
     with pytest.raises(
         ConfigError, match=rf"needs {name}, which is not installed; pip install .*\[loggers\]"
     ):
-        run.train(TrainConfig(out=str(tmp_path / "run"), logger=name))
+        loop.train(TrainConfig(out=str(tmp_path / "run"), logger=name))
     assert asked == [name] and not (tmp_path / "run").exists()
-    run._check_setting(TrainConfig())
+    loop._check_setting(TrainConfig())
     assert asked == [name], "no logger needs no package"
 
 

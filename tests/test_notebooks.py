@@ -13,10 +13,10 @@ from fake_tables import collection_rows, eval_rows, train_rows, write_certificat
 from rich.console import Console
 
 from ecomlab.analysis import tables
-from ecomlab.core import Task
+from ecomlab.envs.registry import COLLECTIONS
 from ecomlab.lab import notebooks, pool
 from ecomlab.lab.sweep import Run
-from ecomlab.train.config import COLLECTIONS
+from ecomlab.task import Task
 
 ROOT = Path(__file__).resolve().parents[1]
 ALL = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -182,7 +182,7 @@ def test_run_training_runs_and_writes_its_tables(tmp_path):
 
 def test_run_training_offers_the_configuration_as_it_is():
     """Its parameters are fields of TrainConfig and all of them reach it; nothing is renamed on the way."""
-    from ecomlab.train.run import TrainConfig
+    from ecomlab.train.loop import TrainConfig
 
     declared = notebooks.parameters_of(ROOT / "notebooks" / "run_training.ipynb")
     assert set(declared) - {"more"} <= {field.name for field in fields(TrainConfig)}

@@ -5,13 +5,13 @@ from datetime import date, timedelta
 import pytest
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, make_task
+from ecomlab.answers.dates import read_day, says_none
+from ecomlab.audit import attackers
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.returns import _outcome
 from ecomlab.envs.status import read_status
-from ecomlab.players import blind
-from ecomlab.world.dates import read_day, says_none
-from ecomlab.world.orders import delivered, draw_history, eligibility, lines_of
-from ecomlab.world.terms import draw_terms
+from ecomlab.world.orders.history import delivered, draw_history, eligibility, lines_of
+from ecomlab.world.policy_book.terms import draw_terms
 
 TODAY = date(2026, 3, 20)
 
@@ -107,12 +107,12 @@ def test_a_wrong_return_is_corrected_and_never_right(big_shop: Shop) -> None:
             ids = {"order_id": order["order_id"], "line_id": line["line_id"]}
             if big_shop.catalog.type_of(row).name == slots["type"]:
                 continue
-            episode.act(blind.calls(("return_initiate", ids)))
+            episode.act(attackers.calls(("return_initiate", ids)))
             if episode.world.returns:
                 break
         corrected += "customer" not in episode.messages[-1] and episode.messages[-1]["role"] == "user"
         while not episode.done:
-            episode.act(blind.SUBMIT)
+            episode.act(attackers.SUBMIT)
         assert not episode.score().correct
     assert corrected >= 6
 

@@ -142,7 +142,7 @@ def test_the_licence_is_the_whole_text_of_apache_2() -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["ecomlab/train/starters/novice/model.safetensors", "figures/a.pdf", "experiments/quick/train.csv"],
+    ["ecomlab/starters/weights/novice/model.safetensors", "figures/a.pdf", "experiments/quick/train.csv"],
 )
 def test_git_keeps_what_is_to_be_committed(path: str) -> None:
     assert ignored(path) is False

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ecomlab.parsing import parse_output
+from ecomlab.episode.messages import parse_output
 
 
 def block(value: object) -> str:

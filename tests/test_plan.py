@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from ecomlab.models.policy import PolicyError
 from ecomlab.train.config import TrainConfig, from_toml
-from ecomlab.train.plan import KNOWN, launch_lines, memory, seconds, show_plan, size_of, tokens_a_step
-from ecomlab.train.policy import PolicyError
+from ecomlab.train.dry_run import KNOWN, launch_lines, memory, seconds, show_plan, size_of, tokens_a_step
 
 ROOT = Path(__file__).resolve().parent.parent
 FILE = ROOT / "experiments" / "qwen3_8b" / "train.toml"

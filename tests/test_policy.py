@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, make_task, play
-from ecomlab.answers import read_amount, read_clause_id, read_name, read_yes
+from ecomlab.answers.amounts import read_amount, read_clause_id, read_name, read_yes
+from ecomlab.audit import attackers
 from ecomlab.difficulty import Difficulty
-from ecomlab.players import blind
-from ecomlab.world.policies import decide, draw_book, read_section, search, text_of, title_of
-from ecomlab.world.rules import RULES, WINDOW
-from ecomlab.world.terms import draw_terms
+from ecomlab.world.policy_book.book import decide, draw_book, read_section, search, text_of, title_of
+from ecomlab.world.policy_book.rules import RULES, WINDOW
+from ecomlab.world.policy_book.terms import draw_terms
 
 
 def book(d: int, seed: int, shop: Shop) -> Any:
@@ -176,7 +176,7 @@ def test_a_constant_answer_earns_nothing(answer: Any, shop: Shop) -> None:
     for d in (0, 6, 12):
         for seed in range(10):
             episode = Episode(make_task("POLICY", d, seed, shop), shop)
-            episode.act(blind.calls(("submit", {"answer": answer})))
+            episode.act(attackers.calls(("submit", {"answer": answer})))
             score = episode.score()
             assert score.parts["task"] == -1
             assert not score.correct
@@ -184,6 +184,6 @@ def test_a_constant_answer_earns_nothing(answer: Any, shop: Shop) -> None:
 
 def test_the_naive_shopper_searches_the_book_and_not_the_catalog(shop: Shop) -> None:
     """It answers most questions where a rule has one clause: a certificate that shows it at zero flatters the task."""
-    player = blind.naive(ENVIRONMENTS["POLICY"])
+    player = attackers.naive(ENVIRONMENTS["POLICY"])
     right = [play(player(seed), make_task("POLICY", 0, seed, shop), shop).score.correct for seed in range(12)]
     assert sum(right) > 3

@@ -16,17 +16,18 @@ from qwen3_helper import FakeVllm, lottery, small, talkative
 from runs import SECONDS, Killed, kill_at, rows_of, train_in_two
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, load_shop, make_task
-from ecomlab.collector import Refill, Rollout, collect, play_batch
-from ecomlab.core import Task
-from ecomlab.rollout import play
-from ecomlab.scheduler import make_schedule
+from ecomlab.episode.play import play
+from ecomlab.models.load import load_policy
+from ecomlab.models.policy import Policy, PolicyError
+from ecomlab.models.qwen3 import ChatRenderer, load_chat_policy, template
+from ecomlab.models.samplers.cached import Limits, Sampled
+from ecomlab.models.samplers.vllm import VllmSampler, limit_patience
 from ecomlab.seeding import rng
+from ecomlab.task import Task
 from ecomlab.train import checkpoints
-from ecomlab.train.backends import Limits, Sampled
-from ecomlab.train.policy import Policy, PolicyError, load_policy
-from ecomlab.train.qwen3 import ChatRenderer, load_chat_policy, template
-from ecomlab.train.run import ConfigError, RunError, TrainConfig, train
-from ecomlab.train.vllm import VllmSampler, limit_patience
+from ecomlab.train.loop import ConfigError, RunError, TrainConfig, train
+from ecomlab.train.rollouts import Refill, Rollout, collect, play_batch
+from ecomlab.train.schedule import make_schedule
 
 
 @pytest.fixture(scope="module")
@@ -434,9 +435,9 @@ def test_gradient_checkpointing_and_the_masked_output_layer_change_memory_not_th
     """And the output layer sees the trained positions alone, whoever wraps the model."""
     import trl.trainer.utils as utils
 
-    from ecomlab.collector import Refill, collect
-    from ecomlab.scheduler import make_schedule
-    from ecomlab.train.dapo import DapoTrainer, Settings
+    from ecomlab.train.rollouts import Refill, collect
+    from ecomlab.train.schedule import make_schedule
+    from ecomlab.train.trl_trainer import DapoTrainer, Settings
 
     seen: list[int] = []
     real = utils._ChunkedLogProbFunction.apply
@@ -505,7 +506,7 @@ def test_a_run_with_vllm_samples_and_evaluates_with_the_weights_as_they_are(
 ) -> None:
     import trl.trainer.grpo_trainer as grpo
 
-    from ecomlab.train import run as module
+    from ecomlab.train import loop as module
 
     made: list[FakeVllm] = []
 
@@ -528,7 +529,7 @@ def test_a_run_with_vllm_samples_and_evaluates_with_the_weights_as_they_are(
 
 def test_one_process_talks_to_the_server_and_the_others_hear_of_it() -> None:
     """Two processes in server mode: the first plays every group; both end up with all of them."""
-    from ecomlab.train.crew import OnePlays, Processes
+    from ecomlab.train.distributed import OnePlays, Processes
 
     barrier, board = threading.Barrier(2), [None, None]
 

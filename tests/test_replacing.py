@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task, play
-from ecomlab.core import Verdict
-from ecomlab.players import blind
-from ecomlab.rollout import finish
+from ecomlab.audit import attackers
+from ecomlab.episode.play import finish
+from ecomlab.reward import Verdict
 
 
 def wanted(task: Task) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def judged(episode: Episode, ids: Sequence[str]) -> Verdict:
 
 def stand_ins(task: Task, shop: Shop) -> dict[str, int]:
     """Every product that can stand in, with its number of equal entries, found one by one."""
-    from ecomlab.world.standins import hard_names
+    from ecomlab.world.substitutes import hard_names
 
     slots, catalog = wanted(task), shop.catalog
     row = catalog.row(task.truth["original"])
@@ -90,8 +90,8 @@ def test_the_best_stand_ins_are_those_with_most_equal_entries(d: int, big_shop: 
 
 
 def test_the_visits_hold_one_product_that_fits_the_words(big_shop: Shop) -> None:
-    from ecomlab.players.substitutor import identity
-    from ecomlab.world.wants import constraints_of
+    from ecomlab.players.substitution import identity
+    from ecomlab.world.cart import constraints_of
 
     catalog = big_shop.catalog
     for d in (0, 6, 12):
@@ -116,7 +116,7 @@ def test_a_sold_out_product_shows_no_stock_in_any_tool(big_shop: Shop) -> None:
     original = task.truth["original"]
     episode = Episode(task, big_shop)
     turn = episode.act(
-        blind.calls(
+        attackers.calls(
             ("user_get_visit_history", {}),
             ("catalog_get_product", {"product_id": original}),
             ("catalog_get_variants", {"product_id": original}),

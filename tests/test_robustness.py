@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, make_task
-from ecomlab.parsing import parse_output
-from ecomlab.rollout import record, replay
+from ecomlab.episode.messages import parse_output
+from ecomlab.episode.play import record, replay
 
 ENVS = list(ENVIRONMENTS)
 ACTIONS = int(os.environ.get("ECOMLAB_ACTIONS", "5000"))

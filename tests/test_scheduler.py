@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ecomlab.scheduler import Adaptive, Static, Window, from_json, make_schedule
 from ecomlab.seeding import rng
+from ecomlab.train.schedule import Adaptive, Static, Window, from_json, make_schedule
 
 ENVS = ("CART", "SUB")
 NAMES = ("adaptive", "static-low", "static-high", "static-3-5")

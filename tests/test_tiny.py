@@ -10,18 +10,20 @@ import pytest
 import torch
 
 from ecomlab import Episode, Shop, make_task, play
-from ecomlab.core import ENVIRONMENTS, Slips
-from ecomlab.customer.lexicon import lexicon_of
-from ecomlab.parsing import parse_output
+from ecomlab.catalog.lexicon import lexicon_of
+from ecomlab.envs.registry import ENVIRONMENTS
+from ecomlab.episode.messages import parse_output
+from ecomlab.models.load import STARTERS, load_policy
+from ecomlab.models.policy import Policy, PolicyError, made_for, save_policy
+from ecomlab.players.base import Slips
 from ecomlab.seeding import rng
-from ecomlab.train import imitation, tiny, warmstart
-from ecomlab.train.aliases import ALIASES, Aliases
-from ecomlab.train.demonstrations import Demonstrator, demonstrate, slips_for
-from ecomlab.train.induction import give_induction
-from ecomlab.train.policy import STARTERS, Policy, PolicyError, load_policy, made_for, save_policy
-from ecomlab.train.renderer import ShortDialogue
-from ecomlab.train.run import evaluate
-from ecomlab.train.warmstart import Cell, Phase, Recipe
+from ecomlab.starters import recipe, sft, tiny_qwen3
+from ecomlab.starters.compact_renderer import ShortDialogue
+from ecomlab.starters.demonstrations import Demonstrator, demonstrate, slips_for
+from ecomlab.starters.id_aliases import ALIASES, Aliases
+from ecomlab.starters.induction_init import give_induction
+from ecomlab.starters.recipe import Cell, Phase, Recipe
+from ecomlab.train.loop import evaluate
 
 SMALL = Recipe(
     phases=(
@@ -48,7 +50,7 @@ def dialogue(novice: Policy) -> ShortDialogue:
 
 
 def test_names_aliases_and_scaffolds_are_single_tokens(novice: Policy, shop: Shop) -> None:
-    names = [f" {name}" for kind in tiny.vocabulary(shop.catalog).values() for name in kind]
+    names = [f" {name}" for kind in tiny_qwen3.vocabulary(shop.catalog).values() for name in kind]
     calls = [
         '<tool_call>\n{"name": "catalog_search", "arguments": {"query": "',
         '<tool_call>\n{"name": "cart_add", "arguments": {"product_id": "',
@@ -230,10 +232,10 @@ def test_the_starter_is_small_and_says_what_it_was_made_for(novice: Policy, shop
     }
 
 
-@pytest.mark.parametrize("name", list(warmstart.RECIPES))
+@pytest.mark.parametrize("name", list(recipe.RECIPES))
 def test_a_shipped_starter_is_of_the_committed_recipe(name: str) -> None:
     record = json.loads((STARTERS / name / "made_for.json").read_text())
-    assert record["recipe"] == json.loads(json.dumps(asdict(warmstart.RECIPES[name])))
+    assert record["recipe"] == json.loads(json.dumps(asdict(recipe.RECIPES[name])))
 
 
 @pytest.mark.slow
@@ -276,7 +278,7 @@ def test_a_damaged_starter_says_how_to_mend_it(tmp_path: Path, shop: Shop) -> No
     folder = copied(tmp_path)
     (folder / "model.safetensors").write_bytes(b"\x00" * 100)
     with pytest.raises(
-        PolicyError, match=r"does not hold a readable policy .*python -m ecomlab.train.warmstart"
+        PolicyError, match=r"does not hold a readable policy .*python -m ecomlab.starters.recipe"
     ):
         load_policy(folder, shop, ["CART"])
     (folder / "tokenizer.json").unlink()
@@ -292,12 +294,12 @@ def test_an_unknown_starter_gets_a_suggestion(shop: Shop) -> None:
 # The recipe, shrunk.
 
 
-@pytest.mark.parametrize("size", [tiny.Size(), warmstart.RECIPES["base"].size])
-def test_a_fresh_starter_looks_for_what_followed_a_word_the_last_time(size: tiny.Size) -> None:
+@pytest.mark.parametrize("size", [tiny_qwen3.Size(), recipe.RECIPES["base"].size])
+def test_a_fresh_starter_looks_for_what_followed_a_word_the_last_time(size: tiny_qwen3.Size) -> None:
     """Of 200 tokens in a row it looks, from one that is repeated, at the one that came next the first time."""
     shares = {}
     for given in (False, True):
-        model = tiny.build_model(3_000, 0, 1, seed=3, size=size)
+        model = tiny_qwen3.build_model(3_000, 0, 1, seed=3, size=size)
         if given:
             give_induction(model, seed=3)
         random = torch.Generator().manual_seed(5)
@@ -314,13 +316,13 @@ def test_a_fresh_starter_looks_for_what_followed_a_word_the_last_time(size: tiny
     assert shares[True][1] > 0.05
     assert shares[False][1] < 0.02
     with pytest.raises(ValueError, match="two layers and a width above 64"):
-        give_induction(tiny.build_model(300, 0, 1, size=tiny.Size(hidden=64)))
+        give_induction(tiny_qwen3.build_model(300, 0, 1, size=tiny_qwen3.Size(hidden=64)))
 
 
 def test_the_recipe_makes_the_same_starter_twice_and_it_loads(tmp_path: Path, shop: Shop) -> None:
     told: list[str] = []
-    one = warmstart.make_starter(shop, SMALL, told.append)
-    two = warmstart.make_starter(shop, SMALL)
+    one = recipe.make_starter(shop, SMALL, told.append)
+    two = recipe.make_starter(shop, SMALL)
     for a, b in zip(one.model.state_dict().values(), two.model.state_dict().values(), strict=True):
         assert torch.equal(a, b)
     assert one.made_for == two.made_for
@@ -333,12 +335,12 @@ def test_the_recipe_makes_the_same_starter_twice_and_it_loads(tmp_path: Path, sh
 
 
 def test_batches_hold_the_tokens_asked_for(novice: Policy, shop: Shop) -> None:
-    recipe = replace(SMALL, phases=(Phase((Cell("CART", (0, 2)),), 0.2, 0, 50),))
-    played = list(warmstart.play_demonstrations(shop, novice.renderer, recipe, 0))
-    batches = list(imitation.batches_of(played, 2_000, 30_000, ("x",)))
+    small = replace(SMALL, phases=(Phase((Cell("CART", (0, 2)),), 0.2, 0, 50),))
+    played = list(recipe.play_demonstrations(shop, novice.renderer, small, 0))
+    batches = list(sft.batches_of(played, 2_000, 30_000, ("x",)))
     assert sum(len(d.ids) for batch in batches for d in batch) >= 30_000
     assert all(len(batch) * max(len(d.ids) for d in batch) <= 2_000 for batch in batches)
-    assert batches == list(imitation.batches_of(played, 2_000, 30_000, ("x",)))
+    assert batches == list(sft.batches_of(played, 2_000, 30_000, ("x",)))
 
 
 def test_imitation_learns_the_demonstrators_tokens_alone(novice: Policy, shop: Shop) -> None:
@@ -346,5 +348,5 @@ def test_imitation_learns_the_demonstrators_tokens_alone(novice: Policy, shop: S
     played = demonstrate(make_task("CART", 0, 1, shop), shop, novice.renderer)
     longer = replace(played, ids=[*played.ids, 5], mask=[*played.mask, 0])
     other = replace(played, ids=[*played.ids, 9], mask=[*played.mask, 0])
-    losses = [imitation.imitation_loss(novice.model, [d]).item() for d in (played, longer, other)]
+    losses = [sft.imitation_loss(novice.model, [d]).item() for d in (played, longer, other)]
     assert losses[0] == pytest.approx(losses[1]) == pytest.approx(losses[2])

@@ -20,14 +20,15 @@ import torch
 from runs import SECONDS, Killed, assert_same_run, kill_at, rows_of, train_in_two
 from safetensors.torch import load_file
 
-from ecomlab import ENVIRONMENTS, Episode, Shop, collector, load_shop, make_task
+from ecomlab import ENVIRONMENTS, Episode, Shop, load_shop, make_task
+from ecomlab.models.load import load_policy
+from ecomlab.models.policy import Policy
 from ecomlab.seeding import rng
-from ecomlab.train import checkpoints, tables
+from ecomlab.train import checkpoints, loop, metrics, rollouts
 from ecomlab.train.checkpoints import CheckpointError, FolderError
-from ecomlab.train.figures import Figures
+from ecomlab.train.loop import ConfigError, RunError, TrainConfig, evaluate, train
 from ecomlab.train.objective import dapo_loss, group_advantages, overlong_penalty, varies
-from ecomlab.train.policy import Policy, load_policy
-from ecomlab.train.run import ConfigError, RunError, TrainConfig, evaluate, train
+from ecomlab.train.update_metrics import Figures
 
 TINY: dict[str, Any] = {
     "steps": 4,
@@ -88,8 +89,8 @@ def test_the_overlong_penalty_is_soft() -> None:
 
 
 def test_the_overlong_penalty_counts_sampled_tokens_only(shop: Shop, novice: Policy) -> None:
-    from ecomlab.collector import play_batch
-    from ecomlab.train.dapo import Settings, shaped_reward
+    from ecomlab.train.rollouts import play_batch
+    from ecomlab.train.trl_trainer import Settings, shaped_reward
 
     task = make_task("CART", 1, 3, shop)
     (rollout,) = play_batch([task], [rng("overlong")], shop, novice.sampler(), novice.renderer)
@@ -141,9 +142,9 @@ def trainer_of(
     policy: Policy, shop: Shop, folder: Path, prompts: int = 3, group_size: int = 4, micro_batch: int = 0
 ) -> Any:
     """A DapoTrainer that has collected one batch and taken no step."""
-    from ecomlab.collector import Refill, collect
-    from ecomlab.scheduler import make_schedule
-    from ecomlab.train.dapo import DapoTrainer, Settings
+    from ecomlab.train.rollouts import Refill, collect
+    from ecomlab.train.schedule import make_schedule
+    from ecomlab.train.trl_trainer import DapoTrainer, Settings
 
     settings = Settings(folder, 0, 2, prompts, group_size, 1, 1e-3, 1e9, 1, 256, 64, micro_batch)
 
@@ -178,7 +179,7 @@ def plain_logps(model: Any, rollout: Any) -> torch.Tensor:
 
 def test_trls_loss_and_gradient_are_the_six_line_ones(shop: Shop, tmp_path: Path) -> None:
     """On one batch, with a policy that has moved since sampling, so that ratios and clipping matter."""
-    from ecomlab.train.dapo import loss_mask
+    from ecomlab.train.trl_trainer import loss_mask
 
     policy = load_policy("novice", shop, ["CART"])
     trainer = trainer_of(policy, shop, tmp_path)
@@ -214,14 +215,14 @@ def test_the_gradient_does_not_depend_on_how_rows_are_put_together(
     shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Forwarded 2, 8 or all rows at a time, hence with other padding."""
-    from ecomlab.train import dapo
+    from ecomlab.train import trl_trainer
 
     policy = load_policy("novice", shop, ["CART"])
     trainer = trainer_of(policy, shop, tmp_path)
     batch = batch_of(trainer)
     gradients = []
     for size in (2, 8, 1_000):
-        monkeypatch.setattr(dapo, "ROWS_AT_ONCE", size)
+        monkeypatch.setattr(trl_trainer, "ROWS_AT_ONCE", size)
         gradients.append(gradient_of(policy.model, trainer._compute_loss(policy.model, batch)))
     for other in gradients[1:]:
         assert (other - gradients[0]).norm() <= 1e-5 * gradients[0].norm()
@@ -310,9 +311,9 @@ def test_logits_that_predict_what_others_said_have_no_gradient(shop: Shop, tmp_p
 def test_truncated_and_unscored_episodes_are_masked_and_padding_groups_weigh_nothing(
     shop: Shop, tmp_path: Path
 ) -> None:
-    from ecomlab.collector import Collection, Group
     from ecomlab.reward import Score
-    from ecomlab.train.dapo import loss_mask, step_advantages
+    from ecomlab.train.rollouts import Collection, Group
+    from ecomlab.train.trl_trainer import loss_mask, step_advantages
 
     policy = load_policy("novice", shop, ["CART"])
     trainer = trainer_of(policy, shop, tmp_path)
@@ -338,7 +339,7 @@ def test_prompt_reward_and_advantage_belong_to_the_same_task(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Through refills, a schedule that moves and TRL's shuffling: each row of a minibatch has its own rollout's."""
-    from ecomlab.train.dapo import DapoTrainer, step_advantages
+    from ecomlab.train.trl_trainer import DapoTrainer, step_advantages
 
     seen: list[tuple[int, tuple[int, int]]] = []
     real = DapoTrainer._compute_loss
@@ -406,9 +407,9 @@ def test_wrong_values_stop_before_anything_runs(wrong: dict[str, Any], message: 
 
 
 def test_a_collection_without_its_environments_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ecomlab.train import config
+    from ecomlab.envs import registry
 
-    monkeypatch.setitem(config.COLLECTIONS, "C9", ("CART", "TELEPORT"))
+    monkeypatch.setitem(registry.COLLECTIONS, "C9", ("CART", "TELEPORT"))
     with pytest.raises(ConfigError, match="needs TELEPORT, which this version does not have"):
         TrainConfig(collection="C9")
 
@@ -423,7 +424,7 @@ def test_a_configuration_survives_json() -> None:
 
 def test_a_run_writes_its_tables(finished: Path) -> None:
     steps, evaluations = rows_of(finished / "train.csv"), rows_of(finished / "eval.csv")
-    assert tuple(steps[0]) == tables.TRAIN_COLUMNS and tuple(evaluations[0]) == tables.EVAL_COLUMNS
+    assert tuple(steps[0]) == metrics.TRAIN_COLUMNS and tuple(evaluations[0]) == metrics.EVAL_COLUMNS
     assert [int(row["step"]) for row in steps] == [1, 2, 3, 4]
     assert [int(row["step"]) for row in evaluations] == [0, 2, 4]
     for row in steps:
@@ -432,7 +433,7 @@ def test_a_run_writes_its_tables(finished: Path) -> None:
         assert int(row["rollouts"]) == 4 * int(row["groups"])
         assert 0 <= int(row["tokens_used"]) <= int(row["tokens_generated"])
         assert int(row["tokens_used"]) + int(row["tokens_wasted"]) == int(row["tokens_generated"])
-        parts = {phase: float(row[f"seconds_{phase}"]) for phase in tables.PHASES}
+        parts = {phase: float(row[f"seconds_{phase}"]) for phase in metrics.PHASES}
         assert min(parts["model"], parts["environment"], parts["logprobs"], parts["update"]) > 0
         assert min(parts.values()) >= 0, "no second is counted twice"
         assert (parts["evaluation"] > 0) == (row["step"] in ("2", "4"))
@@ -443,9 +444,10 @@ def test_every_second_of_a_step_is_in_the_phase_that_spent_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With a clock that moves only where a phase does its work."""
-    from ecomlab.train import backends, dapo, run
+    from ecomlab.models.samplers import cached
+    from ecomlab.train import trl_trainer
 
-    now, spent = 0, dict.fromkeys(tables.PHASES, 0)
+    now, spent = 0, dict.fromkeys(metrics.PHASES, 0)
     within: list[str] = []  # an evaluation decodes and calls tools, too
 
     def takes(seconds: int, phase: str, of: Any, name: str) -> None:
@@ -465,14 +467,14 @@ def test_every_second_of_a_step_is_in_the_phase_that_spent_it(
         monkeypatch.setattr(of, name, slow)
 
     clock = SimpleNamespace(perf_counter=lambda: float(now))
-    for module in (collector, dapo, run):
+    for module in (rollouts, trl_trainer, loop):
         monkeypatch.setattr(module, "time", clock)
-    takes(1, "model", backends.CachedSampler, "turn")
+    takes(1, "model", cached.CachedSampler, "turn")
     takes(2, "environment", Episode, "act")
-    takes(3, "environment", collector, "draw_task")
-    takes(5, "logprobs", dapo.DapoTrainer, "_forward")
-    takes(7, "update", dapo.DapoTrainer, "_clip_grad_norm")
-    takes(11, "evaluation", run, "evaluate")
+    takes(3, "environment", rollouts, "draw_task")
+    takes(5, "logprobs", trl_trainer.DapoTrainer, "_forward")
+    takes(7, "update", trl_trainer.DapoTrainer, "_clip_grad_norm")
+    takes(11, "evaluation", loop, "evaluate")
     takes(13, "other", checkpoints, "complete")
     expected = []
 
@@ -485,7 +487,7 @@ def test_every_second_of_a_step_is_in_the_phase_that_spent_it(
     train(TrainConfig(out=str(tmp_path / "run"), **{**TINY, "steps": 2}), heard)
     rows = rows_of(tmp_path / "run" / "train.csv")
     for row, seconds in zip(rows, expected, strict=True):
-        assert {phase: float(row[f"seconds_{phase}"]) for phase in tables.PHASES} == seconds
+        assert {phase: float(row[f"seconds_{phase}"]) for phase in metrics.PHASES} == seconds
         assert float(row["seconds"]) == sum(seconds.values())
     assert {name for name, value in expected[1].items() if not value} == {"waiting", "sync"}, (
         "one process, no vLLM"
@@ -515,7 +517,7 @@ def test_ten_steps_are_five_a_kill_minus_nine_and_five_more(tmp_path: Path) -> N
     settings = {**TINY, "steps": 10, "checkpoint_every": 5}
     whole = train(TrainConfig(out=str(tmp_path / "whole"), **settings))
     out = tmp_path / "run"
-    code = f"from ecomlab.train.run import TrainConfig, train; train(TrainConfig(out={str(out)!r}, **{settings!r}))"
+    code = f"from ecomlab.train.loop import TrainConfig, train; train(TrainConfig(out={str(out)!r}, **{settings!r}))"
     sealed = out / "checkpoints" / "checkpoint-10" / checkpoints.SEAL  # two optimizer steps a step
     with subprocess.Popen([sys.executable, "-c", code]) as process:
         while process.poll() is None and not sealed.exists():
@@ -581,7 +583,7 @@ def test_processes_that_train_on_the_same_groups_are_noticed(tmp_path: Path) -> 
     settings = {**CREW, "schedule": "static-0-2", "minibatches": 1}
     alone = train(TrainConfig(out=str(tmp_path / "alone"), **settings))
     fault = (
-        "from ecomlab.train.dapo import DapoTrainer\n"
+        "from ecomlab.train.trl_trainer import DapoTrainer\n"
         "DapoTrainer.groups = property(lambda self: list(range(self.settings.prompts // 2)))"
     )
     together = train_in_two(TrainConfig(out=str(tmp_path / "together"), **settings), before=fault)
@@ -590,7 +592,7 @@ def test_processes_that_train_on_the_same_groups_are_noticed(tmp_path: Path) -> 
 
 
 def test_groups_that_do_not_split_over_the_processes_are_refused() -> None:
-    from ecomlab.train.run import _check_split
+    from ecomlab.train.loop import _check_split
 
     with pytest.raises(ConfigError, match="do not split over 3 processes"):
         _check_split(TrainConfig(), 3)
@@ -605,10 +607,10 @@ def test_groups_that_do_not_split_over_the_processes_are_refused() -> None:
 def test_a_table_that_was_cut_short_in_its_header_is_begun_again(left: str, tmp_path: Path) -> None:
     table = tmp_path / "train.csv"
     table.write_text(left)
-    tables.trim(table, 3, tables.EVAL_COLUMNS)
-    row = dict.fromkeys(tables.EVAL_COLUMNS, 1)
-    tables.append(table, [row], tables.EVAL_COLUMNS)
-    tables.trim(table, 3, tables.EVAL_COLUMNS)
+    metrics.trim(table, 3, metrics.EVAL_COLUMNS)
+    row = dict.fromkeys(metrics.EVAL_COLUMNS, 1)
+    metrics.append(table, [row], metrics.EVAL_COLUMNS)
+    metrics.trim(table, 3, metrics.EVAL_COLUMNS)
     assert [r["step"] for r in rows_of(table)] == ["1"]
 
 
@@ -618,14 +620,14 @@ def test_a_table_with_the_columns_of_another_ecomlab_is_left_alone(rows: str, tm
     table.write_bytes(b"schedule,seed,step,success\r\n" + rows.encode())
     before = table.read_bytes()
     with pytest.raises(RunError, match=r"train.csv was written by another ecomlab: .*choose another out"):
-        tables.trim(table, 3, tables.TRAIN_COLUMNS)
+        metrics.trim(table, 3, metrics.TRAIN_COLUMNS)
     assert table.read_bytes() == before
 
 
 def test_notes_of_steps_that_will_be_made_again_are_dropped(tmp_path: Path) -> None:
     notes = tmp_path / "alarms.txt"
     notes.write_text("step 2: one\nstep 10: two\nstep 3: three\nstep 4")
-    tables.trim_lines(notes, 3)
+    metrics.trim_lines(notes, 3)
     assert notes.read_text() == "step 2: one\nstep 3: three\n"
 
 
@@ -649,7 +651,7 @@ def test_a_step_that_teaches_nothing_leaves_the_weights_alone(tmp_path: Path) ->
 
 def test_groups_that_only_fill_the_batch_do_not_thin_the_gradient(shop: Shop, tmp_path: Path) -> None:
     """One group that teaches gives the same gradient alone and beside three that do not."""
-    from ecomlab.collector import Collection
+    from ecomlab.train.rollouts import Collection
 
     played = trainer_of(load_policy("novice", shop, ["CART"]), shop, tmp_path / "source", prompts=8).collect(
         0
@@ -778,7 +780,7 @@ def test_a_full_disk_is_said_in_words(tmp_path: Path, monkeypatch: pytest.Monkey
     def full(*_: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(tables, "append", full)
+    monkeypatch.setattr(metrics, "append", full)
     with pytest.raises(FolderError, match=r"the disk of .* is full; make room and run again"):
         train(TrainConfig(out=str(tmp_path / "run"), **TINY))
 
@@ -798,7 +800,7 @@ def test_a_run_of_which_every_episode_fails_stops(
 
     monkeypatch.setattr(of, name, broken)
     with pytest.raises(
-        tables.AllFailedError, match="failed on our side, the first with: ZeroDivisionError: ours"
+        metrics.AllFailedError, match="failed on our side, the first with: ZeroDivisionError: ours"
     ):
         train(TrainConfig(out=str(tmp_path / "run"), **TINY))
     (row,) = rows_of(tmp_path / "run" / "eval.csv")

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, make_task, play
+from ecomlab.audit import attackers
 from ecomlab.catalog import load_shop
-from ecomlab.players import blind
 from ecomlab.seeding import rng
 
 EXTREMES: dict[str, dict[str, float]] = {
@@ -59,7 +59,7 @@ def handed_in(env: str, d: int, seed: int, shop: Shop) -> tuple[Episode, Any]:
 def reward_of(env: str, d: int, seed: int, shop: Shop, change: Any) -> float:
     """What handing in the changed right answer earns."""
     episode, arguments = handed_in(env, d, seed, shop)
-    episode.act(blind.calls(("submit", change(arguments))))
+    episode.act(attackers.calls(("submit", change(arguments))))
     assert not episode.score().correct
     return episode.score().value
 
@@ -173,7 +173,7 @@ def test_another_job_s_fields_do_not_hand_in_the_job_in_hand(shop: Shop) -> None
         own = set(ENVIRONMENTS[episode.job.task.env].submit.arguments.model_fields)
         others = {"product_ids": ["P000000"], "order_id": "X", "answer": "yes", "done": True}
         wrong = next({name: value} for name, value in others.items() if name not in own)
-        turn = episode.act(blind.calls(("submit", wrong)))
+        turn = episode.act(attackers.calls(("submit", wrong)))
         assert "the job at hand is handed in with" in turn.messages[0]["content"]
         assert episode.job.answer is None
         assert episode.opened == 1
@@ -193,7 +193,7 @@ def test_undoing_a_job_that_was_handed_in_undoes_its_verdict(big_shop: Shop) -> 
             episode.act(solver(episode.messages, episode.tools))
         assert episode.jobs[0].verdict is not None and episode.jobs[0].verdict.correct
         ((product_id, variant), *_) = episode.world.cart
-        episode.act(blind.calls(("cart_remove", {"product_id": product_id, "variant_id": variant})))
+        episode.act(attackers.calls(("cart_remove", {"product_id": product_id, "variant_id": variant})))
         episode.end = "turns"
         assert "CART: 0 of" in episode.score().why
     assert found > 2

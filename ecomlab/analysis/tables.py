@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ecomlab.naming import unknown
-from ecomlab.train.config import COLLECTIONS
+from ecomlab.envs.registry import COLLECTIONS
+from ecomlab.suggest import unknown
 
 if TYPE_CHECKING:
-    from ecomlab.certify import Row
+    from ecomlab.audit.certificate import Row
 
 RUN = ["schedule", "collection", "seed"]  # what tells runs apart
 DECODINGS = ("sampled", "greedy")
@@ -149,7 +149,7 @@ def load_certificate(path: str | Path) -> pd.DataFrame:
     "worst blind" and "worst positional" are the most successful ones at that level; an environment without such
     players has no rows of them. Raises TableError.
     """
-    from ecomlab.certify import Row  # brings scipy.stats, which costs as much as all the rest here
+    from ecomlab.audit.certificate import Row
 
     try:
         cells = [Row.from_json(row) for row in json.loads(Path(path).read_text(encoding="utf-8"))["rows"]]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ecomlab.naming import unknown
+from ecomlab.suggest import unknown
 
 CODES: Final = ("type", "brand", "feature")  # fields held as codes into a closed vocabulary
 NUMBERS: Final = ("price", "rating", "days")  # cents, tenths, days

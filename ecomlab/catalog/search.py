@@ -9,8 +9,8 @@ import numpy as np
 from ecomlab.catalog.columns import Catalog
 from ecomlab.catalog.embed import Embedder, LexicalEmbedder, on_grid
 from ecomlab.catalog.schema import Constraint
-from ecomlab.naming import unknown
 from ecomlab.seeding import digest, rng
+from ecomlab.suggest import unknown
 
 SORTS: Final = ("price", "-price", "rating", "delivery")
 # A full scan in half precision costs 0.5 ms at 20,000 rows and about 6 ms at EXACT_UP_TO.  Larger catalogs

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ecomlab.customer.lexicon import Lexicon
+from ecomlab.catalog.lexicon import Lexicon
 
 
 class Piece(NamedTuple):

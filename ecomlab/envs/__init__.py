@@ -1,1 +1,1 @@
-"""One file, one environment. The registry in `ecomlab.core` scans this folder."""
+"""One file, one environment. The registry in `ecomlab.envs.base` scans this folder."""

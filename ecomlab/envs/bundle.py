@@ -8,22 +8,23 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ecomlab.answering import Answering, Wanted, withhold
 from ecomlab.catalog import Catalog, Shop
-from ecomlab.core import Draft, Event, Message, Need, Task, TaskError, Verdict
-from ecomlab.customer.lexicon import Lexicon
-from ecomlab.customer.sayings import MONEY, Kind, Saying, money
-from ecomlab.customer.words import Act
+from ecomlab.catalog.lexicon import Lexicon
+from ecomlab.customer.acts import Act
+from ecomlab.customer.templates import Saying
 from ecomlab.difficulty import Difficulty
-from ecomlab.players.clerk import Clerk
-from ecomlab.players.shopper import Wish
+from ecomlab.envs.answering import Answering, Wanted, withhold
+from ecomlab.players.bundle import Bundler
+from ecomlab.reward import Verdict
 from ecomlab.seeding import rng
-from ecomlab.world import tools as shop_tools
-from ecomlab.world.overlay import draw_rush, rushed
-from ecomlab.world.wants import constraints_of
+from ecomlab.task import Draft, Event, Need, Task, TaskError
+from ecomlab.values import MONEY, Kind, money
+from ecomlab.world.cart import constraints_of
+from ecomlab.world.state import draw_rush, rushed
+from ecomlab.world.tools import catalog as shop_tools
 
 if TYPE_CHECKING:
-    from ecomlab.job import Job
+    from ecomlab.episode.subtask import Job
 
 Part = tuple[str, dict[str, Any]]
 """A product type that is needed, and what it must be like, by slot name."""
@@ -62,38 +63,6 @@ PARTS = Kind(_write_list, r"an? [^.!?\n]+", _read_list)
 """Product types as a list: "a Yoga Mat, a Kettlebell and an Air Fryer"."""
 PART = Kind(_with_article, r"an? [^.!?\n]+", lambda text: _ARTICLE.sub("", text))
 THE_PART = Kind(str, r"[A-Z0-9][^.!?\n]*?", str)
-
-
-class Bundler(Clerk):
-    """Searches each part, the cheapest first, and takes what fits: what is within no budget then is within none."""
-
-    found: dict[str, list[dict[str, Any]]]
-
-    def hear(self, text: str, opening: bool) -> None:
-        if opening or "sold out" in text:
-            self.found = {}
-        super().hear(text, opening)
-
-    def restart(self) -> None:
-        """What was found of a part stays found until something sells out."""
-
-    def work(self) -> Message:
-        parts = parts_of(self.known)
-        new = [part for part in parts if repr(part) not in self.found]
-        if new:
-            self.found |= {repr(part): [] for part in new}
-            return self.turn(*(self.search(repr(part), *part, sort=["price"]) for part in new))
-        chosen = []
-        for kind, slots in parts:
-            fitting = [r for r in self.found[repr((kind, slots))] if Wish(kind, slots).fits(r) and r["stock"]]
-            if fitting:
-                choose = max if self.slip() else min
-                chosen.append(choose(fitting, key=lambda record: record["price"])["product_id"])
-        return self.turn(self.call("submit", None, product_ids=chosen))
-
-    def result(self, about: Any, result: dict[str, Any]) -> None:
-        if about in self.found:
-            self.found[about] += result.get("results", [])
 
 
 class Bundle(Answering):

@@ -8,24 +8,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ecomlab.catalog import Shop
-from ecomlab.core import Draft, Environment, Event, Fault, Need, Player, Slips, Task, Verdict
-from ecomlab.customer import changes, wishes
-from ecomlab.customer.kernel import PATIENCE
-from ecomlab.customer.ledger import Slot
-from ecomlab.customer.lexicon import lexicon_of
-from ecomlab.customer.words import Act
+from ecomlab.catalog.lexicon import lexicon_of
+from ecomlab.customer import goal_changes, goals
+from ecomlab.customer.acts import Act, Fault, Slot
+from ecomlab.customer.corrections import faults
+from ecomlab.customer.dialogue import PATIENCE
 from ecomlab.difficulty import Difficulty
-from ecomlab.players.shopper import FairShopper, KnowingShopper
-from ecomlab.reward import cart_credit
+from ecomlab.envs.base import Environment
+from ecomlab.players.base import Slips
+from ecomlab.players.cart import FairShopper, KnowingShopper
+from ecomlab.reward import Verdict, cart_credit
 from ecomlab.seeding import rng
-from ecomlab.tooling import RefusedError, tool
-from ecomlab.world import tools as shop_tools
-from ecomlab.world.overlay import World
-from ecomlab.world.wants import Want, constraints_of, faults, match, want_of
+from ecomlab.task import Draft, Event, Need, Player, Task
+from ecomlab.tool import RefusedError, tool
+from ecomlab.world.cart import Want, constraints_of, match, want_of
+from ecomlab.world.state import World
+from ecomlab.world.tools import cart as cart_tools
+from ecomlab.world.tools import catalog as shop_tools
 
 if TYPE_CHECKING:
-    from ecomlab.episode import Episode
-    from ecomlab.job import Job
+    from ecomlab.episode.episode import Episode
+    from ecomlab.episode.subtask import Job
 
 
 @tool
@@ -56,10 +59,10 @@ class Cart(Environment):
     tools = shop_tools.named(
         shop_tools.catalog_search,
         shop_tools.catalog_get_variants,
-        shop_tools.cart_add,
-        shop_tools.cart_remove,
-        shop_tools.cart_set_quantity,
-        shop_tools.cart_view,
+        cart_tools.cart_add,
+        cart_tools.cart_remove,
+        cart_tools.cart_set_quantity,
+        cart_tools.cart_view,
         shop_tools.user_get_visit_history,
     )
     submit = submit
@@ -73,14 +76,14 @@ class Cart(Environment):
         level = key[2]
         random = rng("cart", *key)
         count = min(5, 1 + level // 3)
-        order = random.permutation(len(shop.catalog.types))[: count + 1 + wishes.VISITS * axes.history]
+        order = random.permutation(len(shop.catalog.types))[: count + 1 + goals.VISITS * axes.history]
         names = [shop.catalog.types[i].name for i in order.tolist()]
-        items = [wishes.draw_item(name, axes, level, key, shop, random) for name in names[:count]]
+        items = [goals.draw_item(name, axes, level, key, shop, random) for name in names[:count]]
         sold_out = [i for i in range(count) if random.random() < axes.p_oos]
         switching = bool(random.random() < axes.p_switch)
         free = [i for i in range(count) if i not in sold_out]
         switch = (
-            changes.draw_switch(items, free, names[count:], axes, level, key, shop, random)
+            goal_changes.draw_switch(items, free, names[count:], axes, level, key, shop, random)
             if switching
             else None
         )
@@ -102,7 +105,7 @@ class Cart(Environment):
         need = Need(
             turns=asks + 2 + optional, asks=asks, calls=2 * count + sum("option" in i["slots"] for i in items)
         )
-        events = [changes.draw_shortage(i, items, count, need, key, shop, random) for i in sold_out]
+        events = [goal_changes.draw_shortage(i, items, count, need, key, shop, random) for i in sold_out]
         if switch:
             events.append(replace(switch, turn=int(random.integers(1, need.turns + 1))))
         happening = tuple(sorted((e for e in events if e), key=lambda e: (e.turn, e.subject)))
@@ -110,9 +113,9 @@ class Cart(Environment):
             {name: value for name, value in item["slots"].items() if (i, name) not in withheld}
             for i, item in enumerate(items)
         ]
-        visits = wishes.draw_visits(items, told, names[count + 1 :], axes, key, shop)
+        visits = goals.draw_visits(items, told, names[count + 1 :], axes, key, shop)
         truth = {
-            "items": [wishes.pairs(item["slots"]) for item in items],
+            "items": [goals.pairs(item["slots"]) for item in items],
             "withheld": [[i, name] for i, name in withheld],
         }
         return Draft(told, not withheld, {"visits": visits}, truth, need, happening)
@@ -137,13 +140,13 @@ class Cart(Environment):
         return next(want.type for want in state if want.subject == subject)
 
     def occur(self, episode: "Job", event: Event) -> None:
-        changes.occur(event, episode.world)
+        goal_changes.occur(event, episode.world)
 
     def heard(self, episode: "Job", event: Event) -> bool:
-        return changes.run_into(event, episode.world)
+        return goal_changes.run_into(event, episode.world)
 
     def fire(self, episode: "Job", event: Event) -> list[Act] | None:
-        return changes.apply(event, episode.state, episode.kernel.ledger, episode.world)
+        return goal_changes.apply(event, episode.state, episode.kernel.ledger, episode.world)
 
     def faults(self, episode: "Job") -> list[Fault]:
         return faults(episode.state, episode.world)
@@ -212,7 +215,7 @@ class Cart(Environment):
             hidden = [name for subject, name in task.truth["withheld"] if subject == i]
             if "option" in hidden:
                 than = slots["option"]
-                slots["option"] = wishes.other_option(slots["type"], task.key, shop, random, than)
+                slots["option"] = goals.other_option(slots["type"], task.key, shop, random, than)
                 changed = True
             identity = [name for name in hidden if name != "option"]
             stated = {n: v for n, v in slots.items() if n not in hidden}
@@ -220,10 +223,10 @@ class Cart(Environment):
                 row = shop.catalog.row(product_id)
                 if row is None or not shop.catalog.satisfies(row, constraints_of(slots["type"], stated)):
                     continue
-                other = wishes.slot_values(shop, row, identity, slots)
+                other = goals.slot_values(shop, row, identity, slots)
                 if other is not None and any(other[name] != slots[name] for name in identity):
                     slots.update(other)
                     changed = True
                     break
-        told = {**task.truth, "items": [wishes.pairs(slots) for slots in items]}
+        told = {**task.truth, "items": [goals.pairs(slots) for slots in items]}
         return replace(task, truth=told) if changed else None

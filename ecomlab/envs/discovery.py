@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ecomlab.answering import Answering, Wanted, withhold
 from ecomlab.catalog import Constraint, Shop
-from ecomlab.core import Draft, Event, Message, Need, Task, TaskError, Verdict
-from ecomlab.customer.sayings import Kind, Saying, ranking
-from ecomlab.customer.wishes import draw_row
+from ecomlab.customer.goals import draw_row
+from ecomlab.customer.templates import Saying
 from ecomlab.difficulty import Difficulty
-from ecomlab.players.clerk import Clerk
-from ecomlab.players.shopper import Wish
-from ecomlab.reward import ndcg
+from ecomlab.envs.answering import Answering, Wanted, withhold
+from ecomlab.players.discovery import Discoverer
+from ecomlab.reward import Verdict, ndcg
 from ecomlab.seeding import rng
-from ecomlab.world import tools as shop_tools
-from ecomlab.world.overlay import PAGE, World, draw_rush, rushed
-from ecomlab.world.wants import constraints_of
+from ecomlab.task import Draft, Event, Need, Task, TaskError
+from ecomlab.values import Kind, ranking
+from ecomlab.world.cart import constraints_of
+from ecomlab.world.state import PAGE, World, draw_rush, rushed
+from ecomlab.world.tools import catalog as shop_tools
 
 if TYPE_CHECKING:
-    from ecomlab.job import Job
+    from ecomlab.episode.subtask import Job
 
 PREFERENCES = ("price", "rating", "delivery")
 """What a customer may care about: each a key of `catalog_search`'s sort."""
@@ -33,33 +33,6 @@ COUNT = Kind(
 )
 BOUNDS = {"price": "price", "rating": "rating", "days": "delivery"}
 """Slots that bound a preference."""
-
-
-class Discoverer(Clerk):
-    """Searches the category under all constraints, ordered by what matters, and takes the first k that fit.
-
-    Distractors stand at a place that says nothing: one that fits is taken for what it is, not for where it stands.
-    """
-
-    def restart(self) -> None:
-        self.found: list[dict[str, Any]] | None = None
-
-    def work(self) -> Message:
-        count, order = self.get("count", 1), self.get("importance", list(PREFERENCES))
-        slots = {name: value for (_, name), value in self.known.items()}
-        if self.found is None:
-            self.found = []
-            pages = range(1, math.ceil(count / PAGE) + 1)
-            return self.turn(*(self.search("page", slots["type"], slots, order, page) for page in pages))
-        wish = Wish(slots["type"], slots)
-        fitting = [record for record in self.found if wish.fits(record) and record["stock"] > 0]
-        fitting.sort(key=lambda record: [_place(record, name) for name in order])
-        chosen = [record["product_id"] for record in fitting if not self.slip()][:count]
-        return self.turn(self.call("submit", None, product_ids=chosen))
-
-    def result(self, about: Any, result: dict[str, Any]) -> None:
-        if self.found is not None and "results" in result:
-            self.found += result["results"]
 
 
 class Discovery(Answering):

@@ -5,7 +5,7 @@ present one, right or wrong; the customer may also turn to the next job in the m
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,31 +13,25 @@ import numpy as np
 from pydantic import Field
 
 from ecomlab.catalog import Shop
-from ecomlab.core import (
-    ENVIRONMENTS,
-    Draft,
-    Environment,
-    Message,
-    Need,
-    Player,
-    Slips,
-    Task,
-    TaskError,
-    Verdict,
-)
-from ecomlab.customer.ledger import Slot
-from ecomlab.customer.lexicon import Lexicon
-from ecomlab.customer.wishes import describe, draw_row, draw_visits, half_gone
+from ecomlab.catalog.lexicon import Lexicon
+from ecomlab.customer.acts import Slot
+from ecomlab.customer.goals import describe, draw_row, draw_visits, half_gone
 from ecomlab.difficulty import AXES, Difficulty
-from ecomlab.episode import Episode, task_of
+from ecomlab.envs.base import Environment
+from ecomlab.envs.registry import ENVIRONMENTS
+from ecomlab.episode.episode import Episode, task_of
+from ecomlab.players.base import Slips
+from ecomlab.players.journey import Traveller
+from ecomlab.reward import Verdict
 from ecomlab.seeding import rng
-from ecomlab.tooling import InvalidCallError, RefusedError, Tool, tool
-from ecomlab.world.orders import STATUSES, draw_history
-from ecomlab.world.overlay import World
-from ecomlab.world.policies import draw_book
+from ecomlab.task import Draft, Need, Player, Task, TaskError
+from ecomlab.tool import InvalidCallError, RefusedError, Tool, tool
+from ecomlab.world.orders.history import STATUSES, draw_history
+from ecomlab.world.policy_book.book import draw_book
+from ecomlab.world.state import World
 
 if TYPE_CHECKING:
-    from ecomlab.job import Job
+    from ecomlab.episode.subtask import Job
 
 LOOKING = ("CART", "SUB")
 """Jobs to which the customer's visits belong."""
@@ -253,29 +247,6 @@ class Journey(Environment):
                 told[i] = {**told[i], "truth": other.truth}
                 return replace(task, truth={**task.truth, "parts": told})
         return None
-
-
-class Traveller:
-    """Goes through a journey with a player for each part, who sees its own messages, and goes on when it is done."""
-
-    def __init__(self, make: Callable[[str], Player]) -> None:
-        self.make = make
-        self._under_way: list[tuple[Player, list[Message]]] = []
-        self._read = 0
-
-    def __call__(self, messages: list[Message], tools: list[dict[str, Any]]) -> Message:
-        for message in messages[self._read :]:
-            found = _recognised(message["content"]) if message["role"] == "user" else None
-            if found:
-                opening = {"role": "user", "content": found[1]}
-                self._under_way.append((self.make(found[0]), [messages[0], opening]))
-            elif message["role"] == "tool" and '"submitted": true' in message["content"]:
-                self._under_way.pop()
-            elif self._under_way and message["role"] != "system":
-                self._under_way[-1][1].append(message)
-        self._read = len(messages)
-        player, own = self._under_way[-1]
-        return player(list(own), tools)
 
 
 def _recognised(text: str) -> tuple[str, str] | None:

@@ -7,18 +7,21 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from ecomlab.answering import Answering, withhold
-from ecomlab.answers import read_amount, read_clause_id, read_name, read_yes
+from ecomlab.answers.amounts import read_amount, read_clause_id, read_name, read_yes
 from ecomlab.catalog import Shop
-from ecomlab.core import Draft, Event, Need, Task, Verdict
-from ecomlab.customer.sayings import MONEY, NUMBER, Saying, Sentences, choice
-from ecomlab.customer.words import ANSWERS, Act
+from ecomlab.customer.acts import Act
+from ecomlab.customer.nlg import ANSWERS
+from ecomlab.customer.templates import Saying, Sentences
 from ecomlab.difficulty import Difficulty
-from ecomlab.players.reader import Reader
+from ecomlab.envs.answering import Answering, withhold
+from ecomlab.players.policy import Reader
+from ecomlab.reward import Verdict
 from ecomlab.seeding import rng
-from ecomlab.tooling import tool
-from ecomlab.world import tools as shop_tools
-from ecomlab.world.cases import (
+from ecomlab.task import Draft, Event, Need, Task
+from ecomlab.tool import tool
+from ecomlab.values import MONEY, NUMBER, choice
+from ecomlab.world.policy_book.book import decide, draw_book
+from ecomlab.world.policy_book.cases import (
     draw_facts,
     draw_mentioned,
     draw_question,
@@ -26,12 +29,13 @@ from ecomlab.world.cases import (
     other_values,
     section_on,
 )
-from ecomlab.world.overlay import World
-from ecomlab.world.policies import decide, draw_book, policy_search
-from ecomlab.world.rules import FACTS, RULES, Rule
+from ecomlab.world.policy_book.rules import FACTS, RULES, Rule
+from ecomlab.world.state import World
+from ecomlab.world.tools import catalog as shop_tools
+from ecomlab.world.tools.policy import policy_search
 
 if TYPE_CHECKING:
-    from ecomlab.job import Job
+    from ecomlab.episode.subtask import Job
 
 WEIGHTS = {"answer": 0.5, "clause": 0.3, "section": 0.2}
 """How r_task counts the answer, its clause, and a clause of the right section. An answer counts only beside a clause of

@@ -11,30 +11,49 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from ecomlab.answering import Answering, Wanted, withhold
+from ecomlab.answers.dates import read_day, says_none
 from ecomlab.catalog import Shop
-from ecomlab.core import Draft, Event, Fault, Need, Task, TaskError, Verdict
-from ecomlab.customer.kernel import PATIENCE
-from ecomlab.customer.ledger import Slot
-from ecomlab.customer.lexicon import Lexicon
-from ecomlab.customer.reading import read_message
-from ecomlab.customer.sayings import DAY, Saying, choice, read_sayings
-from ecomlab.customer.swaps import SWAP, Swap, can_be_had, draw_swap, rows_of
-from ecomlab.customer.words import ANSWERS, Act
+from ecomlab.catalog.lexicon import Lexicon
+from ecomlab.customer.acts import Act, Fault, Slot
+from ecomlab.customer.dialogue import PATIENCE
+from ecomlab.customer.nlg import ANSWERS
+from ecomlab.customer.nlu import read_message
+from ecomlab.customer.replacements import SWAP, Swap, can_be_had, draw_swap, rows_of
+from ecomlab.customer.templates import Saying, read_sayings
 from ecomlab.difficulty import Difficulty
-from ecomlab.players.returner import Returner
+from ecomlab.envs.answering import Answering, Wanted, withhold
+from ecomlab.players.returns import Returner
+from ecomlab.reward import Verdict
 from ecomlab.seeding import rng
-from ecomlab.tooling import tool
-from ecomlab.world import order_tools, orders
-from ecomlab.world import tools as shop_tools
-from ecomlab.world.dates import read_day, says_none
-from ecomlab.world.lines import describe, is_identity, line_fits, line_meant, line_value, lines_meant, may_be
-from ecomlab.world.orders import Line, Order, draw_history, lines_of
-from ecomlab.world.overlay import World, draw_rush
-from ecomlab.world.terms import draw_terms
+from ecomlab.task import Draft, Event, Need, Task, TaskError
+from ecomlab.tool import tool
+from ecomlab.values import DAY, choice
+from ecomlab.world.orders.history import (
+    Line,
+    Order,
+    delivered,
+    draw_history,
+    eligibility,
+    eligible_now,
+    find_line,
+    lines_of,
+)
+from ecomlab.world.orders.lines import (
+    describe,
+    is_identity,
+    line_fits,
+    line_meant,
+    line_value,
+    lines_meant,
+    may_be,
+)
+from ecomlab.world.policy_book.terms import draw_terms
+from ecomlab.world.state import World, draw_rush
+from ecomlab.world.tools import catalog as shop_tools
+from ecomlab.world.tools import orders as order_tools
 
 if TYPE_CHECKING:
-    from ecomlab.job import Job
+    from ecomlab.episode.subtask import Job
 
 WEIGHTS = {"line": 0.45, "effect": 0.45, "replacement": 0.10}
 NEAR = 0.15
@@ -222,7 +241,7 @@ class Returns(Answering):
         world, slots = episode.world, _slots(episode.state)
         expected = self._expected(episode)
         for (order_id, line_id), units in world.returns.items():
-            seen_order, seen = orders.find_line(world, order_id, line_id)
+            seen_order, seen = find_line(world, order_id, line_id)
             row = world.row(seen["product_id"])
             if (order_id, line_id) in expected:
                 wanted = expected[order_id, line_id]
@@ -246,7 +265,7 @@ class Returns(Answering):
         """What should have been returned in the end."""
         slots = _slots(episode.state)
         order, line = line_meant(slots, episode.world.given["orders"], episode.shop)
-        if not orders.eligible_now(episode.world, order, line, undone=True).eligible:
+        if not eligible_now(episode.world, order, line, undone=True).eligible:
             return {}
         return {(order["order_id"], line["line_id"]): slots.get("units", 1)}
 
@@ -254,7 +273,7 @@ class Returns(Answering):
         world, slots = episode.world, _slots(episode.state)
         answer = episode.answer or {}
         order, line = line_meant(slots, world.given["orders"], episode.shop)
-        expected, terms = self._expected(episode), orders.eligible_now(world, order, line, undone=True)
+        expected, terms = self._expected(episode), eligible_now(world, order, line, undone=True)
         wanted = slots["replacement"] if expected else []
         named = _names(answer, order, line)
         outcome, exact = _outcome(answer.get("outcome")), world.returns == expected
@@ -305,11 +324,11 @@ class Returns(Answering):
         history = task.world["orders"]
         today, terms = date.fromisoformat(task.world["today"]), draw_terms(task.key, shop.catalog)
         found = [
-            orders.eligibility(o, n, today, shop.catalog, terms) for o, n in lines_of(history) if orders.delivered(o, n)
+            eligibility(o, n, today, shop.catalog, terms) for o, n in lines_of(history) if delivered(o, n)
         ]  # fmt: skip
         open_ = sum(one.eligible for one in found)
         order, line = line_meant(slots, history, shop)
-        goes = orders.eligibility(order, line, today, shop.catalog, terms).eligible
+        goes = eligibility(order, line, today, shop.catalog, terms).eligible
         if goes and slots["replacement"]:
             return 0.0
         return min(1.0, (PATIENCE + 1) / open_) if goes else 1 / len(found)
@@ -318,7 +337,7 @@ class Returns(Answering):
         """Another value of something withheld that still leaves one line."""
         slots = {name: value for _, name, value in task.truth["slots"]}
         history = task.world["orders"]
-        lines = [(o, n) for o, n in lines_of(history) if orders.delivered(o, n)]
+        lines = [(o, n) for o, n in lines_of(history) if delivered(o, n)]
         hidden = [name for _, name in task.truth["withheld"]]
         for name in [hidden[i] for i in random.permutation(len(hidden)).tolist()]:
             if name == "replacement":
@@ -335,7 +354,7 @@ class Returns(Answering):
                 if value in (None, slots[name]) or len(lines_meant(other, history, shop)) != 1:
                     continue
                 order, line = line_meant(other, history, shop)
-                if orders.delivered(order, line) and other.get("units", 1) <= line["quantity"]:
+                if delivered(order, line) and other.get("units", 1) <= line["quantity"]:
                     return replace(task, truth={**task.truth, "slots": [[0, n, v] for n, v in other.items()]})
         return None
 
@@ -368,12 +387,12 @@ def _candidates(
 ) -> Iterator[Candidate]:
     """The delivered lines that can be told from all others, in random order."""
     today, terms = date.fromisoformat(world["today"]), draw_terms(key, shop.catalog)
-    arrived = [(o, n) for o, n in lines_of(world["orders"]) if orders.delivered(o, n)]
+    arrived = [(o, n) for o, n in lines_of(world["orders"]) if delivered(o, n)]
     for i in random.permutation(len(arrived)).tolist():
         order, line = arrived[i]
         identity = describe(order, line, world["orders"], shop, patient, random)
         if identity is not None:
-            goes = orders.eligibility(order, line, today, shop.catalog, terms).eligible
+            goes = eligibility(order, line, today, shop.catalog, terms).eligible
             yield Candidate(order, line, identity, goes)
 
 

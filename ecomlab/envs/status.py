@@ -10,26 +10,38 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from ecomlab.answering import Answering, Wanted, withhold
+from ecomlab.answers.dates import read_day, says_none
 from ecomlab.catalog import Shop
-from ecomlab.core import Draft, Event, Need, Task, TaskError, Verdict
-from ecomlab.customer.lexicon import Lexicon
-from ecomlab.customer.reading import read_message
-from ecomlab.customer.sayings import DAY, MONTHS, NAME, Saying, choice, read_sayings
-from ecomlab.customer.words import ANSWERS, Act
+from ecomlab.catalog.lexicon import Lexicon
+from ecomlab.customer.acts import Act
+from ecomlab.customer.nlg import ANSWERS
+from ecomlab.customer.nlu import read_message
+from ecomlab.customer.templates import Saying, read_sayings
 from ecomlab.difficulty import Difficulty
-from ecomlab.players.tracker import Tracker
+from ecomlab.envs.answering import Answering, Wanted, withhold
+from ecomlab.players.status import Tracker
+from ecomlab.reward import Verdict
 from ecomlab.seeding import rng
-from ecomlab.tooling import tool
-from ecomlab.world import order_tools
-from ecomlab.world import tools as shop_tools
-from ecomlab.world.dates import read_day, says_none
-from ecomlab.world.orders import STATUSES, draw_history, last_date, status_of
-from ecomlab.world.overlay import World
-from ecomlab.world.references import STEPS, WORDS, Seen, in_a_row, look, refer, resolve, values_of
+from ecomlab.task import Draft, Event, Need, Task, TaskError
+from ecomlab.tool import tool
+from ecomlab.values import DAY, MONTHS, NAME, choice
+from ecomlab.world.orders.history import STATUSES, draw_history, last_date, status_of
+from ecomlab.world.orders.references import (
+    STEPS,
+    WORDS,
+    Seen,
+    in_a_row,
+    look,
+    refer,
+    resolve,
+    values_of,
+)
+from ecomlab.world.state import World
+from ecomlab.world.tools import catalog as shop_tools
+from ecomlab.world.tools import orders as order_tools
 
 if TYPE_CHECKING:
-    from ecomlab.job import Job
+    from ecomlab.episode.subtask import Job
 
 WEIGHTS = {"order": 0.5, "status": 0.25, "date": 0.25}
 NEAR = 0.3

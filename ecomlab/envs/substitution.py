@@ -8,22 +8,24 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ecomlab.answering import Answering, Wanted, withhold
 from ecomlab.catalog import Shop
-from ecomlab.core import Draft, Event, Need, Task, TaskError, Verdict
-from ecomlab.customer.sayings import MONEY, NAME, Kind, Saying
-from ecomlab.customer.wishes import VISITS, draw_row, draw_visits, half_gone
-from ecomlab.customer.words import ANSWERS
+from ecomlab.customer.goals import VISITS, draw_row, draw_visits, half_gone
+from ecomlab.customer.nlg import ANSWERS
+from ecomlab.customer.templates import Saying
 from ecomlab.difficulty import Difficulty
-from ecomlab.players.substitutor import Substitutor, identity, titled
+from ecomlab.envs.answering import Answering, Wanted, withhold
+from ecomlab.players.substitution import Substitutor, identity, titled
+from ecomlab.reward import Verdict
 from ecomlab.seeding import rng
-from ecomlab.world import tools as shop_tools
-from ecomlab.world.overlay import PAGE, draw_rush
-from ecomlab.world.standins import LIMITS, noun, requirements, similarity, stages_of
-from ecomlab.world.wants import constraints_of
+from ecomlab.task import Draft, Event, Need, Task, TaskError
+from ecomlab.values import MONEY, NAME, Kind
+from ecomlab.world.cart import constraints_of
+from ecomlab.world.state import PAGE, draw_rush
+from ecomlab.world.substitutes import LIMITS, noun, requirements, similarity, stages_of
+from ecomlab.world.tools import catalog as shop_tools
 
 if TYPE_CHECKING:
-    from ecomlab.job import Job
+    from ecomlab.episode.subtask import Job
 
 TELLING = (
     "works_with", "power", "wattage", "voltage", "size", "capacity", "charge", "layout", "connector", "video", "speed",

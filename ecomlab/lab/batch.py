@@ -14,7 +14,7 @@ from ecomlab.lab.grid import State
 from ecomlab.lab.paths import shown
 from ecomlab.lab.pool import Failure, run_all
 from ecomlab.lab.sweep import Run, Sweep, SweepError
-from ecomlab.naming import unknown
+from ecomlab.suggest import unknown
 
 
 def run_sweep(
@@ -99,8 +99,8 @@ def check_configurations(runs: Sequence[Run]) -> dict[str, list[str]]:
     for run in runs:
         if run.notebook.name != "run_training.ipynb":
             continue
-        from ecomlab.core import ENVIRONMENTS
-        from ecomlab.train.config import COLLECTIONS, TrainConfig
+        from ecomlab.envs.registry import COLLECTIONS, ENVIRONMENTS
+        from ecomlab.train.config import TrainConfig
 
         effective = notebooks.check(run.notebook, run.given)
         known = {field.name for field in fields(TrainConfig)}
@@ -197,7 +197,7 @@ def _refuse(absent: Mapping[str, Sequence[str]]) -> None:
 
 
 def _waits(absent: Mapping[str, Sequence[str]]) -> str:
-    from ecomlab.core import ENVIRONMENTS
+    from ecomlab.envs.registry import ENVIRONMENTS
 
     envs = dict.fromkeys(env for missing in absent.values() for env in missing)
     return (

@@ -16,7 +16,7 @@ from ecomlab.lab.paths import read_json, shown
 from ecomlab.lab.progress import RunState
 from ecomlab.lab.resources import Estimate
 from ecomlab.lab.sweep import FAILED, FINISHED, Run, Sweep, SweepError, at_work
-from ecomlab.train.tables import read
+from ecomlab.train.metrics import read
 
 
 class State(StrEnum):

@@ -10,7 +10,7 @@ from typing import Any, TextIO
 import nbformat
 
 from ecomlab.lab.paths import shown
-from ecomlab.naming import unknown
+from ecomlab.suggest import unknown
 
 EXECUTED = "notebook.ipynb"  # the executed copy, in the run's folder
 

@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ecomlab.naming import unknown
+from ecomlab.suggest import unknown
 
 TAKEN = (
     *("array", "cpus-per-task", "error", "gpus-per-node", "job-name", "mem", "nodes", "ntasks-per-node"),
@@ -132,7 +132,7 @@ def cost_from(table: Mapping[str, Any], cluster: Cluster | None) -> Cost:
 
 def _evaluation(parameters: Mapping[str, Any]) -> tuple[int, int, str]:
     """How many evaluations a run has, the episodes of each, and those in words."""
-    from ecomlab.train.config import COLLECTIONS
+    from ecomlab.envs.registry import COLLECTIONS
 
     every, steps = parameters["eval_every"], parameters["steps"]
     evaluations = 1 + (-(-steps // every) if every else 1)  # before training, every so often, at the end

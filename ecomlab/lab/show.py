@@ -12,11 +12,12 @@ import pandas as pd
 
 from ecomlab.analysis.tables import in_order
 from ecomlab.catalog import Shop
-from ecomlab.core import ENVIRONMENTS, Message, Task
 from ecomlab.difficulty import AXES, Difficulty
-from ecomlab.episode import Trajectory
+from ecomlab.envs.registry import ENVIRONMENTS
+from ecomlab.episode.episode import Trajectory
 from ecomlab.lab.paths import resolve, write_json
 from ecomlab.reward import WEIGHTS, Score
+from ecomlab.task import Message, Task
 
 _COLOURS = {"system": "#888", "user": "#0173b2", "assistant": "#de8f05", "tool": "#029e73"}
 _NAMES = {"system": "task", "user": "customer", "assistant": "agent", "tool": "tool"}

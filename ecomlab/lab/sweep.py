@@ -33,7 +33,7 @@ from filelock import FileLock, Timeout
 from ecomlab.lab import notebooks
 from ecomlab.lab.paths import project_root, read_json, resolve, shown
 from ecomlab.lab.resources import Cluster, Cost, cluster_from, cost_from
-from ecomlab.naming import unknown
+from ecomlab.suggest import unknown
 
 REQUEST, FINISHED, FAILED, LOG = "request.json", "finished.json", "failed.json", "log.txt"
 LOCK = ".worker.lock"  # held by the process that executes the run

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ecomlab.files import write_json
+from ecomlab.models.policy import MADE_FOR
 from ecomlab.train.config import RunError
-from ecomlab.train.policy import MADE_FOR
-from ecomlab.train.tables import write_json
 
 SEAL = "ecomlab.json"
 

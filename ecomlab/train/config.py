@@ -7,17 +7,11 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from ecomlab.core import ENVIRONMENTS
-from ecomlab.naming import unknown
-from ecomlab.scheduler import Schedule, make_schedule
+from ecomlab.envs.registry import COLLECTIONS, ENVIRONMENTS
+from ecomlab.suggest import unknown
 from ecomlab.train.loggers import LOGGERS
+from ecomlab.train.schedule import Schedule, make_schedule
 
-COLLECTIONS = {
-    "C1": ("CART",),
-    "C2": ("CART", "SUB"),
-    "C4": ("CART", "SUB", "PD", "RETURN"),
-    "C8": ("CART", "PD", "SUB", "RETURN", "STATUS", "POLICY", "BUNDLE", "JOURNEY"),
-}
 DECODINGS = ("sampled", "greedy")
 DTYPES = ("float32", "bfloat16")
 OPTIMIZERS = ("adamw", "adamw-8bit")

@@ -21,26 +21,27 @@ import pandas as pd
 import torch
 
 from ecomlab import load_shop
-from ecomlab.core import ENVIRONMENTS
-from ecomlab.train import tiny, warmstart
-from ecomlab.train.demonstrations import Demonstration
-from ecomlab.train.gauge import gauge
-from ecomlab.train.policy import save_policy
-from ecomlab.train.renderer import ShortRenderer
+from ecomlab.envs.registry import ENVIRONMENTS
+from ecomlab.models.policy import save_policy
+from ecomlab.starters import recipe as recipes
+from ecomlab.starters import tiny_qwen3
+from ecomlab.starters.compact_renderer import ShortRenderer
+from ecomlab.starters.compare import gauge
+from ecomlab.starters.demonstrations import Demonstration
 
 SIZES = {
-    "laptop": tiny.Size(128, 3, 4, 352),
-    "5M": tiny.Size(256, 6, 8, 704),
-    "20M": tiny.Size(448, 8, 14, 1216),
+    "laptop": tiny_qwen3.Size(128, 3, 4, 352),
+    "5M": tiny_qwen3.Size(256, 6, 8, 704),
+    "20M": tiny_qwen3.Size(448, 8, 14, 1216),
 }
 CART_LEVELS, OTHER_LEVELS = range(9), (0, 2, 4)
 
 
 def play(
-    number: int, recipe: warmstart.Recipe, renderer: ShortRenderer, parts: int, part: int
+    number: int, recipe: recipes.Recipe, renderer: ShortRenderer, parts: int, part: int
 ) -> list[Demonstration]:
     """One process's share of a phase; the shop comes from the cache."""
-    return list(warmstart.play_demonstrations(load_shop(), renderer, recipe, number, part, parts))
+    return list(recipes.play_demonstrations(load_shop(), renderer, recipe, number, part, parts))
 
 
 def main() -> None:
@@ -53,7 +54,7 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=200, help="held out, a cell")
     arguments = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    scaled = warmstart.shrunk(warmstart.RECIPES["base"], None, arguments.tokens)
+    scaled = recipes.shrunk(recipes.RECIPES["base"], None, arguments.tokens)
     # A GPU wants large batches.
     recipe = replace(
         scaled, size=SIZES[arguments.size], tokens_per_batch=32_000 if device == "cuda" else 2_000
@@ -61,20 +62,20 @@ def main() -> None:
     work = arguments.out.resolve() / f"work-{arguments.size}"
     work.mkdir(parents=True, exist_ok=True)
     shop, cores = load_shop(), os.cpu_count() or 1
-    renderer = ShortRenderer(warmstart.make_tokenizer(shop, recipe))
+    renderer = ShortRenderer(recipes.make_tokenizer(shop, recipe))
     with get_context("spawn").Pool(cores) as pool:
         for number in range(len(recipe.phases)):
-            if not warmstart.drawn(work, recipe, number):
+            if not recipes.drawn(work, recipe, number):
                 share = partial(play, number, recipe, renderer, cores)
                 played = [d for part in pool.map(share, range(cores)) for d in part]
-                warmstart.keep(work, recipe, number, played)
+                recipes.keep(work, recipe, number, played)
     with (work / "log.txt").open("a", buffering=1) as log:
 
         def tell(line: str) -> None:
             print(line, flush=True)
             log.write(line + "\n")
 
-        policy = warmstart.make_starter(shop, recipe, tell, work, device)
+        policy = recipes.make_starter(shop, recipe, tell, work, device)
         starter = arguments.out / f"base-{arguments.size}"
         policy.model.cpu()
         save_policy(starter, policy, recipe=asdict(recipe))

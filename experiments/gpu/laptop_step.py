@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from ecomlab.train import tables
+from ecomlab.train import metrics
 
 LAPTOP = Path(__file__).resolve().parents[1] / "laptop" / "train.toml"
 
@@ -42,10 +42,10 @@ def main() -> None:
             command += ["--set", f"{setting}={json.dumps(value)}"]  # as TOML has it, too
         hidden = {} if device == "cuda" else {"CUDA_VISIBLE_DEVICES": ""}
         subprocess.run(command, check=True, env={**os.environ, **hidden})
-        steps = tables.read(folder / "train.csv")[min(2, arguments.steps - 1) :]
+        steps = metrics.read(folder / "train.csv")[min(2, arguments.steps - 1) :]
         columns = [
             "seconds",
-            *(f"seconds_{phase}" for phase in tables.PHASES),
+            *(f"seconds_{phase}" for phase in metrics.PHASES),
             "rollouts",
             "tokens_generated",
         ]

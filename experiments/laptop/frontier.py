@@ -13,10 +13,10 @@ import torch
 
 from ecomlab import load_shop
 from ecomlab.lab import sweep
-from ecomlab.scheduler import from_json
+from ecomlab.models.load import load_policy
 from ecomlab.train import checkpoints
-from ecomlab.train.policy import load_policy
-from ecomlab.train.run import evaluate
+from ecomlab.train.loop import evaluate
+from ecomlab.train.schedule import from_json
 
 HERE = Path(__file__).resolve().parent
 LEVELS, EPISODES = range(9), 200

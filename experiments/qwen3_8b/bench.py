@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from ecomlab.models.samplers.cached import CachedSampler, Limits
 from ecomlab.seeding import rng
-from ecomlab.train.backends import CachedSampler, Limits
-from ecomlab.train.plan import KNOWN
+from ecomlab.train.dry_run import KNOWN
 
 SIZES: dict[str, dict[str, Any]] = {
     "8b": {**KNOWN["Qwen/Qwen3-8B"], "rollouts": 64, "tokens": 2_000, "turns": 4, "micro": 4, "rank": 64},
@@ -165,8 +165,6 @@ def update(size: dict[str, Any], rank: int) -> tuple[float, int]:
     """Forward, backward and one optimizer step for all rollouts, in micro-batches, as the trainer does it: gradient
     checkpointing, half of the tokens scored by TRL's masked, tiled output layer. The second step is timed."""
     from trl.trainer.utils import add_fused_lm_head
-
-    import ecomlab.train.dapo  # noqa: F401  # sets TRL's output layer to trained positions only
 
     model = model_of(size)
     add_fused_lm_head(model, outputs=("log_probs", "entropy"))

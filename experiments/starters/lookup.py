@@ -15,13 +15,14 @@ import torch
 
 from ecomlab import load_shop
 from ecomlab.seeding import rng
-from ecomlab.train import tiny, warmstart
-from ecomlab.train.aliases import ALIASES
-from ecomlab.train.demonstrations import Demonstration
-from ecomlab.train.drills import ASKED, drill
-from ecomlab.train.imitation import batches_of, imitate
-from ecomlab.train.induction import give_induction
-from ecomlab.train.renderer import ShortRenderer
+from ecomlab.starters import recipe as recipes
+from ecomlab.starters import tiny_qwen3
+from ecomlab.starters.compact_renderer import ShortRenderer
+from ecomlab.starters.copy_drills import ASKED, drill
+from ecomlab.starters.demonstrations import Demonstration
+from ecomlab.starters.id_aliases import ALIASES
+from ecomlab.starters.induction_init import give_induction
+from ecomlab.starters.sft import batches_of, imitate
 
 HERE = Path(__file__).resolve().parent
 HELD_OUT = 100
@@ -42,21 +43,21 @@ def found(model: torch.nn.Module, drills: list[Demonstration]) -> float:
 
 def main() -> None:
     torch.set_num_threads(1)
-    shop, recipe, rows = load_shop(), warmstart.RECIPES["novice"], []
-    renderer = ShortRenderer(warmstart.make_tokenizer(shop, recipe))
+    shop, recipe, rows = load_shop(), recipes.RECIPES["novice"], []
+    renderer = ShortRenderer(recipes.make_tokenizer(shop, recipe))
     held_out = [
-        Demonstration.of(drill(shop.catalog, rng("held out", i)), renderer, True, warmstart.DRILL)
+        Demonstration.of(drill(shop.catalog, rng("held out", i)), renderer, True, recipes.DRILL)
         for i in range(HELD_OUT)
     ]
-    played = list(warmstart.play_demonstrations(shop, renderer, recipe, 0))
+    played = list(recipes.play_demonstrations(shop, renderer, recipe, 0))
     batches = list(batches_of(played, recipe.tokens_per_batch, recipe.phases[0].tokens, (recipe.seed, 0)))
     aliases = {renderer.encode(alias)[0] for alias in ALIASES}
     chance = round(float(np.mean([1 / len(aliases & set(d.ids)) for d in held_out])), 4)
     for name in ("novice", "base"):
-        size = warmstart.RECIPES[name].size
+        size = recipes.RECIPES[name].size
         for given in (False, True):
             tokens = len(renderer.tokenizer)
-            model = tiny.build_model(tokens, renderer.pad_id, renderer.stop_ids[0], recipe.seed, size)
+            model = tiny_qwen3.build_model(tokens, renderer.pad_id, renderer.stop_ids[0], recipe.seed, size)
             if given:
                 give_induction(model, recipe.seed)
             head = {"size": name, "induction": given}

@@ -1,0 +1,71 @@
+"""Days as a person writes them, read leniently and exactly: "March 9", "2026-03-09", "9 March 2026", "never"."""
+
+import re
+from datetime import date, timedelta
+from typing import Any
+
+from ecomlab.values import MONTHS
+
+MOST = 200
+"""Characters of a text that may name a day."""
+_NONE = re.compile(
+    r"(?:na|n a|nil|null|none|no|nothing)?|"
+    r".*\b(?:never|none|nothing|not at all|not applicable|cancell?ed|no returns?|no replacement|"
+    r"no (?:[a-z]+ )?(?:day|date)|(?:not|non|cannot be|can not be|can t be) return(?:able|ed))\b.*"
+)
+"""Ways to say that there is none, alone or within a sentence."""
+_MONTH = {name[:3].lower(): number for number, name in enumerate(MONTHS, 1)}
+_NAMES = "|".join(f"{name[:3]}(?:{name[3:]})?" for name in MONTHS) + "|Sept"
+_ISO = re.compile(r"(?<!\d)(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})(?!\d)", re.ASCII)
+_US = re.compile(r"(?<!\d)(?P<m>\d{1,2})/(?P<d>\d{1,2})/(?P<y>\d{4})(?!\d)", re.ASCII)
+_TAIL = r"(?:,?\s+(?P<y>\d{4}))?(?!\d)"
+_NAMED = (
+    re.compile(rf"\b(?P<n>{_NAMES})\.?\s+(?P<d>\d{{1,2}})(?:st|nd|rd|th)?\b{_TAIL}", re.I | re.ASCII),
+    re.compile(
+        rf"(?<!\d)(?P<d>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<n>{_NAMES})\b\.?{_TAIL}", re.I | re.ASCII
+    ),
+)
+
+
+def read_day(text: Any, today: date) -> date | None:
+    """The one day that `text` names, without a year the nearest to today; None for anything else, two days included."""
+    if not isinstance(text, str) or len(text) > MOST:
+        return None
+    found = {_day(match, today) for pattern in (_ISO, _US) for match in pattern.finditer(text)}
+    # "9 March 2026" and "March 20" of "9 March 20": what one form has read, the other does not read again.
+    rest = _ISO.sub(" ", _US.sub(" ", text))
+    first, second = (list(pattern.finditer(rest)) for pattern in _NAMED)
+    taken = [match.span() for match in second]
+    first = [m for m in first if not any(m.start() < end and start < m.end() for start, end in taken)]
+    found |= {_day(match, today) for match in (*first, *second)}
+    return found.pop() if len(found) == 1 else None
+
+
+def says_none(text: Any) -> bool:
+    """Whether there is said to be none, no day or no replacement: nothing, "N/A", "never returnable"."""
+    if text is None:
+        return True
+    if not isinstance(text, str) or len(text) > MOST:
+        return False
+    words = " ".join(re.findall(r"[a-z]+|\d+", text.lower().replace("/", "")))
+    return not re.search(r"\d", words) and _NONE.fullmatch(words) is not None
+
+
+def _day(match: re.Match[str], today: date) -> date | None:
+    said = match.groupdict()
+    month = int(said["m"]) if said.get("m") else _MONTH[said["n"][:3].lower()]
+    years = [int(said["y"])] if said["y"] else [today.year - 1, today.year, today.year + 1]
+    days = [made for year in years if (made := _made(year, month, int(said["d"]))) is not None]
+    return min(days, key=lambda day: abs(day - today), default=None)
+
+
+def _made(year: int, month: int, day: int) -> date | None:
+    try:
+        return date(year, month, day)
+    except ValueError:
+        return None
+
+
+def before(today: date, days: int) -> str:
+    """The day so many days ago (ahead, if negative), as tools write it."""
+    return (today - timedelta(days=days)).isoformat()

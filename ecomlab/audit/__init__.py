@@ -1,0 +1,1 @@
+"""The laws measured: certificate, attackers, leaks, benchmarks."""

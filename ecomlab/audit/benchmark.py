@@ -1,0 +1,116 @@
+"""Benchmarks anyone can run: what reset, verify and a whole episode cost, and whether the catalog's size matters."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ecomlab.catalog import Shop, load_shop
+from ecomlab.envs.registry import ENVIRONMENTS
+from ecomlab.episode.episode import Episode, make_task
+
+REPEATS = 5
+WARM_UP = 20
+
+
+@dataclass(frozen=True)
+class Timing:
+    """One environment, catalog size and difficulty; milliseconds as (lowest, median, highest) of the repeats' means."""
+
+    env: str
+    products: int
+    d: int
+    episodes: int
+    """Episodes per repeat."""
+    reset_ms: tuple[float, float, float]
+    """Drawing the task and making the episode."""
+    verify_ms: tuple[float, float, float]
+    """Scoring an episode that is over."""
+    episode_ms: tuple[float, float, float]
+    """Reset, the fair player's whole episode, verify; search included."""
+    without_search_ms: tuple[float, float, float]
+    """The same less the time spent in the search engine."""
+
+    @property
+    def episodes_per_second(self) -> float:
+        """On one core, without search time; from the median."""
+        return 1000 / self.without_search_ms[1]
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "episodes_per_second_without_search": self.episodes_per_second}
+
+
+class TimedEngine:
+    """A search engine that adds up the seconds spent in it."""
+
+    def __init__(self, engine: Any) -> None:
+        self.engine = engine
+        self.seconds = 0.0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.engine, name)
+
+    def search(self, *args: Any) -> Sequence[int]:
+        began = time.perf_counter()
+        try:
+            return self.engine.search(*args)
+        finally:
+            self.seconds += time.perf_counter() - began
+
+
+def bench_environment(env_id: str, shop: Shop, d: int, episodes: int, repeats: int = REPEATS) -> Timing:
+    """Time one environment at one level. Every repeat plays other seeds, so that nothing is cached."""
+    engine = TimedEngine(shop.engine)
+    timed = replace(shop, engine=engine)  # type: ignore[arg-type]
+    env = ENVIRONMENTS[env_id]
+    seconds: dict[str, list[float]] = {name: [] for name in ("reset", "verify", "episode", "without_search")}
+
+    def play(seed: int) -> tuple[float, float, float]:
+        began = time.perf_counter()
+        episode = Episode(make_task(env_id, d, seed, timed), timed)
+        ready = time.perf_counter()
+        player = env.fair_player(timed)
+        while not episode.done:
+            episode.act(player(episode.messages, episode.tools))
+        over = time.perf_counter()
+        episode.score()
+        end = time.perf_counter()
+        return ready - began, end - over, end - began
+
+    for seed in range(WARM_UP):
+        play(seed)
+    for repeat in range(repeats):
+        engine.seconds = 0.0
+        first = WARM_UP + repeat * episodes
+        parts = np.array([play(seed) for seed in range(first, first + episodes)]).mean(axis=0)
+        seconds["reset"].append(float(parts[0]))
+        seconds["verify"].append(float(parts[1]))
+        seconds["episode"].append(float(parts[2]))
+        seconds["without_search"].append(float(parts[2]) - engine.seconds / episodes)
+    spread = {f"{name}_ms": _spread(values) for name, values in seconds.items()}
+    return Timing(env=env_id, products=shop.catalog.size, d=d, episodes=episodes, **spread)
+
+
+def bench(
+    envs: Sequence[str],
+    sizes: Sequence[int],
+    levels: Sequence[int],
+    episodes: int,
+    report: Callable[[Timing], None] = lambda timing: None,
+) -> list[Timing]:
+    """Every environment at every catalog size and level, one thread; `report` hears of each as it is done."""
+    timings = []
+    for env_id in envs:
+        for size in sizes:
+            shop = load_shop(size)
+            for d in levels:
+                timings.append(bench_environment(env_id, shop, d, episodes))
+                report(timings[-1])
+    return timings
+
+
+def _spread(seconds: Sequence[float]) -> tuple[float, float, float]:
+    ms = np.array(seconds) * 1000
+    return float(ms.min()), float(np.median(ms)), float(ms.max())

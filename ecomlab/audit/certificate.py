@@ -1,0 +1,373 @@
+"""The certificate: laws 1, 2, 3 and 9 measured over environments and difficulties, judged by exact bounds."""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass, field
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from ecomlab.audit import attackers
+from ecomlab.audit.leaks import Leak, measure
+from ecomlab.catalog import Shop, load_shop
+from ecomlab.envs.registry import ENVIRONMENTS
+from ecomlab.episode.episode import Episode, Trajectory, make_task
+from ecomlab.episode.play import finish
+from ecomlab.players.base import Slips
+from ecomlab.seeding import digest, rng
+from ecomlab.task import Message, Player
+
+CONFIDENCE = 0.999
+FAIR = {"JOURNEY": 0.97}
+FAIR_DEFAULT = 0.99
+BLIND = 0.05
+SLIP_RATE = 0.2
+"""Share of a noisy player's decisions that go wrong."""
+HARDER = 0.2
+"""Least fall of the noisy player's success from d = 0 to d = 12 (law 9)."""
+FIRST_SEED = 1_000_000
+"""Certificates use seeds of their own."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One environment at one difficulty. Shares lie in [0, 1]; `rewards` are (mean, standard deviation, n)."""
+
+    env: str
+    d: int
+    seeds: int
+    others: int
+    """Seeds of every player but solver, fair and noisy."""
+    solver: float
+    fair: float
+    noisy: float
+    naive: float
+    blind: dict[str, float]
+    positional: dict[str, float]
+    chance: float
+    turns: float
+    """Mean turns of the fair player."""
+    reward: float
+    """Mean reward of the fair player."""
+    rewards: dict[str, tuple[float, float, int]] = field(default_factory=dict)
+    failed: tuple[float, float, int] = (0.0, 0.0, 0)
+    """Rewards of the noisy player's failed episodes."""
+    misses: list[str] = field(default_factory=list)
+    """Every miss of solver or fair player, with its reason."""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> "Row":
+        """The row that `to_json` wrote."""
+        mean, sd, n = value["failed"]
+        rewards = {name: (m, s, k) for name, (m, s, k) in value["rewards"].items()}
+        return cls(**{**value, "rewards": rewards, "failed": (mean, sd, n)})
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What a certificate needs of a trajectory; tens of thousands of whole ones are more than memory likes."""
+
+    correct: bool
+    value: float
+    turns: int
+    how: str
+    """Which seed, and how it ended."""
+    submitted: tuple[str, ...]
+    """The arguments of every submit, as JSON."""
+
+    @classmethod
+    def of(cls, trajectory: Trajectory) -> "Played":
+        calls = [call for message in trajectory.messages for call in message.get("tool_calls", ())]
+        submitted = [c["function"]["arguments"] for c in calls if c["function"]["name"] == "submit"]
+        score = trajectory.score
+        how = f"seed {trajectory.task.seed}: {trajectory.end}: {score.why}"
+        return cls(score.correct, score.value, trajectory.turns, how, tuple(submitted))
+
+
+def players(env_id: str, shop: Shop) -> dict[str, Callable[[Episode, int], Player]]:
+    """Everybody who plays for a certificate, by name; blind and positional ones are prefixed."""
+    env = ENVIRONMENTS[env_id]
+    made: dict[str, Callable[[Episode, int], Player]] = {
+        "solver": lambda episode, seed: env.solver(episode),
+        "fair": lambda episode, seed: env.fair_player(shop),
+        "noisy": lambda episode, seed: env.fair_player(shop, Slips(rng("noisy", env_id, seed), SLIP_RATE)),
+        "naive": lambda episode, seed: attackers.naive(env)(seed),
+    }
+    for kind, group in (("blind", attackers.blind(env)), ("positional", attackers.positional(env))):
+        for name, factory in group.items():
+            made[f"{kind}: {name}"] = lambda episode, seed, factory=factory: factory(seed)  # type: ignore[misc]
+    return made
+
+
+def certify_cell(env_id: str, d: int, seeds: int, others: int, shop: Shop) -> Row:
+    """Play everybody at one difficulty: `seeds` tasks for solver, fair and noisy player, `others` for the rest."""
+    tasks = [make_task(env_id, d, FIRST_SEED + i, shop) for i in range(max(seeds, others))]
+    played: dict[str, list[Played]] = {}
+
+    def play_all(name: str, make: Callable[[Episode, int], Player], count: int) -> None:
+        played[name] = []
+        for task in tasks[:count]:
+            episode = Episode(task, shop)
+            played[name].append(Played.of(finish(make(episode, task.seed), episode)))
+
+    for name, make in players(env_id, shop).items():
+        play_all(name, make, seeds if name in ("solver", "fair", "noisy") else others)
+    commonest = _commonest(played["fair"])
+    play_all("blind: the most common answer", lambda episode, seed: lambda messages, tools: commonest, others)
+    share = {name: _mean([p.correct for p in ps]) for name, ps in played.items()}
+    env = ENVIRONMENTS[env_id]
+    return Row(
+        env=env_id,
+        d=d,
+        seeds=seeds,
+        others=others,
+        solver=share["solver"],
+        fair=share["fair"],
+        noisy=share["noisy"],
+        naive=share["naive"],
+        blind={n.partition(": ")[2]: s for n, s in share.items() if n.startswith("blind: ")},
+        positional={n.partition(": ")[2]: s for n, s in share.items() if n.startswith("positional: ")},
+        chance=_mean([env.chance(task, shop) for task in tasks[:others]]),
+        turns=_mean([p.turns for p in played["fair"]]),
+        reward=_mean([p.value for p in played["fair"]]),
+        rewards={n: _spread([p.value for p in ps]) for n, ps in played.items() if ":" in n},
+        failed=_spread([p.value for p in played["noisy"] if not p.correct]),
+        misses=[f"{who} missed {p.how}" for who in ("solver", "fair") for p in played[who] if not p.correct],
+    )
+
+
+def golden(env_id: str, shop: Shop) -> str:
+    """Digest of what is seen and scored in an environment's first tasks, in the shop of a thousand products: key,
+    opening, budgets, schemas, the fair player's episode. It changes when, and only when, a key means something else."""
+    seen: list[Any] = []
+    for task in (make_task(env_id, d, seed, shop) for d in (0, 6, 12) for seed in range(5)):
+        episode = Episode(task, shop)
+        seen.append([list(task.key), task.opening, task.turns, task.calls, episode.messages, episode.tools])
+        played = finish(ENVIRONMENTS[env_id].fair_player(shop), episode)
+        seen.append([played.messages, played.end, played.score.value, played.score.correct, played.score.why])
+    return digest(seen)
+
+
+def _commonest(played: Sequence[Played]) -> Message:
+    """What the fair player hands in most often, each field on its own: the best constant answer there is."""
+    said = [json.loads(arguments) for p in played for arguments in p.submitted]
+    names = dict.fromkeys(name for arguments in said for name in arguments)
+    best = {
+        name: json.loads(Counter(json.dumps(a.get(name)) for a in said if name in a).most_common(1)[0][0])
+        for name in names
+    }
+    return attackers.calls(("submit", best))
+
+
+def broken_laws(rows: Sequence[Row]) -> list[str]:
+    """Which laws these rows break, in words; empty when none is. Bounds are exact binomial ones at 99.9%."""
+    found: list[str] = []
+    for row in rows:
+        where = f"{row.env} at d = {row.d}"
+        if row.solver < 1:
+            found.append(f"law 1: the solver is correct on {row.solver:.1%}, not all, of {where}")
+        found += _fair(where, row.env, row.fair, row.seeds)
+        for name, share in row.blind.items():
+            found += _above(f"law 3: blind player {name!r}", where, share, row.others, BLIND)
+        for name, share in row.positional.items():
+            found += _above(f"law 3: positional player {name!r}", where, share, row.others, row.chance)
+        found += _quitting(where, row.rewards, row.failed)
+    for env_id in sorted({row.env for row in rows}):
+        mine = [row for row in rows if row.env == env_id]
+        if len(mine) > 1:
+            found += _pooled(env_id, mine)
+    return found
+
+
+def _fair(where: str, env_id: str, share: float, n: int) -> list[str]:
+    threshold = FAIR.get(env_id, FAIR_DEFAULT)
+    high = _bounds(share, n)[1]
+    return [f"law 2: the fair player is correct on {share:.1%} of {where}"] if high < threshold else []
+
+
+def _above(who: str, where: str, share: float, n: int, threshold: float) -> list[str]:
+    low = _bounds(share, n)[0]
+    return [f"{who} is correct on {share:.1%} of {where}, allowed {threshold:.1%}"] if low > threshold else []
+
+
+def _quitting(
+    where: str, rewards: dict[str, tuple[float, float, int]], failed: tuple[float, float, int]
+) -> list[str]:
+    """Law 3's second half: no attacker's mean reward lies above the noisy player's failures (one-sided Welch test)."""
+    if failed[2] < 2:
+        return []
+    found = []
+    for name, (mean, sd, n) in rewards.items():
+        gap, error = mean - failed[0], float(np.hypot(sd / np.sqrt(n), failed[1] / np.sqrt(failed[2])))
+        if gap > 0 and (error == 0 or gap / error > stats.t.ppf(CONFIDENCE, min(n, failed[2]) - 1)):
+            found.append(f"law 3: {name} earns {mean:.2f}, failing honestly {failed[0]:.2f}, at {where}")
+    return found
+
+
+def _pooled(env_id: str, rows: Sequence[Row]) -> list[str]:
+    where = f"{env_id}, all difficulties"
+    n = sum(row.seeds for row in rows)
+    others = sum(row.others for row in rows)
+    found = _fair(where, env_id, sum(row.fair * row.seeds for row in rows) / n, n)
+    for name in rows[0].blind:
+        share = sum(row.blind[name] * row.others for row in rows) / others
+        found += _above(f"law 3: blind player {name!r}", where, share, others, BLIND)
+    found += _quitting(
+        where,
+        {name: _pool([row.rewards[name] for row in rows]) for name in rows[-1].rewards},
+        _pool([row.failed for row in rows]),
+    )
+    levels = np.repeat([row.d for row in rows], [row.seeds for row in rows])
+    wins = np.concatenate([_wins(row.noisy, row.seeds) for row in rows])
+    if rows[0].d == 0 and rows[-1].d >= 12:
+        if wins.std() == 0 or stats.pearsonr(levels, wins, alternative="less").pvalue >= 1 - CONFIDENCE:
+            found.append(f"law 9: the noisy player's success does not fall with d in {env_id}")
+        fall = rows[0].noisy - next(row.noisy for row in rows if row.d == 12)
+        if fall < HARDER:
+            found.append(
+                f"law 9: the noisy player's success falls by {fall:.2f} from d = 0 to 12 in {env_id}"
+            )
+    return found
+
+
+def _pool(parts: Sequence[tuple[float, float, int]]) -> tuple[float, float, int]:
+    """(mean, standard deviation, n) of several samples taken together."""
+    n = sum(part[2] for part in parts)
+    if n < 2:
+        return 0.0, 0.0, n
+    mean = sum(part[0] * part[2] for part in parts) / n
+    squares = sum((max(part[2], 1) - 1) * part[1] ** 2 + part[2] * (part[0] - mean) ** 2 for part in parts)
+    return mean, float(np.sqrt(squares / (n - 1))), n
+
+
+def _wins(share: float, n: int) -> np.ndarray:
+    won = round(share * n)
+    return np.concatenate([np.ones(won), np.zeros(n - won)])
+
+
+def _bounds(share: float, n: int) -> tuple[float, float]:
+    """One-sided 99.9% Clopper-Pearson bounds of a share of `n`."""
+    if n == 0:
+        return 0.0, 1.0
+    won = round(share * n)
+    low = float(stats.beta.ppf(1 - CONFIDENCE, won, n - won + 1)) if won else 0.0
+    high = float(stats.beta.ppf(CONFIDENCE, won + 1, n - won)) if won < n else 1.0
+    return low, high
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values)) if len(values) else 0.0
+
+
+def _spread(values: Sequence[float]) -> tuple[float, float, int]:
+    if not values:
+        return 0.0, 0.0, 0
+    return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0, len(values)
+
+
+def certify(
+    envs: Iterable[str],
+    levels: Iterable[int],
+    seeds: int,
+    others: int,
+    size: int = 20_000,
+    workers: int | None = None,
+    kept: Path | None = None,
+) -> Iterable[Row]:
+    """Rows for every environment and level, computed in parallel and yielded as they are done.
+
+    Each is kept in the file `kept`, if one is given, and not computed again for the same code, shop and numbers.
+    """
+    code, shop = _sources(), load_shop(size)  # made once here, so that the workers find it in the cache
+    cells = [(env_id, d, seeds, others, size) for env_id in envs for d in levels]
+    keys = {cell: digest([cell, code, shop.fingerprint, SLIP_RATE]) for cell in cells}
+    done = _kept(kept)
+    left = [cell for cell in cells if keys[cell] not in done]
+    yield from (done[keys[cell]] for cell in cells if cell not in left)
+    workers = min(len(left), workers or os.cpu_count() or 1)
+    if workers <= 1:
+        for cell in left:
+            yield _keep(kept, keys[cell], _cell(cell))
+        return
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        running = {pool.submit(_cell, cell): cell for cell in left}
+        try:
+            for future in as_completed(running):
+                yield _keep(kept, keys[running[future]], future.result())
+        except BaseException:
+            # A cell that cannot be played, or Ctrl-C: leaving the pool would otherwise play all that is left, unkept.
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def find_leaks(envs: Sequence[str], tasks: int, workers: int | None = None) -> list[Leak]:
+    """`leaks.measure` for each environment, in parallel, over `tasks` tasks a level."""
+    workers = min(len(envs), workers or os.cpu_count() or 1)
+    if workers <= 1:
+        return [leak for env_id in envs for leak in _leaks(env_id, tasks)]
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        found = pool.map(_leaks, envs, [tasks] * len(envs))
+        return [leak for leaks in found for leak in leaks]
+
+
+def _leaks(env_id: str, tasks: int) -> list[Leak]:
+    return measure(env_id, load_shop(), seeds=tasks)
+
+
+def _cell(cell: tuple[str, int, int, int, int]) -> Row:
+    env_id, d, seeds, others, size = cell
+    return certify_cell(env_id, d, seeds, others, load_shop(size))
+
+
+def _sources() -> str:
+    """Names the code that a row depends on: everything but training, notebooks and the command line."""
+    here = Path(__file__).parent
+    files = [path for path in sorted(here.rglob("*.py")) if path.relative_to(here).parts[0] not in _ELSEWHERE]
+    return digest([[path.relative_to(here).as_posix(), path.read_text("utf-8")] for path in files])
+
+
+_ELSEWHERE = ("train", "lab", "analysis", "cli.py", "collector.py", "scheduler.py", "bench.py")
+
+
+def _kept(path: Path | None) -> dict[str, Row]:
+    """Rows by key; a line cut short is a row that is computed again."""
+    found: dict[str, Row] = {}
+    for line in path.read_text().splitlines() if path and path.exists() else ():
+        try:
+            record = json.loads(line)
+            found[record["key"]] = Row.from_json(record["row"])
+        except (ValueError, KeyError, TypeError):
+            continue
+    return found
+
+
+def _keep(path: Path | None, key: str, row: Row) -> Row:
+    if path:
+        with path.open("a") as file:
+            file.write("\n" + json.dumps({"key": key, "row": row.to_json()}))
+    return row
+
+
+def write(
+    path: Path, rows: Sequence[Row], broken: Sequence[str], shop: Shop, leaks: Sequence[Leak] = ()
+) -> None:
+    """The certificate as JSON: rows, leaks, broken laws, and what they were measured on."""
+    environments = {row.env: ENVIRONMENTS[row.env].version for row in rows}
+    document = {
+        "rows": [row.to_json() for row in rows],
+        "leaks": [asdict(leak) for leak in leaks],
+        "broken": list(broken),
+        "environments": environments,
+        "fingerprint": shop.fingerprint,
+        "slip_rate": SLIP_RATE,
+    }
+    path.write_text(json.dumps(document, indent=1) + "\n")

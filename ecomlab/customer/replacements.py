@@ -1,0 +1,129 @@
+"""What a customer wants for what goes back (RETURN): drawn, in words, and the products that fit."""
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ecomlab.catalog import Shop
+from ecomlab.customer.goals import draw_row
+from ecomlab.difficulty import Difficulty
+from ecomlab.values import Kind, money
+from ecomlab.world.cart import constraints_of
+from ecomlab.world.orders.history import Line
+from ecomlab.world.state import rushed
+
+Swap = Sequence[Sequence[Any]]
+"""Constraints on another product of the type as [name, value] pairs; none: the customer wants their money back."""
+
+MONEY_BACK = "my money back"
+_OTHER = "another one "
+_PHRASES = {
+    "color": "in {}",
+    "material": "made of {}",
+    "age": "for ages {}",
+    "hair": "for {} hair",
+    "skin": "for {} skin",
+    "season": "for the {} season",
+    "terrain": "for {} terrain",
+    "grip": "for the {} hand",
+    "active": "with {} in it",
+    "note": "with {} notes",
+    "wattage": "with {} of power",
+    "playtime": "with {} of playtime",
+    "weight": "weighing {}",
+}
+"""How one asks for an attribute where "with {value} {name}" would sound odd."""
+_COUNTED = frozenset(
+    "barrel base bin bulb cable closure collar cover filter finish fit formula frame handle jar lens lid "
+    "lining microphone mount pattern picture shape strap surface tail theme tire tray".split()
+)
+"""Attributes that take an article: "with a Zipper closure"."""
+
+
+def _write(swap: Swap) -> str:
+    """What is wanted for it: "another one by HomeNest, in Black, for at most $30"."""
+    said = []
+    for name, bound in swap:
+        if name == "price":
+            said.append(f"for at most {money(bound)}")
+        elif name == "rating":
+            said.append(f"with at least {bound / 10:.1f} stars")
+        elif name == "brand":
+            said.append(f"by {bound}")
+        else:
+            own = name.removeprefix("attr:")
+            article = ("an " if bound[:1] in "AEIO" else "a ") if own in _COUNTED else ""
+            said.append(_PHRASES.get(own, f"with {article}{{}} {own}").replace("{}", bound))
+    return _OTHER + ", ".join(said) if said else MONEY_BACK
+
+
+def _read(text: str) -> list[list[Any]]:
+    parts = [] if text == MONEY_BACK else text.removeprefix(_OTHER).split(", ")
+    return [_read_wish(part) for part in parts]
+
+
+def _read_wish(part: str) -> list[Any]:
+    if part.startswith("for at most $"):
+        dollars, _, cents = part.removeprefix("for at most $").partition(".")
+        return ["price", 100 * int(dollars) + int(cents or 0)]
+    if part.startswith("with at least "):
+        return ["rating", int(part.removeprefix("with at least ").removesuffix(" stars").replace(".", ""))]
+    if part.startswith("by "):
+        return ["brand", part.removeprefix("by ")]
+    for name, form in _PHRASES.items():
+        before, after = form.split("{}")
+        if part.startswith(before) and part.endswith(after):
+            return [f"attr:{name}", part.removeprefix(before).removesuffix(after)]
+    value, _, name = part.removeprefix("with ").rpartition(" ")
+    return [f"attr:{name}", value.partition(" ")[2] if name in _COUNTED else value]
+
+
+SWAP = Kind(_write, rf"{MONEY_BACK}|{_OTHER}[^!?\n]+?(?=\.(?:\s|$))", _read)
+"""As a value of a saying."""
+
+
+def draw_swap(line: Line, axes: Difficulty, shop: Shop, random: np.random.Generator) -> list[list[Any]]:
+    """What another product of the type should be like, as one in stock is; none if the type has no other."""
+    catalog = shop.catalog
+    own = catalog.row(line["product_id"])
+    for _ in range(4):
+        row = None if own is None else draw_row(catalog.type_rows(catalog.type_of(own).name), shop, random)
+        if row is not None and row != own:
+            break
+    else:
+        return []
+    assert row is not None
+    values: dict[str, Any] = {
+        "price": 500 * math.ceil(catalog.price_cents.item(row) * 1.1 / 500),
+        "rating": catalog.rating_tenths.item(row) // 5 * 5,
+        "brand": catalog.brands[catalog.brand_code.item(row)],
+    }
+    # "with Foam wheels" reads well, "with Laptops works_with" does not
+    named = {n: v for n, v in catalog.attributes(row).items() if n.isalpha() and not n.endswith("s")}
+    values |= {f"attr:{n}": v for n, v in named.items()}
+    values = {n: v for n, v in values.items() if not re.search(r"[.!?] |, ", str(v))}
+    names = [list(values)[i] for i in random.permutation(len(values)).tolist()]
+    chosen = names[: min(3, max(1, axes.constraints // 2))]
+    # As one says it: the brand first, the bounds last.
+    chosen.sort(key=lambda name: {"brand": 0, "rating": 2, "price": 3}.get(name, 1))
+    return [[name, values[name]] for name in chosen]
+
+
+def rows_of(swap: Swap, line: Line, shop: Shop) -> np.ndarray:
+    """Rows of the line's type that are as wanted, the line's own product not among them."""
+    own = shop.catalog.row(line["product_id"])
+    kind = shop.catalog.type_of(own or 0).name
+    rows = shop.catalog.select(constraints_of(kind, {str(n): v for n, v in swap}))
+    return rows[(shop.catalog.stock[rows] > 0) & (rows != own)]
+
+
+def can_be_had(swap: Swap, line: Line, key: tuple[Any, ...], shop: Shop, share: float) -> bool:
+    """Whether a rush on `share` of the type leaves one."""
+    own = shop.catalog.row(line["product_id"])
+    kind = shop.catalog.type_of(own or 0).name
+    rows = rows_of(swap, line, shop)
+    gone = rushed(key, shop.catalog, kind, share)
+    return bool((~gone[rows - shop.catalog.type_rows(kind).start]).any())

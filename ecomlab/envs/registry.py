@@ -1,0 +1,108 @@
+"""Environments by id, found by scanning this package; collections of them."""
+
+import importlib
+import importlib.util
+import inspect
+import pkgutil
+import sys
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ecomlab.difficulty import AXES
+from ecomlab.envs.base import Environment
+from ecomlab.suggest import unknown
+from ecomlab.task import TaskError
+
+
+class Registry(Mapping[str, Environment]):
+    """Environments by id, found by scanning `ecomlab.envs`; unknown ids get a suggestion."""
+
+    @cached_property
+    def _found(self) -> dict[str, Environment]:
+        import ecomlab.envs as package
+
+        for module in pkgutil.iter_modules(package.__path__):
+            importlib.import_module(f"{package.__name__}.{module.name}")
+        mine = [cls for cls in _subclasses(Environment) if cls.__module__.startswith(package.__name__)]
+        for cls in mine:
+            _check(cls, cls.__module__)
+        return {cls.id: cls() for cls in _subclasses(Environment) if not _lacks(cls)}
+
+    def load(self, path: Path | str) -> list[str]:
+        """Add the environments of a file outside the package, in this process; their ids.
+
+        Raises TaskError for a file that holds none or an unfinished one, or one with the id of another.
+        """
+        known, path = self._found, Path(path)
+        spec = importlib.util.spec_from_file_location(f"ecomlab_env_{path.stem}", path)
+        if spec is None or spec.loader is None or not path.is_file():
+            raise TaskError(f"{path} is no Python file; write the environment into a file that ends in .py")
+        before = set(_subclasses(Environment))
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module
+        spec.loader.exec_module(module)
+        made = [cls for cls in _subclasses(Environment) if cls not in before and hasattr(cls, "id")]
+        if not made:
+            raise TaskError(f"{path} holds no environment: no subclass of Environment that has an id")
+        for cls in made:
+            _check(cls, path)
+            if cls.id in known and type(known[cls.id]).__module__ != spec.name:
+                raise TaskError(f"{path}: there is an environment {cls.id} already; choose another id")
+            known[cls.id] = cls()
+        return [cls.id for cls in made]
+
+    def __getitem__(self, name: str) -> Environment:
+        try:
+            return self._found[name]
+        except KeyError:
+            raise UnknownEnvironmentError(unknown("environment", name, self._found)) from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._found))
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+
+class UnknownEnvironmentError(KeyError):
+    """No environment of that name."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+def _subclasses(cls: Any) -> Iterator[type[Environment]]:
+    for sub in cls.__subclasses__():
+        yield from _subclasses(sub)
+        yield sub
+
+
+def _check(cls: type[Environment], where: object) -> None:
+    """Raises TaskError for an environment that is not finished; a class without an id is only a base of some."""
+    if hasattr(cls, "id") and (lacks := _lacks(cls)):
+        raise TaskError(f"{where}: {cls.__name__} lacks {', '.join(lacks)}")
+    for axis in getattr(cls, "axes", ()):
+        if axis not in AXES:
+            raise TaskError(f"{where}: {cls.__name__}: {unknown('axis', axis, AXES)}")
+
+
+def _lacks(cls: type[Environment]) -> list[str]:
+    """What a class still needs to be an environment: methods, and the names that are declared without a value."""
+    declared = {name for base in cls.__mro__ for name in inspect.get_annotations(base)}
+    return sorted({*cls.__abstractmethods__, *(name for name in declared if not hasattr(cls, name))})
+
+
+ENVIRONMENTS = Registry()
+
+
+COLLECTIONS = {
+    "C1": ("CART",),
+    "C2": ("CART", "SUB"),
+    "C4": ("CART", "SUB", "PD", "RETURN"),
+    "C8": ("CART", "PD", "SUB", "RETURN", "STATUS", "POLICY", "BUNDLE", "JOURNEY"),
+}

@@ -1,0 +1,1 @@
+"""Episodes: subtasks, messages, playing and replaying."""

@@ -1,0 +1,117 @@
+"""A model's raw text into an assistant message, and a message into its calls: strict, and it says what went wrong.
+
+Qwen3's format: text, then any number of `<tool_call>` blocks, each one JSON object with `name` and `arguments`. Whether
+the tool exists and its arguments fit is the episode's business (`ecomlab.tool`); this is syntax.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from ecomlab.tool import InvalidCallError
+
+OPEN, CLOSE = "<tool_call>", "</tool_call>"
+MOST_CALLS = 64
+"""Tool calls in one message."""
+MOST_TEXT = 20_000
+"""Characters in one message, and in one call's arguments."""
+_THINKING = re.compile(r"^\s*<think>.*?</think>\s*", re.DOTALL)
+
+
+def parse_output(text: str) -> dict[str, Any]:
+    """The assistant message in `text`.
+
+    Malformed output never raises: it gives a message whose `invalid` holds the reason, which ends the episode as
+    invalid. Reasons: a call that is not closed, text between or behind calls, JSON that does not parse, a call that is
+    no object with a name and arguments. Thinking at the start is kept out of the content.
+    """
+    said = _THINKING.sub("", text, count=1)
+    if CLOSE in said.partition(OPEN)[0]:
+        return _invalid(text, f"{CLOSE} without {OPEN}")
+    content, *blocks = said.split(OPEN)
+    calls: list[dict[str, Any]] = []
+    for block in blocks:
+        body, closed, rest = block.partition(CLOSE)
+        if not closed:
+            return _invalid(text, f"a tool call is not closed by {CLOSE}")
+        if rest.strip():
+            return _invalid(text, "text behind a tool call")
+        try:
+            call = json.loads(body)
+        except (ValueError, RecursionError) as error:
+            return _invalid(text, f"bad JSON in a tool call: {error}")
+        if not isinstance(call, dict) or not isinstance(call.get("name"), str):
+            return _invalid(text, "a tool call has no name")
+        arguments = call.get("arguments", {})
+        if not isinstance(arguments, dict):
+            return _invalid(text, "a tool call's arguments are not an object")
+        function = {"name": call["name"], "arguments": json.dumps(arguments)}
+        calls.append({"id": f"call_{len(calls)}", "type": "function", "function": function})
+    message: dict[str, Any] = {"role": "assistant", "content": content.strip()}
+    if calls:
+        message["tool_calls"] = calls
+    return message
+
+
+def _invalid(text: str, reason: str) -> dict[str, Any]:
+    return {"role": "assistant", "content": text, "invalid": reason}
+
+
+def read_calls(message: Any) -> list[tuple[str, str]]:
+    """(tool name, arguments) of each call. Raises InvalidCallError for what is no assistant message."""
+    if not isinstance(message, dict) or message.get("role") != "assistant":
+        raise InvalidCallError("not an assistant message")
+    if message.get("invalid"):
+        raise InvalidCallError(str(message["invalid"]))
+    if not isinstance(message.get("content") or "", str):
+        raise InvalidCallError("content is not text")
+    if len(message.get("content") or "") > MOST_TEXT:
+        raise InvalidCallError(f"the message is longer than {MOST_TEXT} characters")
+    calls = message.get("tool_calls") or []
+    if isinstance(calls, list) and len(calls) > MOST_CALLS:
+        raise InvalidCallError(f"{len(calls)} tool calls in one message; {MOST_CALLS} are allowed")
+    try:
+        named = [(call["function"]["name"], call["function"].get("arguments", "{}")) for call in calls]
+    except (TypeError, KeyError, AttributeError):
+        raise InvalidCallError("a tool call is not an object with a function's name and arguments") from None
+    texts = []
+    for name, arguments in named:
+        if isinstance(arguments, dict):
+            try:
+                arguments = json.dumps(arguments)
+            except (TypeError, ValueError, RecursionError):
+                raise InvalidCallError(f"the arguments of {name} are not JSON") from None
+        if not isinstance(name, str) or not isinstance(arguments, str):
+            raise InvalidCallError("a tool call's name and arguments are not text")
+        if len(arguments) > MOST_TEXT:
+            raise InvalidCallError(f"the arguments of {name[:40]} are longer than {MOST_TEXT} characters")
+        texts.append((name, arguments))
+    return texts
+
+
+def text_of(message: Any) -> str:
+    """What can be kept of a message that is none."""
+    content = message.get("content") if isinstance(message, dict) else None
+    if isinstance(content, str):
+        return content[:MOST_TEXT]
+    try:
+        return repr(message)[:2000]
+    except RecursionError:
+        return "a message nested too deeply to write down"
+
+
+def recorded(message: dict[str, Any], calls: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """The assistant message as it enters the record: calls numbered, nothing else kept."""
+    kept: dict[str, Any] = {"role": "assistant", "content": message.get("content") or ""}
+    if calls:
+        given = message["tool_calls"]
+        kept["tool_calls"] = [
+            {
+                "id": str(given[i].get("id") or f"call_{i}"),
+                "type": "function",
+                "function": {"name": name, "arguments": arguments},
+            }
+            for i, (name, arguments) in enumerate(calls)
+        ]
+    return kept

@@ -1,0 +1,75 @@
+"""Playing one episode, and replaying a recorded one."""
+
+from ecomlab.catalog import Shop
+from ecomlab.episode.episode import Episode, Trajectory
+from ecomlab.reward import Score
+from ecomlab.task import Message, Player, Task
+
+
+class ReplayError(Exception):
+    """A live replay that differs from its record; the text says where."""
+
+
+def play(player: Player, task: Task, shop: Shop) -> Trajectory:
+    """Play a task to its end. An exception, the player's or ours, makes the episode unscored (law 10)."""
+    episode = Episode(task, shop)
+    return finish(player, episode)
+
+
+def finish(player: Player, episode: Episode) -> Trajectory:
+    """Play a running episode to its end."""
+    try:
+        while not episode.done:
+            episode.act(player(list(episode.messages), episode.tools))
+    except Exception as error:
+        episode.fail(f"{type(error).__name__}: {error}")
+    return record(episode)
+
+
+def record(episode: Episode) -> Trajectory:
+    """The trajectory of an episode that is over."""
+    return Trajectory(
+        task=episode.task,
+        messages=list(episode.messages),
+        end=episode.end,
+        score=episode.score(),
+        turns=episode.turn,
+        calls=episode.world.calls,
+    )
+
+
+def replay(trajectory: Trajectory, shop: Shop) -> Score:
+    """Act out a recorded trajectory again and return its score.
+
+    Raises ReplayError, naming the message and both texts, when the shop or the customer answers differently.
+    """
+    episode = Episode(trajectory.task, shop)
+    recorded = trajectory.messages
+    _compare(recorded, episode.messages, 0)
+    for message in recorded:
+        if message["role"] == "assistant" and not episode.done:
+            before = len(episode.messages)
+            episode.act(_again(message, trajectory, episode))
+            _compare(recorded, episode.messages, before)
+    if not episode.done and trajectory.end == "truncated":
+        episode.end_truncated()
+    if not episode.done and trajectory.end == "failed":
+        episode.fail(trajectory.score.why)
+    if episode.end != trajectory.end or len(episode.messages) != len(recorded):
+        raise ReplayError(f"the record ends with {trajectory.end!r}, the replay with {episode.end!r}")
+    return episode.score()
+
+
+def _again(message: Message, trajectory: Trajectory, episode: Episode) -> Message:
+    """The message as it was acted; the last one of an invalid end is only known to have been invalid."""
+    last = message is trajectory.messages[-1]
+    if last and trajectory.end == "invalid" and not message.get("tool_calls"):
+        return {**message, "invalid": trajectory.score.why.removeprefix("invalid output: ")}
+    return message
+
+
+def _compare(recorded: list[Message], live: list[Message], start: int) -> None:
+    for index in range(start, len(live)):
+        if index >= len(recorded) or recorded[index] != live[index]:
+            was = recorded[index] if index < len(recorded) else "nothing"
+            raise ReplayError(f"message {index} differs: the record has {was!r}, the replay {live[index]!r}")

@@ -1,0 +1,225 @@
+"""Qwen3 as it comes: TRL's training template, strictly by appending, and ordinary Hugging Face models, full or LoRA.
+
+`ChatRenderer` writes conversations as `trl/chat_templates/qwen3_training.jinja` does: system prompt with tool schemas,
+tool results as JSON in <tool_response> blocks, thinking as <think> blocks that stay where they were said. Qwen3's own
+template drops earlier thinking, so that a conversation's beginning changes while it goes on; the training template is
+the same but for that. What `open`, the policy and `follow` give, one after the other, is what the template gives for
+the whole conversation, where the policy writes as the template would.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ecomlab.episode.messages import parse_output
+from ecomlab.models.renderer import END, START, Message, TextRenderer
+
+if TYPE_CHECKING:
+    from ecomlab.models.policy import Policy
+
+KIND = "qwen3"
+"""What made_for.json says of such a policy's renderer."""
+PAD = "<|endoftext|>"
+MARKERS = (START, END, PAD)
+THINK, THOUGHT = "<think>", "</think>"
+ALSO_TOKENS = (THINK, THOUGHT, "<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>")
+"""Single tokens of Qwen3 that are ordinary text when decoded."""
+WORDS = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
+    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+"""How Qwen3's tokenizer cuts text into words (its tokenizer.json, pre_tokenizer)."""
+
+
+@cache
+def template(name: str = "qwen3_training") -> str:
+    """The text of one of TRL's chat templates, read without importing TRL."""
+    spec = find_spec("trl")
+    assert spec and spec.submodule_search_locations
+    return (Path(spec.submodule_search_locations[0]) / "chat_templates" / f"{name}.jinja").read_text()
+
+
+class ChatRenderer(TextRenderer):
+    """Qwen3's renderer around its tokenizer. With `thinking` the policy may think before it speaks."""
+
+    def __init__(self, tokenizer: Any, thinking: bool = False) -> None:
+        super().__init__(tokenizer)
+        self.thinking = thinking
+        known = tokenizer.get_vocab()
+        if absent := [token for token in (*MARKERS, *ALSO_TOKENS) if token not in known]:
+            raise ValueError(
+                f"this is no Qwen3 tokenizer: it lacks {', '.join(absent)}; choose a Qwen3 model"
+            )
+        self.end_id, self.pad_id = known[END], known[PAD]
+        self.stop_ids: Sequence[int] = (self.end_id, self.pad_id)
+
+    def dialogue(self) -> "ChatDialogue":
+        return ChatDialogue(self)
+
+    def text(
+        self, messages: Sequence[Message], tools: Sequence[Any] | None = None, speak: bool = True
+    ) -> str:
+        """The template applied to messages; with `speak` up to where the policy speaks."""
+        rendered = self.tokenizer.apply_chat_template(
+            [dict(message) for message in messages],
+            tools=list(tools) if tools else None,
+            chat_template=template(),
+            add_generation_prompt=speak,
+            enable_thinking=self.thinking,
+            tokenize=False,
+        )
+        return str(rendered)
+
+
+class ChatDialogue:
+    """One episode in Qwen3's chat format; holds nothing."""
+
+    def __init__(self, renderer: ChatRenderer) -> None:
+        self._renderer = renderer
+
+    def open(self, messages: Sequence[Message], tools: Sequence[Any]) -> list[int]:
+        return self._renderer.encode(self._renderer.text(messages, tools))
+
+    def follow(self, messages: Sequence[Message]) -> list[int]:
+        before = [{"role": "user", "content": ""}, {"role": "assistant", "content": ""}]
+        said = self._renderer.text(before, speak=False)
+        whole = self._renderer.text([*before, *messages])
+        return self._renderer.encode(whole[said.rindex(END) + len(END) :])
+
+    def read(self, ids: Sequence[int]) -> dict[str, Any]:
+        """The message in sampled ids, thinking left out. Invalid as well: a turn that does not end in <|im_end|>, one
+        with a chat marker inside (it would pass for somebody else's turn), and thinking that is not closed."""
+        text = self._renderer.decode(ids)
+        said = text.removesuffix(END)
+        if said == text:
+            return _invalid(text, f"the turn does not end in {END}")
+        if found := [marker for marker in MARKERS if marker in said]:
+            return _invalid(text, f"{found[0]} inside a turn")
+        if said.lstrip().startswith(THINK) and THOUGHT not in said:
+            return _invalid(text, f"thinking is not closed by {THOUGHT}")
+        return parse_output(said)
+
+
+def load_chat_policy(
+    name: str | Path, dtype: str = "float32", lora_rank: int = 0, thinking: bool = False
+) -> "Policy":
+    """A Qwen3 model from the local Hugging Face cache or a folder, on CPU; TRL moves it to its device.
+
+    With `lora_rank` its weights are frozen and all linear layers but the output layer get adapters of that rank, in
+    float32, alpha twice the rank, their first weights the same in every process. A folder with a LoRA checkpoint gives
+    its base model with those adapters. Raises PolicyError.
+    """
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from ecomlab.models.policy import MADE_FOR, Policy, PolicyError
+
+    record = Path(name) / MADE_FOR  # of a training checkpoint
+    if record.is_file() and json.loads(record.read_text())["thinking"] != thinking:
+        raise PolicyError(
+            f"{name} was trained with thinking = {str(not thinking).lower()}; set thinking to that to go on with it"
+        )
+    adapters = Path(name) / "adapter_config.json"
+    base = _base(adapters) if adapters.is_file() else str(name)
+    try:
+        model = AutoModelForCausalLM.from_pretrained(base, dtype=getattr(torch, dtype))
+        renderer = ChatRenderer(AutoTokenizer.from_pretrained(str(name)), thinking)
+    except Exception as error:  # the hub, safetensors and tokenizers each have their own errors
+        first = str(error).strip().partition("\n")[0]
+        way_out = (
+            "see that the folder is a whole Hugging Face model"
+            if Path(base).is_dir()
+            else f"download it once with `hf download {base}` (HF_HUB_OFFLINE=0 where that is set), or name a folder"
+        )
+        raise PolicyError(f"{base} cannot be loaded ({type(error).__name__}: {first}); {way_out}") from error
+    if torch.cuda.is_available():  # float32 adapters would else cost as much time as all the rest
+        torch.backends.cuda.matmul.allow_tf32 = True
+    if adapters.is_file() or lora_rank:
+        model = _with_adapters(model, Path(name) if adapters.is_file() else None, lora_rank)
+    made_for = {"renderer": KIND, "base": base, "thinking": thinking, "lora_rank": lora_rank, "dtype": dtype}
+    return Policy(model.eval(), renderer, made_for)
+
+
+def _with_adapters(model: Any, saved: Path | None, rank: int) -> Any:
+    """The model with LoRA adapters, new or saved ones."""
+    import torch
+
+    from ecomlab.models.policy import PolicyError
+
+    try:
+        from peft import LoraConfig, PeftModel, get_peft_model
+    except ImportError as error:
+        raise PolicyError(
+            "LoRA needs peft, which is not installed; `make venv` brings it, or choose lora_rank = 0"
+        ) from error
+    if saved is not None:
+        return PeftModel.from_pretrained(model, saved, is_trainable=True)
+    lora = LoraConfig(
+        r=rank, lora_alpha=2 * rank, lora_dropout=0.0, target_modules="all-linear", task_type="CAUSAL_LM"
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        # ZeRO-3 gathers into buffers of one type (trl#6089); it keeps float32 copies of its own
+        zero3 = os.environ.get("ACCELERATE_DEEPSPEED_ZERO_STAGE") == "3"
+        return get_peft_model(model, lora, autocast_adapter_dtype=not zero3)
+
+
+def _base(adapters: Path) -> str:
+    return str(json.loads(adapters.read_text())["base_model_name_or_path"])
+
+
+def small_qwen3(folder: Path, corpus: Iterable[str] = (), seed: int = 0) -> Path:
+    """Write a random-initialised Qwen3 of 0.3M parameters as an ordinary Hugging Face folder; it takes the very path
+    that "Qwen/Qwen3-8B" takes.
+
+    Its tokenizer has Qwen3's markers, word cutting and chat template, and byte pairs learned from `corpus`.
+    """
+    import torch
+    from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
+
+    core = Tokenizer(models.BPE())
+    words = pre_tokenizers.Split(Regex(WORDS), "isolated")
+    core.pre_tokenizer = pre_tokenizers.Sequence(
+        [words, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
+    )
+    core.decoder = decoders.ByteLevel()
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    core.train_from_iterator(
+        [template(), *corpus],
+        trainers.BpeTrainer(vocab_size=2000, initial_alphabet=alphabet, show_progress=False),
+    )
+    core.add_special_tokens([AddedToken(text, special=True, normalized=False) for text in (PAD, START, END)])
+    core.add_tokens([AddedToken(text, normalized=False) for text in ALSO_TOKENS])
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=core, pad_token=PAD, eos_token=END, clean_up_tokenization_spaces=False
+    )
+    tokenizer.chat_template = template("qwen3")
+    config = Qwen3Config(
+        vocab_size=len(tokenizer),
+        hidden_size=64,
+        intermediate_size=128,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=16,
+        max_position_embeddings=8192,
+        tie_word_embeddings=False,
+        pad_token_id=tokenizer.pad_token_id,
+        bos_token_id=None,
+        eos_token_id=tokenizer.eos_token_id,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = Qwen3ForCausalLM(config)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return Path(folder)
+
+
+def _invalid(text: str, reason: str) -> dict[str, Any]:
+    return {"role": "assistant", "content": text, "invalid": reason}

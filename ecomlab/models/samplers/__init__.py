@@ -1,0 +1,1 @@
+"""Samplers: one turn of many rows at a time, token for token."""

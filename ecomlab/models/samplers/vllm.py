@@ -1,0 +1,143 @@
+"""Sampling by vLLM, on a server or beside the trainer, through TRL's `VLLMGeneration`, which brings it our weights.
+
+vLLM draws its own random numbers: which tokens a run samples depends on what else is in the batch, so that a run with
+vLLM is resumed, but not repeated token by token. Every turn sends the whole conversation; vLLM's prefix cache makes
+that cheap, and TRL empties it with every new set of weights.
+"""
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ecomlab.models.samplers.cached import Limits, Sampled
+from ecomlab.train.config import RunError
+
+PATIENCE = 300.0
+"""Seconds that a server may take for one turn of a whole batch; TRL's client tries six times."""
+
+
+class VllmSampler:
+    """A `Sampler` on TRL's `generation`: a `VLLMGeneration`, or anything with its interface.
+
+    In server mode only the main process may ask. Colocated, every process asks its own engine. The weights are those
+    of the last `sync_weights`.
+    """
+
+    def __init__(
+        self, generation: Any, stop_ids: Sequence[int], limits: Limits | None = None, greedy: bool = False
+    ) -> None:
+        self.generation = generation
+        self.stop_ids = tuple(stop_ids)
+        self.limits = limits or Limits()
+        self.greedy = greedy
+
+    def start(self, streams: Sequence[np.random.Generator]) -> None:
+        """Open `len(streams)` rows. The streams are not used: vLLM has its own."""
+        self._ids: list[list[int]] = [[] for _ in streams]
+        self._said = [0] * len(streams)
+
+    def turn(self, rows: Sequence[int], inputs: Sequence[Sequence[int]]) -> list[Sampled]:
+        """Sample an answer for each of `rows`, all of them whole.
+
+        Raises RunError when vLLM does not answer at all; a row that it answers without usable log-probabilities is a
+        failure of ours, and its episode unscored.
+        """
+        for row, new in zip(rows, inputs, strict=True):
+            self._ids[row] += new
+        room = {row: self._room(row) for row in rows}
+        asked = [row for row in rows if room[row] > 0]
+        said = {row: Sampled([], [], truncated=True) for row in rows}
+        if asked:
+            most = max(room[row] for row in asked)
+            for row, answer in zip(asked, self._ask([self._ids[row] for row in asked], most), strict=True):
+                said[row] = self._cut(*answer, room[row])
+        for row in rows:
+            self._ids[row] += said[row].ids
+            self._said[row] += len(said[row].ids)
+        return [said[row] for row in rows]
+
+    def _room(self, row: int) -> int:
+        """How many tokens this row may still say in this turn."""
+        limits = self.limits
+        return min(limits.turn, limits.episode - self._said[row], limits.context - len(self._ids[row]))
+
+    def _cut(self, ids: list[int], logprobs: Sequence[Any] | None, room: int) -> Sampled:
+        """What a row said, up to its own limit."""
+        kept = list(ids[:room])
+        truncated = not kept or kept[-1] not in self.stop_ids
+        if not kept:
+            return Sampled([], [], True, failure="vLLM returned no token")
+        if logprobs is None or len(logprobs) != len(ids):
+            return Sampled(kept, [0.0] * len(kept), truncated, failure="vLLM returned no log-probabilities")
+        chosen = [_number(entry) for entry in logprobs[:room]]
+        if any(np.isnan(chosen)):
+            return Sampled(
+                kept,
+                [0.0] * len(kept),
+                truncated,
+                failure="vLLM returned log-probabilities that are not numbers",
+            )
+        return Sampled(kept, chosen, truncated)
+
+    def _ask(self, prompts: list[list[int]], most: int) -> list[tuple[list[int], Sequence[Any] | None]]:
+        """Ids and log-probabilities for each prompt."""
+        generation = self.generation
+        more = {"stop_token_ids": list(self.stop_ids)}
+        temperature = 0.0 if self.greedy else 1.0
+        try:
+            if generation.mode == "server":
+                answer = generation.vllm_client.generate(
+                    prompts=prompts, n=1, temperature=temperature, top_p=1.0, top_k=0, min_p=0.0,
+                    repetition_penalty=1.0, max_tokens=most, logprobs=0, generation_kwargs=more,
+                )  # fmt: skip
+                ids, logprobs = answer["completion_ids"], answer["logprobs"]
+            else:
+                before = generation.generation_kwargs
+                generation.generation_kwargs = {
+                    **before, **more, "max_tokens": most, "temperature": temperature,
+                }  # fmt: skip
+                try:
+                    _, ids, logprobs, _ = generation.generate(prompts=prompts, images=None, num_generations=1)
+                finally:
+                    generation.generation_kwargs = before
+        except Exception as error:  # requests, vLLM and its engine each have their own
+            raise RunError(
+                f"{_who(generation)} failed ({type(error).__name__}: {error}); {_way_out(generation)}"
+            ) from error
+        if len(ids) != len(prompts):
+            raise RunError(
+                f"{_who(generation)} answered {len(ids)} of {len(prompts)} prompts; {_way_out(generation)}"
+            )
+        return list(zip(ids, logprobs if logprobs is not None else [None] * len(ids), strict=True))
+
+
+def limit_patience(generation: Any, seconds: float = PATIENCE) -> None:
+    """Make requests to a server fail after so long without an answer; TRL's client would wait for ever."""
+    if generation.mode == "server" and hasattr(generation, "vllm_client"):
+        session = generation.vllm_client.session
+        session.request = functools.partial(session.request, timeout=seconds)
+
+
+def _number(entry: Any) -> float:
+    """The sampled token's log-probability, of one that vLLM may give as [value], with None for "not a number"."""
+    value = entry[0] if isinstance(entry, list | tuple) else entry
+    return float("nan") if value is None else float(value)
+
+
+def _who(generation: Any) -> str:
+    return (
+        f"the vLLM server at {generation.server_base_url}"
+        if generation.mode == "server"
+        else "the colocated vLLM"
+    )
+
+
+def _way_out(generation: Any) -> str:
+    first = (
+        "start it again with the line that `ecomlab train --dry-run` prints"
+        if generation.mode == "server"
+        else "where memory ran out, lower vllm_memory or micro_batch"
+    )
+    return f"{first}, and run again: the run goes on from its last checkpoint"

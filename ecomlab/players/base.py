@@ -1,0 +1,78 @@
+"""What every planning player shares: reading what is new, remembering what a call was for, writing calls."""
+
+import json
+from typing import Any
+
+import numpy as np
+
+from ecomlab.task import Message
+
+
+class Slips:
+    """Seeded mistakes at a fixed rate per decision."""
+
+    def __init__(self, random: np.random.Generator, rate: float) -> None:
+        self.random = random
+        self.rate = rate
+        self.count = 0
+        """Mistakes so far."""
+
+    def slip(self) -> bool:
+        """Whether this decision goes wrong."""
+        wrong = bool(self.random.random() < self.rate)
+        self.count += wrong
+        return wrong
+
+
+class Planner:
+    """A player that reads each message once and plans a turn at a time; subclasses say what to do with what is read."""
+
+    def __init__(self, slips: Slips | None = None) -> None:
+        self.slips = slips
+        self._asked_for: dict[str, Any] = {}
+        self._read = 0
+        self._calls = 0
+
+    def __call__(self, messages: list[Message], tools: list[dict[str, Any]]) -> Message:
+        for message in messages[self._read :]:
+            if message["role"] == "tool":
+                about = self._asked_for.pop(message["tool_call_id"], None)
+                result = json.loads(message["content"])
+                if "customer" in result:
+                    self.hear(result["customer"], opening=False)
+                else:
+                    self.result(about, result)
+            elif message["role"] == "user":
+                self.hear(message["content"], opening=self._read == 0)
+        self._read = len(messages)
+        return self.plan()
+
+    def hear(self, text: str, opening: bool) -> None:
+        """Take in a customer's message."""
+
+    def result(self, about: Any, result: dict[str, Any]) -> None:
+        """Take in a tool's result; `about` is what the call was made for."""
+
+    def plan(self) -> Message:
+        """The next message."""
+        raise NotImplementedError
+
+    def call(self, name: str, about: Any, /, **arguments: Any) -> dict[str, Any]:
+        """A tool call, remembered with what it is for; arguments that are None are left out."""
+        self._calls += 1
+        call_id = f"c{self._calls}"
+        self._asked_for[call_id] = about
+        arguments = {key: value for key, value in arguments.items() if value is not None}
+        return {
+            "id": call_id,
+            "type": "function",
+            "function": {"name": name, "arguments": json.dumps(arguments)},
+        }
+
+    def turn(self, *calls: dict[str, Any]) -> Message:
+        """A message of these calls."""
+        return {"role": "assistant", "content": "", "tool_calls": list(calls)}
+
+    def slip(self) -> bool:
+        """Whether this decision goes wrong; never without slips."""
+        return self.slips is not None and self.slips.slip()

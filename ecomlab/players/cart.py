@@ -1,0 +1,270 @@
+"""A careful shopper's planner: wishes in, tool calls out. Players differ in where wishes come from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ecomlab.catalog.lexicon import Lexicon
+from ecomlab.customer.goal_state import TOPICS
+from ecomlab.customer.nlu import Mention, is_complete, read_message, read_opening
+from ecomlab.players.base import Planner, Slips
+from ecomlab.task import Message
+
+IDENTITY = ("brand", "feature", "price", "rating", "days")
+"""Slots, beside attr:*, that tell products apart; option and quantity are about a line in the cart."""
+MAX_PAGES = 3
+
+
+@dataclass
+class Wish:
+    """One wanted thing as the player believes it, and how far it has come."""
+
+    type: str
+    slots: dict[str, Any] = field(default_factory=dict)
+    found: list[dict[str, Any]] = field(default_factory=list)
+    """Records that a search for the present slots has shown."""
+    pages: int = 0
+    more: bool = True
+    choice: str | None = None
+    refused: set[str] = field(default_factory=set)
+    """Product ids that could not be bought."""
+
+    @property
+    def option(self) -> str | None:
+        return self.slots.get("option")
+
+    @property
+    def quantity(self) -> int:
+        return int(self.slots.get("quantity", 1))
+
+    def fits(self, record: dict[str, Any]) -> bool:
+        """Whether a record satisfies every known slot."""
+        if record["type"] != self.type:
+            return False
+        for name, value in self.slots.items():
+            if name == "brand" and record["brand"] != value:
+                return False
+            if name == "feature" and value.lower() not in record["title"].lower():
+                return False
+            if name == "price" and round(record["price"] * 100) > value:
+                return False
+            if name == "rating" and round(record["rating"] * 10) < value:
+                return False
+            if name == "days" and record["ship_days"] > value:
+                return False
+            if name.startswith("attr:") and record["attributes"].get(name[5:]) != value:
+                return False
+        return True
+
+    def learn(self, slots: dict[str, Any]) -> None:
+        """Take over what was said; what identifies the product anew starts the search anew."""
+        new = {name: value for name, value in slots.items() if self.slots.get(name) != value}
+        self.slots.update(new)
+        if any(name in IDENTITY or name.startswith("attr:") for name in new):
+            self.restart()
+
+    def replace(self, slots: dict[str, Any]) -> None:
+        """Another product altogether; what was said about the old one no longer counts."""
+        self.slots = dict(slots)
+        self.restart()
+
+    def reconsider(self) -> None:
+        """After news: what could not be bought may be bought now, and the choice stands only if it fits."""
+        self.refused.clear()
+        chosen = [r for r in self.found if r["product_id"] == self.choice]
+        if not any(self.fits(r) and r["stock"] >= self.quantity for r in chosen):
+            self.choice = None
+
+    def restart(self) -> None:
+        self.found, self.pages, self.more, self.choice = [], 0, True, None
+
+
+class Shopper(Planner):
+    """Plans one turn at a time: everything that can be done at once goes into one message."""
+
+    def __init__(self, slips: Slips | None = None) -> None:
+        super().__init__(slips)
+        self.wishes: list[Wish] = []
+        self.variants: set[str] = set()
+        self.cart: dict[tuple[str, str | None], int] = {}
+
+    def plan(self) -> Message:
+        """The next message: look for what is not found, see variants, bring the cart in line, hand in."""
+        calls: list[dict[str, Any]] = []
+        wanted: dict[tuple[str, str | None], int] = {}
+        waiting = False
+        for wish in self.wishes:
+            self._choose(wish)
+            if wish.choice is None:
+                if wish.more and wish.pages < MAX_PAGES:
+                    calls.append(self._search(wish))
+                    waiting = True
+                continue
+            if wish.option and wish.choice not in self.variants:
+                calls.append(self.call("catalog_get_variants", wish, product_id=wish.choice))
+                waiting = True
+                continue
+            line = (wish.choice, wish.option)
+            wanted[line] = wanted.get(line, 0) + wish.quantity
+        calls += self._cart_calls(wanted)
+        if not calls and not waiting:
+            calls = [self.call("submit", None, done=True)]
+        return {"role": "assistant", "content": "", "tool_calls": calls}
+
+    def _cart_calls(self, wanted: dict[tuple[str, str | None], int]) -> list[dict[str, Any]]:
+        calls = []
+        for line in [line for line in self.cart if line not in wanted]:
+            calls.append(self.call("cart_remove", line, **_line(line)))
+        for line, quantity in wanted.items():
+            if line not in self.cart:
+                calls.append(self.call("cart_add", line, **_line(line), quantity=quantity))
+            elif self.cart[line] != quantity:
+                calls.append(self.call("cart_set_quantity", line, **_line(line), quantity=quantity))
+        return calls
+
+    def _choose(self, wish: Wish) -> None:
+        if wish.choice is not None:
+            return
+        fitting = [r for r in wish.found if wish.fits(r) and r["product_id"] not in wish.refused]
+        fitting = [r for r in fitting if r["stock"] >= wish.quantity]
+        if not fitting:
+            return
+        if self.slips and self.slips.slip():
+            others = [r for r in wish.found if r["product_id"] != fitting[0]["product_id"]]
+            fitting = others or fitting
+        wish.choice = fitting[0]["product_id"]
+
+    def _search(self, wish: Wish) -> dict[str, Any]:
+        slots = wish.slots
+        attributes = {name[5:]: value for name, value in slots.items() if name.startswith("attr:")}
+        words = [slots.get("feature"), slots.get("brand"), wish.type, *attributes.values()]
+        arguments: dict[str, Any] = {"query": " ".join(word for word in words if word)}
+        if "brand" in slots:
+            arguments["brand"] = slots["brand"]
+        arguments |= bounds(slots)
+        if attributes:
+            arguments["attributes"] = attributes
+        wish.pages += 1
+        if wish.pages > 1:
+            arguments["page"] = wish.pages
+        return self.call("catalog_search", wish, **arguments)
+
+    def result(self, about: Any, result: dict[str, Any]) -> None:
+        if "results" in result and isinstance(about, Wish):
+            about.found += result["results"]
+            about.more = result["page"] < result["pages"]
+        elif "variants" in result:
+            self.variants.add(result["product_id"])
+        elif "cart" in result:
+            self.cart = {(e["product_id"], e["variant_id"]): e["quantity"] for e in result["cart"]}
+        elif "error" in result:
+            self._refused(about)
+
+    def _refused(self, about: Any) -> None:
+        """A product could not be bought: another that fits is as good, unless the customer says otherwise."""
+        if isinstance(about, Wish):
+            about.more = False
+            return
+        for wish in self.wishes:
+            if isinstance(about, tuple) and wish.choice == about[0]:
+                wish.refused.add(about[0])
+                wish.choice = None
+
+
+class FairShopper(Shopper):
+    """Reads the customer's messages as a model would; with `slips`, the noisy player of law 9."""
+
+    def __init__(self, lexicon: Lexicon, slips: Slips | None = None) -> None:
+        super().__init__(slips)
+        self.lexicon = lexicon
+        self._ask = False
+
+    def hear(self, text: str, opening: bool) -> None:
+        if opening:
+            for mention in read_opening(text, self.lexicon):
+                self.wishes.append(Wish(mention.type, self._slipped(mention.slots)))
+            self._ask = not is_complete(text)
+            return
+        for mention in read_message(text, self.lexicon):
+            if not (self.slips and self.slips.slip()):
+                self._take(mention)
+
+    def plan(self) -> Message:
+        if self._ask:
+            self._ask = False
+            if not (self.slips and self.slips.slip()):
+                call = self.call("ask_user", None, question=QUESTION, about=list(TOPICS))
+                return {"role": "assistant", "content": "", "tool_calls": [call]}
+        return super().plan()
+
+    def _take(self, mention: Mention) -> None:
+        wish = next((w for w in self.wishes if w.type == mention.type), None)
+        if mention.what == "add" or wish is None:
+            if mention.what in ("add", "replace"):
+                self.wishes.append(Wish(mention.type, self._slipped(mention.slots)))
+        elif mention.what == "drop":
+            self.wishes.remove(wish)
+        elif mention.what == "replace":
+            wish.replace(self._slipped(mention.slots))
+        else:
+            wish.learn(self._slipped(mention.slots))
+            wish.reconsider()
+
+    def _slipped(self, slots: dict[str, Any]) -> dict[str, Any]:
+        """The slots as understood: each may be lost, a quantity misread."""
+        if self.slips is None:
+            return dict(slots)
+        kept = {}
+        for name, value in slots.items():
+            if not self.slips.slip():
+                kept[name] = value
+            elif name == "quantity":
+                kept[name] = value + 1
+        return kept
+
+
+QUESTION = "Is there anything else I should know: brand, style, details, option, price, rating or delivery?"
+
+
+class KnowingShopper(Shopper):
+    """The solver of law 1: wishes come from the truth, refreshed before every turn."""
+
+    def __init__(self, truth: Any) -> None:
+        super().__init__()
+        self.truth = truth
+
+    def plan(self) -> Message:
+        known = {id(wish): wish for wish in self.wishes}
+        self.wishes = [
+            self._same(type_name, slots, list(known.values())) for type_name, slots in self.truth()
+        ]
+        return super().plan()
+
+    def _same(self, type_name: str, slots: dict[str, Any], known: list[Wish]) -> Wish:
+        for wish in known:
+            if wish.type == type_name:
+                identity = {k: v for k, v in slots.items() if k not in ("option", "quantity")}
+                before = {k: v for k, v in wish.slots.items() if k not in ("option", "quantity")}
+                if identity != before:
+                    wish.restart()
+                if wish.slots != slots:
+                    wish.slots = dict(slots)
+                    wish.reconsider()
+                return wish
+        return Wish(type_name, dict(slots))
+
+
+def bounds(slots: Mapping[str, Any]) -> dict[str, Any]:
+    """Search filters for what a customer wants at most or at least: dollars, stars, days."""
+    filters: dict[str, Any] = {}
+    if "price" in slots:
+        filters["price_max"] = slots["price"] / 100
+    if "rating" in slots:
+        filters["rating_min"] = slots["rating"] / 10
+    if "days" in slots:
+        filters["ship_days_max"] = slots["days"]
+    return filters
+
+
+def _line(line: tuple[str, str | None]) -> dict[str, Any]:
+    return {"product_id": line[0], "variant_id": line[1]}

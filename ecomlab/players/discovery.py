@@ -1,0 +1,37 @@
+"""The player of PD: searches under all constraints and ranks."""
+
+import math
+from typing import Any
+
+from ecomlab.envs.discovery import PREFERENCES, _place
+from ecomlab.players.cart import Wish
+from ecomlab.players.goal_player import Clerk
+from ecomlab.task import Message
+from ecomlab.world.state import PAGE
+
+
+class Discoverer(Clerk):
+    """Searches the category under all constraints, ordered by what matters, and takes the first k that fit.
+
+    Distractors stand at a place that says nothing: one that fits is taken for what it is, not for where it stands.
+    """
+
+    def restart(self) -> None:
+        self.found: list[dict[str, Any]] | None = None
+
+    def work(self) -> Message:
+        count, order = self.get("count", 1), self.get("importance", list(PREFERENCES))
+        slots = {name: value for (_, name), value in self.known.items()}
+        if self.found is None:
+            self.found = []
+            pages = range(1, math.ceil(count / PAGE) + 1)
+            return self.turn(*(self.search("page", slots["type"], slots, order, page) for page in pages))
+        wish = Wish(slots["type"], slots)
+        fitting = [record for record in self.found if wish.fits(record) and record["stock"] > 0]
+        fitting.sort(key=lambda record: [_place(record, name) for name in order])
+        chosen = [record["product_id"] for record in fitting if not self.slip()][:count]
+        return self.turn(self.call("submit", None, product_ids=chosen))
+
+    def result(self, about: Any, result: dict[str, Any]) -> None:
+        if self.found is not None and "results" in result:
+            self.found += result["results"]

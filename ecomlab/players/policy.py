@@ -1,0 +1,64 @@
+"""The player of POLICY: looks a rule up in the store's policy book and applies it."""
+
+from typing import Any
+
+from ecomlab.players.goal_player import Clerk
+from ecomlab.task import Message
+from ecomlab.world.policy_book.book import Clause, decisive, holds, read_section
+from ecomlab.world.policy_book.rules import RULES, WINDOW, Rule
+
+
+class Reader(Clerk):
+    """Finds the rule's section with the words of the question and applies its clauses to the facts."""
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        self._looked: set[tuple[str, str | None]] = set()
+        self._found: dict[tuple[str, str | None], tuple[Rule, str, list[Clause]]] = {}
+        self._answers: list[str] = []
+        """What the clauses say that were read."""
+        self._asked_again = False
+
+    def work(self) -> Message:
+        question, kind = self.get("question"), self.get("type")
+        if question is None and not self._asked_again:
+            self._asked_again = True
+            return self.turn(
+                self.call("ask_user", None, question="What would you like to know?", about=["details"])
+            )
+        if question is None:
+            return self.turn(self.call("submit", None))
+        if (question, kind) not in self._looked:
+            self._looked.add((question, kind))
+            words = RULES[question].questions[0] + (f" {kind}" if kind and question == WINDOW else "")
+            return self.turn(self.call("policy_search", (question, kind), query=words))
+        found = self._found.get((question, kind))
+        if found is None:
+            return self.turn(self.call("submit", None))
+        rule, precedence, clauses = found
+        facts = {name: value for (_, name), value in self.known.items()}
+        applies = [all(holds(atom, facts) != self.slip() for atom in clause["if"]) for clause in clauses]
+        if len(clauses) > 1 and self.slip():
+            precedence = {"first": "last", "last": "first"}[precedence]
+        number = decisive(applies, precedence)
+        if number is None:
+            return self.turn(self.call("submit", None))
+        clause = clauses[number]
+        answer = rule.kind.write(clause["then"])
+        if self.slip():  # a line too low
+            answer = self._answers[(self._answers.index(answer) + 1) % len(self._answers)]
+        return self.turn(self.call("submit", None, answer=answer, clause=clause["id"]))
+
+    def result(self, about: Any, result: dict[str, Any]) -> None:
+        if about is None or "sections" not in result:
+            return
+        question, kind = about
+        plurals = {self.lexicon.types[name].plural: name for name in self.lexicon.types}
+        read = [read_section(s["section"], s["text"], plurals) for s in result["sections"]]
+        self._answers += [RULES[r[0]].kind.write(clause["then"]) for r in read if r for clause in r[3]]
+        fitting = [r for r in read if r and r[0] == question and (not r[1] or kind in r[1])]
+        others = [r for r in read if r and r not in fitting]
+        chosen = others if others and self.slip() and self.slip() else fitting  # headings are read twice
+        if chosen:
+            name, _, precedence, clauses = chosen[0]
+            self._found[question, kind] = (RULES[name], precedence, clauses)

@@ -1,0 +1,85 @@
+"""The player of STATUS: finds the order that is meant and reports on it."""
+
+from collections.abc import Mapping
+from datetime import date
+from typing import Any
+
+from ecomlab.players.goal_player import Clerk
+from ecomlab.task import Message
+from ecomlab.world.orders.references import LOOKUPS, STEPS, resolve
+
+
+class Tracker(Clerk):
+    """Lists the orders, finds the one that is meant, looks into it and says how it stands."""
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        self.orders: list[dict[str, Any]] | None = None
+        self.today: date | None = None
+        self.looked: dict[str, dict[str, Any]] = {}
+        self.choice: str | None = None
+
+    def restart(self) -> None:
+        self.choice = None
+
+    def work(self) -> Message:
+        slots = {name: value for (_, name), value in self.known.items() if value is not None}
+        calls = [] if self.orders is not None else [self.call("order_list", None)]
+        if "when" in slots and self.today is None:
+            calls.append(self.call("datetime_now", None))
+        if calls:
+            return self.turn(*calls)
+        assert self.orders is not None
+        unseen = self._unseen(slots)
+        if unseen:
+            return self.turn(*(self.call("order_get_status", None, order_id=o) for o in unseen))
+        if self.choice is None:
+            self.choice = self.orders[self._choose(slots)]["order_id"]
+        if self.choice not in self.looked:
+            return self.turn(self.call("order_get_status", None, order_id=self.choice))
+        return self._report(self.looked[self.choice])
+
+    def _unseen(self, slots: Mapping[str, Any]) -> list[str]:
+        """Orders that have to be looked into to tell which is meant: how many parcels an order has, no list shows."""
+        assert self.orders is not None
+        if "parcels" not in slots:
+            return []
+        listed = {name: value for name, value in slots.items() if name not in ("parcels", *STEPS)}
+        likely = [self.orders[i]["order_id"] for i in resolve(self._seen(), listed, self.today)]
+        return [order_id for order_id in likely if order_id not in self.looked][:LOOKUPS]
+
+    def _choose(self, slots: Mapping[str, Any]) -> int:
+        """Which of the orders is meant; a slip takes another."""
+        seen = self._seen()
+        found = resolve(seen, slots, self.today) or [0]
+        first = next(iter(slots), "")
+        others = [i for i in resolve(seen, {first: slots.get(first)}, self.today) if i not in found]
+        if slots.get("place", 0) not in (0, -1) or "relation" in slots:  # one can miscount
+            others += [i - 1 for i in found if i]
+        # Each thing that was said, and each order it is told from, is a chance to err.
+        if any(self.slip() for _ in range(max(0, len(slots) - 1) + len(others))) and others:
+            found = others
+        return found[0]
+
+    def _report(self, order: Mapping[str, Any]) -> Message:
+        day = max((p.get("delivered") or p["expected"] for p in order["parcels"]), default=None)
+        status = order["status"]
+        if any(self.slip() for _ in order["parcels"][1:]):  # the first parcel is not the order
+            status = order["parcels"][0]["status"] if status.startswith("partly") else "processing"
+        dates = sum(len(parcel) - 2 for parcel in order["parcels"])
+        if any(self.slip() for _ in range(dates - 1)):  # each date more is one to mix it up with
+            day = order["placed"]
+        return self.turn(self.call("submit", None, order_id=order["order_id"], status=status, date=day))
+
+    def result(self, about: Any, result: dict[str, Any]) -> None:
+        if "orders" in result:
+            self.orders = result["orders"]
+        elif "today" in result:
+            self.today = date.fromisoformat(result["today"])
+        elif "lines" in result:
+            self.looked[result["order_id"]] = result
+
+    def _seen(self) -> list[dict[str, Any]]:
+        assert self.orders is not None
+        parcels = {order_id: len(order["parcels"]) for order_id, order in self.looked.items()}
+        return [{**order, "parcels": parcels.get(order["order_id"])} for order in self.orders]

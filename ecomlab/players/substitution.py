@@ -1,0 +1,123 @@
+"""The substitutor: finds what the customer looked at, then what is most like it."""
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+from ecomlab.players.cart import Wish
+from ecomlab.players.goal_player import Clerk
+from ecomlab.task import Message
+from ecomlab.world.state import PAGE
+from ecomlab.world.substitutes import LIMITS, hard_names
+
+
+class Substitutor(Clerk):
+    """Finds the sold-out product among the visits, then searches for what is equal in every entry, and in fewer and
+    fewer of them: of each combination the first `count`, more of which could not be better."""
+
+    visits: list[dict[str, Any]] | None = None
+    looked: dict[str, dict[str, Any]]
+
+    def restart(self) -> None:
+        self.found: dict[str, dict[str, Any]] = {}
+        self.pages: dict[tuple[str, ...], int] | None = None
+        self.deeper = False
+
+    def work(self) -> Message:
+        if self.visits is None:
+            self.visits, self.looked = [], {}
+            return self.turn(self.call("user_get_visit_history", "visits"))
+        fitting = [v["product_id"] for v in self.visits if titled(v["title"], self._was())]
+        new = [product_id for product_id in fitting if product_id not in self.looked]
+        if new:
+            self.looked |= {product_id: {} for product_id in new}
+            return self.turn(
+                *(self.call("catalog_get_product", "look", product_id=product_id) for product_id in new)
+            )
+        original = self._original(fitting)
+        if original is None:
+            return self.turn(self.call("submit", None, product_ids=[]))
+        hard = hard_names(self.get("must", []), original["attributes"]) or list(original["attributes"])[:1]
+        entries = ["brand", *(name for name in original["attributes"] if name not in hard)]
+        count = self.get("count", 3)
+        if self.pages is None:
+            self.pages = {}
+            rows = [equal for size in range(len(entries), -1, -1) for equal in combinations(entries, size)]
+            return self.turn(*(self._search(original, hard, equal, 1) for equal in rows))
+        if not self.deeper:
+            self.deeper = True
+            more = [
+                self._search(original, hard, equal, page)
+                for equal, pages in self.pages.items()
+                for page in range(2, min(pages, math.ceil(count / PAGE)) + 1)
+            ]
+            if more:
+                return self.turn(*more)
+        return self.turn(self.call("submit", None, product_ids=self._chosen(original, hard, entries)[:count]))
+
+    def result(self, about: Any, result: dict[str, Any]) -> None:
+        if about == "visits":
+            self.visits = result.get("visits", [])
+        elif about == "look" and "product" in result:
+            self.looked[result["product"]["product_id"]] = result["product"]
+        elif "results" in result and self.pages is not None:
+            self.pages[about] = result["pages"]
+            self.found |= {record["product_id"]: record for record in result["results"]}
+
+    def _was(self) -> dict[str, Any]:
+        """What is known of the sold-out product."""
+        return identity({name: value for (_, name), value in self.known.items()})
+
+    def _limits(self) -> dict[str, Any]:
+        return {name: self.get(name) for name in LIMITS if (0, name) in self.known}
+
+    def _original(self, fitting: Sequence[str]) -> dict[str, Any] | None:
+        """The visit that fits all that was said; sold out, if several do."""
+        was = self._was()
+        records = [self.looked[product_id] for product_id in fitting if self.looked[product_id]]
+        fits = [record for record in records if Wish(was["type"], was).fits(record)]
+        return min(fits or records, key=lambda record: record["stock"] > 0, default=None)
+
+    def _search(
+        self, original: Mapping[str, Any], hard: Sequence[str], equal: tuple[str, ...], page: int
+    ) -> dict[str, Any]:
+        alike = {f"attr:{name}": original["attributes"][name] for name in (*hard, *equal) if name != "brand"}
+        brand = {"brand": original["brand"]} if "brand" in equal else {}
+        return self.search(equal, original["type"], {**brand, **alike, **self._limits()}, page=page)
+
+    def _chosen(self, original: Mapping[str, Any], hard: Sequence[str], entries: Sequence[str]) -> list[str]:
+        """What can stand in, the most similar first; distractors do not satisfy the filters."""
+        must = {f"attr:{name}": original["attributes"][name] for name in hard}
+        usable = [
+            (product_id, record)
+            for product_id, record in self.found.items()
+            if record["stock"] > 0
+            and product_id != original["product_id"]
+            and Wish(original["type"], must | self._limits()).fits(record)
+            and not self.slip()
+        ]
+
+        def equal(record: Mapping[str, Any]) -> int:
+            return sum(_entry(record, name) == _entry(original, name) for name in entries)
+
+        return [product_id for product_id, _ in sorted(usable, key=lambda pair: -equal(pair[1]))]
+
+
+def identity(slots: Mapping[str, Any]) -> dict[str, Any]:
+    """The words that name the sold-out product, whenever they were said."""
+    named = {name.removeprefix("was_"): value for name, value in slots.items()}
+    return {n: v for n, v in named.items() if n in ("type", "brand", "feature") or n.startswith("attr:")}
+
+
+def titled(title: str, was: Mapping[str, Any]) -> bool:
+    """Whether a title may be that of the product so described."""
+    return (
+        title.endswith(was["type"])
+        and title.startswith(was.get("brand", ""))
+        and was.get("feature", "") in title
+    )
+
+
+def _entry(record: Mapping[str, Any], name: str) -> Any:
+    return record["brand"] if name == "brand" else record["attributes"].get(name)

@@ -1,0 +1,1 @@
+"""The tiny policies that ship, and how they are made."""

@@ -1,0 +1,203 @@
+"""Messages of an episode as a policy's tokens and back, strictly by appending.
+
+A `Dialogue` belongs to one episode. `open` gives the prompt's ids, `read` turns sampled ids into an assistant message,
+`follow` gives the ids that come after a turn: what the tools and the customer said, up to the next generation prompt.
+Nothing is ever re-tokenised: the episode's ids are the concatenation of what these functions gave and what was sampled.
+
+`ShortRenderer` is the laptop policy's: real Qwen3 chat format, but no system prompt and no schemas, tool results as
+short lines instead of JSON, and ids as one-token aliases that are translated back in tool calls. It is a view of the
+same messages, and the environment never notices. What the lines say outside a plain CART task: `compact_results`.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ecomlab.episode.messages import parse_output
+from ecomlab.models.renderer import END, START, Message, TextRenderer
+from ecomlab.starters.compact_results import Call, View
+from ecomlab.starters.id_aliases import Aliases
+
+VERSION = 1
+"""Rises when the same messages would give other text: a starter trained on other text is then refused."""
+
+ASSISTANT = f"{START}assistant\n"
+USER = f"{START}user\n"
+TOOLS_OPEN, TOOLS_NEXT, TOOLS_CLOSE = (
+    "<tool_response>\n",
+    "\n</tool_response>\n<tool_response>\n",
+    "\n</tool_response>",
+)
+RESULTS = OK, NOTHING, EMPTY, SOLD_OUT, ERROR = "ok", "nothing found", "empty", " (sold out)", "error: "
+"""What results say beside names and ids."""
+ROWS_SHOWN = 3
+"""Rows of a search result that the laptop policy sees."""
+IDS = ("product_id", "order_id", "line_id", "clause", "replacement", "product_ids")
+"""Arguments that hold ids."""
+
+
+class ShortRenderer(TextRenderer):
+    """The laptop policy's renderer, around its tokenizer."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        super().__init__(tokenizer)
+        self.stop_ids: Sequence[int] = (tokenizer.convert_tokens_to_ids(END),)
+        self.pad_id = int(tokenizer.pad_token_id)
+
+    def dialogue(self) -> "ShortDialogue":
+        return ShortDialogue(self)
+
+
+class ShortLines:
+    """One episode as text in short lines; holds the aliases that this episode has given out."""
+
+    def __init__(self) -> None:
+        self.aliases = Aliases()
+        self._view: View | None = None
+        self._said: list[Call] = []
+        """The calls whose results come next."""
+
+    def opening(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> str:
+        """The customer's words so far; the system prompt and the schemas are left out (the policy knows them).
+
+        In a plain CART task results are rendered as they always were: a starter was trained on that.
+        """
+        offered = {tool["function"]["name"] for tool in tools}
+        if "cart_add" not in offered or "catalog_get_product" in offered:  # every other job may look at one
+            self._view = View(self.aliases)
+        return self._text([m for m in messages if m["role"] != "system"])
+
+    def answer(self, messages: Sequence[Message]) -> str:
+        """What tools and customer say to a turn."""
+        return "\n" + self._text(messages)
+
+    def write(self, content: str, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
+        """The text of an assistant turn, for demonstrations: what `read` turns back into the same message."""
+        parts = [self.aliases.in_text(content)] if content else []
+        for name, arguments in calls:
+            spaced = {key: self._spaced(key, value) for key, value in arguments.items()}
+            parts.append(call_text(name, spaced))
+        self._said = list(calls)
+        return "\n".join(parts) + END
+
+    def _spaced(self, key: str, value: Any) -> Any:
+        """The same, backwards: strings as the tokenizer likes them, with a leading space."""
+        if isinstance(value, str):
+            return self.aliases.of(value) if key in IDS else " " + value
+        if isinstance(value, dict):
+            return {name: self._spaced(name, entry) for name, entry in value.items()}
+        if isinstance(value, list) and key in IDS:
+            return [self._spaced(key, entry) for entry in value]
+        return value
+
+    def _text(self, messages: Sequence[Message]) -> str:
+        """Customer turns and tool results in Qwen3's markers, closed by the generation prompt."""
+        told = [m for m in messages if m["role"] == "tool"]
+        if self._view is None:
+            results = [self._result(m) for m in told]
+        else:
+            results = self._view.results(self._said, told, self._result)
+        text = ""
+        if results:
+            text += USER + TOOLS_OPEN + TOOLS_NEXT.join(results) + TOOLS_CLOSE + END + "\n"
+        for message in messages:
+            if message["role"] == "user":
+                text += USER + str(message["content"]) + END + "\n"
+        return text + ASSISTANT
+
+    def _result(self, message: Message) -> str:
+        """A tool's JSON as a few short lines."""
+        try:
+            result = json.loads(message["content"])
+        except ValueError:
+            return str(message["content"])
+        if not isinstance(result, dict):
+            return json.dumps(result)
+        if "error" in result:
+            return ERROR + self.aliases.in_text(str(result["error"]))
+        if "customer" in result:
+            return str(result["customer"])
+        rows = result.get("results", result.get("visits"))
+        if rows is not None:
+            shown = [f"-{_spaced_title(row)}{self.aliases.of(row['product_id'])}" for row in visible(rows)]
+            return "\n".join(shown) or NOTHING
+        if "variants" in result:
+            return ",".join(f" {v['variant_id']}{'' if v['stock'] else SOLD_OUT}" for v in result["variants"])
+        if "cart" in result:
+            return OK if message.get("name") != "cart_view" else self._cart(result["cart"])
+        return self.aliases.in_text(json.dumps(result))
+
+    def _cart(self, lines: Sequence[Mapping[str, Any]]) -> str:
+        shown = [
+            f"- {line['quantity']}{_spaced_title(line)}{self.aliases.of(line['product_id'])}"
+            + (f" {line['variant_id']}" if line["variant_id"] else "")
+            for line in lines
+        ]
+        return "\n".join(shown) or EMPTY
+
+
+class ShortDialogue(ShortLines):
+    """The same as ids."""
+
+    def __init__(self, renderer: ShortRenderer) -> None:
+        super().__init__()
+        self._renderer = renderer
+
+    def open(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> list[int]:
+        return self._renderer.encode(self.opening(messages, tools))
+
+    def follow(self, messages: Sequence[Message]) -> list[int]:
+        return self._renderer.encode(self.answer(messages))
+
+    def read(self, ids: Sequence[int]) -> dict[str, Any]:
+        text = self._renderer.decode(ids).removesuffix(END)
+        message = dict(parse_output(text))
+        message["tool_calls"] = [self._translated(call) for call in message.get("tool_calls") or []]
+        self._said = [_call(call) for call in message["tool_calls"]]
+        if not message["tool_calls"]:
+            del message["tool_calls"]
+        return message
+
+    def _translated(self, call: Mapping[str, Any]) -> dict[str, Any]:
+        """A tool call with its strings stripped of outer space and aliases replaced by ids."""
+        function = call["function"]
+        try:
+            arguments = json.loads(function["arguments"])
+        except ValueError:
+            return dict(call)
+        if isinstance(arguments, dict):
+            arguments = {key: self.aliases.real(_stripped(value)) for key, value in arguments.items()}
+        return {**call, "function": {**function, "arguments": json.dumps(arguments)}}
+
+
+def call_text(name: str, arguments: Mapping[str, Any]) -> str:
+    """A tool call as Qwen3 writes it."""
+    return f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"
+
+
+def visible(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The rows of a result that the laptop policy sees: the first few that are in stock."""
+    return [row for row in rows if row["stock"] > 0][:ROWS_SHOWN]
+
+
+def _call(call: Mapping[str, Any]) -> Call:
+    """Name and arguments of a call that was read; no arguments where they are none."""
+    try:
+        arguments = json.loads(call["function"]["arguments"])
+    except ValueError:
+        arguments = {}
+    return call["function"]["name"], arguments if isinstance(arguments, dict) else {}
+
+
+def _stripped(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.strip()
+    if isinstance(value, list):
+        return [_stripped(entry) for entry in value]
+    if isinstance(value, dict):
+        return {key: _stripped(entry) for key, entry in value.items()}
+    return value
+
+
+def _spaced_title(row: Mapping[str, Any]) -> str:
+    return " " + str(row["title"])

@@ -1,0 +1,211 @@
+"""What the laptop policy sees of the tools' results outside a plain CART task: short lines, ids behind the words.
+
+A tiny model finds an id by what it has copied many times: words, then what followed them the last time. So an id stands
+directly behind each of the words that a customer may use for the thing, rows come in the order in which they are to be
+taken, and attributes look as they do in a search. Every view is a fixed rule on the messages: it knows no truth.
+
+- Orders: the day and the id, then every title with the order's id again.
+- An order: status, the days of its parcels (delivered or expected, the last one last), then a line per line, with
+  details where the customer has bought more than one of that type.
+- A search under a category: what is in stock and satisfies the call's own filters (distractors do not), each product
+  once a turn; searches of one category are one list, of several categories a few rows each.
+- Visits: what is sold out, for that is what somebody looks for there; all of them if nothing is.
+- The policy sections that fit best, two: the heading, then per clause its conditions, its outcome and its id.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
+from typing import Any
+
+from ecomlab.starters.id_aliases import Aliases
+from ecomlab.values import DAY
+from ecomlab.world.policy_book.book import Atom, read_section
+from ecomlab.world.policy_book.rules import FACTS, RULES, Amount
+
+Call = tuple[str, Mapping[str, Any]]
+"""A tool's name and its arguments."""
+SEARCH = "catalog_search"
+LISTED = 6
+"""Rows of a search under a category, or of several under one."""
+EACH = 2
+"""Rows of each, of searches under several categories."""
+SECTIONS = 2
+"""Policy sections of a search."""
+DONE, NOTHING_FOUND, YES, NO, NEVER = "ok", "nothing found", "yes", "no", " never"
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+
+class View:
+    """One episode's view; remembers which types the customer has bought more than once."""
+
+    def __init__(self, aliases: Aliases) -> None:
+        self.aliases = aliases
+        self._bought: Counter[str] = Counter()
+
+    def results(
+        self,
+        calls: Sequence[Call],
+        messages: Sequence[Mapping[str, Any]],
+        plain: Callable[[Mapping[str, Any]], str],
+    ) -> list[str]:
+        """The blocks of text for a turn's results; `plain` says what this view has no form of its own for."""
+        categories = {
+            a["category"] for name, a in calls if name == SEARCH and isinstance(a.get("category"), str)
+        }
+        most = LISTED if len(categories) < 2 else EACH
+        blocks: list[str] = []
+        lists: dict[str, tuple[int, dict[str, str]]] = {}
+        for (name, arguments), message in zip(calls, messages, strict=False):
+            result = _loaded(message["content"])
+            category = arguments.get("category") if name == SEARCH else None
+            if isinstance(category, str) and result is not None and "results" in result:
+                if category not in lists:
+                    lists[category] = (len(blocks), {})
+                    blocks.append("")
+                place, rows = lists[category]
+                for record in result["results"]:
+                    if len(rows) < most and record["stock"] > 0 and satisfies(record, arguments):
+                        rows[record["product_id"]] = self._row(record)
+                blocks[place] = "\n".join(rows.values()) or NOTHING_FOUND
+            else:
+                own = None if result is None else self._own(seen(result))
+                blocks.append(plain(message) if own is None else own)
+        return blocks
+
+    def _own(self, result: Mapping[str, Any]) -> str | None:
+        """A result in this view's form; None where it has none."""
+        if "orders" in result:
+            self._bought = Counter(item["type"] for order in result["orders"] for item in order["items"])
+            return "\n".join(map(self._order, result["orders"])) or NOTHING_FOUND
+        if "parcels" in result:
+            return self._order_status(result)
+        if "eligible" in result:
+            return self._eligibility(result)
+        if "returns" in result or "submitted" in result:
+            return DONE
+        if "sections" in result:
+            return "\n".join(map(self._section, result["sections"])) or NOTHING_FOUND
+        if "today" in result:
+            today = date.fromisoformat(result["today"])
+            return f" {WEEKDAYS[today.weekday()]},{_day(result['today'])}"
+        if "visits" in result:
+            return "\n".join(map(self._row, result["visits"])) or NOTHING_FOUND
+        if "product" in result:
+            record = result["product"]
+            return f" {record['title']}{self.aliases.of(record['product_id'])}\n{attributes_text(record['attributes'])}"
+        return None
+
+    def _row(self, record: Mapping[str, Any]) -> str:
+        return f"- {record['title']}{self.aliases.of(record['product_id'])}"
+
+    def _order(self, order: Mapping[str, Any]) -> str:
+        alias = self.aliases.of(order["order_id"])
+        items = "".join(f", {item['title']}{alias}" for item in order["items"])
+        return f"-{_day(order['placed'])}{alias}{items}"
+
+    def _order_status(self, order: Mapping[str, Any]) -> str:
+        days = sorted(parcel.get("delivered") or parcel["expected"] for parcel in order["parcels"])
+        lines = [f" {order['status']}" + "".join(f",{_day(day)}" for day in days)]
+        for line in order["lines"]:
+            told = self._details(line, order) if self._bought[line["type"]] > 1 else []
+            words = ",".join([f" {line['title']}", *told])
+            lines.append(f"-{words}{self.aliases.of(line['line_id'])}")
+        return "\n".join(lines)
+
+    def _details(self, line: Mapping[str, Any], order: Mapping[str, Any]) -> list[str]:
+        """What tells a line from another of its type, beside its title."""
+        parcel = order["parcels"][line["parcel"] - 1] if line["parcel"] else {}
+        told = [line["variant_id"], *line["attributes"].values()]
+        days = [_day(parcel["delivered"])] if "delivered" in parcel else []
+        return [f" {entry}" for entry in told if entry is not None] + days
+
+    def _eligibility(self, result: Mapping[str, Any]) -> str:
+        if result["eligible"]:
+            return YES
+        last = result["last_return_day"]
+        return NO + ("" if last is None else NEVER if last == "never" else _day(last))
+
+    def _section(self, section: Mapping[str, str]) -> str:
+        """A section by its forms; as it stands where they do not read it."""
+        read = read_section(section["section"], section["text"], _AsWritten())
+        if read is None or len(read[3]) != section["text"].count("["):
+            return self.aliases.in_text(f" {section['section']}\n{section['text']}")
+        name, _, precedence, clauses = read
+        lines = [heading(name) + (f", {precedence}" if len(clauses) > 1 else "")]
+        for clause in clauses:
+            conditions = " and".join(map(condition, clause["if"]))
+            then = RULES[name].kind.write(clause["then"])
+            lines.append(f"-{conditions}{':' if conditions else ''} {then}{self.aliases.of(clause['id'])}")
+        return "\n".join(lines)
+
+
+def seen(result: Mapping[str, Any]) -> dict[str, Any]:
+    """A result without what this view leaves out of a list, for whoever is to act on what it shows."""
+    kept = dict(result)
+    if "visits" in kept:
+        kept["visits"] = [row for row in kept["visits"] if not row["stock"]] or kept["visits"]
+    if "sections" in kept:
+        kept["sections"] = kept["sections"][:SECTIONS]
+    return kept
+
+
+def heading(rule: str) -> str:
+    """What a rule's section is called: its title up to where it names a department."""
+    return " " + RULES[rule].title.partition(":")[0] if "{}" in RULES[rule].title else f" {RULES[rule].title}"
+
+
+def condition(atom: Atom) -> str:
+    """A condition in few words: " tier Gold or Silver", " total at least $50"."""
+    fact, op, value = atom
+    about = FACTS.get(fact)
+    if isinstance(about, Amount):
+        return f" {fact} {'at least' if op == '>=' else 'below'} {about.kind.write(value)}"
+    return f" {fact} {' or '.join(value)}"
+
+
+def attributes_text(attributes: Mapping[str, str]) -> str:
+    """Attributes as a search takes them, values with the tokenizer's leading space."""
+    return json.dumps({name: f" {value}" for name, value in attributes.items()})
+
+
+def satisfies(record: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
+    """Whether a search's record satisfies the filters that were asked for."""
+    limits = (
+        ("price", "price_max", lambda shown, most: shown <= most),
+        ("rating", "rating_min", lambda shown, least: shown >= least),
+        ("ship_days", "ship_days_max", lambda shown, most: shown <= most),
+        ("brand", "brand", lambda shown, wanted: shown == wanted),
+        ("type", "category", lambda shown, wanted: shown == wanted),
+    )
+    wanted = arguments.get("attributes")
+    alike = (
+        all(record["attributes"].get(n) == v for n, v in wanted.items()) if isinstance(wanted, dict) else True
+    )
+    return alike and all(
+        arguments.get(name) is None or fits(record[field], arguments[name]) for field, name, fits in limits
+    )
+
+
+class _AsWritten(dict[str, str]):
+    """Product types by the names that they have in a text: any row of words in capitals is one."""
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and re.fullmatch(r"[^a-z\s,]\S*(?: [^a-z\s,][^\s,]*)*", name) is not None
+
+    def __missing__(self, name: str) -> str:
+        return name
+
+
+def _day(iso: str) -> str:
+    return f" {DAY.write(iso)}"
+
+
+def _loaded(text: str) -> dict[str, Any] | None:
+    try:
+        result = json.loads(text)
+    except ValueError:
+        return None
+    return result if isinstance(result, dict) else None

@@ -1,0 +1,49 @@
+"""How well a starter plays: held-out success by environment and difficulty, sampled and greedy, beside chance."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ecomlab.audit import attackers
+from ecomlab.catalog import Shop
+from ecomlab.envs.registry import ENVIRONMENTS
+from ecomlab.episode.episode import Episode, make_task
+from ecomlab.episode.play import finish
+from ecomlab.models.load import load_policy
+from ecomlab.train.loop import evaluate
+from ecomlab.train.rollouts import EVALUATION_SEEDS
+
+HEADER = f"{'env':8} {'d':>2} {'sampled':>8} {'greedy':>7} {'best other':>10}  who"
+
+
+def gauge(
+    name: str | Path,
+    cells: Sequence[tuple[str, int]],
+    episodes: int,
+    shop: Shop,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Iterator[dict[str, Any]]:
+    """A row for each cell: the starter's shares of success and the best one of a blind or positional player."""
+    tell(HEADER)
+    for env, d in cells:
+        policy = load_policy(name, shop, [env])
+        row: dict[str, Any] = {"env": env, "d": d, "episodes": episodes}
+        for decoding in ("sampled", "greedy"):
+            row[decoding] = evaluate(policy, shop, env, (d,), episodes, decoding)[0]["success"]
+        row["other"], row["who"] = best_other(env, d, episodes, shop)
+        tell(f"{env:8} {d:2} {row['sampled']:8.3f} {row['greedy']:7.3f} {row['other']:10.3f}  {row['who']}")
+        yield row
+
+
+def best_other(env: str, d: int, episodes: int, shop: Shop) -> tuple[float, str]:
+    """The highest share of success of any blind or positional player on the same tasks, and who it is."""
+    environment = ENVIRONMENTS[env]
+    players = {**attackers.blind(environment), **attackers.positional(environment)}
+    tasks = [make_task(env, d, EVALUATION_SEEDS.start + i, shop) for i in range(episodes)]
+
+    def share(make: attackers.Factory) -> float:
+        return float(np.mean([finish(make(t.seed), Episode(t, shop)).score.correct for t in tasks]))
+
+    return max((share(make), who) for who, make in players.items())

@@ -1,0 +1,102 @@
+"""Exercises in copying: rows of names and ids, then the ids that belong to some of the names.
+
+Finding words again and writing what followed them is the step that every job needs and that a tiny model learns last,
+because a played episode shows it once or twice. A drill shows it a dozen times, in the forms of `compact_results`.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ecomlab.models.renderer import END
+from ecomlab.starters.compact_renderer import ASSISTANT, TOOLS_CLOSE, TOOLS_OPEN, USER
+from ecomlab.starters.id_aliases import ALIASES
+from ecomlab.values import DAY
+
+if TYPE_CHECKING:
+    from ecomlab.catalog import Catalog
+
+Parts = list[tuple[str, bool]]
+"""Texts, and whether they are said."""
+Named = tuple[str, str]
+"""Words and the id that belongs to them."""
+ASKED = 12
+"""Ids that a drill asks for."""
+PLAIN = 0.7
+"""Share of lists in which a title's last word is enough to know it by."""
+
+
+def drill(catalog: "Catalog", random: np.random.Generator) -> list[str]:
+    """One drill as text, heard and said in turn: rows and words are heard, ids that can be known are said: those that
+    belong to the words, and a row's own id each time after the first.
+
+    Without a list of what will be asked for: words that stand there too, with no id behind them, draw attention away
+    from the rows (2M tokens taught to copy such a list, and no id).
+    """
+    ids = [ALIASES[i] for i in random.permutation(len(ALIASES))[:40].tolist()]
+    rows, names = (_orders if random.random() < 0.5 else _products)(catalog, ids, random)
+    parts = [(USER + TOOLS_OPEN, False)]
+    for number, row in enumerate(rows):
+        parts += [("\n" if number else "", False), *row]
+    parts.append((TOOLS_CLOSE + END + "\n" + ASSISTANT, False))
+    for number, i in enumerate(random.integers(len(names), size=ASKED).tolist()):
+        words, alias = names[i]
+        parts += [("\n" if number else "", False), (words, False), (alias, True)]
+    return [
+        *("".join(text for text, _ in some) for _, some in groupby(parts, key=lambda part: part[1])),
+        "",
+        END,
+    ]
+
+
+def _products(
+    catalog: "Catalog", ids: Sequence[str], random: np.random.Generator
+) -> tuple[list[Parts], list[Named]]:
+    titles = list(zip(_titles(catalog, 4 + int(random.integers(12)), random), ids, strict=False))
+    return [[(f"- {' '.join(title)}{alias}", False)] for title, alias in titles], _telling(titles, random)
+
+
+def _orders(
+    catalog: "Catalog", ids: Sequence[str], random: np.random.Generator
+) -> tuple[list[Parts], list[Named]]:
+    month = int(random.integers(1, 12))
+    rows: list[Parts] = []
+    dated: list[Named] = []
+    titled: list[tuple[tuple[str, str, str], str]] = []
+    days = sorted(random.permutation(56)[: 3 + int(random.integers(4))].tolist())
+    titles = _titles(catalog, 4 * len(days), random)
+    for day, alias in zip(days, ids, strict=False):
+        words = f" {DAY.write(f'{month + day // 28:02d}-{1 + day % 28:02d}')}"
+        mine = [next(titles) for _ in range(1 + int(random.integers(4)))]
+        row: Parts = [(f"-{words}{alias}", False)]
+        for title in mine:
+            row += [(f", {' '.join(title)}", False), (alias, True)]
+        rows.append(row)
+        dated.append((words, alias))
+        titled += [(title, alias) for title in mine]
+    return rows, dated + _telling(titled, random)
+
+
+def _titles(catalog: "Catalog", count: int, random: np.random.Generator) -> Iterator[tuple[str, str, str]]:
+    """Made-up titles: most often all of different types, else the same brand, feature or type in several."""
+    most = count if random.random() < PLAIN else 4
+    names = (catalog.brands, catalog.features, [kind.name for kind in catalog.types])
+    brands, features, types = (
+        [some[i] for i in random.permutation(len(some))[:most].tolist()] for some in names
+    )
+    for i, (a, b, c) in enumerate(random.integers(min(most, len(types)), size=(count, 3)).tolist()):
+        yield brands[a % len(brands)], features[b % len(features)], types[i if most == count else c]
+
+
+def _telling(titles: Sequence[tuple[tuple[str, str, str], str]], random: np.random.Generator) -> list[Named]:
+    """For each title as many of its last words, at least, as tell it from the others, with its id."""
+    told = []
+    for title, alias in titles:
+        for first in (2, 1, 0):
+            if {a for t, a in titles if t[first:] == title[first:]} == {alias}:
+                first = int(random.integers(first + 1))
+                told.append((f" {' '.join(title[first:])}", alias))
+                break
+    return told

@@ -1,0 +1,183 @@
+"""Clerks that think aloud: each environment's fair player with the habits that a tiny model needs (FACTS §2).
+
+Before it acts it restates what the customer wants in one canonical form, and before it uses an id it quotes the words
+that lead to it, as the laptop policy sees them (`compact_results`): the customer's own words where they name the
+thing, else the row. Calls are written in one way, whatever the clerk writes.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ecomlab.customer.goal_state import TOPICS
+from ecomlab.customer.templates import Sentences
+from ecomlab.envs.registry import ENVIRONMENTS
+from ecomlab.players.goal_player import Clerk
+from ecomlab.players.substitution import identity, titled
+from ecomlab.starters.compact_results import heading, seen
+from ecomlab.task import Message, Player
+from ecomlab.values import DAY, MONEY
+from ecomlab.world.policy_book.rules import WINDOW
+
+ASK_ALL: Mapping[str, Any] = {"question": "Anything else?", "about": list(TOPICS)}
+TITLE = ("brand", "feature", "type")
+"""Slots that make up a title, in its order."""
+_ISO = re.compile(r"\d{4}-(\d\d-\d\d)")
+
+
+class Aloud:
+    """A clerk's turns with its thoughts; `knows` says which ids have been shown to the policy."""
+
+    def __init__(self, clerk: Clerk, knows: Callable[[str], bool] = lambda _: True) -> None:
+        self.clerk = clerk
+        self.knows = knows
+        self._restated: dict[int, str] = {}
+        self._quoted: set[str] = set()
+        self._titles: dict[str, str] = {}
+        """Titles by id of product or line."""
+        self._orders: dict[str, dict[str, Any]] = {}
+        self._seen: list[Message] = []
+        """The conversation as the policy sees it."""
+
+    def __call__(self, messages: list[Message], tools: list[dict[str, Any]]) -> Message:
+        for message in messages[len(self._seen) :]:
+            if message["role"] == "tool":
+                result = seen(json.loads(message["content"]))
+                self._remember(result)
+                message = {**message, "content": json.dumps(result)}
+            self._seen.append(message)
+        message = self.clerk(self._seen, tools)
+        calls = [self._rewritten(call) for call in message["tool_calls"]]
+        if calls[0]["function"]["name"] == "ask_user":
+            return {**message, "tool_calls": calls}
+        thoughts = [*self._news(), *self._quotes([_read(call) for call in calls])]
+        return {**message, "content": "\n".join(thoughts), "tool_calls": calls}
+
+    def _remember(self, result: Mapping[str, Any]) -> None:
+        for rows in (result.get("visits"), result.get("results"), [result.get("product")]):
+            self._titles |= {row["product_id"]: row["title"] for row in rows or () if row}
+        for line in result.get("lines", ()):
+            self._titles[line["line_id"]] = line["title"]
+        for order in result.get("orders", ()):
+            self._orders[order["order_id"]] = order
+
+    # What is wanted.
+
+    def _news(self) -> Iterator[str]:
+        """What is understood of each thing that is wanted, where that is new."""
+        known = {slot: value for slot, value in self.clerk.known.items() if value is not None}
+        for subject in dict.fromkeys(subject for subject, _ in known):
+            words = restated(self.clerk.env.id, {n: v for (s, n), v in known.items() if s == subject})
+            if words and self._restated.get(subject) != words:
+                self._restated[subject] = words
+                yield words
+
+    # Where ids come from.
+
+    def _quotes(self, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[str]:
+        looks = sum(name == "order_get_status" for name, _ in calls)
+        for name, arguments in calls:
+            if name == "submit" and arguments.get("clause"):
+                yield f" {arguments.get('answer', '')} {arguments['clause']}"
+            for key in ("product_id", "line_id", "replacement") if name != "catalog_search" else ():
+                found = arguments.get(key)
+                if found and found not in self._quoted:
+                    self._quoted.add(found)
+                    yield f" {self._named(found)} {found}"
+            order = arguments.get("order_id")
+            if order and order not in self._quoted and order in self._orders:
+                self._quoted.add(order)
+                yield f" {self._order_words(order, alone=looks < 2)} {order}"
+            for product in arguments.get("product_ids", ()) if name == "submit" else ():
+                yield f"- {self._titles.get(product, '')} {product}"
+
+    def _said(self) -> dict[str, Any]:
+        """The words that name a product, as the customer said them."""
+        slots = {name: value for (_, name), value in self.clerk.known.items() if value is not None}
+        if "thing" in slots:
+            slots["type"] = slots["thing"]
+        return {name: value for name, value in identity(slots).items() if name in TITLE}
+
+    def _named(self, found: str) -> str:
+        """The customer's words for a thing where they fit it, else its title."""
+        title, said = self._titles.get(found, ""), self._said()
+        return _title(said) if "type" in said and titled(title, said) else title
+
+    def _order_words(self, order_id: str, alone: bool) -> str:
+        """The day or the words by which the customer spoke of an order, else its day."""
+        order, said = self._orders[order_id], self._said()
+        slots = {name for (_, name), value in self.clerk.known.items() if value is not None}
+        dated = {"placed", "ordered"} & slots
+        step = {"relation", "correction", "place", "when", "things", "parcels"} & slots
+        fits = "type" in said and any(titled(item["title"], said) for item in order["items"])
+        return _title(said) if fits and alone and not dated and not step else DAY.write(order["placed"])
+
+    # Calls in one form.
+
+    def _rewritten(self, call: dict[str, Any]) -> dict[str, Any]:
+        name, arguments = _read(call)
+        if name == "ask_user":
+            arguments = dict(ASK_ALL)
+        elif name == "policy_search":
+            arguments = {"query": self._policy_query()}
+        elif name == "catalog_search":
+            if "attributes" in arguments:
+                arguments["attributes"] = self._in_order(arguments["attributes"])
+            if arguments.get("price_max", 0.5) % 1 == 0:  # as the customer says it: $45
+                arguments["price_max"] = int(arguments["price_max"])
+        elif name == "return_initiate" and arguments.get("quantity") == 1:
+            del arguments["quantity"]
+        elif name == "submit":
+            if "product_ids" in arguments:
+                arguments["product_ids"] = [i for i in arguments["product_ids"] if self.knows(i)]
+            for key in ("date", "last_return_day"):
+                day = _ISO.fullmatch(arguments.get(key, ""))
+                arguments |= {key: DAY.write(day[1])} if day else {}
+        return {**call, "function": {"name": name, "arguments": json.dumps(arguments)}}
+
+    def _policy_query(self) -> str:
+        rule, kind = self.clerk.get("question"), self.clerk.get("type")
+        return heading(rule).strip() + (f" {kind}" if rule == WINDOW and kind else "")
+
+    def _in_order(self, attributes: Mapping[str, str]) -> dict[str, str]:
+        """Attributes in the order in which the product that they are taken from shows them."""
+        for record in getattr(self.clerk, "looked", {}).values():
+            shown = record.get("attributes", {})
+            if attributes.items() <= shown.items():
+                return {name: value for name, value in shown.items() if name in attributes}
+        return dict(attributes)
+
+
+def aloud(env: str, player: Player, knows: Callable[[str], bool]) -> Player:
+    """A fair player that thinks aloud, where it is a clerk."""
+    return Aloud(player, knows) if isinstance(player, Clerk) else player
+
+
+def restated(env: str, slots: Mapping[str, Any]) -> str:
+    """What is known of one thing in one form: " InkHarbor Portable Keyboard, must layout, days 4 days"."""
+    said = [_title(identity(slots))] if "type" in identity(slots) else []
+    names = [name for name in slots if name.removeprefix("was_") not in TITLE and name != "twist"]
+    order = [*ENVIRONMENTS[env].sayings, *sorted(names)]
+    for name in sorted(names, key=order.index):
+        said.append(f"{name.removeprefix('attr:')} {_written(env, name, slots[name])}")
+    return " " + ", ".join(said) if said else ""
+
+
+def _written(env: str, name: str, value: Any) -> str:
+    if name == "question":
+        return heading(value).strip()
+    saying = ENVIRONMENTS[env].sayings.get(name)
+    if env == "POLICY" and name in ("tier", "payment", "channel", "opened", "gift", "sale", "reason"):
+        return str(value)
+    if saying is not None and not isinstance(saying, Sentences):
+        return saying.kind.write(value)
+    return {"price": MONEY.write, "rating": lambda tenths: f"{tenths / 10:.1f}"}.get(name, str)(value)
+
+
+def _title(slots: Mapping[str, Any]) -> str:
+    return " ".join(str(slots[name]) for name in TITLE if slots.get(name))
+
+
+def _read(call: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    return call["function"]["name"], json.loads(call["function"]["arguments"])

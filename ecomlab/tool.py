@@ -1,0 +1,122 @@
+"""Tools are typed functions with docstrings written to the model; their JSON schemas are generated here."""
+
+import inspect
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+
+from ecomlab.suggest import unknown
+
+
+class InvalidCallError(Exception):
+    """A tool call that is not one: unknown tool, malformed JSON, missing or wrongly typed arguments."""
+
+
+class RefusedError(Exception):
+    """A legal call that does not succeed; its text becomes the tool's result and the episode goes on."""
+
+
+class _Arguments(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One tool: a function whose first parameter is what it acts on and the rest are the model's arguments."""
+
+    function: Callable[..., Any]
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
+    @cached_property
+    def arguments(self) -> type[BaseModel]:
+        """The pydantic model of the arguments, made from the function's signature."""
+        parameters = list(inspect.signature(self.function, eval_str=True).parameters.values())[1:]
+        made: dict[str, Any] = {
+            p.name: (p.annotation, ... if p.default is inspect.Parameter.empty else p.default)
+            for p in parameters
+        }
+        return create_model(self.name, __base__=_Arguments, **made)
+
+    @cached_property
+    def _optional(self) -> frozenset[str]:
+        return frozenset(n for n, field in self.arguments.model_fields.items() if not field.is_required())
+
+    @cached_property
+    def schema(self) -> dict[str, Any]:
+        """The OpenAI tool schema that the model sees."""
+        parameters = _plain(self.arguments.model_json_schema())
+        return {
+            "type": "function",
+            "function": {
+                "name": self.name,
+                "description": inspect.cleandoc(self.function.__doc__ or ""),
+                "parameters": parameters,
+            },
+        }
+
+    def parse(self, arguments: str) -> dict[str, Any]:
+        """The arguments of a call, checked; null where one may be left out is that. Raises InvalidCallError with the
+        reason in words."""
+        try:
+            value = json.loads(arguments, parse_constant=_no_constant) if arguments else {}
+        except (ValueError, RecursionError) as error:
+            raise InvalidCallError(f"the arguments of {self.name} are not JSON: {error}") from None
+        if not isinstance(value, dict):
+            raise InvalidCallError(f"the arguments of {self.name} are not a JSON object")
+        value = {
+            name: given for name, given in value.items() if given is not None or name not in self._optional
+        }
+        try:
+            checked = self.arguments.model_validate(value)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            where = ".".join(str(part) for part in first["loc"]) or "arguments"
+            raise InvalidCallError(f"{self.name}: {where}: {first['msg']}") from None
+        return {name: getattr(checked, name) for name in type(checked).model_fields}
+
+
+def tool(function: Callable[..., Any]) -> Tool:
+    """Make a typed, documented function a tool."""
+    if not function.__doc__:
+        raise TypeError(f"tool {function.__name__!r} has no docstring; it is the model's prompt, write one")
+    return Tool(function)
+
+
+def find(tools: dict[str, Tool], name: str) -> Tool:
+    """The tool of that name. Raises InvalidCallError with a suggestion."""
+    try:
+        return tools[name]
+    except KeyError:
+        raise InvalidCallError(unknown("tool", name, tools)) from None
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _plain(schema: Any) -> Any:
+    """Drop what a model has no use for: titles, null defaults, and `anyOf: [X, null]` around optionals."""
+    if isinstance(schema, list):
+        return [_plain(entry) for entry in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "anyOf" in schema:
+        options = [option for option in schema["anyOf"] if option != {"type": "null"}]
+        if len(options) == 1:
+            schema = {**{k: v for k, v in schema.items() if k != "anyOf"}, **options[0]}
+    kept: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key == "properties":
+            kept[key] = {name: _plain(entry) for name, entry in value.items()}
+        elif key == "title" or (key == "default" and value is None):
+            continue
+        else:
+            kept[key] = _plain(value)
+    return kept

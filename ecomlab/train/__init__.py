@@ -1,0 +1,1 @@
+"""Training: configuration, schedule, rollouts, objective, the loop."""

@@ -1,0 +1,363 @@
+"""One training run: a frozen configuration in, two tables and checkpoints out, resumed by calling it again.
+
+    config = TrainConfig(out="experiments/runs/demo", schedule="adaptive", steps=60, seed=0)
+    train(config, progress=print)
+
+writes `train.csv` (a row a step and environment), `eval.csv`, `config.json`, `checkpoints/` and at the end `done.json`.
+"""
+
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ecomlab.catalog import Shop, load_shop
+from ecomlab.envs.registry import COLLECTIONS
+from ecomlab.files import read_json, write_json
+from ecomlab.models.load import is_ordinary, load_policy
+from ecomlab.models.policy import Policy
+from ecomlab.models.samplers.cached import Limits, Sampler
+from ecomlab.models.samplers.vllm import VllmSampler, limit_patience
+from ecomlab.reward import Score
+from ecomlab.seeding import rng
+from ecomlab.suggest import unknown
+from ecomlab.train import checkpoints, metrics
+from ecomlab.train.clock import Clock
+from ecomlab.train.config import DECODINGS, ConfigError, RunError, TrainConfig
+from ecomlab.train.distributed import ALONE, Crew, OnePlays, join_crew
+from ecomlab.train.health import alarms
+from ecomlab.train.loggers import logger
+from ecomlab.train.rollouts import EVALUATION_SEEDS, Collection, Refill, collect, draw_task, play_batch
+from ecomlab.train.schedule import from_json
+
+if TYPE_CHECKING:
+    from ecomlab.train.trl_trainer import DapoTrainer, Step
+
+__all__ = ["COLLECTIONS", "DECODINGS", "ConfigError", "RunError", "TrainConfig", "evaluate", "train"]
+
+EVALUATED_AT_ONCE = 128
+ALARMS, UNSCORED = "alarms.txt", "unscored.txt"
+Progress = Callable[[dict[str, Any]], None]
+
+
+def train(config: TrainConfig, progress: Progress | None = None) -> Path:
+    """Run `config`, or go on where it stopped; returns the folder. A finished run returns at once.
+
+    `progress` hears a dict after every step ({"kind": "step", "step", "steps", "rows", "seconds"}) and every
+    evaluation ({"kind": "evaluation", "step", "steps", "rows"}).
+
+    Raises ConfigError, PolicyError or CheckpointError before anything runs, RunError when a run cannot go on.
+    """
+    crew = join_crew()
+    leads = crew.rank == 0  # reads and writes the folder; the others only compute
+    _check_split(config, len(crew.share(None)))
+    _check_setting(config)
+    out = checkpoints.prepare_folder(Path(config.out)) if leads else Path(config.out).absolute()
+    with _only_one(out) if leads else nullcontext(), checkpoints.plain_errors(out):
+        finished = leads and _finished(out, config)
+        if leads and not finished:
+            _same_run(out, config)
+        if crew.share(finished)[0]:
+            return out
+        shop = load_shop(config.catalog_size, config.catalog_seed)
+        policy = load_policy(
+            config.starter,
+            shop,
+            config.envs,
+            dtype=config.dtype,
+            lora_rank=config.lora_rank,
+            thinking=config.thinking,
+        )
+        Run(config, out, shop, policy, progress if leads and progress else lambda _: None, crew).go()
+    return out
+
+
+class Run:
+    """The moving parts of one run: schedule, tables, and the trainer that calls back."""
+
+    def __init__(
+        self, config: TrainConfig, out: Path, shop: Shop, policy: Policy, tell: Progress, crew: Crew = ALONE
+    ) -> None:
+        self.config, self.out, self.shop, self.policy, self.tell = config, out, shop, policy, tell
+        self.crew = OnePlays(crew) if config.generation == "vllm-server" else crew  # one talks to the server
+        self.leads = crew.rank == 0
+        self.log: Callable[[Sequence[Mapping[str, Any]]], None]
+        self.history: list[dict[str, Any]] = []
+        self.schedule = config.make_schedule()
+        self.ordinary = is_ordinary(config.starter)
+        self.limits = Limits(config.turn_tokens, config.episode_tokens, config.context_tokens)
+        self.sampler: Sampler
+        self.trainer: DapoTrainer
+        self.head = {"schedule": config.schedule, "collection": config.collection, "seed": config.seed}
+        self.window: dict[str, tuple[int, int]] = {}
+
+    def go(self) -> None:
+        """Resume from the newest sound checkpoint, if any, and train to the end."""
+        from ecomlab.train.trl_trainer import DapoTrainer, Settings
+
+        config = self.config
+        resume, begun = self.crew.share(self._left_off() if self.leads else None)[0]
+        if resume is not None:
+            self.schedule = from_json(resume.extra["schedule"])
+        settings = Settings(
+            out=self.out / "checkpoints",
+            seed=config.seed,
+            steps=config.steps,
+            prompts=config.prompts_per_step,
+            group_size=config.group_size,
+            minibatches=config.minibatches,
+            lr=config.lr,
+            max_grad_norm=config.max_grad_norm,
+            checkpoint_every=config.checkpoint_every,
+            token_limit=config.episode_tokens,
+            overlong_buffer=config.overlong_buffer,
+            micro_batch=config.micro_batch,
+            trl=config.trl,
+        )
+        trainer = self.trainer = DapoTrainer(
+            self.policy.model,
+            self.policy.tokenizer,
+            settings,
+            self._collect,
+            self._after,
+            self._save,
+            self.crew,
+            before=lambda: None if begun else self._evaluate(0),
+        )
+        self.sampler = self._sampler()
+        if config.with_vllm:
+            limit_patience(trainer.vllm_generation)
+        if self.leads:
+            self.history = metrics.whole_steps(metrics.read(self.out / "train.csv"))
+        with logger(config.logger if self.leads else "none", self.out, config.to_json()) as self.log:
+            trainer.train(resume_from_checkpoint=str(resume.folder) if resume else None)
+        if self.leads:
+            write_json(self.out / "done.json", {"steps": config.steps, "config": config.to_json()})
+        self.crew.share(None)  # nobody leaves before all is written
+
+    def _sampler(self, greedy: bool = False) -> Sampler:
+        """Who speaks for the policy, on its weights as they are at each moment."""
+        if not self.config.with_vllm:
+            return self.policy.sampler(self.limits, greedy)
+        generation = self.trainer.vllm_generation
+        return VllmSampler(generation, self.policy.renderer.stop_ids, self.limits, greedy)
+
+    def _left_off(self) -> tuple[checkpoints.Checkpoint | None, bool]:
+        """The newest sound checkpoint, if any, the tables cut back to it; and whether step 0 has been evaluated."""
+        resume = checkpoints.newest(self.out / "checkpoints")
+        done = resume.step if resume else 0
+        metrics.trim(self.out / "train.csv", done, metrics.TRAIN_COLUMNS)
+        metrics.trim(self.out / "eval.csv", done, metrics.EVAL_COLUMNS)
+        for name in (ALARMS, UNSCORED):
+            metrics.trim_lines(self.out / name, done)
+        return resume, done > 0 or metrics.has_step(self.out / "eval.csv", 0)
+
+    def _collect(self, number: int) -> Collection:
+        """The rollouts of step `number` (from 0); the schedule moves on."""
+        config = self.config
+        self.window = {env: self.schedule.window(env) for env in config.envs}
+        refill = Refill(config.prompts_per_step, config.group_size, config.rounds, config.keep)  # type: ignore[arg-type]
+        key = ("train", config.seed, number)
+        # A large model's cache makes room for the update; a small one's is kept and used again.
+        sampler = self._sampler() if self.ordinary else self.sampler
+        collection = collect(self.schedule, refill, key, self.shop, sampler, self.policy.renderer, self.crew)
+        self.schedule = collection.schedule
+        metrics.check_alive(collection)
+        return collection
+
+    def _after(self, step: "Step") -> None:
+        """Evaluate where due, and write the step's rows: all before the step's checkpoint."""
+        config = self.config
+        clock = Clock()
+        if step.number == config.steps or (config.eval_every and step.number % config.eval_every == 0):
+            with clock.phase("evaluation"):
+                self._evaluate(step.number)
+        seconds = metrics.phases({**step.seconds, **clock.seconds}, time.perf_counter() - step.began)
+        rows = [
+            {**self.head, "step": step.number, **metrics.train_row(step, env, self.window[env], seconds)}
+            for env in config.envs
+        ]
+        if not self.leads:
+            return
+        metrics.append(self.out / "train.csv", rows, metrics.TRAIN_COLUMNS)
+        self._note(UNSCORED, step.number, metrics.unscored_reasons(step.collection))
+        self.tell(
+            {
+                "kind": "step",
+                "step": step.number,
+                "steps": config.steps,
+                "rows": rows,
+                "seconds": seconds["seconds"],
+            }
+        )
+        for words in self._alarms(rows):
+            self.tell({"kind": "alarm", "step": step.number, "steps": config.steps, "words": words})
+        self.log(rows)
+
+    def _alarms(self, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+        """What is alarming about a step, in words, which go into alarms.txt as well."""
+        (now,) = metrics.whole_steps(rows)
+        found = alarms(self.history, now)
+        self.history.append(now)
+        self._note(ALARMS, now["step"], found)
+        return found
+
+    def _note(self, name: str, step: int, lines: Sequence[str]) -> None:
+        with (self.out / name).open("a") as file:
+            file.writelines(f"step {step}: {' '.join(words.split())}\n" for words in lines)
+
+    def _evaluate(self, number: int) -> None:
+        config = self.config
+        if config.with_vllm:
+            self.trainer.sync()
+        # As many at a time as in training, for which there is memory.
+        batch = config.rollouts_per_step // self.crew.players if self.ordinary else EVALUATED_AT_ONCE
+        rows = [
+            {**self.head, "step": number, **row}
+            for env in config.envs
+            for decoding in config.eval_decodings
+            for row in evaluate(
+                self.policy, self.shop, env, config.eval_difficulties, config.eval_episodes, decoding,
+                crew=self.crew, sampler=self._sampler(greedy=decoding == "greedy"), batch=batch,
+            )
+        ]  # fmt: skip
+        if self.leads:
+            metrics.append(self.out / "eval.csv", rows, metrics.EVAL_COLUMNS)
+            self.tell({"kind": "evaluation", "step": number, "steps": config.steps, "rows": rows})
+
+    def _save(self, folder: Path) -> None:
+        """Complete TRL's checkpoint with what is ours."""
+        step = int(folder.name.rpartition("-")[2]) // self.config.minibatches
+        checkpoints.complete(
+            folder, {"step": step, "schedule": self.schedule.to_json()}, self.policy.made_for
+        )
+
+
+def evaluate(
+    policy: Policy,
+    shop: Shop,
+    env: str,
+    difficulties: Sequence[int],
+    episodes: int,
+    decoding: str = "sampled",
+    limits: Limits | None = None,
+    first_seed: int = EVALUATION_SEEDS.start,
+    batch: int = EVALUATED_AT_ONCE,
+    crew: Crew = ALONE,
+    sampler: Sampler | None = None,
+) -> list[dict[str, Any]]:
+    """Held-out success at fixed difficulties: a row for each, with `EVAL_COLUMNS` from `env` on.
+
+    Episode i at difficulty d is the same task with the same random stream for every policy, so that runs are paired.
+    Seeds start at `first_seed`, by default where no training task has its seed. A `sampler` of one's own brings its own
+    limits and decoding.
+    """
+    if decoding not in DECODINGS:
+        raise ConfigError(unknown("decoding", decoding, DECODINGS))
+    sampler = sampler or policy.sampler(limits, greedy=decoding == "greedy")
+    cells = [(d, first_seed + i) for d in difficulties for i in range(episodes)]
+    mine = cells[crew.rank :: crew.players] if crew.rank < crew.players else []
+    scores: list[tuple[int, Score]] = []
+    for start in range(0, len(mine), batch):
+        part = mine[start : start + batch]
+        tasks = [draw_task(env, d, seed, shop) for d, seed in part]
+        streams = [rng("evaluate", env, d, seed) for d, seed in part]
+        rollouts = play_batch(tasks, streams, shop, sampler, policy.renderer)
+        scores += [(d, r.score) for (d, _), r in zip(part, rollouts, strict=True)]
+    everyones = [pair for part in crew.share(scores) for pair in part]
+    by_level = {d: [score for level, score in everyones if level == d] for d in difficulties}
+    return [metrics.eval_row(env, d, scores, decoding) for d, scores in by_level.items()]
+
+
+def _check_split(config: TrainConfig, processes: int) -> None:
+    """Whole groups stay on one process, and every process has equally many."""
+    if config.prompts_per_step % (processes * config.minibatches):
+        raise ConfigError(
+            f"{config.prompts_per_step} groups in {config.minibatches} minibatches do not split over {processes} "
+            f"processes; choose prompts_per_step as a multiple of {processes * config.minibatches}"
+        )
+    rows = config.rollouts_per_step // processes // config.minibatches
+    if config.micro_batch and rows % config.micro_batch:
+        raise ConfigError(
+            f"micro_batch {config.micro_batch} does not divide the {rows} rollouts of a process's minibatch"
+        )
+
+
+def _check_setting(config: TrainConfig) -> None:
+    """What was asked for fits the model, the launch and the machine."""
+    if not is_ordinary(config.starter):
+        plain = TrainConfig()
+        for name in ("dtype", "lora_rank", "thinking", "generation"):
+            if getattr(config, name) != getattr(plain, name):
+                raise ConfigError(
+                    f"{name} = {getattr(config, name)!r} is for Hugging Face models; the starter {config.starter} "
+                    f"knows only {getattr(plain, name)!r}: leave it out, or choose a starter such as Qwen/Qwen3-8B"
+                )
+    for package, needed, extra in (
+        ("torchao", config.optimizer == "adamw-8bit", "gpu"),
+        ("vllm", config.with_vllm, "vllm"),
+        (config.logger, config.logger != "none", "loggers"),
+    ):
+        if needed and find_spec(package) is None:
+            raise ConfigError(
+                f"this configuration needs {package}, which is not installed; "
+                f"pip install -c constraints.txt -e '.[{extra}]' brings it"
+            )
+    sharded = os.environ.get("ACCELERATE_USE_FSDP") == "true" or (
+        os.environ.get("ACCELERATE_DEEPSPEED_ZERO_STAGE") == "3"
+    )
+    if sharded and not config.with_vllm:
+        raise ConfigError(
+            "weights that are sharded over processes cannot sample on their own (the processes would wait for each "
+            "other); choose generation = 'vllm-colocate' or 'vllm-server', or launch without FSDP and ZeRO-3"
+        )
+
+
+@contextmanager
+def _only_one(out: Path) -> Iterator[None]:
+    """Hold the folder against a second process."""
+    with (out / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise RunError(
+                f"another process is training in {out}; wait for it, or choose another out"
+            ) from None
+        yield
+
+
+def _finished(out: Path, config: TrainConfig) -> bool:
+    done = read_json(out / "done.json")
+    return (
+        done is not None and done.get("steps", 0) >= config.steps and _differs(done["config"], config) == []
+    )
+
+
+def _same_run(out: Path, config: TrainConfig) -> None:
+    """A folder holds one run: refuse another configuration (more steps are the same run, continued)."""
+    before = read_json(out / "config.json")
+    if before is not None and (names := _differs(before, config)):
+        was = ", ".join(f"{name} = {before.get(name)!r}" for name in names)
+        now = ", ".join(f"{name} = {config.to_json()[name]!r}" for name in names)
+        raise ConfigError(
+            f"{out} holds another run ({was}; now {now}); choose another out, or delete that folder"
+        )
+    if before is not None and before["steps"] > config.steps:
+        raise ConfigError(
+            f"{out} holds a run of {before['steps']} steps, more than {config.steps}; choose another out"
+        )
+    write_json(out / "config.json", config.to_json())
+
+
+def _differs(before: Mapping[str, Any], config: TrainConfig) -> list[str]:
+    """Settings that a folder's run does not share; those that it was too early to know were at their defaults."""
+    now, defaults = config.to_json(), TrainConfig().to_json()
+    return [
+        name
+        for name in now
+        if name not in ("out", "steps", "logger") and before.get(name, defaults[name]) != now[name]
+    ]

@@ -1,0 +1,221 @@
+"""The run's tables: rows of figures from collections and evaluations, appended and flushed, trimmed on resuming."""
+
+import csv
+import math
+import os
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ecomlab.reward import Score
+from ecomlab.train.config import RunError
+from ecomlab.train.rollouts import Collection, Group, Rollout
+
+if TYPE_CHECKING:
+    from ecomlab.train.trl_trainer import Step
+
+HEAD = ("schedule", "collection", "seed", "step", "env")
+PHASES = ("model", "environment", "waiting", "logprobs", "update", "sync", "evaluation", "other")
+"""Where a step's seconds go. Rollout: the policy's decoding, the environments, waiting for other processes. Then the
+trainer's forward passes, the rest of the update, handing weights to a generation server, held-out evaluation, and what
+is left: the last step's checkpoint, TRL's own work."""
+TRAIN_COLUMNS = (
+    *HEAD, "d_low", "d_high", "success", "reward", "effective_reward", "effective_correct", "groups", "kept",
+    "discarded", "padding", "rounds", "rollouts", "unscored", "truncated", "invalid", "tokens_generated", "tokens_used",
+    "tokens_wasted", "sampled_per_episode", "sampled_longest", "turns_per_episode", "entropy", "clip_share",
+    "grad_norm", "logp_gap", "logp_gap_max", "seconds", *(f"seconds_{phase}" for phase in PHASES),
+)  # fmt: skip
+"""A row a step and environment. From `entropy` on the figures are the whole step's, the same in each of its rows.
+`success` and `reward` are means over all scored rollouts, discarded ones too; effective_* are shares of groups; tokens
+are the policy's own, used where they enter the loss and wasted elsewhere; `Figures.total` explains entropy, clip_share,
+grad_norm and logp_gap; the seconds_* sum to `seconds`."""
+EVAL_COLUMNS = (*HEAD, "d", "episodes", "success", "reward", "unscored", "decoding")
+
+
+class AllFailedError(RunError):
+    """Not one episode of a step could be judged: going on would train on nothing."""
+
+
+def phases(known: Mapping[str, float], seconds: float) -> dict[str, float]:
+    """`seconds` of a step split by phase, as the columns of its row; "other" is what no phase accounts for."""
+    split = {phase: float(known.get(phase, 0.0)) for phase in PHASES[:-1]}
+    split["other"] = seconds - sum(split.values())
+    return {"seconds": seconds} | {f"seconds_{phase}": split[phase] for phase in PHASES}
+
+
+def train_row(
+    step: "Step", env: str, window: tuple[int, int], seconds: Mapping[str, float]
+) -> dict[str, Any]:
+    """One environment's part of a step, from `env` on; `seconds` as `phases` gives them."""
+    collection = step.collection
+    groups = [g for g in collection.groups if g.env == env]
+    rollouts = [r for g in groups for r in g.rollouts]
+    scored = [r.score for r in rollouts if not r.score.unscored]
+    kept = [g for g in collection.kept if g.env == env]
+    generated, used = sum(r.sampled for r in rollouts), _used(kept)
+    update = step.update
+    return {
+        "env": env,
+        "d_low": window[0],
+        "d_high": window[1],
+        "success": _mean([s.correct for s in scored]),
+        "reward": _mean([s.value for s in scored]),
+        "effective_reward": _mean([g.effective("reward") for g in groups]),
+        "effective_correct": _mean([g.effective("correct") for g in groups]),
+        "groups": len(groups),
+        "kept": len(kept),
+        "discarded": len(groups) - len(kept),
+        "padding": sum(g.env == env for g in collection.padding),
+        "rounds": collection.rounds,
+        "rollouts": len(rollouts),
+        "unscored": sum(r.score.unscored for r in rollouts),
+        "truncated": _ended(rollouts, "truncated"),
+        "invalid": _ended(rollouts, "invalid"),
+        "tokens_generated": generated,
+        "tokens_used": used,
+        "tokens_wasted": generated - used,
+        "sampled_per_episode": _mean([r.sampled for r in rollouts]),
+        "sampled_longest": max((r.sampled for r in rollouts), default=0),
+        "turns_per_episode": _mean([r.turns for r in rollouts]),
+        "entropy": update.get("entropy", math.nan),
+        "clip_share": update.get("clip_share", math.nan),
+        "grad_norm": update.get("grad_norm", math.nan),
+        "logp_gap": update.get("logp_gap", math.nan),
+        "logp_gap_max": update.get("logp_gap_max", math.nan),
+        **seconds,
+    }
+
+
+def whole_steps(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """One row a step: counts summed over its environments, the whole step's figures as they are."""
+    summed = ("kept", "rollouts", "truncated", "unscored")
+    steps: dict[int, dict[str, Any]] = {}
+    for row in rows:
+        number = int(row["step"])
+        figures = {name: float(row[name]) for name in ("entropy", "logp_gap")}
+        step = steps.setdefault(number, {"step": number, **dict.fromkeys(summed, 0), **figures})
+        for name in summed:
+            step[name] += int(row[name])
+    return [steps[number] for number in sorted(steps)]
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    """A table's rows; none when there is no table."""
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def eval_row(env: str, d: int, scores: Sequence[Score], decoding: str) -> dict[str, Any]:
+    """Held-out figures of one difficulty; unscored episodes are counted and left out of the means."""
+    scored = [s for s in scores if not s.unscored]
+    return {
+        "env": env,
+        "d": d,
+        "episodes": len(scores),
+        "success": _mean([s.correct for s in scored]),
+        "reward": _mean([s.value for s in scored]),
+        "unscored": len(scores) - len(scored),
+        "decoding": decoding,
+    }
+
+
+def check_alive(collection: Collection) -> None:
+    """Raise AllFailedError when nothing in a step could be judged."""
+    scores = [r.score for g in collection.groups for r in g.rollouts]
+    if scores and all(s.unscored for s in scores):
+        raise AllFailedError(
+            f"all {len(scores)} episodes of this step failed on our side, the first with: {scores[0].why}; "
+            "repair that and run again, it goes on from the last checkpoint"
+        )
+
+
+def append(path: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
+    """Append rows and flush them to disk; the header comes with the first."""
+    fresh = not path.exists() or path.stat().st_size == 0
+    with path.open("a", newline="") as file:
+        writer = csv.DictWriter(file, columns)
+        if fresh:
+            writer.writeheader()
+        writer.writerows([{name: _short(row[name]) for name in columns} for row in rows])
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def trim(path: Path, last: int, columns: Sequence[str]) -> None:
+    """Drop rows of steps after `last`, a half-written last line included: they will be made again.
+
+    A table whose header was cut short has no rows to keep: it is removed. Raises RunError for a whole header of other
+    columns, and touches nothing.
+    """
+    if not path.exists():
+        return
+    text = path.read_text()
+    if "\n" not in text.lstrip():
+        path.unlink()
+        return
+    with path.open(newline="") as file:
+        reader = csv.DictReader(file)
+        if tuple(reader.fieldnames or ()) != tuple(columns):
+            raise RunError(
+                f"{path} was written by another ecomlab: its columns are not this one's; finish that run with the "
+                "ecomlab that began it, or choose another out"
+            )
+        kept = [row for row in reader if None not in row.values() and 0 <= _step(row) <= last]
+    part = path.with_name(path.name + ".part")
+    with part.open("w", newline="") as file:
+        writer = csv.DictWriter(file, columns)
+        writer.writeheader()
+        writer.writerows(kept)
+    part.replace(path)
+
+
+def trim_lines(path: Path, last: int) -> None:
+    """Drop the lines "step N: ..." with N after `last`."""
+    if path.exists():
+        numbered = [
+            (line, re.match(r"step (\d+): ", line)) for line in path.read_text().splitlines(keepends=True)
+        ]
+        path.write_text("".join(line for line, step in numbered if step and int(step[1]) <= last))
+
+
+def unscored_reasons(collection: Collection) -> list[str]:
+    """Why episodes of a step could not be scored, commonest first: "3 episodes: ZeroDivisionError: ..."."""
+    whys = Counter(r.score.why for g in collection.groups for r in g.rollouts if r.score.unscored)
+    return [f"{count} episodes: {why}" for why, count in whys.most_common()]
+
+
+def has_step(path: Path, step: int) -> bool:
+    """Whether the table has a row of that step."""
+    if not path.exists():
+        return False
+    with path.open(newline="") as file:
+        return any(_step(row) == step for row in csv.DictReader(file))
+
+
+def _step(row: Mapping[str, Any]) -> int:
+    """The row's step; -1 when it has none."""
+    try:
+        return int(row["step"])
+    except (KeyError, TypeError, ValueError):
+        return -1
+
+
+def _ended(rollouts: Sequence[Rollout], end: str) -> int:
+    return sum(r.end == end for r in rollouts)
+
+
+def _used(kept: Sequence[Group]) -> int:
+    """Sampled tokens that enter the loss."""
+    return sum(r.sampled for g in kept for r in g.rollouts if r.end != "truncated" and not r.score.unscored)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else math.nan
+
+
+def _short(value: Any) -> Any:
+    return f"{value:.6g}" if isinstance(value, float) else value

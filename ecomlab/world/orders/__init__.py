@@ -1,0 +1,1 @@
+"""Order histories, and how orders and their lines are spoken of."""

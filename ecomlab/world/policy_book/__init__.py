@@ -1,0 +1,1 @@
+"""The store's policy book: rules, clauses, and the cases brought to them."""

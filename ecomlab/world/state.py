@@ -1,0 +1,266 @@
+"""The world of one episode: stock, variants, cart and visits laid over the shared shop (SPEC law 7)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ecomlab.catalog import Catalog, Constraint, Shop
+from ecomlab.difficulty import Difficulty
+from ecomlab.seeding import digest, rng
+from ecomlab.tool import RefusedError
+
+PAGE = 5
+"""Results on a page of search results, distractors not counted."""
+VARIANTS = 3
+"""Variants of every product that an episode can show: one that may be wanted and two plausible others."""
+MOST = 99
+"""Most units of one line in a cart."""
+MOST_GONE = 0.9
+"""Largest share of a type that sells out in a rush: something is left even where every item sells out (p_oos = 1)."""
+
+
+@dataclass(frozen=True)
+class Shortage:
+    """Of products that satisfy `constraints`, in that option (None: in any), a cart can hold only `total` units."""
+
+    constraints: tuple[Constraint, ...]
+    option: str | None
+    total: int
+
+
+class World:
+    """Everything an agent's tools read and change. `key` names the public randomness of this task."""
+
+    def __init__(
+        self, shop: Shop, axes: Difficulty, key: Sequence[Any], given: Mapping[str, Any], calls: int
+    ) -> None:
+        self.shop = shop
+        self.catalog = shop.catalog
+        self.axes = axes
+        self.key = tuple(key)
+        self.given = given
+        """The task's public part: visits, today's date, orders, whatever tools read."""
+        self.visits = tuple(given.get("visits", ()))
+        self.call_budget = calls
+        self.calls = 0
+        self.cart: dict[tuple[str, str | None], int] = {}
+        self.returns: dict[tuple[str, str], int] = {}
+        """Units sent back in this episode, by (order id, line id)."""
+        self.changes = 0
+        """How often the agent changed something: what follows is the customer's look at it."""
+        self.gone = {self.row(product_id) for product_id in given.get("gone", ())}
+        """Rows that nobody can buy, those that were sold out from the start among them."""
+        self.rushes: dict[int, np.ndarray] = {}
+        """Type code: which of its rows, by offset, have sold out in a rush."""
+        self.shortages: list[Shortage] = []
+        self.shown: set[str] = set()
+        """Product ids that a tool has shown this episode."""
+        self.shown_pairs: set[tuple[str, str]] = set()
+        """(product id, variant id) pairs that a tool has shown this episode."""
+        self.touched: list[tuple[int, str | None]] = []
+        """(row, option) whose stock the agent saw or ran into since the turn began."""
+
+    def spend_call(self) -> None:
+        """Count a tool call. Raises RefusedError when the budget is spent."""
+        if self.calls >= self.call_budget:
+            raise RefusedError("the budget of tool calls is spent; finish with submit")
+        self.calls += 1
+
+    def row(self, product_id: str) -> int:
+        """The catalog row of a product id. Raises RefusedError for an id the shop does not have."""
+        row = self.catalog.row(product_id)
+        if row is None:
+            raise RefusedError(f"there is no product with id {product_id!r}")
+        return row
+
+    def options(self, row: int) -> tuple[str, ...]:
+        """The variant ids of a product: three values of its type's option, the same for all products of the type.
+
+        Drawn from public randomness alone, so that they say nothing about which of them is wanted.
+        """
+        return options_of(self.key, self.catalog, self.catalog.type_of(row).name)
+
+    def stock(self, row: int, option: str | None = None) -> int:
+        """Units one can still buy of a product, in that option if one is named, beyond those in the cart."""
+        product_id = self.catalog.ids[row]
+        left = int(self.catalog.stock[row]) - sum(
+            n for (held, _), n in self.cart.items() if held == product_id
+        )
+        for shortage in self.shortages:
+            if shortage.option in (None, option) and self.catalog.satisfies(row, shortage.constraints):
+                left = min(left, shortage.total - self.held(shortage.constraints, shortage.option))
+        return 0 if row in self.gone or self._rushed(row) else max(0, left)
+
+    def _rushed(self, row: int) -> bool:
+        if not self.rushes:
+            return False
+        kind = self.catalog.type_of(row).name
+        rush = self.rushes.get(self.catalog.type_codes[kind])
+        return rush is not None and bool(rush[row - self.catalog.type_rows(kind).start])
+
+    def rush(self, type_name: str, share: float) -> None:
+        """From now on this share of a type's products is sold out, whichever the customer wants: public randomness."""
+        self.rushes[self.catalog.type_codes[type_name]] = rushed(self.key, self.catalog, type_name, share)
+
+    def in_stock(self, rows: np.ndarray) -> np.ndarray:
+        """Those of these rows (one type's, ascending) of which one can buy a unit; no look at each but a few."""
+        keep = self.catalog.stock[rows] > 0
+        for code, rush in self.rushes.items():
+            mine = self.catalog.type_code[rows] == code
+            keep[mine] &= ~rush[rows[mine] - self.catalog.type_rows(self.catalog.types[code].name).start]
+        special = set(self.gone) | {self.row(product_id) for product_id, _ in self.cart}
+        for shortage in self.shortages:
+            special.update(self.catalog.select(shortage.constraints).tolist())
+        for row in special:
+            at = int(np.searchsorted(rows, row))
+            if at < len(rows) and rows[at] == row:
+                keep[at] = self.stock(row) > 0
+        return rows[keep]
+
+    def held(self, constraints: tuple[Constraint, ...], option: str | None) -> int:
+        """Units in the cart of products that satisfy `constraints`, in that option if one is named."""
+        return sum(
+            units
+            for (product_id, variant), units in self.cart.items()
+            if option in (None, variant) and self.catalog.satisfies(self.row(product_id), constraints)
+        )
+
+    def run_short(self, constraints: tuple[Constraint, ...], option: str | None, left: int) -> None:
+        """From now on only `left` more units of these can be bought; what is in the cart stays valid."""
+        self.shortages.append(Shortage(constraints, option, left + self.held(constraints, option)))
+
+    def search(
+        self,
+        query: str,
+        filters: tuple[Constraint, ...],
+        sort: Sequence[str],
+        page: int,
+        in_stock: bool = False,
+    ) -> tuple[list[dict[str, Any]], int]:
+        """One page of results with its distractors inserted, and the number of pages."""
+        among = self.in_stock(self.catalog.select(filters)) if in_stock else None
+        rows = self.shop.engine.search(query, filters, sort, self.axes.top_k, among)
+        pages = max(1, -(-len(rows) // PAGE))
+        wanted = rows[(page - 1) * PAGE : page * PAGE]
+        key = [query, [c.to_list() for c in filters], ",".join(sort) or "relevance", page]
+        shown = self._with_distractors(wanted, rows, [*key, "in stock"] if in_stock else key)
+        return [self.show(row) for row in shown], pages
+
+    def show(self, row: int) -> dict[str, Any]:
+        """A product's record as tools show it, its stock that of this episode."""
+        record = self.catalog.record(row)
+        record["stock"] = self.stock(row)
+        self.shown.add(record["product_id"])
+        self.touched.append((row, None))
+        return record
+
+    def _with_distractors(self, wanted: Sequence[int], rows: Sequence[int], key: Any) -> list[int]:
+        """Insert products that the search did not find; no result is dropped or moved to another page."""
+        share = self.axes.eps_rank
+        if share <= 0 or not wanted:
+            return list(wanted)
+        random = rng("distractors", *self.key, digest(key))
+        found = set(rows)
+        shown: list[int] = []
+        for row in wanted:
+            while random.random() < share:
+                decoy = self._decoy(row, found, random)
+                if decoy is None:
+                    break
+                shown.append(decoy)
+            shown.append(row)
+        return shown
+
+    def _decoy(self, row: int, found: set[int], random: Any) -> int | None:
+        """A product of the same type that was not found, else any product that was not; None in a tiny shop."""
+        for pool in (self.catalog.type_rows(self.catalog.type_of(row).name), range(self.catalog.size)):
+            for _ in range(8):
+                decoy = pool[int(random.integers(len(pool)))]
+                if decoy not in found:
+                    found.add(decoy)
+                    return int(decoy)
+        return None
+
+    def add(self, product_id: str, variant_id: str | None, quantity: int) -> None:
+        """Put units into the cart. Raises RefusedError, changing nothing, when that cannot be done."""
+        line = self._line(product_id, variant_id)
+        self._set(line, self.cart.get(line, 0) + _units(quantity))
+
+    def set_quantity(self, product_id: str, variant_id: str | None, quantity: int) -> None:
+        """Change a line's quantity. Raises RefusedError when there is no such line or stock is short."""
+        line = (product_id, variant_id)
+        if line not in self.cart:
+            raise RefusedError(_no_line(line))
+        self._set(line, _units(quantity))
+
+    def remove(self, product_id: str, variant_id: str | None) -> None:
+        """Take a line out of the cart. Raises RefusedError when there is no such line."""
+        if self.cart.pop((product_id, variant_id), None) is None:
+            raise RefusedError(_no_line((product_id, variant_id)))
+        self.changes += 1
+
+    def _line(self, product_id: str, variant_id: str | None) -> tuple[str, str | None]:
+        row = self.row(product_id)
+        if variant_id is not None and variant_id not in self.options(row):
+            raise RefusedError(
+                f"product {product_id!r} has no variant {variant_id!r}; see catalog_get_variants"
+            )
+        return product_id, variant_id
+
+    def _set(self, line: tuple[str, str | None], quantity: int) -> None:
+        row = self.row(line[0])
+        self.touched.append((row, line[1]))
+        left, more = self.stock(row, line[1]), quantity - self.cart.get(line, 0)
+        if more > left:
+            raise RefusedError(
+                f"{self.catalog.title(row)}{f' ({line[1]})' if line[1] else ''} is sold out"
+                if left == 0
+                else f"only {left} more of {self.catalog.title(row)} can be had, {more} asked for"
+            )
+        self.cart[line] = quantity
+        self.changes += 1
+
+
+def draw_rush(p_oos: float, wanted: int, random: np.random.Generator) -> float:
+    """The share of a type that sells out during the task, 0 for no rush: drawn so that each of so many wanted products
+    sells out with probability `p_oos`, whichever it is."""
+    chance = 1 - (1 - p_oos) ** wanted
+    return min(MOST_GONE, p_oos / chance) if random.random() < chance else 0.0
+
+
+def rushed(key: Sequence[Any], catalog: Catalog, type_name: str, share: float) -> np.ndarray:
+    """Which of a type's products sell out in a rush, by offset: each with probability `share`, whoever wants it."""
+    return rng("rush", *key, type_name).random(len(catalog.type_rows(type_name))) < share
+
+
+def options_of(key: tuple[Any, ...], catalog: Catalog, type_name: str) -> tuple[str, ...]:
+    """Three of a type's option values in an order that means nothing, from the task's public randomness."""
+    code = catalog.type_codes[type_name]
+    left, number = list(catalog.types[code].option.values), _order_numbers(key, len(catalog.types))[code]
+    chosen = []
+    for _ in range(min(VARIANTS, len(left))):
+        number *= len(left)
+        chosen.append(left.pop(int(number)))
+        number %= 1
+    return tuple(chosen)
+
+
+@lru_cache(maxsize=1_024)
+def _order_numbers(key: tuple[Any, ...], types: int) -> list[float]:
+    """A number in [0, 1) per type that names an order of its options: one stream for all, drawn once a task."""
+    return rng("options", *key).random(types).tolist()
+
+
+def _units(quantity: int) -> int:
+    if not 1 <= quantity <= MOST:
+        raise RefusedError(f"a quantity is a whole number from 1 to {MOST}, not {quantity}")
+    return quantity
+
+
+def _no_line(line: tuple[str, str | None]) -> str:
+    return f"the cart has no line for product {line[0]!r}" + (
+        f" in variant {line[1]!r}" if line[1] else " without a variant"
+    )

@@ -1,0 +1,97 @@
+"""What can stand in for a product that is sold out, and how much alike it is (SUB)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ecomlab.catalog import Constraint, Shop
+from ecomlab.task import Event
+from ecomlab.world.cart import constraints_of
+from ecomlab.world.state import rushed
+
+Slots = Mapping[tuple[int, str], Any]
+"""What the customer wants, by subject and slot name."""
+LIMITS = ("price", "rating", "days")
+"""What a customer may demand of a replacement beside its being compatible."""
+NOUNS: Mapping[str, str] = {
+    "works_with": "compatibility",
+    "skin": "skin type",
+    "hair": "hair type",
+    "age": "age range",
+    "active": "active ingredient",
+    "door": "number of doors",
+    "video": "video output",
+    "hub": "smart home control",
+    "bulb": "type of bulb",
+    "media": "filter media",
+    "cover": "type of cover",
+    "charge": "battery capacity",
+    "note": "scent notes",
+    "season": "season rating",
+    "light": "light color",
+    "drive": "type of drive",
+    **{
+        name: f"number of {name}" for name in ("buttons", "slots", "compartments", "shelves", "vents", "tabs")
+    },
+}
+"""What a customer calls an attribute, where its name alone would sound odd."""
+
+
+def hard_names(nouns: Sequence[str], attributes: Iterable[str]) -> list[str]:
+    """The attributes that these words of a customer's name."""
+    return [name for name in attributes if noun(name) in nouns]
+
+
+def noun(attribute: str) -> str:
+    """What a customer calls an attribute."""
+    return NOUNS.get(attribute, attribute.replace("_", " "))
+
+
+def requirements(wanted: Slots, original: int, shop: Shop, limits: bool = True) -> tuple[Constraint, ...]:
+    """What a replacement must satisfy: type, the attributes that must be the same, and the customer's demands."""
+    attributes = shop.catalog.attributes(original)
+    slots: dict[str, Any] = {
+        f"attr:{name}": attributes[name] for name in hard_names(wanted[0, "must"], attributes)
+    }
+    if limits:
+        slots |= {name: wanted[0, name] for name in LIMITS if (0, name) in wanted}
+    return constraints_of(wanted[0, "type"], slots)
+
+
+def similarity(rows: np.ndarray, wanted: Slots, original: int, shop: Shop) -> np.ndarray:
+    """How many of brand and the attributes that need not be the same are equal to the original's, by row."""
+    catalog = shop.catalog
+    attributes = catalog.attributes(original)
+    hard = hard_names(wanted[0, "must"], attributes)
+    columns = [catalog.brand_code, *(catalog.attr[name] for name in attributes if name not in hard)]
+    equal = np.zeros(len(rows), int)
+    for column in columns:
+        equal += column[rows] == column[original]
+    return equal
+
+
+def stages_of(
+    wanted: Slots,
+    original: int,
+    events: Sequence[Event],
+    gone: Iterable[str],
+    key: tuple[Any, ...],
+    shop: Shop,
+) -> list[np.ndarray]:
+    """The rows that can stand in before, between and after the events, in whichever order they fall; after all of
+    them comes last."""
+    catalog = shop.catalog
+    lost = np.array([original, *(catalog.row(product_id) for product_id in gone)], int)
+    slots, masks = [wanted], [np.zeros(len(catalog.type_rows(wanted[0, "type"])), bool)]
+    for event in events:
+        if event.kind == "change":
+            slots.append({**wanted, **{(0, name): value for name, value in event.data["slots"].items()}})
+        else:
+            masks.append(rushed(key, catalog, event.data["type"], event.data["share"]))
+    stages = []
+    for some in slots:
+        rows = catalog.select(requirements(some, original, shop))
+        rows = rows[(catalog.stock[rows] > 0) & ~np.isin(rows, lost)]
+        stages += [rows[~mask[rows - catalog.type_rows(some[0, "type"]).start]] for mask in masks]
+    return stages

@@ -1,0 +1,1 @@
+"""The tools through which an agent acts on the world."""

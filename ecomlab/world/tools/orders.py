@@ -1,0 +1,117 @@
+"""Tools around the customer's orders. Docstrings are written to the model; results are JSON objects."""
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from ecomlab.tool import RefusedError, tool
+from ecomlab.world.orders.history import eligible_now, find_line, find_order, status_of
+from ecomlab.world.state import World
+
+OrderId = Annotated[str, Field(description="An order id exactly as order_list showed it.")]
+LineId = Annotated[str, Field(description="A line id exactly as order_get_status showed it.")]
+PARCEL = ("status", "shipped", "delivered", "first_expected", "expected")
+"""What is shown of a parcel, in this order."""
+
+
+@tool
+def order_list(world: World) -> dict[str, Any]:
+    """List the customer's orders, the newest first: when each was placed and what was in it."""
+    orders = []
+    for order in world.given.get("orders", ()):
+        items = []
+        for line in order["lines"]:
+            row = world.row(line["product_id"])
+            kind = world.catalog.type_of(row).name
+            items.append({"title": world.catalog.title(row), "type": kind, "quantity": line["quantity"]})
+        orders.append({"order_id": order["order_id"], "placed": order["placed"], "items": items})
+    return {"orders": orders}
+
+
+@tool
+def order_get_status(world: World, order_id: OrderId) -> dict[str, Any]:
+    """Show one order: its status, its parcels with their dates, and its lines with their ids."""
+    order = find_order(world, order_id)
+    lines = []
+    for line in order["lines"]:
+        row = world.row(line["product_id"])
+        world.shown.add(line["product_id"])
+        lines.append(
+            {
+                "line_id": line["line_id"],
+                "product_id": line["product_id"],
+                "title": world.catalog.title(row),
+                "type": world.catalog.type_of(row).name,
+                "attributes": world.catalog.attributes(row),
+                "variant_id": line["variant_id"],
+                "quantity": line["quantity"],
+                "returned": line["returned"] + world.returns.get((order_id, line["line_id"]), 0),
+                "price": line["price_cents"] / 100,
+                "parcel": line["parcel"],
+            }
+        )
+        if line["variant_id"] is not None:
+            world.shown_pairs.add((line["product_id"], line["variant_id"]))
+    parcels = [
+        {"parcel": number, **{name: parcel[name] for name in PARCEL if name in parcel}}
+        for number, parcel in enumerate(order["parcels"], 1)
+    ]
+    return {
+        "order_id": order_id,
+        "placed": order["placed"],
+        "status": status_of(order),
+        "parcels": parcels,
+        "lines": lines,
+    }
+
+
+@tool
+def return_check_eligibility(world: World, order_id: OrderId, line_id: LineId) -> dict[str, Any]:
+    """Tell whether a line of an order can be returned today, why not, and until when it can or could be."""
+    order, line = find_line(world, order_id, line_id)
+    found = eligible_now(world, order, line)
+    last = "never" if found.window == 0 else found.last_day.isoformat() if found.last_day else None
+    return {
+        "order_id": order_id,
+        "line_id": line_id,
+        "eligible": found.eligible,
+        "reason": found.reason,
+        "units_left": found.left,
+        "last_return_day": last,
+    }
+
+
+@tool
+def return_initiate(world: World, order_id: OrderId, line_id: LineId, quantity: int = 1) -> dict[str, Any]:
+    """Start the return of so many units of a line."""
+    order, line = find_line(world, order_id, line_id)
+    found = eligible_now(world, order, line)
+    if not found.eligible:
+        raise RefusedError(f"this cannot be returned: {found.reason}; see return_check_eligibility")
+    if not 1 <= quantity <= found.left:
+        most = "1 unit" if found.left == 1 else f"1 to {found.left} units"
+        raise RefusedError(f"{most} of this line can be returned, not {quantity}")
+    world.returns[order_id, line_id] = world.returns.get((order_id, line_id), 0) + quantity
+    world.changes += 1
+    return _returns(world)
+
+
+@tool
+def return_cancel(world: World, order_id: OrderId, line_id: LineId) -> dict[str, Any]:
+    """Undo every return of a line that was started in this conversation."""
+    find_line(world, order_id, line_id)
+    if world.returns.pop((order_id, line_id), None) is None:
+        raise RefusedError(
+            "no return of this line was started in this conversation, there is nothing to cancel"
+        )
+    world.changes += 1
+    return _returns(world)
+
+
+def _returns(world: World) -> dict[str, Any]:
+    return {
+        "returns": [
+            {"order_id": order_id, "line_id": line_id, "quantity": quantity}
+            for (order_id, line_id), quantity in world.returns.items()
+        ]
+    }
