@@ -1,8 +1,8 @@
-"""One difficulty number d, twelve axes (SPEC §4)."""
+"""One difficulty number d: twelve axes that every study names, and the draws that one environment makes of it."""
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from numbers import Integral, Real
 from typing import Any
@@ -14,64 +14,128 @@ def _sigmoid(x: float) -> float:
     return 1.0 / (1.0 + math.exp(-x))
 
 
+def _ranged(low: float, high: float, source: str) -> Any:
+    """A field that may be overridden within these bounds; `source` is what it means."""
+    return field(metadata={"range": (low, high), "about": source})
+
+
+@dataclass(frozen=True)
+class CartDraws:
+    """What else grows with d in carts: how many items, and how exactly each is wanted."""
+
+    items: int = _ranged(1, 20, "wanted things in a cart")
+    p_option: float = _ranged(0, 1, "probability that an item is wanted in a certain variant")
+    p_quantity: float = _ranged(0, 1, "probability that more than one unit is wanted")
+
+
+@dataclass(frozen=True)
+class DiscoveryDraws:
+    """What else grows with d in recommendations: how tight the bounds are, and how much satisfaction counts."""
+
+    slack: float = _ranged(0, 10, "how far numeric bounds lie from the drawn product, as a share")
+    alpha: int = _ranged(1, 1000, "power of the satisfied share in the reward")
+
+
+@dataclass(frozen=True)
+class SubstitutionDraws:
+    """What else grows with d in substitutions: how much similarity counts beside the customer's demands."""
+
+    similarity: float = _ranged(0, 1, "weight of similarity in the reward")
+
+
+@dataclass(frozen=True)
+class BundleDraws:
+    """What else grows with d in shopping lists: how long they are, and how tight the budget is."""
+
+    parts: int = _ranged(2, 40, "product types on the list")
+    slack: float = _ranged(0, 10, "share of the cheapest total by which the budget exceeds it")
+
+
+@dataclass(frozen=True)
+class JourneyDraws:
+    """What else grows with d in journeys: how many subtasks one has."""
+
+    subtasks: int = _ranged(2, 7, "subtasks of a journey")
+
+
+@dataclass(frozen=True)
+class OrderDraws:
+    """What else grows with d in order histories: how alike orders are, and how indirectly one is spoken of."""
+
+    p_edge: float = _ranged(0, 1, "probability that what was delivered lies at the edge of its return window")
+    p_again: float = _ranged(0, 1, "probability that a line is of a type that was bought before")
+    p_split: float = _ranged(0, 1, "share of orders that come in two parcels")
+    p_indirect: float = _ranged(0, 1, "probability that an order is spoken of indirectly")
+    p_patient: float = _ranged(0, 1, "probability that a line is described by what tells little first")
+
+
 @dataclass(frozen=True)
 class Difficulty:
-    """The twelve axes at one level; every axis can be set alone with `Difficulty.at(d, top_k=20)`.
+    """Everything that level d moves. Single values can be set alone: `Difficulty.at(d, top_k=20)`, or, of a group that
+    one environment uses, `Difficulty.at(d, **{"bundle.slack": 0.1})`.
 
-    The first four formulas are the published figures; the other eight are named in the articles without
-    numbers and settled in SPEC §4. There is no upper cap on d.
+    The first four formulas are the published figures; the articles name the other eight axes without numbers. There is
+    no upper cap on d.
     """
 
-    constraints: int
-    """m: how many constraints the customer has, at most what the product has."""
-    p_missing: float
-    """Probability that a slot which may be withheld is left out of the opening."""
-    eps_rank: float
-    """Share of rows in search results that are inserted distractors."""
-    p_oos: float
-    """Probability, per wanted item, that it sells out during the conversation."""
-    turn_slack: int
-    """Turns allowed beyond what the fair player needs for this very task."""
-    tool_slack: int
-    """Tool calls allowed beyond what the fair player needs for this very task."""
-    p_noise: float
-    """Probability of a typo or slang per word that may carry one."""
-    p_switch: float
-    """Probability that the customer changes their mind."""
-    top_k: int
-    """How deep a search can be paged."""
-    k_rec: int
-    """Length of a recommendation list."""
-    history: int
-    """H: the number of past orders; the visit history is three times as long."""
-    branches: int
-    """B: clauses of a policy rule."""
+    constraints: int = _ranged(1, 1000, "m: constraints of the customer, at most what the product has")
+    p_missing: float = _ranged(
+        0, 1, "probability that a slot which may be withheld is left out of the opening"
+    )
+    eps_rank: float = _ranged(0, 0.8, "share of rows in search results that are inserted distractors")
+    p_oos: float = _ranged(0, 1, "probability, per wanted item, that it sells out during the conversation")
+    turn_slack: int = _ranged(0, 1000, "turns beyond what the reference player needs for this very task")
+    tool_slack: int = _ranged(0, 1000, "tool calls beyond what the reference player needs for this very task")
+    p_noise: float = _ranged(0, 0.5, "probability of a typo or slang per word that may carry one")
+    p_switch: float = _ranged(0, 1, "probability that the customer changes their mind")
+    top_k: int = _ranged(10, 1000, "depth to which a search can be paged")
+    k_rec: int = _ranged(1, 20, "length of a recommendation list")
+    history: int = _ranged(1, 1000, "H: past orders; the visit history is five times as long")
+    branches: int = _ranged(1, 1000, "B: clauses of a policy rule")
+    cart: CartDraws = field(metadata={"group": CartDraws})
+    discovery: DiscoveryDraws = field(metadata={"group": DiscoveryDraws})
+    substitution: SubstitutionDraws = field(metadata={"group": SubstitutionDraws})
+    bundle: BundleDraws = field(metadata={"group": BundleDraws})
+    journey: JourneyDraws = field(metadata={"group": JourneyDraws})
+    orders: OrderDraws = field(metadata={"group": OrderDraws})
 
     @classmethod
     def at(cls, d: int, **overrides: float) -> "Difficulty":
-        """The axes at level `d` (a whole number, 0 or more), single axes replaced by `overrides`.
+        """The values at level `d` (a whole number, 0 or more), single ones replaced by `overrides`.
 
-        Raises ValueError for a negative or fractional level, an unknown axis or a value out of its range.
+        Raises ValueError for a negative or fractional level, an unknown name or a value out of its range.
         """
         axes = _formulas(whole(d, "difficulty"))
         return axes.override(overrides) if overrides else axes
 
     def override(self, values: Mapping[str, float]) -> "Difficulty":
-        """The same axes with some set by hand."""
+        """The same values with some set by hand."""
+        changed = self
         for name, value in values.items():
-            if name not in AXES:
-                raise ValueError(unknown("axis", name, AXES))
-            low, high = _RANGES[name]
+            if name not in RANGES:
+                raise ValueError(unknown("axis", name, RANGES))
+            low, high = RANGES[name]
             if isinstance(value, bool) or not isinstance(value, Real) or not low <= value <= high:
                 raise ValueError(f"axis {name!r} takes a number from {low:g} to {high:g}, not {value!r}")
-            if isinstance(getattr(self, name), int) and value != int(value):
+            before = self.value(name)
+            if isinstance(before, int) and value != int(value):
                 raise ValueError(f"axis {name!r} takes a whole number, not {value!r}")
-        typed = {name: type(getattr(self, name))(value) for name, value in values.items()}
-        return replace(self, **typed)
+            group, _, last = name.rpartition(".")
+            typed = {last: type(before)(value)}
+            if group:
+                typed = {group: replace(getattr(changed, group), **typed)}
+            changed = replace(changed, **typed)
+        return changed
+
+    def value(self, name: str) -> float:
+        """The value of that name, of a group as "bundle.slack"."""
+        group, _, last = name.rpartition(".")
+        found: float = getattr(getattr(self, group) if group else self, last)
+        return found
 
     def to_json(self) -> dict[str, float]:
-        """The axes as a JSON object."""
-        return asdict(self)
+        """The twelve axes as a JSON object."""
+        return {name: getattr(self, name) for name in AXES}
 
 
 def whole(number: Any, what: str) -> int:
@@ -83,7 +147,8 @@ def whole(number: Any, what: str) -> int:
 
 @lru_cache(maxsize=256)
 def _formulas(d: int) -> Difficulty:
-    """SPEC §4's table at level d."""
+    """Every function of the level that there is."""
+    slack = 0.5 * math.exp(-d / 5)
     return Difficulty(
         constraints=2 + d // 2,
         p_missing=0.8 * _sigmoid((d - 3.5) / 1.3),
@@ -97,22 +162,33 @@ def _formulas(d: int) -> Difficulty:
         k_rec=min(10, 3 + d // 3),
         history=5 + d // 2,
         branches=1 + d // 3,
+        cart=CartDraws(
+            items=min(5, 1 + d // 3),
+            p_option=_sigmoid((d - 2) / 1.5) if d > 1 else 0.0,
+            p_quantity=min(0.5, 0.1 * d),
+        ),
+        discovery=DiscoveryDraws(slack=slack, alpha=4 + d // 4),
+        substitution=SubstitutionDraws(similarity=min(0.8, max(0.4, 0.4 + 0.05 * d))),
+        bundle=BundleDraws(parts=min(12, 3 + d // 2), slack=slack),
+        journey=JourneyDraws(subtasks=min(5, 2 + d // 4)),
+        orders=OrderDraws(
+            p_edge=0.7 * _sigmoid((d - 4) / 1.5),
+            p_again=0.05 + 0.8 * _sigmoid((d - 5) / 2),
+            p_split=0.45 * _sigmoid((d - 6) / 2),
+            p_indirect=_sigmoid((d - 2) / 1.5),
+            p_patient=_sigmoid((d - 4) / 1.5),
+        ),
     )
 
 
-AXES: tuple[str, ...] = tuple(f.name for f in fields(Difficulty))
-
-_RANGES: dict[str, tuple[float, float]] = {
-    "constraints": (1, 1000),
-    "p_missing": (0, 1),
-    "eps_rank": (0, 0.8),
-    "p_oos": (0, 1),
-    "turn_slack": (0, 1000),
-    "tool_slack": (0, 1000),
-    "p_noise": (0, 0.5),
-    "p_switch": (0, 1),
-    "top_k": (10, 1000),
-    "k_rec": (1, 20),
-    "history": (1, 1000),
-    "branches": (1, 1000),
+AXES: tuple[str, ...] = tuple(f.name for f in fields(Difficulty) if "range" in f.metadata)
+"""The twelve axes."""
+RANGES: dict[str, tuple[float, float]] = {
+    f.name: f.metadata["range"] for f in fields(Difficulty) if "range" in f.metadata
+} | {
+    f"{group.name}.{f.name}": f.metadata["range"]
+    for group in fields(Difficulty)
+    if "group" in group.metadata
+    for f in fields(group.metadata["group"])
 }
+"""Lowest and highest value of everything that can be overridden, by name."""

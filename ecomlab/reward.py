@@ -102,3 +102,8 @@ class Verdict:
     why: str
     claims: tuple[Any, ...] = ()
     """Product ids and (product id, variant id) pairs that cart or answer hold, for the hallucination part."""
+
+    @classmethod
+    def of(cls, correct: bool, credit: float, why: str, claims: Sequence[Any] = ()) -> "Verdict":
+        """The verdict on an answer: r_task 1 for a correct one, and never all of it for another."""
+        return cls(1.0 if correct else max(-1.0, min(credit, 0.999)), correct, why, tuple(claims))

@@ -1,4 +1,7 @@
-"""Values as text and back: money, days, numbers, names, closed choices, rankings."""
+"""Values as text and back: money, days, numbers, names, closed choices, rankings, lists.
+
+A `Format` writes a value as a customer does and reads it back from the same text.
+"""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -12,8 +15,8 @@ MONTHS = (
 
 
 @dataclass(frozen=True)
-class Kind:
-    """Values of one kind: how a value is written, the pattern that finds it, and how the text is read back."""
+class Format:
+    """One way of writing values: how a value is written, the pattern that finds it, and how the text is read back."""
 
     write: Callable[[Any], str]
     pattern: str
@@ -25,9 +28,47 @@ def money(cents: int) -> str:
     return f"${cents // 100}" if cents % 100 == 0 else f"${cents / 100:.2f}"
 
 
-def _cents(text: str) -> int:
+def read_money(text: str) -> int:
+    """Cents of an amount that `money` wrote."""
     dollars, _, cents = text.lstrip("$").partition(".")
     return 100 * int(dollars) + int(cents or 0)
+
+
+def choice(words: Mapping[Any, str]) -> Format:
+    """One of a closed set of values, each with the words that mean it."""
+    back = {text: value for value, text in words.items()}
+    if len(back) < len(words):
+        raise ValueError("two values have the same words")
+    longest_first = sorted(back, key=lambda text: (-len(text), text))
+    return Format(
+        lambda value: words[value], "|".join(map(re.escape, longest_first)), lambda text: back[text]
+    )
+
+
+def ranking(names: Sequence[str]) -> Format:
+    """Some of these names in an order that counts: ["price", "rating"] is "price, then rating"."""
+    one = "|".join(map(re.escape, names))
+    return Format(lambda value: ", then ".join(value), rf"(?:{one})(?:, then (?:{one}))*", _read_row)
+
+
+def counted(unit: str) -> Format:
+    """A number of units: "1 day", "3 days"."""
+    return Format(
+        lambda count: f"{count} {unit}" if count == 1 else f"{count} {unit}s",
+        rf"\d+ {unit}s?",
+        lambda text: int(text.split()[0]),
+    )
+
+
+def joined(names: Sequence[str]) -> str:
+    """Names as a list in words: "a, b and c"."""
+    *before, last = names
+    return f"{', '.join(before)} and {last}" if before else last
+
+
+def with_article(name: str) -> str:
+    """A type's name with "a" or "an"."""
+    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
 
 
 def _day(value: str) -> str:
@@ -45,31 +86,42 @@ def _read_row(text: str) -> list[str]:
     return re.split(", then |, | and ", text)
 
 
-MONEY = Kind(money, r"\$\d+(?:\.\d\d)?", _cents)
+_ARTICLE = re.compile(r"^an? ")
+NEXT_WITH_ARTICLE = re.compile(r"(?:, | and )(?=an? [A-Z0-9])")
+"""What stands between things that have articles."""
+
+MONEY = Format(money, r"\$\d+(?:\.\d\d)?", read_money)
 """Cents."""
-
-
-NUMBER = Kind(str, r"\d+", int)
-
-
-DAY = Kind(_day, rf"(?:{'|'.join(MONTHS)}) \d{{1,2}}", _read_day)
+NUMBER = Format(str, r"\d+", int)
+DAY = Format(_day, rf"(?:{'|'.join(MONTHS)}) \d{{1,2}}", _read_day)
 """A day of some year, "MM-DD"."""
-
-
-NAME = Kind(str, r"[^\s.!?](?:[^.!?\n]|\.(?=\S))*?(?!\.\S)", str)
+NAME = Format(str, r"[^\s.!?](?:[^.!?\n]|\.(?=\S))*?(?!\.\S)", str)
 """A name, of a product type or a brand: "Levi's", "Johnson & Johnson", "de Buyer". It ends with the sentence."""
+Kind = Format
 
-
-def choice(words: Mapping[Any, str]) -> Kind:
-    """One of a closed set of values, each with the words that mean it."""
-    back = {text: value for value, text in words.items()}
-    if len(back) < len(words):
-        raise ValueError("two values have the same words")
-    longest_first = sorted(back, key=lambda text: (-len(text), text))
-    return Kind(lambda value: words[value], "|".join(map(re.escape, longest_first)), lambda text: back[text])
-
-
-def ranking(names: Sequence[str]) -> Kind:
-    """Some of these names in an order that counts: ["price", "rating"] is "price, then rating"."""
-    one = "|".join(map(re.escape, names))
-    return Kind(lambda value: ", then ".join(value), rf"(?:{one})(?:, then (?:{one}))*", _read_row)
+FORMATS: dict[str, Format] = {
+    "money": MONEY,
+    "number": NUMBER,
+    "day": DAY,
+    "name": NAME,
+    "count": Format(
+        lambda count: "one" if count == 1 else str(count),
+        r"one|\d+",
+        lambda text: 1 if text == "one" else int(text),
+    ),
+    "stars": Format(
+        lambda tenths: f"{tenths / 10:.1f} stars", r"\d\.\d stars", lambda text: int(text[0] + text[2])
+    ),
+    "days": counted("day"),
+    "suggestions": counted("suggestion"),
+    "names": Format(joined, r"[A-Za-z][\w, /-]*", lambda text: re.split(", | and ", text)),
+    "type": Format(str, r"[A-Z0-9][^.!?\n]*?", str),
+    "a type": Format(with_article, r"an? [^.!?\n]+", lambda text: _ARTICLE.sub("", text)),
+    "types": Format(
+        lambda names: joined([with_article(name) for name in names]),
+        r"an? [^.!?\n]+",
+        lambda text: [_ARTICLE.sub("", name) for name in NEXT_WITH_ARTICLE.split(text)],
+    ),
+    "preferences": ranking(("price", "rating", "delivery")),
+}
+"""Formats by the name that phrases use."""

@@ -14,7 +14,7 @@ import numpy as np
 from ecomlab import ENVIRONMENTS, Episode, Shop, Task, load_shop, make_task
 from ecomlab.audit import attackers
 from ecomlab.episode.play import finish
-from ecomlab.players.base import Slips
+from ecomlab.players.base import Perturbation
 from ecomlab.seeding import digest, rng
 from ecomlab.task import Player
 
@@ -151,11 +151,11 @@ def measure(env: str, shop: Shop, big_shop: Shop) -> dict[str, str]:
                 "seen",
                 [list(task.key), task.opening, task.turns, task.calls, episode.messages, episode.tools],
             )
-            add("oracle", told(here.solver, task, some))
-            add("fair", told(lambda _, s=some: here.fair_player(s), task, some))  # type: ignore[misc]
+            add("oracle", told(here.oracle, task, some))
+            add("fair", told(lambda _, s=some: here.reference_player(s), task, some))  # type: ignore[misc]
             for rate in (0.1, 0.4):
-                slips = Slips(rng("net", env, d, task.seed, rate), rate)
-                add("noisy", told(lambda _, s=some, p=slips: here.fair_player(s, p), task, some))  # type: ignore[misc]
+                slips = Perturbation(rng("net", env, d, task.seed, rate), rate)
+                add("noisy", told(lambda _, s=some, p=slips: here.reference_player(s, p), task, some))  # type: ignore[misc]
             for number in range(3):
                 random = rng("explorer", env, d, task.seed, number)
                 add("explorer", told(lambda _, r=random: Explorer(r), task, some))  # type: ignore[misc]
@@ -172,7 +172,7 @@ def measure(env: str, shop: Shop, big_shop: Shop) -> dict[str, str]:
         for axis, value in {"p_missing": 1.0, "p_switch": 1.0, "p_oos": 0.6, "p_noise": 0.4}.items():
             moved = make_task(env, d, 600 + d, shop, {axis: value})
             add("overrides", [moved.opening, moved.turns, moved.calls])
-            add("overrides", told(lambda _: here.fair_player(shop), moved, shop))
+            add("overrides", told(lambda _: here.reference_player(shop), moved, shop))
     return {name: digest(values) for name, values in sorted(found.items())}
 
 

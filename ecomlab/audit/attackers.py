@@ -91,17 +91,17 @@ def blind(env: Environment) -> dict[str, Factory]:
     fields = env.submit.schema["function"]["parameters"].get("properties", {})
     looks = {"history": HISTORY, "a search": ANYTHING, "orders": ORDERS}
     for name, look in looks.items():
-        if look["tool_calls"][0]["function"]["name"] not in env.tools:
+        if look["tool_calls"][0]["function"]["name"] not in env.offered:
             continue
-        if "cart_add" in env.tools:
+        if "cart_add" in env.offered:
             made[f"all of {name}"] = _look_then(look, lambda rows, random: _buy(rows), empty)
         if "product_ids" in fields:
             made[f"all of {name}"] = _look_then(look, lambda rows, random: constant(env, products=_ids(rows)))
-    if "cart_add" in env.tools:
+    if "cart_add" in env.offered:
         made["made-up id"] = _script(calls(("cart_add", {"product_id": "P000000"})), empty)
     if "product_ids" in fields:
         made["made-up ids"] = _always(constant(env, products=("P000000", "P000001", "P000002")))
-    if "return_initiate" in env.tools:
+    if "return_initiate" in env.offered:
         made["everything sent back"] = lambda seed: _Returner(env, None, seed)
     return made
 
@@ -112,22 +112,22 @@ def positional(env: Environment) -> dict[str, Factory]:
     empty, fields = constant(env), env.submit.schema["function"]["parameters"].get("properties", {})
     for place, choose in CHOICES.items():
         for name, look in {"history": HISTORY, "search": ANYTHING}.items():
-            if look["tool_calls"][0]["function"]["name"] not in env.tools:
+            if look["tool_calls"][0]["function"]["name"] not in env.offered:
                 continue
-            if "cart_add" in env.tools:
+            if "cart_add" in env.offered:
                 made[f"{place} of {name}"] = _look_then(look, _one(choose, _buy), empty)
             if "product_ids" in fields:
                 for count in (1, 3, 5):
                     made[f"{place} {count} of {name}"] = _look_then(look, _several(env, choose, count))
-        if "return_initiate" in env.tools:
+        if "return_initiate" in env.offered:
             made[f"{place} line of an order"] = lambda seed, choose=choose: _Returner(env, choose, seed)  # type: ignore[misc]
         if "status" in fields:
             made[f"{place} order"] = lambda seed, choose=choose: _Tracker(env, choose, seed)  # type: ignore[misc]
-        if "policy_search" in env.tools:
+        if "policy_search" in env.offered:
             made[f"{place} section"] = lambda seed, choose=choose: _Reader(env, choose, seed)  # type: ignore[misc]
-    if "return_initiate" in env.tools:
+    if "return_initiate" in env.offered:
         made["lines until silence"] = lambda seed: _Retrier(env, None, seed)
-    if "cart_add" in env.tools and "user_get_visit_history" in env.tools:
+    if "cart_add" in env.offered and "user_get_visit_history" in env.offered:
         made |= {
             "two of history": _look_then(
                 HISTORY,
@@ -413,15 +413,15 @@ def _commonest_first(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def naive(env: Environment) -> Factory:
     """The customer's words as the query, the first hit into cart or answer: shown without a bound."""
-    if "policy_search" in env.tools and "cart_add" not in env.tools:
+    if "policy_search" in env.offered and "cart_add" not in env.offered:
         return lambda seed: _NaiveReader(env, CHOICES["first"], seed)
 
     def make(seed: int) -> Player:
         def player(messages: list[Message], tools: list[dict[str, Any]]) -> Message:
-            if len(messages) <= 2 and "catalog_search" in env.tools:
+            if len(messages) <= 2 and "catalog_search" in env.offered:
                 return calls(("catalog_search", {"query": messages[1]["content"]}))
             rows = _listed(messages)
-            if "cart_add" not in env.tools:
+            if "cart_add" not in env.offered:
                 return constant(env, products=_ids(rows[:1]))
             if rows and not any('"cart"' in m["content"] for m in messages if m["role"] == "tool"):
                 return _buy(rows[:1])

@@ -1,16 +1,10 @@
-"""What a customer says, before it is worded: slots, dialogue acts, and mistakes that an act corrects."""
+"""Dialogue acts: what the customer does, before it is worded, and the mistakes that an act corrects."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
-
-class Slot(NamedTuple):
-    """One thing the customer cares about: `name` of `subject` (which wanted thing) is `value`."""
-
-    subject: int
-    name: str
-    value: Any
+from ecomlab.task import Slot
 
 
 @dataclass(frozen=True)
@@ -27,14 +21,14 @@ class Act:
 
 
 @dataclass(frozen=True)
-class Fault:
+class Mistake:
     """Something in the world that the customer sees is wrong, and the act that says so."""
 
     act: Act
     reveals: tuple[Slot, ...] = ()
-    subject: int | None = None
+    item: int | None = None
 
     @property
-    def thing(self) -> str:
-        """Names the fault from turn to turn: another mistake with the same subject is another fault."""
-        return f"{self.act.kind}: {self.act.seen if self.subject is None else self.subject}"
+    def name(self) -> str:
+        """The same from turn to turn for one mistake; another mistake with the same item has another."""
+        return f"{self.act.kind}: {self.act.seen if self.item is None else self.item}"

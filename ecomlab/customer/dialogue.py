@@ -1,11 +1,14 @@
-"""The rule kernel: what the customer does, decided from the ledger and the world. No model, no chance."""
+"""What the customer does, decided by rules from the goal state and the mistakes in sight. No model, no chance."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
-from ecomlab.customer.acts import Act, Fault, Slot
-from ecomlab.customer.goal_state import OF_PRODUCTS, TOPICS, WORDS, Ledger
+from ecomlab.customer.acts import Act, Mistake
+from ecomlab.customer.goal_state import OF_PRODUCTS, GoalState
+from ecomlab.customer.templates import common_file
+from ecomlab.task import Slot
 
 PATIENCE = 3
 """Ignored corrections or stalls in a row that end the episode."""
@@ -34,10 +37,16 @@ _NOD = re.compile(
     r"(?:looks?|sounds?) (?:ok\w*|right|correct|fine|good))\b"
 )
 """In a question that only asks for a nod: "Shall I submit these?"."""
-_WORD_TOPICS: dict[str, set[str]] = {}
-for _topic, _words in TOPICS.items():
-    for _word in (_topic, *_words):
-        _WORD_TOPICS.setdefault(_word, set()).add(_topic)
+
+
+@cache
+def _word_topics() -> dict[str, set[str]]:
+    """The topics that a word of a question may mean."""
+    found: dict[str, set[str]] = {}
+    for topic, words in common_file().topics.items():
+        for word in (topic, *words):
+            found.setdefault(word, set()).add(topic)
+    return found
 
 
 @dataclass(frozen=True)
@@ -49,17 +58,17 @@ class Reply:
 
 
 @dataclass
-class Kernel:
-    """One customer in one episode. `type_name` names a subject; it is the only thing taken from the environment."""
+class Dialogue:
+    """What one customer says in one episode. `type_name` gives the product type that an item is called by."""
 
-    ledger: Ledger
+    state: GoalState
     type_name: Callable[[int], str]
     called: Callable[[str, str], frozenset[str]] = lambda kind, slot: frozenset()
     """The words that mean a slot of a product of that type by its own name: the option, an attribute."""
     corrected: dict[str, int] = field(default_factory=dict)
-    """How often each fault that still stands has been ignored."""
+    """How often each mistake that still stands has been ignored."""
     given_up: set[str] = field(default_factory=set)
-    """Faults that the customer no longer mentions."""
+    """Mistakes that the customer no longer mentions."""
     skipped: set[int] = field(default_factory=set)
     """Subjects that the customer has given up: never spoken of again, still scored."""
     annoyed: int = 0
@@ -74,54 +83,56 @@ class Kernel:
 
         `about` may hold any words; those that are no topic are heard as if they stood in the question.
         """
-        ledger = self.ledger
+        state = self.state
         listed = {word for topic in about for word in _WORD.findall(topic.lower())}
-        asked = set(_WORD.findall(question.lower())) | (listed - set(_WORD_TOPICS))
-        names, own = ledger.named(asked), self._own(asked)
-        hidden = [words for slot, words in own if slot in ledger.withheld]
-        telling = asked.difference(*(WORDS[name] for name in names), *hidden)  # these mean one slot, no topic
+        asked = set(_WORD.findall(question.lower())) | (listed - set(_word_topics()))
+        names, own = state.named(asked), self._own(asked)
+        hidden = [words for slot, words in own if slot in state.withheld]
+        telling = asked.difference(
+            *(common_file().words[name] for name in names), *hidden
+        )  # these mean one slot, no topic
         spoken = self._topics(telling) - _only_general(asked)
         if "mean" in asked:  # "Which one do you mean?"
-            spoken |= set(ledger.which.split())
-        if "feature" in spoken and not (ledger.about(["feature"]) or ledger.known(["feature"])):
+            spoken |= set(state.which.split())
+        if "feature" in spoken and not (state.about(["feature"]) or state.known(["feature"])):
             spoken.add("details")  # "Any features you need?": who has no feature in mind thinks of the rest
         topics = sorted(self._topics(listed) | spoken)
         if topics or names or own:
-            meant = [*ledger.about(topics), *ledger.known(topics), *(slot for slot, _ in own)]
+            meant = [*state.about(topics), *state.known(topics), *(slot for slot, _ in own)]
 
             def is_meant(slot: Slot) -> bool:
                 return slot in meant or slot.name in names
 
             return self._tell(
-                [slot for slot in ledger.withheld if is_meant(slot)],
-                [slot for slot in ledger.stated + ledger.revealed if is_meant(slot)],
+                [slot for slot in state.withheld if is_meant(slot)],
+                [slot for slot in state.stated + state.revealed if is_meant(slot)],
             )
         if not (_GENERAL & asked or "?" in question):
             return self._stall(Act("clarify"))
-        return self._tell(ledger.withheld[:2], [])
+        return self._tell(state.withheld[:2], [])
 
     def told(self, text: str) -> Reply:
         """A message that presents nothing new: a question is answered; to anything else, or to a question that only
         asks for a nod, who has nothing left to say says to go on."""
-        if not self.ledger.withheld and not _asks(text):
+        if not self.state.withheld and not _asks(text):
             return self._stall(Act("continue"))
         return self.asked(text, ())
 
     def _topics(self, words: Iterable[str]) -> set[str]:
-        mine = {*OF_PRODUCTS, *self.ledger.mine}
-        return {topic for word in words for topic in _WORD_TOPICS.get(word, ())} & mine
+        mine = {*OF_PRODUCTS, *self.state.mine}
+        return {topic for word in words for topic in _word_topics().get(word, ())} & mine
 
     def _own(self, asked: set[str]) -> list[tuple[Slot, set[str]]]:
         """The options and attributes called by their own names, with the words that do: "Which filter?"."""
-        ledger = self.ledger
-        slots = [*ledger.withheld, *ledger.stated, *ledger.revealed]
-        called = [(slot, asked & self.called(self.type_name(slot.subject), slot.name)) for slot in slots]
+        state = self.state
+        slots = [*state.withheld, *state.stated, *state.revealed]
+        called = [(slot, asked & self.called(self.type_name(slot.item), slot.name)) for slot in slots]
         return [(slot, words) for slot, words in called if words]
 
     def presented(self, types: Iterable[str]) -> Reply | None:
         """Candidates of these types were shown to the customer: they say what is missing about them."""
         names = set(types)
-        slots = [slot for slot in self.ledger.withheld if self.type_name(slot.subject) in names]
+        slots = [slot for slot in self.state.withheld if self.type_name(slot.item) in names]
         return self._tell(slots, []) if slots else None
 
     def claims_done(self, text: str) -> bool:
@@ -134,13 +145,13 @@ class Kernel:
             return self._stall(missing[0])
         return Reply([Act("confirm")])
 
-    def corrections(self, faults: Sequence[Fault]) -> list[Act]:
+    def corrections(self, mistakes: Sequence[Mistake]) -> list[Act]:
         """Corrections for what is wrong after a turn in which the agent acted.
 
-        A fault that stands again has been ignored, unless the turn mended another and made no new one. After two
+        A mistake that stands again has been ignored, unless the turn mended another and made no new one. After two
         ignored corrections of one thing the customer gives it up; the goal stays, scored as missed.
         """
-        standing = {fault.thing: fault for fault in faults if fault.thing not in self.given_up}
+        standing = {mistake.name: mistake for mistake in mistakes if mistake.name not in self.given_up}
         mended = [thing for thing in self.corrected if thing not in standing]
         new = [thing for thing in standing if thing not in self.corrected]
         progress = bool(mended) and not new
@@ -151,18 +162,18 @@ class Kernel:
         for thing in mended:
             del self.corrected[thing]
         acts: list[Act] = []
-        for thing, fault in list(standing.items())[:AT_ONCE]:
-            act = fault.act
+        for thing, mistake in list(standing.items())[:AT_ONCE]:
+            act = mistake.act
             if thing in self.corrected and not progress:
                 self.corrected[thing] += 1
             if self.corrected.setdefault(thing, 0) >= REPEATS:
                 self.given_up.add(thing)
-                if fault.subject is not None:
-                    self.skipped.add(fault.subject)
-                    self.ledger.forget(fault.subject)
+                if mistake.item is not None:
+                    self.skipped.add(mistake.item)
+                    self.state.forget(mistake.item)
                 acts.append(Act("give up", type=act.type) if act.type else Act("continue"))
                 continue
-            self.ledger.reveal(fault.reveals)
+            self.state.reveal(mistake.reveals)
             acts.append(Act(act.kind, act.type, act.slots, act.seen, act.number, clean=thing not in new))
         return acts
 
@@ -175,13 +186,13 @@ class Kernel:
         return Act("quit")
 
     def _tell(self, slots: Sequence[Slot], known: Sequence[Slot]) -> Reply:
-        news = self.ledger.reveal(slots)
+        news = self.state.reveal(slots)
         if news:
             self.annoyed = 0
             return Reply(self._spoken("elaborate", news), revealed=True)
         if known:
             return self._stall(*self._spoken("remind", known[:3], clean=True))
-        return self._stall(Act("indifferent" if self.ledger.withheld else "nothing"))
+        return self._stall(Act("indifferent" if self.state.withheld else "nothing"))
 
     def _stall(self, *acts: Act) -> Reply:
         self.annoyed += 1
@@ -189,13 +200,13 @@ class Kernel:
         return Reply([*acts, *dissatisfied])
 
     def _spoken(self, kind: str, slots: Sequence[Slot], clean: bool = False) -> list[Act]:
-        several = len({slot.subject for slot in slots}) > 1
-        by_subject: dict[tuple[bool, int], dict[str, object]] = {}
+        several = len({slot.item for slot in slots}) > 1
+        by_item: dict[tuple[bool, int], dict[str, object]] = {}
         for slot in slots:  # where there are several things, what is about none of them comes last
-            last = several and kind == "elaborate" and slot.name in self.ledger.topics
-            by_subject.setdefault((last, slot.subject), {})[slot.name] = slot.value
-        ordered = sorted(by_subject.items(), key=lambda said: said[0][0])
-        return [Act(kind, self.type_name(subject), said, clean=clean) for (_, subject), said in ordered]
+            last = several and kind == "elaborate" and slot.name in self.state.topics
+            by_item.setdefault((last, slot.item), {})[slot.name] = slot.value
+        ordered = sorted(by_item.items(), key=lambda said: said[0][0])
+        return [Act(kind, self.type_name(item), said, clean=clean) for (_, item), said in ordered]
 
 
 def _asks(text: str) -> bool:

@@ -1,6 +1,6 @@
-"""Changes of mind and shortages: drawn with the task, later applied to what is wanted, and said."""
+"""Changes of mind and shortages: drawn with the task, later applied to the goal and the world, and said."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,159 +8,195 @@ import numpy as np
 
 from ecomlab.catalog import Constraint, Shop
 from ecomlab.customer.acts import Act
-from ecomlab.customer.goal_state import Ledger
-from ecomlab.customer.goals import alternative, draw_item, other_option, pairs
+from ecomlab.customer.goal_state import GoalState
+from ecomlab.customer.goals import alternative, draw_item, other_option
+from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty
-from ecomlab.task import Event, Need
-from ecomlab.world.cart import Want, constraints_of, match, want_of, without_type
+from ecomlab.seeding import pick
+from ecomlab.task import Event, Goal, GoalChange, Need, SellOut, Shortage, TaskKey
+from ecomlab.world.cart import constraints_of, identity_of, match, wants_of, without_type
 from ecomlab.world.state import World
 
 
 def draw_shortage(
-    i: int,
-    items: Sequence[Mapping[str, Any]],
-    count: int,
-    need: Need,
-    key: tuple[Any, ...],
-    shop: Shop,
-    random: np.random.Generator,
-) -> Event | None:
-    """An item sells out after a turn in which it could have been seen, before the fair player's last two turns."""
-    slots = items[i]["slots"]
-    option, quantity = slots.get("option"), slots.get("quantity", 1)
+    i: int, goal: Goal, need: Need, key: TaskKey, shop: Shop, random: np.random.Generator
+) -> Shortage | None:
+    """An item sells out after a turn in which it could have been seen, before the reference player's last two turns."""
+    slots = goal.of(i)
+    option, quantity, left = slots.get("option"), slots.get("quantity", 1), 0
     reactions = ["replace"]
     reactions += ["option"] if option else []
     reactions += ["quantity"] if quantity > 1 else []
-    reactions += ["drop"] if count > 1 and i > 0 else []  # the first item stays, so that a cart is left
-    reaction = reactions[int(random.integers(len(reactions)))]
-    data: dict[str, Any] = {"reaction": reaction, "option": option, "left": 0}
-    data["constraints"] = [c.to_list() for c in constraints_of(slots["type"], want_of(i, slots).slots)]
-    chain, calls = 1, 3
+    reactions += (
+        ["drop"] if len(goal.items) > 1 and i > 0 else []
+    )  # the first item stays, so that a cart is left
+    reaction = pick(random, reactions)
+    then: dict[str, Any] = {}
     if reaction == "option":
-        data["to"] = other_option(slots["type"], key, shop, random, than=option)
+        then = {"option": other_option(slots["type"], key, shop, random, than=option)}
     elif reaction == "quantity":
-        data["left"] = int(random.integers(1, quantity))
+        left = int(random.integers(1, quantity))
     elif reaction == "replace":
-        data["to"] = alternative(slots, shop, random)
-        if data["to"] is None:
+        to = alternative(slots, shop, random)
+        if to is None:
             return None
-        chain = 2
+        then = to
     silent = bool(random.random() < 0.5)
-    turn = int(random.integers(1, need.turns))
-    return Event(turn, "shortage", i, chain, calls, silent, data)
+    return Shortage(
+        turn=int(random.integers(1, need.turns)),
+        item=i,
+        chain=2 if reaction == "replace" else 1,
+        calls=3,
+        silent=silent,
+        how=reaction if reaction in ("drop", "replace") else "set",  # type: ignore[arg-type]
+        slots=then,
+        constraints=[c.to_list() for c in constraints_of(slots["type"], identity_of(slots))],
+        option=option,
+        left=left,
+    )
 
 
-def draw_switch(
-    items: Sequence[Mapping[str, Any]],
+def draw_change(
+    goal: Goal,
     free: Sequence[int],
     spare_types: Sequence[str],
     axes: Difficulty,
-    level: int,
-    key: tuple[Any, ...],
+    key: TaskKey,
     shop: Shop,
     random: np.random.Generator,
-) -> Event | None:
+) -> GoalChange | None:
     """The customer changes their mind once, about an item that does not sell out. The turn is set later."""
+    optional = [i for i in free if goal.get("option", item=i)]
     kinds = ["add"] if spare_types else []
     kinds += ["quantity", "replace"] if free else []
-    kinds += ["option"] if any("option" in items[i]["slots"] for i in free) else []
+    kinds += ["option"] if optional else []
     kinds += ["drop"] if any(i > 0 for i in free) else []
     if not kinds:
         return None
-    kind = kinds[int(random.integers(len(kinds)))]
+    kind = pick(random, kinds)
     if kind == "add":
-        slots = draw_item(spare_types[0], axes, level, key, shop, random)["slots"]
-        return Event(0, "add", len(items), 3 if "option" in slots else 2, 3, data={"slots": pairs(slots)})
-    able = [
-        i for i in free if (kind != "option" or "option" in items[i]["slots"]) and (kind != "drop" or i > 0)
-    ]
-    i = able[int(random.integers(len(able)))]
-    slots = items[i]["slots"]
+        slots = draw_item(spare_types[0], axes, key, shop, random)["slots"]
+        chain = 3 if "option" in slots else 2
+        return GoalChange(how="add", item=len(goal.items), slots=slots, chain=chain, calls=3)
+    able = [i for i in free if (kind != "option" or i in optional) and (kind != "drop" or i > 0)]
+    i = pick(random, able)
+    slots = goal.of(i)
     if kind == "quantity":
-        before = slots.get("quantity", 1)
-        others = [q for q in range(1, 5) if q != before]
-        return Event(0, kind, i, 1, 1, data={"quantity": others[int(random.integers(len(others)))]})
+        others = [q for q in range(1, 5) if q != slots.get("quantity", 1)]
+        return GoalChange(item=i, slots={"quantity": pick(random, others)})
     if kind == "option":
-        return Event(
-            0, kind, i, 1, 3, data={"to": other_option(slots["type"], key, shop, random, slots["option"])}
-        )
+        other = other_option(slots["type"], key, shop, random, slots["option"])
+        return GoalChange(item=i, slots={"option": other}, calls=3)
     if kind == "drop":
-        return Event(0, kind, i, 1, 1)
+        return GoalChange(how="drop", item=i)
     to = alternative(slots, shop, random)
-    return None if to is None else Event(0, kind, i, 2, 3, data={"to": to})
+    return None if to is None else GoalChange(how="replace", item=i, slots=to, chain=2, calls=3)
 
 
 def occur(event: Event, world: World) -> None:
-    """What happens in the world, before anybody speaks of it."""
-    if event.kind == "shortage":
-        world.run_short(_affected(event), event.data["option"], event.data["left"])
+    """Let the part of an event happen that is in the world, before anybody speaks of it."""
+    if isinstance(event, SellOut):
+        for kind in event.types:
+            world.sell_out(kind, event.share)
+    elif isinstance(event, Shortage):
+        world.run_short(_affected(event), event.option, event.left)
 
 
 def run_into(event: Event, world: World) -> bool:
     """Whether the agent has seen or met a shortage in the turn just played."""
-    return any(
-        event.data["option"] in (None, option) and world.catalog.satisfies(row, _affected(event))
+    return isinstance(event, Shortage) and any(
+        event.option in (None, option) and world.catalog.satisfies(row, _affected(event))
         for row, option in world.touched
     )
 
 
-def apply(event: Event, wants: list[Want], ledger: Ledger, world: World) -> list[Act] | None:
-    """Change what is wanted; the customer's words about it, or None when it changed nothing they care about."""
-    if event.kind == "add":
-        wants.append(want_of(event.subject, dict(event.data["slots"])))
-        slots = without_type(dict(event.data["slots"]))
-        ledger.restate(event.subject, slots)
-        return [Act("add", wants[-1].type, slots)]
-    want = next((w for w in wants if w.subject == event.subject), None)
-    if want is None:
+def apply(
+    event: Event,
+    goal: Goal,
+    state: GoalState,
+    phrases: Phrases,
+    type_name: Callable[[int], str],
+    world: World,
+) -> tuple[Goal, list[Act]] | None:
+    """The goal after an event and the customer's words about it, or None when it changed nothing they care about."""
+    if isinstance(event, SellOut):
+        return goal, [Act("check stock", event.types[0])]
+    if not isinstance(event, GoalChange) or (event.how != "add" and event.item not in goal.items):
         return None
-    if event.kind == "shortage":
-        return _sold_out(wants, want, event.data, ledger, match(wants, world).held[wants.index(want)])
-    said = _change(wants, want, event.kind, event.data, ledger)
-    return [replace(said, kind="exchange") if said.kind == "replace" else said]
+    if isinstance(event, Shortage):
+        return _run_short(event, goal, state, world)
+    if event.how == "anew":
+        return _turn_to(event, goal, state, phrases)
+    kind = "exchange" if event.how == "replace" else ""
+    return _change(event, goal, state, phrases, type_name(event.item), kind)
 
 
-def _affected(event: Event) -> tuple[Constraint, ...]:
-    return tuple(Constraint.from_list(c) for c in event.data["constraints"])
+def _affected(event: Shortage) -> tuple[Constraint, ...]:
+    return tuple(Constraint.from_list(c) for c in event.constraints)
 
 
-def _sold_out(
-    wants: list[Want], want: Want, data: Mapping[str, Any], ledger: Ledger, held: int
-) -> list[Act] | None:
+def _run_short(event: Shortage, goal: Goal, state: GoalState, world: World) -> tuple[Goal, list[Act]] | None:
     """What the customer then wants. Units already in the cart stay valid, and with some there they want no others."""
+    wants = wants_of(goal)
+    at = next(n for n, want in enumerate(wants) if want.item == event.item)
+    want, held = wants[at], match(wants, world).held[at]
     if held >= want.quantity:
         return None
-    if held or data["reaction"] == "quantity":
-        enough = min(want.quantity, held + data["left"])
-        _change(wants, want, "quantity", {"quantity": enough}, ledger)
-        left = data["left"]
-        news = Act("only left", want.type, number=left) if left else Act("sold out", want.type, _option(data))
-        return [news, Act("settle quantity", want.type, number=enough)]
-    said = _change(wants, want, data["reaction"], data, ledger)
-    settled = {"drop": "give up", "option": "settle option"}
-    return [Act("sold out", want.type, _option(data)), replace(said, kind=settled.get(said.kind, said.kind))]
+    option = {"option": event.option} if event.option else {}
+    news = Act("sold out", want.type, option)
+    if held or (event.how == "set" and not event.slots):
+        enough = min(want.quantity, held + event.left)
+        change = GoalChange(item=event.item, slots={"quantity": enough})
+        after, _ = _change(change, goal, state, Phrases(), want.type)
+        if event.left:
+            news = Act("only left", want.type, number=event.left)
+        return after, [news, Act("settle quantity", want.type, number=enough)]
+    kind = {"drop": "give up", "set": "settle option"}.get(event.how, "")
+    after, said = _change(event, goal, state, Phrases(), want.type, kind)
+    return after, [news, *said]
 
 
-def _option(data: Mapping[str, Any]) -> dict[str, Any]:
-    return {"option": data["option"]} if data["option"] else {}
+def _change(
+    event: GoalChange, goal: Goal, state: GoalState, phrases: Phrases, type_name: str, kind: str = ""
+) -> tuple[Goal, list[Act]]:
+    """Change the goal and say so; the goal state hears it too. `kind`: of the act, if not the usual one."""
+    slots = dict(event.slots)
+    if event.how == "drop":
+        state.forget(event.item)
+        return goal.without(event.item), [Act(kind or "drop", type_name)]
+    if event.how == "replace":
+        quantity = goal.get("quantity", 1, event.item)
+        slots |= {"quantity": quantity} if quantity > 1 else {}
+        state.forget(event.item)
+    kept = {
+        name: value
+        for name, value in slots.items()
+        if name not in phrases.slots or not phrases.slots[name].once
+    }
+    after = goal.changed(replace(event, slots=kept))
+    state.unsay(event.forgets)
+    state.restate(event.item, without_type(kept))
+    if event.how in ("add", "replace"):
+        return after, [Act(kind or event.how, slots.get("type", type_name), without_type(slots))]
+    if slots.keys() == {"quantity"}:
+        return after, [Act(kind or "quantity", type_name, number=slots["quantity"])]
+    if slots.keys() == {"option"}:
+        return after, [Act(kind or "option", type_name, slots)]
+    return after, [Act(kind or "change", type_name, slots)]
 
 
-def _change(wants: list[Want], want: Want, kind: str, data: Mapping[str, Any], ledger: Ledger) -> Act:
-    """Change a want and say so; the ledger hears it too."""
-    at = wants.index(want)
-    if kind == "quantity":
-        wants[at] = replace(want, quantity=data["quantity"])
-        ledger.restate(want.subject, {"quantity": data["quantity"]})
-        return Act("quantity", want.type, number=data["quantity"])
-    if kind == "option":
-        wants[at] = replace(want, option=data["to"])
-        ledger.restate(want.subject, {"option": data["to"]})
-        return Act("option", want.type, {"option": data["to"]})
-    ledger.forget(want.subject)
-    if kind == "drop":
-        del wants[at]
-        return Act("drop", want.type)
-    slots = {**dict(data["to"]), "quantity": want.quantity} if want.quantity > 1 else dict(data["to"])
-    wants[at] = want_of(want.subject, slots)
-    ledger.restate(want.subject, without_type(slots))
-    return Act("replace", want.type, without_type(slots))
+def _turn_to(event: GoalChange, goal: Goal, state: GoalState, phrases: Phrases) -> tuple[Goal, list[Act]]:
+    """The customer now means something else, and nothing that was said before stands."""
+    slots = without_type(event.slots)
+    state.forget(event.item)
+    state.restate(event.item, slots)
+    kind = event.slots.get("type", "")
+    words = {name: value for name, value in slots.items() if name not in phrases.slots}
+    # That nothing is wanted of a kind goes without saying where nothing was wanted before.
+    said = {
+        n: v for n, v in slots.items() if n in phrases.slots and (v != [] or goal.get(n, item=event.item))
+    }
+    *announcements, description = phrases.anew
+    acts = [Act(announcement) for announcement in announcements]
+    acts += [Act(description, kind, words)] if kind else []
+    return goal.changed(event), [*acts, *([Act("elaborate", kind, said)] if said else [])]

@@ -1,61 +1,12 @@
-"""The ledger: what the customer wants, slot by slot, and how much of it has been said."""
+"""The goal state: what the customer has said of their goal, what they withhold, what they have revealed since."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ecomlab.customer.acts import Slot
+from ecomlab.customer.templates import common_file
+from ecomlab.task import Slot
 
-TOPICS: dict[str, tuple[str, ...]] = {
-    "brand": ("brand", "make", "maker", "manufacturer", "company"),
-    "feature": ("feature", "features", "style", "kind", "model", "version"),
-    "details": ("detail", "details", "attribute", "attributes", "material", "colour", "color", "capacity"),
-    "option": ("option", "options", "variant", "variants", "size", "connector", "choice"),
-    "price": ("price", "budget", "cost", "cheap", "spend", "dollars"),
-    "rating": ("rating", "ratings", "stars", "reviews", "quality"),
-    "delivery": (
-        "delivery",
-        "shipping",
-        "arrive",
-        "arrival",
-        "days",
-        "soon",
-        "fast",
-        "quickly",
-        "ship",
-        "shipped",
-        "when",
-    ),
-    "importance": ("importance", "important", "priority", "priorities", "prefer", "matters", "care", "rank"),
-    "quantity": ("quantity", "many", "number", "amount"),
-    "order": ("order", "purchase", "bought", "buy", "ordered", "when", "date"),
-    "parts": ("parts", "items", "list", "needed", "product", "products", "things"),
-    "replacement": ("replacement", "substitute", "exchange"),
-    "situation": ("situation", "condition", "opened", "member", "reason", "circumstances"),
-}
-"""What a question may be about, and the words of a free question that mean it."""
-WORDS: dict[str, tuple[str, ...]] = {
-    "tier": ("member", "membership"),
-    "payment": ("pay", "paying", "payment"),
-    "destination": ("address", "live", "state", "where"),
-    "channel": ("app", "website", "phone", "placed"),
-    "opened": ("opened", "open", "sealed", "box"),
-    "gift": ("gift", "yourself"),
-    "sale": ("sale", "clearance"),
-    "reason": ("reason", "why"),
-    "total": ("total", "worth", "value", "pay", "much"),
-    "question": ("question",),
-    "age": ("when", "ago", "arrive", "arrived"),
-    "weight": ("weigh", "weighs", "weight", "heavy"),
-    "items": ("many", "items"),
-    "units": ("many", "units"),
-    "replacement": ("refund", "money", "replacement"),
-    "ordered": ("when", "ordered", "buy", "bought"),
-    "delivered": ("when", "delivered", "arrive", "arrived"),
-    "placed": ("when", "placed", "ordered", "buy", "bought"),
-    "when": ("when", "placed", "ordered", "buy", "bought"),
-}
-"""The words of a free question that mean one slot and not all of its topic; who has no such slot cannot tell."""
 OF_PRODUCTS = ("brand", "feature", "details", "option", "price", "rating", "delivery")
 """Topics that every customer has an ear for; the others only where they have a slot of that kind."""
 
@@ -68,7 +19,7 @@ def topic_of(name: str) -> str:
 
 
 @dataclass
-class Ledger:
+class GoalState:
     """What was stated in the opening, what is withheld, what was revealed since."""
 
     stated: list[Slot] = field(default_factory=list)
@@ -107,16 +58,22 @@ class Ledger:
 
     def named(self, asked: set[str]) -> set[str]:
         """The slots, of those that such a customer may have, that these words mean by themselves."""
-        return {name for name in self.topics if asked.intersection(WORDS.get(name, ()))}
+        return {name for name in self.topics if asked.intersection(common_file().words.get(name, ()))}
 
-    def restate(self, subject: int, slots: Mapping[str, Any]) -> None:
+    def restate(self, item: int, slots: Mapping[str, Any]) -> None:
         """The customer now says these values; older ones of the same names no longer stand."""
         for name in ("stated", "revealed", "withheld"):
-            kept = [s for s in getattr(self, name) if s.subject != subject or s.name not in slots]
+            kept = [s for s in getattr(self, name) if s.item != item or s.name not in slots]
             setattr(self, name, kept)
-        self.stated += [Slot(subject, name, value) for name, value in slots.items()]
+        self.stated += [Slot(item, name, value) for name, value in slots.items()]
 
-    def forget(self, subject: int) -> None:
-        """The wish for this subject is gone or replaced; nothing said or withheld about it matters any more."""
+    def forget(self, item: int) -> None:
+        """The wish for this item is gone or replaced; nothing said or withheld about it matters any more."""
         for name in ("stated", "revealed", "withheld"):
-            setattr(self, name, [s for s in getattr(self, name) if s.subject != subject])
+            setattr(self, name, [s for s in getattr(self, name) if s.item != item])
+
+    def unsay(self, items: Iterable[int]) -> None:
+        """Nobody speaks of these items again; slots with sentences of their own still stand."""
+        gone = set(items)
+        for said in (self.stated, self.revealed):
+            said[:] = [slot for slot in said if slot.item not in gone or slot.name in self.topics]

@@ -2,14 +2,15 @@
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ecomlab.catalog import Constraint, Shop
 from ecomlab.difficulty import Difficulty
-from ecomlab.seeding import rng
-from ecomlab.task import TaskError
+from ecomlab.seeding import pick, rng
+from ecomlab.task import Goal, TaskError, TaskKey
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.state import options_of
 
@@ -22,9 +23,6 @@ VISITS = 5
 """Visits per past order of the history axis."""
 CLUSTER = 8
 """Visits per product type in the history: of wanted and unwanted types alike."""
-
-Pairs = list[list[Any]]
-"""Slots as [name, value] pairs: their order is the customer's, and survives any JSON."""
 
 
 def draw_row(
@@ -55,8 +53,7 @@ def bounded(rows: range, random: np.random.Generator) -> range:
 def draw_item(
     type_name: str,
     axes: Difficulty,
-    level: int,
-    key: tuple[Any, ...],
+    key: TaskKey,
     shop: Shop,
     random: np.random.Generator,
 ) -> dict[str, Any]:
@@ -67,9 +64,9 @@ def draw_item(
             f"no {type_name} of this shop of {shop.catalog.size} products is well in stock; load a larger shop"
         )
     slots = describe(shop, row, axes.constraints, random)
-    if level > 1 and random.random() < 1 / (1 + math.exp(-(level - 2) / 1.5)):
+    if axes.cart.p_option and random.random() < axes.cart.p_option:
         slots["option"] = other_option(type_name, key, shop, random)
-    if random.random() < min(0.5, 0.1 * level):
+    if random.random() < axes.cart.p_quantity:
         slots["quantity"] = int(random.integers(2, 5))
     return {"slots": slots, "row": row}
 
@@ -113,23 +110,18 @@ def slot_values(shop: Shop, row: int, names: Sequence[str], like: Mapping[str, A
 
 
 def other_option(
-    type_name: str, key: tuple[Any, ...], shop: Shop, random: np.random.Generator, than: str | None = None
+    type_name: str, key: TaskKey, shop: Shop, random: np.random.Generator, than: str | None = None
 ) -> str:
     """One of the options that products of the type come in during this task, not `than`."""
     options = [option for option in options_of(key, shop.catalog, type_name) if option != than]
-    return options[int(random.integers(len(options)))]
+    return pick(random, options)
 
 
-def alternative(slots: Mapping[str, Any], shop: Shop, random: np.random.Generator) -> Pairs | None:
+def alternative(slots: Mapping[str, Any], shop: Shop, random: np.random.Generator) -> dict[str, Any] | None:
     """A named alternative: a product of the type that is not what was wanted, by brand and feature."""
     avoid = constraints_of(slots["type"], {"brand": slots["brand"]} if "brand" in slots else slots)
     row = draw_row(shop.catalog.type_rows(slots["type"]), shop, random, avoid)
-    return None if row is None else pairs(describe(shop, row, 3, random))
-
-
-def pairs(slots: Mapping[str, Any]) -> Pairs:
-    """Slots as they are stored in a task."""
-    return [[name, value] for name, value in slots.items()]
+    return None if row is None else describe(shop, row, 3, random)
 
 
 def draw_visits(
@@ -137,7 +129,7 @@ def draw_visits(
     told: Sequence[Collection[str]],
     unwanted: Sequence[str],
     axes: Difficulty,
-    key: tuple[Any, ...],
+    key: TaskKey,
     shop: Shop,
 ) -> list[str]:
     """What the customer looked at lately, shuffled: up to eight products of each wanted type, and as many of others.
@@ -172,7 +164,7 @@ def draw_visits(
 
 
 def half_gone(
-    visits: Sequence[str], key: tuple[Any, ...], shop: Shop, rank: Callable[[int], Any] = lambda row: 0
+    visits: Sequence[str], key: TaskKey, shop: Shop, rank: Callable[[int], Any] = lambda row: 0
 ) -> list[str]:
     """Which of these visits are sold out: half of each type's, those of least rank first, of equal rank by chance."""
     catalog = shop.catalog
@@ -208,3 +200,15 @@ def _cluster(
         if usable and not catalog.satisfies(other, meant):
             found.append(other)
     return found
+
+
+def withhold(goal: Goal, axes: Difficulty, random: np.random.Generator, never: Collection[str] = ()) -> Goal:
+    """The goal with slots that the opening leaves out: each with p_missing, but never a type, nor those of these
+    names."""
+    drawn = (random.random(len(goal.slots)) < axes.p_missing).tolist()
+    left_out = {
+        place
+        for place, hit in zip(goal.slots, drawn, strict=True)
+        if hit and place[1] not in ("type", *never)
+    }
+    return replace(goal, withheld=goal.withheld | left_out)

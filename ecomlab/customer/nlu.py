@@ -1,75 +1,78 @@
-"""The inverse of the grammar: slots out of a customer's message, as a careful reader would take them."""
+"""The customer's messages understood: slots out of what was said, as a careful reader would take them.
+
+The inverse of `nlg`: an act is told by the cues of its forms, an item by the shop's names, its properties by how values
+are written.
+"""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
 from ecomlab.catalog.lexicon import Lexicon, windows
-from ecomlab.customer.nlg import filler
+from ecomlab.customer.noise import SLANG
+from ecomlab.customer.templates import Phrases, common_file
 
-_ITEM_BREAK = re.compile(r"; |, plus | and also |\n- ?")
 _SENTENCE_BREAK = re.compile(r"(?<=[.!?])\s+|\n(?!- )")
-_COMPLETE = re.compile(
-    r"\b(?:that's all|that's everything|that is all|nothing else|nothing more)\b", re.IGNORECASE
-)
 _PRICE = re.compile(r"\$(\d+)(?:\.(\d\d))?")
 _RATING = re.compile(r"(\d)\.(\d) stars")
 _DAYS = re.compile(r"\b(\d+) days?\b")
 _NUMBER = re.compile(r"(?<![\w.$])(\d+)(?![\w.]*\w)")
-_ONLY_LEFT = re.compile(r"\bonly \d+ .* left")
-_SKIP = re.compile(r"(?<![\w-])skip(?![\w-])")  # "Non-Skip" is a misspelt feature
-_FILLER = filler()
 _TOKEN = re.compile(r"[A-Za-z][A-Za-z'-]*")
 
 
 @dataclass
 class Mention:
-    """One wanted thing as a message tells it: what to do with it and the slots that were said."""
+    """One wanted item as a message tells it: what an act does to it, and the slots that were said."""
 
-    what: str
-    """set, add, drop or replace"""
-    type: str
+    effect: str
+    """set, add, drop, replace, or anew: nothing that was said before stands"""
+    type: str = ""
     slots: dict[str, Any] = field(default_factory=dict)
 
 
 def is_complete(message: str) -> bool:
     """Whether the customer says that this is all they have to say."""
-    return _COMPLETE.search(message) is not None
+    return any(text in message for text in common_file().complete)
 
 
 def read_opening(message: str, lexicon: Lexicon) -> list[Mention]:
-    """The things a request asks for, in order."""
-    found = (read_item(segment, lexicon) for segment in _ITEM_BREAK.split(message))
+    """The items that a request asks for, in order."""
+    found = (read_item(segment, lexicon) for segment in _item_break().split(message))
     return [Mention("add", slots.pop("type"), slots) for slots in found if "type" in slots]
 
 
-def read_message(message: str, lexicon: Lexicon) -> list[Mention]:
-    """What a later message changes, sentence by sentence; talk that changes nothing gives nothing."""
+def read_message(message: str, phrases: Phrases, lexicon: Lexicon) -> list[Mention]:
+    """The changes that a later message makes, sentence by sentence; talk that changes nothing gives nothing."""
     return [
-        mention for sentence in _SENTENCE_BREAK.split(message) for mention in _sentence(sentence, lexicon)
+        mention
+        for sentence in _SENTENCE_BREAK.split(message)
+        for mention in _sentence(sentence, phrases, lexicon)
     ]
 
 
-def _sentence(sentence: str, lexicon: Lexicon) -> Iterator[Mention]:
-    lowered = sentence.lower()
-    if "sold out" in lowered or "did not ask" in lowered or _ONLY_LEFT.search(lowered):
+def hears_of_stock(message: str, phrases: Phrases) -> bool:
+    """Whether a message says that products have sold out."""
+    return any(effect == "stock" and pattern.search(message) for effect, pattern in phrases.effects)
+
+
+def _sentence(sentence: str, phrases: Phrases, lexicon: Lexicon) -> Iterator[Mention]:
+    effect = "set"
+    for effect_, pattern in phrases.effects:
+        match = pattern.search(sentence)
+        if match:
+            effect = effect_
+            sentence = match.groupdict().get("wanted") or sentence
+            break
+    if effect in ("none", "stock"):
         return
-    if "but i need" in lowered:
-        sentence = sentence[lowered.index("but i need") + len("but i need") :]
     slots = read_item(sentence, lexicon)
-    if "type" not in slots:
-        return
-    if _SKIP.search(lowered):
-        what = "drop"
-    elif "instead" in lowered:
-        what = "replace"
-    elif "also add" in lowered:
-        what = "add"
-    else:
-        what = "set"
-    yield Mention(what, slots.pop("type"), slots)
+    if "type" in slots:
+        yield Mention(effect, slots.pop("type"), slots)
+    elif effect == "anew":
+        yield Mention(effect)
 
 
 def read_item(text: str, lexicon: Lexicon) -> dict[str, Any]:
@@ -125,7 +128,7 @@ def _name(
         exact = lexicon.exact(kind, " ".join(texts[start:end]))
         if exact is not None:
             return exact, start, end
-    plain = _FILLER | lexicon.phrase_words
+    plain = _filler() | lexicon.phrase_words
     for start, end in spans:
         if all(word.lower() in plain or len(word) < 3 for word in texts[start:end]):
             continue
@@ -138,3 +141,35 @@ def _name(
 def _in_a_row(words: list[tuple[str, tuple[int, int]]]) -> bool:
     """Whether only one space lies between each word and the next: a name does not cross a full stop."""
     return all(before[1][1] + 1 == after[1][0] for before, after in pairwise(words))
+
+
+@cache
+def _item_break() -> re.Pattern[str]:
+    """What stands between the items of a request."""
+    joins = dict.fromkeys(text for join in common_file().joins for text in join)
+    return re.compile("|".join(map(re.escape, joins)) + r"|\n- ?")
+
+
+@cache
+def _filler() -> frozenset[str]:
+    """Every word of the common phrases, in lower case: no reader of English takes one for a name."""
+    common = common_file()
+    forms = [
+        form
+        for table in (common.acts, common.answers, common.before)
+        for some in table.values()
+        for form in some
+    ]
+    texts = [
+        *common.greetings,
+        *common.leads["default"],
+        *common.lists,
+        *common.complete,
+        *common.closings,
+        *forms,
+    ]
+    texts += [text for join in common.joins for text in join]
+    texts.append(
+        "by kind for or less up to at most with stars better least delivered within day days here in"
+    )
+    return frozenset(re.findall(r"[a-z][a-z'-]*", " ".join(texts).lower())) | frozenset(SLANG.values())

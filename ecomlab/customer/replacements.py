@@ -10,12 +10,14 @@ import numpy as np
 from ecomlab.catalog import Shop
 from ecomlab.customer.goals import draw_row
 from ecomlab.difficulty import Difficulty
-from ecomlab.values import Kind, money
+from ecomlab.seeding import shuffled
+from ecomlab.task import TaskKey
+from ecomlab.values import Format, money, read_money
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.orders.history import Line
-from ecomlab.world.state import rushed
+from ecomlab.world.state import sold_out_rows
 
-Swap = Sequence[Sequence[Any]]
+Wanted = Sequence[Sequence[Any]]
 """Constraints on another product of the type as [name, value] pairs; none: the customer wants their money back."""
 
 MONEY_BACK = "my money back"
@@ -43,10 +45,10 @@ _COUNTED = frozenset(
 """Attributes that take an article: "with a Zipper closure"."""
 
 
-def _write(swap: Swap) -> str:
+def _write(wanted: Wanted) -> str:
     """What is wanted for it: "another one by HomeNest, in Black, for at most $30"."""
     said = []
-    for name, bound in swap:
+    for name, bound in wanted:
         if name == "price":
             said.append(f"for at most {money(bound)}")
         elif name == "rating":
@@ -67,8 +69,7 @@ def _read(text: str) -> list[list[Any]]:
 
 def _read_wish(part: str) -> list[Any]:
     if part.startswith("for at most $"):
-        dollars, _, cents = part.removeprefix("for at most $").partition(".")
-        return ["price", 100 * int(dollars) + int(cents or 0)]
+        return ["price", read_money(part.removeprefix("for at most "))]
     if part.startswith("with at least "):
         return ["rating", int(part.removeprefix("with at least ").removesuffix(" stars").replace(".", ""))]
     if part.startswith("by "):
@@ -81,11 +82,13 @@ def _read_wish(part: str) -> list[Any]:
     return [f"attr:{name}", value.partition(" ")[2] if name in _COUNTED else value]
 
 
-SWAP = Kind(_write, rf"{MONEY_BACK}|{_OTHER}[^!?\n]+?(?=\.(?:\s|$))", _read)
+REPLACEMENT = Format(_write, rf"{MONEY_BACK}|{_OTHER}[^!?\n]+?(?=\.(?:\s|$))", _read)
 """As a value of a saying."""
 
 
-def draw_swap(line: Line, axes: Difficulty, shop: Shop, random: np.random.Generator) -> list[list[Any]]:
+def draw_replacement(
+    line: Line, axes: Difficulty, shop: Shop, random: np.random.Generator
+) -> list[list[Any]]:
     """What another product of the type should be like, as one in stock is; none if the type has no other."""
     catalog = shop.catalog
     own = catalog.row(line["product_id"])
@@ -105,25 +108,24 @@ def draw_swap(line: Line, axes: Difficulty, shop: Shop, random: np.random.Genera
     named = {n: v for n, v in catalog.attributes(row).items() if n.isalpha() and not n.endswith("s")}
     values |= {f"attr:{n}": v for n, v in named.items()}
     values = {n: v for n, v in values.items() if not re.search(r"[.!?] |, ", str(v))}
-    names = [list(values)[i] for i in random.permutation(len(values)).tolist()]
-    chosen = names[: min(3, max(1, axes.constraints // 2))]
+    chosen = shuffled(random, values)[: min(3, max(1, axes.constraints // 2))]
     # As one says it: the brand first, the bounds last.
     chosen.sort(key=lambda name: {"brand": 0, "rating": 2, "price": 3}.get(name, 1))
     return [[name, values[name]] for name in chosen]
 
 
-def rows_of(swap: Swap, line: Line, shop: Shop) -> np.ndarray:
+def rows_of(wanted: Wanted, line: Line, shop: Shop) -> np.ndarray:
     """Rows of the line's type that are as wanted, the line's own product not among them."""
     own = shop.catalog.row(line["product_id"])
     kind = shop.catalog.type_of(own or 0).name
-    rows = shop.catalog.select(constraints_of(kind, {str(n): v for n, v in swap}))
+    rows = shop.catalog.select(constraints_of(kind, {str(n): v for n, v in wanted}))
     return rows[(shop.catalog.stock[rows] > 0) & (rows != own)]
 
 
-def can_be_had(swap: Swap, line: Line, key: tuple[Any, ...], shop: Shop, share: float) -> bool:
-    """Whether a rush on `share` of the type leaves one."""
+def can_be_had(wanted: Wanted, line: Line, key: TaskKey, shop: Shop, share: float) -> bool:
+    """Whether one is left when `share` of the type sells out."""
     own = shop.catalog.row(line["product_id"])
     kind = shop.catalog.type_of(own or 0).name
-    rows = rows_of(swap, line, shop)
-    gone = rushed(key, shop.catalog, kind, share)
+    rows = rows_of(wanted, line, shop)
+    gone = sold_out_rows(key, shop.catalog, kind, share)
     return bool((~gone[rows - shop.catalog.type_rows(kind).start]).any())

@@ -1,34 +1,83 @@
-"""Sayings: what a customer says in whole sentences because it is no property of a product, and how it is read back.
+"""Phrases: the sentences of one kind of customer, as data that is rendered and parsed by the same forms.
 
-A slot whose name an environment's `sayings` hold is rendered by one of its forms and parsed by the same forms, so that
-what the ledger calls stated can be read from the message by construction (law 2). Their words carry no noise.
+An act's form holds {fields}, and [cues]: words that tell the act from others and carry no noise. A slot that is no
+property of a product has sentences of its own, so that what is said can be read from the message by construction.
+Both come from TOML: `phrases.toml` beside this file holds what all customers share.
 """
 
 import re
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
-from ecomlab.values import (
-    Kind,
-)
+from ecomlab.customer.replacements import REPLACEMENT
+from ecomlab.seeding import pick
+from ecomlab.suggest import unknown
+from ecomlab.values import FORMATS, Format, choice
+
+COMMON = Path(__file__).with_name("phrases.toml")
+_MARKS = re.compile(r"\[([^\]]*)\]|\{(\w*)\}")
+
+
+class PhrasesError(ValueError):
+    """A file of phrases that does not fit the schema; the text names file, key and fact."""
 
 
 @dataclass(frozen=True)
-class Saying:
+class Form:
+    """One way of saying an act: runs of free text, cues and fields, in order."""
+
+    text: str
+
+    @cached_property
+    def runs(self) -> tuple[tuple[str, str], ...]:
+        """("free" | "cue" | "field", text) in order."""
+        made, end = [], 0
+        for mark in _MARKS.finditer(self.text):
+            made.append(("free", self.text[end : mark.start()]))
+            made.append(("cue", mark[1]) if mark[1] is not None else ("field", mark[2]))
+            end = mark.end()
+        return tuple(run for run in (*made, ("free", self.text[end:])) if run[1])
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str] | None:
+        """Finds a sentence of this form by its cues, whatever noise did to the rest; None without cues. Its group
+        `wanted` is the part in which the customer names an item."""
+        if not any(kind == "cue" for kind, _ in self.runs):
+            return None
+        made, named = "", False
+        for kind, text in self.runs:
+            if kind == "cue":
+                made += rf"(?<![\w-]){re.escape(text)}(?![\w-])"
+            elif kind == "field" and text == "number":
+                made += r".*?\b\d+\b.*?"
+            elif kind == "field" and text in ("wanted", "item", "type", "plural") and not named:
+                made, named = made + "(?P<wanted>.*)", True
+            elif not made.endswith((".*?", ".*)")):
+                made += ".*?"
+        return re.compile(made, re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Template:
     """One slot's sentences. `forms` hold {} where the value stands; `topic` is what a question must name to get it,
     one of several with a space between them."""
 
     topic: str
-    kind: Kind
+    format: Format
     forms: tuple[str, ...]
+    once: bool = False
+    """An announcement: said with what it announces, and no slot of the goal."""
 
     def say(self, value: Any, random: np.random.Generator) -> str:
         """The value in one of the forms."""
-        return self.forms[int(random.integers(len(self.forms)))].replace("{}", self.kind.write(value))
+        return pick(random, self.forms).replace("{}", self.format.write(value))
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -37,29 +86,28 @@ class Saying:
         for form in self.forms:
             before, _, after = form.partition("{}")
             first = f"(?i:{re.escape(before[:1])})" if before else ""
-            made.append(f"{first}{re.escape(before[1:])}({self.kind.pattern}){re.escape(after)}")
+            made.append(f"{first}{re.escape(before[1:])}({self.format.pattern}){re.escape(after)}")
         return re.compile("|".join(made))
 
     def find(self, text: str) -> Iterable[tuple[Any, tuple[int, int]]]:
         """(value, span) of each time it is said in `text`."""
         for match in self.pattern.finditer(text):
             said = next(group for group in match.groups() if group is not None)
-            yield self.kind.read(said), match.span()
+            yield self.format.read(said), match.span()
 
 
-class Sentences(Saying):
+class Sentences(Template):
     """A slot with a closed set of values, each with whole sentences of its own; `forms` are all of them."""
-
-    def __init__(self, topic: str, sentences: Mapping[str, Sequence[str]]) -> None:
-        forms = tuple(form for some in sentences.values() for form in some)
-        super().__init__(topic, Kind(str, "", str), forms)
-        object.__setattr__(self, "sentences", sentences)
 
     sentences: Mapping[str, Sequence[str]]
 
+    def __init__(self, topic: str, sentences: Mapping[str, Sequence[str]], once: bool = False) -> None:
+        forms = tuple(form for some in sentences.values() for form in some)
+        super().__init__(topic, Format(str, "", str), forms, once)
+        object.__setattr__(self, "sentences", sentences)
+
     def say(self, value: Any, random: np.random.Generator) -> str:
-        some = self.sentences[value]
-        return some[int(random.integers(len(some)))]
+        return pick(random, self.sentences[value])
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -75,18 +123,159 @@ class Sentences(Saying):
             yield back[match.group().lower()], match.span()
 
 
-def read_sayings(text: str, sayings: Mapping[str, Saying]) -> tuple[list[tuple[str, Any]], str]:
-    """(name, value) pairs of everything said in `text`, in order, and the text without it."""
-    found = (
-        sorted((span, name, value) for name, saying in sayings.items() for value, span in saying.find(text))
-        if sayings
-        else []
-    )
-    said: list[tuple[str, Any]] = []
-    rest, end = "", 0
-    for (start, stop), name, value in found:
-        if start >= end:
-            said.append((name, value))
-            rest += text[end:start]
-            end = stop
-    return said, rest + text[end:]
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class _SlotFile(_Strict):
+    """A slot's table: a format's name, pairs of values and words, or sentences by value."""
+
+    topic: str
+    format: str = ""
+    values: dict[str, str] | list[tuple[str | int, str]] = []
+    sentences: dict[str, list[str]] = {}
+    forms: list[str] = []
+    once: bool = False
+
+    @model_validator(mode="after")
+    def one_kind(self) -> Self:
+        if sum(map(bool, (self.format, self.values, self.sentences))) != 1:
+            raise ValueError("has not exactly one of format, values and sentences")
+        if self.format and self.format not in (*FORMATS, "replacement"):
+            raise ValueError(unknown("format", self.format, (*FORMATS, "replacement")))
+        if bool(self.sentences) == bool(self.forms) or any("{}" not in form for form in self.forms):
+            raise ValueError("forms hold {} where the value stands; sentences stand alone")
+        return self
+
+    def template(self) -> Template:
+        if self.sentences:
+            return Sentences(self.topic, self.sentences, self.once)
+        found = (
+            choice(dict(self.values)) if self.values else {**FORMATS, "replacement": REPLACEMENT}[self.format]
+        )
+        return Template(self.topic, found, tuple(self.forms), self.once)
+
+
+class _File(_Strict):
+    """A file of phrases. Common ones hold what others may replace."""
+
+    speaks: str = "shop"
+    which: str = ""
+    anew: list[str] = []
+    describes: list[str] = []
+    closings: list[str] = []
+    intros: list[str] = []
+    lists: list[str] = []
+    joins: list[tuple[str, str]] = []
+    leads: dict[str, list[str]] = {}
+    acts: dict[str, list[str]] = {}
+    before: dict[str, list[str]] = {}
+    slots: dict[str, _SlotFile] = {}
+    data: dict[str, Any] = {}
+
+
+class _Common(_File):
+    greetings: list[str]
+    complete: list[str]
+    answers: dict[str, list[str]]
+    effects: dict[str, list[str]]
+    topics: dict[str, list[str]]
+    words: dict[str, list[str]]
+
+
+@dataclass(frozen=True)
+class Phrases:
+    """How one kind of customer talks."""
+
+    intros: tuple[str, ...] = ()
+    """How they come to this job in the course of a journey; only these openings hold them."""
+    leads: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Sentences an opening may begin with, by the name of the list; {} is where the wanted items stand."""
+    lists: tuple[str, ...] = ()
+    """The same, for several items as a list."""
+    closings: tuple[str, ...] = ()
+    """How an opening ends that leaves something out; never with what says that this is all."""
+    joins: tuple[tuple[str, str], ...] = ()
+    """What stands between items, and before the last of them."""
+    acts: Mapping[str, tuple[Form, ...]] = field(default_factory=dict)
+    before: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """What comes before a slot's sentence that stands alone, by kind of act."""
+    slots: Mapping[str, Template] = field(default_factory=dict)
+    """Slots that are no property of a product."""
+    which: str = ""
+    """The topic of a question for the item that is meant, if its properties answer it: "Which order?"."""
+    anew: tuple[str, ...] = ()
+    """Acts with which they turn to another item altogether: announcements, and last the description."""
+    describes: tuple[str, ...] = ()
+    """Product slots by which they name an item; none: all."""
+    data: Mapping[str, Any] = field(default_factory=dict)
+    """Word lists of this environment."""
+
+    @classmethod
+    def load(cls, path: Path | str, **slots: Template) -> "Phrases":
+        """The phrases of a TOML file, with more slots made in code. Raises PhrasesError that names file and key."""
+        file, common = _read(Path(path), _File), common_file()
+        acts = common.acts | (common.answers if file.speaks == "answer" else {}) | file.acts
+        made = {name: table.template() for name, table in file.slots.items()}
+        return cls(
+            intros=tuple(file.intros),
+            leads={**common.leads, **file.leads},
+            lists=tuple(file.lists or common.lists),
+            closings=tuple(file.closings or common.closings),
+            joins=tuple(file.joins or common.joins),
+            acts={kind: tuple(map(Form, forms)) for kind, forms in acts.items()},
+            before={**common.before, **file.before},
+            slots={**slots, **made},
+            which=file.which,
+            anew=tuple(file.anew),
+            describes=tuple(file.describes),
+            data=file.data,
+        )
+
+    def read(self, text: str) -> tuple[list[tuple[str, Any]], str]:
+        """(name, value) pairs of every slot's sentence in `text`, in order, and the text without them."""
+        found = sorted(
+            (span, name, value) for name, slot in self.slots.items() for value, span in slot.find(text)
+        )
+        said: list[tuple[str, Any]] = []
+        rest, end = "", 0
+        for (start, stop), name, value in found:
+            if start >= end:
+                said.append((name, value))
+                rest += text[end:start]
+                end = stop
+        return said, rest + text[end:]
+
+    def describe(self, name: str) -> bool:
+        """Whether an item may be named by this product slot."""
+        return (
+            not self.describes
+            or name in self.describes
+            or ("attr" in self.describes and name.startswith("attr:"))
+        )
+
+    @cached_property
+    def effects(self) -> list[tuple[str, re.Pattern[str]]]:
+        """(effect on the goal, pattern of a form) of every form that tells what it does, in order of precedence."""
+        made = []
+        for effect, kinds in common_file().effects.items():
+            kinds = [kind for kind in kinds if effect != "anew" or kind in self.anew]
+            patterns = [form.pattern for kind in kinds for form in self.acts.get(kind, ())]
+            made += [(effect, pattern) for pattern in patterns if pattern is not None]
+        return made
+
+
+@cache
+def common_file() -> _Common:
+    """What all customers share."""
+    return _read(COMMON, _Common)
+
+
+def _read(path: Path, model: type[Any]) -> Any:
+    try:
+        return model(**tomllib.loads(path.read_text()))
+    except tomllib.TOMLDecodeError as error:
+        raise PhrasesError(f"{path} is not TOML: {error}") from None
+    except ValidationError as error:
+        wrong = [f"{path}: {'.'.join(map(str, e['loc'])) or 'file'}: {e['msg']}" for e in error.errors()]
+        raise PhrasesError("\n".join(wrong)) from None

@@ -1,147 +1,83 @@
-"""The nouns everyone shares: Task, Verdict, Environment and their registry."""
+"""The contract of an environment: seven names and two methods, and three more that the audit asks for."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
-
-import numpy as np
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
 
 from ecomlab.catalog import Shop
-from ecomlab.catalog.lexicon import Lexicon
-from ecomlab.customer.acts import Act, Fault, Slot
-from ecomlab.customer.nlg import JOINS, LEADS, LISTS, OPEN
-from ecomlab.customer.nlu import read_opening
-from ecomlab.customer.templates import Saying, read_sayings
+from ecomlab.catalog.lexicon import lexicon_of
+from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty
-from ecomlab.players.base import Slips
+from ecomlab.players.base import Perturbation
 from ecomlab.reward import Verdict
-from ecomlab.task import Draft, Event, Player, Task
+from ecomlab.task import Goal, Player, Problem, Task, TaskKey
 from ecomlab.tool import Tool
+from ecomlab.world.state import World
+from ecomlab.world.tools.cart import cart_add
+from ecomlab.world.tools.orders import return_initiate
 
-if TYPE_CHECKING:
-    from ecomlab.episode.episode import Episode
-    from ecomlab.episode.subtask import Job
+CHANGED_BY = {"cart": cart_add, "returns": return_initiate}
+"""What customers look at and correct, by the tool that changes it."""
 
 
-class Environment(ABC):
+class Environment:
     """One kind of job. A file under `ecomlab/envs` with a subclass is an environment; nothing else is needed.
 
-    `ecomlab.envs.answering.Answering` is a base for environments whose work is an answer that is handed in.
+    Turns, budgets, the customer, counterfactuals and the reward are the engine's.
     """
 
     id: ClassVar[str]
     version: ClassVar[int]
     """Rises whenever the same key would mean a different task."""
-    golden: ClassVar[str]
-    """Digest of the first tasks in the golden shop: a changed one without a new version fails a test."""
-    axes: ClassVar[tuple[str, ...]]
-    """The difficulty axes that this environment consumes."""
     brief: ClassVar[str]
     """What the agent is told about its job, in the system prompt."""
-    tools: ClassVar[Mapping[str, Tool]]
+    tools: ClassVar[Sequence[Tool]]
     submit: ClassVar[Tool]
-    sayings: ClassVar[Mapping[str, Saying]] = {}
-    """Slots that are no property of a product, by name, and how the customer says them."""
-    acts: ClassVar[Mapping[str, Sequence[str]]] = {}
-    """Sentences for kinds of acts that this environment's customer says in a way of their own."""
-    which: ClassVar[str] = ""
-    """The topic of a question for the thing that is meant, if its properties answer it: "Which order?"."""
-    leads: ClassVar[Sequence[str]] = LEADS
-    """Sentences an opening may begin with; {} is where the wanted things stand."""
-    lists: ClassVar[Sequence[str]] = LISTS
-    """The same, for several things as a list."""
-    closings: ClassVar[Sequence[str]] = OPEN
-    joins: ClassVar[Sequence[tuple[str, str]]] = JOINS
-    """How an opening ends that leaves something out; never with what says that this is all."""
-    in_world: ClassVar[bool] = True
-    """Whether its work is done in the world, where later turns can undo it, and not by an answer alone."""
-    intros: ClassVar[Sequence[str]] = ()
-    """How the customer comes to this job in the course of a journey; only this environment's openings hold them."""
+    phrases: ClassVar[Phrases]
+    player: ClassVar[Callable[..., Any]]
+    """Reference player and oracle: a `GoalPlayer` or a class that is made with the same arguments."""
+    composes: ClassVar[Sequence[str]] = ()
+    """Ids of the environments that a journey chains; such an environment neither draws nor verifies by itself."""
 
-    @abstractmethod
-    def draw(self, key: tuple[Any, ...], axes: Difficulty, shop: Shop) -> Draft:
-        """Draw a task; all randomness comes from streams named by `key`."""
+    def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:
+        """Draw a goal and the world that hides the answer; all randomness comes from streams named by `key`."""
+        raise NotImplementedError
 
-    @abstractmethod
-    def begin(self, task: Task, shop: Shop) -> Any:
-        """The episode's mutable state: what is wanted now."""
+    def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:
+        """Judge the end state of the world, by code alone. `goal` is what is wanted in the end, `first` what was wanted
+        at first; `answer` holds the arguments of `submit`, none where nothing was handed in."""
+        raise NotImplementedError
 
-    @abstractmethod
-    def slots(self, task: Task) -> tuple[list[Slot], list[Slot]]:
-        """The customer's slots as (stated, withheld)."""
+    # For the audit: what a withheld slot might be instead, whether a goal can be met whatever happens in the task, and
+    # the probability that picking from a list by position alone is correct.
 
-    def read_opening(self, text: str, lexicon: Lexicon) -> dict[tuple[int, str], Any]:
-        """Every slot that a careful reader takes from the opening, types included, by subject and name (law 2)."""
-        said, rest = read_sayings(text, self.sayings)
-        read = {(0, name): value for name, value in said}
-        for subject, mention in enumerate(read_opening(rest, lexicon)):
-            slots = {"type": mention.type, **mention.slots}
-            read |= {(subject, name): value for name, value in slots.items()}
-        return read
+    def alternatives(self, slot: tuple[int, str], goal: Goal, task: Task, shop: Shop) -> Sequence[Any]:
+        """Other values that a withheld slot might have; a whole goal where other slots change with it."""
+        return ()
 
-    def type_name(self, task: Task, state: Any, subject: int) -> str:
-        """The product type that `subject` is called by; none by default."""
-        return ""
-
-    def fire(self, episode: "Job", event: Event) -> list[Act] | None:
-        """Let an event happen; the customer's words about it, or None when it changed nothing they care about."""
-        return None
-
-    def heard(self, episode: "Job", event: Event) -> bool:
-        """Whether the agent has run into a silent event in the turn just played."""
-        return False
-
-    def occur(self, episode: "Job", event: Event) -> None:
-        """The part of an event that happens in the world, before anybody speaks of it."""
-        return None
-
-    def faults(self, episode: "Job") -> list[Fault]:
-        """What the customer sees is wrong with the world as it stands."""
-        return []
-
-    def missing(self, episode: "Job") -> list[Act]:
-        """What the customer would still ask for if the agent says it is done."""
-        return []
-
-    def parts(self, task: Task) -> Sequence[Task]:
-        """The tasks that a task consists of: itself, but for a journey's."""
-        return (task,)
-
-    def next_part(self, task: Task, under_way: Sequence[int], opened: int, turn: int) -> int | None:
-        """Which part the customer turns to after a turn, by number; None where they stay with the last one under way.
-
-        `opened` parts have been begun, the last one `under_way` is in its turn `turn`.
-        """
-        return None
-
-    def turning(self, task: Task, part: int | None, interrupts: bool = False) -> str:
-        """What the customer says when they turn to a part, or, with None, back to the one that they had left."""
-        return ""
-
-    def answer_of(self, task: Task, values: dict[str, Any]) -> dict[str, Any]:
-        """The arguments of this environment's `submit` as a part's own. Raises RefusedError where one is missing."""
-        return values
-
-    def judge(self, episode: "Episode") -> Verdict:
-        """The verdict on an episode that is over."""
-        return episode.job.verdict or self.verify(episode.job)
-
-    @abstractmethod
-    def verify(self, episode: "Job") -> Verdict:
-        """Judge the end state of the world, by code alone."""
-
-    @abstractmethod
-    def solver(self, episode: "Job | Episode") -> Player:
-        """A player that knows the truth and acts only through the tools (law 1)."""
-
-    @abstractmethod
-    def fair_player(self, shop: Shop, slips: "Slips | None" = None) -> Player:
-        """A player that sees what a model sees (law 2). With `slips`, a noisy one (law 9)."""
+    def possible(self, goal: Goal, task: Task, shop: Shop) -> bool:
+        """Whether a goal can be met, before and after whatever happens in the task."""
+        return True
 
     def chance(self, task: Task, shop: Shop) -> float:
-        """The probability that picking from a list by position alone is correct (law 3)."""
+        """The probability that picking from a list by position alone is correct."""
         return 0.0
 
-    def twin(self, task: Task, shop: Shop, random: np.random.Generator) -> Task | None:
-        """A task that differs only in withheld truth (law 8), or None when nothing is withheld that could differ."""
-        return None
+    # The engine's, made from the above.
+
+    @property
+    def offered(self) -> dict[str, Tool]:
+        """The tools by name."""
+        return {tool.name: tool for tool in self.tools}
+
+    @property
+    def acts_on(self) -> frozenset[str]:
+        """What the tools change that a customer looks at."""
+        return frozenset(what for what, tool in CHANGED_BY.items() if tool in self.tools)
+
+    def reference_player(self, shop: Shop, perturbation: Perturbation | None = None) -> Any:
+        """A player that sees what a model sees; with a `perturbation`, one that makes mistakes."""
+        return self.player(self.phrases, lexicon_of(shop.catalog), perturbation=perturbation)
+
+    def oracle(self, episode: Any) -> Player:
+        """A player that knows the goal of an episode or subtask as it is at each moment, and acts through the tools."""
+        return self.player(self.phrases, lexicon_of(episode.shop.catalog), truth=lambda: episode.goal)  # type: ignore[no-any-return]

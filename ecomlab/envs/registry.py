@@ -10,7 +10,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ecomlab.difficulty import AXES
 from ecomlab.envs.base import Environment
 from ecomlab.suggest import unknown
 from ecomlab.task import TaskError
@@ -86,15 +85,13 @@ def _check(cls: type[Environment], where: object) -> None:
     """Raises TaskError for an environment that is not finished; a class without an id is only a base of some."""
     if hasattr(cls, "id") and (lacks := _lacks(cls)):
         raise TaskError(f"{where}: {cls.__name__} lacks {', '.join(lacks)}")
-    for axis in getattr(cls, "axes", ()):
-        if axis not in AXES:
-            raise TaskError(f"{where}: {cls.__name__}: {unknown('axis', axis, AXES)}")
 
 
 def _lacks(cls: type[Environment]) -> list[str]:
-    """What a class still needs to be an environment: methods, and the names that are declared without a value."""
-    declared = {name for base in cls.__mro__ for name in inspect.get_annotations(base)}
-    return sorted({*cls.__abstractmethods__, *(name for name in declared if not hasattr(cls, name))})
+    """Names and methods that a class still needs to be an environment."""
+    methods = () if cls.composes else ("draw", "verify")
+    missing = [name for name in methods if getattr(cls, name) is getattr(Environment, name)]
+    return sorted(missing + [name for name in inspect.get_annotations(Environment) if not hasattr(cls, name)])
 
 
 ENVIRONMENTS = Registry()

@@ -10,18 +10,17 @@ from pydantic import Field
 
 from ecomlab import reward
 from ecomlab.catalog import Shop
-from ecomlab.catalog.lexicon import lexicon_of
 from ecomlab.customer.acts import Act
-from ecomlab.customer.dialogue import Kernel
-from ecomlab.customer.goal_state import TOPICS
-from ecomlab.customer.nlg import Words
+from ecomlab.customer.customer import Customer
+from ecomlab.customer.templates import common_file
 from ecomlab.difficulty import Difficulty, whole
 from ecomlab.envs.base import Environment
 from ecomlab.envs.registry import ENVIRONMENTS
+from ecomlab.episode import journey
 from ecomlab.episode.messages import read_calls, recorded, text_of
-from ecomlab.episode.subtask import Job
+from ecomlab.episode.subtask import Subtask, speaker_of
 from ecomlab.reward import Score
-from ecomlab.task import Draft, Event, Message, Task, TaskError
+from ecomlab.task import Event, Goal, Message, Problem, Task, TaskError, TaskKey, in_order
 from ecomlab.tool import InvalidCallError, RefusedError, Tool, find, tool
 from ecomlab.world.state import World
 
@@ -38,7 +37,8 @@ def ask_user(
     world: World,
     question: Annotated[str, Field(description="What to ask the customer.")],
     about: Annotated[
-        list[str] | None, Field(description=f"What the question is about, any of: {', '.join(TOPICS)}.")
+        list[str] | None,
+        Field(description=f"What the question is about, any of: {', '.join(common_file().topics)}."),
     ] = None,
 ) -> dict[str, Any]:
     """Ask the customer a question when a detail is missing. Name everything you want to know at once."""
@@ -82,50 +82,48 @@ def make_task(
         raise TypeError(f'overrides are axes and their values, such as {{"p_missing": 0}}, not {overrides!r}')
     seed, difficulty = whole(seed, "a seed"), whole(difficulty, "difficulty")
     axes = Difficulty.at(difficulty, **(overrides or {}))
-    overrides = {name: getattr(axes, name) for name in overrides or {}}
-    key = (env, environment.version, difficulty, seed, shop.fingerprint)
-    return task_of(environment, environment.draw(key, axes, shop), key, axes, shop, overrides)
+    overrides = {name: axes.value(name) for name in overrides or {}}
+    key = TaskKey(env, environment.version, difficulty, seed, shop.fingerprint)
+    if environment.composes:
+        problem = journey.draw(environment, key, axes, shop, task_of)
+    else:
+        problem = environment.draw(key, axes, shop)
+    return task_of(environment, problem, key, axes, shop, overrides)
 
 
 def task_of(
     environment: Environment,
-    draft: Draft,
-    key: tuple[Any, ...],
+    problem: Problem,
+    key: TaskKey,
     axes: Difficulty,
     shop: Shop,
     overrides: Mapping[str, float] = MappingProxyType({}),
     part: bool = False,
 ) -> Task:
-    """The task that a draft makes: its opening in words, its budgets. `part`: of the journey that `key` names."""
-    _, _, difficulty, seed, fingerprint = key
-    named = (*key, environment.id) if part else key
-    words = Words(lexicon_of(shop.catalog), axes.p_noise, named, environment.sayings, environment.acts)
-    need = draft.need
-    turns, calls = need.with_events([(need.latest(event), event) for event in draft.events], need.asks)
+    """The task that a problem makes: its opening in words, its budgets. `part`: of the journey that `key` names."""
+    need, events = problem.need, in_order(problem.events)
+    turns, calls = need.with_events([(need.latest(event), event) for event in events], need.asks)
+    opening = problem.opening
+    if not opening:
+        leads = (
+            problem.leads if not isinstance(problem.leads, str) else environment.phrases.leads[problem.leads]
+        )
+        speaker = speaker_of(environment.id, key, shop, axes.p_noise, part)
+        opening = speaker.opening(problem.goal, leads, greet=not part)
     return Task(
         env=environment.id,
-        version=environment.version,
-        difficulty=difficulty,
+        key=key,
         overrides=dict(overrides),
-        seed=seed,
-        fingerprint=fingerprint,
-        opening=draft.opening
-        or words.opening(
-            draft.items,
-            draft.complete,
-            draft.leads or environment.leads,
-            environment.lists,
-            draft.said,
-            environment.closings,
-            greet=not part,
-            joins=environment.joins,
-        ),
-        world=draft.world,
-        truth=draft.truth,
+        opening=opening,
+        world=problem.world,
+        goal=problem.goal,
         need=need,
-        events=draft.events,
+        events=events,
         turns=turns + axes.turn_slack,
         calls=calls + axes.tool_slack,
+        notes=problem.notes,
+        subtasks=tuple(problem.subtasks),
+        interrupts=tuple(problem.interrupts),
     )
 
 
@@ -154,14 +152,13 @@ class Episode:
                 "load the same catalog, size and seed"
             )
         self.world = World(shop, task.axes, task.key, task.world, task.calls)
-        parts = self.env.parts(task)
-        self.jobs = [Job(part, shop, self.world, (part.env,) if part is not task else ()) for part in parts]
+        self.subtasks = [Subtask(part, shop, self.world, part=part is not task) for part in task.parts]
         self._open = [0]
-        """The jobs under way by number, the present one last."""
+        """Subtasks under way by number, the present one last."""
         self.opened = 1
-        """How many jobs the customer has come to."""
+        """Subtasks that the customer has come to."""
         self._tools: dict[str, Tool] = {
-            **self.env.tools,
+            **self.env.offered,
             "ask_user": ask_user,
             "submit": self.env.submit,
         }
@@ -171,33 +168,34 @@ class Episode:
         ]
 
     @property
-    def job(self) -> Job:
-        """The job under way, or the last one."""
-        return self.jobs[self._open[-1]]
+    def subtask(self) -> Subtask:
+        """The subtask under way, or the last one."""
+        return self.subtasks[self._open[-1]]
+
+    @property
+    def customer(self) -> Customer:
+        """The customer of the subtask under way."""
+        return self.subtask.customer
+
+    @property
+    def goal(self) -> Goal:
+        """What the customer wants now."""
+        return self.subtask.goal
 
     @property
     def answer(self) -> dict[str, Any] | None:
-        return self.job.answer
-
-    @property
-    def state(self) -> Any:
-        return self.job.state
-
-    @property
-    def kernel(self) -> Kernel:
-        return self.job.kernel
-
-    @property
-    def words(self) -> Words:
-        return self.job.words
+        """What was handed in for the subtask under way."""
+        return self.subtask.answer
 
     @property
     def fired(self) -> list[tuple[int, Event]]:
-        return [fired for job in self.jobs for fired in job.fired]
+        """Events that the customer has heard of, with the turn of their subtask after which they did."""
+        return [fired for subtask in self.subtasks for fired in subtask.customer.fired]
 
     @property
     def useful_asks(self) -> int:
-        return sum(job.useful_asks for job in self.jobs)
+        """Turns with a question that revealed something."""
+        return sum(subtask.useful_asks for subtask in self.subtasks)
 
     @property
     def tools(self) -> list[dict[str, Any]]:
@@ -213,7 +211,7 @@ class Episode:
         if self.done:
             raise RuntimeError("the episode is over; make a new one")
         self.turn += 1
-        self.job.turn += 1
+        self.subtask.turn += 1
         before = len(self.messages) + 1
         self.world.touched.clear()
         changes = self.world.changes
@@ -223,62 +221,68 @@ class Episode:
             self.messages.append({"role": "assistant", "content": text_of(message)})
             return self._finish("invalid", str(error), before)
         self.messages.append(recorded(message, calls))
-        revealed = False
         for number, (name, arguments) in enumerate(calls):
             call_id = self.messages[before - 1]["tool_calls"][number]["id"]
             try:
-                result, news = self._call(name, arguments, alone=len(calls) == 1)
+                result = self._call(name, arguments, alone=len(calls) == 1)
             except InvalidCallError as error:
                 return self._finish("invalid", str(error), before)
-            revealed = revealed or news
             content = json.dumps(result, ensure_ascii=False)
             self.messages.append({"role": "tool", "tool_call_id": call_id, "name": name, "content": content})
             if self.end is not None:
                 return self._finish(self.end, self.why, before)
-        job = self.job
-        acts: list[Act] = []
-        if job.answer is None:
-            changed = self.world.changes > changes
-            corrections = job.corrections() if changed or not calls else []
-            acts += corrections
-            if not calls and not corrections:  # what is wrong with the cart comes before small talk
-                acts += job.hear(message.get("content") or "")
-            if changed and not corrections:
-                job.kernel.pleased()
-            acts += job.events()  # last: what the customer wants from now on, nobody could know in this turn
-            if job.kernel.out_of_patience:
-                acts.append(job.kernel.farewell())
-        if acts:
-            self.messages.append({"role": "user", "content": job.words.say(acts)})
-        if job.kernel.out_of_patience:
+        customer = self.customer
+        said = self._reaction(None if calls else message.get("content") or "", self.world.changes > changes)
+        if said:
+            self.messages.append({"role": "user", "content": customer.say(said)})
+        if customer.out_of_patience:
             return self._finish("patience", "the customer lost patience", before)
         if self.turn >= self.task.turns:
             return self._finish("turns", "the turn budget ran out", before)
-        following = self._next_job()
+        following = self._next_subtask()
         if following:
             self.messages.append({"role": "user", "content": following})
         return Turn(self.messages[before:], False, None)
 
-    def _next_job(self) -> str:
-        """Go on to another job where the customer does; what they say then."""
-        if len(self.jobs) == 1:
+    def _reaction(self, text: str | None, changed: bool) -> list[Act]:
+        """What the customer does after a turn: `text` was said to them, None where tools were called; `changed`: the
+        agent acted on the world."""
+        subtask, customer = self.subtask, self.customer
+        if subtask.answer is not None:
+            return []
+        corrections = customer.sees(self.world) if changed or text is not None else []
+        acts = list(corrections)
+        if text is not None and not corrections:  # mistakes in the world come before small talk
+            reply = customer.hear(text, self.world)
+            subtask.useful_asks += reply.revealed
+            acts += reply.acts
+        if changed and not corrections:
+            customer.dialogue.pleased()
+        acts += customer.tick(
+            subtask.turn, self.world
+        )  # last: what is wanted from now on, nobody could know before
+        return [*acts, customer.dialogue.farewell()] if customer.out_of_patience else acts
+
+    def _next_subtask(self) -> str:
+        """Go on to another subtask where the customer does; what they say then."""
+        if len(self.subtasks) == 1:
             return ""
-        back = self.job.answer is not None
+        back = self.subtask.answer is not None
         if back:
             self._open.pop()
-        now = self.env.next_part(self.task, self._open, self.opened, self.job.turn if self._open else 0)
+        now = journey.following(self.task, self._open, self.opened, self.subtask.turn if self._open else 0)
         if now is None:
-            return self.env.turning(self.task, None) if back else ""
+            return journey.turning(self.task, None) if back else ""
         self._open.append(now)
         self.opened += 1
-        return self.env.turning(self.task, now, interrupts=len(self._open) > 1)
+        return journey.turning(self.task, now, interrupts=len(self._open) > 1)
 
     def end_truncated(self, why: str = "the generation was cut off by a token limit") -> None:
-        """The sampler stopped the agent: its own kind of end, masked in training, not invalid."""
+        """The sampler stopped the agent: its own kind of end, not invalid."""
         self._finish("truncated", why, len(self.messages))
 
     def fail(self, why: str) -> None:
-        """Something of ours broke: the episode is unscored (law 10)."""
+        """Something of ours broke: the episode is unscored."""
         self._finish("failed", why, len(self.messages))
 
     def score(self) -> Score:
@@ -289,9 +293,9 @@ class Episode:
             return Score.failed_by_us(self.why)
         if self.end == "invalid":
             return Score(reward.INVALID, False, f"invalid output: {self.why}", {"invalid": reward.INVALID})
-        verdict = self.env.judge(self)
+        verdict = journey.judge(self.subtasks, self.opened)
         correct = verdict.correct and self.end != "truncated"
-        turns, calls = map(sum, zip(*(job.needed() for job in self.jobs), strict=True))
+        turns, calls = map(sum, zip(*(subtask.needed() for subtask in self.subtasks), strict=True))
         efficiency = reward.efficiency(
             correct,
             reward.share_used(self.turn, turns, self.task.axes.turn_slack),
@@ -309,33 +313,32 @@ class Episode:
     @property
     def effective_turns(self) -> int:
         """Turns that the customer did not cause: without useful questions, events, and handing in."""
-        caused = sum(min(job.useful_asks, job.task.need.asks) for job in self.jobs) + len(self.fired)
-        return max(0, self.turn - caused - sum(job.answer is not None for job in self.jobs))
+        caused = sum(min(s.useful_asks, s.task.need.asks) for s in self.subtasks) + len(self.fired)
+        return max(0, self.turn - caused - sum(s.answer is not None for s in self.subtasks))
 
-    def _call(self, name: str, arguments: str, alone: bool) -> tuple[dict[str, Any], bool]:
-        """Run one tool call; its result, and whether the customer revealed something."""
+    def _call(self, name: str, arguments: str, alone: bool) -> dict[str, Any]:
+        """Run one tool call; its result."""
         found = find(self._tools, name)
         values = found.parse(arguments)
         if found is ask_user:
-            job = self.job
-            reply = job.kernel.asked(values["question"], values["about"] or ())
-            job.useful_asks += reply.revealed and alone
-            return {"customer": job.words.say(reply.acts)}, reply.revealed
+            reply = self.customer.asked(values["question"], values["about"] or ())
+            self.subtask.useful_asks += reply.revealed and alone
+            return {"customer": self.customer.say(reply.acts)}
         try:
             if found is self.env.submit:
-                return self._submit(values), False
+                return self._submit(values)
             self.world.spend_call()
-            return found.function(self.world, **values), False
+            return found.function(self.world, **values)  # type: ignore[no-any-return]
         except RefusedError as refusal:
-            return {"error": str(refusal)}, False
+            return {"error": str(refusal)}
 
     def _submit(self, values: dict[str, Any]) -> dict[str, Any]:
-        if self.job.answer is not None:
+        if self.subtask.answer is not None:
             raise RefusedError("this was handed in already; the customer will say what comes next")
-        answer = self.env.answer_of(self.job.task, values)
-        result = self.job.env.submit.function(self.world, **answer)
-        self.job.hand_in(answer)
-        if all(job.answer is not None for job in self.jobs):
+        answer = journey.answer_of(self.subtask.env, values) if self.task.subtasks else values
+        result: dict[str, Any] = self.subtask.env.submit.function(self.world, **answer)
+        self.subtask.hand_in(answer)
+        if all(subtask.answer is not None for subtask in self.subtasks):
             self.end, self.why = "submit", "handed in"
         return result
 

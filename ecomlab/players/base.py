@@ -1,4 +1,4 @@
-"""What every planning player shares: reading what is new, remembering what a call was for, writing calls."""
+"""What every reference player shares: reading what is new, remembering what a call was for, writing calls."""
 
 import json
 from typing import Any
@@ -8,7 +8,7 @@ import numpy as np
 from ecomlab.task import Message
 
 
-class Slips:
+class Perturbation:
     """Seeded mistakes at a fixed rate per decision."""
 
     def __init__(self, random: np.random.Generator, rate: float) -> None:
@@ -27,8 +27,8 @@ class Slips:
 class Planner:
     """A player that reads each message once and plans a turn at a time; subclasses say what to do with what is read."""
 
-    def __init__(self, slips: Slips | None = None) -> None:
-        self.slips = slips
+    def __init__(self, perturbation: Perturbation | None = None) -> None:
+        self.perturbation = perturbation
         self._asked_for: dict[str, Any] = {}
         self._read = 0
         self._calls = 0
@@ -74,5 +74,5 @@ class Planner:
         return {"role": "assistant", "content": "", "tool_calls": list(calls)}
 
     def slip(self) -> bool:
-        """Whether this decision goes wrong; never without slips."""
-        return self.slips is not None and self.slips.slip()
+        """Whether this decision goes wrong; never without a perturbation."""
+        return self.perturbation is not None and self.perturbation.slip()

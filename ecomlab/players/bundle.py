@@ -1,19 +1,31 @@
 """The player of BUNDLE: everything on the list, the cheapest that fits."""
 
+from collections.abc import Mapping
 from typing import Any
 
+from ecomlab.customer import nlu
 from ecomlab.players.cart import Wish
-from ecomlab.players.goal_player import Clerk
-from ecomlab.task import Message
+from ecomlab.players.goal_player import GoalPlayer
+from ecomlab.task import Message, Place
+from ecomlab.values import NEXT_WITH_ARTICLE
+
+Part = tuple[str, dict[str, Any]]
+"""A product type that is needed, and what it must be like, by slot name."""
 
 
-class Bundler(Clerk):
+class BundlePlayer(GoalPlayer):
     """Searches each part, the cheapest first, and takes what fits: what is within no budget then is within none."""
 
     found: dict[str, list[dict[str, Any]]]
 
+    def read_opening(self, text: str) -> dict[Place, Any]:
+        return super().read_opening(NEXT_WITH_ARTICLE.sub("; ", text))
+
+    def read_later(self, text: str) -> dict[Place, Any]:
+        return {place: value for place, value in super().read_later(text).items() if place[1] != "quantity"}
+
     def hear(self, text: str, opening: bool) -> None:
-        if opening or "sold out" in text:
+        if opening or nlu.hears_of_stock(text, self.phrases):
             self.found = {}
         super().hear(text, opening)
 
@@ -21,8 +33,6 @@ class Bundler(Clerk):
         """What was found of a part stays found until something sells out."""
 
     def work(self) -> Message:
-        from ecomlab.envs.bundle import parts_of
-
         parts = parts_of(self.known)
         new = [part for part in parts if repr(part) not in self.found]
         if new:
@@ -39,3 +49,18 @@ class Bundler(Clerk):
     def result(self, about: Any, result: dict[str, Any]) -> None:
         if about in self.found:
             self.found[about] += result.get("results", [])
+
+
+def parts_of(wanted: Mapping[Place, Any]) -> list[Part]:
+    """What is on the list: the things of the opening, those named later, and what was added or dropped."""
+    parts: dict[str, dict[str, Any]] = {}
+    for (item, name), kind in wanted.items():
+        if name == "type":
+            parts[kind] = {
+                n: value
+                for (s, n), value in wanted.items()
+                if s == item and (n in ("brand", "rating", "days") or n.startswith("attr:"))
+            }
+    later = [*wanted.get((0, "parts"), ()), *filter(None, [wanted.get((0, "added"))])]
+    parts |= {kind: {} for kind in later if kind not in parts}
+    return [(kind, slots) for kind, slots in parts.items() if kind != wanted.get((0, "dropped"))]

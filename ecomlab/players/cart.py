@@ -1,14 +1,16 @@
 """A careful shopper's planner: wishes in, tool calls out. Players differ in where wishes come from."""
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from ecomlab.catalog.lexicon import Lexicon
-from ecomlab.customer.goal_state import TOPICS
-from ecomlab.customer.nlu import Mention, is_complete, read_message, read_opening
-from ecomlab.players.base import Planner, Slips
-from ecomlab.task import Message
+from ecomlab.customer import nlu
+from ecomlab.customer.templates import Phrases, common_file
+from ecomlab.players.base import Perturbation, Planner
+from ecomlab.players.goal_player import bounds
+from ecomlab.task import Goal, Message, Place
+from ecomlab.world.cart import identity_of
 
 IDENTITY = ("brand", "feature", "price", "rating", "days")
 """Slots, beside attr:*, that tell products apart; option and quantity are about a line in the cart."""
@@ -82,8 +84,8 @@ class Wish:
 class Shopper(Planner):
     """Plans one turn at a time: everything that can be done at once goes into one message."""
 
-    def __init__(self, slips: Slips | None = None) -> None:
-        super().__init__(slips)
+    def __init__(self, perturbation: Perturbation | None = None) -> None:
+        super().__init__(perturbation)
         self.wishes: list[Wish] = []
         self.variants: set[str] = set()
         self.cart: dict[tuple[str, str | None], int] = {}
@@ -129,7 +131,7 @@ class Shopper(Planner):
         fitting = [r for r in fitting if r["stock"] >= wish.quantity]
         if not fitting:
             return
-        if self.slips and self.slips.slip():
+        if self.slip():
             others = [r for r in wish.found if r["product_id"] != fitting[0]["product_id"]]
             fitting = others or fitting
         wish.choice = fitting[0]["product_id"]
@@ -171,40 +173,59 @@ class Shopper(Planner):
                 wish.choice = None
 
 
-class FairShopper(Shopper):
-    """Reads the customer's messages as a model would; with `slips`, the noisy player of law 9."""
+class CartPlayer(Shopper):
+    """The player of CART. Wishes come from the customer's words, or, for the oracle, from the goal before each turn."""
 
-    def __init__(self, lexicon: Lexicon, slips: Slips | None = None) -> None:
-        super().__init__(slips)
+    def __init__(
+        self,
+        phrases: Phrases,
+        lexicon: Lexicon,
+        truth: Callable[[], Goal] | None = None,
+        perturbation: Perturbation | None = None,
+    ) -> None:
+        super().__init__(perturbation)
+        self.phrases = phrases
         self.lexicon = lexicon
+        self.truth = truth
         self._ask = False
 
+    def read_opening(self, text: str) -> dict[Place, Any]:
+        """Every slot that a careful reader takes from the opening, types included."""
+        mentions = enumerate(nlu.read_opening(text, self.lexicon))
+        return {(i, n): v for i, m in mentions for n, v in {"type": m.type, **m.slots}.items()}
+
     def hear(self, text: str, opening: bool) -> None:
-        if opening:
-            for mention in read_opening(text, self.lexicon):
-                self.wishes.append(Wish(mention.type, self._slipped(mention.slots)))
-            self._ask = not is_complete(text)
+        if self.truth is not None:
             return
-        for mention in read_message(text, self.lexicon):
-            if not (self.slips and self.slips.slip()):
+        if opening:
+            for mention in nlu.read_opening(text, self.lexicon):
+                self.wishes.append(Wish(mention.type, self._slipped(mention.slots)))
+            self._ask = not nlu.is_complete(text)
+            return
+        for mention in nlu.read_message(text, self.phrases, self.lexicon):
+            if not self.slip():
                 self._take(mention)
 
     def plan(self) -> Message:
-        if self._ask:
+        if self.truth is not None:
+            known, goal = list(self.wishes), self.truth()
+            self.wishes = [self._same(goal.of(item), known) for item in goal.items]
+        elif self._ask:
             self._ask = False
-            if not (self.slips and self.slips.slip()):
-                call = self.call("ask_user", None, question=QUESTION, about=list(TOPICS))
-                return {"role": "assistant", "content": "", "tool_calls": [call]}
+            if not self.slip():
+                return self.turn(
+                    self.call("ask_user", None, question=QUESTION, about=list(common_file().topics))
+                )
         return super().plan()
 
-    def _take(self, mention: Mention) -> None:
+    def _take(self, mention: nlu.Mention) -> None:
         wish = next((w for w in self.wishes if w.type == mention.type), None)
-        if mention.what == "add" or wish is None:
-            if mention.what in ("add", "replace"):
+        if mention.effect == "add" or wish is None:
+            if mention.effect in ("add", "replace"):
                 self.wishes.append(Wish(mention.type, self._slipped(mention.slots)))
-        elif mention.what == "drop":
+        elif mention.effect == "drop":
             self.wishes.remove(wish)
-        elif mention.what == "replace":
+        elif mention.effect == "replace":
             wish.replace(self._slipped(mention.slots))
         else:
             wish.learn(self._slipped(mention.slots))
@@ -212,40 +233,23 @@ class FairShopper(Shopper):
 
     def _slipped(self, slots: dict[str, Any]) -> dict[str, Any]:
         """The slots as understood: each may be lost, a quantity misread."""
-        if self.slips is None:
+        if self.perturbation is None:
             return dict(slots)
         kept = {}
         for name, value in slots.items():
-            if not self.slips.slip():
+            if not self.slip():
                 kept[name] = value
             elif name == "quantity":
                 kept[name] = value + 1
         return kept
 
-
-QUESTION = "Is there anything else I should know: brand, style, details, option, price, rating or delivery?"
-
-
-class KnowingShopper(Shopper):
-    """The solver of law 1: wishes come from the truth, refreshed before every turn."""
-
-    def __init__(self, truth: Any) -> None:
-        super().__init__()
-        self.truth = truth
-
-    def plan(self) -> Message:
-        known = {id(wish): wish for wish in self.wishes}
-        self.wishes = [
-            self._same(type_name, slots, list(known.values())) for type_name, slots in self.truth()
-        ]
-        return super().plan()
-
-    def _same(self, type_name: str, slots: dict[str, Any], known: list[Wish]) -> Wish:
+    def _same(self, slots: dict[str, Any], known: list[Wish]) -> Wish:
+        """The wish for an item of the goal: the one there is for its type, brought up to date, or a new one."""
+        type_name = slots.pop("type")
+        slots["quantity"] = slots.get("quantity", 1)
         for wish in known:
             if wish.type == type_name:
-                identity = {k: v for k, v in slots.items() if k not in ("option", "quantity")}
-                before = {k: v for k, v in wish.slots.items() if k not in ("option", "quantity")}
-                if identity != before:
+                if identity_of(slots) != identity_of(wish.slots):
                     wish.restart()
                 if wish.slots != slots:
                     wish.slots = dict(slots)
@@ -254,16 +258,7 @@ class KnowingShopper(Shopper):
         return Wish(type_name, dict(slots))
 
 
-def bounds(slots: Mapping[str, Any]) -> dict[str, Any]:
-    """Search filters for what a customer wants at most or at least: dollars, stars, days."""
-    filters: dict[str, Any] = {}
-    if "price" in slots:
-        filters["price_max"] = slots["price"] / 100
-    if "rating" in slots:
-        filters["rating_min"] = slots["rating"] / 10
-    if "days" in slots:
-        filters["ship_days_max"] = slots["days"]
-    return filters
+QUESTION = "Is there anything else I should know: brand, style, details, option, price, rating or delivery?"
 
 
 def _line(line: tuple[str, str | None]) -> dict[str, Any]:

@@ -1,15 +1,19 @@
 """The player of PD: searches under all constraints and ranks."""
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from ecomlab.players.cart import Wish
-from ecomlab.players.goal_player import Clerk
+from ecomlab.players.goal_player import GoalPlayer
 from ecomlab.task import Message
 from ecomlab.world.state import PAGE
 
+PREFERENCES = ("price", "rating", "delivery")
+"""What a customer may care about: each a key of `catalog_search`'s sort."""
 
-class Discoverer(Clerk):
+
+class DiscoveryPlayer(GoalPlayer):
     """Searches the category under all constraints, ordered by what matters, and takes the first k that fit.
 
     Distractors stand at a place that says nothing: one that fits is taken for what it is, not for where it stands.
@@ -19,8 +23,6 @@ class Discoverer(Clerk):
         self.found: list[dict[str, Any]] | None = None
 
     def work(self) -> Message:
-        from ecomlab.envs.discovery import PREFERENCES, _place
-
         count, order = self.get("count", 1), self.get("importance", list(PREFERENCES))
         slots = {name: value for (_, name), value in self.known.items()}
         if self.found is None:
@@ -36,3 +38,10 @@ class Discoverer(Clerk):
     def result(self, about: Any, result: dict[str, Any]) -> None:
         if self.found is not None and "results" in result:
             self.found += result["results"]
+
+
+def _place(record: Mapping[str, Any], preference: str) -> float:
+    """Smaller the better a record that a tool shows is in this respect."""
+    if preference == "rating":
+        return -float(record["rating"])
+    return float(record["price" if preference == "price" else "ship_days"])

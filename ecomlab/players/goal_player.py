@@ -1,56 +1,91 @@
-"""A clerk works from slots: the solver takes them from the truth, the fair player from what the customer says."""
+"""A player that works from slots: the oracle takes them from the goal, the reference player from what is said."""
 
-import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
 from ecomlab.catalog.lexicon import Lexicon
-from ecomlab.customer.goal_state import TOPICS
-from ecomlab.customer.nlu import is_complete
-from ecomlab.players.base import Planner, Slips
-from ecomlab.players.cart import bounds
-from ecomlab.task import Message
+from ecomlab.customer import nlu
+from ecomlab.customer.templates import Phrases, common_file
+from ecomlab.players.base import Perturbation, Planner
+from ecomlab.task import Goal, Message, Place
 
-if TYPE_CHECKING:
-    from ecomlab.envs.answering import Answering
-
-_SOLD_OUT = re.compile("sold out")
 QUESTION = "Is there anything else I should know before I start?"
 
 
-class Clerk(Planner):
-    """Keeps `known` slots by (subject, name) and starts its work anew whenever they, or the stock, have changed."""
+class GoalPlayer(Planner):
+    """Keeps `known` slots by place and starts its work anew whenever they, or the stock, have changed.
+
+    With `truth` it is the oracle: it knows the goal and acts through the tools alone. With a `perturbation` it makes
+    mistakes.
+    """
 
     def __init__(
         self,
-        env: "Answering",
+        phrases: Phrases,
         lexicon: Lexicon,
-        truth: Callable[[], Mapping[tuple[int, str], Any]] | None = None,
-        slips: Slips | None = None,
+        truth: Callable[[], Goal] | None = None,
+        perturbation: Perturbation | None = None,
     ) -> None:
-        super().__init__(slips)
-        self.env = env
+        super().__init__(perturbation)
+        self.phrases = phrases
         self.lexicon = lexicon
         self.truth = truth
-        self.known: dict[tuple[int, str], Any] = {}
-        self._basis: dict[tuple[int, str], Any] | None = None
+        self.known: dict[Place, Any] = {}
+        self._basis: dict[Place, Any] | None = None
         self._ask = False
 
-    def get(self, name: str, default: Any = None, subject: int = 0) -> Any:
-        """What is known of a slot."""
-        return self.known.get((subject, name), default)
+    def get(self, name: str, default: Any = None, item: int = 0) -> Any:
+        """The value of a slot, as far as it is known."""
+        return self.known.get((item, name), default)
+
+    @property
+    def slots(self) -> dict[str, Any]:
+        """Known slots of the only item, those without a value left out."""
+        return {name: value for (_, name), value in self.known.items() if value is not None}
+
+    def read_opening(self, text: str) -> dict[Place, Any]:
+        """Every slot that a careful reader takes from the opening, types included."""
+        said, rest = self.phrases.read(text)
+        read: dict[Place, Any] = {(0, name): value for name, value in said}
+        for item, mention in enumerate(nlu.read_opening(rest, self.lexicon)):
+            slots = {"type": mention.type, **mention.slots}
+            read |= {(item, name): value for name, value in slots.items()}
+        return read
+
+    def read_later(self, text: str) -> dict[Place, Any]:
+        """Slots that a later message gives, those of a product for the item of that type."""
+        said, rest = self.phrases.read(text)
+        read: dict[Place, Any] = {(0, name): value for name, value in said}
+        for mention in nlu.read_message(rest, self.phrases, self.lexicon):
+            for (item, name), value in self.known.items():
+                if name == "type" and value == mention.type:
+                    read |= {(item, slot): new for slot, new in mention.slots.items()}
+        return read
+
+    def read_renamed(self, text: str, keeps: Collection[str] = ()) -> dict[Place, Any]:
+        """`read_later` where a customer may turn to another item altogether: what described the old one no longer
+        stands, but for the slots that a change `keeps`."""
+        said, rest = self.phrases.read(text)
+        read: dict[Place, Any] = {}
+        for mention in nlu.read_message(rest, self.phrases, self.lexicon):
+            if mention.effect == "anew":
+                read = {place: None for place in self.known if place[1] not in keeps}
+            if mention.type and (read or mention.type == self.get("type")):
+                slots = {"type": mention.type, **mention.slots}
+                read |= {(0, name): value for name, value in slots.items() if self.phrases.describe(name)}
+        return read | {(0, name): value for name, value in said}
 
     def hear(self, text: str, opening: bool) -> None:
-        if _SOLD_OUT.search(text) and not opening:
+        if not opening and nlu.hears_of_stock(text, self.phrases):
             self._basis = None
         if self.truth is not None:
             return
         if opening:
-            read = self.env.read_opening(text, self.lexicon)
-            self._ask = not is_complete(text)
+            read = self.read_opening(text)
+            self._ask = not nlu.is_complete(text)
         else:
-            read = self.env.read_later(text, self.lexicon, self.known)
-        self.known |= {slot: value for slot, value in read.items() if slot[1] == "type" or not self.slip()}
+            read = self.read_later(text)
+        self.known |= {place: value for place, value in read.items() if place[1] == "type" or not self.slip()}
 
     def search(
         self,
@@ -79,9 +114,11 @@ class Clerk(Planner):
         if self._ask:
             self._ask = False
             if not self.slip():
-                return self.turn(self.call("ask_user", None, question=QUESTION, about=list(TOPICS)))
+                return self.turn(
+                    self.call("ask_user", None, question=QUESTION, about=list(common_file().topics))
+                )
         if self.truth is not None:
-            self.known = dict(self.truth())
+            self.known = dict(self.truth().slots)
         if self._basis != self.known:
             self._basis = dict(self.known)
             self.restart()
@@ -93,3 +130,15 @@ class Clerk(Planner):
     def work(self) -> Message:
         """The next message towards what is known to be wanted."""
         raise NotImplementedError
+
+
+def bounds(slots: Mapping[str, Any]) -> dict[str, Any]:
+    """Search filters for what a customer wants at most or at least: dollars, stars, days."""
+    filters: dict[str, Any] = {}
+    if "price" in slots:
+        filters["price_max"] = slots["price"] / 100
+    if "rating" in slots:
+        filters["rating_min"] = slots["rating"] / 10
+    if "days" in slots:
+        filters["ship_days_max"] = slots["days"]
+    return filters

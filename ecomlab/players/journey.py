@@ -1,24 +1,39 @@
 """The player of JOURNEY: a player for each subtask, each with its own messages."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ecomlab.task import Message, Player
+from ecomlab.task import Message, Place, Player
 
 
-class Traveller:
-    """Goes through a journey with a player for each part, who sees its own messages, and goes on when it is done."""
+class JourneyPlayer:
+    """Goes through a journey with a player for each subtask, who sees its own messages, and goes on when it is done.
 
-    def __init__(self, make: Callable[[str], Player]) -> None:
+    `intros` are the sentences with which customers come to each environment, `make` its player.
+    """
+
+    def __init__(self, intros: Mapping[str, Sequence[str]], make: Callable[[str], Any]) -> None:
+        self.intros = intros
         self.make = make
         self._under_way: list[tuple[Player, list[Message]]] = []
         self._read = 0
 
-    def __call__(self, messages: list[Message], tools: list[dict[str, Any]]) -> Message:
-        from ecomlab.envs.journey import _recognised
+    def recognised(self, text: str) -> tuple[str, str] | None:
+        """(environment, what was said after the introduction) where a customer's message turns to a subtask."""
+        for env, intros in self.intros.items():
+            for intro in intros:
+                if intro in text:
+                    return env, text.partition(intro)[2].strip()
+        return None
 
+    def read_opening(self, text: str) -> dict[Place, Any]:
+        """Every slot that a careful reader takes from the opening of the first subtask."""
+        found = self.recognised(text)
+        return self.make(found[0]).read_opening(found[1]) if found else {}
+
+    def __call__(self, messages: list[Message], tools: list[dict[str, Any]]) -> Message:
         for message in messages[self._read :]:
-            found = _recognised(message["content"]) if message["role"] == "user" else None
+            found = self.recognised(message["content"]) if message["role"] == "user" else None
             if found:
                 opening = {"role": "user", "content": found[1]}
                 self._under_way.append((self.make(found[0]), [messages[0], opening]))

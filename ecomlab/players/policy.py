@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from ecomlab.players.goal_player import Clerk
+from ecomlab.players.goal_player import GoalPlayer
 from ecomlab.task import Message
 from ecomlab.world.policy_book.book import Clause, decisive, holds, read_section
 from ecomlab.world.policy_book.rules import RULES, WINDOW, Rule
 
 
-class Reader(Clerk):
+class PolicyPlayer(GoalPlayer):
     """Finds the rule's section with the words of the question and applies its clauses to the facts."""
 
     def __init__(self, *args: Any, **named: Any) -> None:

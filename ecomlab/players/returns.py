@@ -3,14 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ecomlab.customer import nlu
 from ecomlab.players.cart import Wish
-from ecomlab.players.goal_player import Clerk
-from ecomlab.task import Message
+from ecomlab.players.goal_player import GoalPlayer
+from ecomlab.task import Message, Place
 from ecomlab.world.orders.lines import LOOKUPS, is_identity
 from ecomlab.world.orders.references import named
 
 
-class Returner(Clerk):
+class ReturnsPlayer(GoalPlayer):
     """Lists the orders, looks into those it may be, checks the line, returns it, and seeks a replacement meanwhile."""
 
     def __init__(self, *args: Any, **named: Any) -> None:
@@ -26,9 +27,12 @@ class Returner(Clerk):
 
     def hear(self, text: str, opening: bool) -> None:
         super().hear(text, opening)
-        if "sold out" in text:
+        if nlu.hears_of_stock(text, self.phrases):
             self.found.clear()
         self.choice = None
+
+    def read_later(self, text: str) -> dict[Place, Any]:
+        return self.read_renamed(text, keeps=("replacement",))
 
     def restart(self) -> None:
         self.choice = None

@@ -1,15 +1,16 @@
 """The player of STATUS: finds the order that is meant and reports on it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
-from ecomlab.players.goal_player import Clerk
-from ecomlab.task import Message
+from ecomlab.players.goal_player import GoalPlayer
+from ecomlab.task import Goal, GoalChange, Message, Need, Place
 from ecomlab.world.orders.references import LOOKUPS, STEPS, resolve
 
 
-class Tracker(Clerk):
+class StatusPlayer(GoalPlayer):
     """Lists the orders, finds the one that is meant, looks into it and says how it stands."""
 
     def __init__(self, *args: Any, **named: Any) -> None:
@@ -19,11 +20,30 @@ class Tracker(Clerk):
         self.looked: dict[str, dict[str, Any]] = {}
         self.choice: str | None = None
 
+    @staticmethod
+    def need(goal: Goal, orders: Sequence[Mapping[str, Any]], today: date) -> Need:
+        """The steps to an answer: asking, listing the orders, looking into those that may be meant, handing in."""
+        asks, lookups = int(bool(goal.withheld)), 1
+        if "parcels" in goal:  # how many parcels an order has, no list shows
+            lookups = len(resolve(orders, goal.but("parcels", *STEPS).of(), today))
+        return Need(asks + 2, asks, 1 + ("when" in goal) + lookups)
+
+    @staticmethod
+    def timed(change: GoalChange, goal: Goal, need: Need, turn: int) -> GoalChange:
+        """A change of mind after that turn, with the steps that it costs."""
+        # Which order is in two parcels has still to be found out, before one can look at the next.
+        again = turn == need.asks + 1 and "parcels" in goal and change.how == "set"
+        dated = "when" in change.slots and "when" not in goal  # then one has to ask for today's date
+        return replace(change, turn=turn, chain=1 + (again or dated), calls=1 + dated)
+
+    def read_later(self, text: str) -> dict[Place, Any]:
+        return self.read_renamed(text)
+
     def restart(self) -> None:
         self.choice = None
 
     def work(self) -> Message:
-        slots = {name: value for (_, name), value in self.known.items() if value is not None}
+        slots = self.slots
         calls = [] if self.orders is not None else [self.call("order_list", None)]
         if "when" in slots and self.today is None:
             calls.append(self.call("datetime_now", None))

@@ -6,13 +6,13 @@ from itertools import combinations
 from typing import Any
 
 from ecomlab.players.cart import Wish
-from ecomlab.players.goal_player import Clerk
+from ecomlab.players.goal_player import GoalPlayer
 from ecomlab.task import Message
 from ecomlab.world.state import PAGE
 from ecomlab.world.substitutes import LIMITS, hard_names
 
 
-class Substitutor(Clerk):
+class SubstitutionPlayer(GoalPlayer):
     """Finds the sold-out product among the visits, then searches for what is equal in every entry, and in fewer and
     fewer of them: of each combination the first `count`, more of which could not be better."""
 

@@ -1,4 +1,4 @@
-"""What a customer wants of a cart, how a cart agrees with it, and what the customer sees is wrong."""
+"""Wanted lines of a cart, and how a cart agrees with them."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -7,14 +7,15 @@ from functools import lru_cache
 from typing import Any
 
 from ecomlab.catalog import Constraint
+from ecomlab.task import Goal
 from ecomlab.world.state import World
 
 
 @dataclass(frozen=True)
 class Want:
-    """What the customer wants now: so many units of any product in the class, in that option (None: any or none)."""
+    """One line that is wanted: so many units of any product in the class, in that option (None: any or none)."""
 
-    subject: int
+    item: int
     type: str
     slots: Mapping[str, Any]
     """The class by slot name: products that the customer's words cannot tell apart are one class."""
@@ -26,9 +27,19 @@ class Want:
         return constraints_of(self.type, self.slots)
 
 
-def want_of(subject: int, slots: Mapping[str, Any]) -> Want:
-    identity = {n: v for n, v in slots.items() if n not in ("type", "option", "quantity")}
-    return Want(subject, slots["type"], identity, slots.get("option"), slots.get("quantity", 1))
+def wants_of(goal: Goal) -> list[Want]:
+    """One want per item of a goal."""
+    wants = []
+    for item in goal.items:
+        slots = goal.of(item)
+        option, quantity = slots.get("option"), slots.get("quantity", 1)
+        wants.append(Want(item, slots["type"], identity_of(slots), option, quantity))
+    return wants
+
+
+def identity_of(slots: Mapping[str, Any]) -> dict[str, Any]:
+    """Slots that tell products of a type apart."""
+    return {name: value for name, value in slots.items() if name not in ("type", "option", "quantity")}
 
 
 def constraints_of(type_name: str, slots: Mapping[str, Any]) -> tuple[Constraint, ...]:
@@ -48,6 +59,7 @@ _constraint = lru_cache(maxsize=20_000)(Constraint)  # the same few words over a
 
 
 def without_type(slots: Mapping[str, Any]) -> dict[str, Any]:
+    """Slots but the type."""
     return {name: value for name, value in slots.items() if name != "type"}
 
 

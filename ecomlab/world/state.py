@@ -53,7 +53,7 @@ class World:
         """How often the agent changed something: what follows is the customer's look at it."""
         self.gone = {self.row(product_id) for product_id in given.get("gone", ())}
         """Rows that nobody can buy, those that were sold out from the start among them."""
-        self.rushes: dict[int, np.ndarray] = {}
+        self.sold_out: dict[int, np.ndarray] = {}
         """Type code: which of its rows, by offset, have sold out in a rush."""
         self.shortages: list[Shortage] = []
         self.shown: set[str] = set()
@@ -92,25 +92,27 @@ class World:
         for shortage in self.shortages:
             if shortage.option in (None, option) and self.catalog.satisfies(row, shortage.constraints):
                 left = min(left, shortage.total - self.held(shortage.constraints, shortage.option))
-        return 0 if row in self.gone or self._rushed(row) else max(0, left)
+        return 0 if row in self.gone or self._sold_out(row) else max(0, left)
 
-    def _rushed(self, row: int) -> bool:
-        if not self.rushes:
+    def _sold_out(self, row: int) -> bool:
+        if not self.sold_out:
             return False
         kind = self.catalog.type_of(row).name
-        rush = self.rushes.get(self.catalog.type_codes[kind])
-        return rush is not None and bool(rush[row - self.catalog.type_rows(kind).start])
+        gone = self.sold_out.get(self.catalog.type_codes[kind])
+        return gone is not None and bool(gone[row - self.catalog.type_rows(kind).start])
 
-    def rush(self, type_name: str, share: float) -> None:
+    def sell_out(self, type_name: str, share: float) -> None:
         """From now on this share of a type's products is sold out, whichever the customer wants: public randomness."""
-        self.rushes[self.catalog.type_codes[type_name]] = rushed(self.key, self.catalog, type_name, share)
+        self.sold_out[self.catalog.type_codes[type_name]] = sold_out_rows(
+            self.key, self.catalog, type_name, share
+        )
 
     def in_stock(self, rows: np.ndarray) -> np.ndarray:
         """Those of these rows (one type's, ascending) of which one can buy a unit; no look at each but a few."""
         keep = self.catalog.stock[rows] > 0
-        for code, rush in self.rushes.items():
+        for code, gone in self.sold_out.items():
             mine = self.catalog.type_code[rows] == code
-            keep[mine] &= ~rush[rows[mine] - self.catalog.type_rows(self.catalog.types[code].name).start]
+            keep[mine] &= ~gone[rows[mine] - self.catalog.type_rows(self.catalog.types[code].name).start]
         special = set(self.gone) | {self.row(product_id) for product_id, _ in self.cart}
         for shortage in self.shortages:
             special.update(self.catalog.select(shortage.constraints).tolist())
@@ -224,14 +226,14 @@ class World:
         self.changes += 1
 
 
-def draw_rush(p_oos: float, wanted: int, random: np.random.Generator) -> float:
+def draw_sell_out(p_oos: float, wanted: int, random: np.random.Generator) -> float:
     """The share of a type that sells out during the task, 0 for no rush: drawn so that each of so many wanted products
     sells out with probability `p_oos`, whichever it is."""
     chance = 1 - (1 - p_oos) ** wanted
     return min(MOST_GONE, p_oos / chance) if random.random() < chance else 0.0
 
 
-def rushed(key: Sequence[Any], catalog: Catalog, type_name: str, share: float) -> np.ndarray:
+def sold_out_rows(key: Sequence[Any], catalog: Catalog, type_name: str, share: float) -> np.ndarray:
     """Which of a type's products sell out in a rush, by offset: each with probability `share`, whoever wants it."""
     return rng("rush", *key, type_name).random(len(catalog.type_rows(type_name))) < share
 

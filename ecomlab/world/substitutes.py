@@ -6,12 +6,10 @@ from typing import Any
 import numpy as np
 
 from ecomlab.catalog import Constraint, Shop
-from ecomlab.task import Event
+from ecomlab.task import Event, Goal, GoalChange, SellOut, TaskKey
 from ecomlab.world.cart import constraints_of
-from ecomlab.world.state import rushed
+from ecomlab.world.state import sold_out_rows
 
-Slots = Mapping[tuple[int, str], Any]
-"""What the customer wants, by subject and slot name."""
 LIMITS = ("price", "rating", "days")
 """What a customer may demand of a replacement beside its being compatible."""
 NOUNS: Mapping[str, str] = {
@@ -48,22 +46,22 @@ def noun(attribute: str) -> str:
     return NOUNS.get(attribute, attribute.replace("_", " "))
 
 
-def requirements(wanted: Slots, original: int, shop: Shop, limits: bool = True) -> tuple[Constraint, ...]:
+def requirements(goal: Goal, original: int, shop: Shop, limits: bool = True) -> tuple[Constraint, ...]:
     """What a replacement must satisfy: type, the attributes that must be the same, and the customer's demands."""
     attributes = shop.catalog.attributes(original)
     slots: dict[str, Any] = {
-        f"attr:{name}": attributes[name] for name in hard_names(wanted[0, "must"], attributes)
+        f"attr:{name}": attributes[name] for name in hard_names(goal["must"], attributes)
     }
     if limits:
-        slots |= {name: wanted[0, name] for name in LIMITS if (0, name) in wanted}
-    return constraints_of(wanted[0, "type"], slots)
+        slots |= {name: goal[name] for name in LIMITS if name in goal}
+    return constraints_of(goal["type"], slots)
 
 
-def similarity(rows: np.ndarray, wanted: Slots, original: int, shop: Shop) -> np.ndarray:
+def similarity(rows: np.ndarray, goal: Goal, original: int, shop: Shop) -> np.ndarray:
     """How many of brand and the attributes that need not be the same are equal to the original's, by row."""
     catalog = shop.catalog
     attributes = catalog.attributes(original)
-    hard = hard_names(wanted[0, "must"], attributes)
+    hard = hard_names(goal["must"], attributes)
     columns = [catalog.brand_code, *(catalog.attr[name] for name in attributes if name not in hard)]
     equal = np.zeros(len(rows), int)
     for column in columns:
@@ -72,26 +70,26 @@ def similarity(rows: np.ndarray, wanted: Slots, original: int, shop: Shop) -> np
 
 
 def stages_of(
-    wanted: Slots,
+    goal: Goal,
     original: int,
     events: Sequence[Event],
     gone: Iterable[str],
-    key: tuple[Any, ...],
+    key: TaskKey,
     shop: Shop,
 ) -> list[np.ndarray]:
     """The rows that can stand in before, between and after the events, in whichever order they fall; after all of
     them comes last."""
     catalog = shop.catalog
     lost = np.array([original, *(catalog.row(product_id) for product_id in gone)], int)
-    slots, masks = [wanted], [np.zeros(len(catalog.type_rows(wanted[0, "type"])), bool)]
+    goals, masks = [goal], [np.zeros(len(catalog.type_rows(goal["type"])), bool)]
     for event in events:
-        if event.kind == "change":
-            slots.append({**wanted, **{(0, name): value for name, value in event.data["slots"].items()}})
-        else:
-            masks.append(rushed(key, catalog, event.data["type"], event.data["share"]))
+        if isinstance(event, GoalChange):
+            goals.append(goal.changed(event))
+        elif isinstance(event, SellOut):
+            masks.append(sold_out_rows(key, catalog, goal["type"], event.share))
     stages = []
-    for some in slots:
+    for some in goals:
         rows = catalog.select(requirements(some, original, shop))
         rows = rows[(catalog.stock[rows] > 0) & ~np.isin(rows, lost)]
-        stages += [rows[~mask[rows - catalog.type_rows(some[0, "type"]).start]] for mask in masks]
+        stages += [rows[~mask[rows - catalog.type_rows(some["type"]).start]] for mask in masks]
     return stages

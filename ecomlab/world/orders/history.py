@@ -12,7 +12,7 @@ import numpy as np
 from ecomlab.answers.dates import before
 from ecomlab.catalog import Catalog, Shop
 from ecomlab.difficulty import Difficulty
-from ecomlab.seeding import rng
+from ecomlab.task import TaskKey
 from ecomlab.tool import RefusedError
 from ecomlab.world.policy_book.terms import Terms, draw_terms
 from ecomlab.world.state import World, options_of
@@ -43,19 +43,16 @@ Line = Mapping[str, Any]
 
 
 @lru_cache(maxsize=16)  # the jobs of a journey share one, and none may change it
-def draw_history(key: tuple[Any, ...], axes: Difficulty, shop: Shop) -> dict[str, Any]:
+def draw_history(key: TaskKey, axes: Difficulty, shop: Shop) -> dict[str, Any]:
     """{"today", "orders"}: H past orders, the newest first, and the episode's clock. From public randomness alone.
 
-    As the level (key[2]) rises, customers order the same again, more comes in two parcels, and what was delivered lies
+    As d rises, customers order the same again, more comes in two parcels, and what was delivered lies
     at the edge of the window in which it can be returned: its last day, or the day after.
     """
-    random, level = rng("orders", *key), key[2]
+    random, draws = key.rng("orders"), axes.orders
     terms = draw_terms(key, shop.catalog)
     today = FIRST_DAY + timedelta(days=int(random.integers(DAYS)))
-    at_edge = 0.7 / (1 + math.exp(-(level - 4) / 1.5))
-    again = 0.05 + 0.8 / (1 + math.exp(-(level - 5) / 2))
-    tokens = _tokens(random)
-    split = 0.45 / (1 + math.exp(-(level - 6) / 2))
+    tokens, split = _tokens(random), draws.p_split
     shares = [
         share * (1 - split) + split * (kind == "split") for kind, share in zip(KINDS, SHARES, strict=True)
     ]
@@ -65,10 +62,10 @@ def draw_history(key: tuple[Any, ...], axes: Difficulty, shop: Shop) -> dict[str
     bought: dict[str, int] = {}
     used: set[int] = set()
     for kind in kinds:
-        lines = _draw_lines(1 if kind == "split" else 0, again, bought, tokens, key, shop, random)
+        lines = _draw_lines(1 if kind == "split" else 0, draws.p_again, bought, tokens, key, shop, random)
         windows = [w for w in (_window(line, shop.catalog, terms) for line in lines) if w]
         for _ in range(TRIES):  # two orders of a day could not be told apart by it
-            placed, parcels = _draw_parcels(kind, windows, at_edge, today, random)
+            placed, parcels = _draw_parcels(kind, windows, draws.p_edge, today, random)
             if placed not in used:
                 break
         used.add(placed)
@@ -107,7 +104,7 @@ def _draw_lines(
     again: float,
     bought: dict[str, int],
     tokens: Iterator[str],
-    key: tuple[Any, ...],
+    key: TaskKey,
     shop: Shop,
     random: np.random.Generator,
 ) -> list[dict[str, Any]]:

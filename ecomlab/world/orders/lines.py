@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from ecomlab.catalog import Catalog, Shop
-from ecomlab.world.orders.history import Line, Order, delivered, lines_of
+from ecomlab.world.orders.history import Line, Order, delivered, eligible_now, lines_of
+from ecomlab.world.state import World
 
 LISTED = ("type", "brand", "feature", "ordered")
 """Slots that `order_list` can settle; for the others one looks into the orders."""
@@ -105,3 +106,11 @@ def line_meant(slots: Mapping[str, Any], history: Sequence[Order], shop: Shop) -
 def may_be(order: Order, slots: Mapping[str, Any], shop: Shop) -> bool:
     """Whether `order_list` leaves it open that an order holds what these slots describe."""
     return any(line_fits(line, order, slots, shop.catalog, only=LISTED) for line in order["lines"])
+
+
+def expected_returns(slots: Mapping[str, Any], world: World) -> dict[tuple[str, str], int]:
+    """Units by (order id, line id) that should have been returned in the end."""
+    order, line = line_meant(slots, world.given["orders"], world.shop)
+    if not eligible_now(world, order, line, undone=True).eligible:
+        return {}
+    return {(order["order_id"], line["line_id"]): slots.get("units", 1)}

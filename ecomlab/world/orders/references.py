@@ -236,6 +236,24 @@ def _both(
     return None
 
 
+def draw_another(
+    target: int, seen: Sequence[Seen], today: date, indirect: bool, shop: Shop, random: np.random.Generator
+) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+    """Slots of another order that the customer asks about first, and what they say to come to `target`: a step from the
+    first, or what describes it. None for what cannot be said."""
+    ways = [step for step in (1, -1) if 0 <= target - step < len(seen)]
+    if ways and in_a_row(seen) and random.random() < 0.6:
+        step = ways[int(random.integers(len(ways)))]
+        first = refer(target - step, seen, today, indirect, shop, random)
+        if first and "relation" in first:  # "the one after that; no, the one before that": of which?
+            first = refer(target - step, seen, today, False, shop, random)
+        return first, {"correction": step}
+    others = [i for i in range(len(seen)) if i != target]
+    other = others[int(random.integers(len(others)))] if others else target
+    first = refer(other, seen, today, indirect, shop, random) if others else None
+    return first, refer(target, seen, today, False, shop, random)
+
+
 def values_of(name: str, seen: Sequence[Seen], shop: Shop) -> list[Any]:
     """Values that a slot might have in this history."""
     if name == "placed":

@@ -1,0 +1,31 @@
+"""The status of an order as a person writes it."""
+
+import re
+from typing import Any
+
+_SAID = (
+    ("partly delivered", r"part\w*[ -]+(?:delivered|arrived)|(?:delivered|arrived) (?:in )?part\w*"),
+    ("partly shipped", r"part\w*[ -]+(?:shipped|sent)|(?:shipped|sent) (?:in )?part\w*"),
+    ("cancelled", r"cancell?ed"),
+    ("delayed", r"delayed|late"),
+    ("delivered", r"delivered|arrived"),
+    ("shipped", r"shipped|in transit|on (?:its|the) way"),
+    ("processing", r"processing|being processed|in process"),
+)
+
+_DENIED = re.compile(r"(?:\b(?:not|never|no)\b|n't\b)[^,.;:]*|\b(?:to|will) be \w+")
+
+
+def read_status(said: Any) -> str | None:
+    """The one status of the closed vocabulary that a text names; None for none or several. What it denies or expects
+    does not count: "shipped, not yet delivered"; nor do the parcels of an order that stands in parts."""
+    if not isinstance(said, str) or len(said) > 200:
+        return None
+    text, found = said.lower().replace("_", " "), []
+    text = re.sub(r"\([^()]*\)", " ", text).strip() or text  # "partly delivered (1 of 2 delivered)"
+    text = _DENIED.sub(" ", text)
+    for status, pattern in _SAID:
+        text, count = re.subn(rf"\b(?:{pattern})\b", " ", text)
+        found += [status] if count else []
+    partly = [status for status in found if status.startswith("partly")]
+    return (partly or found)[0] if len(partly or found) == 1 else None

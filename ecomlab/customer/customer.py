@@ -1,0 +1,103 @@
+"""The simulated customer: hears messages, answers questions, sees what is done, changes their mind."""
+
+from collections.abc import Sequence
+
+from ecomlab.catalog.lexicon import Lexicon
+from ecomlab.customer import corrections, goal_changes
+from ecomlab.customer.acts import Act
+from ecomlab.customer.dialogue import Dialogue, Reply
+from ecomlab.customer.goal_state import GoalState
+from ecomlab.customer.nlg import Speaker
+from ecomlab.customer.templates import Phrases
+from ecomlab.task import Event, Goal
+from ecomlab.world.state import World
+
+
+class Customer:
+    """One customer with one goal. What they do is decided by rules from the goal, what was said and the world.
+
+    `acts_on` names what the agent's tools change for them ("cart", "returns"): that they look at and correct.
+    """
+
+    def __init__(
+        self,
+        goal: Goal,
+        events: Sequence[Event],
+        phrases: Phrases,
+        lexicon: Lexicon,
+        speaker: Speaker,
+        acts_on: frozenset[str],
+    ) -> None:
+        self.first = goal
+        self.goal = goal
+        """What they want now."""
+        self.phrases = phrases
+        self.speaker = speaker
+        self.acts_on = acts_on
+        topics = {name: slot.topic for name, slot in phrases.slots.items()}
+        self.state = GoalState(goal.said(), goal.said(withheld=True), topics=topics, which=phrases.which)
+        self.dialogue = Dialogue(self.state, self.type_name, lexicon.called)
+        self.revealed = 0
+        """Questions so far that revealed something, each counted once by whoever pays for the turn."""
+        self.fired: list[tuple[int, Event]] = []
+        """Events that changed something they care about, with the turn after which they heard of them."""
+        self._pending = list(events)
+        self._silent: list[Event] = []
+
+    @property
+    def out_of_patience(self) -> bool:
+        return self.dialogue.out_of_patience
+
+    def type_name(self, item: int) -> str:
+        """The product type that an item is called by; "" where it has none."""
+        return str(self.goal.get("type", self.first.get("type", "", item), item))
+
+    def asked(self, question: str, about: Sequence[str] = ()) -> Reply:
+        """The answer to a question; `about` lists what it is about."""
+        return self.dialogue.asked(question, about)
+
+    def hear(self, text: str, world: World) -> Reply:
+        """The answer to a message without a tool call."""
+        shown = {product_id: world.row(product_id) for product_id in world.shown}
+        lowered, catalog = text.lower(), world.catalog
+        presented = {
+            catalog.type_of(row).name
+            for product_id, row in shown.items()
+            if product_id.lower() in lowered or catalog.title(row).lower() in lowered
+        }
+        reply = self.dialogue.presented(sorted(presented)) if presented else None
+        if reply is None and self.dialogue.claims_done(text):
+            reply = self.dialogue.told_done(
+                corrections.missing(self.goal, self.dialogue.skipped, self.acts_on, world)
+            )
+        return reply or self.dialogue.told(text)
+
+    def sees(self, world: World) -> list[Act]:
+        """What they say about mistakes in sight."""
+        found = corrections.mistakes(self.goal, self.phrases, self.acts_on, world)
+        return self.dialogue.corrections([m for m in found if m.item not in self.dialogue.skipped])
+
+    def tick(self, turn: int, world: World) -> list[Act]:
+        """Let what is due after this turn happen in the world, and hear of it."""
+        acts: list[Act] = []
+        due = [event for event in self._pending if event.turn <= turn]
+        heard = [event for event in self._silent if goal_changes.run_into(event, world)]
+        for event in due:
+            self._pending.remove(event)
+            goal_changes.occur(event, world)
+            (self._silent if event.silent else heard).append(event)
+        for event in heard:
+            if event in self._silent:
+                self._silent.remove(event)
+            if event.item in self.dialogue.skipped:
+                continue  # they have given it up and do not come back to it
+            found = goal_changes.apply(event, self.goal, self.state, self.phrases, self.type_name, world)
+            if found is not None:
+                self.goal, said = found
+                self.fired.append((turn, event))
+                acts += said
+        return acts
+
+    def say(self, acts: Sequence[Act]) -> str:
+        """One message for these acts."""
+        return self.speaker.say(acts)

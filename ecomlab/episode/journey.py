@@ -1,0 +1,202 @@
+"""Journeys: composing tasks of several environments into one conversation in one world, and judging it.
+
+The subtasks share one cart, one order history, one clock and one customer. The next one comes when the agent hands in
+the present one, right or wrong; the customer may also turn to the next in the middle of one and come back.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ecomlab.catalog import Shop
+from ecomlab.customer.goals import describe, draw_row, draw_visits, half_gone
+from ecomlab.difficulty import Difficulty
+from ecomlab.envs.base import Environment
+from ecomlab.envs.registry import ENVIRONMENTS
+from ecomlab.episode.subtask import Subtask
+from ecomlab.reward import Verdict
+from ecomlab.seeding import pick, rng, shuffled
+from ecomlab.task import Goal, Need, Problem, Task, TaskError, TaskKey
+from ecomlab.tool import InvalidCallError, RefusedError
+from ecomlab.world.orders.history import draw_history
+from ecomlab.world.policy_book.book import draw_book
+
+LOOKING = ("CART", "SUB")
+"""Environments to which the customer's visits belong."""
+
+
+def draw(
+    environment: Environment, key: TaskKey, axes: Difficulty, shop: Shop, make: Callable[..., Task]
+) -> Problem:
+    """A journey through some of the environments that `environment` composes; `make` turns a problem into a task."""
+    random = key.rng("journey")
+    order = shuffled(random, environment.composes)
+    for first in range(len(order)):  # hardly ever does the first agree with no other
+        names = order[first:] + order[:first]
+        chosen, taken, visited = _agreeing(names, axes.journey.subtasks, key, axes, shop, make)
+        if len(chosen) > 1:
+            break
+    else:
+        raise TaskError("the subtasks of this journey are all about the same products; take another seed")
+    interrupted = int(random.integers(len(chosen) - 1))
+    switching = bool(random.random() < axes.p_switch)
+    turn = int(random.integers(1, chosen[interrupted].need.turns + 1))
+    turns = sum(part.turns - axes.turn_slack for part in chosen)
+    calls = sum(part.calls - axes.tool_slack for part in chosen)
+    opening = pick(random, environment.phrases.data["first"]) + _begun(chosen[0], random)
+    # The world holds what any subtask might need: what tools show must not tell which ones will not come.
+    absent = [env for env in LOOKING if env not in {part.env for part in chosen}]
+    phantoms = _phantom_visits(absent, taken | visited, key, axes, shop)
+    worlds = [draw_history(key, axes, shop), {"policies": draw_book(key, axes, shop)}]
+    return Problem(
+        goal=Goal(),
+        world=_merged([*worlds, *(part.world for part in chosen), *phantoms], key),
+        need=Need(turns - 1, 0, calls),
+        opening=opening,
+        subtasks=chosen,
+        interrupts=[(interrupted, turn)] if switching else [],
+    )
+
+
+def following(task: Task, under_way: Sequence[int], opened: int, turn: int) -> int | None:
+    """The subtask, by number, to which the customer turns after a turn; None where they stay with the last one under
+    way. `opened` subtasks have been begun, the last one `under_way` is in its turn `turn`."""
+    if opened == len(task.subtasks):
+        return None
+    if not under_way:
+        return opened
+    interrupted = (under_way[-1], turn) in task.interrupts and opened == under_way[-1] + 1
+    return opened if interrupted else None
+
+
+def turning(task: Task, number: int | None, interrupts: bool = False) -> str:
+    """What the customer says when they turn to a subtask, or, with None, back to the one that they had left."""
+    random, words = rng("turning", *task.key, number), _words(task)
+    if number is None:
+        ((interrupted, _),) = task.interrupts
+        return pick(random, words["back"]).replace("{}", words["names"][task.subtasks[interrupted].env])
+    order = rng("next", *task.key).permutation(len(words["next"]))  # none of them twice
+    turn = pick(random, words["interrupt"]) if interrupts else words["next"][int(order[number])]
+    return str(turn + _begun(task.subtasks[number], random))
+
+
+def answer_of(environment: Environment, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a journey's `submit` as an environment's own. Raises RefusedError where one is missing."""
+    own = environment.submit
+    expected = own.arguments.model_fields
+    given = {name: values[name] for name in expected if values[name] is not None}
+    belongs = f"the job at hand is handed in with {', '.join(expected)}"
+    if not given and any(value is not None for value in values.values()):
+        raise RefusedError(f"{belongs}; nothing of that was given")  # another subtask was meant
+    try:
+        return own.parse(json.dumps(given))
+    except InvalidCallError as error:
+        raise RefusedError(f"{belongs}: {error}") from None
+
+
+def judge(subtasks: Sequence[Subtask], opened: int) -> Verdict:
+    """The verdict on an episode that is over; of a journey the mean of its subtasks' verdicts, each as of its handing
+    in. What later turns undid in the world counts as undone."""
+    if len(subtasks) == 1:
+        return subtasks[0].verdict or subtasks[0].verify()
+    verdicts = []
+    for number, subtask in enumerate(subtasks):
+        if number >= opened:
+            verdicts.append(Verdict(-1.0, False, "never begun"))
+            continue
+        now = subtask.verdict if subtask.verdict and not subtask.env.acts_on else subtask.verify()
+        verdicts.append(min(now, subtask.verdict or now, key=lambda v: (v.correct, v.credit)))
+    return Verdict(
+        sum(v.credit for v in verdicts) / len(verdicts),
+        all(v.correct for v in verdicts),
+        "; ".join(f"{s.task.env}: {v.why}" for s, v in zip(subtasks, verdicts, strict=True)),
+        tuple(claim for v in verdicts for claim in v.claims),
+    )
+
+
+def _words(task: Task) -> Mapping[str, Any]:
+    return ENVIRONMENTS[task.env].phrases.data
+
+
+def _begun(part: Task, random: Any) -> str:
+    return f"{pick(random, ENVIRONMENTS[part.env].phrases.intros)} {part.opening}"
+
+
+def _types(task: Task, shop: Shop) -> set[str]:
+    """Every product type that a task's truth and events name, or of which it makes something sold out."""
+
+    def walk(value: Any) -> Iterator[str]:
+        if isinstance(value, Mapping):
+            value = list(value.values())
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, list | tuple):
+            for entry in value:
+                yield from walk(entry)
+
+    data = [task.goal.to_json(), task.notes, [event.to_json() for event in task.events]]
+    return _types_of(task.world.get("gone", ()), shop) | {
+        name for name in walk(data) if name in shop.catalog.type_codes
+    }
+
+
+def _types_of(product_ids: Sequence[str], shop: Shop) -> set[str]:
+    rows = map(shop.catalog.row, product_ids)
+    return {shop.catalog.type_of(row).name for row in rows if row is not None}
+
+
+def _phantom_visits(
+    absent: Sequence[str], taken: set[str], key: TaskKey, axes: Difficulty, shop: Shop
+) -> Iterator[dict[str, Any]]:
+    """The visits that these environments would have brought, each time around a wish that nobody has: a look at the
+    visits must not tell which cannot come. None is of a type that this journey is about."""
+    for env in absent:
+        named = (*key, "phantom", env)
+        random = rng(*named)
+        kinds = [kind.name for kind in shuffled(random, shop.catalog.types) if kind.name not in taken]
+        rows = (draw_row(shop.catalog.type_rows(kind), shop, random) for kind in kinds)
+        row = next((row for row in rows if row is not None), None)
+        if row is None:
+            continue
+        slots = describe(shop, row, axes.constraints, random)
+        stated = [name for name in slots if name == "type" or random.random() >= axes.p_missing]
+        others = [kind for kind in kinds if kind != slots["type"]]
+        visits = draw_visits([{"row": row, "slots": slots}], [stated], others, axes, named, shop)
+        taken = taken | _types_of(visits, shop)
+        yield (
+            {"visits": visits, "gone": half_gone(visits, named, shop)} if env == "SUB" else {"visits": visits}
+        )
+
+
+def _agreeing(
+    order: Sequence[str], count: int, key: TaskKey, axes: Difficulty, shop: Shop, make: Callable[..., Task]
+) -> tuple[list[Task], set[str], set[str]]:
+    """The first `count` subtasks that touch no product types of one another, with the types they are about and the
+    types visited for them."""
+    chosen: list[Task] = []
+    taken: set[str] = set()
+    visited: set[str] = set()
+    for name in order:
+        if len(chosen) == count:
+            break
+        environment = ENVIRONMENTS[name]
+        part = make(environment, environment.draw(key, axes, shop), key, axes, shop, part=True)
+        types, seen = _types(part, shop), _types_of(part.world.get("visits", ()), shop)
+        # Two subtasks about one kind of thing could not be told apart; a kind visited for two of them stands out.
+        if not types & taken and not seen & visited:
+            chosen.append(part)
+            taken |= types
+            visited |= seen
+    return chosen, taken, visited
+
+
+def _merged(worlds: Sequence[Mapping[str, Any]], key: TaskKey) -> dict[str, Any]:
+    """The subtasks' worlds as one: what they have in common once, lists that differ shuffled together."""
+    merged: dict[str, Any] = {}
+    for world in worlds:
+        for name, value in world.items():
+            if name in merged and merged[name] != value:
+                both = list(dict.fromkeys([*merged[name], *value]))
+                value = shuffled(rng("merged", name, *key), both)
+            merged[name] = value
+    return merged
