@@ -91,6 +91,12 @@ def describe(shop: Shop, row: int, constraints: int, random: np.random.Generator
     return slots
 
 
+def that_fit(product_ids: Sequence[str], slots: Mapping[str, Any], shop: Shop) -> list[int]:
+    """Rows of these products that are as the slots say."""
+    rows = [row for row in map(shop.catalog.row, product_ids) if row is not None]
+    return [row for row in rows if shop.catalog.satisfies(row, constraints_of(slots["type"], slots))]
+
+
 def slot_values(shop: Shop, row: int, names: Sequence[str], like: Mapping[str, Any]) -> dict[str, Any] | None:
     """These slots as another product has them; None where it lacks one. Bounds stay: they hold or they do not."""
     record = shop.catalog.record(row)

@@ -9,7 +9,7 @@ from ecomlab.customer import nlu
 from ecomlab.customer.templates import Phrases, common_file
 from ecomlab.players.base import Perturbation, Planner
 from ecomlab.players.goal_player import bounds
-from ecomlab.task import Goal, Message, Place
+from ecomlab.task import Goal, Message, Need, Place
 from ecomlab.world.cart import identity_of
 
 IDENTITY = ("brand", "feature", "price", "rating", "days")
@@ -188,6 +188,12 @@ class CartPlayer(Shopper):
         self.lexicon = lexicon
         self.truth = truth
         self._ask = False
+
+    @staticmethod
+    def need(goal: Goal) -> Need:
+        """The steps to a cart: asking, searching, looking up variants where one is wanted, putting in, handing in."""
+        asks, options = int(bool(goal.withheld)), sum(name == "option" for _, name in goal.slots)
+        return Need(turns=asks + 2 + bool(options), asks=asks, calls=2 * len(goal.items) + options)
 
     def read_opening(self, text: str) -> dict[Place, Any]:
         """Every slot that a careful reader takes from the opening, types included."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from ecomlab.players.cart import Wish
 from ecomlab.players.goal_player import GoalPlayer
-from ecomlab.task import Message
+from ecomlab.task import Goal, Message, Need
 from ecomlab.world.state import PAGE
 
 PREFERENCES = ("price", "rating", "delivery")
@@ -18,6 +18,12 @@ class DiscoveryPlayer(GoalPlayer):
 
     Distractors stand at a place that says nothing: one that fits is taken for what it is, not for where it stands.
     """
+
+    @staticmethod
+    def need(goal: Goal) -> Need:
+        """The steps to a recommendation: asking, the pages of a search, handing in."""
+        asks = int(bool(goal.withheld))
+        return Need(turns=asks + 1, asks=asks, calls=math.ceil(goal["count"] / PAGE))
 
     def restart(self) -> None:
         self.found: list[dict[str, Any]] | None = None

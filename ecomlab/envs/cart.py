@@ -1,0 +1,128 @@
+"""CART: put exactly the products, variants and quantities that the customer wants into the cart."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ecomlab.catalog import Shop
+from ecomlab.customer import corrections, goal_changes, goals
+from ecomlab.customer.dialogue import PATIENCE
+from ecomlab.customer.templates import Phrases
+from ecomlab.difficulty import Difficulty
+from ecomlab.envs.base import Environment
+from ecomlab.players.cart import CartPlayer
+from ecomlab.reward import Verdict, cart_credit
+from ecomlab.task import Goal, Place, Problem, Task, TaskKey
+from ecomlab.tool import RefusedError, tool
+from ecomlab.world.cart import identity_of, match, wants_of
+from ecomlab.world.state import World, options_of
+from ecomlab.world.tools.cart import cart_add, cart_remove, cart_set_quantity, cart_view
+from ecomlab.world.tools.catalog import catalog_get_variants, catalog_search, user_get_visit_history
+
+
+@tool
+def submit(world: World, done: bool = True) -> dict[str, Any]:
+    """Hand in the cart as it is; the conversation ends."""
+    if not done:
+        raise RefusedError("nothing was handed in; call submit with done true when the cart is right")
+    return {"submitted": True}
+
+
+class Cart(Environment):
+    id, version = "CART", 2
+    brief = "Put exactly what the customer wants into the cart: product, variant and quantity."
+    tools = (
+        catalog_search, catalog_get_variants,
+        cart_add, cart_remove, cart_set_quantity, cart_view, user_get_visit_history,
+    )  # fmt: skip
+    submit, player = submit, CartPlayer
+    phrases = Phrases.load(Path(__file__).parent / "phrases" / "CART.toml")
+
+    def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:
+        random, count, types = key.rng("cart"), axes.cart.items, shop.catalog.types
+        order = random.permutation(len(types))[: count + 1 + goals.VISITS * axes.history]
+        names = [types[i].name for i in order.tolist()]
+        items = [goals.draw_item(name, axes, key, shop, random) for name in names[:count]]
+        wanted = Goal(
+            {(i, name): value for i, item in enumerate(items) for name, value in item["slots"].items()}
+        )
+        sold_out = [i for i in range(count) if random.random() < axes.p_oos]
+        switching = bool(random.random() < axes.p_switch)
+        free = [i for i in range(count) if i not in sold_out]
+        change = (
+            goal_changes.draw_change(wanted, free, names[count:], axes, key, shop, random)
+            if switching
+            else None
+        )
+        # What sells out is talked about, and shows in the tools: nothing about it may be withheld. A product or option
+        # that will be exchanged is said in full for the same reason.
+        fixed = set(sold_out)
+        if change and (change.how in ("replace", "add") or "option" in change.slots):
+            fixed.add(change.item)
+        goal = replace(
+            wanted,
+            withheld=frozenset(
+                (i, name)
+                for i, name in wanted.slots
+                if i not in fixed and name not in ("type", "quantity") and random.random() < axes.p_missing
+            ),
+        )
+        need = CartPlayer.need(goal)
+        events = [goal_changes.draw_shortage(i, goal, need, key, shop, random) for i in sold_out]
+        if change:
+            events.append(replace(change, turn=int(random.integers(1, need.turns + 1))))  # type: ignore[arg-type]
+        told = [[name for name in goal.of(i) if (i, name) not in goal.withheld] for i in goal.items]
+        visits = goals.draw_visits(items, told, names[count + 1 :], axes, key, shop)
+        return Problem(goal, {"visits": visits}, need, [event for event in events if event])
+
+    def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:
+        wants = wants_of(goal)
+        matched = match(wants, world)
+        got, units, right = sum(world.cart.values()), sum(want.quantity for want in wants), sum(matched.held)
+        claims = [product_id for product_id, _ in world.cart]
+        claims += [line for line in world.cart if line[1] is not None]
+        if right == got == units:
+            return Verdict(1.0, True, f"the cart holds exactly the {units} units wanted", tuple(claims))
+        why = f"{right} of {units} wanted units are in the cart" + (
+            f", {got - right} others" if got > right else ""
+        )
+        found = corrections.mistakes(goal, self.phrases, self.acts_on, world)
+        wrong = [f"{mistake.act.kind}: {mistake.act.type or mistake.act.seen}" for mistake in found]
+        wrong += [
+            f"missing: {want.type}" for want, held in zip(wants, matched.held, strict=True) if held == 0
+        ]
+        why += f" ({'; '.join(wrong)})" if wrong else ""
+        return Verdict(cart_credit(right, matched.near, got, units), False, why, tuple(claims))
+
+    def chance(self, task: Task, shop: Shop) -> float:
+        """Right by position alone: taking visits, one unit each, as often as the customer's patience allows.
+
+        One item: a first pick and `PATIENCE` more, each after a correction. Several: all right at once.
+        """
+        catalog, wants = shop.catalog, wants_of(task.goal)
+        if any(want.quantity != 1 or want.option for want in wants):
+            return 0.0
+        rows = [row for row in map(catalog.row, task.world["visits"]) if row is not None]
+        good = [sum(catalog.satisfies(row, want.constraints) for row in rows) for want in wants]
+        if len(wants) == 1:
+            picks = min(PATIENCE + 1, len(rows) - good[0])
+            return 1.0 - math.comb(len(rows) - good[0], picks) / math.comb(len(rows), picks)
+        return min(1.0, math.prod(good) / math.comb(len(rows), len(wants)))
+
+    def alternatives(self, slot: Place, goal: Goal, task: Task, shop: Shop) -> Sequence[Any]:
+        """Another option, or another product from the visits that fits all that was stated."""
+        item, name = slot
+        slots = goal.of(item)
+        if name == "option":
+            return [
+                option
+                for option in options_of(task.key, shop.catalog, slots["type"])
+                if option != slots["option"]
+            ]
+        hidden = [n for n in identity_of(slots) if (item, n) in goal.withheld]
+        stated = {n: value for n, value in slots.items() if n not in hidden}
+        fitting = goals.that_fit(task.world["visits"], stated, shop)
+        others = (goals.slot_values(shop, row, hidden, slots) for row in fitting)
+        return [goal.with_(other, item) for other in others if other and other[name] != slots[name]]

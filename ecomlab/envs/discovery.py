@@ -1,0 +1,156 @@
+"""PD: recommend the k best products of a type under the customer's constraints and order of preferences."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ecomlab.catalog import Shop
+from ecomlab.customer.goals import draw_row, withhold
+from ecomlab.customer.templates import Phrases
+from ecomlab.difficulty import Difficulty
+from ecomlab.envs.base import Environment
+from ecomlab.players.discovery import PREFERENCES, DiscoveryPlayer
+from ecomlab.reward import Verdict, ndcg
+from ecomlab.seeding import pick, shuffled
+from ecomlab.task import Event, Goal, GoalChange, Place, Problem, SellOut, Task, TaskError, TaskKey
+from ecomlab.world import ranking
+from ecomlab.world.cart import constraints_of
+from ecomlab.world.state import World, draw_sell_out
+from ecomlab.world.tools.catalog import CATALOG, submit
+
+BOUNDS = {"price": "price", "rating": "rating", "days": "delivery"}
+"""Slots that bound a preference."""
+WEIGHTS = {"rank": 0.5, "met": 0.4, "stock": 0.1}
+"""Weights of nDCG, satisfaction and stock in r_task."""
+
+
+class Discovery(Environment):
+    id, version = "PD", 1
+    brief = (
+        "Recommend products that satisfy everything the customer asks for and can be bought now, as many as they want "
+        "to see, the best of them by what matters most to the customer; where that is equal, by what comes next."
+    )
+    tools, submit, player = tuple(CATALOG.values()), submit, DiscoveryPlayer
+    phrases = Phrases.load(Path(__file__).parent / "phrases" / "PD.toml")
+
+    def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:
+        random, catalog = key.rng("discovery"), shop.catalog
+        kind = pick(random, catalog.types).name
+        row = draw_row(catalog.type_rows(kind), shop, random)
+        if row is None:
+            raise TaskError(f"no {kind} of this shop is well in stock; load a larger shop")
+        limits = _limits(shop, row, axes, random)
+        weights = random.gamma(1.0, size=len(PREFERENCES))  # with extra mass on what the customer constrains
+        weights += [2.0 * any(BOUNDS.get(name) == dim for name in limits) for dim in PREFERENCES]
+        importance = [PREFERENCES[i] for i in np.argsort(-weights).tolist()]
+        goal = Goal.one({"type": kind, **limits, "importance": importance})
+        share, switching = draw_sell_out(axes.p_oos, axes.k_rec, random), random.random() < axes.p_switch
+        change = _draw_change(shop, row, limits, importance, random)
+        events: list[Event] = [SellOut(types=(kind,), share=share)] if share else []
+        events += [GoalChange(slots=change)] if switching and change else []
+        changed = [name for event in events if isinstance(event, GoalChange) for name in event.slots]
+        while events and not min(map(len, ranking.stages(goal, events, key, shop))):  # it must stay possible
+            events.pop()
+        most = min(map(len, ranking.stages(goal, events, key, shop)))
+        goal = withhold(
+            goal.with_({"count": min(axes.k_rec, axes.top_k, most)}), axes, random, ("count", *changed)
+        )
+        need = DiscoveryPlayer.need(goal)
+        timed = [
+            replace(event, turn=int(random.integers(1, need.turns + 1)), calls=need.calls) for event in events
+        ]
+        return Problem(goal, {}, need, timed, notes={"weights": weights.round(6).tolist()})
+
+    def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:
+        ids, count = list(answer.get("product_ids", ())), goal["count"]
+        if not ids:
+            return Verdict(-1.0, False, "nothing was recommended")
+        feasible = world.in_stock(world.catalog.select(ranking.constraints(goal)))
+        ordered, places = ranking.places(feasible, goal["importance"], world.shop)
+        # The same product again, or one that no tool has shown, recommends nothing.
+        rows = [
+            world.catalog.row(p) if p in world.shown and p not in ids[:i] else None for i, p in enumerate(ids)
+        ]
+        place = {row: int(p) for row in rows if row is not None for p in places[ordered == row]}
+        usable = [place[row] for row in rows if row in place]
+        gains = [float(max(0, count - place[row])) if row in place else 0.0 for row in rows]
+        worst = max(usable, default=0)
+        above = sum(p < worst for p in usable)
+        best = len(usable) == count and int((places < worst).sum()) == above
+        shares = [ranking.share_met(row, goal, world) for row in rows] + [0.0] * (count - len(ids))
+        stock = sum(row is not None and world.stock(row) > 0 for row in rows) / max(count, len(ids))
+        met = 2 * float(np.mean(shares)) ** world.axes.discovery.alpha - 1
+        ideal = np.maximum(0, count - places[:count]).tolist()
+        ranked = 2 * ndcg(gains, ideal, count) * min(1.0, count / len(ids)) - 1
+        credit = WEIGHTS["rank"] * ranked + WEIGHTS["met"] * met + WEIGHTS["stock"] * (2 * stock - 1)
+        correct = best and len(ids) == count
+        why = (
+            f"{len(ids)} recommended of {count} asked for, {len(usable)} of them usable, {above} beyond doubt"
+        )
+        why += "; better ones were left out" if len(usable) == count else ""
+        if correct:
+            why = f"these are the {count} best by {', then '.join(goal['importance'])}"
+        if correct and ranked <= 0.999:
+            return Verdict(min(credit, 0.999), True, why, tuple(ids))
+        return Verdict.of(correct, credit, why, ids)
+
+    def alternatives(self, slot: Place, goal: Goal, task: Task, shop: Shop) -> Sequence[Any]:
+        name, value = slot[1], goal[slot[1]]
+        if name == "importance":
+            return [[*value[1:], value[0]], [value[1], value[0], *value[2:]]]
+        moved = {"price": (500, -500), "rating": (-5, 5), "days": (1,)}
+        if name in moved:
+            return [value + step for step in moved[name]]
+        if name == "brand":
+            return list(shop.catalog.brands)
+        attributes = shop.catalog.types[shop.catalog.type_codes[goal["type"]]].attributes
+        return [other for a in attributes if f"attr:{a.name}" == name for other in a.values]
+
+    def possible(self, goal: Goal, task: Task, shop: Shop) -> bool:
+        return min(map(len, ranking.stages(goal, task.events, task.key, shop))) >= goal["count"]
+
+
+def _limits(shop: Shop, row: int, axes: Difficulty, random: np.random.Generator) -> dict[str, Any]:
+    """Constraints that a product satisfies, as a shopper says them: price always, m - 1 others, with numeric slack.
+
+    As many as leave k_rec products to choose from, after a sell-out as well: a list of one is no recommendation.
+    """
+    catalog, slack = shop.catalog, axes.discovery.slack
+    kind = catalog.type_of(row).name
+    values: dict[str, Any] = {
+        "rating": math.floor(catalog.rating_tenths.item(row) * (1 - slack / 2) / 5) * 5,
+        "days": catalog.days.item(row) + round(4 * slack),
+        "brand": catalog.brands[catalog.brand_code.item(row)],
+    }
+    values |= {f"attr:{name}": value for name, value in catalog.attributes(row).items()}
+    rows = catalog.select(constraints_of(kind, {}))
+    rows, enough = rows[catalog.stock[rows] > 0], math.ceil(axes.k_rec / max(0.1, 1 - axes.p_oos))
+    limits: dict[str, Any] = {}
+    for name in shuffled(random, values):
+        narrower = catalog.select(constraints_of(kind, {name: values[name]})[1:], rows)
+        if len(limits) < axes.constraints - 1 and len(narrower) >= min(enough, len(rows)):
+            limits[name], rows = values[name], narrower
+    prices = np.sort(catalog.price_cents[rows])
+    dearest = max(catalog.price_cents.item(row) * (1 + slack), prices[min(enough, len(prices)) - 1].item())
+    return {"price": 500 * math.ceil(dearest / 500), **limits}
+
+
+def _draw_change(
+    shop: Shop, row: int, limits: Mapping[str, Any], order: Sequence[str], random: np.random.Generator
+) -> dict[str, Any]:
+    """A change of mind: a bound moved so that the drawn product still passes, an attribute dropped for another, or what
+    matters most."""
+    kinds = [name for name in limits if name in BOUNDS] + ["importance"]
+    name = pick(random, kinds)
+    if name == "importance":
+        return {"importance": [*order[1:], order[0]]}
+    if name == "rating":
+        return {"rating": max(0, limits["rating"] - 5)}
+    if name == "days":
+        return {"days": limits["days"] + 1}
+    floor = 500 * math.ceil(shop.catalog.price_cents.item(row) / 500)
+    return {"price": floor if floor < limits["price"] else limits["price"] + 1000}

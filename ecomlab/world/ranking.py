@@ -1,0 +1,48 @@
+"""Products that satisfy a customer's constraints, ranked by the customer's order of preferences."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ecomlab.catalog import Constraint, Shop
+from ecomlab.task import Event, Goal, GoalChange, SellOut, TaskKey
+from ecomlab.world.cart import constraints_of, without_type
+from ecomlab.world.state import World, sold_out_rows
+
+
+def constraints(goal: Goal) -> tuple[Constraint, ...]:
+    """What a product must satisfy."""
+    return constraints_of(goal["type"], without_type(goal.of()))
+
+
+def stages(goal: Goal, events: Sequence[Event], key: TaskKey, shop: Shop) -> list[np.ndarray]:
+    """Rows that can be recommended before, between and after the events, in whichever order they fall."""
+    catalog, rows_of_type = shop.catalog, shop.catalog.type_rows(goal["type"])
+    goals, gone = [goal], [np.zeros(len(rows_of_type), bool)]
+    for event in events:
+        if isinstance(event, GoalChange):
+            goals.append(goal.changed(event))
+        elif isinstance(event, SellOut):
+            gone.append(sold_out_rows(key, catalog, goal["type"], event.share))
+    found = []
+    for some in goals:
+        rows = catalog.select(constraints(some))
+        rows = rows[catalog.stock[rows] > 0]
+        found += [rows[~mask[rows - rows_of_type.start]] for mask in gone]
+    return found
+
+
+def places(rows: np.ndarray, importance: Sequence[str], shop: Shop) -> tuple[np.ndarray, np.ndarray]:
+    """These rows by the order of preferences, and how many come before each; equal ones share a place."""
+    ordered = shop.engine.ordered(rows, importance)
+    keys = np.array([shop.engine.rank_key(ordered, name) for name in importance])
+    differs = np.any(keys[:, 1:] != keys[:, :-1], axis=0)
+    return ordered, np.maximum.accumulate(np.arange(len(ordered)) * np.r_[True, differs][: len(ordered)])
+
+
+def share_met(row: int | None, goal: Goal, world: World) -> float:
+    """The share of the constraints that a product satisfies; 0 for what is no product."""
+    if row is None:
+        return 0.0
+    wanted = constraints(goal)
+    return sum(world.catalog.satisfies(row, (c,)) for c in wanted) / len(wanted)
