@@ -8,48 +8,50 @@ import pytest
 from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task
 from ecomlab.audit.attackers import SUBMIT, calls, text
 from ecomlab.catalog.lexicon import lexicon_of
-from ecomlab.customer.acts import Act, Fault, Slot
-from ecomlab.customer.dialogue import Kernel
-from ecomlab.customer.goal_state import TOPICS, Ledger
-from ecomlab.customer.nlg import ACTS, Words
+from ecomlab.customer.acts import Act, Mistake
+from ecomlab.customer.corrections import mistakes
+from ecomlab.customer.dialogue import Dialogue
+from ecomlab.customer.goal_state import GoalState
+from ecomlab.customer.nlg import Speaker
 from ecomlab.customer.nlu import read_item, read_message
 from ecomlab.customer.noise import Piece, noised
-from ecomlab.customer.templates import read_sayings
+from ecomlab.customer.templates import common_file
 from ecomlab.seeding import rng
-from ecomlab.task import Need
+from ecomlab.task import Goal, GoalChange, Need, Shortage, Slot
 from ecomlab.values import NAME
-from ecomlab.world.cart import constraints_of
+from ecomlab.world.cart import constraints_of, identity_of
 
 KEYPAD, STAND = "Phone Charger", "Tank Top"
+CART = ENVIRONMENTS["CART"].phrases
 
 
-def kernel(*withheld: Slot, stated: tuple[Slot, ...] = ()) -> Kernel:
-    return Kernel(Ledger(list(stated), list(withheld)), lambda subject: (KEYPAD, STAND)[subject])
+def dialogue(*withheld: Slot, stated: tuple[Slot, ...] = ()) -> Dialogue:
+    return Dialogue(GoalState(list(stated), list(withheld)), lambda item: (KEYPAD, STAND)[item])
 
 
 BRAND, OPTION, PRICE = Slot(0, "brand", "SonicWave"), Slot(0, "option", "USB-C"), Slot(1, "price", 3000)
 
 
 def test_a_question_that_names_slots_gets_all_of_them() -> None:
-    k = kernel(BRAND, OPTION, PRICE)
+    k = dialogue(BRAND, OPTION, PRICE)
     reply = k.asked("Which one?", ["brand", "price"])
     assert reply.revealed
     assert [(act.type, act.slots) for act in reply.acts] == [
         (KEYPAD, {"brand": "SonicWave"}),
         (STAND, {"price": 3000}),
     ]
-    assert k.ledger.withheld == [OPTION]
+    assert k.state.withheld == [OPTION]
 
 
 def test_a_free_question_is_understood_by_its_words() -> None:
-    k = kernel(BRAND, OPTION, PRICE)
+    k = dialogue(BRAND, OPTION, PRICE)
     assert k.asked("What is your budget for it?", ()).acts[0].slots == {"price": 3000}
 
 
 def test_words_in_about_that_are_no_topic_are_heard_as_part_of_the_question() -> None:
-    assert kernel(BRAND, PRICE).asked("How much?", ["budget limit"]).acts[0].slots == {"price": 3000}
-    assert kernel(BRAND, PRICE).asked("What is your budget?", ["limit"]).acts[0].slots == {"price": 3000}
-    assert len(kernel(BRAND, PRICE).asked("What is your budget?", ["brand"]).acts) == 2  # what either names
+    assert dialogue(BRAND, PRICE).asked("How much?", ["budget limit"]).acts[0].slots == {"price": 3000}
+    assert dialogue(BRAND, PRICE).asked("What is your budget?", ["limit"]).acts[0].slots == {"price": 3000}
+    assert len(dialogue(BRAND, PRICE).asked("What is your budget?", ["brand"]).acts) == 2  # what either names
 
 
 @pytest.mark.parametrize(
@@ -73,10 +75,10 @@ def test_a_natural_question_gets_what_it_asks_for(
     asked = 0
     for seed in range(400):
         episode = Episode(make_task(env, 8, seed, big_shop), big_shop)
-        if slot in [hidden.name for hidden in episode.kernel.ledger.withheld]:
+        if slot in [hidden.name for hidden in episode.customer.state.withheld]:
             asked += 1
-            assert episode.kernel.asked(question, about).revealed
-            assert slot not in [hidden.name for hidden in episode.kernel.ledger.withheld]
+            assert episode.customer.asked(question, about).revealed
+            assert slot not in [hidden.name for hidden in episode.customer.state.withheld]
         if asked == 3:
             break
     assert asked == 3
@@ -87,13 +89,13 @@ def test_an_option_or_attribute_answers_to_its_own_name(env: str, big_shop: Shop
     asked = 0
     for seed in range(60):
         episode = Episode(make_task(env, 7, seed, big_shop), big_shop)
-        kernel = episode.kernel
-        for slot in list(kernel.ledger.withheld):
-            words = kernel.called(kernel.type_name(slot.subject), slot.name)
-            if words and slot in kernel.ledger.withheld:
+        kernel = episode.customer.dialogue
+        for slot in list(kernel.state.withheld):
+            words = kernel.called(kernel.type_name(slot.item), slot.name)
+            if words and slot in kernel.state.withheld:
                 asked += 1
                 assert kernel.asked(f"Which {' '.join(sorted(words))} should it have?", ()).revealed
-                assert slot not in kernel.ledger.withheld, words
+                assert slot not in kernel.state.withheld, words
     assert asked > 10
 
 
@@ -107,22 +109,22 @@ def test_who_has_told_all_goes_along_with_what_is_presented(env: str, big_shop: 
     ):
         episode = Episode(make_task(env, 0, 7, big_shop, {"p_missing": 0}), big_shop)
         turn = episode.act(text(said))
-        assert turn.messages[-1]["content"] in ACTS["continue"]
+        assert turn.messages[-1]["content"] in common_file().acts["continue"]
         for _ in range(2):
             turn = episode.act(text(said))
         assert turn.end == "patience"
 
 
 def test_a_general_question_gets_the_next_two() -> None:
-    k = kernel(BRAND, OPTION, PRICE)
+    k = dialogue(BRAND, OPTION, PRICE)
     assert k.asked("Anything else?", ()).acts == [
         Act("elaborate", KEYPAD, {"brand": "SonicWave", "option": "USB-C"})
     ]
-    assert k.ledger.withheld == [PRICE]
+    assert k.state.withheld == [PRICE]
 
 
 def test_presenting_a_product_gets_what_is_missing_about_it() -> None:
-    k = kernel(BRAND, OPTION, PRICE)
+    k = dialogue(BRAND, OPTION, PRICE)
     reply = k.presented([KEYPAD])
     assert reply is not None
     assert reply.acts == [Act("elaborate", KEYPAD, {"brand": "SonicWave", "option": "USB-C"})]
@@ -130,7 +132,7 @@ def test_presenting_a_product_gets_what_is_missing_about_it() -> None:
 
 
 def test_asking_again_gets_a_clean_reminder_and_then_costs_patience() -> None:
-    k = kernel(stated=(BRAND,))
+    k = dialogue(stated=(BRAND,))
     for _ in range(3):
         assert not k.out_of_patience
         reply = k.asked("Which brand?", ["brand"])
@@ -140,49 +142,49 @@ def test_asking_again_gets_a_clean_reminder_and_then_costs_patience() -> None:
 
 
 def test_a_reveal_restores_patience() -> None:
-    k = kernel(BRAND)
+    k = dialogue(BRAND)
     k.asked("Hm.", ())
     k.asked("Hm.", ())
     assert k.asked("Which brand?", ["brand"]).revealed
     assert k.annoyed == 0
 
 
-def fault(kind: str, subject: int, *reveals: Slot) -> Fault:
-    act = Act(kind, (KEYPAD, STAND)[subject], {slot.name: slot.value for slot in reveals}, seen="HDMI")
-    return Fault(act, reveals, subject)
+def mistake(kind: str, item: int, *reveals: Slot) -> Mistake:
+    act = Act(kind, (KEYPAD, STAND)[item], {slot.name: slot.value for slot in reveals}, seen="HDMI")
+    return Mistake(act, reveals, item)
 
 
 def test_two_ignored_corrections_of_one_thing_and_the_customer_gives_it_up() -> None:
-    k = kernel(OPTION)
-    said = [k.corrections([fault("wrong option", 0, OPTION)])[0] for _ in range(3)]
+    k = dialogue(OPTION)
+    said = [k.corrections([mistake("wrong option", 0, OPTION)])[0] for _ in range(3)]
     assert [act.kind for act in said] == ["wrong option", "wrong option", "give up"]
     assert [act.clean for act in said[:2]] == [False, True]
-    assert k.ledger.withheld == []  # a correction counts as a reveal
-    assert k.corrections([fault("wrong option", 0, OPTION)]) == []
+    assert k.state.withheld == []  # a correction counts as a reveal
+    assert k.corrections([mistake("wrong option", 0, OPTION)]) == []
     assert k.asked("Which option?", ["option"]).acts[0].kind == "nothing"  # never spoken of again
 
 
 def test_mending_one_thing_at_a_time_is_not_ignoring_the_rest() -> None:
-    k = kernel()
-    faults = [fault("wrong option", 0), fault("wrong quantity", 0), fault("wrong option", 1)]
+    k = dialogue()
+    wrong = [mistake("wrong option", 0), mistake("wrong quantity", 0), mistake("wrong option", 1)]
     for left in (3, 2, 1):
-        assert all(act.kind != "give up" for act in k.corrections(faults[:left]))
+        assert all(act.kind != "give up" for act in k.corrections(wrong[:left]))
         assert k.annoyed == 0
     assert k.corrections([]) == []
 
 
 def test_trying_one_thing_after_another_costs_patience() -> None:
-    k = kernel()
+    k = dialogue()
     for number in range(4):
         assert not k.out_of_patience
-        k.corrections([Fault(Act("not wanted", seen=f"thing {number}"))])
+        k.corrections([Mistake(Act("not wanted", seen=f"thing {number}"))])
     assert k.out_of_patience
 
 
 def test_what_is_withheld_is_never_denied() -> None:
-    k = kernel(OPTION)
+    k = dialogue(OPTION)
     assert k.asked("Which brand?", ["brand"]).acts[0].kind == "indifferent"
-    assert kernel().asked("Which brand?", ["brand"]).acts[0].kind == "nothing"
+    assert dialogue().asked("Which brand?", ["brand"]).acts[0].kind == "nothing"
 
 
 @pytest.mark.parametrize(
@@ -200,7 +202,7 @@ def test_what_is_withheld_is_never_denied() -> None:
     ],
 )
 def test_what_counts_as_saying_that_it_is_done(said: str, claims: bool) -> None:
-    assert kernel().claims_done(said) == claims
+    assert dialogue().claims_done(said) == claims
 
 
 # Words.
@@ -213,14 +215,16 @@ def every_act(lexicon: object, shop: Shop) -> list[Act]:
         "feature": shop.catalog.features[0],
         "option": kind.option.values[0],
     }
-    return [Act(name, kind.name, slots, seen="USB-C", number=n) for name in ACTS for n in (1, 3)]
+    return [
+        Act(name, kind.name, slots, seen="USB-C", number=n) for name in common_file().acts for n in (1, 3)
+    ]
 
 
 def test_every_act_has_words_without_a_gap(shop: Shop) -> None:
     lexicon = lexicon_of(shop.catalog)
     for act in every_act(lexicon, shop):
         for seed in range(6):
-            said = Words(lexicon, 0.0, ("test", seed)).say([act])
+            said = Speaker(CART, lexicon, 0.0, ("test", seed)).say([act])
             assert re.fullmatch(r"[A-Z0-9].*[.!?]", said), said
             assert "{" not in said and "  " not in said, said
 
@@ -239,7 +243,7 @@ def test_what_an_act_says_can_be_read_back(p_noise: float, shop: Shop) -> None:
         }
         slots["feature"] = catalog.features[catalog.feature_code[row]]
         slots |= {f"attr:{name}": value for name, value in record["attributes"].items()}
-        words = Words(lexicon, p_noise, ("read", seed))
+        words = Speaker(CART, lexicon, p_noise, ("read", seed))
         for act, what in (
             ("elaborate", "set"),
             ("wrong product", "set"),
@@ -249,14 +253,14 @@ def test_what_an_act_says_can_be_read_back(p_noise: float, shop: Shop) -> None:
             said = words.say(
                 [Act(act, kind.name, slots, seen=f"The {catalog.title(int(random.integers(catalog.size)))}")]
             )
-            (read,) = read_message(said, lexicon)
-            assert (read.what, read.type, read.slots) == (what, kind.name, slots), said
-        (read,) = read_message(words.say([Act("quantity", kind.name, number=3)]), lexicon)
-        assert (read.what, read.type, read.slots) == ("set", kind.name, {"quantity": 3})
-        (read,) = read_message(words.say([Act("drop", kind.name)]), lexicon)
-        assert (read.what, read.type) == ("drop", kind.name)
-        assert read_message(words.say([Act("sold out", kind.name, slots)]), lexicon) == []
-        assert read_message(words.say([Act("only left", kind.name, number=2)]), lexicon) == []
+            (read,) = read_message(said, CART, lexicon)
+            assert (read.effect, read.type, read.slots) == (what, kind.name, slots), said
+        (read,) = read_message(words.say([Act("quantity", kind.name, number=3)]), CART, lexicon)
+        assert (read.effect, read.type, read.slots) == ("set", kind.name, {"quantity": 3})
+        (read,) = read_message(words.say([Act("drop", kind.name)]), CART, lexicon)
+        assert (read.effect, read.type) == ("drop", kind.name)
+        assert read_message(words.say([Act("sold out", kind.name, slots)]), CART, lexicon) == []
+        assert read_message(words.say([Act("only left", kind.name, number=2)]), CART, lexicon) == []
 
 
 def test_noise_spares_numbers_values_and_short_words(shop: Shop) -> None:
@@ -288,10 +292,10 @@ def test_a_typo_in_a_name_stays_nearest_to_that_name(shop: Shop) -> None:
 )
 def test_names_of_real_brands_are_read_back(name: str) -> None:
     for env in ENVIRONMENTS.values():
-        for slot, saying in env.sayings.items():
-            for form in saying.forms if saying.kind is NAME else ():
+        for slot, saying in env.phrases.slots.items():
+            for form in saying.forms if saying.format is NAME else ():
                 said = f"Hello. {form.replace('{}', name)} Thanks!"
-                assert read_sayings(said, env.sayings)[0] == [(slot, name)], said
+                assert env.phrases.read(said)[0] == [(slot, name)], said
 
 
 def test_prices_ratings_days_and_quantities_are_told_apart(shop: Shop) -> None:
@@ -317,10 +321,10 @@ def handmade(
     visits = [*ids_of(shop, items), *drawn["world"]["visits"]]
     drawn |= {
         "opening": "Shopping list.",
-        "truth": {
-            "items": [[[name, value] for name, value in item.items()] for item in items],
-            "withheld": withheld,
-        },
+        "goal": Goal(
+            {(i, name): value for i, item in enumerate(items) for name, value in item.items()},
+            frozenset((int(str(i)), str(name)) for i, name in withheld),
+        ).to_json(),
         "events": [],
         "world": {"visits": visits},
         "need": {"turns": turns, "asks": int(bool(withheld)), "calls": 3 * len(items) + 1},
@@ -356,8 +360,10 @@ def test_the_easy_trace_three_turns_two_effective(big_shop: Shop) -> None:
 
 
 def test_a_misspelt_name_is_not_taken_for_an_act(big_shop: Shop) -> None:
-    (mention,) = read_message("One more thing: also add a Non-Skip Tank Top.", lexicon_of(big_shop.catalog))
-    assert (mention.what, mention.slots) == ("add", {"feature": "Non-Slip"})
+    (mention,) = read_message(
+        "One more thing: also add a Non-Skip Tank Top.", CART, lexicon_of(big_shop.catalog)
+    )
+    assert (mention.effect, mention.slots) == ("add", {"feature": "Non-Slip"})
 
 
 def test_the_hard_trace_eight_turns_six_effective_given_up(big_shop: Shop) -> None:
@@ -415,23 +421,25 @@ def test_the_hard_trace_eight_turns_six_effective_given_up(big_shop: Shop) -> No
 def test_asking_reveals_exactly_what_was_withheld(big_shop: Shop) -> None:
     for seed in range(40):
         task = make_task("CART", 6, seed, big_shop)
-        _, withheld = ENVIRONMENTS["CART"].slots(task)
+        withheld = task.goal.said(withheld=True)
         episode = Episode(task, big_shop)
-        turn = episode.act(calls(("ask_user", {"question": "?", "about": list(TOPICS)})))
+        turn = episode.act(calls(("ask_user", {"question": "?", "about": list(common_file().topics)})))
         answer = json.loads(turn.messages[0]["content"])["customer"]
         heard = {
-            (m.type, n): v for m in read_message(answer, episode.words.lexicon) for n, v in m.slots.items()
+            (m.type, n): v
+            for m in read_message(answer, CART, episode.customer.speaker.lexicon)
+            for n, v in m.slots.items()
         }
-        types = [dict(item)["type"] for item in task.truth["items"]]
+        types = [task.goal.of(item)["type"] for item in task.goal.items]
         if not withheld:
             continue  # then it reminds of what was said
-        assert heard == {(types[s.subject], s.name): s.value for s in withheld}
+        assert heard == {(types[s.item], s.name): s.value for s in withheld}
         assert episode.useful_asks == 1
 
 
 def test_a_right_message_after_a_right_cart_is_confirmed(shop: Shop) -> None:
     task = make_task("CART", 0, 0, shop)
-    episode, player = Episode(task, shop), ENVIRONMENTS["CART"].fair_player(shop)
+    episode, player = Episode(task, shop), ENVIRONMENTS["CART"].reference_player(shop)
     while True:
         message = player(episode.messages, episode.tools)
         if message["tool_calls"][0]["function"]["name"] == "submit":
@@ -443,13 +451,11 @@ def test_a_right_message_after_a_right_cart_is_confirmed(shop: Shop) -> None:
 
 
 def test_need_counts_questions_events_and_handing_in() -> None:
-    from ecomlab.task import Event
-
     need = Need(turns=4, asks=1, calls=5)
     assert need.with_events([], 1) == (5, 5)
     assert need.with_events([], 0) == (4, 5)
-    assert need.with_events([(3, Event(3, "shortage", 0, chain=2, calls=3))], 1) == (6, 8)
-    assert need.with_events([(1, Event(1, "quantity", 0, chain=1, calls=1))], 1) == (5, 6)
+    assert need.with_events([(3, Shortage(turn=3, constraints=(), chain=2, calls=3))], 1) == (6, 8)
+    assert need.with_events([(1, GoalChange(turn=1))], 1) == (5, 6)
 
 
 def test_a_slow_agent_is_not_repaid_by_a_shortage_it_met_late(big_shop: Shop) -> None:
@@ -458,7 +464,7 @@ def test_a_slow_agent_is_not_repaid_by_a_shortage_it_met_late(big_shop: Shop) ->
         task = make_task("CART", 4, seed, big_shop, {"p_oos": 1, "p_switch": 0})
         if not all(event.silent for event in task.events) or not task.events:
             continue
-        episode, player = Episode(task, big_shop), ENVIRONMENTS["CART"].fair_player(big_shop)
+        episode, player = Episode(task, big_shop), ENVIRONMENTS["CART"].reference_player(big_shop)
         for _ in range(task.axes.turn_slack):
             episode.act(calls(("cart_view", {})))
         idle = episode.turn
@@ -470,6 +476,11 @@ def test_a_slow_agent_is_not_repaid_by_a_shortage_it_met_late(big_shop: Shop) ->
     assert compared > 5
 
 
+def reaction(event: Shortage) -> str:
+    """What the customer then wants."""
+    return event.how if event.how != "set" else "option" if event.slots else "quantity"
+
+
 @pytest.mark.parametrize("kind", ["quantity", "option", "replace", "drop"])
 def test_a_shortage_with_some_units_in_the_cart_leaves_a_wish_that_can_be_met(
     kind: str, big_shop: Shop
@@ -477,14 +488,14 @@ def test_a_shortage_with_some_units_in_the_cart_leaves_a_wish_that_can_be_met(
     met = 0
     for seed in range(400):
         task = make_task("CART", 7, seed, big_shop, {"p_oos": 1, "p_switch": 0, "p_missing": 0})
-        event = next((e for e in task.events if e.data["reaction"] == kind), None)
-        slots = dict(task.truth["items"][event.subject]) if event else {}
+        event = next((e for e in task.events if isinstance(e, Shortage) and reaction(e) == kind), None)
+        slots = task.goal.of(event.item) if event else {}
         if event is None or slots.get("quantity", 1) < 2:
             continue
         alone = Task.from_json(
             {
                 **task.to_json(),
-                "events": [e for e in task.to_json()["events"] if e["subject"] == event.subject],
+                "events": [e for e in task.to_json()["events"] if e["item"] == event.item],
             }
         )
         episode = Episode(alone, big_shop)
@@ -503,14 +514,15 @@ def test_a_shortage_with_some_units_in_the_cart_leaves_a_wish_that_can_be_met(
             )
         if not episode.fired or episode.done:
             continue
-        (want,) = [w for w in episode.state if w.subject == event.subject]
-        assert dict(want.slots) == {k: v for k, v in slots.items() if k not in ("type", "option", "quantity")}
-        if want.quantity > 1:
-            result = episode.act(calls(("cart_set_quantity", {**line, "quantity": want.quantity}))).messages[
-                0
-            ]
+        want = episode.goal.of(event.item)
+        assert identity_of(want) == identity_of(slots)
+        if want.get("quantity", 1) > 1:
+            result = episode.act(
+                calls(("cart_set_quantity", {**line, "quantity": want["quantity"]}))
+            ).messages[0]
             assert "error" not in json.loads(result["content"]), (seed, result)
-        assert not [f for f in ENVIRONMENTS["CART"].faults(episode.job) if f.subject == event.subject]
+        found = mistakes(episode.goal, CART, ["cart"], episode.world)
+        assert not [m for m in found if m.item == event.item]
         met += 1
     assert met > 3
 
@@ -523,13 +535,13 @@ def test_a_sold_out_error_through_a_variant_is_heard(big_shop: Shop) -> None:
             (
                 e
                 for e in task.events
-                if e.silent and e.data["option"] is None and e.turn == 1 and not e.data["left"]
+                if isinstance(e, Shortage) and e.silent and e.option is None and e.turn == 1 and not e.left
             ),
             None,
         )
         if event is None:
             continue
-        slots = dict(task.truth["items"][event.subject])
+        slots = task.goal.of(event.item)
         episode = Episode(task, big_shop)
         row = next(
             r
@@ -549,7 +561,7 @@ def test_a_sold_out_error_through_a_variant_is_heard(big_shop: Shop) -> None:
 def test_an_extra_line_is_unwanted_not_mistaken(big_shop: Shop) -> None:
     task = make_task("CART", 6, 0, big_shop, {"p_missing": 0, "p_oos": 0, "p_switch": 0})
     episode = Episode(task, big_shop)
-    slots = next(dict(item) for item in task.truth["items"] if "option" in dict(item))
+    slots = next(task.goal.of(i) for i in task.goal.items if "option" in task.goal.of(i))
     row = next(
         r
         for r in big_shop.catalog.select(constraints_of(slots["type"], slots))
@@ -567,7 +579,7 @@ def test_an_extra_line_is_unwanted_not_mistaken(big_shop: Shop) -> None:
 
 @pytest.mark.parametrize("env", ["RETURN", "STATUS"])
 def test_an_environment_s_own_sentences_are_used_in_the_conversation(env: str, big_shop: Shop) -> None:
-    own = [form.partition("{")[0] for form in ENVIRONMENTS[env].acts["elaborate"]]
+    own = [form.text.partition("{")[0] for form in ENVIRONMENTS[env].phrases.acts["elaborate"]]
     told = []
     for seed in range(20):
         episode = Episode(make_task(env, 8, seed, big_shop, {"p_missing": 1.0}), big_shop)
@@ -605,14 +617,14 @@ def test_a_natural_question_is_never_denied_an_answer(
     asked = 0
     for seed in range(40):
         task = make_task(env, 6, seed, big_shop, {"p_missing": 1.0, "p_switch": 0.0, "p_oos": 0.0})
-        _, withheld = ENVIRONMENTS[env].slots(task)
+        withheld = task.goal.said(withheld=True)
         meant = [slot for slot in withheld if named is None or slot.name in named]
         if not meant:
             continue
         asked += 1
         episode = Episode(task, big_shop)
         episode.act({"role": "assistant", "content": question})
-        told = episode.kernel.ledger.revealed
+        told = episode.customer.state.revealed
         assert all(slot in told for slot in meant), (task.opening, episode.messages[-1])
     assert asked > 3
 
@@ -623,10 +635,10 @@ def test_who_has_no_feature_in_mind_takes_features_for_attributes(env: str, big_
     asked = 0
     for seed in range(20):
         episode = Episode(make_task(env, 6, seed, big_shop, {"p_missing": 1.0, "p_switch": 0.0}), big_shop)
-        ledger = episode.kernel.ledger
-        attributes = [slot for slot in ledger.withheld if slot.name.startswith("attr:")]
+        state = episode.customer.state
+        attributes = [slot for slot in state.withheld if slot.name.startswith("attr:")]
         episode.act({"role": "assistant", "content": "Are there any features you need?"})
-        assert all(slot in ledger.revealed for slot in attributes), episode.messages[-1]
+        assert all(slot in state.revealed for slot in attributes), episode.messages[-1]
         asked += bool(attributes)
     assert asked > 3
 
@@ -637,7 +649,7 @@ def test_a_question_about_one_thing_is_not_answered_by_another(big_shop: Shop) -
         task = make_task("POLICY", 6, seed, big_shop, {"p_missing": 1.0, "p_switch": 0.0})
         episode = Episode(task, big_shop)
         episode.act({"role": "assistant", "content": "Are you a member?"})
-        told = [slot.name for slot in episode.kernel.ledger.revealed]
+        told = [slot.name for slot in episode.customer.state.revealed]
         assert set(told) <= {"tier"}, told
         silent += not told
     assert 0 < silent < 20
@@ -647,8 +659,8 @@ def test_a_list_between_commas_is_read_as_it_is_said(big_shop: Shop) -> None:
     env, joined = ENVIRONMENTS["BUNDLE"], 0
     for seed in range(20):
         task = make_task("BUNDLE", 6, seed, big_shop, {"p_missing": 0.0, "p_noise": 0.0})
-        kinds = [value for _, name, value in task.truth["slots"] if name == "type"]
-        read = env.read_opening(task.opening, lexicon_of(big_shop.catalog))
+        kinds = [value for (_, name), value in task.goal.slots.items() if name == "type"]
+        read = env.reference_player(big_shop).read_opening(task.opening)
         assert [value for (_, name), value in read.items() if name == "type"] == kinds, task.opening
         joined += re.search(r", an? .* and an? ", task.opening) is not None
     assert joined > 3
@@ -658,16 +670,17 @@ def test_what_is_left_out_of_a_list_is_not_asked_for_again(big_shop: Shop) -> No
     dropped = 0
     for seed in range(60):
         task = make_task("BUNDLE", 6, seed, big_shop, {"p_missing": 0.0, "p_switch": 1.0, "p_oos": 0.0})
-        gone = [event.data["slots"]["dropped"] for event in task.events if "dropped" in event.data["slots"]]
+        changes = [event for event in task.events if isinstance(event, GoalChange)]
+        gone = [event.slots["dropped"] for event in changes if "dropped" in event.slots]
         episode = Episode(task, big_shop)
         while gone and not episode.fired and not episode.done:
             episode.act(calls(("datetime_now", {})))
         if episode.fired:
             env = ENVIRONMENTS["BUNDLE"]
             kinds = {
-                env.type_name(task, episode.state, slot.subject)
-                for slot in episode.kernel.ledger.stated
-                if slot.name not in env.sayings
+                episode.customer.type_name(slot.item)
+                for slot in episode.customer.state.stated
+                if slot.name not in env.phrases.slots
             }
             dropped += 1
             assert not kinds & set(gone)
@@ -675,11 +688,11 @@ def test_what_is_left_out_of_a_list_is_not_asked_for_again(big_shop: Shop) -> No
 
 
 def test_one_thing_of_several_is_said_before_what_is_about_all() -> None:
-    k = Kernel(
-        Ledger(
+    k = Dialogue(
+        GoalState(
             [], [Slot(0, "brand", "A"), Slot(0, "budget", 5), Slot(1, "price", 3)], topics={"budget": "price"}
         ),
-        lambda subject: (KEYPAD, STAND)[subject],
+        lambda item: (KEYPAD, STAND)[item],
     )
     said = [dict(act.slots) for act in k.asked("?", ["brand", "price"]).acts]
     assert said == [{"brand": "A"}, {"price": 3}, {"budget": 5}]

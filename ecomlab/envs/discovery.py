@@ -88,15 +88,12 @@ class Discovery(Environment):
         ranked = 2 * ndcg(gains, ideal, count) * min(1.0, count / len(ids)) - 1
         credit = WEIGHTS["rank"] * ranked + WEIGHTS["met"] * met + WEIGHTS["stock"] * (2 * stock - 1)
         correct = best and len(ids) == count
-        why = (
-            f"{len(ids)} recommended of {count} asked for, {len(usable)} of them usable, {above} beyond doubt"
-        )
-        why += "; better ones were left out" if len(usable) == count else ""
         if correct:
             why = f"these are the {count} best by {', then '.join(goal['importance'])}"
-        if correct and ranked <= 0.999:
-            return Verdict(min(credit, 0.999), True, why, tuple(ids))
-        return Verdict.of(correct, credit, why, ids)
+        else:
+            why = f"{len(ids)} recommended of {count} asked for, {len(usable)} of them usable, {above} beyond doubt"
+            why += "; better ones were left out" if len(usable) == count else ""
+        return Verdict(1.0 if correct and ranked > 0.999 else min(credit, 0.999), correct, why, tuple(ids))
 
     def alternatives(self, slot: Place, goal: Goal, task: Task, shop: Shop) -> Sequence[Any]:
         name, value = slot[1], goal[slot[1]]
