@@ -6,7 +6,7 @@ import numpy as np
 
 from ecomlab.catalog.columns import Catalog
 from ecomlab.catalog.schema import Attribute, ProductType
-from ecomlab.catalog.vocabulary import ATTRIBUTES, DEPARTMENTS
+from ecomlab.catalog.vocabulary import vocabulary
 from ecomlab.seeding import rng
 
 VERSION = 1  # rises when the same (size, seed) would give other products
@@ -15,30 +15,25 @@ ID_BITS = 30  # six characters of five bits
 
 
 @cache
-def _attribute(key: str) -> Attribute:
-    name, phrase, values = ATTRIBUTES[key]
-    return Attribute(name, tuple(value.strip() for value in values.split(",")), phrase)
-
-
-@cache
 def product_types() -> tuple[ProductType, ...]:
-    """Every product type of the vocabulary, in its order."""
-    types = []
-    for department, (_, _, table) in DEPARTMENTS.items():
-        for line in table.strip().splitlines():
-            name, plural, option, attributes, price = (cell.strip() for cell in line.split("|"))
-            median, spread = map(float, price.split())
-            others = tuple(_attribute(key) for key in attributes.split())
-            types.append(ProductType(name, plural, department, _attribute(option), others, (median, spread)))
-    return tuple(types)
-
-
-def department_brands(department: str) -> tuple[str, ...]:
-    return tuple(DEPARTMENTS[department][0].split())
-
-
-def department_features(department: str) -> tuple[str, ...]:
-    return tuple(feature.strip() for feature in DEPARTMENTS[department][1].split(","))
+    """List every product type of the vocabulary, in its order."""
+    words = vocabulary()
+    attributes = {
+        key: Attribute(entry.name or key.partition("/")[0], entry.values, entry.phrase)
+        for key, entry in words.attributes.items()
+    }
+    return tuple(
+        ProductType(
+            name,
+            entry.plural or f"{name}s",
+            department,
+            attributes[entry.option],
+            tuple(attributes[key] for key in entry.attributes),
+            entry.price,
+        )
+        for department, sold in words.departments.items()
+        for name, entry in sold.types.items()
+    )
 
 
 def generate(size: int = 20_000, seed: int = 0) -> Catalog:
@@ -51,8 +46,9 @@ def generate(size: int = 20_000, seed: int = 0) -> Catalog:
     if size < len(types):
         raise ValueError(f"a catalog has a product of each type: ask for {len(types)} or more, not {size}")
     draw = rng("catalog", VERSION, size, seed)
-    brands = tuple(sorted({name for department in DEPARTMENTS for name in department_brands(department)}))
-    features = tuple(sorted({name for department in DEPARTMENTS for name in department_features(department)}))
+    departments = vocabulary().departments
+    brands = tuple(sorted({name for department in departments.values() for name in department.brands}))
+    features = tuple(sorted({name for department in departments.values() for name in department.features}))
 
     type_code = np.repeat(np.arange(len(types)), _shares(draw, size, len(types)))
     brand_code = np.empty(size, np.int16)
@@ -67,8 +63,8 @@ def generate(size: int = 20_000, seed: int = 0) -> Catalog:
     for code, kind in enumerate(types):
         rows = slice(edges[code], edges[code + 1])
         count = edges[code + 1] - edges[code]
-        own_brands = [brands.index(name) for name in department_brands(kind.department)]
-        own_features = [features.index(name) for name in department_features(kind.department)]
+        own_brands = [brands.index(name) for name in departments[kind.department].brands]
+        own_features = [features.index(name) for name in departments[kind.department].features]
         brand_code[rows] = _popular(draw, own_brands, count, 0.8)
         feature_code[rows] = _popular(draw, own_features, count, 0.4)
         for attribute in kind.attributes:
