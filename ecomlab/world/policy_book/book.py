@@ -23,6 +23,7 @@ from ecomlab.world.policy_book.rules import (
     PRECEDENCE,
     RULES,
     SPECIAL,
+    STOP_WORDS,
     TYPE_CONDITION,
     WINDOW,
     Named,
@@ -48,10 +49,6 @@ STEM = 5
 LETTERS = "ABCDEFGHJKLMNPRSTVWX"
 _WORD = re.compile(r"[a-z0-9]+")
 _ENDING = re.compile(r"(?:ing|ed|es|e|s)$")
-_EMPTY = frozenset(
-    "a an and are at be by can do does for have how i if in is it many me much my of on or our that the there to we "
-    "what which with within you your".split()
-)
 
 
 @lru_cache(maxsize=16)  # the jobs of a journey share one, and none may change it
@@ -338,6 +335,6 @@ def words(text: str) -> list[str]:
 
 @lru_cache(maxsize=8_192)
 def _stem(word: str) -> str:
-    if word in _EMPTY:
+    if word in STOP_WORDS:
         return ""
     return _ENDING.sub("", word)[:STEM] if len(word) > 4 else word.removesuffix("s")
