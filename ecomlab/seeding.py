@@ -2,10 +2,12 @@
 
 import hashlib
 import json
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
+T = TypeVar("T")
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
@@ -31,3 +33,14 @@ def rng(*key: Any) -> np.random.Generator:
     return np.random.Generator(
         np.random.PCG64(int.from_bytes(hashlib.blake2b(canonical(key), digest_size=16).digest()))
     )
+
+
+def pick(random: np.random.Generator, options: Sequence[T]) -> T:
+    """One of `options`, each with equal chance."""
+    return options[int(random.integers(len(options)))]
+
+
+def shuffled(random: np.random.Generator, items: Iterable[T]) -> list[T]:
+    """`items` in random order."""
+    listed = list(items)
+    return [listed[i] for i in random.permutation(len(listed)).tolist()]

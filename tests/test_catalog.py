@@ -28,7 +28,7 @@ from ecomlab.catalog import vocabulary as vocabulary_module
 from ecomlab.catalog.search import document, embed_catalog
 from ecomlab.catalog.synthetic import product_types
 from ecomlab.catalog.vocabulary import Vocabulary, vocabulary
-from ecomlab.files import read_toml
+from ecomlab.data import read_toml
 from ecomlab.seeding import rng
 
 TYPES = product_types()
