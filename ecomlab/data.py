@@ -19,9 +19,9 @@ Schema = TypeVar("Schema", bound=Strict)
 
 
 def read_toml(path: Path, schema: type[Schema]) -> Schema:
-    """Read a file by its schema, TOML arrays as the tuples that it asks for.
+    """Read a TOML file by its schema, arrays as the tuples that it asks for.
 
-    Raises ValueError that names the file and, of all its mistakes at once, each key and what is wrong with it.
+    Raises ValueError that names the file, and for each of its mistakes the key and what is wrong there.
     """
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))

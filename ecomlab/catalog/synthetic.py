@@ -37,7 +37,7 @@ def product_types() -> tuple[ProductType, ...]:
 
 
 def generate(size: int = 20_000, seed: int = 0) -> Catalog:
-    """A catalog of `size` products.  Same size and seed, same bytes, in every process.
+    """Generate a catalog of `size` products: same size and seed, same bytes, in every process.
 
     Half of the products are shared out evenly over the types, half by a long-tailed popularity, so that even
     in a small catalog every type can be shopped for.  Raises ValueError for fewer products than types.
@@ -90,14 +90,14 @@ def generate(size: int = 20_000, seed: int = 0) -> Catalog:
 
 
 def _shares(draw: np.random.Generator, size: int, count: int) -> np.ndarray:
-    """How many of `size` rows each of `count` types gets: at least one, half of all by 1/sqrt(rank)."""
+    """Share `size` rows out over `count` types: at least one each, half of all rows by 1/sqrt(rank)."""
     even = max(1, size // (2 * count))
     popularity = 1 / np.sqrt(1 + draw.permutation(count))
     return even + draw.multinomial(size - even * count, popularity / popularity.sum())
 
 
 def _popular(draw: np.random.Generator, codes: list[int], count: int, tail: float) -> np.ndarray:
-    """`count` draws from `codes`, popularity falling as rank ** -tail, ranks drawn anew for each call."""
+    """Draw `count` of `codes`, popularity falling as rank ** -tail, ranks drawn anew for each call."""
     popularity = np.arange(1, len(codes) + 1.0) ** -tail
     return draw.choice(draw.permutation(codes), count, p=popularity / popularity.sum()).astype(np.int16)
 
@@ -109,7 +109,7 @@ def _prices(
     brand_code: np.ndarray,
     brands: int,
 ) -> np.ndarray:
-    """Cents: lognormal around the type's median, dearer or cheaper by brand, ending as prices end."""
+    """Draw cents: lognormal around the type's median, dearer or cheaper by brand, ending as prices end."""
     median, spread = np.array([kind.price for kind in types]).T
     brand_level = draw.normal(0, 0.15, brands)
     noise = draw.normal(0, 1, len(type_code)) * spread[type_code]
@@ -119,13 +119,13 @@ def _prices(
 
 
 def _stock(draw: np.random.Generator, size: int) -> np.ndarray:
-    """Units: long-tailed, about 4% sold out."""
+    """Draw units in stock: long-tailed, about 4% sold out."""
     units = np.minimum(1 + np.exp(draw.normal(3.0, 1.1, size)), 999)
     return np.where(draw.random(size) < 0.04, 0, units).astype(np.int16)
 
 
 def _ids(size: int, seed: int) -> np.ndarray:
-    """Distinct ids, "P" and six characters, by a stream of their own: they say nothing of row or content."""
+    """Draw distinct ids, "P" and six characters, by a stream of their own: they say nothing of row or content."""
     if size > 2 ** (ID_BITS - 4):
         raise ValueError(f"ids of six characters serve {2 ** (ID_BITS - 4):,} products at most, not {size:,}")
     numbers = rng("catalog ids", VERSION, size, seed).choice(2**ID_BITS, size, replace=False)
