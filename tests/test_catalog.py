@@ -23,12 +23,16 @@ from ecomlab.catalog import Catalog, Constraint, LexicalEmbedder, ProductType, S
 from ecomlab.catalog import load_shop as load_shop_once
 from ecomlab.catalog import search as search_module
 from ecomlab.catalog import shop as shop_module
+from ecomlab.catalog import store as store_module
+from ecomlab.catalog import vocabulary as vocabulary_module
 from ecomlab.catalog.search import document, embed_catalog
-from ecomlab.catalog.synthetic import department_brands, department_features, product_types
-from ecomlab.catalog.vocabulary import ATTRIBUTES, DEPARTMENTS
+from ecomlab.catalog.synthetic import product_types
+from ecomlab.catalog.vocabulary import Vocabulary, vocabulary
+from ecomlab.data import read_toml
 from ecomlab.seeding import rng
 
 TYPES = product_types()
+DEPARTMENTS = vocabulary().departments
 BY_NAME = pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.name)
 BY_DEPARTMENT = pytest.mark.parametrize("department", DEPARTMENTS)
 KEPT_FROM_PHRASES = set("need want skip drop also plus sold under rated days any".split())
@@ -63,8 +67,8 @@ def catalog(shop: Shop) -> Catalog:
 
 
 def test_the_shop_is_broad() -> None:
-    brands = {brand for department in DEPARTMENTS for brand in department_brands(department)}
-    features = {feature for department in DEPARTMENTS for feature in department_features(department)}
+    brands = {brand for department in DEPARTMENTS.values() for brand in department.brands}
+    features = {feature for department in DEPARTMENTS.values() for feature in department.features}
     assert len(DEPARTMENTS) == 10 and 95 <= len(TYPES) <= 115
     assert 80 <= len(brands) <= 100 and 30 <= len(features) <= 40
     assert all(re.fullmatch(r"([A-Z][a-z]+){2,}", brand) and len(brand) >= 7 for brand in brands)
@@ -73,15 +77,13 @@ def test_the_shop_is_broad() -> None:
 
 def test_no_name_is_two_typos_from_another() -> None:
     assert not too_near({kind.name for kind in TYPES})
-    assert not too_near({brand for department in DEPARTMENTS for brand in department_brands(department)})
-    assert not too_near(
-        {feature for department in DEPARTMENTS for feature in department_features(department)}
-    )
+    assert not too_near({brand for department in DEPARTMENTS.values() for brand in department.brands})
+    assert not too_near({feature for department in DEPARTMENTS.values() for feature in department.features})
 
 
 @BY_DEPARTMENT
 def test_within_a_department_no_brand_feature_or_type_is_near_another(department: str) -> None:
-    brands, features = department_brands(department), department_features(department)
+    brands, features = DEPARTMENTS[department].brands, DEPARTMENTS[department].features
     assert 10 <= len(brands) <= 14 and 7 <= len(features) <= 9
     names = [*brands, *features, *(kind.name for kind in TYPES if kind.department == department)]
     assert len(set(names)) == len(names)
@@ -96,8 +98,47 @@ def test_no_type_is_part_of_another() -> None:
 
 
 def test_every_attribute_serves_a_type() -> None:
-    said = {(a.name, a.phrase, a.values) for kind in TYPES for a in (kind.option, *kind.attributes)}
-    assert len(said) == len({tuple(entry) for entry in ATTRIBUTES.values()})
+    entries = [entry for department in DEPARTMENTS.values() for entry in department.types.values()]
+    used = {key for entry in entries for key in (entry.option, *entry.attributes)}
+    assert used == set(vocabulary().attributes)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "fact"),
+    [
+        (
+            '"Power Bank" = { option = "connector"',
+            '"Power Bank" = { option = "conector"',
+            "did you mean 'connector'?",
+        ),
+        (
+            'video = { phrase = "with {} output"',
+            'video = { phrase = "with output"',
+            "attributes.video.phrase: ",
+        ),
+        ("price = [38, 0.4]", 'price = [38, "0.4"]', 'departments.electronics.types."Power Bank".price.1: '),
+        ("cable = {", "cable = { nmae = 'cord',", "attributes.cable.nmae: "),
+        ("[attributes]", "[attributes", "line "),
+    ],
+)
+def test_a_mistake_in_the_vocabulary_is_named(right: str, wrong: str, fact: str, tmp_path: Path) -> None:
+    text = vocabulary_module.FILE.read_text("utf-8")
+    assert right in text
+    file = tmp_path / "vocabulary.toml"
+    file.write_text(text.replace(right, wrong, 1), "utf-8")
+    with pytest.raises(ValueError, match=re.escape(f"{file}: ")) as caught:
+        read_toml(file, Vocabulary)
+    assert fact in str(caught.value)
+
+
+def test_an_edited_vocabulary_never_reads_old_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "vocabulary.toml"
+    file.write_bytes(vocabulary_module.FILE.read_bytes())
+    monkeypatch.setattr(store_module, "__file__", str(tmp_path / "store.py"))
+    before = store_module.cache_key(1_000, 0)
+    assert store_module.cache_key(1_000, 0) == before
+    file.write_text(file.read_text("utf-8").replace("Barrel Jack", "Barrel Plug"), "utf-8")
+    assert store_module.cache_key(1_000, 0) != before
 
 
 @BY_NAME
@@ -108,7 +149,7 @@ def test_a_value_says_which_attribute_it_is_of(kind: ProductType) -> None:
     values = [value for a in attributes for value in a.values]
     assert len(set(values)) == len(values)
     assert not [(a, b) for a in values for b in values if a != b and within(a, b)]
-    titles = (*department_brands(kind.department), *department_features(kind.department))
+    titles = (*DEPARTMENTS[kind.department].brands, *DEPARTMENTS[kind.department].features)
     title_words = {word for name in (*titles, *(k.name for k in TYPES if k.department == kind.department))
                    for word in tokens(name)}  # fmt: skip
     assert not title_words & {word for value in values for word in tokens(value)}
@@ -135,8 +176,8 @@ def test_a_product_is_what_its_type_allows(catalog: Catalog) -> None:
         kind, record = catalog.type_of(row), catalog.record(row)
         assert record["title"] == catalog.title(row)
         assert record["type"] == kind.name and row in catalog.type_rows(kind.name)
-        assert record["brand"] in department_brands(kind.department)
-        assert catalog.features[catalog.feature_code[row]] in department_features(kind.department)
+        assert record["brand"] in DEPARTMENTS[kind.department].brands
+        assert catalog.features[catalog.feature_code[row]] in DEPARTMENTS[kind.department].features
         assert list(record["attributes"]) == [a.name for a in kind.attributes]
         assert all(record["attributes"][a.name] in a.values for a in kind.attributes)
         assert catalog.row(record["product_id"]) == row

@@ -1,5 +1,9 @@
 """POLICY: the book is told and read back alike, its search finds what is asked for, and only reading it earns."""
 
+import re
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,10 +11,14 @@ import pytest
 from ecomlab import ENVIRONMENTS, Episode, Shop, make_task, play
 from ecomlab.answers.amounts import read_amount, read_clause_id, read_name, read_yes
 from ecomlab.audit import attackers
+from ecomlab.data import read_toml
 from ecomlab.difficulty import Difficulty
-from ecomlab.world.policy_book.book import decide, draw_book, read_section, search, text_of, title_of
+from ecomlab.world.policy_book import rules
+from ecomlab.world.policy_book.book import decide, draw_book
 from ecomlab.world.policy_book.rules import RULES, WINDOW
+from ecomlab.world.policy_book.search import search
 from ecomlab.world.policy_book.terms import draw_terms
+from ecomlab.world.policy_book.wording import read_section, text_of, title_of
 
 
 def book(d: int, seed: int, shop: Shop) -> Any:
@@ -187,3 +195,61 @@ def test_the_naive_shopper_searches_the_book_and_not_the_catalog(shop: Shop) -> 
     player = attackers.naive(ENVIRONMENTS["POLICY"])
     right = [play(player(seed), make_task("POLICY", 0, seed, shop), shop).score.correct for seed in range(12)]
     assert sum(right) > 3
+
+
+DEPOSIT = 'facts = "buying", unit = "percent", range = [50, 505, 5] }'
+"""End of the section on deposits in `rules.toml`."""
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "fact"),
+    [
+        ('unit = "yes" }', 'unit = "yess" }', "rules.signature.section.unit: Input should be 'days', "),
+        (DEPOSIT, DEPOSIT.replace("buying", "bying"), 'rules."deposit": no fact set'),
+        (DEPOSIT, DEPOSIT.replace("505", '"505"'), "rules.deposit.section.range: a range is [from, below] or "),
+        (DEPOSIT, DEPOSIT.replace("505", "5"), "rules.deposit.section.range: a range is [from, below] or "),
+        (DEPOSIT, DEPOSIT.replace("percent", "yes"), 'rules.deposit.section: a number has a range, '),
+        ('unit = "yes" }', 'unit = "days" }', "rules.signature.section: a number has a range, "),
+        ('unit = "yes" }', 'unit = "yes", note = "" }', "rules.signature.section.note: Extra inputs are not permitted"),
+        ('"a refund takes {}"', '"a refund takes long"', 'rules."refund time": an outcome of unit "days" holds 1 {}'),
+        ('["a refund takes {}", ', "[", 'rules."refund time".outcomes'),
+        ('"Where {if}, {then}."', '"Where {if}, then."', "special.1: String should match pattern"),
+        ('general.first = ', 'general.frist = ', "general.frist"),
+        ('tier.condition = "the customer is {}"', "tier.condition = 2026-01-31", "named.tier.condition: "),
+        ('club = ["total"', 'club = ["totals"', "fact_sets.club: no fact 'totals'; did you mean 'total'?"),
+        ('"return window"', '"return windows"', 'rules: there is no "return window"'),
+        ("[named]", "[named", "Expected ']' at the end of a table declaration"),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_the_rules_is_named(right: str, wrong: str, fact: str, tmp_path: Path) -> None:
+    text = rules.FILE.read_text("utf-8")
+    assert right in text
+    file = tmp_path / "rules.toml"
+    file.write_text(text.replace(right, wrong, 1), "utf-8")
+    with pytest.raises(ValueError, match=re.escape(f"{file}: ")) as caught:
+        read_toml(file, rules.RulesFile)
+    assert fact in str(caught.value)
+
+
+def test_all_mistakes_in_the_rules_are_named_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "rules.toml"
+    text = rules.FILE.read_text("utf-8").replace("range = [50, 505, 5]", "range = 7")
+    file.write_text(text.replace('stop_words = ["a",', "stop_words = [1,"), "utf-8")
+    with pytest.raises(ValueError, match="stop_words") as caught:
+        read_toml(file, rules.RulesFile)
+    lines = str(caught.value).splitlines()
+    assert len(lines) == 2 and all(line.startswith(f"{file}: ") for line in lines)
+
+
+def test_importing_ecomlab_reads_neither_rules_nor_vocabulary() -> None:
+    script = """
+import sys
+files = []
+sys.addaudithook(lambda event, values: files.append(str(values[0])) if event == "open" else None)
+import ecomlab
+print(sum(file.endswith(("rules.toml", "vocabulary.toml")) for file in files))
+ecomlab.ENVIRONMENTS["POLICY"]
+print(sum(file.endswith("rules.toml") for file in files))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["0", "1"]

@@ -1,4 +1,4 @@
-"""What products are made of, as names: attributes, product types, and constraints on them."""
+"""Names that describe products: attributes, product types, and constraints on them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,13 +19,13 @@ class Attribute:
     phrase: str
 
     def say(self, value: str) -> str:
-        """The value in the customer's words: "made of Bamboo"."""
+        """Say the value in the customer's words: "made of Bamboo"."""
         return self.phrase.format(value)
 
 
 @dataclass(frozen=True)
 class ProductType:
-    """What a product is ("Air Fryer"), what its variants differ in, and what else is known of it."""
+    """A type of product ("Air Fryer"): the option that its variants differ in, and its other attributes."""
 
     name: str
     plural: str

@@ -26,8 +26,8 @@ def cache_folder() -> Path:
 
 
 def cache_key(*parts: Any) -> str:
-    """A folder name for what `parts` ask of this very code: an edited generator never reads old files."""
-    here = sorted(Path(__file__).parent.glob("*.py"))
+    """A folder name for what `parts` ask of this very code and data: an edited generator never reads old files."""
+    here = sorted(path for path in Path(__file__).parent.iterdir() if path.suffix in (".py", ".toml"))
     sources = [hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest() for path in here]
     return digest([parts, sources, [version(name) for name in ("numpy", "scikit-learn")]], 12)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from ecomlab.catalog.columns import Catalog
 from ecomlab.catalog.schema import Attribute, ProductType
-from ecomlab.catalog.vocabulary import ATTRIBUTES, DEPARTMENTS
+from ecomlab.catalog.vocabulary import vocabulary
 from ecomlab.seeding import rng
 
 VERSION = 1  # rises when the same (size, seed) would give other products
@@ -15,34 +15,29 @@ ID_BITS = 30  # six characters of five bits
 
 
 @cache
-def _attribute(key: str) -> Attribute:
-    name, phrase, values = ATTRIBUTES[key]
-    return Attribute(name, tuple(value.strip() for value in values.split(",")), phrase)
-
-
-@cache
 def product_types() -> tuple[ProductType, ...]:
-    """Every product type of the vocabulary, in its order."""
-    types = []
-    for department, (_, _, table) in DEPARTMENTS.items():
-        for line in table.strip().splitlines():
-            name, plural, option, attributes, price = (cell.strip() for cell in line.split("|"))
-            median, spread = map(float, price.split())
-            others = tuple(_attribute(key) for key in attributes.split())
-            types.append(ProductType(name, plural, department, _attribute(option), others, (median, spread)))
-    return tuple(types)
-
-
-def department_brands(department: str) -> tuple[str, ...]:
-    return tuple(DEPARTMENTS[department][0].split())
-
-
-def department_features(department: str) -> tuple[str, ...]:
-    return tuple(feature.strip() for feature in DEPARTMENTS[department][1].split(","))
+    """List every product type of the vocabulary, in its order."""
+    words = vocabulary()
+    attributes = {
+        key: Attribute(entry.name or key.partition("/")[0], entry.values, entry.phrase)
+        for key, entry in words.attributes.items()
+    }
+    return tuple(
+        ProductType(
+            name,
+            entry.plural or f"{name}s",
+            department,
+            attributes[entry.option],
+            tuple(attributes[key] for key in entry.attributes),
+            entry.price,
+        )
+        for department, sold in words.departments.items()
+        for name, entry in sold.types.items()
+    )
 
 
 def generate(size: int = 20_000, seed: int = 0) -> Catalog:
-    """A catalog of `size` products.  Same size and seed, same bytes, in every process.
+    """Generate a catalog of `size` products: same size and seed, same bytes, in every process.
 
     Half of the products are shared out evenly over the types, half by a long-tailed popularity, so that even
     in a small catalog every type can be shopped for.  Raises ValueError for fewer products than types.
@@ -51,8 +46,9 @@ def generate(size: int = 20_000, seed: int = 0) -> Catalog:
     if size < len(types):
         raise ValueError(f"a catalog has a product of each type: ask for {len(types)} or more, not {size}")
     draw = rng("catalog", VERSION, size, seed)
-    brands = tuple(sorted({name for department in DEPARTMENTS for name in department_brands(department)}))
-    features = tuple(sorted({name for department in DEPARTMENTS for name in department_features(department)}))
+    departments = vocabulary().departments
+    brands = tuple(sorted({name for department in departments.values() for name in department.brands}))
+    features = tuple(sorted({name for department in departments.values() for name in department.features}))
 
     type_code = np.repeat(np.arange(len(types)), _shares(draw, size, len(types)))
     brand_code = np.empty(size, np.int16)
@@ -67,8 +63,8 @@ def generate(size: int = 20_000, seed: int = 0) -> Catalog:
     for code, kind in enumerate(types):
         rows = slice(edges[code], edges[code + 1])
         count = edges[code + 1] - edges[code]
-        own_brands = [brands.index(name) for name in department_brands(kind.department)]
-        own_features = [features.index(name) for name in department_features(kind.department)]
+        own_brands = [brands.index(name) for name in departments[kind.department].brands]
+        own_features = [features.index(name) for name in departments[kind.department].features]
         brand_code[rows] = _popular(draw, own_brands, count, 0.8)
         feature_code[rows] = _popular(draw, own_features, count, 0.4)
         for attribute in kind.attributes:
@@ -94,14 +90,14 @@ def generate(size: int = 20_000, seed: int = 0) -> Catalog:
 
 
 def _shares(draw: np.random.Generator, size: int, count: int) -> np.ndarray:
-    """How many of `size` rows each of `count` types gets: at least one, half of all by 1/sqrt(rank)."""
+    """Share `size` rows out over `count` types: at least one each, half of all rows by 1/sqrt(rank)."""
     even = max(1, size // (2 * count))
     popularity = 1 / np.sqrt(1 + draw.permutation(count))
     return even + draw.multinomial(size - even * count, popularity / popularity.sum())
 
 
 def _popular(draw: np.random.Generator, codes: list[int], count: int, tail: float) -> np.ndarray:
-    """`count` draws from `codes`, popularity falling as rank ** -tail, ranks drawn anew for each call."""
+    """Draw `count` of `codes`, popularity falling as rank ** -tail, ranks drawn anew for each call."""
     popularity = np.arange(1, len(codes) + 1.0) ** -tail
     return draw.choice(draw.permutation(codes), count, p=popularity / popularity.sum()).astype(np.int16)
 
@@ -113,7 +109,7 @@ def _prices(
     brand_code: np.ndarray,
     brands: int,
 ) -> np.ndarray:
-    """Cents: lognormal around the type's median, dearer or cheaper by brand, ending as prices end."""
+    """Draw cents: lognormal around the type's median, dearer or cheaper by brand, ending as prices end."""
     median, spread = np.array([kind.price for kind in types]).T
     brand_level = draw.normal(0, 0.15, brands)
     noise = draw.normal(0, 1, len(type_code)) * spread[type_code]
@@ -123,13 +119,13 @@ def _prices(
 
 
 def _stock(draw: np.random.Generator, size: int) -> np.ndarray:
-    """Units: long-tailed, about 4% sold out."""
+    """Draw units in stock: long-tailed, about 4% sold out."""
     units = np.minimum(1 + np.exp(draw.normal(3.0, 1.1, size)), 999)
     return np.where(draw.random(size) < 0.04, 0, units).astype(np.int16)
 
 
 def _ids(size: int, seed: int) -> np.ndarray:
-    """Distinct ids, "P" and six characters, by a stream of their own: they say nothing of row or content."""
+    """Draw distinct ids, "P" and six characters, by a stream of their own: they say nothing of row or content."""
     if size > 2 ** (ID_BITS - 4):
         raise ValueError(f"ids of six characters serve {2 ** (ID_BITS - 4):,} products at most, not {size:,}")
     numbers = rng("catalog ids", VERSION, size, seed).choice(2**ID_BITS, size, replace=False)

@@ -4,8 +4,9 @@ from typing import Any
 
 from ecomlab.players.goal_player import GoalPlayer
 from ecomlab.task import Message
-from ecomlab.world.policy_book.book import Clause, decisive, holds, read_section
+from ecomlab.world.policy_book.book import Clause, decisive, holds
 from ecomlab.world.policy_book.rules import RULES, WINDOW, Rule
+from ecomlab.world.policy_book.wording import read_section
 
 
 class PolicyPlayer(GoalPlayer):

@@ -22,8 +22,9 @@ from typing import Any
 
 from ecomlab.starters.id_aliases import Aliases
 from ecomlab.values import DAY
-from ecomlab.world.policy_book.book import Atom, read_section
+from ecomlab.world.policy_book.book import Atom
 from ecomlab.world.policy_book.rules import FACTS, RULES, Amount
+from ecomlab.world.policy_book.wording import read_section
 
 Call = tuple[str, Mapping[str, Any]]
 """A tool's name and its arguments."""

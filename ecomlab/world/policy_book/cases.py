@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from ecomlab.catalog import Catalog
-from ecomlab.world.policy_book.book import Book, Section, decide, relevant, section_of
+from ecomlab.seeding import pick, shuffled
+from ecomlab.world.policy_book.book import Atom, Book, Section, decide, relevant, section_of
 from ecomlab.world.policy_book.rules import FACTS, RULES, WINDOW, Amount
 
 LEAST_FACTS = 3
@@ -14,7 +15,7 @@ LEAST_FACTS = 3
 
 
 def section_on(book: Book, facts: Mapping[str, Any], catalog: Catalog) -> Section:
-    """The section that rules on the question asked."""
+    """Find the section that rules on the question asked. Raises LookupError if the book has none."""
     department = ""
     if facts["question"] == WINDOW:
         department = catalog.types[catalog.type_codes[facts["type"]]].department
@@ -25,21 +26,17 @@ def section_on(book: Book, facts: Mapping[str, Any], catalog: Catalog) -> Sectio
 
 
 def draw_question(book: Book, random: np.random.Generator) -> Section:
-    """The section that the customer asks about: each rule as often as another, of return windows there are several."""
-    rules = list(dict.fromkeys(section["rule"] for section in book["sections"]))
-    name = rules[int(random.integers(len(rules)))]
-    some = [section for section in book["sections"] if section["rule"] == name]
-    return some[int(random.integers(len(some)))]
+    """Draw the section that the customer asks about: each rule equally often, though windows have several sections."""
+    name = pick(random, list(dict.fromkeys(section["rule"] for section in book["sections"])))
+    return pick(random, [section for section in book["sections"] if section["rule"] == name])
 
 
 def draw_mentioned(section: Section, random: np.random.Generator) -> list[str]:
-    """The facts a customer tells: all that matter, the product where the rule may ask for it, and some that do not."""
-    rule, matter = RULES[section["rule"]], relevant(section)
-    others = [name for name in rule.facts if name not in (*matter, "type")]
-    order = [others[i] for i in random.permutation(len(others)).tolist()]
-    spare = max(LEAST_FACTS - len([name for name in matter if name != "type"]), int(random.integers(2)))
-    told = [*(name for name in matter if name != "type"), *order[:spare]]
-    told = [told[i] for i in random.permutation(len(told)).tolist()]
+    """Draw the facts that a customer tells: all that matter, the product if the rule may ask for it, some others."""
+    rule, matter = RULES[section["rule"]], [fact for fact in relevant(section) if fact != "type"]
+    others = shuffled(random, (fact for fact in rule.facts if fact not in (*matter, "type")))
+    spare = max(LEAST_FACTS - len(matter), int(random.integers(2)))
+    told = shuffled(random, [*matter, *others[:spare]])
     return ["type", *told] if "type" in rule.facts else told
 
 
@@ -51,8 +48,10 @@ def draw_facts(
     names: Sequence[str],
     known: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """A case in which a clause decides that is drawn first, so that none decides more often than another; values lie
-    near the limits. What is `known` stays; where no such case turns up, another clause decides."""
+    """Draw a case: first the clause that is to decide, so that all do equally often, then facts that make it decide.
+
+    Numbers lie near the limits. What is `known` stays; where no case is found for the clause, another one decides.
+    """
     wanted = int(random.integers(len(section["clauses"])))
     facts: dict[str, Any] = {}
     for _ in range(40):
@@ -66,7 +65,7 @@ def draw_facts(
 
 
 def _draw_value(name: str, section: Section, catalog: Catalog, random: np.random.Generator) -> Any:
-    limits = [atom[2] for clause in section["clauses"] for atom in clause["if"] if atom[0] == name]
+    limits = _limits(name, section)
     if name == "type":
         if section["department"]:
             kinds = [kind.name for kind in catalog.types if kind.department == section["department"]]
@@ -74,22 +73,25 @@ def _draw_value(name: str, section: Section, catalog: Catalog, random: np.random
             kinds = [kind for some in limits for kind in some]
         else:
             kinds = [kind.name for kind in catalog.types]
-        return kinds[int(random.integers(len(kinds)))]
+        return pick(random, kinds)
     about = FACTS[name]
     if isinstance(about, Amount):
-        limits = limits or [about.limits[int(random.integers(len(about.limits)))]]
-        return _fulfil(
-            [name, (">=", "<")[int(random.integers(2))], limits[int(random.integers(len(limits)))]], random
-        )
-    values = list(about.words)
-    return values[int(random.integers(len(values)))]
+        limits = limits or [pick(random, about.limits)]
+        op = pick(random, (">=", "<"))
+        return _fulfil([name, op, pick(random, limits)], random)
+    return pick(random, list(about.words))
 
 
-def _fulfil(atom: Sequence[Any], random: np.random.Generator) -> Any:
-    """A value that a condition holds for; of a number, often one that only just does."""
+def _limits(name: str, section: Section) -> list[Any]:
+    """List what the section's conditions compare this fact with."""
+    return [atom[2] for clause in section["clauses"] for atom in clause["if"] if atom[0] == name]
+
+
+def _fulfil(atom: Atom, random: np.random.Generator) -> Any:
+    """Draw a value that a condition holds for; of a number, often one that only just does."""
     name, op, value = atom
     if op == "in":
-        return value[int(random.integers(len(value)))]
+        return pick(random, value)
     about = FACTS[name]
     further = int(random.integers(4)) * about.limits.step if isinstance(about, Amount) else 0
     return value + further if op == ">=" else max(2, value - 1 - further)
@@ -102,13 +104,16 @@ def draw_twist(
     catalog: Catalog,
     random: np.random.Generator,
 ) -> dict[str, Any]:
-    """The slots of a follow-up: one fact is another so that another clause decides, or the question is another one,
-    with the facts that it needs and the customer has not thought of."""
+    """Draw the slots of a follow-up to the question `name`.
+
+    Either one fact changes so that another clause decides, or the question changes, and with it come the facts that it
+    needs and the customer has not told.
+    """
     section = section_on(book, {**facts, "question": name}, catalog)
     before = decide(section, book["precedence"], facts)
     matter = [fact for fact in relevant(section) if fact != "type"]
     for _ in range(20 if matter and random.random() < 0.7 else 0):
-        fact = matter[int(random.integers(len(matter)))]
+        fact = pick(random, matter)
         value = _draw_value(fact, section, catalog, random)
         if decide(section, book["precedence"], {**facts, fact: value}) != before:
             return {fact: value}
@@ -117,16 +122,16 @@ def draw_twist(
         for rule in dict.fromkeys(s["rule"] for s in book["sections"])
         if rule != name and ("type" in facts or "type" not in RULES[rule].facts)
     ]
-    other = rules[int(random.integers(len(rules)))]
+    other = pick(random, rules)
     section = section_on(book, {**facts, "question": other}, catalog)
     drawn = draw_facts(section, book["precedence"], catalog, random, relevant(section), facts)
     return {"question": other, **{fact: value for fact, value in drawn.items() if fact not in facts}}
 
 
 def other_values(name: str, value: Any, section: Section) -> list[Any]:
-    """Other values that a fact might have."""
+    """List other values that a fact might have: of a number, the two that each limit parts, and the next higher one."""
     about = FACTS[name]
     if not isinstance(about, Amount):
         return [other for other in about.words if other != value]
-    limits = [atom[2] for clause in section["clauses"] for atom in clause["if"] if atom[0] == name]
-    return [other for limit in (*limits, value + 1) for other in (limit, max(2, limit - 1)) if other != value]
+    limits = (*_limits(name, section), value + 1)
+    return [other for limit in limits for other in (limit, max(2, limit - 1)) if other != value]

@@ -5,26 +5,25 @@ from dataclasses import dataclass
 from typing import Any
 
 from ecomlab.catalog import Catalog
-from ecomlab.seeding import rng
+from ecomlab.seeding import rng, shuffled
 
 WINDOWS = (14, 21, 30, 45, 60, 90)
-"""Days within which something can be sent back."""
+"""Days within which a line can be returned."""
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What this store does in this task."""
+    """Terms of this store in this task."""
 
     return_days: Mapping[str, int]
     """By department, days from delivery within which a line can be returned, the last day included; 0: it cannot."""
 
 
 def draw_terms(key: Sequence[Any], catalog: Catalog) -> Terms:
-    """The terms of the task that `key` names: some departments have a window of their own, one or two have none."""
+    """Draw the terms of the task that `key` names: some departments have their own window, one or two have none."""
     random = rng("terms", *key)
     departments = list(dict.fromkeys(kind.department for kind in catalog.types))
     general = int(random.choice(WINDOWS))
     days = {name: general if random.random() < 0.5 else int(random.choice(WINDOWS)) for name in departments}
-    for i in random.permutation(len(departments))[: int(random.integers(1, 3))].tolist():
-        days[departments[i]] = 0
-    return Terms(days)
+    without = shuffled(random, departments)
+    return Terms(days | dict.fromkeys(without[: int(random.integers(1, 3))], 0))

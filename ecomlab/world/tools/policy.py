@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from ecomlab.tool import tool
-from ecomlab.world.policy_book.book import search
+from ecomlab.world.policy_book.search import search
 from ecomlab.world.state import World
 
 

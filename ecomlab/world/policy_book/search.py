@@ -1,0 +1,52 @@
+"""The search of a policy book: sections ranked by the words that they share with a query."""
+
+import math
+import re
+from collections import Counter
+from functools import lru_cache
+
+from ecomlab.catalog import Catalog
+from ecomlab.world.policy_book.book import Book
+from ecomlab.world.policy_book.rules import STOP_WORDS
+from ecomlab.world.policy_book.wording import text_of, title_of
+
+SHOWN = 4
+"""Sections that a search shows at most."""
+STEM = 5
+"""Letters of a word that the search compares."""
+_WORD = re.compile(r"[a-z0-9]+")
+_ENDING = re.compile(r"(?:ing|ed|es|e|s)$")
+
+
+def search(book: Book, query: str, catalog: Catalog) -> list[dict[str, str]]:
+    """Find the sections that share most words with the query, each word weighted by its inverse document frequency.
+
+    A word in a heading counts three times; a section without any of the words is never shown.
+    """
+    plurals = {kind.name: kind.plural for kind in catalog.types}
+    shown = [(title_of(section, catalog), text_of(section, book, plurals)) for section in book["sections"]]
+    documents = [(set(stems(title)), set(stems(text))) for title, text in shown]
+    frequency = Counter(stem for title, text in documents for stem in title | text)
+    weights = {
+        stem: round(math.log(1 + len(documents) / frequency[stem]), 6)
+        for stem in dict.fromkeys(stems(query))
+        if frequency[stem]
+    }
+    scores = [
+        sum(weight * (3 * (stem in title) + (stem in text)) for stem, weight in weights.items())
+        for title, text in documents
+    ]
+    best = sorted((number for number, score in enumerate(scores) if score), key=lambda n: (-scores[n], n))
+    return [{"section": shown[n][0], "text": shown[n][1]} for n in best[:SHOWN]]
+
+
+def stems(text: str) -> list[str]:
+    """List the stems of a text's telling words, one for "returned" and "returns", "bookshelf" and "bookshelves"."""
+    return [stem for word in _WORD.findall(text.lower()) if (stem := _stem(word))]
+
+
+@lru_cache(maxsize=8_192)
+def _stem(word: str) -> str:
+    if word in STOP_WORDS:
+        return ""
+    return _ENDING.sub("", word)[:STEM] if len(word) > 4 else word.removesuffix("s")
