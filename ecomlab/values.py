@@ -97,7 +97,6 @@ DAY = Format(_day, rf"(?:{'|'.join(MONTHS)}) \d{{1,2}}", _read_day)
 """A day of some year, "MM-DD"."""
 NAME = Format(str, r"[^\s.!?](?:[^.!?\n]|\.(?=\S))*?(?!\.\S)", str)
 """A name, of a product type or a brand: "Levi's", "Johnson & Johnson", "de Buyer". It ends with the sentence."""
-Kind = Format
 
 FORMATS: dict[str, Format] = {
     "money": MONEY,

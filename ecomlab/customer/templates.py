@@ -6,7 +6,6 @@ Both come from TOML: `phrases.toml` beside this file holds what all customers sh
 """
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -14,19 +13,16 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import model_validator
 
 from ecomlab.customer.replacements import REPLACEMENT
+from ecomlab.data import Strict, read_toml
 from ecomlab.seeding import pick
 from ecomlab.suggest import unknown
 from ecomlab.values import FORMATS, Format, choice
 
 COMMON = Path(__file__).with_name("phrases.toml")
 _MARKS = re.compile(r"\[([^\]]*)\]|\{(\w*)\}")
-
-
-class PhrasesError(ValueError):
-    """A file of phrases that does not fit the schema; the text names file, key and fact."""
 
 
 @dataclass(frozen=True)
@@ -123,11 +119,7 @@ class Sentences(Template):
             yield back[match.group().lower()], match.span()
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class _SlotFile(_Strict):
+class _SlotFile(Strict):
     """A slot's table: a format's name, pairs of values and words, or sentences by value."""
 
     topic: str
@@ -156,7 +148,7 @@ class _SlotFile(_Strict):
         return Template(self.topic, found, tuple(self.forms), self.once)
 
 
-class _File(_Strict):
+class _File(Strict):
     """A file of phrases. Common ones hold what others may replace."""
 
     speaks: str = "shop"
@@ -213,8 +205,9 @@ class Phrases:
 
     @classmethod
     def load(cls, path: Path | str, **slots: Template) -> "Phrases":
-        """The phrases of a TOML file, with more slots made in code. Raises PhrasesError that names file and key."""
-        file, common = _read(Path(path), _File), common_file()
+        """The phrases of a TOML file, with more slots made in code. Raises ValueError that names
+        file and key."""
+        file, common = read_toml(Path(path), _File), common_file()
         acts = common.acts | (common.answers if file.speaks == "answer" else {}) | file.acts
         made = {name: table.template() for name, table in file.slots.items()}
         return cls(
@@ -268,14 +261,4 @@ class Phrases:
 @cache
 def common_file() -> _Common:
     """What all customers share."""
-    return _read(COMMON, _Common)
-
-
-def _read(path: Path, model: type[Any]) -> Any:
-    try:
-        return model(**tomllib.loads(path.read_text()))
-    except tomllib.TOMLDecodeError as error:
-        raise PhrasesError(f"{path} is not TOML: {error}") from None
-    except ValidationError as error:
-        wrong = [f"{path}: {'.'.join(map(str, e['loc'])) or 'file'}: {e['msg']}" for e in error.errors()]
-        raise PhrasesError("\n".join(wrong)) from None
+    return read_toml(COMMON, _Common)

@@ -9,19 +9,19 @@ from pydantic import BeforeValidator, Field, PlainValidator, model_validator
 
 from ecomlab.data import Strict, read_toml
 from ecomlab.suggest import unknown
-from ecomlab.values import MONEY, NUMBER, Kind, choice
+from ecomlab.values import MONEY, NUMBER, Format, choice
 
 WINDOW = "return window"
 """The rule that tells the store's terms: a section for each department, one clause each."""
 
 
-def _counted(unit: str) -> Kind:
-    return Kind(lambda n: f"{n} {unit}", rf"\d+ {unit}", lambda text: int(text.removesuffix(f" {unit}")))
+def _counted(unit: str) -> Format:
+    return Format(lambda n: f"{n} {unit}", rf"\d+ {unit}", lambda text: int(text.removesuffix(f" {unit}")))
 
 
-UNITS: Mapping[str, Kind] = {
+UNITS: Mapping[str, Format] = {
     **{unit: _counted(unit) for unit in ("days", "hours", "months", "points")},
-    "percent": Kind(
+    "percent": Format(
         lambda n: f"{n // 10}.{n % 10}%" if n % 10 else f"{n // 10}%",
         r"\d+(?:\.\d)?%",
         lambda text: round(10 * float(text[:-1])),
@@ -68,7 +68,7 @@ class Amount(Strict):
     unit: Literal["number", "cents"] = "number"
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> Format:
         """How a clause writes its value."""
         return MONEY if self.unit == "cents" else NUMBER
 
@@ -94,7 +94,7 @@ class Rule:
         return self.unit in UNITS
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> Format:
         """How a clause writes its value."""
         return UNITS[self.unit] if self.numeric else choice({str(value): str(value) for value in self.values})
 
