@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from ecomlab.customer.replacements import REPLACEMENT
 from ecomlab.data import Strict, read_toml
@@ -124,9 +124,9 @@ class _SlotFile(Strict):
 
     topic: str
     format: str = ""
-    values: dict[str, str] | list[tuple[str | int, str]] = []
-    sentences: dict[str, list[str]] = {}
-    forms: list[str] = []
+    values: dict[str, str] | tuple[tuple[str | int, str], ...] = ()
+    sentences: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    forms: tuple[str, ...] = ()
     once: bool = False
 
     @model_validator(mode="after")
@@ -153,26 +153,26 @@ class _File(Strict):
 
     speaks: str = "shop"
     which: str = ""
-    anew: list[str] = []
-    describes: list[str] = []
-    closings: list[str] = []
-    intros: list[str] = []
-    lists: list[str] = []
-    joins: list[tuple[str, str]] = []
-    leads: dict[str, list[str]] = {}
-    acts: dict[str, list[str]] = {}
-    before: dict[str, list[str]] = {}
-    slots: dict[str, _SlotFile] = {}
-    data: dict[str, Any] = {}
+    anew: tuple[str, ...] = ()
+    describes: tuple[str, ...] = ()
+    closings: tuple[str, ...] = ()
+    intros: tuple[str, ...] = ()
+    lists: tuple[str, ...] = ()
+    joins: tuple[tuple[str, str], ...] = ()
+    leads: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    acts: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    before: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    slots: dict[str, _SlotFile] = Field(default_factory=dict)
+    data: dict[str, Any] = Field(default_factory=dict)
 
 
 class _Common(_File):
-    greetings: list[str]
-    complete: list[str]
-    answers: dict[str, list[str]]
-    effects: dict[str, list[str]]
-    topics: dict[str, list[str]]
-    words: dict[str, list[str]]
+    greetings: tuple[str, ...]
+    complete: tuple[str, ...]
+    answers: dict[str, tuple[str, ...]]
+    effects: dict[str, tuple[str, ...]]
+    topics: dict[str, tuple[str, ...]]
+    words: dict[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
