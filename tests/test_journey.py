@@ -17,7 +17,7 @@ def journeys(shop: Shop, d: int, *parts: str, count: int = 200, **overrides: flo
     found = []
     for seed in range(count):
         task = make_task("JOURNEY", d, seed, shop, overrides)
-        names = [part["env"] for part in task.truth["parts"]]
+        names = [part.env for part in task.subtasks]
         if names[: len(parts)] == list(parts):
             found.append(task)
     assert found, f"no journey begins with {parts}"
@@ -26,7 +26,7 @@ def journeys(shop: Shop, d: int, *parts: str, count: int = 200, **overrides: flo
 
 def fair(episode: Episode, until: Any = lambda message: False) -> Message:
     """Let the fair player act until it would send a message of which `until` is true; that message."""
-    player = JOURNEY.fair_player(episode.shop)
+    player = JOURNEY.reference_player(episode.shop)
     while True:
         message = player(list(episode.messages), episode.tools)
         if episode.done or until(message):
@@ -40,11 +40,11 @@ def submits(message: Message) -> bool:
 
 def test_parts_and_their_number_grow_with_difficulty(shop: Shop) -> None:
     for d, most in ((0, 2), (4, 3), (8, 4), (12, 5)):
-        sizes = [len(make_task("JOURNEY", d, seed, shop).truth["parts"]) for seed in range(20)]
+        sizes = [len(make_task("JOURNEY", d, seed, shop).subtasks) for seed in range(20)]
         assert max(sizes) == most
         assert min(sizes) >= 2
         for seed in range(20):
-            names = [part["env"] for part in make_task("JOURNEY", d, seed, shop).truth["parts"]]
+            names = [part.env for part in make_task("JOURNEY", d, seed, shop).subtasks]
             assert len(set(names)) == len(names)
             assert "JOURNEY" not in names
 
@@ -53,7 +53,7 @@ def test_what_one_job_did_is_seen_by_the_next(shop: Shop) -> None:
     task = journeys(shop, 0, "CART", p_switch=0)[0]
     episode = Episode(task, shop)
     episode.act(fair(episode, submits))
-    assert [job.answer is not None for job in episode.jobs] == [True, False]
+    assert [subtask.answer is not None for subtask in episode.subtasks] == [True, False]
     assert episode.messages[-1]["role"] == "user"
     cart = json.loads(episode.act(calls(("cart_view", {}))).messages[0]["content"])["cart"]
     assert cart
@@ -62,12 +62,12 @@ def test_what_one_job_did_is_seen_by_the_next(shop: Shop) -> None:
 def test_the_next_job_comes_when_the_last_is_handed_in_right_or_wrong(shop: Shop) -> None:
     task = make_task("JOURNEY", 4, 3, shop, {"p_switch": 0})
     episode = Episode(task, shop)
-    for number, part in enumerate(task.truth["parts"]):
-        assert part["opening"] in episode.messages[-1]["content"]
-        required = ENVIRONMENTS[part["env"]].submit.schema["function"]["parameters"].get("required", [])
+    for number, part in enumerate(task.subtasks):
+        assert part.opening in episode.messages[-1]["content"]
+        required = ENVIRONMENTS[part.env].submit.schema["function"]["parameters"].get("required", [])
         assert not episode.done
         episode.act(calls(("submit", {name: [] if name == "product_ids" else "x" for name in required})))
-        assert episode.opened == min(number + 2, len(task.truth["parts"]))
+        assert episode.opened == min(number + 2, len(task.subtasks))
     assert episode.end == "submit"
     assert not episode.score().correct
 
@@ -98,15 +98,15 @@ def test_undoing_a_finished_job_undoes_its_credit(shop: Shop) -> None:
         while not episode.done:
             episode.act(text("One moment."))
     assert undone.score().parts["task"] < kept.score().parts["task"]
-    assert undone.jobs[0].verdict is not None
-    assert undone.jobs[0].verdict.correct
+    assert undone.subtasks[0].verdict is not None
+    assert undone.subtasks[0].verdict.correct
 
 
 def test_the_customer_interrupts_one_job_with_the_next_and_comes_back(shop: Shop) -> None:
     came_back = 0
     for seed in range(30):
         task = make_task("JOURNEY", 6, seed, shop, {"p_switch": 1})
-        trajectory = play(JOURNEY.fair_player(shop), task, shop)
+        trajectory = play(JOURNEY.reference_player(shop), task, shop)
         assert trajectory.score.correct, trajectory.score.why
         said = " ".join(message["content"] for message in trajectory.messages if message["role"] == "user")
         came_back += any(line in said for line in ("Now back to ", "Back to ", "go on with "))
@@ -119,7 +119,7 @@ def test_an_answer_that_is_meant_for_another_job_is_refused(shop: Shop) -> None:
     turn = episode.act(calls(("submit", {"done": True})))
     assert "product_ids" in turn.messages[0]["content"]
     assert not turn.done
-    assert episode.jobs[0].answer is None
+    assert episode.subtasks[0].answer is None
 
 
 def test_a_job_is_handed_in_once(shop: Shop) -> None:
@@ -127,7 +127,7 @@ def test_a_job_is_handed_in_once(shop: Shop) -> None:
     episode = Episode(task, shop)
     turn = episode.act(calls(("submit", {"product_ids": ["P000000"]}), ("submit", {"product_ids": []})))
     assert "handed in already" in turn.messages[1]["content"]
-    assert episode.jobs[0].answer == {"product_ids": ["P000000"]}
+    assert episode.subtasks[0].answer == {"product_ids": ["P000000"]}
     assert episode.opened == 2
 
 
@@ -136,13 +136,13 @@ def test_every_part_of_a_journey_is_right_on_its_own_terms(shop: Shop) -> None:
     for seed in range(10):
         task = make_task("JOURNEY", 8, seed, shop)
         episode = Episode(task, shop)
-        player = JOURNEY.solver(episode)
+        player = JOURNEY.oracle(episode)
         while not episode.done:
             episode.act(player(list(episode.messages), episode.tools))
         score = episode.score()
         assert score.correct, score.why
         assert score.parts["task"] == 1.0
-        assert len(episode.jobs) == len(task.truth["parts"]) == score.why.count(";") + 1
+        assert len(episode.subtasks) == len(task.subtasks) == score.why.count(";") + 1
 
 
 @pytest.mark.parametrize("d", [0, 6, 12])
@@ -157,4 +157,4 @@ def test_what_tools_show_does_not_tell_which_jobs_can_come(big_shop: Shop, d: in
 def test_a_job_that_agrees_with_no_other_does_not_end_the_draw(big_shop: Shop) -> None:
     """This key's first job touches what all others are about."""
     task = make_task("JOURNEY", 4, 1_000_097, big_shop)
-    assert len(task.truth["parts"]) > 1
+    assert len(task.subtasks) > 1
