@@ -8,8 +8,9 @@ from ecomlab import ENVIRONMENTS, Episode, Shop, make_task, play
 from ecomlab.answers.amounts import read_amount, read_clause_id, read_name, read_yes
 from ecomlab.audit import attackers
 from ecomlab.difficulty import Difficulty
+from ecomlab.seeding import rng
 from ecomlab.world.policy_book.book import decide, draw_book, read_section, search, text_of, title_of
-from ecomlab.world.policy_book.rules import RULES, WINDOW
+from ecomlab.world.policy_book.rules import FACTS, RULES, WINDOW, Named
 from ecomlab.world.policy_book.terms import draw_terms
 
 
@@ -75,10 +76,18 @@ def test_the_stated_precedence_decides() -> None:
 
 
 def test_no_question_can_be_taken_for_another() -> None:
-    saying = ENVIRONMENTS["POLICY"].sayings["question"]
+    template = ENVIRONMENTS["POLICY"].phrases.slots["question"]
     for name, rule in RULES.items():
         for question in rule.questions:
-            assert [value for value, _ in saying.find(f"Hello. {question} Thanks!")] == [name]
+            assert [value for value, _ in template.find(f"Hello. {question} Thanks!")] == [name]
+
+
+def test_every_fact_that_a_rule_may_ask_for_can_be_told() -> None:
+    told = ENVIRONMENTS["POLICY"].phrases.slots
+    for name, fact in FACTS.items():
+        for value in fact.words if isinstance(fact, Named) else fact.limits:
+            said = told[name].say(value, rng("said", name, value))
+            assert [read for read, _ in told[name].find(f"Hello. {said} Thanks!")] == [value]
 
 
 @pytest.mark.parametrize(
