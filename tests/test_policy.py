@@ -13,9 +13,10 @@ from ecomlab.answers.amounts import read_amount, read_clause_id, read_name, read
 from ecomlab.audit import attackers
 from ecomlab.data import read_toml
 from ecomlab.difficulty import Difficulty
+from ecomlab.seeding import rng
 from ecomlab.world.policy_book import rules
 from ecomlab.world.policy_book.book import decide, draw_book
-from ecomlab.world.policy_book.rules import RULES, WINDOW
+from ecomlab.world.policy_book.rules import FACTS, RULES, WINDOW, Named
 from ecomlab.world.policy_book.search import search
 from ecomlab.world.policy_book.terms import draw_terms
 from ecomlab.world.policy_book.wording import read_section, text_of, title_of
@@ -83,10 +84,18 @@ def test_the_stated_precedence_decides() -> None:
 
 
 def test_no_question_can_be_taken_for_another() -> None:
-    saying = ENVIRONMENTS["POLICY"].sayings["question"]
+    template = ENVIRONMENTS["POLICY"].phrases.slots["question"]
     for name, rule in RULES.items():
         for question in rule.questions:
-            assert [value for value, _ in saying.find(f"Hello. {question} Thanks!")] == [name]
+            assert [value for value, _ in template.find(f"Hello. {question} Thanks!")] == [name]
+
+
+def test_every_fact_that_a_rule_may_ask_for_can_be_told() -> None:
+    told = ENVIRONMENTS["POLICY"].phrases.slots
+    for name, fact in FACTS.items():
+        for value in fact.words if isinstance(fact, Named) else fact.limits:
+            said = told[name].say(value, rng("said", name, value))
+            assert [read for read, _ in told[name].find(f"Hello. {said} Thanks!")] == [value]
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,11 @@ from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task, play
 from ecomlab.audit import attackers
 from ecomlab.episode.play import finish
 from ecomlab.reward import Verdict
+from ecomlab.task import Goal, changes_of
 
 
 def wanted(task: Task) -> dict[str, Any]:
-    return {name: value for _, name, value in task.truth["slots"]}
+    return task.goal.of()
 
 
 def calm(env: str, d: int, seed: int, shop: Shop) -> Task:
@@ -24,16 +25,16 @@ def calm(env: str, d: int, seed: int, shop: Shop) -> Task:
 def answer(task: Task, shop: Shop) -> tuple[Episode, list[str]]:
     """The fair player's episode, and what it handed in."""
     episode = Episode(task, shop)
-    finish(ENVIRONMENTS[task.env].fair_player(shop), episode)
+    finish(ENVIRONMENTS[task.env].reference_player(shop), episode)
     assert episode.answer is not None
     return episode, list(episode.answer["product_ids"])
 
 
-def judged(episode: Episode, ids: Sequence[str]) -> Verdict:
-    """The verdict, had these ids been handed in; all of them shown by a tool."""
-    episode.job.answer = {"product_ids": list(ids)}
+def judged(episode: Episode, ids: Sequence[str], goal: Goal | None = None) -> Verdict:
+    """The verdict had these ids been handed in, all of them shown by a tool, for `goal` or for what is wanted."""
     episode.world.shown.update(i for i in ids if episode.shop.catalog.row(i) is not None)
-    return episode.env.verify(episode.job)
+    answer = {"product_ids": list(ids)}
+    return episode.env.verify(goal or episode.goal, episode.world, answer, episode.customer.first)
 
 
 def stand_ins(task: Task, shop: Shop) -> dict[str, int]:
@@ -149,13 +150,10 @@ def test_a_list_is_right_when_each_thing_is_there_once_within_the_budget(d: int,
 def test_overspending_costs_its_share_of_the_budget(big_shop: Shop) -> None:
     task = calm("BUNDLE", 0, 3, big_shop)
     episode, ids = answer(task, big_shop)
-    budget = episode.state[0, "budget"]
     cost = sum(big_shop.catalog.price_cents.item(big_shop.catalog.row(i) or 0) for i in ids)
-    episode.state[0, "budget"] = cost - cost // 5
-    verdict = judged(episode, ids)
+    verdict = judged(episode, ids, episode.goal.with_({"budget": cost - cost // 5}))
     assert not verdict.correct
     assert verdict.credit == pytest.approx(1 - (cost // 5) / (cost - cost // 5))
-    episode.state[0, "budget"] = budget
     assert judged(episode, ids).correct
 
 
@@ -163,6 +161,6 @@ def test_parts_may_be_named_later_dropped_and_added(big_shop: Shop) -> None:
     seen: set[str] = set()
     for seed in range(60):
         task = make_task("BUNDLE", 8, seed, big_shop, {"p_switch": 1})
-        seen.update(name for e in task.events if e.kind == "change" for name in e.data["slots"])
-        assert play(ENVIRONMENTS["BUNDLE"].fair_player(big_shop), task, big_shop).score.correct
+        seen.update(name for change in changes_of(task.events) for name in change.slots)
+        assert play(ENVIRONMENTS["BUNDLE"].reference_player(big_shop), task, big_shop).score.correct
     assert seen == {"budget", "added", "dropped"}

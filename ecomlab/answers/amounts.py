@@ -45,8 +45,15 @@ _NO_SUCH = re.compile(r"\bno (?!or\b|and\b|yes\b|yeah\b)[a-z]+")
 _CLAUSE = re.compile(r"(?<![a-z0-9])([a-z])\s?[-\u2010-\u2013]\s?(\d{1,9})(?![0-9])")
 
 
+def read_answer(answer: object, unit: str, names: Collection[object]) -> int | str | None:
+    """Read an answer as a number of `unit`, as "yes" or "no" where that is the unit, else as one of `names`."""
+    if unit in MEASURES:
+        return read_amount(answer, unit)
+    return read_yes(answer) if unit == "yes" else read_name(answer, [str(name) for name in names])
+
+
 def read_amount(answer: object, unit: str) -> int | None:
-    """A whole number of `unit`, a key of MEASURES: 15, "15 days" and "fifteen" are 15 days, "$7.99" is 799 cents.
+    """Read a whole number of `unit`, a key of MEASURES: 15, "15 days" and "fifteen" are 15 days, "$7.99" is 799 cents.
     A clause's id beside it is no number. What stands in brackets by an amount says the same again, in as many digits as
     it has: "11 hours (0.5 days)", "38 months (3 years and 2 months)".
 
@@ -71,7 +78,7 @@ def read_amount(answer: object, unit: str) -> int | None:
 
 
 def _in_figures(text: str) -> str:
-    """Spelt numbers in figures; beside figures "one" may be anybody: "one has 3 days to claim it"."""
+    """Put spelt numbers in figures; beside figures "one" may be anybody: "one has 3 days to claim it"."""
     pronoun = any(character.isdigit() for character in text)
     text = _SPELLING.sub(
         lambda m: m[0] if pronoun and m[0] == "one" else str(_SPELT.get(m[1], 0) + _SPELT[m[2]]), text
@@ -80,7 +87,7 @@ def _in_figures(text: str) -> str:
 
 
 def _amount(match: re.Match[str], unit: str) -> Decimal | None:
-    """So many of the unit; None for another unit."""
+    """Convert a number with its unit to `unit`; None for a unit that measures something else."""
     sign, number, word = match.groups()
     word = sign.strip() if sign else word if word in _ALL else (word or "").removesuffix("s")
     measures = MEASURES[unit]
@@ -94,7 +101,7 @@ def _whole(amount: Decimal | None) -> int | None:
 
 
 def _agrees(gloss: str, amount: int, unit: str) -> bool:
-    """Whether what a gloss adds up to is that amount, rounded as the gloss is; other units are not judged."""
+    """Compare what a gloss adds up to with an amount, rounded as the gloss is; other units are not judged."""
     total = slack = Decimal(0)
     for match in _NUMBER.finditer(gloss):
         part = _amount(match, unit)
@@ -108,14 +115,14 @@ def _agrees(gloss: str, amount: int, unit: str) -> bool:
 
 
 def read_name(answer: object, names: Collection[str]) -> str | None:
-    """The one of `names` that the answer holds; None when it holds none or several."""
+    """Find the one of `names` that the answer holds; None when it holds none or several."""
     text = _plain(answer)
     found = [name for name in names if re.search(rf"\b{re.escape(name.lower())}\b", text)]
     return found[0] if len(found) == 1 else None
 
 
 def read_yes(answer: object) -> str | None:
-    """ "yes" or "no"; None when the answer is neither or both."""
+    """Read "yes" or "no"; None when the answer is neither or both."""
     text = _plain(answer)
     yes = _YES.search(text)
     no = _NO.search(_NO_SUCH.sub(" ", text) if yes else text)
@@ -123,8 +130,8 @@ def read_yes(answer: object) -> str | None:
 
 
 def read_clause_id(clause: object) -> str | None:
-    """The one clause id that the text holds, however it is written: "[C-12]", "clause c-12", with any hyphen or dash;
-    None for several."""
+    """Find the one clause id that the text holds, however it is written: "[C-12]", "clause c-12", with any hyphen or
+    dash; None for several."""
     found = {f"{letter.upper()}-{int(number)}" for letter, number in _CLAUSE.findall(_plain(clause))}
     return found.pop() if len(found) == 1 else None
 

@@ -1,22 +1,25 @@
 """The player of BUNDLE: everything on the list, the cheapest that fits."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from ecomlab.customer import nlu
 from ecomlab.players.cart import Wish
 from ecomlab.players.goal_player import GoalPlayer
-from ecomlab.task import Message, Place
+from ecomlab.task import Goal, Message, Need, Place
 from ecomlab.values import NEXT_WITH_ARTICLE
-
-Part = tuple[str, dict[str, Any]]
-"""A product type that is needed, and what it must be like, by slot name."""
+from ecomlab.world.shopping_list import parts_of
 
 
 class BundlePlayer(GoalPlayer):
     """Searches each part, the cheapest first, and takes what fits: what is within no budget then is within none."""
 
     found: dict[str, list[dict[str, Any]]]
+
+    @staticmethod
+    def need(goal: Goal) -> Need:
+        """Count the steps to a list: asking if something is withheld, and a search per part, all in one turn."""
+        asks = int(bool(goal.withheld))
+        return Need(asks + 1, asks, len(parts_of(goal.slots)))
 
     def read_opening(self, text: str) -> dict[Place, Any]:
         return super().read_opening(NEXT_WITH_ARTICLE.sub("; ", text))
@@ -30,7 +33,7 @@ class BundlePlayer(GoalPlayer):
         super().hear(text, opening)
 
     def restart(self) -> None:
-        """What was found of a part stays found until something sells out."""
+        """Keep what was found of a part: it stays found until something sells out."""
 
     def work(self) -> Message:
         parts = parts_of(self.known)
@@ -49,18 +52,3 @@ class BundlePlayer(GoalPlayer):
     def result(self, about: Any, result: dict[str, Any]) -> None:
         if about in self.found:
             self.found[about] += result.get("results", [])
-
-
-def parts_of(wanted: Mapping[Place, Any]) -> list[Part]:
-    """What is on the list: the things of the opening, those named later, and what was added or dropped."""
-    parts: dict[str, dict[str, Any]] = {}
-    for (item, name), kind in wanted.items():
-        if name == "type":
-            parts[kind] = {
-                n: value
-                for (s, n), value in wanted.items()
-                if s == item and (n in ("brand", "rating", "days") or n.startswith("attr:"))
-            }
-    later = [*wanted.get((0, "parts"), ()), *filter(None, [wanted.get((0, "added"))])]
-    parts |= {kind: {} for kind in later if kind not in parts}
-    return [(kind, slots) for kind, slots in parts.items() if kind != wanted.get((0, "dropped"))]

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ecomlab.players.goal_player import GoalPlayer
-from ecomlab.task import Message
+from ecomlab.task import Goal, Message, Need
 from ecomlab.world.policy_book.book import Clause, decisive, holds
 from ecomlab.world.policy_book.rules import RULES, WINDOW, Rule
 from ecomlab.world.policy_book.wording import read_section
@@ -17,8 +17,14 @@ class PolicyPlayer(GoalPlayer):
         self._looked: set[tuple[str, str | None]] = set()
         self._found: dict[tuple[str, str | None], tuple[Rule, str, list[Clause]]] = {}
         self._answers: list[str] = []
-        """What the clauses say that were read."""
+        """Outcomes of all clauses that were read."""
         self._asked_again = False
+
+    @staticmethod
+    def need(goal: Goal) -> Need:
+        """Count the steps to an answer: asking if something is withheld, and one search of the book."""
+        asks = int(bool(goal.withheld))
+        return Need(asks + 1, asks, calls=1)
 
     def work(self) -> Message:
         question, kind = self.get("question"), self.get("type")

@@ -1,0 +1,149 @@
+"""BUNDLE: everything on the list for a project, each part once, within the budget."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ecomlab.catalog import Shop
+from ecomlab.customer.goals import withhold
+from ecomlab.customer.templates import Phrases
+from ecomlab.difficulty import Difficulty
+from ecomlab.envs.base import Environment
+from ecomlab.players.bundle import BundlePlayer
+from ecomlab.reward import Verdict
+from ecomlab.seeding import pick, shuffled
+from ecomlab.task import Event, Goal, GoalChange, Place, Problem, SellOut, Task, TaskError, TaskKey
+from ecomlab.values import money
+from ecomlab.world.cart import constraints_of
+from ecomlab.world.shopping_list import draw_trait, draw_types, least_total, parts_of, rows_left
+from ecomlab.world.state import World, draw_sell_out
+from ecomlab.world.tools.catalog import (
+    catalog_get_product,
+    catalog_get_variants,
+    catalog_rerank,
+    catalog_search,
+    datetime_now,
+    submit,
+)
+
+
+class Bundle(Environment):
+    id, version = "BUNDLE", 1
+    brief = (
+        "Put together the customer's shopping list: one product for each thing they need and nothing else, as they "
+        "want it, that can be bought now. All of it together must not cost more than their budget."
+    )
+    tools = (catalog_search, catalog_get_product, catalog_get_variants, catalog_rerank, datetime_now)
+    submit, player = submit, BundlePlayer
+    phrases = Phrases.load(Path(__file__).parent / "phrases" / "BUNDLE.toml")
+
+    def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:
+        random, catalog, count = key.rng("bundle"), shop.catalog, axes.bundle.parts
+        departments, pool = draw_types(catalog, count + 1, random)
+        # What sells out is drawn over whole departments, so that it tells nothing about the list.
+        share = draw_sell_out(axes.p_oos, count, random)
+        sold = SellOut(types=tuple(pool) if share else (), share=share)
+        left = [kind for kind in sold.types if len(rows_left((kind, {}), catalog, key, sold))]
+        sold = replace(sold, types=tuple(left))
+        usable = [kind for kind in pool if kind in left or len(rows_left((kind, {}), catalog, key))]
+        if len(usable) < 2:
+            raise TaskError(f"too little of {', '.join(departments)} is in stock; load a larger shop")
+        kinds = shuffled(random, usable)
+        kinds, spare = kinds[:count], kinds[count : count + 1]
+        hidden = (random.random(len(kinds)) < axes.p_missing).tolist()
+        later = [kind for i, kind in enumerate(kinds) if hidden[i] and i >= count / 2]
+        slots: dict[Place, Any] = {}
+        for i, kind in enumerate(kind for kind in kinds if kind not in later):
+            slots[i, "type"] = kind
+            if i < axes.constraints - 1:  # the budget is one of the m constraints
+                rows = rows_left((kind, {}), catalog, key, sold)
+                name, value = draw_trait(int(rows[int(random.integers(len(rows)))]), catalog, random)
+                slots[i, name] = value
+        if later:
+            slots[0, "parts"] = later
+        goal = withhold(Goal(slots, frozenset(slots) & {(0, "parts")}), axes, random, ("parts",))
+        change = _draw_change(goal, spare, random) if random.random() < axes.p_switch else None
+        added = {"added": spare[0]} if change and "added" in change.slots else {}
+        total = least_total(parts_of(goal.with_(added).slots), catalog, key, sold)
+        assert total is not None, "each part was drawn with a product that is left"
+        budget = _rounded(total, axes.bundle.slack)
+        goal = goal.with_({"budget": budget})
+        if change and "budget" in change.slots:
+            other = _rounded(total, 0.4 * axes.bundle.slack)
+            other = other if other < budget and random.random() < 0.5 else budget + 1000
+            change = replace(change, slots={"budget": other})
+        elif random.random() < axes.p_missing:
+            goal = replace(goal, withheld=goal.withheld | {(0, "budget")})
+        need = BundlePlayer.need(goal)
+        events: list[Event] = [replace(sold, calls=need.calls + len(added))] if sold.types else []
+        events += [change] if change else []
+        events = [replace(event, turn=int(random.integers(1, need.turns + 1))) for event in events]
+        data, first = self.phrases.data, departments[0]
+        options = data["mixed"] if departments[1:] else data["projects"].get(first, [f"my {first} project"])
+        project = pick(random, options)
+        leads = [lead.replace("{project}", project) for lead in self.phrases.leads["default"]]
+        return Problem(goal, {}, need, events, leads, notes={"pool": usable})
+
+    def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:
+        parts, budget, ids = parts_of(goal.slots), goal["budget"], list(answer.get("product_ids", ()))
+        if not ids:
+            return Verdict(-1.0, False, "nothing was handed in")
+        missing, cost = dict(parts), 0
+        for product_id in ids:
+            if (row := world.catalog.row(product_id)) is None:
+                continue
+            cost += world.catalog.price_cents.item(row)
+            kind = world.catalog.type_of(row).name
+            fits = kind in missing and world.catalog.satisfies(row, constraints_of(kind, missing[kind]))
+            if fits and product_id in world.shown and world.stock(row) > 0:
+                del missing[kind]
+        right = len(parts) - len(missing)
+        correct = right == len(parts) == len(ids) and cost <= budget
+        why = f"all {len(parts)} things on the list for {money(cost)} of {money(budget)}"
+        if not correct:
+            why = f"{right} of {len(parts)} things on the list, {len(ids) - right} others, "
+            why += f"for {money(cost)} of {money(budget)}"
+            why += f" (missing: {', '.join(missing)})" if missing else ""
+        overspent = max(0, cost - budget) / budget
+        return Verdict.of(correct, 4 * right / (len(ids) + len(parts)) - 1 - overspent, why, ids)
+
+    def alternatives(self, slot: Place, goal: Goal, task: Task, shop: Shop) -> Sequence[Any]:
+        (item, name), value, catalog = slot, goal.slots[slot], shop.catalog
+        if name == "parts":  # another last one
+            taken = {kind for kind, _ in parts_of(goal.slots)} | {goal.after(task.events).get("added")}
+            return [[*value[:-1], kind] for kind in task.notes["pool"] if kind not in taken]
+        if name == "brand":
+            return catalog.brands
+        if name in ("budget", "rating", "days"):
+            return [value + {"budget": 1000, "rating": -5, "days": 1}[name]]
+        kind = catalog.types[catalog.type_codes[goal.get("type", item=item)]]
+        return next(attribute.values for attribute in kind.attributes if f"attr:{attribute.name}" == name)
+
+    def possible(self, goal: Goal, task: Task, shop: Shop) -> bool:
+        sold = next((event for event in task.events if isinstance(event, SellOut)), None)
+        goals = (goal, goal.after(task.events))
+        totals = [least_total(parts_of(wanted.slots), shop.catalog, task.key, sold) for wanted in goals]
+        return all(t is not None and t <= g["budget"] for t, g in zip(totals, goals, strict=True))
+
+
+def _draw_change(goal: Goal, spare: Sequence[str], random: np.random.Generator) -> GoalChange:
+    """Draw a change of mind: another budget (set when it is known), one part more, or one part dropped."""
+    # Were a part dropped of which something is withheld, a question about it would be pointless.
+    untold = {item for item, name in goal.withheld if name != "parts"}
+    able = [item for item in goal.items if item not in untold]
+    changes = [GoalChange(slots={"budget": 0}, chain=0, calls=0)]
+    changes += [GoalChange(slots={"added": spare[0]})] if spare else []
+    if able:
+        item = pick(random, able)
+        dropped = {"dropped": goal.get("type", item=item)}
+        changes.append(GoalChange(slots=dropped, chain=0, calls=0, forgets=(item,)))
+    return pick(random, changes)
+
+
+def _rounded(total: int, slack: float) -> int:
+    """Round a total with that much slack up to whole dollars, in cents."""
+    return 100 * math.ceil(total * (1 + slack) / 100)

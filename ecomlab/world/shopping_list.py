@@ -1,0 +1,73 @@
+"""Shopping lists: their parts, the products that fit a part, and what a list costs at least."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ecomlab.catalog import Catalog
+from ecomlab.seeding import pick
+from ecomlab.task import Place, SellOut, TaskKey
+from ecomlab.world.cart import constraints_of
+from ecomlab.world.state import sold_out_rows
+
+Part = tuple[str, dict[str, Any]]
+"""A product type that is needed, and what it must be like, by slot name."""
+
+
+def parts_of(wanted: Mapping[Place, Any]) -> list[Part]:
+    """List the parts: the items of the opening, those named later, and what was added, but for what was dropped."""
+    parts: dict[str, dict[str, Any]] = {}
+    for (item, name), kind in wanted.items():
+        if name == "type":
+            parts[kind] = {
+                n: value
+                for (i, n), value in wanted.items()
+                if i == item and (n in ("brand", "rating", "days") or n.startswith("attr:"))
+            }
+    later = [*wanted.get((0, "parts"), ()), *filter(None, [wanted.get((0, "added"))])]
+    parts |= {kind: {} for kind in later if kind not in parts}
+    return [(kind, slots) for kind, slots in parts.items() if kind != wanted.get((0, "dropped"))]
+
+
+def rows_left(part: Part, catalog: Catalog, key: TaskKey, sold: SellOut | None = None) -> np.ndarray:
+    """Find the rows that fit a part and are in stock, after `sold` where that is given."""
+    kind, slots = part
+    rows = catalog.select(constraints_of(kind, slots))
+    keep = catalog.stock[rows] > 0
+    if sold and kind in sold.types:
+        keep &= ~sold_out_rows(key, catalog, kind, sold.share)[rows - catalog.type_rows(kind).start]
+    return rows[keep]
+
+
+def least_total(parts: Iterable[Part], catalog: Catalog, key: TaskKey, sold: SellOut | None) -> int | None:
+    """Add up the cheapest product of each part that is left after `sold`, in cents; None if a part cannot be had."""
+    fitting = [rows_left(part, catalog, key, sold) for part in parts]
+    if not all(len(rows) for rows in fitting):
+        return None
+    return sum(int(catalog.price_cents[rows].min()) for rows in fitting)
+
+
+def draw_types(catalog: Catalog, least: int, random: np.random.Generator) -> tuple[list[str], list[str]]:
+    """Draw departments, one or sometimes two neighbours, more where they have too few types; and all their types."""
+    of: dict[str, list[str]] = {}
+    for kind in catalog.types:
+        of.setdefault(kind.department, []).append(kind.name)
+    names = list(of)
+    start, wanted = int(random.integers(len(names))), 2 if random.random() < 0.3 else 1
+    chosen: list[str] = []
+    for name in names[start:] + names[:start]:
+        if len(chosen) >= wanted and sum(len(of[name]) for name in chosen) >= least:
+            break
+        chosen.append(name)
+    return chosen, [kind for name in chosen for kind in of[name]]
+
+
+def draw_trait(row: int, catalog: Catalog, random: np.random.Generator) -> tuple[str, Any]:
+    """Draw one slot that a customer may ask of a part and that this product satisfies."""
+    traits: dict[str, Any] = {f"attr:{name}": value for name, value in catalog.attributes(row).items()}
+    traits["brand"] = catalog.brands[catalog.brand_code.item(row)]
+    traits["rating"] = catalog.rating_tenths.item(row) // 5 * 5
+    traits["days"] = catalog.days.item(row)
+    name = pick(random, list(traits))
+    return name, traits[name]
