@@ -10,9 +10,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 
-# What may be set: `make venv EXTRAS=gpu,vllm,dev`, `make test ARGS="-k catalog"`, `make certify ARGS="--seeds 20"`.
+# What may be set: `make venv EXTRAS=all,gpu,dev`, `make test ARGS="-k catalog"`, `make certify ARGS="--seeds 20"`.
 PYTHON ?=
-EXTRAS ?= $(or $(shell sed -n 2p $(STAMP) 2>/dev/null),cpu$(comma)dev)
+EXTRAS ?= $(or $(shell sed -n 2p $(STAMP) 2>/dev/null),all$(comma)dev)
 ARGS ?=
 WORKERS ?= 2
 
@@ -52,7 +52,8 @@ help: ## this list
 	@echo "Every target first builds .venv (Python 3.11.5 or newer; about 2.2 GB) if it is missing or out of date."
 	@echo "On Linux, torch from PyPI brings CUDA (several GB more). For the CPU build, once:"
 	@echo "  PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu make venv"
-	@echo "With a GPU: make venv EXTRAS=gpu,dev      Another Python: make venv PYTHON=/path/to/python3.11"
+	@echo "With a GPU: make venv EXTRAS=all,gpu,dev      and vLLM: make venv EXTRAS=all,gpu,vllm,dev"
+	@echo "Another Python: make venv PYTHON=/path/to/python3.11"
 
 venv: $(STAMP) ## the locked environment in .venv
 	@echo "$(VENV) is ready ([$(EXTRAS)])"
@@ -99,6 +100,9 @@ ifneq ($(current),$(CURDIR) $(EXTRAS) runs)
 STALE := FORCE
 endif
 
+# Pins that vLLM cannot live with (see the extra in pyproject.toml) are lifted where it is asked for.
+LIFTED := $(if $(findstring vllm,$(EXTRAS)),numpy|lark,nothing)
+
 # A Python that is new enough and can make a venv with pip (Debian splits that off), tried as the shell finds it.
 PROBE := import sys; v = sys.version_info[:3]; v >= (3, 11, 5) or sys.exit("%d.%d.%d is too old" % v); \
   __import__("venv"); __import__("ensurepip")
@@ -127,7 +131,8 @@ $(STAMP): pyproject.toml constraints.txt $(STALE)
 	  "$$python" -m venv $(VENV); \
 	fi; \
 	rm -f $(STAMP); \
-	$(BIN)/python -m pip install --disable-pip-version-check --no-input -c constraints.txt -e '.[$(EXTRAS)]' || { \
+	grep -Ev '^($(LIFTED))==' constraints.txt > $(VENV)/constraints.txt; \
+	$(BIN)/python -m pip install --disable-pip-version-check --no-input -c $(VENV)/constraints.txt -e '.[$(EXTRAS)]' || { \
 	  echo "ecomlab: the installation did not finish (pip's message is above); the next make starts it again" >&2; exit 1; }; \
 	mkdir -p $(VENV)/share/jupyter/lab/settings; \
 	printf '%s\n' '{"@jupyterlab/apputils-extension:notification": {"checkForUpdates": false, "fetchNews": "false"}}' \

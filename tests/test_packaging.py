@@ -6,7 +6,8 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from importlib.metadata import PackageNotFoundError, distribution
+import zipfile
+from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,10 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
 # The packages the project's card names.
 CARD = "jupyterlab torch transformers trl faiss-cpu datasets matplotlib seaborn papermill ipywidgets".split()
-LOCKED = ("cpu", "dev", "cluster")  # the extras that constraints.txt pins; gpu and vllm depend on the machine
+LOCKED = (
+    "all",
+    "dev",
+)  # the extras that constraints.txt pins; gpu and vllm depend on the machine, loggers on taste
 TARGETS = ("venv", "ablation", "test", "certify", "figures", "lab", "lint", "clean")
 
 as_frozen = pytest.mark.skipif(
@@ -30,9 +34,11 @@ as_frozen = pytest.mark.skipif(
 
 
 def declared(*extras: str) -> dict[str, Requirement]:
-    """The direct requirements of ecomlab with these extras, by canonical name."""
-    lines = PROJECT["dependencies"] + [line for extra in extras for line in EXTRAS[extra]]
-    return {canonicalize_name(r.name): r for r in map(Requirement, lines)}
+    """Direct requirements of ecomlab with these extras, by canonical name; `all` stands for the extras it names."""
+    found = list(map(Requirement, PROJECT["dependencies"]))
+    for requirement in (Requirement(line) for extra in extras for line in EXTRAS[extra]):
+        found += declared(*requirement.extras).values() if requirement.name == "ecomlab" else [requirement]
+    return {canonicalize_name(r.name): r for r in found}
 
 
 def pins() -> dict[str, Version]:
@@ -64,13 +70,86 @@ def closure(*extras: str) -> set[str]:
 
 @pytest.mark.parametrize("name", CARD)
 def test_pyproject_declares_every_package_of_the_card(name: str) -> None:
-    assert name in declared("cpu")
+    assert name in declared("all")
 
 
-def test_the_extras_are_there_and_cpu_and_gpu_share_nothing() -> None:
-    assert set(EXTRAS) == {"cpu", "gpu", "vllm", "dev", "cluster", "loggers"}
-    assert {Requirement(line).name for line in EXTRAS["cpu"]} == {"faiss-cpu"}
-    assert {Requirement(line).name for line in EXTRAS["gpu"]} == {"faiss-gpu", "torchao"}
+def test_the_extras_are_there_and_no_two_faiss() -> None:
+    assert set(EXTRAS) == {"train", "lab", "gpu", "vllm", "cluster", "loggers", "all", "dev"}
+    assert "faiss-cpu" in declared()
+    assert "faiss-gpu" not in declared(*EXTRAS)  # it would install into the folder of faiss-cpu
+
+
+# --- what each installation can do, with everything else blocked ---
+
+BLOCKED = """
+import importlib, pkgutil, sys
+
+class Without:
+    def __init__(self, finder):
+        self.finder = finder
+
+    def find_spec(self, name, path=None, target=None):
+        return None if name.partition(".")[0] in {blocked!r} else self.finder.find_spec(name, path, target)
+
+    def __getattr__(self, name):
+        return getattr(self.finder, name)
+
+sys.meta_path[:] = map(Without, sys.meta_path)
+import ecomlab
+for module in pkgutil.walk_packages(ecomlab.__path__, "ecomlab."):
+    if module.name.split(".")[1] not in {left_out!r}:
+        importlib.import_module(module.name)
+"""
+AUDIT = """
+from ecomlab import ENVIRONMENTS, Episode, load_shop, make_task, play, replay
+from ecomlab.audit.certificate import certify_cell
+from ecomlab.audit.leaks import measure
+shop = load_shop(1_000)
+for env in ENVIRONMENTS:
+    trajectory = play(ENVIRONMENTS[env].fair_player(shop), make_task(env, 3, 1, shop), shop)
+    assert trajectory.score.correct and replay(trajectory, shop) == trajectory.score
+certify_cell("CART", 1, 2, 1, shop)
+measure("CART", shop, levels=(1,), seeds=4)
+"""
+TRAINERS, NOTEBOOKS = {"models", "starters", "train", "evaluate"}, {"analysis", "bridges", "lab"}
+
+
+@pytest.mark.parametrize(
+    ("extras", "left_out", "then"),
+    [
+        ((), {"__main__"} | TRAINERS | NOTEBOOKS, AUDIT),
+        (("train",), {"__main__"} | NOTEBOOKS, ""),
+        (("lab",), {"__main__"} | TRAINERS, ""),
+    ],
+    ids=["nothing", "train", "lab"],
+)
+def test_an_installation_runs_what_it_is_for(extras: tuple[str, ...], left_out: set[str], then: str) -> None:
+    """ecomlab alone plays and audits; `train` imports all of training; `lab` all of notebooks, tables and sweeps."""
+    ours = closure(*extras)
+    blocked = {
+        module
+        for module, distributions in packages_distributions().items()
+        if not {canonicalize_name(name) for name in distributions} & (ours | {"ecomlab"})
+    }
+    assert "torch" in blocked or "train" in extras
+    code = BLOCKED.format(blocked=blocked - set(sys.stdlib_module_names), left_out=left_out) + then
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_wheel_holds_starters_notebooks_and_sweeps(tmp_path: Path) -> None:
+    """Everything that `ecomlab init` lays out, and the data that modules read."""
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    held = set(zipfile.ZipFile(next(tmp_path.glob("*.whl"))).namelist())
+    inside = [p for p in (ROOT / "ecomlab").rglob("*") if p.is_file() and "__pycache__" not in p.parts]
+    expected = {path.relative_to(ROOT).as_posix() for path in inside}
+    laid_out = ("notebooks/*.ipynb", "experiments/*/sweep.toml", "experiments/*/train.toml")
+    for path in (path for pattern in laid_out for path in ROOT.glob(pattern)):
+        expected.add(f"ecomlab/_layout/{path.relative_to(ROOT).as_posix()}")
+    assert "ecomlab/starters/weights/novice/model.safetensors" in expected
+    assert expected <= held
+    assert {name.partition("/")[0] for name in held} == {"ecomlab", "ecomlab-0.1.0.dist-info"}
 
 
 @pytest.mark.parametrize("name", sorted(declared(*LOCKED)))
@@ -86,7 +165,7 @@ def test_no_local_version_and_no_cuda_package_is_pinned() -> None:
     assert not [name for name in pins() if name.startswith(("nvidia-", "cuda-")) or name == "triton"]
 
 
-@pytest.mark.parametrize("name", sorted(declared("dev")))
+@pytest.mark.parametrize("name", sorted(declared(*LOCKED)))
 def test_what_is_installed_is_what_was_tested(name: str) -> None:
     installed = Version(distribution(name).version)
     assert installed.public == str(pins()[name]), f"run `make venv`: {name} {installed} is not {pins()[name]}"
@@ -100,7 +179,7 @@ def test_everything_we_pull_in_is_pinned() -> None:
 
 @as_frozen
 def test_nothing_is_pinned_that_nobody_needs() -> None:
-    absent = {"cloudpickle", "torchao"}  # of submitit, which may be absent; of gpu, tested on CPU
+    absent = {"torchao"}  # of gpu, tested on CPU
     needed = closure(*LOCKED) | set(declared(*LOCKED)) | absent
     assert set(pins()) <= needed
 
@@ -250,12 +329,20 @@ def test_an_interrupted_installation_starts_again(clone: Path) -> None:
     assert asked(clone) == [BUILD, INSTALL]
 
 
+@pytest.mark.parametrize(("extras", "lifted"), [("all,dev", set()), ("all,gpu,vllm,dev", {"numpy", "lark"})])
+def test_vllm_lifts_the_two_pins_that_it_cannot_live_with(clone: Path, extras: str, lifted: set[str]) -> None:
+    assert make(clone, "venv", f"EXTRAS={extras}").returncode == 0
+    kept = (clone / ".venv" / "constraints.txt").read_text().splitlines()
+    names = {line.partition("==")[0] for line in kept if not line.startswith("#")}
+    assert {name for name in pins() if name not in {canonicalize_name(n) for n in names}} == lifted
+
+
 def test_a_moved_clone_and_other_extras_build_anew(clone: Path) -> None:
     make(clone, "venv")
     asked(clone)
-    assert "[gpu,dev]" in make(clone, "venv", "EXTRAS=gpu,dev").stdout
+    assert "[all,gpu,dev]" in make(clone, "venv", "EXTRAS=all,gpu,dev").stdout
     assert asked(clone) == [BUILD, INSTALL]
-    assert "[gpu,dev]" in make(clone, "venv").stdout  # asked for once, kept
+    assert "[all,gpu,dev]" in make(clone, "venv").stdout  # asked for once, kept
     assert asked(clone) == []
     moved = clone.rename(clone.parent / "moved")
     (moved / "fake").write_text(FAKE.format(log=moved / "log"))

@@ -4,7 +4,7 @@
     python experiments/gpu/base.py --size laptop --tokens .2 --episodes 4 --out /tmp/x     # anywhere: a check
 
 The question is whether it chooses by two attributes among look-alikes, which CART asks for from d = 6 on and the
-laptop's size did not come to (FACTS §2). Demonstrations are played by all cores, then imitated on the GPU. Killed and
+laptop's size did not come to. Demonstrations are played by all cores, then imitated on the GPU. Killed and
 started again, it goes on. Writes the starter (base-SIZE/), log.txt with the loss, base.csv (held-out success by
 environment and difficulty) and machine.json.
 """

@@ -1,0 +1,412 @@
+"""The code seen from outside: who imports whom, what an import costs, who reads the level, and what no file may cite.
+
+`python tests/test_architecture.py` rewrites the diagram of docs/architecture.md and prints what `STILL` should hold.
+"""
+
+import ast
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "ecomlab"
+PAGE = ROOT / "docs" / "architecture.md"
+
+ORDER = (
+    ("the foundations", "seeding suggest files values tool"),
+    ("the problem's nouns", "catalog task difficulty reward answers"),
+    ("world and customer", "world customer"),
+    ("reference players", "players"),
+    ("environments", "envs"),
+    ("the loop", "episode"),
+    ("import ecomlab", "ecomlab"),
+    ("what judges, what acts", "audit models evaluate"),
+    ("training", "train starters"),
+    ("tables and plots", "analysis"),
+    ("the edges", "bridges lab cli"),
+)
+"""Layers from the bottom up, and the packages of each: an import goes down or stays in its layer, never up."""
+LAYER = {name: number for number, (_, names) in enumerate(ORDER) for name in names.split()}
+
+HEAVY = "torch transformers trl faiss pandas matplotlib datasets sklearn IPython".split()
+"""Libraries that `import ecomlab` loads none of."""
+
+DRAWS_AND_VERIFIERS = "answers world customer players envs episode reward".split()
+"""Where the level may not be read: what depends on it is a field of `Difficulty`."""
+
+UNAVAILABLE = re.compile(
+    r"\b(?:SPEC|DESIGN|FACTS|TRAINED|PLAYED|ATTACKED|CASCADE|UX)(?:'s\b|\.md\b| ?§| law\b| says\b)|\b[Ll]aws? [0-9]+"
+)
+"""Citations of documents that are not in the repository, and of laws by number; laws have names (docs/laws.md)."""
+
+STILL: dict[str, list[str]] = {
+    "upward": [
+        "ecomlab.envs.answering -> ecomlab.episode.episode",
+        "ecomlab.envs.answering -> ecomlab.episode.subtask",
+        "ecomlab.envs.base -> ecomlab.episode.episode",
+        "ecomlab.envs.base -> ecomlab.episode.subtask",
+        "ecomlab.envs.bundle -> ecomlab.episode.subtask",
+        "ecomlab.envs.cart -> ecomlab.episode.episode",
+        "ecomlab.envs.cart -> ecomlab.episode.subtask",
+        "ecomlab.envs.discovery -> ecomlab.episode.subtask",
+        "ecomlab.envs.journey -> ecomlab.episode.episode",
+        "ecomlab.envs.journey -> ecomlab.episode.subtask",
+        "ecomlab.envs.policy -> ecomlab.episode.subtask",
+        "ecomlab.envs.returns -> ecomlab.episode.subtask",
+        "ecomlab.envs.status -> ecomlab.episode.subtask",
+        "ecomlab.envs.substitution -> ecomlab.episode.subtask",
+        "ecomlab.models.load -> ecomlab.starters.compact_renderer",
+        "ecomlab.models.policy -> ecomlab.starters.compact_renderer",
+        "ecomlab.models.policy -> ecomlab.starters.tiny_qwen3",
+        "ecomlab.models.samplers.vllm -> ecomlab.train.config",
+        "ecomlab.players.bundle -> ecomlab.envs.bundle",
+        "ecomlab.players.discovery -> ecomlab.envs.discovery",
+        "ecomlab.players.goal_player -> ecomlab.envs.answering",
+        "ecomlab.players.journey -> ecomlab.envs.journey",
+    ],
+    "circles": [
+        "envs, episode, players",
+        "models, starters, train",
+        "envs.answering, players.goal_player",
+        "envs.base, envs.registry, episode.episode, episode.subtask",
+        "envs.bundle, players.bundle",
+        "envs.discovery, players.discovery",
+        "envs.journey, players.journey",
+    ],
+    "level reads": [
+        "ecomlab/customer/goal_changes.py: level",
+        "ecomlab/customer/goals.py: level",
+        "ecomlab/customer/goals.py: math.exp",
+        "ecomlab/envs/bundle.py: key[2]",
+        "ecomlab/envs/bundle.py: level",
+        "ecomlab/envs/bundle.py: math.exp",
+        "ecomlab/envs/cart.py: key[2]",
+        "ecomlab/envs/cart.py: level",
+        "ecomlab/envs/discovery.py: episode.task.difficulty",
+        "ecomlab/envs/discovery.py: key[2]",
+        "ecomlab/envs/discovery.py: level",
+        "ecomlab/envs/discovery.py: math.exp",
+        "ecomlab/envs/journey.py: key[2]",
+        "ecomlab/envs/journey.py: level",
+        "ecomlab/envs/returns.py: key[2]",
+        "ecomlab/envs/returns.py: level",
+        "ecomlab/envs/returns.py: math.exp",
+        "ecomlab/envs/status.py: key[2]",
+        "ecomlab/envs/status.py: level",
+        "ecomlab/envs/status.py: math.exp",
+        "ecomlab/envs/substitution.py: episode.task.difficulty",
+        "ecomlab/envs/substitution.py: level",
+        "ecomlab/episode/episode.py: _, _, difficulty, seed, fingerprint = key",
+        "ecomlab/world/orders/history.py: key[2]",
+        "ecomlab/world/orders/history.py: level",
+        "ecomlab/world/orders/history.py: math.exp",
+    ],
+    "citations": [
+        "ecomlab/analysis/statistics.py: FACTS §",
+        "ecomlab/audit/attackers.py: law 3",
+        "ecomlab/audit/certificate.py: Law 3",
+        "ecomlab/audit/certificate.py: law 1",
+        "ecomlab/audit/certificate.py: law 2",
+        "ecomlab/audit/certificate.py: law 3",
+        "ecomlab/audit/certificate.py: law 9",
+        "ecomlab/audit/certificate.py: laws 1",
+        "ecomlab/audit/leaks.py: law 8",
+        "ecomlab/cli.py: law 8",
+        "ecomlab/customer/goals.py: law 8",
+        "ecomlab/customer/goals.py: laws 3",
+        "ecomlab/customer/nlg.py: SPEC §",
+        "ecomlab/customer/noise.py: SPEC §",
+        "ecomlab/customer/templates.py: law 2",
+        "ecomlab/difficulty.py: SPEC §",
+        "ecomlab/envs/base.py: law 1",
+        "ecomlab/envs/base.py: law 2",
+        "ecomlab/envs/base.py: law 3",
+        "ecomlab/envs/base.py: law 8",
+        "ecomlab/envs/base.py: law 9",
+        "ecomlab/envs/bundle.py: SPEC §",
+        "ecomlab/envs/cart.py: SPEC §",
+        "ecomlab/envs/cart.py: law 8",
+        "ecomlab/envs/discovery.py: SPEC §",
+        "ecomlab/envs/journey.py: SPEC §",
+        "ecomlab/envs/policy.py: SPEC §",
+        "ecomlab/envs/returns.py: SPEC §",
+        "ecomlab/envs/returns.py: law 3",
+        "ecomlab/envs/status.py: SPEC §",
+        "ecomlab/envs/status.py: law 3",
+        "ecomlab/envs/substitution.py: SPEC §",
+        "ecomlab/episode/episode.py: law 10",
+        "ecomlab/episode/play.py: law 10",
+        "ecomlab/players/__init__.py: law 3",
+        "ecomlab/players/cart.py: law 1",
+        "ecomlab/players/cart.py: law 9",
+        "ecomlab/reward.py: SPEC law",
+        "ecomlab/reward.py: SPEC §",
+        "ecomlab/reward.py: law 3",
+        "ecomlab/starters/demonstrations.py: FACTS §",
+        "ecomlab/starters/narrator.py: FACTS §",
+        "ecomlab/starters/recipe.py: FACTS §",
+        "ecomlab/train/rollouts.py: SPEC law",
+        "ecomlab/train/rollouts.py: law 10",
+        "ecomlab/train/schedule.py: SPEC §",
+        "ecomlab/world/state.py: SPEC law",
+        "tests/test_cli.py: law 1",
+        "tests/test_faults.py: FACTS §",
+        "tests/test_laws.py: Law 10",
+        "tests/test_laws.py: Law 4",
+        "tests/test_laws.py: Law 5",
+        "tests/test_laws.py: Law 6",
+        "tests/test_laws.py: Law 7",
+        "tests/test_laws.py: Law 8",
+        "tests/test_laws.py: Laws 1",
+        "tests/test_laws.py: SPEC §",
+        "tests/test_laws.py: law 1",
+        "tests/test_laws.py: law 2",
+        "tests/test_laws.py: law 3",
+        "tests/test_laws.py: law 9",
+        "tests/test_leaks.py: Law 8",
+        "tests/test_notebooks.py: DESIGN §",
+        "tests/test_plan.py: FACTS says",
+        "tests/test_plan.py: FACTS §",
+        "tests/test_scheduler.py: SPEC §",
+    ],
+}
+"""What is known to be wrong today, by check. An entry that is gone must be taken out: these lists only shrink."""
+
+
+# --- the graph ---
+
+
+def name_of(path: Path) -> str:
+    """Dotted name of a module; a package's `__init__` has the package's own, `__main__` counts as the command line."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    name = ".".join(part for part in parts if part != "__init__")
+    return "ecomlab.cli" if name == "ecomlab.__main__" else name
+
+
+def package_of(module: str) -> str:
+    """Name of the folder or module right under `ecomlab`; `ecomlab` itself for what it exports."""
+    return module.split(".")[1] if "." in module else module
+
+
+def imported(tree: ast.AST) -> Iterator[str]:
+    """Dotted names under `ecomlab` that a module imports, wherever in it: functions and TYPE_CHECKING blocks too."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.partition(".")[0] == "ecomlab")
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"a relative import: {ast.unparse(node)}"
+            if (node.module or "").partition(".")[0] == "ecomlab":
+                yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    """Syntax trees of all modules of `ecomlab`, by file relative to the repository."""
+    paths = sorted(PACKAGE.rglob("*.py"))
+    return {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text("utf-8")) for path in paths}
+
+
+@cache
+def modules() -> "nx.DiGraph[str]":
+    """An edge from every module to each module of `ecomlab` that it imports."""
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    graph.add_nodes_from(name_of(ROOT / file) for file in trees())
+    known = set(graph)
+    for file, tree in trees().items():
+        for name in imported(tree):
+            while name not in known:
+                name = name.rpartition(".")[0]
+            if name != name_of(ROOT / file):
+                graph.add_edge(name_of(ROOT / file), name)
+    return graph
+
+
+@cache
+def packages() -> "nx.DiGraph[str]":
+    """An edge from every package to each package that one of its modules imports."""
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    graph.add_nodes_from(package_of(name) for name in modules())
+    graph.add_edges_from((package_of(a), package_of(b)) for a, b in modules().edges)
+    graph.remove_edges_from([(name, name) for name in graph])
+    return graph
+
+
+# --- what is wrong with it, each as a list that should be empty ---
+
+
+def upward() -> list[str]:
+    """Imports from a lower layer into a higher one."""
+    arrows = [(a, b) for a, b in modules().edges if LAYER[package_of(a)] < LAYER[package_of(b)]]
+    return sorted(f"{a} -> {b}" for a, b in arrows)
+
+
+def circles() -> list[str]:
+    """Packages, then modules, that import each other in a circle."""
+    found = []
+    for graph in (packages(), modules()):
+        groups = [sorted(group) for group in nx.strongly_connected_components(graph) if len(group) > 1]
+        found += sorted(", ".join(name.removeprefix("ecomlab.") for name in group) for group in groups)
+    return found
+
+
+def level_reads() -> list[str]:
+    """Expressions in draws and verifiers that read the level, or make their own function of it."""
+    found = {
+        f"{file}: {ast.unparse(node)}"
+        for file, tree in trees().items()
+        if package_of(name_of(ROOT / file)) in DRAWS_AND_VERIFIERS
+        for node in ast.walk(tree)
+        if reads_level(node)
+    }
+    return sorted(found)
+
+
+def reads_level(node: ast.AST) -> bool:
+    """Whether this is `key[2]`, a name `level`, an attribute `.level` or `.difficulty`, or a sigmoid's `math.exp`."""
+    match node:
+        case ast.Subscript(value=ast.Name(id="key") | ast.Attribute(attr="key"), slice=ast.Constant(value=2)):
+            return True
+        case ast.Attribute(attr="level" | "difficulty") | ast.Name(id="level"):
+            return True
+        case ast.Attribute(value=ast.Name(id="math"), attr="exp"):
+            return True
+        case ast.Assign(targets=[ast.Tuple()], value=ast.Name(id="key") | ast.Attribute(attr="key")):
+            return True
+    return False
+
+
+def citations() -> list[str]:
+    """Places that cite what a reader of the repository cannot open, or a law by its number."""
+    found = set()
+    for path in sorted(ROOT.rglob("*")):
+        folders = path.relative_to(ROOT).parts[:-1]
+        if {".git", ".venv", "runs", "__pycache__", ".ipynb_checkpoints", "build", "dist"} & set(folders):
+            continue
+        if path == Path(__file__) or not (path.suffix in TEXTS or path.name in ("Makefile", "run")):
+            continue
+        if path.is_file():
+            found |= {
+                f"{path.relative_to(ROOT).as_posix()}: {m}"
+                for m in UNAVAILABLE.findall(path.read_text("utf-8"))
+            }
+    return sorted(found)
+
+
+TEXTS = {".py", ".md", ".toml", ".ipynb", ".yml", ".yaml", ".cff", ".txt"}
+CHECKS = {"upward": upward, "circles": circles, "level reads": level_reads, "citations": citations}
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_the_architecture_is_kept(check: str) -> None:
+    """No import goes up, no circle, no reader of the level but `difficulty`, no citation that leads nowhere."""
+    found, known = set(CHECKS[check]()), set(STILL.get(check, ()))
+    assert not found - known, f"new: {sorted(found - known)}"
+    assert not known - found, f"gone, take them out of STILL: {sorted(known - found)}"
+
+
+def test_every_package_has_its_place() -> None:
+    assert set(packages()) <= set(LAYER), "name it in ORDER"
+
+
+def test_importing_ecomlab_is_light() -> None:
+    code = f"import sys, json, ecomlab; print(json.dumps([m for m in {HEAVY!r} if m in sys.modules]))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert json.loads(done.stdout) == []
+
+
+# --- the page ---
+
+MARKS = ("<!-- drawn by tests/test_architecture.py: begin -->", "<!-- end -->")
+
+
+def drawing() -> str:
+    """A Mermaid diagram and a table of the packages' imports, as Markdown.
+
+    The diagram leaves out an arrow wherever a longer way leads along others; the table holds all.
+    """
+    graph = packages()
+    down = nx.DiGraph((a, b) for a, b in graph.edges if LAYER[a] >= LAYER[b])
+    drawn = nx.transitive_reduction(down) if nx.is_directed_acyclic_graph(down) else down
+    lines = ["```mermaid", "flowchart TD"]
+    for number, (title, names) in reversed(list(enumerate(ORDER))):
+        there = [name for name in names.split() if name in graph]
+        if there:
+            lines += [f'  subgraph layer{number}["{title}"]', *(f"    {name}" for name in there), "  end"]
+    lines += [f"  {a} --> {b}" for a, b in sorted(drawn.edges)]
+    lines += [f"  {a} -.-> {b}" for a, b in sorted(graph.edges) if LAYER[a] < LAYER[b]]
+    lines += ["```", "", "| package | imports |", "|---|---|"]
+    for name in sorted(graph, key=lambda name: (-LAYER[name], name)):
+        uses = sorted(graph.successors(name), key=lambda used: (LAYER[used], used))
+        lines.append(f"| {name} | {', '.join(uses) or 'nothing'} |")
+    return "\n".join(lines)
+
+
+def page() -> str:
+    """docs/architecture.md with the drawing of today's imports in its place."""
+    before, after = (PAGE.read_text("utf-8").split(mark) for mark in MARKS)
+    return f"{before[0]}{MARKS[0]}\n{drawing()}\n{MARKS[1]}{after[1]}"
+
+
+def test_the_diagram_shows_todays_imports() -> None:
+    assert PAGE.read_text("utf-8") == page(), "run: python tests/test_architecture.py"
+
+
+# --- the checks themselves can fail ---
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import ecomlab.cli",
+        "from ecomlab import cli",
+        "def late():\n    from ecomlab.cli import main",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import ecomlab.cli as c",
+    ],
+)
+def test_an_import_is_seen_wherever_it_stands(source: str) -> None:
+    assert [name for name in imported(ast.parse(source)) if name.startswith("ecomlab.cli")]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "key[2] > 3",
+        "task.key[2]",
+        "task.difficulty",
+        "key.level",
+        "level / 5",
+        "a, b = task.key",
+        "math.exp(-x)",
+    ],
+)
+def test_a_read_of_the_level_is_seen(source: str) -> None:
+    assert any(map(reads_level, ast.walk(ast.parse(source))))
+
+
+@pytest.mark.parametrize(
+    "text", ["see SPEC §4", "(FACTS §2)", "DESIGN.md", "Law 3's", "laws 1, 2", "SPEC law 10"]
+)
+def test_a_citation_that_leads_nowhere_is_seen(text: str) -> None:
+    assert UNAVAILABLE.search(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["from rules import FACTS, RULES", "FACTS[name]", "the law SILENT", "by law"]
+)
+def test_what_is_no_citation_is_left_alone(text: str) -> None:
+    assert not UNAVAILABLE.search(text)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), "utf-8")
+    print(
+        "STILL: dict[str, list[str]] =",
+        json.dumps({n: c() for n, c in CHECKS.items() if c()}, indent=4, ensure_ascii=False),
+    )

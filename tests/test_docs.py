@@ -1,0 +1,125 @@
+"""What the documents say is so: files and tests they name, links, the laws' figures, the README's tree.
+
+`python tests/test_docs.py` draws the figures of docs/laws.md anew from the certificate.
+"""
+
+import ast
+import json
+import re
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+LAWS = ROOT / "docs" / "laws.md"
+NAMES = (
+    "SOLVABLE", "FAIR", "NOT GAMEABLE", "BY EFFECT", "ONE RECORD", "REPRODUCIBLE", "ISOLATED", "SILENT", "HARDER",
+    "BROKEN IS NOT WRONG", "UNDERSTOOD", "TALKED THROUGH",
+)  # fmt: skip
+UNMEASURED = NAMES[-2:]
+MARKS = ("<!-- drawn from experiments/certificate/certificate.json: begin -->", "<!-- end -->")
+every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+
+
+def sections(page: Path) -> dict[str, str]:
+    """Text under each second-level heading, by heading."""
+    parts = re.split(r"^## (.+)$", page.read_text("utf-8"), flags=re.MULTILINE)[1:]
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+@every_page
+def test_links_lead_to_files(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?:|#)([^)#]+)[^)]*\)", page.read_text("utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+@every_page
+def test_files_that_are_named_exist(page: Path) -> None:
+    """A path in backticks is one of the repository, or of the package where that is plain."""
+    named = re.findall(r"`((?:[\w.-]+/)+[\w.-]*|\w+\.py)`", page.read_text("utf-8"))
+    assert [
+        name for name in named if not (ROOT / name).exists() and not (ROOT / "ecomlab" / name).exists()
+    ] == []
+
+
+@every_page
+def test_tests_that_are_named_exist(page: Path) -> None:
+    named = re.findall(r"(tests/[\w/]+\.py)::(\w+)", page.read_text("utf-8"))
+    for file, function in named:
+        tree = ast.parse((ROOT / file).read_text("utf-8"))
+        assert function in {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}, (
+            file,
+            function,
+        )
+
+
+def test_each_law_has_its_statement_its_test_and_its_measure() -> None:
+    found = sections(LAWS)
+    assert tuple(found) == (*NAMES, "Figures")
+    for name in NAMES:
+        statement, held, measure = re.split(r"^- ", found[name], flags=re.MULTILINE)
+        assert statement.strip()
+        assert ("tests/test_" in held) == (name not in UNMEASURED), name
+        assert ("not measured yet" in measure) == (name in UNMEASURED), name
+
+
+def test_the_glossary_has_thirty_terms_each_once() -> None:
+    terms = re.findall(
+        r"^\| \*\*(.+?)\*\* \|", (ROOT / "docs" / "glossary.md").read_text("utf-8"), re.MULTILINE
+    )
+    assert len(terms) == len(set(terms)) == 30
+
+
+def test_the_readmes_tree_is_the_tree() -> None:
+    tree = sections(ROOT / "README.md")["The tree"]
+    inside = tree[tree.index("ecomlab/\n") : tree.index("\ndocs/")]
+    told = set(re.findall(r"^  (\w+(?:\.py|/))", inside, re.MULTILINE))
+    there = {f"{p.name}/" for p in (ROOT / "ecomlab").iterdir() if (p / "__init__.py").exists()}
+    there |= {p.name for p in (ROOT / "ecomlab").glob("*.py") if not p.name.startswith("__")}
+    assert told == there
+
+
+# --- the figures ---
+
+
+def figures(certificate: dict[str, Any]) -> str:
+    """What each environment's cells come to, as a Markdown table."""
+    lines = [
+        "| environment | oracle | reference | blind | above chance | perturbed, d = 0 to 12 | leak |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    rows = sorted(certificate["rows"], key=lambda row: (row["env"], row["d"]))
+    for env, cells in ((env, list(found)) for env, found in groupby(rows, key=lambda row: row["env"])):
+        blind = max(sum(cell["blind"][name] for cell in cells) / len(cells) for name in cells[0]["blind"])
+        above = max(max(cell["positional"].values(), default=0.0) - cell["chance"] for cell in cells)
+        leaks = [(leak["auc"], leak["low"]) for leak in certificate["leaks"] if leak["env"] == env]
+        told = "none listed" if not leaks else "{:.2f} (from {:.2f})".format(*max(leaks))
+        lines.append(
+            f"| {env} | {min(cell['solver'] for cell in cells):.1%} | {min(cell['fair'] for cell in cells):.1%} "
+            f"| {blind:.1%} | {max(0.0, above):.2f} | {cells[0]['noisy']:.2f} to {cells[-1]['noisy']:.2f} | {told} |"
+        )
+    broken = "; ".join(certificate["broken"]) or "no law is broken"
+    lines += [
+        "",
+        f"{len(rows)} cells of {rows[0]['seeds']} tasks ({rows[0]['others']} for each attacker): {broken}.",
+    ]
+    return "\n".join(lines)
+
+
+def drawn() -> str:
+    """docs/laws.md with the figures of the committed certificate."""
+    certificate = json.loads((ROOT / "experiments" / "certificate" / "certificate.json").read_text())
+    text = LAWS.read_text("utf-8")
+    before, after = text.split(MARKS[0])[0], text.split(MARKS[1])[1]
+    return f"{before}{MARKS[0]}\n{figures(certificate)}\n{MARKS[1]}{after}"
+
+
+def test_the_laws_figures_are_those_of_the_certificate() -> None:
+    assert LAWS.read_text("utf-8") == drawn(), "run: python tests/test_docs.py"
+
+
+if __name__ == "__main__":
+    LAWS.write_text(drawn(), "utf-8")
