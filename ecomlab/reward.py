@@ -1,4 +1,4 @@
-"""The reward's parts (SPEC §5): composition, F1 over units, efficiency, hallucination. Pure functions."""
+"""The reward's parts: composition, F1 over units, efficiency, hallucination. Pure functions."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ INVALID = -1.0
 class Score:
     """What an episode earned and why.
 
-    `value` lies in [-1, 1], its maximum is 0.90; it is NaN when `unscored` (our own failure, SPEC law 10).
+    `value` lies in [-1, 1], its maximum is 0.90; it is NaN when `unscored` (our own failure, BROKEN IS NOT WRONG).
     `parts` holds the named components before weighting; `correct` is the verifier's verdict.
     """
 
@@ -34,7 +34,7 @@ class Score:
 def compose(
     task: float, efficiency: float, hallucination: float, weights: Mapping[str, float] = WEIGHTS
 ) -> float:
-    """`clip(0.75 r_task + 0.15 r_eff + 0.10 r_hall, -1, 1)` (SPEC §5)."""
+    """`clip(0.75 r_task + 0.15 r_eff + 0.10 r_hall, -1, 1)`: the articles' weights."""
     total = (
         weights["task"] * task + weights["efficiency"] * efficiency + weights["hallucination"] * hallucination
     )
@@ -48,7 +48,7 @@ NEAR = 0.25
 def cart_credit(matched: int, near: int, got: int, wanted: int) -> float:
     """r_task of a cart, in [-1, 1]: `clip(2 F1 - 1 - excess, -1, 1)`, exactly 1 for the right cart, -1 when empty.
 
-    SPEC §7 starts from 2 F1 - 1; law 3 needs two changes. The excess share, units beyond the number wanted over
+    The articles start from 2 F1 - 1; NOT GAMEABLE needs two changes. The excess share, units beyond the number wanted over
     units in the cart: without it, putting everything ever listed into the cart earns more than an honest wrong
     choice. A near unit counts `NEAR`: without it, an honest wrong choice at d = 0 earns as little as doing nothing, and
     less than picking a visit blindly, which is right now and then.

@@ -1,1 +1,1 @@
-"""The simulated customer: a ledger of slots, a rule kernel that decides, a grammar that words it."""
+"""The simulated customer, an agenda-based user simulator: goal state, dialogue, NLG and NLU over one set of phrases."""

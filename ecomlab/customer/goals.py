@@ -140,7 +140,7 @@ def draw_visits(
 ) -> list[str]:
     """What the customer looked at lately, shuffled: up to eight products of each wanted type, and as many of others.
 
-    The list must not tell wanted from unwanted (laws 3 and 8). So the unwanted types' clusters are made in the same way
+    The list must not tell wanted from unwanted (NOT GAMEABLE, SILENT). So the unwanted types' clusters are made in the same way
     from a phantom wish, all products are well in stock, and where something that identifies a product is withheld,
     another one that fits all that was stated is in its cluster, if `POOL` rows hold one.
     """
@@ -175,7 +175,7 @@ def half_gone(
     """Which of these visits are sold out: half of each type's, those of least rank first, of equal rank by chance."""
     catalog = shop.catalog
     rows = [row for row in map(catalog.row, visits) if row is not None]
-    # Shuffled again: were the first of the list sold out, those that can replace them would stand late in it (law 8).
+    # Shuffled again: were the first of the list sold out, those that can replace them would stand late in it (SILENT).
     rows = [rows[i] for i in rng("gone", *key).permutation(len(rows)).tolist()]
     gone: list[str] = []
     for code in dict.fromkeys(catalog.type_code[rows].tolist()):

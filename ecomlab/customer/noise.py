@@ -1,4 +1,4 @@
-"""Typos and slang: what a customer's keyboard does to words that may carry it (SPEC §6).
+"""Typos and slang: what a customer's keyboard does to words that may carry it.
 
 Ids, numbers, units, values of closed vocabularies and words of four letters or fewer survive. A typo that makes a
 name as near to another product's name, or a filler word look like a name, is redrawn.

@@ -83,7 +83,7 @@ def _read_wish(part: str) -> list[Any]:
 
 
 REPLACEMENT = Format(_write, rf"{MONEY_BACK}|{_OTHER}[^!?\n]+?(?=\.(?:\s|$))", _read)
-"""As a value of a saying."""
+"""As a slot's value in words."""
 
 
 def draw_replacement(

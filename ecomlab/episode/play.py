@@ -11,7 +11,7 @@ class ReplayError(Exception):
 
 
 def play(player: Player, task: Task, shop: Shop) -> Trajectory:
-    """Play a task to its end. An exception, the player's or ours, makes the episode unscored (law 10)."""
+    """Play a task to its end. An exception, the player's or ours, makes the episode unscored (BROKEN IS NOT WRONG)."""
     episode = Episode(task, shop)
     return finish(player, episode)
 

@@ -1,1 +1,1 @@
-"""Who acts: the planner behind solver, fair and noisy players, and the blind attackers of law 3."""
+"""Reference players, one file per environment: with the goal they are oracles, with an error rate perturbed players."""

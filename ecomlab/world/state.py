@@ -1,4 +1,4 @@
-"""The world of one episode: stock, variants, cart and visits laid over the shared shop (SPEC law 7)."""
+"""The world of one episode: stock, variants, cart and visits laid over the shared shop (ISOLATED)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ VARIANTS = 3
 MOST = 99
 """Most units of one line in a cart."""
 MOST_GONE = 0.9
-"""Largest share of a type that sells out in a rush: something is left even where every item sells out (p_oos = 1)."""
+"""Largest share of a type that sells out: something is left even where every item sells out (p_oos = 1)."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class World:
         self.gone = {self.row(product_id) for product_id in given.get("gone", ())}
         """Rows that nobody can buy, those that were sold out from the start among them."""
         self.sold_out: dict[int, np.ndarray] = {}
-        """Type code: which of its rows, by offset, have sold out in a rush."""
+        """Type code: which of its rows, by offset, have sold out in this episode."""
         self.shortages: list[Shortage] = []
         self.shown: set[str] = set()
         """Product ids that a tool has shown this episode."""
@@ -227,14 +227,14 @@ class World:
 
 
 def draw_sell_out(p_oos: float, wanted: int, random: np.random.Generator) -> float:
-    """The share of a type that sells out during the task, 0 for no rush: drawn so that each of so many wanted products
+    """The share of a type that sells out during the task, 0 for none: drawn so that each of so many wanted products
     sells out with probability `p_oos`, whichever it is."""
     chance = 1 - (1 - p_oos) ** wanted
     return min(MOST_GONE, p_oos / chance) if random.random() < chance else 0.0
 
 
 def sold_out_rows(key: Sequence[Any], catalog: Catalog, type_name: str, share: float) -> np.ndarray:
-    """Which of a type's products sell out in a rush, by offset: each with probability `share`, whoever wants it."""
+    """Which of a type's products sell out, by offset: each with probability `share`, whoever wants it."""
     return rng("rush", *key, type_name).random(len(catalog.type_rows(type_name))) < share
 
 
