@@ -20,8 +20,8 @@ COMMANDS = [
     ["train"],
     ["eval"],
     ["sweep"],
-    ["ablation"],
     ["figures"],
+    ["init"],
 ]
 
 
@@ -161,14 +161,14 @@ def test_a_missing_extra_is_named_with_the_way_out(
     monkeypatch.setattr("sys.argv", ["ecomlab", "play", "--size", "1000"])
 
     def missing(*_: object) -> None:
-        raise ModuleNotFoundError("No module named 'faiss'", name="faiss")
+        raise ModuleNotFoundError("No module named 'submitit'", name="submitit.core")
 
     monkeypatch.setattr("ecomlab.load_shop", missing)
     with pytest.raises(SystemExit) as end:
         main()
     assert end.value.code == 2
     said = " ".join(capsys.readouterr().err.split())
-    assert "'faiss' is not installed; pip install -c constraints.txt -e '.[cpu]'" in said
+    assert "'submitit' is not installed; pip install 'ecomlab[cluster]' brings it" in said
 
 
 def test_an_interruption_is_not_a_traceback(

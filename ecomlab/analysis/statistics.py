@@ -1,7 +1,7 @@
 """Statistics whose unit is the run: t intervals on per-run means, arms paired by seed, nothing from fewer
 than three. A certificate's unit is the task: exact binomial intervals.
 
-Intervals over runs held their 95% in simulation (FACTS §6: .94, .95, .94 at 3, 5, 10 runs); bootstraps that
+Intervals over runs held their 95% in simulation (.94, .95, .94 at 3, 5, 10 runs); bootstraps that
 resample episodes covered only .50 to .60, because episodes of one run share its luck.
 """
 
@@ -40,20 +40,22 @@ def t_interval(values: Sequence[float] | np.ndarray, confidence: float = 0.95) -
     return Interval(float(runs.mean()), float(runs.mean() - half), float(runs.mean() + half), len(runs))
 
 
-def with_bounds(table: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
-    """A table of shares with their exact (Clopper-Pearson) two-sided bounds as columns low and high.
+def share_bounds(share: float, n: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Bound a share of `n` tasks by the exact (Clopper-Pearson) two-sided interval.
 
     Where n is 0 the share was computed, not measured: both bounds are the share.
     """
     from scipy.stats import binomtest
 
-    bounds = []
-    for share, n in zip(table.share, table.n, strict=True):
-        if n == 0:
-            bounds.append((share, share))
-            continue
-        found = binomtest(round(share * n), n).proportion_ci(confidence, method="exact")
-        bounds.append((found.low, found.high))
+    if n == 0:
+        return share, share
+    found = binomtest(round(share * n), n).proportion_ci(confidence, method="exact")
+    return float(found.low), float(found.high)
+
+
+def with_bounds(table: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
+    """Add the `share_bounds` of a table's shares as columns low and high."""
+    bounds = [share_bounds(share, n, confidence) for share, n in zip(table.share, table.n, strict=True)]
     return table.assign(low=[low for low, _ in bounds], high=[high for _, high in bounds])
 
 

@@ -210,7 +210,7 @@ def _load(path: Path, columns: dict[str, Column], key: list[str]) -> pd.DataFram
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise TableError(f"no file {path}; a sweep writes it: ecomlab ablation") from None
+        raise TableError(f"no file {path}; a sweep writes it: ecomlab sweep") from None
     except (OSError, UnicodeDecodeError) as e:
         raise TableError(f"{path} cannot be read: {e}") from e
     reader = csv.reader(text.splitlines())

@@ -62,20 +62,21 @@ def parameters_of(notebook: Path) -> dict[str, Parameter]:
 
 
 def check(notebook: Path, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The effective parameters: the notebook's own with `given` over them. Runs nothing.
+    """Merge the notebook's own parameters with `given` over them. Runs nothing.
 
-    Raises NotebookError for a parameter that is not declared or whose value has another type than its
-    default.
+    Raises NotebookError with a line for each parameter that is not declared or whose value has another type than
+    its default.
     """
     declared = parameters_of(notebook)
+    mistakes = []
     for name, value in given.items():
         if name not in declared:
-            raise NotebookError(f"{shown(notebook)} has {unknown('parameter', name, declared)}")
-        if not _fits(value, declared[name]):
-            wanted = declared[name].annotation
-            raise NotebookError(
-                f"{shown(notebook)} wants {name}: {wanted}, not {type(value).__name__} {value!r}"
-            )
+            mistakes.append(f"{shown(notebook)} has {unknown('parameter', name, declared)}")
+        elif not _fits(value, declared[name]):
+            wanted = f"{name}: {declared[name].annotation}"
+            mistakes.append(f"{shown(notebook)} wants {wanted}, not {type(value).__name__} {value!r}")
+    if mistakes:
+        raise NotebookError("\n".join(mistakes))
     return {**{p.name: p.default for p in declared.values()}, **given}
 
 

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 from rich.table import Column
 
-from ecomlab.lab.paths import read_json, write_json
+from ecomlab.files import read_json, write_json
 
 FILE = "progress.json"
 QUIET_SECONDS = 60.0  # between two lines where there is no terminal to draw a bar on
@@ -49,10 +49,10 @@ class RunState:
     @classmethod
     def read(cls, folder: Path) -> "RunState":
         """The state last written in `folder`; nothing done where there is none."""
-        saved = read_json(folder / FILE)
+        saved = read_json(folder / FILE) or {}
         try:
             return cls(int(saved["step"]), int(saved["steps"]))
-        except (TypeError, KeyError, ValueError, AttributeError):
+        except (TypeError, KeyError, ValueError):
             return cls()
 
 

@@ -6,11 +6,12 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ecomlab.lab.paths import project_root, read_json, resolve, write_json
+from ecomlab.files import read_json, write_json
+from ecomlab.lab.paths import project_root, resolve
 
 # What can change a result. Outputs (tables, figures, the diary) and prose do not make a commit dirty.
 SOURCES = ("ecomlab", "notebooks", "experiments/*/sweep.toml", "pyproject.toml", "constraints.txt")
@@ -57,6 +58,12 @@ def read(folder: str | Path) -> dict[str, Any]:
     return read_json(resolve(folder) / RECORD) or {}
 
 
+def merged(records: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    """Say once what the runs' records have in common, and for each run what is its own."""
+    common = _common(list(records.values()))
+    return {"common": common, "runs": {name: _beyond(record, common) for name, record in records.items()}}
+
+
 def commit(root: Path | None = None) -> str:
     """The commit that the sources are at, with `-dirty` when they differ from it; 'unknown' where git cannot
     say.
@@ -96,6 +103,29 @@ def sha256(path: Path) -> str:
     """The file's SHA-256, hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _common(records: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Keep what all records say alike, into nested records."""
+    found = {}
+    for key, value in records[0].items():
+        others: list[Any] = [record.get(key) for record in records]
+        if all(other == value for other in others):
+            found[key] = value
+        elif all(isinstance(other, dict) for other in others):
+            found[key] = _common(others)
+    return found
+
+
+def _beyond(record: dict[str, Any], common: dict[str, Any]) -> dict[str, Any]:
+    """Keep what `record` says beyond `common`."""
+    own = {}
+    for key, value in record.items():
+        if key not in common:
+            own[key] = value
+        elif value != common[key]:
+            own[key] = _beyond(value, common[key])
+    return own
 
 
 def _relative(value: Any, root: Path) -> Any:
