@@ -26,7 +26,7 @@ class TableError(ValueError):
 
 @dataclass(frozen=True)
 class Column:
-    """How a column's text is read: numbers within [low, high], and whether one may be absent."""
+    """Rule by which a column's text is read: numbers within [low, high], and whether one may be absent."""
 
     kind: type
     low: float = -math.inf
@@ -35,7 +35,7 @@ class Column:
     names: tuple[str, ...] = ()
 
     def read(self, text: str) -> Any:
-        """The value; an absent number is NaN. Raises ValueError that says what is wrong with `text`."""
+        """Read a value; an absent number is NaN. Raises ValueError that says what is wrong with `text`."""
         if self.kind is str:
             if not text:
                 raise ValueError("is empty")
@@ -109,7 +109,7 @@ EVAL = {
 
 
 def load_train(path: str | Path) -> pd.DataFrame:
-    """train.csv: one row per run, step and environment, sorted by them. Raises TableError."""
+    """Read train.csv: one row per run, step and environment, sorted by them. Raises TableError."""
     table = _load(Path(path), TRAIN, [*RUN, "step", "env"])
     wrong = table[table.d_low > table.d_high]
     if len(wrong):
@@ -119,13 +119,13 @@ def load_train(path: str | Path) -> pd.DataFrame:
 
 
 def load_eval(path: str | Path) -> pd.DataFrame:
-    """eval.csv: one row per run, step, environment, difficulty and decoding, sorted. Raises TableError."""
+    """Read eval.csv: one row per run, step, environment, difficulty and decoding, sorted. Raises TableError."""
     table = _load(Path(path), EVAL, [*RUN, "step", "env", "d", "decoding"])
     return _sorted(table, [*RUN, "env", "decoding", "d", "step"])
 
 
 def load_experiment(folder: str | Path) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """`folder`/train.csv and eval.csv, which must hold the same runs. Raises TableError."""
+    """Read `folder`/train.csv and eval.csv, which must hold the same runs. Raises TableError."""
     train, evaluation = load_train(Path(folder) / "train.csv"), load_eval(Path(folder) / "eval.csv")
     here, there = (set(t[RUN].itertuples(index=False, name=None)) for t in (train, evaluation))
     if lonely := sorted(here ^ there):
@@ -137,13 +137,13 @@ def load_experiment(folder: str | Path) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def in_order(envs: Iterable[str]) -> list[str]:
-    """Environments in the order of collection C8, others after them by name."""
+    """Sort environments in the order of collection C8, others after them by name."""
     known = COLLECTIONS["C8"]
     return sorted(envs, key=lambda env: (known.index(env) if env in known else len(known), env))
 
 
 def load_certificate(path: str | Path) -> pd.DataFrame:
-    """What `ecomlab certify --json` wrote: a row per environment, level and player, in that order.
+    """Read what `ecomlab certify --json` wrote: a row per environment, level and player, in that order.
 
     Columns: env, d, player, share (correct, of the tasks), n (tasks; 0 for the stated chance, which is computed).
     "worst blind" and "worst positional" are the most successful ones at that level; an environment without such
@@ -180,7 +180,7 @@ def _players(cell: "Row") -> Iterable[tuple[str, float, int]]:
 
 
 def last_steps(train: pd.DataFrame, steps: int = 6) -> pd.DataFrame:
-    """What a person reads while a run goes on: a row for each of the last steps and environments, newest first."""
+    """Tabulate what a person reads during a run: a row for each of the last steps and environments, newest first."""
     rows = train[train.step > train.step.max() - steps].sort_values(["step", "env"], ascending=[False, True])
     counts = {"cut off": "truncated", "invalid": "invalid", "tokens an episode": "sampled_per_episode"}
     figures = {"entropy": "entropy", "clipped": "clip_share", "gradient": "grad_norm", "|Δ logp|": "logp_gap"}
@@ -201,12 +201,12 @@ def last_steps(train: pd.DataFrame, steps: int = 6) -> pd.DataFrame:
 
 
 def _short(value: float) -> str:
-    """Two digits on one line; a dash where nothing was trained."""
+    """Write two digits on one line; a dash where nothing was trained."""
     return "–" if math.isnan(value) else f"{value:.2g}".replace("e-", "e\N{NON-BREAKING HYPHEN}")
 
 
 def _load(path: Path, columns: dict[str, Column], key: list[str]) -> pd.DataFrame:
-    """Every row checked. The index is the line in the file; columns that are not in `columns` stay text."""
+    """Read a table and check every row. The index is the line in the file; columns not in `columns` stay text."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:

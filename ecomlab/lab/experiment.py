@@ -21,7 +21,7 @@ from ecomlab.lab.runner import ClusterExecutor, Executor, Failure, ProcessExecut
 from ecomlab.lab.sweep import FINISHED, LOG, Run, Sweep, SweepError, load
 
 TABLES = {"train.csv": load_train, "eval.csv": load_eval}
-"""The tables that a run writes and a sweep joins, and what checks them."""
+"""Tables that a run writes and a sweep joins, with their checks."""
 
 
 def run_sweep(
@@ -159,12 +159,12 @@ def show_results(plan: Sweep, console: Console) -> None:
 
 
 def _figures_folder(plan: Sweep | None) -> Path:
-    """Folder in which figures are executed, and that is locked meanwhile."""
+    """Name the folder in which figures are executed, and that is locked meanwhile."""
     return plan.runs_folder if plan else project_root() / "experiments" / "runs" / "figures"
 
 
 def _written(folder: Path) -> dict[Path, int]:
-    """Times at which the PDFs in `folder` were last written."""
+    """Read when each PDF in `folder` was last written."""
     return {path: path.stat().st_mtime_ns for path in sorted(folder.glob("*.pdf"))}
 
 

@@ -8,7 +8,7 @@ from ecomlab.files import write_text
 from ecomlab.lab.paths import MARK
 
 FILES = ("notebooks/*.ipynb", "experiments/*/sweep.toml", "experiments/*/train.toml")
-"""What is laid out; the wheel holds the same under ecomlab/project."""
+"""Files that are laid out; the wheel holds them under ecomlab/project."""
 
 
 def source() -> Path:

@@ -29,7 +29,7 @@ class Parameter:
 
 
 def parameters_of(notebook: Path) -> dict[str, Parameter]:
-    """The declared parameters, in order.
+    """Read the declared parameters, in order.
 
     Raises NotebookError when the file is no notebook, when not exactly one code cell is tagged `parameters`,
     or when that cell holds anything but annotated literals (papermill would overlook those in silence).
@@ -111,7 +111,7 @@ def execute(notebook: Path, folder: Path, given: Mapping[str, Any], log: TextIO)
 
 
 def _parameter(statement: ast.stmt) -> Parameter | None:
-    """What `statement` declares; None when it is no annotated literal."""
+    """Read what `statement` declares; None when it is no annotated literal."""
     if (
         not isinstance(statement, ast.AnnAssign)
         or not isinstance(statement.target, ast.Name)
@@ -126,7 +126,7 @@ def _parameter(statement: ast.stmt) -> Parameter | None:
 
 
 def _fits(value: Any, declared: Parameter) -> bool:
-    """Whether `value` may stand where the default stands; a default of None leaves it open."""
+    """Tell whether `value` may stand where the default stands; a default of None leaves it open."""
     if declared.default is None or (value is None and "None" in declared.annotation):
         return True
     wanted = type(declared.default)
@@ -139,5 +139,5 @@ def _fits(value: Any, declared: Parameter) -> bool:
 
 
 def _literal(path: Path) -> str:
-    """papermill formats paths with str.format: braces in them are doubled."""
+    """Double the braces in a path: papermill formats paths with str.format."""
     return str(path.absolute()).replace("{", "{{").replace("}", "}}")

@@ -30,17 +30,17 @@ if TYPE_CHECKING:
     from submitit.helpers import DelayedSubmission
 
 JOB = "job.json"
-"""In a run's folder: which job has it."""
+"""File in a run's folder that says which job has it."""
 SLURM, LOCAL = "slurm", "local"
 REQUEUES = 20
-"""How often a run that reached its time limit goes on; then it fails, and can be submitted again."""
+"""Times that a run that reached its time limit goes on; then it fails, and can be submitted again."""
 ENDING_SECONDS = 90
-"""SLURM warns a run so long before it ends it."""
+"""Seconds between SLURM's warning to a run and its end."""
 SESSION = "=== session of run "
-"""Begins each session in a log: a killed run has several."""
+"""Beginning of each session in a log: a killed run has several."""
 POLL_SECONDS = 0.25
 GRACE_SECONDS = 5.0
-"""Between asking a process to end and ending it."""
+"""Seconds between asking a process to end and ending it."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class ProcessExecutor:
     processes: int
     threads: int = 1
     noun: str = "runs"
-    """What the bar calls them."""
+    """Noun for them in the bar."""
 
     def execute(self, runs: Sequence[Run], console: Console) -> list[Failure]:
         """Execute what is not finished and show one bar. A failed run does not stop the others.
@@ -260,7 +260,7 @@ def local_job_lives(job: str) -> bool:
 
 
 def _queue() -> set[str] | None:
-    """Ids of all our tasks in SLURM's queue, waiting or running; None when it cannot be asked."""
+    """List the ids of all our tasks in SLURM's queue, waiting or running; None when it cannot be asked."""
     command = ["squeue", "--noheader", "--array", f"--user={getpass.getuser()}", "--format=%i"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)

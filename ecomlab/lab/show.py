@@ -59,7 +59,7 @@ class Tokens:
 
 
 def tools(schemas: Sequence[Mapping[str, Any]]) -> Table:
-    """A row per tool: its arguments (a question mark where optional) and what the agent is told of it."""
+    """Tabulate tools, a row each: its arguments (a question mark where optional) and what the agent is told of it."""
     rows = {}
     for schema in schemas:
         function = schema["function"]
@@ -74,7 +74,7 @@ def tools(schemas: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def score(result: Score, weights: Mapping[str, float] = WEIGHTS) -> pd.DataFrame:
-    """The reward's parts, their weights and what each adds; the last row is the episode's reward."""
+    """Tabulate the reward's parts, their weights and what each adds; the last row is the episode's reward."""
     parts = {part: (value, weights.get(part, 1.0)) for part, value in result.parts.items()}
     rows = {
         part: {"value": value, "weight": weight, "adds": value * weight}
@@ -85,18 +85,18 @@ def score(result: Score, weights: Mapping[str, float] = WEIGHTS) -> pd.DataFrame
 
 
 def axes(levels: Sequence[int]) -> pd.DataFrame:
-    """The twelve axes (rows) at each difficulty (columns)."""
+    """Tabulate the twelve axes (rows) at each difficulty (columns)."""
     return pd.DataFrame({f"d = {d}": asdict(Difficulty.at(d)) for d in levels}).round(2)
 
 
 def matrix() -> pd.DataFrame:
-    """Which environments (rows, in the order of collection C8) consume which difficulty axes (columns)."""
+    """Tabulate which environments (rows, in the order of collection C8) consume which difficulty axes (columns)."""
     consumed = {env: [axis in ENVIRONMENTS[env].axes for axis in AXES] for env in in_order(ENVIRONMENTS)}
     return pd.DataFrame.from_dict(consumed, orient="index", columns=list(AXES))
 
 
 def task(task: Task, shop: Shop) -> Table:
-    """The task as nobody who plays it sees it: opening, what is withheld, what is to come, budgets; a journey's by
+    """Show the task as nobody who plays it sees it: opening, what is withheld, what is to come, budgets; a journey's by
     part. Values are as the truth has them: prices in cents, ratings in tenths of a star."""
     rows = [("opening", "", task.opening)]
     parts = ENVIRONMENTS[task.env].parts(task)
@@ -126,7 +126,7 @@ def task(task: Task, shop: Shop) -> Table:
 
 
 def results(episodes: Iterable[Trajectory]) -> Table:
-    """A row per episode: turns and tool calls of those allowed, the reward, whether it is correct, and why."""
+    """Tabulate episodes, a row each: turns and tool calls of those allowed, reward, whether correct, and why."""
     rows = [
         {
             "env": episode.task.env,
@@ -142,7 +142,7 @@ def results(episodes: Iterable[Trajectory]) -> Table:
 
 
 def openings(tasks: Sequence[Task]) -> Table:
-    """Per task its difficulty, what was overridden, and the customer's first message."""
+    """Tabulate tasks, a row each: its difficulty, what was overridden, and the customer's first message."""
     rows = [
         {
             "d": task.difficulty,

@@ -46,7 +46,7 @@ class Status:
     expected: float
     """Hours of the whole run: its own once done, else a mean or an estimate; NaN when nothing is known."""
     estimate: Estimate | None
-    """Where `expected` is the file's estimate."""
+    """Source of `expected` where that is the file's estimate."""
 
     @property
     def to_come(self) -> float:

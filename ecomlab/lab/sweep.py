@@ -60,7 +60,7 @@ REQUEST, FINISHED, FAILED, LOG = "request.json", "finished.json", "failed.json",
 LOCK = ".worker.lock"
 """Held by the process that executes the run."""
 TRAINING = "run_training.ipynb"
-"""The notebook whose parameters are those of a training run."""
+"""Notebook whose parameters are those of a training run."""
 TAKEN = (
     *("array", "cpus-per-task", "error", "gpus-per-node", "job-name", "mem", "nodes", "ntasks-per-node"),
     *("open-mode", "output", "partition", "signal", "time"),
@@ -87,7 +87,7 @@ class Run:
 
     @property
     def at_work(self) -> bool:
-        """A process executes this run now, on any machine whose locks the file system shares."""
+        """True while a process executes this run, on any machine whose locks the file system shares."""
         return locked(self.folder / LOCK)
 
     def request(self) -> dict[str, Any]:
@@ -128,7 +128,7 @@ Values = Annotated[
 
 
 def minutes_of(time: Any) -> int:
-    """Minutes in SLURM's "HH:MM:SS" or "D-HH:MM:SS", rounded up. Raises ValueError."""
+    """Read SLURM's "HH:MM:SS" or "D-HH:MM:SS", as minutes, rounded up. Raises ValueError."""
     found = re.fullmatch(r"(?:(\d+)-)?(\d+):([0-5]\d):([0-5]\d)", str(time))
     if not found:
         raise ValueError(f'should be "HH:MM:SS" or "D-HH:MM:SS", not {time!r}')
@@ -137,7 +137,7 @@ def minutes_of(time: Any) -> int:
 
 
 class Cluster(Strict):
-    """What one run asks of SLURM; zeros and empty strings ask for nothing."""
+    """Resources that one run asks of SLURM; zeros and empty strings ask for nothing."""
 
     minutes: Annotated[int, BeforeValidator(minutes_of), Field(alias="time", ge=1)]
     partition: str = ""
@@ -158,7 +158,7 @@ class Cluster(Strict):
 
 
 class Cost(Strict):
-    """What a run is expected to take."""
+    """Time and GPUs that a run is expected to take."""
 
     gpus: NotNegative | None = None
     hours: Amount = 0.0
@@ -219,7 +219,7 @@ class Sweep(Strict):
 
     @property
     def folder(self) -> Path:
-        """Where the tables go: the folder of sweep.toml."""
+        """Folder of sweep.toml, where the tables go."""
         return self.file.parent
 
     @property
@@ -287,7 +287,7 @@ def load(file: str | Path) -> Sweep:
 
 
 def _said(check: Any, *arguments: Any) -> list[str]:
-    """Lines of the NotebookError that `check` raises."""
+    """List the lines of the NotebookError that `check` raises."""
     try:
         check(*arguments)
     except notebooks.NotebookError as e:
@@ -296,7 +296,7 @@ def _said(check: Any, *arguments: Any) -> list[str]:
 
 
 def _untrainable(runs: Iterable[Run]) -> list[str]:
-    """Mistakes in the configurations of training runs, each with the first run that has it."""
+    """Find the mistakes in the configurations of training runs, each with the first run that has it."""
     from ecomlab.train.config import TrainConfig
 
     known = list(inspect.signature(TrainConfig).parameters)
