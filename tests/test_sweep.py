@@ -381,15 +381,11 @@ def test_slurm_gets_an_array_with_what_the_table_asks_for_once(toy, slurm):
     assert json.loads((runs[1].folder / runner.JOB).read_text())["job"] == "42"
 
 
-def test_submitits_own_sbatch_text_has_the_table(toy, slurm):
-    plan = sweep.load(toy(cluster={"time": "00:30:00"}))
-    text = (
-        runner.ClusterExecutor(plan, "slurm", 1)
-        .submitits()
-        ._executor._make_submission_file_text("run it", "uid")
-    )
+def test_slurm_is_asked_for_nothing_that_the_table_does_not_ask_for(toy, slurm):
+    assert run(toy(cluster={"time": "00:30:00"}), on="slurm")[0] == 0
+    text = (slurm / "given.sh").read_text()
     assert "#SBATCH --time=30" in text and "#SBATCH --cpus-per-task=1" in text
-    assert not any(word in text for word in ("--partition", "--gpus", "--mem")), "nothing else is asked for"
+    assert not any(word in text for word in ("--partition", "--gpus", "--mem"))
 
 
 def test_what_slurm_refuses_is_shown(toy, slurm):
