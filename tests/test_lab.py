@@ -192,10 +192,22 @@ def test_all_mistakes_of_a_sweep_are_told_at_once_with_file_and_key(tmp_path):
     assert keys == {"notebook", "notebok", "seeds.1", "cluster.time", "cluster.gpu", "grid", "cost.step"}
 
 
-def test_all_mistakes_of_the_runs_are_told_at_once(toy):
-    code, text = run(toy(stepps=3, rate="fast"))
-    assert code == 1
-    assert "did you mean 'steps'" in text and "wants rate: float, not str 'fast'" in text
+def test_all_mistakes_of_the_runs_are_told_at_once(tmp_path):
+    file = tmp_path / "experiments" / "x" / "sweep.toml"
+    lines = [f'notebook = "{ROOT / "notebooks" / "run_training.ipynb"}"', "seeds = [0, 1]", "[fixed]"]
+    lines += [
+        "stepz = 3",
+        'eval_every = "often"',
+        "more = { d_type = 1 }",
+        "[grid]",
+        'schedule = ["adaptiv"]',
+    ]
+    files.write_text(file, "\n".join(lines))
+    code, text = run(file)
+    said = [line.removeprefix(f"{file}: ") for line in text.splitlines()]
+    assert code == 1 and len(said) == 4, text  # each once, though both runs have it
+    assert "did you mean 'steps'" in text and "wants eval_every: int, not str 'often'" in text
+    assert "did you mean 'adaptive'" in text and "more: no setting 'd_type'; did you mean 'dtype'" in text
 
 
 def test_a_missing_sweep_names_those_that_exist():

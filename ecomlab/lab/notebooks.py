@@ -61,23 +61,31 @@ def parameters_of(notebook: Path) -> dict[str, Parameter]:
     return declared
 
 
-def check(notebook: Path, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge the notebook's own parameters with `given` over them. Runs nothing.
+def fit(notebook: Path, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Merge the notebook's own parameters with `given` over them, and say what of `given` does not fit.
 
-    Raises NotebookError with a line for each parameter that is not declared or whose value has another type than
-    its default.
+    That is left out: parameters that are not declared, values of another type than the default's. Raises
+    NotebookError like `parameters_of`.
     """
     declared = parameters_of(notebook)
-    mistakes = []
+    effective, mistakes = {p.name: p.default for p in declared.values()}, []
     for name, value in given.items():
         if name not in declared:
             mistakes.append(f"{shown(notebook)} has {unknown('parameter', name, declared)}")
         elif not _fits(value, declared[name]):
             wanted = f"{name}: {declared[name].annotation}"
             mistakes.append(f"{shown(notebook)} wants {wanted}, not {type(value).__name__} {value!r}")
+        else:
+            effective[name] = value
+    return effective, mistakes
+
+
+def check(notebook: Path, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Merge as `fit` does. Raises NotebookError with a line for each mistake."""
+    effective, mistakes = fit(notebook, given)
     if mistakes:
         raise NotebookError("\n".join(mistakes))
-    return {**{p.name: p.default for p in declared.values()}, **given}
+    return effective
 
 
 def execute(notebook: Path, folder: Path, given: Mapping[str, Any], log: TextIO) -> dict[str, Any]:

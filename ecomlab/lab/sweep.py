@@ -249,16 +249,24 @@ class Sweep(Strict):
 
     def check(self) -> None:
         """Raise SweepError with everything that would fail in any run, each mistake once, before any starts."""
-        runs = self.runs()
-        found = [f"names the same run twice: {run_id}" for run_id in _twice(run.id for run in runs)]
-        for notebook in self.figures:
-            found += _said(notebooks.parameters_of, notebook)
-        unfit = {mistake for run in runs for mistake in _said(notebooks.check, run.notebook, run.given)}
-        found += sorted(unfit)
-        if not unfit and self.notebook.name == TRAINING:
-            found += _untrainable([run for run in runs if not run.finished])
+        runs, training = self.runs(), self.notebook.name == TRAINING
+        found = {f"names the same run twice: {name}": "" for name in _twice(run.id for run in runs)}
+        wanted = [
+            *((figure, None, {}) for figure in self.figures),
+            *((self.notebook, r, r.given) for r in runs),
+        ]
+        for notebook, run, given in wanted:
+            try:
+                parameters, unfit = notebooks.fit(notebook, given)
+            except notebooks.NotebookError as e:
+                found[str(e)] = ""
+                continue
+            found |= dict.fromkeys(unfit, "")
+            if run and training and not run.finished:
+                for words in _untrainable(parameters):
+                    found.setdefault(words, f"run {run.id}: ")
         if found:
-            raise SweepError("\n".join(f"{shown(self.file)}: {mistake}" for mistake in found))
+            raise SweepError("\n".join(f"{shown(self.file)}: {where}{said}" for said, where in found.items()))
         for run in runs:
             if change := run.changed():
                 raise SweepError(
@@ -286,35 +294,18 @@ def load(file: str | Path) -> Sweep:
         raise SweepError(f"{shown(path)} cannot be read: {e}") from e
 
 
-def _said(check: Any, *arguments: Any) -> list[str]:
-    """List the lines of the NotebookError that `check` raises."""
-    try:
-        check(*arguments)
-    except notebooks.NotebookError as e:
-        return str(e).splitlines()
-    return []
-
-
-def _untrainable(runs: Iterable[Run]) -> list[str]:
-    """Find the mistakes in the configurations of training runs, each with the first run that has it."""
+def _untrainable(parameters: Mapping[str, Any]) -> list[str]:
+    """Find the mistakes in a training run's configuration, each of which would stop it."""
     from ecomlab.train.config import TrainConfig
 
     known = list(inspect.signature(TrainConfig).parameters)
-    found: dict[str, str] = {}
-    for run in runs:
-        given = notebooks.check(run.notebook, run.given)
-        more = given.pop("more", {})
-        if strange := [name for name in more if name not in known]:
-            said = [f"more: {unknown('setting', name, known)}" for name in strange]
-        else:
-            said = []
-            try:
-                TrainConfig(**{name: value for name, value in given.items() if name in known} | more)
-            except ValueError as e:
-                said = str(e).splitlines()
-        for words in said:
-            found.setdefault(words, run.id)
-    return [f"run {run_id}: {words}" for words, run_id in found.items()]
+    given = {**parameters, **parameters.get("more", {})}
+    found = [f"more: {unknown('setting', name, known)}" for name in given if name not in (*known, "more")]
+    try:
+        TrainConfig(**{name: value for name, value in given.items() if name in known})
+    except ValueError as e:
+        found += str(e).splitlines()
+    return found
 
 
 def _twice(names: Iterable[str]) -> list[str]:
