@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from ecomlab import __version__
 from ecomlab.audit import certificate
+from ecomlab.audit.leaks import Leak
 from ecomlab.cli import app, main
 
 runner = CliRunner()
@@ -114,6 +115,15 @@ def test_a_broken_law_is_exit_code_one(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     assert done.exit_code == 1
     assert "law 1: broken" in done.output
+
+
+def test_a_leak_breaks_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [Leak("CART", "cart_view: id", 40, 90, 0.7, low, 0.8) for low in (0.4, 0.6)]
+    monkeypatch.setattr(certificate, "find_leaks", lambda *_: found)
+    arguments = ["certify", "--env", "CART", "--difficulty", "0", "--seeds", "2", "--leaks", "1"]
+    done = runner.invoke(app, [*arguments, "--workers", "1"])
+    assert done.exit_code == 1
+    assert "cart_view: id tells what is wanted in CART" in done.output and "1 broken" in done.output
 
 
 @pytest.mark.parametrize(
