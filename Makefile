@@ -59,7 +59,7 @@ venv: $(STAMP) ## the locked environment in .venv
 	@echo "$(VENV) is ready ([$(EXTRAS)])"
 
 ablation: $(STAMP) cache ## the quick ablation: three schedules, two seeds, figures (about 15 minutes)
-	@$(BIN)/ecomlab ablation $(ARGS)
+	@$(BIN)/ecomlab sweep --figures $(ARGS)
 
 test: $(STAMP) cache ## all tests
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)

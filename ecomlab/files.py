@@ -1,22 +1,66 @@
-"""Reading and writing small JSON files, whole or not at all."""
+"""Small files, whole or not there at all, and locks that end with the process that holds them."""
 
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
+
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """The object in a file; None when there is no file or nothing readable in it."""
+    """Read the object in a file; None when there is no file or no whole object in it."""
     try:
-        value = json.loads(path.read_text())
-    except (FileNotFoundError, ValueError):
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
         return None
     return value if isinstance(value, dict) else None
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
-    """Write a file whole or not at all."""
-    part = path.with_name(path.name + ".part")
-    part.write_text(json.dumps(value, indent=1) + "\n")
-    part.replace(path)
+    """Write `value` as indented JSON."""
+    write_text(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write the whole file or nothing: a kill or a full disk never leaves half of it. Makes its folder."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        draft.write_text(text, encoding="utf-8", newline="\n")
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def lock(path: Path, busy: Exception, wait: float = 0.0) -> Iterator[None]:
+    """Hold the lock `path` for this process; raise `busy` when another still has it after `wait` seconds.
+
+    The operating system lets go of it when the process ends, however it ends. The file itself stays.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    held = FileLock(path)
+    try:
+        held.acquire(timeout=wait)
+    except Timeout:
+        raise busy from None
+    try:
+        yield
+    finally:
+        held.release()
+
+
+def locked(path: Path) -> bool:
+    """Tell whether a process holds the lock `path` now, on any machine whose locks the file system shares."""
+    if not path.is_file():
+        return False
+    try:
+        with FileLock(path, timeout=0):
+            return False
+    except Timeout:
+        return True
+    except OSError:  # another user's, which we may not open
+        return False

@@ -28,14 +28,15 @@ def test_good_tables_load(experiment):
 @pytest.mark.parametrize(
     ("file", "column", "value", "message"),
     [
-        ("train.csv", "success", "1.2", r"train.csv, line 3: success is 1.2, outside \[0, 1\]"),
-        ("train.csv", "seed", "one", "train.csv, line 3: seed is 'one', not a whole number"),
-        ("train.csv", "seconds", "", "line 3: seconds is '', not a number"),
-        ("train.csv", "schedule", "", "line 3: schedule is empty"),
+        ("train.csv", "success", "1.2", "train.csv, line 3: success: .*less than or equal to 1, not '1.2'"),
+        ("train.csv", "seed", "one", "train.csv, line 3: seed: should be a valid integer, .* not 'one'"),
+        ("train.csv", "seconds", "", "line 3: seconds: should be a valid number, .* not ''"),
+        ("train.csv", "schedule", "", "line 3: schedule: .* at least 1 character, not ''"),
+        ("train.csv", "entropy", "low", "line 3: entropy: should be a valid number, .* not 'low'"),
         ("train.csv", "d_low", "9", "line 3: d_low is 9 and d_high 1"),
         ("train.csv", "step", "1", "line 3: the same schedule, collection, seed, step, env as line 2"),
-        ("eval.csv", "decoding", "beam", "eval.csv, line 3: decoding is 'beam'; there are sampled, greedy"),
-        ("eval.csv", "reward", "-2", r"line 3: reward is -2, outside \[-1, 1\]"),
+        ("eval.csv", "decoding", "beam", "eval.csv, line 3: decoding: .*'sampled' or 'greedy', not 'beam'"),
+        ("eval.csv", "reward", "-2", "line 3: reward: should be greater than or equal to -1, not '-2'"),
     ],
 )
 def test_a_bad_value_is_named_with_file_line_and_column(experiment, file, column, value, message):

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from ecomlab import __version__
 from ecomlab.audit import certificate
+from ecomlab.audit.leaks import Leak
 from ecomlab.cli import app, main
 
 runner = CliRunner()
@@ -20,8 +21,8 @@ COMMANDS = [
     ["train"],
     ["eval"],
     ["sweep"],
-    ["ablation"],
     ["figures"],
+    ["init"],
 ]
 
 
@@ -116,6 +117,15 @@ def test_a_broken_law_is_exit_code_one(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "law 1: broken" in done.output
 
 
+def test_a_leak_breaks_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [Leak("CART", "cart_view: id", 40, 90, 0.7, low, 0.8) for low in (0.4, 0.6)]
+    monkeypatch.setattr(certificate, "find_leaks", lambda *_: found)
+    arguments = ["certify", "--env", "CART", "--difficulty", "0", "--seeds", "2", "--leaks", "1"]
+    done = runner.invoke(app, [*arguments, "--workers", "1"])
+    assert done.exit_code == 1
+    assert "cart_view: id tells what is wanted in CART" in done.output and "1 broken" in done.output
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -161,14 +171,14 @@ def test_a_missing_extra_is_named_with_the_way_out(
     monkeypatch.setattr("sys.argv", ["ecomlab", "play", "--size", "1000"])
 
     def missing(*_: object) -> None:
-        raise ModuleNotFoundError("No module named 'faiss'", name="faiss")
+        raise ModuleNotFoundError("No module named 'submitit'", name="submitit.core")
 
     monkeypatch.setattr("ecomlab.load_shop", missing)
     with pytest.raises(SystemExit) as end:
         main()
     assert end.value.code == 2
     said = " ".join(capsys.readouterr().err.split())
-    assert "'faiss' is not installed; pip install -c constraints.txt -e '.[cpu]'" in said
+    assert "'submitit' is not installed; pip install 'ecomlab[cluster]' brings it" in said
 
 
 def test_an_interruption_is_not_a_traceback(

@@ -16,10 +16,10 @@ import pytest
 from fake_tables import eval_rows, train_rows
 from rich.console import Console
 
-from ecomlab import ENVIRONMENTS, make_task, play
+from ecomlab import ENVIRONMENTS, files, make_task, play
 from ecomlab.analysis import tables
 from ecomlab.difficulty import AXES
-from ecomlab.lab import ablation, live, notebooks, paths, progress, provenance, show, sweep
+from ecomlab.lab import experiment, layout, live, notebooks, paths, progress, provenance, show, sweep
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -92,9 +92,9 @@ def toy(tmp_path, home):
 
 
 def run(file, **options):
-    """run_ablation's exit code and what it printed."""
+    """The exit code of a sweep with figures, and what it printed."""
     text = io.StringIO()
-    code = ablation.run_ablation(
+    code = experiment.run_sweep(
         file, figures=file.parent / "figures", console=Console(file=text, width=200), **options
     )
     return code, text.getvalue()
@@ -158,20 +158,56 @@ def test_a_missing_notebook_is_met_with_a_suggestion(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('notebok = "a.ipynb"', "no key 'notebok'; did you mean 'notebook'"),
-        ('notebook = "a.ipynb"', "needs notebook = .* and seeds"),
-        ('notebook = "a.ipynb"\nseeds = [0.5]', "seeds are whole numbers"),
-        ('notebook = "a.ipynb"\nseeds = 3', "seeds is a list, not 3"),
-        ('notebook = "a.ipynb"\nseeds = [0]\n[grid]\nseed = [1]', "sets seed twice"),
-        ('notebook = "a.ipynb"\nseeds = [0]\n[grid]\nx = []', "the grid's x has no values"),
-        ('notebook = "a.ipynb"\nseeds = [0]\nprocesses = 0', "at least 1"),
+        ('notebok = "a.ipynb"', "notebok: no key 'notebok'; did you mean 'notebook'"),
+        ("seeds = [0]", "notebook: is needed"),
+        ('notebook = "a.ipynb"', "seeds: is needed"),
+        ('notebook = "a.ipynb"\nseeds = []', "seeds: has no values"),
+        ('notebook = "a.ipynb"\nseeds = [0.5]', "seeds.0: should be a valid integer, not 0.5"),
+        ('notebook = "a.ipynb"\nseeds = 3', "seeds: should be a valid list, not 3"),
+        ('notebook = "a.ipynb"\nseeds = [0]\n[grid]\nseed = [1]', "grid: sets seed twice"),
+        ('notebook = "a.ipynb"\nseeds = [0]\n[grid]\nx = 1\n[fixed]\nx = 1', "fixed: sets x twice"),
+        ('notebook = "a.ipynb"\nseeds = [0]\n[grid]\nx = []', "grid.x: has no values"),
+        (
+            'notebook = "a.ipynb"\nseeds = [0]\nprocesses = 0',
+            "processes: .*greater than or equal to 1, not 0",
+        ),
         ("seeds = [0", "cannot be read"),
     ],
 )
 def test_a_wrong_sweep_is_an_error(tmp_path, text, message):
     (tmp_path / "sweep.toml").write_text(text)
-    with pytest.raises(sweep.SweepError, match=message):
+    with pytest.raises(sweep.SweepError, match=f"sweep.toml:? .*{message}"):
         sweep.load(tmp_path / "sweep.toml")
+
+
+def test_all_mistakes_of_a_sweep_are_told_at_once_with_file_and_key(tmp_path):
+    lines = ['notebok = "a.ipynb"', "seeds = [0, 'x']", "[cluster]", 'time = "soon"', "gpu = 1", "[grid]"]
+    lines += ["out = 1", "[cost]", "hours = 1", "step = 1"]
+    (tmp_path / "sweep.toml").write_text("\n".join(lines))
+    with pytest.raises(sweep.SweepError) as error:
+        sweep.load(tmp_path / "sweep.toml")
+    said = str(error.value).splitlines()
+    assert all(line.startswith(f"{tmp_path / 'sweep.toml'}: ") for line in said)
+    keys = {line.split(": ")[1] for line in said}
+    assert keys == {"notebook", "notebok", "seeds.1", "cluster.time", "cluster.gpu", "grid", "cost.step"}
+
+
+def test_all_mistakes_of_the_runs_are_told_at_once(tmp_path):
+    file = tmp_path / "experiments" / "x" / "sweep.toml"
+    lines = [f'notebook = "{ROOT / "notebooks" / "run_training.ipynb"}"', "seeds = [0, 1]", "[fixed]"]
+    lines += [
+        "stepz = 3",
+        'eval_every = "often"',
+        "more = { d_type = 1 }",
+        "[grid]",
+        'schedule = ["adaptiv"]',
+    ]
+    files.write_text(file, "\n".join(lines))
+    code, text = run(file)
+    said = [line.removeprefix(f"{file}: ") for line in text.splitlines()]
+    assert code == 1 and len(said) == 4, text  # each once, though both runs have it
+    assert "did you mean 'steps'" in text and "wants eval_every: int, not str 'often'" in text
+    assert "did you mean 'adaptive'" in text and "more: no setting 'd_type'; did you mean 'dtype'" in text
 
 
 def test_a_missing_sweep_names_those_that_exist():
@@ -188,7 +224,7 @@ def test_a_sweep_is_every_combination_with_every_seed(toy):
 
 
 def test_the_quick_ablation_is_sound():
-    plan = sweep.load(ablation.QUICK)
+    plan = sweep.load("experiments/quick/sweep.toml")
     for job in plan.runs():
         notebooks.check(job.notebook, job.given)
     assert len(plan.runs()) == 6
@@ -261,7 +297,7 @@ def test_a_failed_run_is_shown_and_the_others_go_on(toy):
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_an_ended_ablation_leaves_no_process_and_goes_on(toy, how):
     file = toy(steps=20, pause=0.1)
-    command = "import sys; from ecomlab.lab.ablation import run_ablation; sys.exit(run_ablation(sys.argv[1]))"
+    command = "import sys; from ecomlab.lab.experiment import run_sweep; sys.exit(run_sweep(sys.argv[1]))"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ["PYTHONPATH"]])}
     process = subprocess.Popen(
         [sys.executable, "-c", command, str(file)],
@@ -300,31 +336,31 @@ def test_where_nothing_can_be_written_the_message_says_so(toy, monkeypatch):
     file = toy()
     (file.parent.parent / "runs").write_text("a file where a folder should be")
     code, text = run(file)
-    assert code == 1 and "cannot write to" in text
+    assert code == 1 and "Not a directory" in text
     (file.parent.parent / "runs").unlink()
 
     def full(path, value):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
-    monkeypatch.setattr("ecomlab.lab.pool.write_json", full)
+    monkeypatch.setattr("ecomlab.lab.runner.write_json", full)
     code, text = run(file)
     assert code == 1 and "No space left on device" in text and "Finished runs are kept" in text
 
 
 def test_figures_without_tables_say_how_to_get_them(tmp_path, toy):
     text = io.StringIO()
-    assert ablation.draw_figures(toy(), console=Console(file=text, width=200)) == 1
-    assert "no file" in text.getvalue() and "ecomlab ablation" in text.getvalue()
+    assert experiment.draw_figures(toy(), console=Console(file=text, width=200)) == 1
+    assert "no file" in text.getvalue() and "ecomlab sweep" in text.getvalue()
 
 
 def test_figures_that_belong_to_no_sweep_are_redrawn_with_the_others(tmp_path, monkeypatch):
-    paths.write_text(tmp_path / "pyproject.toml", (ROOT / "pyproject.toml").read_text())
+    files.write_text(tmp_path / "pyproject.toml", (ROOT / "pyproject.toml").read_text())
     for name in ("fig_axes", "fig_difficulty_growth"):
         book = (ROOT / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8")
-        paths.write_text(tmp_path / "notebooks" / f"{name}.ipynb", book)
+        files.write_text(tmp_path / "notebooks" / f"{name}.ipynb", book)
     monkeypatch.chdir(tmp_path)
     text = io.StringIO()
-    assert ablation.draw_figures(console=Console(file=text, width=200)) == 0, text.getvalue()
+    assert experiment.draw_figures(console=Console(file=text, width=200)) == 0, text.getvalue()
     assert "Figure: figures/axes.pdf" in text.getvalue()
     assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == [
         f"axes.{kind}" for kind in ("json", "pdf", "png")
@@ -347,10 +383,10 @@ def test_the_kernel_is_this_interpreter_whatever_is_installed(home):
 
 
 def test_files_are_whole_or_not_there(tmp_path, monkeypatch):
-    paths.write_text(tmp_path / "a.txt", "before")
+    files.write_text(tmp_path / "a.txt", "before")
     monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
     with pytest.raises(OSError, match="full"):
-        paths.write_text(tmp_path / "a.txt", "after")
+        files.write_text(tmp_path / "a.txt", "after")
     assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
     assert (tmp_path / "a.txt").read_text() == "before"
 
@@ -462,6 +498,49 @@ def test_results_have_a_row_per_episode(shop):
     assert row.correct and row.turns == f"{episode.turns} of {episode.task.turns}"
 
 
+# --- locks and folders ----------------------------------------------------------------------------
+
+
+def test_a_lock_is_held_by_one_process_and_let_go_of_when_that_is_killed(tmp_path):
+    path = tmp_path / "deep" / ".lock"
+    hold = "import sys, time; from pathlib import Path; from ecomlab.files import lock\nwith lock(Path(sys.argv[1]), "
+    hold += "OSError()): print('held', flush=True); time.sleep(60)"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", hold, str(path)]
+    assert not files.locked(path) and not path.parent.exists(), "asking writes nothing"
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as process:
+        assert process.stdout is not None and process.stdout.readline() == b"held\n"
+        assert files.locked(path)
+        with pytest.raises(KeyError, match="busy"), files.lock(path, KeyError("busy")):
+            pass
+        process.kill()
+    assert not files.locked(path)
+    with files.lock(path, KeyError("busy")):
+        assert files.locked(path)
+
+
+def test_a_new_folder_is_laid_out_and_is_a_project_of_its_own(tmp_path, monkeypatch):
+    made = layout.lay_out(tmp_path / "work")
+    there = {path.relative_to(tmp_path / "work").as_posix() for path in made}
+    assert {"notebooks/start_here.ipynb", "experiments/quick/sweep.toml"} <= there
+    assert (tmp_path / "work" / "figures").is_dir()
+    monkeypatch.chdir(tmp_path / "work" / "notebooks")
+    assert paths.project_root() == tmp_path / "work"
+    plan = sweep.load("experiments/quick/sweep.toml")
+    assert plan.file.is_relative_to(tmp_path) and plan.notebook.is_relative_to(tmp_path)
+    plan.check()
+
+
+def test_a_folder_with_something_in_it_is_not_laid_out(tmp_path):
+    (tmp_path / "mine.txt").write_text("mine")
+    for folder in (tmp_path, tmp_path / "mine.txt"):
+        with pytest.raises(FileExistsError, match="name a new folder"):
+            layout.lay_out(folder)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+    with pytest.raises(FileNotFoundError, match="nothing to lay out"):
+        layout.lay_out(tmp_path / "new", given=tmp_path)
+
+
 # --- provenance -----------------------------------------------------------------------------------
 
 
@@ -480,7 +559,7 @@ def clone(tmp_path):
         "README.md",
         "pyproject.toml",
     ):
-        paths.write_text(tmp_path / name, "1")
+        files.write_text(tmp_path / name, "1")
     write_notebook(tmp_path / "notebooks" / "n.ipynb", PARAMETERS, "1 + 1")
     git("init", "-q")
     git("add", ".")

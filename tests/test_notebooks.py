@@ -1,10 +1,10 @@
-"""Every notebook keeps the rules of DESIGN §7 and runs from top to bottom, shrunk by its own parameters."""
+"""Every notebook keeps the house rules and runs from top to bottom, shrunk by its own parameters."""
 
 import ast
+import inspect
 import io
 import json
 import re
-from dataclasses import fields
 from pathlib import Path
 
 import nbformat
@@ -14,7 +14,8 @@ from rich.console import Console
 
 from ecomlab.analysis import tables
 from ecomlab.envs.registry import COLLECTIONS
-from ecomlab.lab import notebooks, pool
+from ecomlab.lab import notebooks
+from ecomlab.lab.runner import ProcessExecutor
 from ecomlab.lab.sweep import Run
 from ecomlab.task import Task
 
@@ -31,7 +32,7 @@ def cells(path, kind=None):
 def run(name, folder, **parameters):
     """Execute a notebook as a sweep does; the executed cells."""
     job = Run(name, folder / name, ROOT / "notebooks" / f"{name}.ipynb", parameters)
-    failures = pool.run_all([job], 1, 1, Console(file=io.StringIO()))
+    failures = ProcessExecutor(1).execute([job], Console(file=io.StringIO()))
     assert not failures, failures[0].last_lines
     return cells(job.folder / notebooks.EXECUTED, "code")
 
@@ -185,7 +186,7 @@ def test_run_training_offers_the_configuration_as_it_is():
     from ecomlab.train.loop import TrainConfig
 
     declared = notebooks.parameters_of(ROOT / "notebooks" / "run_training.ipynb")
-    assert set(declared) - {"more"} <= {field.name for field in fields(TrainConfig)}
+    assert set(declared) - {"more"} <= set(inspect.signature(TrainConfig).parameters)
     config = next(
         cell.source for cell in cells(ROOT / "notebooks" / "run_training.ipynb") if cell["id"] == "config"
     )

@@ -40,11 +40,11 @@ AXIS_WORDS = {
     "history": "past orders",
     "branches": "policy clauses",
 }
-"""What each difficulty axis is, in a word or two."""
+"""Each difficulty axis in a word or two."""
 
 
 def axes_over_difficulty(table: pd.DataFrame) -> Figure:
-    """Small multiples: each row of `table` (an axis) over its columns (difficulties)."""
+    """Draw small multiples: each row of `table` (an axis) over its columns (difficulties)."""
     with paper_style():
         figure = plt.figure(figsize=(PAGE_WIDTH, 4.2), layout="constrained")
         _axis_panels(figure, figure.add_gridspec(1, 1)[0], table, 4)
@@ -55,7 +55,7 @@ def axes_over_difficulty(table: pd.DataFrame) -> Figure:
 
 
 def axes_and_environments(table: pd.DataFrame, matrix: pd.DataFrame) -> Figure:
-    """Above: each axis (a row of `table`) over difficulties (its columns). Below: which environments (rows of
+    """Draw above each axis (a row of `table`) over difficulties (its columns), below which environments (rows of
     `matrix`) consume which axes (its columns)."""
     with paper_style():
         figure = plt.figure(figsize=(PAGE_WIDTH, 5.0), layout="constrained")
@@ -82,7 +82,7 @@ def axes_and_environments(table: pd.DataFrame, matrix: pd.DataFrame) -> Figure:
 
 
 def consumed_axes(ax: Axes, matrix: pd.DataFrame) -> None:
-    """A dot where an environment (row) consumes an axis (column)."""
+    """Draw a dot where an environment (row) consumes an axis (column)."""
     rows, columns = matrix.to_numpy(dtype=bool).nonzero()
     ax.scatter(columns, rows, s=42, color=sns.color_palette("colorblind")[0], linewidths=0, zorder=2)
     ax.set_xticks(range(matrix.shape[1]), matrix.columns)
@@ -94,7 +94,7 @@ def consumed_axes(ax: Axes, matrix: pd.DataFrame) -> None:
 
 
 def certificate(table: pd.DataFrame) -> Figure:
-    """A panel per environment: the share of tasks that each player gets right, over difficulty.
+    """Draw a panel per environment: the share of tasks that each player gets right, over difficulty.
 
     `table` is `tables.load_certificate`'s with bounds. They are shown as bands: both of a single player's; the upper
     one of the worst of several, which is chosen by its luck too.
@@ -127,7 +127,7 @@ def certificate(table: pd.DataFrame) -> Figure:
 
 
 def _players(ax: Axes, table: pd.DataFrame) -> None:
-    """Everybody's line; those that lie on zero together have their marks at levels of their own."""
+    """Draw everybody's line; those that lie on zero together have their marks at levels of their own."""
     often = {name: (i, 3) for i, name in enumerate(("naive", "worst positional", "worst blind"))}
     for name in reversed(_PLAYERS):
         mine = table[table.player == name].sort_values("d")
@@ -146,7 +146,7 @@ def _players(ax: Axes, table: pd.DataFrame) -> None:
 
 
 def _mark(name: str) -> dict[str, Any]:
-    """How a player is drawn; the solver as squares around the fair player's dots."""
+    """Choose how a player is drawn; the solver as squares around the fair player's dots."""
     colour, marker, line = _PLAYERS[name]
     shade = sns.color_palette("colorblind", 10)[colour] if isinstance(colour, int) else colour
     size, fill = {"solver": (5, "none"), "fair": (2.4, shade), "worst blind": (2.6, shade)}.get(
@@ -164,7 +164,7 @@ def _mark(name: str) -> dict[str, Any]:
 
 
 def _axis_panels(figure: Any, place: SubplotSpec, table: pd.DataFrame, columns: int) -> list[Axes]:
-    """Each row of `table` over its columns, `columns` panels a row, of a figure or subfigure."""
+    """Draw each row of `table` over its columns, `columns` panels a row, of a figure or subfigure."""
     grid = place.subgridspec(math.ceil(len(table) / columns), columns)
     levels = [int(str(name).removeprefix("d = ")) for name in table.columns]
     made = []

@@ -29,7 +29,7 @@ _ORDER = ("static-low", "static-high", "adaptive")  # these always have the same
 
 @contextmanager
 def paper_style() -> Iterator[None]:
-    """Text of 8 points at print size, no frames, thin grid."""
+    """Set text of 8 points at print size, no frames, thin grid."""
     small: dict[Any, Any] = {"font.size": 8, "axes.labelsize": 8, "axes.titlesize": 8, "legend.fontsize": 8}
     small |= {"xtick.labelsize": 7, "ytick.labelsize": 7, "axes.linewidth": 0.6, "grid.linewidth": 0.4}
     with sns.axes_style("ticks", {"axes.grid": True, "grid.color": ".9"}), plt.rc_context(small):
@@ -37,20 +37,20 @@ def paper_style() -> Iterator[None]:
 
 
 def arms(table: pd.DataFrame) -> list[str]:
-    """The schedules in the order of legends: the three of the ablation, then others by name."""
+    """List the schedules in the order of legends: the three of the ablation, then others by name."""
     there = set(table.schedule)
     return [name for name in _ORDER if name in there] + sorted(there - set(_ORDER))
 
 
 def look(table: pd.DataFrame) -> dict[str, tuple[tuple[float, float, float], str]]:
-    """Colour and marker per schedule, from a palette that colour-blind readers can tell apart."""
+    """Choose colour and marker per schedule, from a palette that colour-blind readers can tell apart."""
     palette = sns.color_palette("colorblind", 10)
     names = [*_ORDER, *(name for name in arms(table) if name not in _ORDER)]
     return {name: (palette[i % 10], MARKERS[i % len(MARKERS)]) for i, name in enumerate(names)}
 
 
 def frontier(ax: Axes, train: pd.DataFrame, x: str = "step") -> None:
-    """The highest difficulty of each run's window, over steps or over rollouts generated so far."""
+    """Draw the highest difficulty of each run's window, over steps or over rollouts generated so far."""
     steps = train.groupby([*RUN, "step"], as_index=False)["d_high"].max()
     _lines(ax, _with_x(steps, train, x), x, "d_high", look(train))
     ax.set_ylim(bottom=0)
@@ -58,14 +58,14 @@ def frontier(ax: Axes, train: pd.DataFrame, x: str = "step") -> None:
 
 
 def success(ax: Axes, train: pd.DataFrame, rows: pd.DataFrame, x: str = "step") -> None:
-    """Held-out success over steps or generated rollouts; `rows` has one `success` per run and step."""
+    """Draw held-out success over steps or generated rollouts; `rows` has one `success` per run and step."""
     _lines(ax, _with_x(rows, train, x), x, "success", look(train), marked=True)
     ax.set_ylim(0, 1)
     ax.yaxis.set_major_formatter(PercentFormatter(1))
 
 
 def difficulty_growth(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sampled") -> Figure:
-    """The ablation of one collection in one figure, as wide as a page.
+    """Draw the ablation of one collection in one figure, as wide as a page.
 
     Above: the frontier and the mean held-out success, each over steps and over generated rollouts. Below:
     held-out success at each evaluated difficulty, over steps. Raises ValueError for tables of several
@@ -104,7 +104,7 @@ def difficulty_growth(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: s
 
 
 def effective_ratio(train: pd.DataFrame, window: int = 10) -> Figure:
-    """Which share of groups teaches something, by correctness and by reward, and which share of tokens is used.
+    """Draw the share of groups that teach, by correctness and by reward, and the share of tokens that is used.
 
     Over steps, means of `window` steps; environments of a step are pooled by their counts.
     """
@@ -144,7 +144,7 @@ def effective_ratio(train: pd.DataFrame, window: int = 10) -> Figure:
 
 
 def environment_scaling(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sampled") -> Figure:
-    """Collections of environments against each other, as wide as a page.
+    """Draw collections of environments against each other, as wide as a page.
 
     Above: success in the environment that all of them have, over the rollouts of all environments and over its own.
     Below: success in each environment of the largest collection, over steps. Colour and marker per collection. Raises
@@ -187,7 +187,7 @@ def environment_scaling(train: pd.DataFrame, evaluation: pd.DataFrame, decoding:
 
 
 def one_run(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sampled") -> Figure:
-    """One run while it trains: its window with the success on it, and held-out success per difficulty."""
+    """Draw one run while it trains: its window with the success on it, and held-out success per difficulty."""
     steps = train.groupby("step").agg(
         low=("d_low", "min"), high=("d_high", "max"), success=("success", "mean")
     )
@@ -220,13 +220,13 @@ def one_run(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "samp
 
 
 def _row(figure: Figure, place: SubplotSpec, count: int) -> list[Axes]:
-    """`count` axes side by side."""
+    """Add `count` axes side by side."""
     grid = place.subgridspec(1, count)
     return [figure.add_subplot(grid[0, i]) for i in range(count)]
 
 
 def _with_x(rows: pd.DataFrame, train: pd.DataFrame, x: str) -> pd.DataFrame:
-    """`rows` with a column `rollouts` in thousands when that is the x axis."""
+    """Give `rows` a column `rollouts`, in thousands, when that is the x axis."""
     if x not in AXES:
         raise ValueError(f"x is one of {', '.join(AXES)}, not {x!r}")
     if x == "step":
@@ -243,7 +243,7 @@ def _lines(
     looks: Mapping[str, tuple[tuple[float, float, float], str]],
     marked: bool = False,
 ) -> None:
-    """A thin line per run and the mean of x and y over runs, step by step, as a thick one."""
+    """Draw a thin line per run and the mean of x and y over runs, step by step, as a thick one."""
     for name in arms(rows):
         colour, marker = looks[name]
         mine = rows[rows.schedule == name].sort_values("step")
@@ -260,7 +260,7 @@ def _lines(
 
 
 def _legend(figure: Figure, train: pd.DataFrame) -> None:
-    """One legend above everything: schedules, and what thick and thin mean."""
+    """Draw one legend above everything: schedules, and what thick and thin mean."""
     looks, grey = look(train), ".35"
     entries = [
         Line2D([], [], color=looks[n][0], marker=looks[n][1], markersize=3.5, linewidth=1.8, label=n)

@@ -1,7 +1,7 @@
 """Statistics whose unit is the run: t intervals on per-run means, arms paired by seed, nothing from fewer
 than three. A certificate's unit is the task: exact binomial intervals.
 
-Intervals over runs held their 95% in simulation (FACTS §6: .94, .95, .94 at 3, 5, 10 runs); bootstraps that
+Intervals over runs held their 95% in simulation (.94, .95, .94 at 3, 5, 10 runs); bootstraps that
 resample episodes covered only .50 to .60, because episodes of one run share its luck.
 """
 
@@ -28,7 +28,7 @@ class Interval:
 
 
 def t_interval(values: Sequence[float] | np.ndarray, confidence: float = 0.95) -> Interval | None:
-    """Student's interval for the mean of per-run values; None for fewer than three runs. NaN is an error."""
+    """Compute Student's interval for the mean of per-run values; None for fewer than three runs. NaN is an error."""
     runs = np.asarray(values, dtype=float)
     if np.isnan(runs).any():
         raise ValueError("a run without a value has no place in an interval; drop it and say so")
@@ -40,25 +40,27 @@ def t_interval(values: Sequence[float] | np.ndarray, confidence: float = 0.95) -
     return Interval(float(runs.mean()), float(runs.mean() - half), float(runs.mean() + half), len(runs))
 
 
-def with_bounds(table: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
-    """A table of shares with their exact (Clopper-Pearson) two-sided bounds as columns low and high.
+def share_bounds(share: float, n: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Bound a share of `n` tasks by the exact (Clopper-Pearson) two-sided interval.
 
     Where n is 0 the share was computed, not measured: both bounds are the share.
     """
     from scipy.stats import binomtest
 
-    bounds = []
-    for share, n in zip(table.share, table.n, strict=True):
-        if n == 0:
-            bounds.append((share, share))
-            continue
-        found = binomtest(round(share * n), n).proportion_ci(confidence, method="exact")
-        bounds.append((found.low, found.high))
+    if n == 0:
+        return share, share
+    found = binomtest(round(share * n), n).proportion_ci(confidence, method="exact")
+    return float(found.low), float(found.high)
+
+
+def with_bounds(table: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
+    """Add the `share_bounds` of a table's shares as columns low and high."""
+    bounds = [share_bounds(share, n, confidence) for share, n in zip(table.share, table.n, strict=True)]
     return table.assign(low=[low for low, _ in bounds], high=[high for _, high in bounds])
 
 
 def pooled(table: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
-    """Over all levels of each environment: the share of tasks on which solver, fair, noisy and naive player are
+    """Pool all levels of each environment: the share of tasks on which solver, fair, noisy and naive player are
     correct, with exact bounds. (The worst of several is another player at each level: it is not pooled.)"""
     one = table[table.player.isin(["solver", "fair", "noisy", "naive"])]
     sums = (
@@ -69,8 +71,7 @@ def pooled(table: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
 
 
 def held_out(evaluation: pd.DataFrame, decoding: str = "sampled") -> pd.DataFrame:
-    """Per run and step the mean held-out success over difficulties (and environments), each weighing the
-    same.
+    """Average held-out success per run and step over difficulties (and environments), each weighing the same.
 
     Columns: schedule, collection, seed, step, success. A step at which a run lacks a difficulty that it has
     elsewhere is left out, so that means over different difficulties are never compared.
@@ -81,7 +82,7 @@ def held_out(evaluation: pd.DataFrame, decoding: str = "sampled") -> pd.DataFram
 
 
 def generated(train: pd.DataFrame, env: str | None = None) -> pd.DataFrame:
-    """Per run and step the rollouts generated so far, discarded ones too; of one environment or of all. Columns:
+    """Add up per run and step the rollouts generated so far, discarded ones too; of one environment or of all. Columns:
     schedule, collection, seed, step, rollouts; step 0 with 0 is there for every run."""
     train = train if env is None else train[train.env == env]
     steps = train.groupby([*RUN, "step"], as_index=False)["rollouts"].sum()
@@ -91,7 +92,7 @@ def generated(train: pd.DataFrame, env: str | None = None) -> pd.DataFrame:
 
 
 def summary(train: pd.DataFrame, evaluation: pd.DataFrame) -> pd.DataFrame:
-    """One row per run: what it reached and what that cost.
+    """Sum up each run in a row: what it reached and what that cost.
 
     Columns: schedule, collection, seed, steps, d_low, d_high (the last window, of the environment that is
     furthest), {sampled,greedy}_{first,last} (mean held-out success at the first and last evaluation, NaN
@@ -118,8 +119,8 @@ def summary(train: pd.DataFrame, evaluation: pd.DataFrame) -> pd.DataFrame:
 
 
 def effective(train: pd.DataFrame, ends: float = 0.2) -> pd.DataFrame:
-    """One row per run: the share of groups that teach, by correctness and by reward, in the whole run and in its first
-    and last share `ends` of steps; and the share of generated tokens that entered the loss."""
+    """Sum up each run in a row: the share of groups that teach, by correctness and by reward, in the whole run and
+    in its first and last share `ends` of steps; and the share of generated tokens that entered the loss."""
     rows = []
     for run, steps in train.groupby(RUN, sort=False):
         last = steps.step.max()
@@ -139,8 +140,8 @@ def effective(train: pd.DataFrame, ends: float = 0.2) -> pd.DataFrame:
 
 
 def gains(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sampled") -> pd.DataFrame:
-    """How much each environment's held-out success rises from the first to the last evaluation, by collection: the mean
-    over runs of the mean over difficulties.
+    """Measure how much each environment's held-out success rises from the first to the last evaluation, by collection:
+    the mean over runs of the mean over difficulties.
 
     Columns: collection, env, first, middle (the evaluation after a third of the steps), last, mean, low, high (of the
     rise, Student's 95%), runs, d_high (the highest difficulty that any run's window reached).
@@ -163,13 +164,13 @@ def gains(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sample
 
 
 def arm_names(runs: pd.DataFrame) -> pd.Series:
-    """What each row's arm is called: its schedule, with the collection where there are several."""
+    """Name each row's arm: its schedule, with the collection where there are several."""
     several = runs.collection.nunique() > 1
     return runs.schedule + ", " + runs.collection if several else runs.schedule
 
 
 def arm_intervals(runs: pd.DataFrame, value: str) -> pd.DataFrame:
-    """Per arm the mean of `value` (a column of `summary`) and its 95% interval, NaN below three runs."""
+    """Average `value`, a column of `summary`, per arm, with its 95% interval: NaN below three runs."""
     rows = {}
     for name, arm in runs.groupby(arm_names(runs)):
         values = arm[value].dropna().to_numpy()
@@ -182,8 +183,8 @@ def arm_intervals(runs: pd.DataFrame, value: str) -> pd.DataFrame:
 def differences(
     evaluation: pd.DataFrame, arm: str = "adaptive", decoding: str = "sampled", confidence: float = 0.95
 ) -> pd.DataFrame:
-    """How much higher held-out success at the last evaluation is in `arm` than in each other schedule, paired by
-    collection and seed, at each difficulty and in their mean (d = "mean").
+    """Measure how much higher held-out success at the last evaluation is in `arm` than in each other schedule, paired
+    by collection and seed, at each difficulty and in their mean (d = "mean").
 
     Columns: against, d, mean, low, high, pairs; the bounds of Student's interval are NaN below three pairs. A run
     without a partner is left out, as in a sweep that is under way: `pairs` tells. Empty without `arm`.
@@ -212,8 +213,8 @@ def collections_compared(
     against: str = "C1",
     decoding: str = "sampled",
 ) -> pd.DataFrame:
-    """How much higher `env`'s held-out success is in runs on each other collection than in those on `against`, after
-    as many rollouts of all environments, and after as many of `env` alone; paired by schedule and seed.
+    """Measure how much higher `env`'s held-out success is in runs on each other collection than in those on `against`,
+    after as many rollouts of all environments, and after as many of `env` alone; paired by schedule and seed.
 
     The number of rollouts is the most that both runs of a pair have generated; between two evaluations success is
     interpolated linearly. Columns: collection, equal (what is), rollouts (mean over pairs), success, against (their

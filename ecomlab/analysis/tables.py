@@ -4,17 +4,17 @@ import csv
 import json
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import pandas as pd
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, WrapValidator, create_model
 
 from ecomlab.envs.registry import COLLECTIONS
-from ecomlab.suggest import unknown
+from ecomlab.suggest import mistakes, unknown
 
 if TYPE_CHECKING:
-    from ecomlab.audit.certificate import Row
+    from ecomlab.audit import certificate
 
 RUN = ["schedule", "collection", "seed"]  # what tells runs apart
 DECODINGS = ("sampled", "greedy")
@@ -24,93 +24,89 @@ class TableError(ValueError):
     """A table that cannot be used. The message names the file, the column and the line."""
 
 
-@dataclass(frozen=True)
-class Column:
-    """How a column's text is read: numbers within [low, high], and whether one may be absent."""
-
-    kind: type
-    low: float = -math.inf
-    high: float = math.inf
-    empty: bool = False
-    names: tuple[str, ...] = ()
-
-    def read(self, text: str) -> Any:
-        """The value; an absent number is NaN. Raises ValueError that says what is wrong with `text`."""
-        if self.kind is str:
-            if not text:
-                raise ValueError("is empty")
-            if self.names and text not in self.names:
-                raise ValueError(f"is {text!r}; there are {', '.join(self.names)}")
-            return text
-        if self.empty and text.strip().lower() in ("", "nan"):
-            return math.nan
-        try:
-            value = self.kind(text)
-        except ValueError:
-            raise ValueError(f"is {text!r}, not {'a whole' if self.kind is int else 'a'} number") from None
-        if not self.low <= value <= self.high:
-            raise ValueError(f"is {text}, outside [{self.low:g}, {self.high:g}]")
-        return value
+def _or_nothing(text: Any, read: Callable[[Any], float]) -> float:
+    """Read a number that may be absent, which is NaN."""
+    return math.nan if str(text).strip().lower() in ("", "nan") else read(text)
 
 
-_TEXT, _COUNT, _LEVEL = Column(str), Column(int, 0), Column(int, 0)
-_SHARE, _REWARD = Column(float, 0, 1, empty=True), Column(float, -1, 1, empty=True)
+Text = Annotated[str, Field(min_length=1)]
+Count = Annotated[int, Field(ge=0)]
+Share = Annotated[float, Field(ge=0, le=1), WrapValidator(_or_nothing)]
+Reward = Annotated[float, Field(ge=-1, le=1), WrapValidator(_or_nothing)]
+Number = Annotated[float, WrapValidator(_or_nothing)]
 
-TRAIN = {
-    "schedule": _TEXT,
-    "collection": _TEXT,
-    "seed": Column(int),
-    "step": _COUNT,
-    "env": _TEXT,
-    "d_low": _LEVEL,
-    "d_high": _LEVEL,
-    "success": _SHARE,
-    "reward": _REWARD,
-    "effective_reward": _SHARE,
-    "effective_correct": _SHARE,
-    "groups": _COUNT,
-    "discarded": _COUNT,
-    "rollouts": _COUNT,  # episodes generated in this step, those of discarded groups too
-    "tokens_generated": _COUNT,
-    "tokens_used": _COUNT,
-    "seconds": Column(float, 0),
-}
-_MAYBE = Column(float, empty=True)
-TRAIN_MORE = dict.fromkeys(
-    [
-        *("kept", "padding", "rounds", "unscored", "truncated", "invalid", "tokens_wasted"),
-        *(
-            "sampled_per_episode",
-            "sampled_longest",
-            "turns_per_episode",
-            "entropy",
-            "clip_share",
-            "grad_norm",
-        ),
-        *("logp_gap", "logp_gap_max", "seconds_model", "seconds_environment", "seconds_waiting"),
-        *("seconds_logprobs", "seconds_update", "seconds_sync", "seconds_evaluation", "seconds_other"),
-    ],
-    _MAYBE,
+
+class Row(BaseModel):
+    """A line of a table. Columns that are not declared stay text."""
+
+    model_config = ConfigDict(extra="allow")
+
+    schedule: Text
+    collection: Text
+    seed: int
+    step: Count
+    env: Text
+
+
+class TrainRow(Row):
+    """What a training step did in one environment."""
+
+    d_low: Count
+    d_high: Count
+    success: Share
+    reward: Reward
+    effective_reward: Share
+    effective_correct: Share
+    groups: Count
+    discarded: Count
+    rollouts: Count  # episodes generated in this step, those of discarded groups too
+    tokens_generated: Count
+    tokens_used: Count
+    seconds: Annotated[float, Field(ge=0)]
+
+
+MORE = (
+    *(
+        "kept",
+        "padding",
+        "rounds",
+        "unscored",
+        "truncated",
+        "invalid",
+        "tokens_wasted",
+        "sampled_per_episode",
+    ),
+    *(
+        "sampled_longest",
+        "turns_per_episode",
+        "entropy",
+        "clip_share",
+        "grad_norm",
+        "logp_gap",
+        "logp_gap_max",
+    ),
+    *("seconds_model", "seconds_environment", "seconds_waiting", "seconds_logprobs", "seconds_update"),
+    *("seconds_sync", "seconds_evaluation", "seconds_other"),
 )
-"""Numbers that a table may have."""
-EVAL = {
-    "schedule": _TEXT,
-    "collection": _TEXT,
-    "seed": Column(int),
-    "step": _COUNT,
-    "env": _TEXT,
-    "d": _LEVEL,
-    "episodes": _COUNT,
-    "success": _SHARE,
-    "reward": _REWARD,
-    "unscored": _COUNT,
-    "decoding": Column(str, names=DECODINGS),
-}
+"""Numbers that train.csv may have."""
+_OPTIONAL: dict[str, Any] = dict.fromkeys(MORE, (Number, math.nan))
+TrainRowAndMore = create_model("TrainRowAndMore", __base__=TrainRow, **_OPTIONAL)
+
+
+class EvalRow(Row):
+    """Held-out success at one difficulty."""
+
+    d: Count
+    episodes: Count
+    success: Share
+    reward: Reward
+    unscored: Count
+    decoding: Literal["sampled", "greedy"]
 
 
 def load_train(path: str | Path) -> pd.DataFrame:
-    """train.csv: one row per run, step and environment, sorted by them. Raises TableError."""
-    table = _load(Path(path), TRAIN, [*RUN, "step", "env"])
+    """Read train.csv: one row per run, step and environment, sorted by them. Raises TableError."""
+    table = _load(Path(path), TrainRowAndMore, [*RUN, "step", "env"])
     wrong = table[table.d_low > table.d_high]
     if len(wrong):
         row = wrong.iloc[0]
@@ -119,13 +115,13 @@ def load_train(path: str | Path) -> pd.DataFrame:
 
 
 def load_eval(path: str | Path) -> pd.DataFrame:
-    """eval.csv: one row per run, step, environment, difficulty and decoding, sorted. Raises TableError."""
-    table = _load(Path(path), EVAL, [*RUN, "step", "env", "d", "decoding"])
+    """Read eval.csv: one row per run, step, environment, difficulty and decoding, sorted. Raises TableError."""
+    table = _load(Path(path), EvalRow, [*RUN, "step", "env", "d", "decoding"])
     return _sorted(table, [*RUN, "env", "decoding", "d", "step"])
 
 
 def load_experiment(folder: str | Path) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """`folder`/train.csv and eval.csv, which must hold the same runs. Raises TableError."""
+    """Read `folder`/train.csv and eval.csv, which must hold the same runs. Raises TableError."""
     train, evaluation = load_train(Path(folder) / "train.csv"), load_eval(Path(folder) / "eval.csv")
     here, there = (set(t[RUN].itertuples(index=False, name=None)) for t in (train, evaluation))
     if lonely := sorted(here ^ there):
@@ -137,22 +133,25 @@ def load_experiment(folder: str | Path) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def in_order(envs: Iterable[str]) -> list[str]:
-    """Environments in the order of collection C8, others after them by name."""
+    """Sort environments in the order of collection C8, others after them by name."""
     known = COLLECTIONS["C8"]
     return sorted(envs, key=lambda env: (known.index(env) if env in known else len(known), env))
 
 
 def load_certificate(path: str | Path) -> pd.DataFrame:
-    """What `ecomlab certify --json` wrote: a row per environment, level and player, in that order.
+    """Read what `ecomlab certify --json` wrote: a row per environment, level and player, in that order.
 
     Columns: env, d, player, share (correct, of the tasks), n (tasks; 0 for the stated chance, which is computed).
     "worst blind" and "worst positional" are the most successful ones at that level; an environment without such
     players has no rows of them. Raises TableError.
     """
-    from ecomlab.audit.certificate import Row
+    from ecomlab.audit import certificate
 
     try:
-        cells = [Row.from_json(row) for row in json.loads(Path(path).read_text(encoding="utf-8"))["rows"]]
+        cells = [
+            certificate.Row.from_json(row)
+            for row in json.loads(Path(path).read_text(encoding="utf-8"))["rows"]
+        ]
     except FileNotFoundError:
         raise TableError(f"no file {path}; make certify writes it") from None
     except (OSError, ValueError, KeyError, TypeError) as e:
@@ -170,7 +169,7 @@ def load_certificate(path: str | Path) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _players(cell: "Row") -> Iterable[tuple[str, float, int]]:
+def _players(cell: "certificate.Row") -> Iterable[tuple[str, float, int]]:
     yield from (("solver", cell.solver, cell.seeds), ("fair", cell.fair, cell.seeds))
     yield from (("noisy", cell.noisy, cell.seeds), ("naive", cell.naive, cell.others))
     for kind, shares in (("blind", cell.blind), ("positional", cell.positional)):
@@ -180,7 +179,7 @@ def _players(cell: "Row") -> Iterable[tuple[str, float, int]]:
 
 
 def last_steps(train: pd.DataFrame, steps: int = 6) -> pd.DataFrame:
-    """What a person reads while a run goes on: a row for each of the last steps and environments, newest first."""
+    """Tabulate what a person reads during a run: a row for each of the last steps and environments, newest first."""
     rows = train[train.step > train.step.max() - steps].sort_values(["step", "env"], ascending=[False, True])
     counts = {"cut off": "truncated", "invalid": "invalid", "tokens an episode": "sampled_per_episode"}
     figures = {"entropy": "entropy", "clipped": "clip_share", "gradient": "grad_norm", "|Δ logp|": "logp_gap"}
@@ -201,52 +200,40 @@ def last_steps(train: pd.DataFrame, steps: int = 6) -> pd.DataFrame:
 
 
 def _short(value: float) -> str:
-    """Two digits on one line; a dash where nothing was trained."""
+    """Write two digits on one line; a dash where nothing was trained."""
     return "–" if math.isnan(value) else f"{value:.2g}".replace("e-", "e\N{NON-BREAKING HYPHEN}")
 
 
-def _load(path: Path, columns: dict[str, Column], key: list[str]) -> pd.DataFrame:
-    """Every row checked. The index is the line in the file; columns that are not in `columns` stay text."""
+def _load(path: Path, model: type[Row], key: list[str]) -> pd.DataFrame:
+    """Read a table and check every row. The index is the line in the file."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise TableError(f"no file {path}; a sweep writes it: ecomlab ablation") from None
+        raise TableError(f"no file {path}; a sweep writes it: ecomlab sweep") from None
     except (OSError, UnicodeDecodeError) as e:
         raise TableError(f"{path} cannot be read: {e}") from e
     reader = csv.reader(text.splitlines())
     header = next(reader, [])
-    for name in columns:
-        if name not in header:
+    for name, field in model.model_fields.items():
+        if field.is_required() and name not in header:
             raise TableError(f"{path}, line 1: {unknown('column', name, header)}")
-    known = TRAIN_MORE | columns
-    readers: list[Callable[[str], Any]] = [known[name].read if name in known else str for name in header]
-    rows, lines, seen = [], [], dict[tuple[Any, ...], int]()
-    for fields in reader:
-        line = reader.line_num
-        if not fields:
-            continue
+    rows, seen = dict[int, list[Any]](), dict[tuple[Any, ...], int]()
+    for fields in filter(None, reader):
+        where = f"{path}, line {reader.line_num}"
         if len(fields) != len(header):
-            raise TableError(
-                f"{path}, line {line}: {len(fields)} fields where there are {len(header)} columns"
-            )
-        values = []
-        for name, read, field in zip(header, readers, fields, strict=True):
-            try:
-                values.append(read(field))
-            except ValueError as e:
-                raise TableError(f"{path}, line {line}: {name} {e}") from None
-        row = dict(zip(header, values, strict=True))
-        identity = tuple(row[name] for name in key)
+            raise TableError(f"{where}: {len(fields)} fields where there are {len(header)} columns")
+        try:
+            row = model.model_validate(dict(zip(header, fields, strict=True)))
+        except ValidationError as e:
+            raise TableError("\n".join(f"{where}: {mistake}" for mistake in mistakes(e, model))) from None
+        identity = tuple(getattr(row, name) for name in key)
         if identity in seen:
-            raise TableError(
-                f"{path}, line {line}: the same {', '.join(key)} as line {seen[identity]}: {identity}"
-            )
-        seen[identity] = line
-        rows.append(values)
-        lines.append(line)
+            raise TableError(f"{where}: the same {', '.join(key)} as line {seen[identity]}: {identity}")
+        seen[identity] = reader.line_num
+        rows[reader.line_num] = [getattr(row, name) for name in header]
     if not rows:
         raise TableError(f"{path} has no rows")
-    return pd.DataFrame(rows, columns=header, index=lines)
+    return pd.DataFrame.from_dict(rows, orient="index", columns=header)
 
 
 def _sorted(table: pd.DataFrame, key: list[str]) -> pd.DataFrame:

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ecomlab.lab.paths import resolve, shown, write_json
+from ecomlab.files import write_json
+from ecomlab.lab.paths import resolve, shown
 from ecomlab.lab.provenance import provenance
 
 if TYPE_CHECKING:

@@ -2,9 +2,12 @@
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
 
 from ecomlab.analysis.tables import TableError, last_steps, load_eval, load_train
 from ecomlab.lab.paths import resolve
@@ -14,7 +17,7 @@ REDRAW_SECONDS = 2.0
 
 
 def watched() -> bool:
-    """Whether a person may be looking: a Jupyter kernel that no batch run has started."""
+    """Tell whether a person may be looking: a Jupyter kernel that no batch run has started."""
     if os.environ.get("ECOMLAB_BATCH"):
         return False
     try:
@@ -25,15 +28,31 @@ def watched() -> bool:
     return shell is not None and hasattr(shell, "kernel")
 
 
+def train_from_file(file: Path, changes: Mapping[str, Any], console: Console) -> int:
+    """Train what a TOML file says, with `changes` on top, a line a step. Returns the exit code."""
+    from ecomlab.train.config import RunError, from_toml
+    from ecomlab.train.loop import train
+
+    out = str(resolve(from_toml(file, changes).out))
+    try:
+        folder = train(from_toml(file, {**changes, "out": out}), watch(out, live=False))
+    except RunError as error:
+        console.print(f"[red]error[/red]  {escape(str(error))}")
+        return 1
+    if os.environ.get("RANK", "0") == "0":
+        console.print(f"finished: {folder}")
+    return 0
+
+
 def watch(out: str | Path, live: bool | None = None) -> Callable[[dict[str, Any]], None]:
-    """A `progress` for `train`: keeps progress.json; curves if `live` (default: when watched), else lines."""
+    """Make a `progress` for `train`: keeps progress.json; curves if `live` (default: when watched), else lines."""
     folder = resolve(out)
     show = watched() if live is None else live
     return reporter(folder, Curves(folder) if show else print_line)
 
 
 def print_line(state: dict[str, Any]) -> None:
-    """One line for the log."""
+    """Print a line for the log."""
     if state.get("kind") == "alarm":
         print(f"step {state['step']}/{state['steps']}: ALARM: {state['words']}", flush=True)
     for row in state.get("rows") or []:
@@ -79,7 +98,7 @@ class Curves:
             self.draw()
 
     def draw(self) -> None:
-        """The curves as far as the tables on disk go."""
+        """Draw the curves as far as the tables on disk go."""
         from ecomlab.analysis.plots import one_run
 
         try:

@@ -29,7 +29,7 @@ class Parameter:
 
 
 def parameters_of(notebook: Path) -> dict[str, Parameter]:
-    """The declared parameters, in order.
+    """Read the declared parameters, in order.
 
     Raises NotebookError when the file is no notebook, when not exactly one code cell is tagged `parameters`,
     or when that cell holds anything but annotated literals (papermill would overlook those in silence).
@@ -61,22 +61,31 @@ def parameters_of(notebook: Path) -> dict[str, Parameter]:
     return declared
 
 
-def check(notebook: Path, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The effective parameters: the notebook's own with `given` over them. Runs nothing.
+def fit(notebook: Path, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Merge the notebook's own parameters with `given` over them, and say what of `given` does not fit.
 
-    Raises NotebookError for a parameter that is not declared or whose value has another type than its
-    default.
+    That is left out: parameters that are not declared, values of another type than the default's. Raises
+    NotebookError like `parameters_of`.
     """
     declared = parameters_of(notebook)
+    effective, mistakes = {p.name: p.default for p in declared.values()}, []
     for name, value in given.items():
         if name not in declared:
-            raise NotebookError(f"{shown(notebook)} has {unknown('parameter', name, declared)}")
-        if not _fits(value, declared[name]):
-            wanted = declared[name].annotation
-            raise NotebookError(
-                f"{shown(notebook)} wants {name}: {wanted}, not {type(value).__name__} {value!r}"
-            )
-    return {**{p.name: p.default for p in declared.values()}, **given}
+            mistakes.append(f"{shown(notebook)} has {unknown('parameter', name, declared)}")
+        elif not _fits(value, declared[name]):
+            wanted = f"{name}: {declared[name].annotation}"
+            mistakes.append(f"{shown(notebook)} wants {wanted}, not {type(value).__name__} {value!r}")
+        else:
+            effective[name] = value
+    return effective, mistakes
+
+
+def check(notebook: Path, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Merge as `fit` does. Raises NotebookError with a line for each mistake."""
+    effective, mistakes = fit(notebook, given)
+    if mistakes:
+        raise NotebookError("\n".join(mistakes))
+    return effective
 
 
 def execute(notebook: Path, folder: Path, given: Mapping[str, Any], log: TextIO) -> dict[str, Any]:
@@ -110,7 +119,7 @@ def execute(notebook: Path, folder: Path, given: Mapping[str, Any], log: TextIO)
 
 
 def _parameter(statement: ast.stmt) -> Parameter | None:
-    """What `statement` declares; None when it is no annotated literal."""
+    """Read what `statement` declares; None when it is no annotated literal."""
     if (
         not isinstance(statement, ast.AnnAssign)
         or not isinstance(statement.target, ast.Name)
@@ -125,7 +134,7 @@ def _parameter(statement: ast.stmt) -> Parameter | None:
 
 
 def _fits(value: Any, declared: Parameter) -> bool:
-    """Whether `value` may stand where the default stands; a default of None leaves it open."""
+    """Tell whether `value` may stand where the default stands; a default of None leaves it open."""
     if declared.default is None or (value is None and "None" in declared.annotation):
         return True
     wanted = type(declared.default)
@@ -138,5 +147,5 @@ def _fits(value: Any, declared: Parameter) -> bool:
 
 
 def _literal(path: Path) -> str:
-    """papermill formats paths with str.format: braces in them are doubled."""
+    """Double the braces in a path: papermill formats paths with str.format."""
     return str(path.absolute()).replace("{", "{{").replace("}", "}}")

@@ -1,20 +1,24 @@
-"""Where things are, and files that are either whole or not there."""
+"""Where things are, and what a process that executes notebooks finds around it."""
 
-import json
 import os
 import sys
-import tempfile
 import tomllib
 from pathlib import Path
-from typing import Any
 
 from ecomlab.catalog.store import cache_folder
+from ecomlab.files import read_json, write_json
+
+MARK = ".ecomlab"
+"""File at the root of a folder that `ecomlab init` laid out."""
 
 
 def project_root() -> Path:
-    """The clone we work in: the nearest folder upwards that is one, else this package's own, else here."""
+    """Find the project we work in: the nearest folder upwards that is a clone or was laid out by `ecomlab init`,
+    else the clone that this package is in, else here."""
     here = Path.cwd()
     for folder in (here, *here.parents, Path(__file__).resolve().parents[2]):
+        if (folder / MARK).is_file():
+            return folder
         try:
             if tomllib.loads((folder / "pyproject.toml").read_text())["project"]["name"] == "ecomlab":
                 return folder
@@ -24,12 +28,12 @@ def project_root() -> Path:
 
 
 def resolve(path: str | Path) -> Path:
-    """An absolute path; a relative one counts from the project's root, wherever the shell stands."""
+    """Make a path absolute; a relative one counts from the project's root, wherever the shell stands."""
     return (project_root() / Path(path).expanduser()).resolve()
 
 
 def shown(path: str | Path) -> str:
-    """`path` for a reader: from the present folder or the project's root if it lies there, else absolute."""
+    """Shorten `path` for a reader: from the present folder or the project's root if it lies there, else absolute."""
     path = Path(path)
     for base in (Path.cwd(), project_root()):
         if path.is_relative_to(base):
@@ -37,35 +41,8 @@ def shown(path: str | Path) -> str:
     return str(path)
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write the whole file or nothing (a kill or a full disk never leaves half of it). Makes its folder."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, draft = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        os.chmod(draft, 0o644)
-        os.replace(draft, path)
-    except BaseException:
-        Path(draft).unlink(missing_ok=True)
-        raise
-
-
-def write_json(path: Path, value: Any) -> None:
-    """`value` as indented JSON, written whole."""
-    write_text(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
-
-
-def read_json(path: Path) -> Any:
-    """The JSON value in `path`; None where there is no file or no whole one."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-
-
 def kernel_environment(threads: int = 1) -> dict[str, str]:
-    """The environment of a process that executes notebooks.
+    """Make the environment of a process that executes notebooks.
 
     `threads` threads for the numeric libraries; Jupyter, IPython and matplotlib keep their files under the
     cache, not in the home directory; the kernel `python3` is this very interpreter, whatever kernels are

@@ -1,4 +1,4 @@
-"""How far a run is: written by the run as progress.json, shown by the sweep as one bar for all runs."""
+"""Progress of a run: written by the run as progress.json, shown by the sweep as one bar for all runs."""
 
 import math
 import time
@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 from rich.table import Column
 
-from ecomlab.lab.paths import read_json, write_json
+from ecomlab.files import read_json, write_json
 
 FILE = "progress.json"
 QUIET_SECONDS = 60.0  # between two lines where there is no terminal to draw a bar on
@@ -21,7 +21,7 @@ QUIET_SECONDS = 60.0  # between two lines where there is no terminal to draw a b
 def reporter(
     folder: Path, then: Callable[[dict[str, Any]], None] | None = None
 ) -> Callable[[dict[str, Any]], None]:
-    """A callback for `train(config, progress=...)` that keeps `folder`/progress.json up to date, then calls
+    """Make a callback for `train(config, progress=...)` that keeps `folder`/progress.json up to date, then calls
     `then`.
 
     The dict needs `step` (steps done) and `steps`; of the rest, plain values are kept in the file.
@@ -48,11 +48,11 @@ class RunState:
 
     @classmethod
     def read(cls, folder: Path) -> "RunState":
-        """The state last written in `folder`; nothing done where there is none."""
-        saved = read_json(folder / FILE)
+        """Read the state last written in `folder`; nothing done where there is none."""
+        saved = read_json(folder / FILE) or {}
         try:
             return cls(int(saved["step"]), int(saved["steps"]))
-        except (TypeError, KeyError, ValueError, AttributeError):
+        except (TypeError, KeyError, ValueError):
             return cls()
 
 
@@ -85,7 +85,7 @@ class Bar:
         self.bar.stop()
 
     def say(self, line: str) -> None:
-        """A line above the bar."""
+        """Print a line above the bar."""
         self.console.print(line, highlight=False)
 
     def update(self, finished: int, running: Mapping[str, RunState]) -> None:
@@ -104,7 +104,7 @@ class Bar:
             self.say(escape(f"{text}: {share:.0%}, {left}"))
 
     def _pace(self, name: str, share: float) -> float:
-        """Seconds left for `name` ('' is all of it) at its pace since it was first seen."""
+        """Estimate the seconds left for `name` ('' is all of it) at its pace since it was first seen."""
         pace = self.paces.setdefault(name, Pace(time.monotonic(), share))
         return pace.seconds_left(time.monotonic(), share)
 
@@ -115,20 +115,20 @@ class Bar:
 
 @dataclass(frozen=True)
 class Pace:
-    """When something was first seen, and which share of it was done then."""
+    """Time at which something was first seen, and the share of it that was done then."""
 
     began: float
     share: float
 
     def seconds_left(self, now: float, share: float) -> float:
-        """What the rest takes at the pace so far; infinite before any progress."""
+        """Estimate what the rest takes at the pace so far; infinite before any progress."""
         if share >= 1:
             return 0.0
         return (now - self.began) * (1 - share) / (share - self.share) if share > self.share else math.inf
 
 
 def time_left(seconds: float) -> str:
-    """Seconds in words."""
+    """Word a number of seconds."""
     if seconds == 0:
         return "done"
     if seconds == math.inf:

@@ -6,11 +6,12 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ecomlab.lab.paths import project_root, read_json, resolve, write_json
+from ecomlab.files import read_json, write_json
+from ecomlab.lab.paths import project_root, resolve
 
 # What can change a result. Outputs (tables, figures, the diary) and prose do not make a commit dirty.
 SOURCES = ("ecomlab", "notebooks", "experiments/*/sweep.toml", "pyproject.toml", "constraints.txt")
@@ -31,7 +32,7 @@ LIBRARIES = (
 def provenance(
     parameters: Mapping[str, Any], *, catalog: str | None = None, inputs: Iterable[Path] = (), **more: Any
 ) -> dict[str, Any]:
-    """A JSON record for the sidecar of a result.
+    """Make the JSON record for the sidecar of a result.
 
     `catalog` is the fingerprint of the catalog that was used; `inputs` are the files that were read, each
     recorded by its sha256. Further keywords are recorded as they are.
@@ -53,12 +54,18 @@ def write(folder: str | Path, parameters: Mapping[str, Any], **known: Any) -> No
 
 
 def read(folder: str | Path) -> dict[str, Any]:
-    """The record in `folder`/provenance.json; empty where there is none."""
+    """Read the record in `folder`/provenance.json; empty where there is none."""
     return read_json(resolve(folder) / RECORD) or {}
 
 
+def merged(records: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    """Say once what the runs' records have in common, and for each run what is its own."""
+    common = _common(list(records.values()))
+    return {"common": common, "runs": {name: _beyond(record, common) for name, record in records.items()}}
+
+
 def commit(root: Path | None = None) -> str:
-    """The commit that the sources are at, with `-dirty` when they differ from it; 'unknown' where git cannot
+    """Name the commit that the sources are at, with `-dirty` when they differ from it; 'unknown' where git cannot
     say.
 
     A notebook that only has other outputs than its committed self is not dirty.
@@ -82,7 +89,7 @@ def commit(root: Path | None = None) -> str:
 
 
 def versions() -> dict[str, str]:
-    """Python, platform and the libraries that results depend on, as installed."""
+    """List Python, platform and the libraries that results depend on, as installed."""
     found = {"python": platform.python_version(), "platform": f"{platform.system()} {platform.machine()}"}
     for name in LIBRARIES:
         try:
@@ -93,13 +100,36 @@ def versions() -> dict[str, str]:
 
 
 def sha256(path: Path) -> str:
-    """The file's SHA-256, hexadecimal."""
+    """Compute the file's SHA-256, hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def _common(records: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Keep what all records say alike, into nested records."""
+    found = {}
+    for key, value in records[0].items():
+        others: list[Any] = [record.get(key) for record in records]
+        if all(other == value for other in others):
+            found[key] = value
+        elif all(isinstance(other, dict) for other in others):
+            found[key] = _common(others)
+    return found
+
+
+def _beyond(record: dict[str, Any], common: dict[str, Any]) -> dict[str, Any]:
+    """Keep what `record` says beyond `common`."""
+    own = {}
+    for key, value in record.items():
+        if key not in common:
+            own[key] = value
+        elif value != common[key]:
+            own[key] = _beyond(value, common[key])
+    return own
+
+
 def _relative(value: Any, root: Path) -> Any:
-    """A path inside the project without the place where the project lies, so that clones agree."""
+    """Take the place where the project lies out of a path inside it, so that clones agree."""
     if isinstance(value, Path):
         value = str(value)
     if isinstance(value, str) and value.startswith(f"{root}{os.sep}"):
@@ -108,7 +138,7 @@ def _relative(value: Any, root: Path) -> Any:
 
 
 def _same_notebook(root: Path, name: str) -> bool:
-    """Whether the file is a notebook whose cells have the sources and tags that they have in HEAD."""
+    """Tell whether the file is a notebook whose cells have the sources and tags that they have in HEAD."""
     if not name.endswith(".ipynb"):
         return False
     committed = _git(root, "show", f"HEAD:./{name}")
@@ -125,7 +155,7 @@ def _essence(cell: dict[str, Any]) -> tuple[str, str, list[str]]:
 
 
 def _git(root: Path, *arguments: str) -> str | None:
-    """git's output; None where there is no git, no repository or no permission. Takes no lock there."""
+    """Run git; None where there is no git, no repository or no permission. Takes no lock there."""
     try:
         inherited = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
         environment = {**inherited, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}

@@ -1,7 +1,6 @@
 """Episodes for the eye: conversations, tools and scores as a notebook or a terminal shows them."""
 
 import html
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import groupby
@@ -15,46 +14,14 @@ from ecomlab.catalog import Shop
 from ecomlab.difficulty import AXES, Difficulty
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Trajectory
-from ecomlab.lab.paths import resolve, write_json
+from ecomlab.files import write_json
+from ecomlab.lab.conversation import COLOURS, Conversation, as_json, call, cut, say
+from ecomlab.lab.paths import resolve
 from ecomlab.reward import WEIGHTS, Score
-from ecomlab.task import Message, Task
+from ecomlab.task import Task
 
-_COLOURS = {"system": "#888", "user": "#0173b2", "assistant": "#de8f05", "tool": "#029e73"}
-_NAMES = {"system": "task", "user": "customer", "assistant": "agent", "tool": "tool"}
-
-
-def call(tool: str, **arguments: Any) -> Message:
-    """The assistant message that calls one tool: `episode.act(call("cart_add", product_id="P3B43PH"))`."""
-    made = {
-        "id": "call_0",
-        "type": "function",
-        "function": {"name": tool, "arguments": json.dumps(arguments)},
-    }
-    return {"role": "assistant", "content": "", "tool_calls": [made]}
-
-
-def say(text: str) -> Message:
-    """The assistant message that speaks to the customer."""
-    return {"role": "assistant", "content": text}
-
-
-class Conversation:
-    """Messages, a line for each thing said, called or answered; long tool results are cut for display."""
-
-    def __init__(self, messages: Sequence[Message], width: int = 400) -> None:
-        self.lines = [line for message in messages for line in _lines(message, width)]
-
-    def __repr__(self) -> str:
-        return "\n".join(f"{_NAMES.get(role, role):>8}  {text}" for role, text in self.lines)
-
-    def _repr_html_(self) -> str:
-        rows = []
-        for role, text in self.lines:
-            colour = _COLOURS.get(role, "#888")
-            style = f"border-left: 3px solid {colour}; padding: 2px 8px; margin: 3px 0; white-space: pre-wrap"
-            who = f'<b style="color: {colour}">{html.escape(_NAMES.get(role, role))}</b>'
-            rows.append(f'<div style="{style}">{who}&ensp;{html.escape(text)}</div>')
-        return "".join(rows)
+__all__ = ["Conversation", "Table", "Tokens", "axes", "call", "matrix", "openings", "results"]
+__all__ += ["save", "say", "score", "task", "tools"]
 
 
 class Table:
@@ -86,13 +53,13 @@ class Tokens:
         return "".join(f"⟦{text}⟧" if marked else text for marked, text in self.runs)
 
     def _repr_html_(self) -> str:
-        looks = {True: f"background: {_COLOURS['assistant']}33", False: "color: #777"}
+        looks = {True: f"background: {COLOURS['assistant']}33", False: "color: #777"}
         spans = (f'<span style="{looks[marked]}">{html.escape(text)}</span>' for marked, text in self.runs)
         return f'<pre style="white-space: pre-wrap">{"".join(spans)}</pre>'
 
 
 def tools(schemas: Sequence[Mapping[str, Any]]) -> Table:
-    """A row per tool: its arguments (a question mark where optional) and what the agent is told of it."""
+    """Tabulate tools, a row each: its arguments (a question mark where optional) and what the agent is told of it."""
     rows = {}
     for schema in schemas:
         function = schema["function"]
@@ -107,7 +74,7 @@ def tools(schemas: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def score(result: Score, weights: Mapping[str, float] = WEIGHTS) -> pd.DataFrame:
-    """The reward's parts, their weights and what each adds; the last row is the episode's reward."""
+    """Tabulate the reward's parts, their weights and what each adds; the last row is the episode's reward."""
     parts = {part: (value, weights.get(part, 1.0)) for part, value in result.parts.items()}
     rows = {
         part: {"value": value, "weight": weight, "adds": value * weight}
@@ -118,18 +85,18 @@ def score(result: Score, weights: Mapping[str, float] = WEIGHTS) -> pd.DataFrame
 
 
 def axes(levels: Sequence[int]) -> pd.DataFrame:
-    """The twelve axes (rows) at each difficulty (columns)."""
+    """Tabulate the twelve axes (rows) at each difficulty (columns)."""
     return pd.DataFrame({f"d = {d}": asdict(Difficulty.at(d)) for d in levels}).round(2)
 
 
 def matrix() -> pd.DataFrame:
-    """Which environments (rows, in the order of collection C8) consume which difficulty axes (columns)."""
+    """Tabulate which environments (rows, in the order of collection C8) consume which difficulty axes (columns)."""
     consumed = {env: [axis in ENVIRONMENTS[env].axes for axis in AXES] for env in in_order(ENVIRONMENTS)}
     return pd.DataFrame.from_dict(consumed, orient="index", columns=list(AXES))
 
 
 def task(task: Task, shop: Shop) -> Table:
-    """The task as nobody who plays it sees it: opening, what is withheld, what is to come, budgets; a journey's by
+    """Show the task as nobody who plays it sees it: opening, what is withheld, what is to come, budgets; a journey's by
     part. Values are as the truth has them: prices in cents, ratings in tenths of a star."""
     rows = [("opening", "", task.opening)]
     parts = ENVIRONMENTS[task.env].parts(task)
@@ -139,14 +106,12 @@ def task(task: Task, shop: Shop) -> Table:
         withheld: dict[str, list[str]] = {}
         for slot in env.slots(part)[1]:
             about = env.type_name(part, state, slot.subject)
-            withheld.setdefault(about, []).append(f"{slot.name}: {_json(slot.value)}")
+            withheld.setdefault(about, []).append(f"{slot.name}: {as_json(slot.value)}")
         told = [("withheld", about, "; ".join(slots)) for about, slots in withheld.items()]
         for event in part.events:
             about = env.type_name(part, state, event.subject)
-            what = (
-                f"{event.kind}{' (unsaid)' if event.silent else ''} {_json(event.data) if event.data else ''}"
-            )
-            told.append((f"after turn {event.turn}", about, _cut(what, 200)))
+            what = f"{event.kind}{' (unsaid)' if event.silent else ''} {as_json(event.data) if event.data else ''}"
+            told.append((f"after turn {event.turn}", about, cut(what, 200)))
         rows += (
             told if len(parts) == 1 else [(what, f"{part.env} {about}", text) for what, about, text in told]
         )
@@ -161,7 +126,7 @@ def task(task: Task, shop: Shop) -> Table:
 
 
 def results(episodes: Iterable[Trajectory]) -> Table:
-    """A row per episode: turns and tool calls of those allowed, the reward, whether it is correct, and why."""
+    """Tabulate episodes, a row each: turns and tool calls of those allowed, reward, whether correct, and why."""
     rows = [
         {
             "env": episode.task.env,
@@ -177,7 +142,7 @@ def results(episodes: Iterable[Trajectory]) -> Table:
 
 
 def openings(tasks: Sequence[Task]) -> Table:
-    """Per task its difficulty, what was overridden, and the customer's first message."""
+    """Tabulate tasks, a row each: its difficulty, what was overridden, and the customer's first message."""
     rows = [
         {
             "d": task.difficulty,
@@ -198,29 +163,3 @@ def save(trajectory: Trajectory, out: str | Path, name: str = "episode") -> Path
     record = {"task": trajectory.task.to_json(), "messages": trajectory.messages, "end": trajectory.end}
     write_json(path, {**record, "score": verdict})
     return path
-
-
-def _lines(message: Message, width: int) -> list[tuple[str, str]]:
-    role, content = message["role"], message.get("content") or ""
-    if role == "tool":
-        return [(role, _cut(f"{message.get('name', '')} → {content}", width))]
-    said = [(role, content)] if content else []
-    for made in message.get("tool_calls") or []:
-        function = made["function"]
-        said.append((role, _cut(f"{function['name']}({_arguments(function['arguments'])})", width)))
-    return said
-
-
-def _arguments(text: str) -> str:
-    try:
-        return ", ".join(f"{name}={_json(value)}" for name, value in json.loads(text).items())
-    except (ValueError, AttributeError):
-        return text
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else f"{text[:width]} … ({len(text) - width:,} more characters)"

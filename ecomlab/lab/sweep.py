@@ -11,32 +11,61 @@
     [grid]                                        # every combination
     schedule = ["static-low", "adaptive"]
 
-[cluster] and [cost] are described in `ecomlab.lab.resources`.
+    [cluster]                                     # what one run asks of SLURM
+    time = "12:00:00"                             # between requeues: HH:MM:SS or D-HH:MM:SS
+    partition = "gpu"
+    gpus = 1
+    cpus = 16
+    memory = 128                                  # GB
+    extra = { account = "shop" }                  # further sbatch options by their long names
+
+    [cost]                                        # what a run is expected to take
+    gpus = 1                                      # that it holds; default: the cluster's
+    hours = 6.5                                   # or, for training runs, its parts in seconds:
+    # step = 70.0                                 # a training step
+    # episode = 0.8                               # a held-out episode
+    note = "measured on ..."                      # printed with every estimate
 
 Run folders are experiments/runs/<name>/<run>/, where <name> is the folder that sweep.toml lies in. A run is
-finished when its folder holds finished.json, which is written last; a folder with a run of
-other parameters than are asked for now is refused.
+finished when its folder holds finished.json, which is written last; a folder with a run of other parameters than
+are asked for now is refused.
 """
 
-import fcntl
+import inspect
 import itertools
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from filelock import FileLock, Timeout
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 
+from ecomlab.files import locked, read_json
 from ecomlab.lab import notebooks
-from ecomlab.lab.paths import project_root, read_json, resolve, shown
-from ecomlab.lab.resources import Cluster, Cost, cluster_from, cost_from
-from ecomlab.suggest import unknown
+from ecomlab.lab.paths import project_root, resolve, shown
+from ecomlab.suggest import mistakes, unknown
 
 REQUEST, FINISHED, FAILED, LOG = "request.json", "finished.json", "failed.json", "log.txt"
-LOCK = ".worker.lock"  # held by the process that executes the run
+LOCK = ".worker.lock"
+"""Held by the process that executes the run."""
+TRAINING = "run_training.ipynb"
+"""Notebook whose parameters are those of a training run."""
+TAKEN = (
+    *("array", "cpus-per-task", "error", "gpus-per-node", "job-name", "mem", "nodes", "ntasks-per-node"),
+    *("open-mode", "output", "partition", "signal", "time"),
+)
+"""Options of sbatch that `extra` must not set: the other keys do, or submitit needs them for itself."""
 
 
 class SweepError(Exception):
@@ -56,8 +85,13 @@ class Run:
     def finished(self) -> bool:
         return read_json(self.folder / FINISHED) is not None
 
+    @property
+    def at_work(self) -> bool:
+        """True while a process executes this run, on any machine whose locks the file system shares."""
+        return locked(self.folder / LOCK)
+
     def request(self) -> dict[str, Any]:
-        """What a worker needs to know, and what is compared when the run is asked for again."""
+        """List what a worker needs to know, and what is compared when the run is asked for again."""
         return {
             "id": self.id,
             "notebook": str(self.notebook),
@@ -66,9 +100,9 @@ class Run:
         }
 
     def changed(self) -> str:
-        """How the folder's parameters differ from those asked for: "steps was 40 and is 80"; '' if not."""
+        """Say how the folder's parameters differ from those asked for: "steps was 40 and is 80"; '' if not."""
         before = read_json(self.folder / REQUEST)
-        if not isinstance(before, dict):
+        if before is None:
             return ""
         old, new = {**before.get("parameters", {}), "out": ""}, {**self.given, "out": ""}
         absent = "the notebook's own"
@@ -78,33 +112,132 @@ class Run:
         )
 
 
-@dataclass(frozen=True)
-class Sweep:
+class Strict(BaseModel):
+    """A table of sweep.toml: other keys and other types are mistakes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+
+NotNegative = Annotated[int, Field(ge=0)]
+Positive = Annotated[int, Field(ge=1)]
+Amount = Annotated[float, Field(ge=0)]
+ProjectPath = Annotated[Path, Field(strict=False), AfterValidator(resolve)]
+Values = Annotated[
+    list[Any], Field(min_length=1), BeforeValidator(lambda v: v if isinstance(v, list) else [v])
+]
+
+
+def minutes_of(time: Any) -> int:
+    """Read SLURM's "HH:MM:SS" or "D-HH:MM:SS", as minutes, rounded up. Raises ValueError."""
+    found = re.fullmatch(r"(?:(\d+)-)?(\d+):([0-5]\d):([0-5]\d)", str(time))
+    if not found:
+        raise ValueError(f'should be "HH:MM:SS" or "D-HH:MM:SS", not {time!r}')
+    days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    return (days * 24 + hours) * 60 + minutes + (seconds > 0)
+
+
+class Cluster(Strict):
+    """Resources that one run asks of SLURM; zeros and empty strings ask for nothing."""
+
+    minutes: Annotated[int, BeforeValidator(minutes_of), Field(alias="time", ge=1)]
+    partition: str = ""
+    gpus: NotNegative = 0
+    cpus: Positive = 1
+    memory: NotNegative = 0
+    extra: dict[str, Any] = {}
+
+    @field_validator("extra")
+    @classmethod
+    def _are_options(cls, extra: dict[str, Any]) -> dict[str, Any]:
+        for name, value in extra.items():
+            if name.replace("_", "-") in TAKEN:
+                raise ValueError(f"sets {name}, which the sweep sets itself; take it out")
+            if value is not True and type(value) not in (str, int):
+                raise ValueError(f"{name} should be a text, a whole number or true, not {value!r}")
+        return extra
+
+
+class Cost(Strict):
+    """Time and GPUs that a run is expected to take."""
+
+    gpus: NotNegative | None = None
+    hours: Amount = 0.0
+    step: Amount = 0.0
+    episode: Amount = 0.0
+    note: str = ""
+
+    @field_validator("step", "episode")
+    @classmethod
+    def _is_said_one_way(cls, seconds: float, info: ValidationInfo) -> float:
+        if info.data.get("hours"):
+            raise ValueError("hours say it all already; give either hours or their parts, step and episode")
+        if info.field_name == "episode" and info.data.get("step") == 0:
+            raise ValueError("needs step beside it, the seconds of a training step; add it")
+        return seconds
+
+
+class Sweep(Strict):
     """A checked sweep.toml."""
 
-    name: str
-    file: Path
-    notebook: Path
-    seeds: tuple[int, ...]
-    grid: Mapping[str, tuple[Any, ...]]
-    fixed: Mapping[str, Any]
-    figures: tuple[Path, ...] = ()
-    processes: int = 2
-    threads: int = 1
+    notebook: ProjectPath
+    seeds: Annotated[list[int], Field(min_length=1)]
+    grid: dict[str, Values] = {}
+    fixed: dict[str, Any] = {}
+    figures: list[ProjectPath] = []
+    processes: Positive = 2
+    threads: Positive = 1
     cluster: Cluster | None = None
-    cost: Cost = field(default_factory=Cost)
+    cost: Cost = Cost()
+
+    _file: Path
+
+    def model_post_init(self, file: Path) -> None:
+        """Remember where it was read: the context that `load` gives."""
+        self._file = file
+
+    @field_validator("grid", "fixed")
+    @classmethod
+    def _set_nothing_twice(cls, table: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+        if twice := sorted({*table} & {"seed", "out", *info.data.get("grid", {})}):
+            raise ValueError(
+                f"sets {', '.join(twice)} twice: seeds has its own key, `out` is the run's folder, and what the "
+                "grid varies is not fixed"
+            )
+        return table
+
+    @field_validator("cost")
+    @classmethod
+    def _holds_what_it_asks_for(cls, cost: Cost, info: ValidationInfo) -> Cost:
+        cluster = info.data.get("cluster")
+        if cluster and cost.gpus not in (None, cluster.gpus):
+            raise ValueError(f"counts {cost.gpus} GPUs a run and [cluster] asks for {cluster.gpus}; give one")
+        return cost
+
+    @property
+    def file(self) -> Path:
+        return self._file
 
     @property
     def folder(self) -> Path:
-        """Where the tables go: the folder of sweep.toml."""
+        """Folder of sweep.toml, where the tables go."""
         return self.file.parent
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
 
     @property
     def runs_folder(self) -> Path:
         return self.folder.parent / "runs" / self.name
 
+    @property
+    def gpus(self) -> int:
+        """GPUs that a run holds."""
+        asked = self.cluster.gpus if self.cluster else 0
+        return asked if self.cost.gpus is None else self.cost.gpus
+
     def runs(self) -> list[Run]:
-        """Every run, all arms of a seed before the next seed: half a sweep can be compared too."""
+        """List every run, all arms of a seed before the next seed: half a sweep can be compared too."""
         found = []
         for seed, values in itertools.product(self.seeds, itertools.product(*self.grid.values())):
             point = dict(zip(self.grid, values, strict=True))
@@ -115,15 +248,25 @@ class Sweep:
         return found
 
     def check(self) -> None:
-        """Raise SweepError or NotebookError for anything that would fail in every run, before any starts."""
-        runs = self.runs()
-        ids = [run.id for run in runs]
-        if twice := sorted({i for i in ids if ids.count(i) > 1}):
-            raise SweepError(f"{shown(self.file)} names the same run twice: {', '.join(twice)}")
-        for run in runs:
-            notebooks.check(run.notebook, run.given)
-        for figure in self.figures:
-            notebooks.parameters_of(figure)
+        """Raise SweepError with everything that would fail in any run, each mistake once, before any starts."""
+        runs, training = self.runs(), self.notebook.name == TRAINING
+        found = {f"names the same run twice: {name}": "" for name in _twice(run.id for run in runs)}
+        wanted = [
+            *((figure, None, {}) for figure in self.figures),
+            *((self.notebook, r, r.given) for r in runs),
+        ]
+        for notebook, run, given in wanted:
+            try:
+                parameters, unfit = notebooks.fit(notebook, given)
+            except notebooks.NotebookError as e:
+                found[str(e)] = ""
+                continue
+            found |= dict.fromkeys(unfit, "")
+            if run and training and not run.finished:
+                for words in _untrainable(parameters):
+                    found.setdefault(words, f"run {run.id}: ")
+        if found:
+            raise SweepError("\n".join(f"{shown(self.file)}: {where}{said}" for said, where in found.items()))
         for run in runs:
             if change := run.changed():
                 raise SweepError(
@@ -135,102 +278,41 @@ class Sweep:
 def load(file: str | Path) -> Sweep:
     """Read and check a sweep.toml, named from here or from the project's root.
 
-    Raises SweepError that names the file, the key and the way out.
+    Raises SweepError with a line for every mistake that names the file, the key and the way out.
     """
     path = Path(file).absolute() if Path(file).is_file() else resolve(file)
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        return Sweep.model_validate(tomllib.loads(path.read_text(encoding="utf-8")), context=path)
     except FileNotFoundError:
         there = [p.parent.name for p in (project_root() / "experiments").glob("*/sweep.toml")]
         raise SweepError(
             f"no file {shown(path)}; there are sweeps called {', '.join(sorted(there)) or 'nothing yet'}"
         ) from None
-    except (OSError, tomllib.TOMLDecodeError) as e:
+    except ValidationError as e:
+        raise SweepError("\n".join(f"{shown(path)}: {mistake}" for mistake in mistakes(e, Sweep))) from None
+    except (OSError, ValueError) as e:
         raise SweepError(f"{shown(path)} cannot be read: {e}") from e
-    keys = {
-        "notebook": str,
-        "seeds": list,
-        "figures": list,
-        "processes": int,
-        "threads": int,
-        "fixed": dict,
-        "grid": dict,
-        "cluster": dict,
-        "cost": dict,
-    }
-    for key, value in table.items():
-        if key not in keys:
-            raise SweepError(f"{shown(path)} has {unknown('key', key, keys)}")
-        if not isinstance(value, keys[key]):
-            raise SweepError(f"{shown(path)}: {key} is a {keys[key].__name__}, not {value!r}")
-    if "notebook" not in table or not table.get("seeds"):
-        raise SweepError(f'{shown(path)} needs notebook = "notebooks/….ipynb" and seeds = [0, 1, …]')
-    grid = {name: tuple(v) if isinstance(v, list) else (v,) for name, v in table.get("grid", {}).items()}
-    fixed = table.get("fixed", {})
-    if empty := [name for name, values in grid.items() if not values]:
-        raise SweepError(f"{shown(path)}: the grid's {empty[0]} has no values")
-    if taken := sorted({"seed", "out"} & ({*grid} | {*fixed}) | {*grid} & {*fixed}):
-        raise SweepError(
-            f"{shown(path)} sets {', '.join(taken)} twice: seeds has its own key, `out` is the run's folder"
-        )
-    if not all(type(seed) is int for seed in table["seeds"]):
-        raise SweepError(f"{shown(path)}: seeds are whole numbers, not {table['seeds']}")
-    if min(table.get("processes", 1), table.get("threads", 1)) < 1:
-        raise SweepError(f"{shown(path)}: processes and threads are at least 1")
+
+
+def _untrainable(parameters: Mapping[str, Any]) -> list[str]:
+    """Find the mistakes in a training run's configuration, each of which would stop it."""
+    from ecomlab.train.config import TrainConfig
+
+    known = list(inspect.signature(TrainConfig).parameters)
+    given = {**parameters, **parameters.get("more", {})}
+    found = [f"more: {unknown('setting', name, known)}" for name in given if name not in (*known, "more")]
     try:
-        cluster = cluster_from(table["cluster"]) if "cluster" in table else None
-        cost = cost_from(table.get("cost", {}), cluster)
+        TrainConfig(**{name: value for name, value in given.items() if name in known})
     except ValueError as e:
-        raise SweepError(f"{shown(path)}: {e}") from e
-    return Sweep(
-        name=path.parent.name,
-        file=path,
-        notebook=resolve(table["notebook"]),
-        seeds=tuple(table["seeds"]),
-        grid=grid,
-        fixed=fixed,
-        figures=tuple(resolve(f) for f in table.get("figures", [])),
-        processes=table.get("processes", 2),
-        threads=table.get("threads", 1),
-        cluster=cluster,
-        cost=cost,
-    )
+        found += str(e).splitlines()
+    return found
 
 
-@contextmanager
-def only_one(folder: Path) -> Iterator[None]:
-    """Hold `folder` for this process; a killed one lets go. Raises SweepError when another process has it."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(folder / ".lock")
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise SweepError(
-            f"another process works in {shown(folder)}/ now; let it finish (this command then goes on from "
-            "there), or end it and run this again"
-        ) from None
-    except OSError as e:
-        raise SweepError(
-            f"cannot write to {shown(folder)}/: {e.strerror}; make it writable, or clone elsewhere"
-        ) from e
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-def at_work(run: Run) -> bool:
-    """Whether a process executes `run` now, on any machine whose locks the file system shares. Writes nothing."""
-    try:
-        with (run.folder / LOCK).open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    return False
+def _twice(names: Iterable[str]) -> list[str]:
+    every = list(names)
+    return sorted({name for name in every if every.count(name) > 1})
 
 
 def _slug(value: Any) -> str:
-    """A value as part of a folder's name."""
+    """Spell a value as part of a folder's name."""
     return re.sub(r"[^A-Za-z0-9._]+", "-", str(value)).strip("-")

@@ -1,4 +1,4 @@
-"""One run in a process of its own: `python -m ecomlab.lab.worker FOLDER`, started by `ecomlab.lab.pool`.
+"""One run in a process of its own: `python -m ecomlab.lab.worker FOLDER`, started by `ecomlab.lab.runner`.
 
 FOLDER holds request.json. The process ends when its standard input closes, that is when the process that
 started it is gone, however that ended; the notebook's kernel ends with it.
@@ -11,15 +11,20 @@ import threading
 import time
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
+from ecomlab.files import lock, read_json, write_json
 from ecomlab.lab.notebooks import NotebookError, check, execute
-from ecomlab.lab.paths import read_json, shown, write_json
+from ecomlab.lab.paths import shown
 from ecomlab.lab.provenance import provenance
 from ecomlab.lab.sweep import FAILED, FINISHED, LOCK, LOG, REQUEST
 
-PATIENCE = 60.0  # seconds: a killed sweep's worker may still be ending
-BUSY = 75  # exit code: another process has the run; nothing was done
+PATIENCE = 60.0
+"""Seconds: a killed sweep's worker may still be ending."""
+BUSY = 75
+"""Exit code: another process has the run; nothing was done."""
+
+
+class BusyError(Exception):
+    """Another process executes the run."""
 
 
 def main(folder: Path) -> int:
@@ -29,19 +34,18 @@ def main(folder: Path) -> int:
     at most, then returns BUSY. Raises NotebookError for a failure, which failed.json keeps until the next try.
     """
     try:
-        with FileLock(folder / LOCK, timeout=PATIENCE):
-            if read_json(folder / FINISHED) is not None:  # by another while we waited
-                return 0
-            (folder / FAILED).unlink(missing_ok=True)
-            _execute(folder)
-    except Timeout:
+        with lock(folder / LOCK, BusyError(), PATIENCE):
+            if read_json(folder / FINISHED) is None:  # by another while we waited
+                (folder / FAILED).unlink(missing_ok=True)
+                _execute(folder)
+    except BusyError:
         print(f"another process executes {shown(folder)}/ and goes on; this one did nothing", file=sys.stderr)
         return BUSY
     return 0
 
 
 def _execute(folder: Path) -> None:
-    request = read_json(folder / REQUEST)
+    request = read_json(folder / REQUEST) or {}
     notebook = Path(request["notebook"])
     began = time.monotonic()
     try:

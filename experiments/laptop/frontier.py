@@ -46,7 +46,7 @@ def main() -> None:
             print(rows[-1], flush=True)
     if not rows:
         raise SystemExit(
-            "no adaptive run has a checkpoint; first: ecomlab ablation experiments/laptop/sweep.toml"
+            "no adaptive run has a checkpoint; first: ecomlab sweep --figures experiments/laptop/sweep.toml"
         )
     pd.DataFrame(rows).to_csv(HERE / "frontier.csv", index=False)
 

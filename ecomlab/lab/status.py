@@ -11,11 +11,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ecomlab.files import read_json
 from ecomlab.lab import notebooks
-from ecomlab.lab.paths import read_json, shown
+from ecomlab.lab.paths import shown
 from ecomlab.lab.progress import RunState
-from ecomlab.lab.resources import Estimate
-from ecomlab.lab.sweep import FAILED, FINISHED, Run, Sweep, SweepError, at_work
+from ecomlab.lab.sweep import FAILED, FINISHED, Cost, Run, Sweep, SweepError
 from ecomlab.train.metrics import read
 
 
@@ -28,8 +28,16 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True)
+class Estimate:
+    """Hours of one run before any was measured, and the arithmetic in words."""
+
+    hours: float
+    how: str
+
+
+@dataclass(frozen=True)
 class Status:
-    """One run as the grid shows it."""
+    """One run as the table shows it."""
 
     run: Run
     state: State
@@ -38,7 +46,7 @@ class Status:
     expected: float
     """Hours of the whole run: its own once done, else a mean or an estimate; NaN when nothing is known."""
     estimate: Estimate | None
-    """Where `expected` is the file's estimate."""
+    """Source of `expected` where that is the file's estimate."""
 
     @property
     def to_come(self) -> float:
@@ -48,8 +56,7 @@ class Status:
 
 
 def survey(plan: Sweep, runs: Sequence[Run], jobs: Mapping[str, str]) -> list[Status]:
-    """The state and cost of every run, read from its folder; `jobs` names the runs that a cluster has. Writes
-    nothing.
+    """Read the state and cost of every run from its folder; `jobs` names the runs that a cluster has. Writes nothing.
 
     An unfinished run is expected to take what its arm's finished runs took on average; before any is finished,
     what the file estimates; failing that, what all finished runs took on average.
@@ -73,8 +80,8 @@ def survey(plan: Sweep, runs: Sequence[Run], jobs: Mapping[str, str]) -> list[St
 
 
 def hours(run: Run) -> float:
-    """Wall time that `run` has taken: of the steps in its train.csv, over all its sessions, or of its last session in
-    finished.json, whichever is longer (the first misses loading, the second earlier sessions)."""
+    """Count the hours that `run` has taken: of the steps in its train.csv, over all its sessions, or of its last
+    session in finished.json, whichever is longer (the first misses loading, the second earlier sessions)."""
     try:
         steps = {row["step"]: float(row["seconds"]) for row in read(run.folder / "train.csv")}
     except (KeyError, TypeError, ValueError, OSError):
@@ -84,12 +91,12 @@ def hours(run: Run) -> float:
 
 
 def arm(plan: Sweep, run: Run) -> tuple[str, ...]:
-    """What tells the run's arm from the others: its values of the grid."""
+    """List the values of the grid that tell the run's arm from the others."""
     return tuple(str(run.given[name]) for name in plan.grid)
 
 
 def show(plan: Sweep, statuses: Sequence[Status], console: Console) -> None:
-    """Print a row per arm, the runs that run, and the sums."""
+    """Print a row per arm, the runs that run, the failures, and the sums."""
     arms: dict[tuple[str, ...], list[Status]] = {}
     for status in statuses:
         arms.setdefault(arm(plan, status.run), []).append(status)
@@ -104,47 +111,34 @@ def show(plan: Sweep, statuses: Sequence[Status], console: Console) -> None:
         table.add_row(*map(escape, names), *(str(counts[state]) for state in State), *map(_number, sums))
     console.print(table)
     for status in statuses:
+        name, folder = escape(status.run.id), status.run.folder
         if status.state is State.RUNNING:
-            at = RunState.read(status.run.folder)
-            console.print(
-                f"running: {escape(status.run.id)}" + f", step {at.step}/{at.steps}" * bool(at.steps)
-            )
+            at = RunState.read(folder)
+            console.print(f"running: {name}" + f", step {at.step}/{at.steps}" * bool(at.steps))
         if status.state is State.FAILED:
-            why = (read_json(status.run.folder / FAILED) or {}).get("why", "")
-            console.print(f"failed: {escape(status.run.id)}: {escape(why)}")
-    _show_cost(plan, statuses, console)
+            console.print(f"failed: {name}: {escape((read_json(folder / FAILED) or {}).get('why', ''))}")
+    for line in _costs(plan, statuses):
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
-def _show_cost(plan: Sweep, statuses: Sequence[Status], console: Console) -> None:
-    """Cost so far and to come, with the arithmetic of estimates."""
+def _costs(plan: Sweep, statuses: Sequence[Status]) -> list[str]:
+    """Word the cost so far and to come, with the arithmetic of estimates."""
     spent, to_come = sum(s.spent for s in statuses), sum(s.to_come for s in statuses)
-    console.print(f"cost so far: {_cost(spent, plan.cost.gpus)}", highlight=False)
+    lines = [f"cost so far: {_cost(spent, plan.gpus)}"]
     unfinished = [s for s in statuses if s.state is not State.DONE]
     if not unfinished:
-        return
+        return lines
     if math.isnan(to_come):
-        console.print(
-            f"cost to come: unknown until a run is finished; [cost] in {shown(plan.file)} may estimate it",
-            highlight=False,
-            markup=False,
-            soft_wrap=True,
-        )
-        return
-    estimated = [s for s in unfinished if s.estimate]
+        way_out = f"[cost] in {shown(plan.file)} may estimate it"
+        return [*lines, f"cost to come: unknown until a run is finished; {way_out}"]
+    estimated = [s.estimate for s in unfinished if s.estimate]
     words = {0: "by the finished runs", len(unfinished): f"an estimate in {shown(plan.file)}"}
     basis = words.get(len(estimated), f"{len(estimated)} of {len(unfinished)} runs by an estimate")
-    console.print(
-        f"cost to come: {_cost(to_come, plan.cost.gpus)} ({escape(basis)})", highlight=False, soft_wrap=True
-    )
-    for estimate, count in Counter(s.estimate for s in estimated if s.estimate).items():
+    lines.append(f"cost to come: {_cost(to_come, plan.gpus)} ({basis})")
+    for estimate, count in Counter(estimated).items():
         sum_ = f"{estimate.hours:.2f} h = {count * estimate.hours:.1f} h"
-        console.print(
-            f"  {count} run{'s' * (count != 1)} of {estimate.how} = {count} × {sum_}",
-            highlight=False,
-            soft_wrap=True,
-        )
-    if estimated and plan.cost.note:
-        console.print(f"  {escape(plan.cost.note)}", highlight=False, soft_wrap=True)
+        lines.append(f"  {count} run{'s' * (count != 1)} of {estimate.how} = {count} × {sum_}")
+    return lines + [f"  {plan.cost.note}"] * bool(estimated and plan.cost.note)
 
 
 def _cost(total: float, gpus: int) -> str:
@@ -161,7 +155,7 @@ def _number(value: float) -> str:
 def _state(run: Run, jobs: Mapping[str, Any]) -> State:
     if run.finished:
         return State.DONE
-    if at_work(run):
+    if run.at_work:
         return State.RUNNING
     if run.id in jobs:
         return State.QUEUED
@@ -169,7 +163,35 @@ def _state(run: Run, jobs: Mapping[str, Any]) -> State:
 
 
 def _estimate(plan: Sweep, run: Run) -> Estimate | None:
+    """Estimate a run from the file's [cost]; None when that says nothing. Raises SweepError."""
+    cost = plan.cost
+    if cost.hours:
+        return Estimate(cost.hours, f"{cost.hours:g} h")
     try:
-        return plan.cost.estimate(notebooks.check(run.notebook, run.given))
-    except ValueError as e:
-        raise SweepError(f"{shown(plan.file)}: {e}") from e
+        return _of_its_parts(cost, notebooks.check(run.notebook, run.given)) if cost.step else None
+    except KeyError as e:
+        raise SweepError(
+            f"{shown(plan.file)}: cost: counts steps and episodes, but the notebook has no parameter {e}; give "
+            "hours instead"
+        ) from None
+
+
+def _of_its_parts(cost: Cost, parameters: Mapping[str, Any]) -> Estimate:
+    """Add up the steps and the held-out episodes of a training run. Raises KeyError for another notebook."""
+    steps = parameters["steps"]
+    seconds, how = steps * cost.step, f"{steps} steps × {cost.step:g} s"
+    if cost.episode:
+        from ecomlab.envs.registry import COLLECTIONS
+
+        every = parameters["eval_every"]
+        evaluations = 1 + (-(-steps // every) if every else 1)  # before training, every so often, at the end
+        factors = {
+            "environments": len(COLLECTIONS.get(parameters["collection"], ("",))),
+            "difficulties": len(parameters["eval_difficulties"]),
+            "decodings": len(parameters["eval_decodings"]),
+            "episodes": parameters["eval_episodes"],
+        }
+        words = " × ".join(f"{n} {name[:-1] if n == 1 else name}" for name, n in factors.items())
+        seconds += evaluations * math.prod(factors.values()) * cost.episode
+        how += f" + {evaluations} evaluations × ({words}) × {cost.episode:g} s"
+    return Estimate(seconds / 3600, how)

@@ -1,0 +1,114 @@
+"""The audit as a terminal shows it: the certificate with its broken laws, and the timings of a benchmark."""
+
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from ecomlab import __version__
+from ecomlab.audit import certificate
+from ecomlab.audit.benchmark import Timing
+from ecomlab.audit.certificate import Row
+from ecomlab.audit.leaks import Leak
+from ecomlab.catalog import load_shop
+from ecomlab.files import write_json
+
+
+def certify(
+    envs: Sequence[str],
+    levels: Sequence[int],
+    seeds: int,
+    others: int,
+    leaks: int,
+    console: Console,
+    *,
+    workers: int | None = None,
+    json_file: Path | None = None,
+) -> list[str]:
+    """Measure with a bar, show the tables, write `json_file` if one is given; return the broken laws in words.
+
+    `leaks` is the number of tasks a level in which leaks are looked for; 0 for none.
+    """
+    rows: list[Row] = []
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        bar = progress.add_task("certifying", total=len(envs) * len(levels))
+        kept = json_file.with_suffix(".kept.jsonl") if json_file else None
+        for row in certificate.certify(envs, levels, seeds, others, workers=workers, kept=kept):
+            rows.append(row)
+            progress.update(bar, advance=1, description=f"{row.env} d = {row.d} done")
+        found: list[Leak] = []
+        if leaks:
+            bar = progress.add_task("looking for leaks", total=None)
+            found = certificate.find_leaks(envs, leaks, workers)
+    rows.sort(key=lambda row: (envs.index(row.env), row.d))
+    broken = [*certificate.broken_laws(rows), *broken_silence(found)]
+    console.print(table_of_rows(rows))
+    if found:
+        console.print(table_of_leaks(found))
+    for row in rows:
+        for miss in row.misses:
+            console.print(escape(f"{row.env} d = {row.d}: {miss}"))
+    if json_file is not None:
+        certificate.write(json_file, rows, broken, load_shop(), found)
+        console.print(f"written to {json_file}")
+    for line in broken:
+        console.print(f"[red]broken[/red]  {escape(line)}")
+    console.print(f"{len(broken)} broken" if broken else "No law is broken.")
+    return broken
+
+
+def broken_silence(leaks: Sequence[Leak]) -> list[str]:
+    """Word where SILENT is broken: ids, places or lengths tell what is wanted."""
+    return [
+        f"law 8: {leak.kind} tells what is wanted in {leak.env}: AUC {leak.auc:.2f}, 99% above {leak.low:.2f}"
+        for leak in leaks
+        if leak.leaks
+    ]
+
+
+def table_of_rows(rows: Sequence[Row]) -> Table:
+    """Tabulate a certificate; of the players who ignore the customer, and of those who pick by place, the best."""
+    table = Table(box=None, pad_edge=False)
+    for heading in ("env", "d", "solver", "fair", "noisy", "naive", "blind", "posit.", "chance", "turns"):
+        table.add_column(heading, no_wrap=True, justify="left" if heading == "env" else "right")
+    for row in rows:
+        best = [max(group.values(), default=0.0) for group in (row.blind, row.positional)]
+        shares = (row.solver, row.fair, row.noisy, row.naive, *best, row.chance)
+        table.add_row(row.env, str(row.d), *(f"{share:.3f}" for share in shares), f"{row.turns:.1f}")
+    return table
+
+
+def table_of_leaks(leaks: Sequence[Leak]) -> Table:
+    """Tabulate how well a classifier tells what is wanted, kind by kind."""
+    table = Table("env", "tool: field", "lists", "AUC", "99%")
+    for leak in leaks:
+        interval = f"{leak.low:.3f} to {leak.high:.3f}"
+        table.add_row(leak.env, leak.kind, str(leak.lists), f"{leak.auc:.3f}", interval)
+    return table
+
+
+def table_of_timings(timings: Sequence[Timing]) -> Table:
+    """Tabulate a benchmark: medians, with the lowest and the highest repeat."""
+    table = Table(
+        *("env", "products", "d", "reset ms", "verify ms", "episode ms", "without search ms", "episodes/s")
+    )
+    for t in timings:
+        spreads = (t.reset_ms, t.verify_ms, t.episode_ms, t.without_search_ms)
+        cells = [f"{middle:.2f} ({low:.2f}-{high:.2f})" for low, middle, high in spreads]
+        table.add_row(t.env, f"{t.products:,}", str(t.d), *cells, f"{t.episodes_per_second:,.0f}")
+    return table
+
+
+def show_timings(timings: Sequence[Timing], console: Console, json_file: Path | None = None) -> None:
+    """Print a benchmark; write it to `json_file` if one is given, with the machine that it was run on."""
+    console.print(table_of_timings(timings))
+    console.print("median (lowest-highest) of five repeats; episodes/s without search, one core")
+    if json_file is not None:
+        machine = {"machine": platform.machine(), "python": platform.python_version(), "ecomlab": __version__}
+        write_json(json_file, {**machine, "timings": [t.to_json() for t in timings]})
+        console.print(f"written to {json_file}")

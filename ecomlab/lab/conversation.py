@@ -1,0 +1,85 @@
+"""A conversation for the eye, in a notebook or a terminal, and the two messages that one writes by hand."""
+
+import html
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from ecomlab.episode.episode import Trajectory
+from ecomlab.task import Message
+
+COLOURS = {"system": "#888", "user": "#0173b2", "assistant": "#de8f05", "tool": "#029e73"}
+_NAMES = {"system": "task", "user": "customer", "assistant": "agent", "tool": "tool"}
+
+
+def call(tool: str, **arguments: Any) -> Message:
+    """Make the assistant message that calls one tool: `episode.act(call("cart_add", product_id="P3B43PH"))`."""
+    made = {
+        "id": "call_0",
+        "type": "function",
+        "function": {"name": tool, "arguments": json.dumps(arguments)},
+    }
+    return {"role": "assistant", "content": "", "tool_calls": [made]}
+
+
+def say(text: str) -> Message:
+    """Make the assistant message that speaks to the customer."""
+    return {"role": "assistant", "content": text}
+
+
+class Conversation:
+    """Messages, a line for each thing said, called or answered; long tool results are cut for display."""
+
+    def __init__(self, messages: Sequence[Message], width: int = 400) -> None:
+        self.lines = [line for message in messages for line in _lines(message, width)]
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{_NAMES.get(role, role):>8}  {text}" for role, text in self.lines)
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for role, text in self.lines:
+            colour = COLOURS.get(role, "#888")
+            style = f"border-left: 3px solid {colour}; padding: 2px 8px; margin: 3px 0; white-space: pre-wrap"
+            who = f'<b style="color: {colour}">{html.escape(_NAMES.get(role, role))}</b>'
+            rows.append(f'<div style="{style}">{who}&ensp;{html.escape(text)}</div>')
+        return "".join(rows)
+
+
+def show_episode(episode: Trajectory, console: Console) -> None:
+    """Print an episode and its score."""
+    console.print(escape(str(Conversation(episode.messages[1:]))))
+    verdict = "correct" if episode.score.correct else "not correct"
+    console.print(f"\nreward {episode.score.value:.3f}, {verdict}: {escape(episode.score.why)}")
+    console.print("  ".join(f"{name} {part:.3f}" for name, part in episode.score.parts.items()))
+
+
+def _lines(message: Message, width: int) -> list[tuple[str, str]]:
+    role, content = message["role"], message.get("content") or ""
+    if role == "tool":
+        return [(role, cut(f"{message.get('name', '')} → {content}", width))]
+    said = [(role, content)] if content else []
+    for made in message.get("tool_calls") or []:
+        function = made["function"]
+        said.append((role, cut(f"{function['name']}({_arguments(function['arguments'])})", width)))
+    return said
+
+
+def _arguments(text: str) -> str:
+    try:
+        return ", ".join(f"{name}={as_json(value)}" for name, value in json.loads(text).items())
+    except (ValueError, AttributeError):
+        return text
+
+
+def as_json(value: Any) -> str:
+    """Write `value` as one line."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def cut(text: str, width: int) -> str:
+    """Cut a text to `width` and say how much is left out."""
+    return text if len(text) <= width else f"{text[:width]} … ({len(text) - width:,} more characters)"

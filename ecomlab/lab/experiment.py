@@ -1,0 +1,215 @@
+"""An experiment from end to end: run a sweep, gather its tables, draw its figures, say what came out."""
+
+import csv
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from rich.console import Console
+from rich.markup import escape
+
+from ecomlab.analysis.report import intervals_of_arms, table_of_runs
+from ecomlab.analysis.statistics import summary
+from ecomlab.analysis.tables import TableError, load_eval, load_experiment, load_train
+from ecomlab.files import lock, read_json, write_json, write_text
+from ecomlab.lab import notebooks, status
+from ecomlab.lab.paths import project_root, resolve, shown
+from ecomlab.lab.provenance import RECORD, merged
+from ecomlab.lab.runner import ClusterExecutor, Executor, Failure, ProcessExecutor, jobs_of
+from ecomlab.lab.sweep import FINISHED, LOG, Run, Sweep, SweepError, load
+
+TABLES = {"train.csv": load_train, "eval.csv": load_eval}
+"""Tables that a run writes and a sweep joins, with their checks."""
+
+
+def run_sweep(
+    file: str | Path,
+    *,
+    dry_run: bool = False,
+    on: str = "",
+    processes: int | None = None,
+    figures: str | Path | None = None,
+    console: Console | None = None,
+) -> int:
+    """Show where the sweep stands, do what is left of it, gather its tables, and draw its figures into `figures`.
+
+    With `dry_run` the first is all: nothing is started or written. `on` is "slurm" or "local": what is left is
+    submitted through submitit, and the command returns. `processes` overrides the number of runs at a time that
+    the file gives. Returns the exit code. 0: every run is finished, or submitted; 1: something failed, which was
+    said; 130: interrupted, and how to go on was said.
+    """
+    console = console or Console()
+
+    def job() -> int:
+        plan = load(file)
+        plan.check()
+        runs = plan.runs()
+        jobs = jobs_of(runs)
+        if jobs is None:
+            console.print("squeue does not answer: runs that wait in SLURM's queue are counted as left")
+        status.show(plan, status.survey(plan, runs, jobs or {}), console)
+        if dry_run:
+            return 0
+        left = [run for run in runs if not run.finished]
+        at_a_time = min(processes or plan.processes, max(1, len(left)))
+        with lock(plan.runs_folder / ".lock", _busy(plan.runs_folder)):
+            began = time.monotonic()
+            failures = []
+            if left:
+                executor: Executor = ProcessExecutor(at_a_time, plan.threads)
+                if on:
+                    executor = ClusterExecutor(plan, on, processes or plan.processes)
+                else:
+                    counts = f"{len(runs)} runs, {len(left)} to do, {at_a_time} at a time"
+                    console.print(f"{plan.name}: {counts}", highlight=False)
+                failures = executor.execute(runs, console)
+                if on:
+                    return 0
+            else:
+                then = "gathering their tables" if figures is None else "redrawing"
+                console.print(f"{plan.name}: all {len(runs)} runs are done; {then}", highlight=False)
+            if finished := [run for run in runs if run.finished]:
+                gather(plan, finished)
+                if figures is not None:
+                    failures += draw(plan.figures, plan, resolve(figures), console)
+                show_results(plan, console)
+            if left:
+                console.print(f"{(time.monotonic() - began) / 60:.1f} minutes", highlight=False)
+        return _show_failures(failures, console)
+
+    return _guarded(job, console)
+
+
+def draw_figures(
+    file: str | Path | None = None, *, figures: str | Path = "figures", console: Console | None = None
+) -> int:
+    """Redraw the figures of one sweep; without one, those of every sweep whose tables are there, and those that
+    belong to no sweep: `fig_*` notebooks without a parameter `experiment`. Returns the exit code."""
+    console = console or Console()
+
+    def job() -> int:
+        every = sorted((project_root() / "experiments").glob("*/sweep.toml"))
+        plans = [load(path) for path in ([file] if file else every)]
+        drawable = [plan for plan in plans if file or (plan.folder / "train.csv").is_file()]
+        lone = sorted((project_root() / "notebooks").glob("fig_*.ipynb")) if file is None else []
+        lone = [path for path in lone if "experiment" not in notebooks.parameters_of(path)]
+        if not drawable and not lone:
+            raise SweepError("no experiment has tables yet; ecomlab sweep makes those of the quick one")
+        failures = []
+        for books, plan in ([(lone, None)] if lone else []) + [(plan.figures, plan) for plan in drawable]:
+            if plan:
+                load_experiment(plan.folder)
+            folder = _figures_folder(plan)
+            with lock(folder / ".lock", _busy(folder)):
+                failures += draw(books, plan, resolve(figures), console)
+        return _show_failures(failures, console)
+
+    return _guarded(job, console)
+
+
+def gather(plan: Sweep, runs: Sequence[Run]) -> None:
+    """Join the tables of finished `runs`, in their order, into the sweep's folder; check the result.
+
+    Each value is copied as it was written. provenance.json says for every run where it comes from. Files
+    whose content stays the same are not touched. Raises TableError that names the run's own file when that is
+    at fault.
+    """
+    for name, check in TABLES.items():
+        for run in runs:
+            check(run.folder / name)
+        tables = [pd.read_csv(run.folder / name, dtype=str, keep_default_na=False) for run in runs]
+        text = pd.concat(tables).to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
+        target = plan.folder / name
+        if not target.is_file() or target.read_text(encoding="utf-8") != text:
+            write_text(target, text)
+    load_experiment(plan.folder)
+    files = ((run, run.folder / FINISHED, run.folder / RECORD) for run in runs)
+    record = merged({run.id: {**(read_json(a) or {}), **(read_json(b) or {})} for run, a, b in files})
+    if read_json(plan.folder / RECORD) != record:
+        write_json(plan.folder / RECORD, record)
+
+
+def draw(books: Sequence[Path], plan: Sweep | None, out: Path, console: Console) -> list[Failure]:
+    """Execute fig_* notebooks, on the tables of `plan` if one is given; name the PDFs written, return the failures."""
+    given: Mapping[str, Any] = {"experiment": str(plan.folder)} if plan else {}
+    folder, before = _figures_folder(plan), _written(out)
+    drawings = [Run(path.stem, folder / path.stem, path, {**given, "out": str(out)}) for path in books]
+    for drawing in drawings:
+        notebooks.check(drawing.notebook, drawing.given)
+        (drawing.folder / FINISHED).unlink(missing_ok=True)
+    executor = ProcessExecutor(1, plan.threads if plan else 1, noun="figures")
+    failures = executor.execute(drawings, console) if drawings else []
+    for pdf, written in _written(out).items():
+        if written != before.get(pdf):
+            console.print(f"Figure: {shown(pdf)} (.png beside it, provenance in .json)", highlight=False)
+    return failures
+
+
+def show_results(plan: Sweep, console: Console) -> None:
+    """Print a row per run; from three runs an arm on, the arms with their intervals."""
+    runs = summary(*load_experiment(plan.folder))
+    order = {name: i for i, name in enumerate(plan.grid.get("schedule", ()))}
+    runs = runs.sort_values("schedule", key=lambda names: names.map(order), kind="stable")
+    console.print(table_of_runs(runs, plan.name))
+    for line in intervals_of_arms(runs):
+        console.print(line, highlight=False)
+    console.print(f"Tables: {', '.join(shown(plan.folder / name) for name in TABLES)}", highlight=False)
+
+
+def _figures_folder(plan: Sweep | None) -> Path:
+    """Name the folder in which figures are executed, and that is locked meanwhile."""
+    return plan.runs_folder if plan else project_root() / "experiments" / "runs" / "figures"
+
+
+def _written(folder: Path) -> dict[Path, int]:
+    """Read when each PDF in `folder` was last written."""
+    return {path: path.stat().st_mtime_ns for path in sorted(folder.glob("*.pdf"))}
+
+
+def _busy(folder: Path) -> SweepError:
+    return SweepError(
+        f"another process works in {shown(folder)}/ now; let it finish (this command then goes on from "
+        "there), or end it and run this again"
+    )
+
+
+def _show_failures(failures: Sequence[Failure], console: Console) -> int:
+    """Print the end of each failed run's log, where the rest is, and the way out. Returns the exit code."""
+    for failure in failures:
+        log = failure.run.folder / LOG
+        how = f"killed by signal {-failure.code}" if failure.code < 0 else f"exit code {failure.code}"
+        console.print(
+            f"\n[red]{failure.run.id} failed[/red] ({how}); the end of {escape(shown(log))}:", highlight=False
+        )
+        console.print(escape(failure.last_lines or "(the log is empty)"), highlight=False)
+        if failure.code == -9:
+            console.print("The system may have run out of memory: try fewer runs at a time (--processes 1).")
+    if failures:
+        console.print(
+            "\nRepair that and give the same command again: finished runs are kept, the others go on "
+            "from their last checkpoint.",
+            highlight=False,
+        )
+    return 1 if failures else 0
+
+
+def _guarded(job: Callable[[], int], console: Console) -> int:
+    """Run `job`; turn what can be expected to go wrong into a message and an exit code."""
+    try:
+        return job()
+    except KeyboardInterrupt:
+        console.print(
+            "\nInterrupted. All runs have ended; finished runs are kept, the others go on from their last "
+            "checkpoint when you give the same command again.",
+            highlight=False,
+        )
+        return 130
+    except (SweepError, notebooks.NotebookError, TableError) as e:
+        console.print(f"[red]{escape(str(e))}[/red]", highlight=False, soft_wrap=True)
+    except OSError as e:
+        what = (f"{shown(e.filename)}: " if e.filename else "") + (e.strerror or str(e))
+        way_out = "Finished runs are kept; with room and permission to write, give the same command again."
+        console.print(f"[red]{escape(what)}[/red]. {way_out}", highlight=False)
+    return 1

@@ -1,0 +1,37 @@
+"""A folder to work in, for those who installed ecomlab without cloning it: notebooks, sweeps, a place for figures."""
+
+import shutil
+from importlib import resources
+from pathlib import Path
+
+from ecomlab.files import write_text
+from ecomlab.lab.paths import MARK
+
+FILES = ("notebooks/*.ipynb", "experiments/*/sweep.toml", "experiments/*/train.toml")
+"""Files that are laid out; the wheel holds them under ecomlab/project."""
+
+
+def source() -> Path:
+    """Find what the wheel brings, or the clone that this package is in."""
+    package = Path(str(resources.files("ecomlab")))
+    return package / "project" if (package / "project").is_dir() else package.parent
+
+
+def lay_out(folder: Path, given: Path | None = None) -> list[Path]:
+    """Copy the project's files into `folder`, which must be new or empty, and return their paths.
+
+    Raises FileExistsError rather than overwrite, and FileNotFoundError when there is nothing to copy.
+    """
+    if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
+        raise FileExistsError(f"{folder} is there already and not empty; name a new folder")
+    given = given or source()
+    found = [path for pattern in FILES for path in sorted(given.glob(pattern))]
+    if not found:
+        raise FileNotFoundError(f"nothing to lay out in {given}; install ecomlab again, or clone it")
+    made = [folder / path.relative_to(given) for path in found]
+    for path, copy in zip(found, made, strict=True):
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, copy)
+    (folder / "figures").mkdir()
+    write_text(folder / MARK, "The root of an ecomlab project: relative paths count from here.\n")
+    return made

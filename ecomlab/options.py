@@ -1,0 +1,96 @@
+"""Options that commands share: how their texts are read, and what is said of wrong ones before anything runs."""
+
+import os
+import re
+import tomllib
+from enum import StrEnum
+from importlib.metadata import requires
+from pathlib import Path
+from typing import Annotated, Any
+
+from typer import Argument, BadParameter, Option
+
+from ecomlab import ENVIRONMENTS
+
+
+def writable(path: Path | None) -> Path | None:
+    """Check that `path` can be written. Raises BadParameter."""
+    folder = path.resolve().parent if path else Path()
+    if not folder.is_dir():
+        raise BadParameter(f"there is no folder {folder}; make it first")
+    if path and not os.access(path if path.exists() else folder, os.W_OK):
+        raise BadParameter(f"{path} cannot be written; choose another place")
+    return path
+
+
+class Kind(StrEnum):
+    slurm = "slurm"
+    local = "local"
+
+
+Change = Annotated[list[str] | None, Option("--set", help="NAME=VALUE over the file's; may be repeated.")]
+Cluster = Annotated[Kind | None, Option(help="Submit what is left and return; local: jobs to try that.")]
+Decoding = Annotated[str, Option(help="sampled (temperature 1) or greedy.")]
+Episodes = Annotated[
+    int, Option(min=1, help="Episodes a level, held out; or a repeat, of which there are five.")
+]
+Env = Annotated[str, Option(help="Environment id.")]
+Envs = Annotated[list[str] | None, Option("--env", help="Environment id; may be repeated. Default: all.")]
+Figures = Annotated[bool, Option("--figures", help="Draw the sweep's figures too.")]
+File = Annotated[Path, Argument(help="The sweep's file.")]
+Full = Annotated[bool, Option("--full", help="As many for everybody as for solver and fair.")]
+JsonFile = Annotated[Path | None, Option("--json", callback=writable, help="Write the results here.")]
+Leaks = Annotated[int, Option(min=0, help="Tasks a level for the search for leaks; 0: none.")]
+Level = Annotated[int, Option(help="Level, from 0 up.")]
+Levels = Annotated[str, Option(help="Levels A:B, both included, or one level.")]
+LevelList = Annotated[list[int], Option(help="Level; may be repeated.")]
+Others = Annotated[int, Option(min=1, help="Tasks a level for everybody else.")]
+Out = Annotated[Path, Option(help="Folder for the figures.")]
+Plan = Annotated[bool, Option("--dry-run", help="Print what would be done and its cost; start nothing.")]
+Policy = Annotated[str, Argument(help="A starter's name, a saved policy, or a checkpoint's folder.")]
+Processes = Annotated[int | None, Option(min=1, help="Runs at a time. Default: what the sweep says.")]
+Seed = Annotated[int, Option(help="Seed of the task.")]
+Seeds = Annotated[int, Option(min=1, help="Tasks a level for solver, fair and noisy player.")]
+Size = Annotated[int, Option(help="Products in the generated catalog.")]
+Sizes = Annotated[list[int], Option("--size", help="Products; may be repeated.")]
+Workers = Annotated[int | None, Option(min=1, help="Processes. Default: the machine's cores.")]
+
+
+def environments(names: list[str] | None) -> list[str]:
+    """Check the ids that `--env` named; all where it named none. Raises UnknownEnvironmentError."""
+    return [ENVIRONMENTS[name].id for name in names] if names else list(ENVIRONMENTS)
+
+
+def levels(text: str) -> list[int]:
+    """Read A:B, both included, or one level. Raises BadParameter."""
+    found = re.fullmatch(r"(\d+)(?::(\d+))?", text)
+    if not found:
+        raise BadParameter(f"difficulty is A:B or one level from 0 up, such as 0:12, not {text!r}")
+    low, high = int(found[1]), int(found[2] or found[1])
+    if low > high:
+        raise BadParameter(f"difficulty runs from a lower to a higher level, not {text!r}")
+    return list(range(low, high + 1))
+
+
+def settings(texts: list[str] | None) -> dict[str, Any]:
+    """Read NAME=VALUE, the value as TOML has it; a bare word is a string. Raises BadParameter."""
+    found: dict[str, Any] = {}
+    for text in texts or ():
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not name:
+            raise BadParameter(f"--set takes NAME=VALUE, such as seed=1, not {text!r}")
+        try:
+            found[name] = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            found[name] = value
+    return found
+
+
+def worded(error: Exception) -> str:
+    """Word an error; of a missing package, how to install it with the extra that brings it."""
+    if not isinstance(error, ModuleNotFoundError):
+        return str(error)
+    package = (error.name or "").partition(".")[0]
+    line = next((line for line in requires("ecomlab") or () if line.startswith(package)), "")
+    extra = re.search(r"extra == .(\w+)", line)
+    return f"{package!r} is not installed; pip install 'ecomlab{f'[{extra[1]}]' if extra else ''}' brings it"
