@@ -7,14 +7,14 @@ from pathlib import Path
 from ecomlab.files import write_text
 from ecomlab.lab.paths import MARK
 
-FILES = ("notebooks/*.ipynb", "experiments/*/sweep.toml", "experiments/*/train.toml")
-"""Files that are laid out; the wheel holds them under ecomlab/project."""
+FILES = ("notebooks/*.ipynb", "experiments/*/sweep.toml", "experiments/*/train.toml", "experiments/*/*.yaml")
+"""Files that are laid out; the wheel holds them under ecomlab/_layout."""
 
 
 def source() -> Path:
     """Find what the wheel brings, or the clone that this package is in."""
     package = Path(str(resources.files("ecomlab")))
-    return package / "project" if (package / "project").is_dir() else package.parent
+    return package / "_layout" if (package / "_layout").is_dir() else package.parent
 
 
 def lay_out(folder: Path, given: Path | None = None) -> list[Path]:
