@@ -1,8 +1,9 @@
-"""What a customer wants for what goes back (RETURN): drawn, in words, and the products that fit."""
+"""What a customer wants of a return: how many units of which line, and what for them: drawn, in words, and the
+products that fit."""
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,13 @@ import numpy as np
 from ecomlab.catalog import Shop
 from ecomlab.customer.goals import draw_row
 from ecomlab.difficulty import Difficulty
-from ecomlab.seeding import shuffled
-from ecomlab.task import TaskKey
+from ecomlab.seeding import pick, shuffled
+from ecomlab.task import GoalChange, TaskKey
 from ecomlab.values import Format, money, read_money
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.orders.history import Line
-from ecomlab.world.state import sold_out_rows
+from ecomlab.world.orders.lines import Candidate
+from ecomlab.world.state import World, sold_out_rows
 
 Wanted = Sequence[Sequence[Any]]
 """Constraints on another product of the type as [name, value] pairs; none: the customer wants their money back."""
@@ -86,6 +88,36 @@ REPLACEMENT = Format(_write, rf"{MONEY_BACK}|{_OTHER}[^!?\n]+?(?=\.(?:\s|$))", _
 """As a slot's value in words."""
 
 
+def draw_wish(
+    meant: Candidate, swapping: bool, axes: Difficulty, shop: Shop, random: np.random.Generator
+) -> dict[str, Any]:
+    """Slots of a return: which line, how many units of it, and what is wanted for it."""
+    units = {"units": int(random.integers(1, meant.most + 1))} if meant.line["quantity"] > 1 else {}
+    wanted = draw_replacement(meant.line, axes, shop, random) if swapping else []
+    return {**meant.slots, **units, "replacement": wanted}
+
+
+def draw_change(
+    meant: Candidate,
+    slots: Mapping[str, Any],
+    others: bool,
+    axes: Difficulty,
+    shop: Shop,
+    random: np.random.Generator,
+) -> GoalChange | None:
+    """A change of mind about the return of the line that is meant: to these slots from one of the `others`, to another
+    replacement or to other units of it."""
+    kinds = ["line"] * others + ["replacement"] + ["units"] * (meant.most > 1)
+    kind = pick(random, kinds)
+    if kind == "line":
+        return GoalChange(how="anew", slots=slots)
+    if kind == "units":
+        counts = [count for count in range(1, meant.most + 1) if count != slots["units"]]
+        return GoalChange(slots={"units": pick(random, counts)})
+    wanted = [] if slots["replacement"] else draw_replacement(meant.line, axes, shop, random)
+    return GoalChange(slots={"replacement": wanted}) if wanted != slots["replacement"] else None
+
+
 def draw_replacement(
     line: Line, axes: Difficulty, shop: Shop, random: np.random.Generator
 ) -> list[list[Any]]:
@@ -120,6 +152,14 @@ def rows_of(wanted: Wanted, line: Line, shop: Shop) -> np.ndarray:
     kind = shop.catalog.type_of(own or 0).name
     rows = shop.catalog.select(constraints_of(kind, {str(n): v for n, v in wanted}))
     return rows[(shop.catalog.stock[rows] > 0) & (rows != own)]
+
+
+def is_as_wanted(product_id: str, wanted: Wanted, line: Line, world: World) -> bool:
+    """Whether a product that a tool has shown can be had in this line's place."""
+    row = world.catalog.row(product_id)
+    if row is None or product_id not in world.shown:
+        return False
+    return row in world.in_stock(rows_of(wanted, line, world.shop))
 
 
 def can_be_had(wanted: Wanted, line: Line, key: TaskKey, shop: Shop, share: float) -> bool:

@@ -1,13 +1,16 @@
 """The player of RETURN: finds the line that is meant, sends it back, and seeks a replacement."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from ecomlab.catalog import Shop
 from ecomlab.customer import nlu
 from ecomlab.players.cart import Wish
 from ecomlab.players.goal_player import GoalPlayer
-from ecomlab.task import Message, Place
-from ecomlab.world.orders.lines import LOOKUPS, is_identity
+from ecomlab.task import Event, Goal, GoalChange, Message, Need, Place
+from ecomlab.world.orders.history import Order
+from ecomlab.world.orders.lines import LOOKUPS, is_identity, may_be
 from ecomlab.world.orders.references import named
 
 
@@ -24,6 +27,29 @@ class ReturnsPlayer(GoalPlayer):
         self.found: dict[str, list[dict[str, Any]]] = {}
         self.choice: tuple[str, str] | None = None
         self.minded: list[Any] = []
+
+    @staticmethod
+    def need(goal: Goal, goes: bool, orders: Sequence[Order], shop: Shop) -> Need:
+        """The steps to a decline, or to a return if the line `goes` back: asking, listing the orders, looking into
+        those that may be meant, checking the line, returning it while a replacement is sought."""
+        asks = int(bool(goal.withheld))
+        return Need(asks + 3 + goes, asks, 1 + _calls(goal.of(), goes, orders, shop))
+
+    @staticmethod
+    def timed(event: Event, turn: int, goes: bool, then: bool, orders: Sequence[Order], shop: Shop) -> Event:
+        """An event after that turn, with the steps that it costs; `then`: the line that is meant from then on goes
+        back."""
+        chain = calls = int(goes)  # returned anew, or a replacement sought anew
+        if isinstance(event, GoalChange) and event.how == "anew":
+            chain, calls = (
+                2 + then,
+                _calls(event.slots, then, orders, shop) + goes,
+            )  # the first return is undone
+        elif isinstance(event, GoalChange) and "units" in event.slots:
+            calls = 2 * goes
+        elif isinstance(event, GoalChange):
+            chain = calls = int(goes and bool(event.slots["replacement"]))
+        return replace(event, turn=turn, chain=chain, calls=calls)
 
     def hear(self, text: str, opening: bool) -> None:
         super().hear(text, opening)
@@ -134,6 +160,11 @@ class ReturnsPlayer(GoalPlayer):
             if record["product_id"] != own and record["stock"] > 0 and wish.fits(record):
                 return str(record["product_id"])
         return None
+
+
+def _calls(slots: Mapping[str, Any], goes: bool, orders: Sequence[Order], shop: Shop) -> int:
+    """Tool calls for a line: the orders to look into, the check and, if it goes back, its return and a search."""
+    return sum(may_be(order, slots, shop) for order in orders) + 1 + goes * (1 + bool(slots["replacement"]))
 
 
 def _listed(order: Mapping[str, Any], slots: Mapping[str, Any]) -> bool:

@@ -1,15 +1,16 @@
-"""The substitutor: finds what the customer looked at, then what is most like it."""
+"""The player of SUB: finds what the customer looked at, then what is most like it."""
 
 import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
+from ecomlab.catalog import Shop
 from ecomlab.players.cart import Wish
 from ecomlab.players.goal_player import GoalPlayer
-from ecomlab.task import Message
+from ecomlab.task import Goal, Message, Need
 from ecomlab.world.state import PAGE
-from ecomlab.world.substitutes import LIMITS, hard_names
+from ecomlab.world.substitutes import LIMITS, hard_names, original_of
 
 
 class SubstitutionPlayer(GoalPlayer):
@@ -18,6 +19,22 @@ class SubstitutionPlayer(GoalPlayer):
 
     visits: list[dict[str, Any]] | None = None
     looked: dict[str, dict[str, Any]]
+
+    @staticmethod
+    def steps(goal: Goal, shop: Shop) -> tuple[int, int]:
+        """(turns, calls) of the search alone, which a change starts anew: every combination of entries, each in as many
+        pages as there are suggestions."""
+        attributes, pages = shop.catalog.attributes(original_of(goal, shop)), math.ceil(goal["count"] / PAGE)
+        entries = 1 + len(attributes) - len(hard_names(goal["must"], attributes))
+        return 1 + (pages > 1), pages * 2**entries
+
+    @classmethod
+    def need(cls, goal: Goal, visits: Sequence[str], shop: Shop) -> Need:
+        """The steps to the best replacements: asking, listing the visits, looking at those that fit, searching."""
+        asks, was = int(bool(goal.withheld)), identity(goal.of())
+        looks = sum(titled(shop.catalog.title(shop.catalog.row(visit) or 0), was) for visit in visits)
+        turns, calls = cls.steps(goal, shop)
+        return Need(asks + 2 + turns, asks, 1 + looks + calls)
 
     def restart(self) -> None:
         self.found: dict[str, dict[str, Any]] = {}

@@ -1,4 +1,8 @@
-"""What can stand in for a product that is sold out, and how much alike it is (SUB)."""
+"""What can stand in for a product that is sold out, and how much alike it is (SUB).
+
+In these goals "must" holds the nouns of the attributes that must be the same, and the unsaid "original" is the id of
+the sold-out product.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -46,9 +50,16 @@ def noun(attribute: str) -> str:
     return NOUNS.get(attribute, attribute.replace("_", " "))
 
 
-def requirements(goal: Goal, original: int, shop: Shop, limits: bool = True) -> tuple[Constraint, ...]:
+def original_of(goal: Goal, shop: Shop) -> int:
+    """The row of the sold-out product."""
+    row = shop.catalog.row(goal.unsaid["original"])
+    assert row is not None
+    return row
+
+
+def requirements(goal: Goal, shop: Shop, limits: bool = True) -> tuple[Constraint, ...]:
     """What a replacement must satisfy: type, the attributes that must be the same, and the customer's demands."""
-    attributes = shop.catalog.attributes(original)
+    attributes = shop.catalog.attributes(original_of(goal, shop))
     slots: dict[str, Any] = {
         f"attr:{name}": attributes[name] for name in hard_names(goal["must"], attributes)
     }
@@ -57,9 +68,9 @@ def requirements(goal: Goal, original: int, shop: Shop, limits: bool = True) -> 
     return constraints_of(goal["type"], slots)
 
 
-def similarity(rows: np.ndarray, goal: Goal, original: int, shop: Shop) -> np.ndarray:
-    """How many of brand and the attributes that need not be the same are equal to the original's, by row."""
-    catalog = shop.catalog
+def similarity(rows: np.ndarray, goal: Goal, shop: Shop) -> np.ndarray:
+    """Number of entries equal to the original's, by row: of brand and the attributes that need not be the same."""
+    catalog, original = shop.catalog, original_of(goal, shop)
     attributes = catalog.attributes(original)
     hard = hard_names(goal["must"], attributes)
     columns = [catalog.brand_code, *(catalog.attr[name] for name in attributes if name not in hard)]
@@ -70,17 +81,12 @@ def similarity(rows: np.ndarray, goal: Goal, original: int, shop: Shop) -> np.nd
 
 
 def stages_of(
-    goal: Goal,
-    original: int,
-    events: Sequence[Event],
-    gone: Iterable[str],
-    key: TaskKey,
-    shop: Shop,
+    goal: Goal, events: Sequence[Event], gone: Iterable[str], key: TaskKey, shop: Shop
 ) -> list[np.ndarray]:
     """The rows that can stand in before, between and after the events, in whichever order they fall; after all of
     them comes last."""
     catalog = shop.catalog
-    lost = np.array([original, *(catalog.row(product_id) for product_id in gone)], int)
+    lost = np.array([original_of(goal, shop), *(catalog.row(product_id) for product_id in gone)], int)
     goals, masks = [goal], [np.zeros(len(catalog.type_rows(goal["type"])), bool)]
     for event in events:
         if isinstance(event, GoalChange):
@@ -89,7 +95,12 @@ def stages_of(
             masks.append(sold_out_rows(key, catalog, goal["type"], event.share))
     stages = []
     for some in goals:
-        rows = catalog.select(requirements(some, original, shop))
+        rows = catalog.select(requirements(some, shop))
         rows = rows[(catalog.stock[rows] > 0) & ~np.isin(rows, lost)]
         stages += [rows[~mask[rows - catalog.type_rows(some["type"]).start]] for mask in masks]
     return stages
+
+
+def fewest(goal: Goal, events: Sequence[Event], gone: Iterable[str], key: TaskKey, shop: Shop) -> int:
+    """Least number of products that can stand in, at any time."""
+    return min(map(len, stages_of(goal, events, gone, key, shop)))

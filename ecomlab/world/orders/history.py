@@ -265,16 +265,33 @@ def eligibility(
     return Eligibility(True, "it can be returned", window, last, left)
 
 
+def eligible_first(
+    given: Mapping[str, Any],
+    key: Sequence[Any],
+    order: Order,
+    line: Line,
+    catalog: Catalog,
+    returned: int = 0,
+) -> Eligibility:
+    """The same in a task of that key and world; `returned` units were sent back since it began."""
+    today = date.fromisoformat(given["today"])
+    return eligibility(order, line, today, catalog, draw_terms(key, catalog), returned)
+
+
 def eligible_now(world: World, order: Order, line: Line, undone: bool = False) -> Eligibility:
     """The same in an episode; `undone`: as if this episode had sent none of it back."""
     done = 0 if undone else world.returns.get((order["order_id"], line["line_id"]), 0)
-    terms = draw_terms(world.key, world.catalog)
-    return eligibility(order, line, date.fromisoformat(world.given["today"]), world.catalog, terms, done)
+    return eligible_first(world.given, world.key, order, line, world.catalog, done)
 
 
 def lines_of(orders: Sequence[Order]) -> list[tuple[Order, Line]]:
     """Every line with its order."""
     return [(order, line) for order in orders for line in order["lines"]]
+
+
+def delivered_lines(orders: Sequence[Order]) -> list[tuple[Order, Line]]:
+    """Every line that has arrived, with its order."""
+    return [(order, line) for order, line in lines_of(orders) if delivered(order, line)]
 
 
 def delivered(order: Order, line: Line) -> str | None:

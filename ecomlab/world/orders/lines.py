@@ -1,12 +1,23 @@
 """Which order line a customer means: what describes a line, and the lines that a description leaves."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ecomlab.catalog import Catalog, Shop
-from ecomlab.world.orders.history import Line, Order, delivered, eligible_now, lines_of
+from ecomlab.seeding import shuffled
+from ecomlab.task import TaskKey
+from ecomlab.world.orders.history import (
+    Line,
+    Order,
+    delivered,
+    delivered_lines,
+    eligible_first,
+    eligible_now,
+    lines_of,
+)
 from ecomlab.world.state import World
 
 LISTED = ("type", "brand", "feature", "ordered")
@@ -68,7 +79,7 @@ def describe(
         return None
     names = ["brand", "feature", "option", *(f"attr:{name}" for name in catalog.attributes(row)), *DATES]
     values = {name: line_value(line, order, row, name, catalog) for name in names}
-    names = [names[i] for i in random.permutation(len(names)).tolist()]
+    names = shuffled(random, names)
     slots: dict[str, Any] = {"type": catalog.type_of(row).name}
     left = [(o, n) for o, n in lines_of(history) if line_fits(n, o, slots, catalog)]
     if patient:
@@ -85,6 +96,42 @@ def describe(
     return dict(
         sorted(slots.items(), key=lambda s: (s[0] in DATES, ranks.index(s[0]) if s[0] in ranks else 9))
     )
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A line that a customer may mean, the slots that describe it, and whether it can be returned."""
+
+    order: Order
+    line: Line
+    slots: Mapping[str, Any]
+    goes: bool
+
+    @property
+    def most(self) -> int:
+        """Units that the customer may speak of: those that are left, if it can be returned."""
+        return int(self.line["quantity"] - (self.line["returned"] if self.goes else 0))
+
+
+def candidates(
+    given: Mapping[str, Any], patient: bool, key: TaskKey, shop: Shop, random: np.random.Generator
+) -> Iterator[Candidate]:
+    """The delivered lines that can be told from all others, in random order."""
+    for order, line in shuffled(random, delivered_lines(given["orders"])):
+        slots = describe(order, line, given["orders"], shop, patient, random)
+        if slots is not None:
+            goes = eligible_first(given, key, order, line, shop.catalog).eligible
+            yield Candidate(order, line, slots, goes)
+
+
+def meant_by(
+    slots: Mapping[str, Any], given: Mapping[str, Any], key: TaskKey, shop: Shop
+) -> Candidate | None:
+    """The delivered line that these slots mean; None where they mean no such line, or several."""
+    found = lines_meant(slots, given["orders"], shop)
+    if len(found) != 1 or not delivered(*found[0]):
+        return None
+    return Candidate(*found[0], slots, eligible_first(given, key, *found[0], shop.catalog).eligible)
 
 
 def _count(lines: Sequence[tuple[Order, Line]], name: str, value: Any, shop: Shop) -> int:

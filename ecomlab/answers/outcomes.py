@@ -1,0 +1,29 @@
+"""The outcome of a return as a person writes it, and the replacement that they name."""
+
+import re
+from typing import Any
+
+from ecomlab.answers.dates import says_none
+from ecomlab.catalog import Catalog
+
+_OUTCOME = re.compile(
+    r"(?P<no>declin\w*|reject\w*|refus\w*|denied|deny|ineligible|non-?\s?returnable|"
+    r"(?:\b(?:not|never|unable to|no longer)|cannot|n't)(?: \w+){0,2}? (?:return\w*|accept\w*|approv\w*|eligible)|"
+    r"(?:outside|after|past) (?:of )?the (?:return )?(?:window|period)|"
+    r"(?:window|period) (?:is|has) (?:over|closed|expired|passed|ended)|expired|too late)|"
+    r"(?P<yes>returned|accepted|approved|refunded|exchanged|replaced|sent back|taken back|"
+    r"return(?: \w+){0,2} (?:initiated|started)|^\W*return\W*$)",
+    re.IGNORECASE,
+)
+
+
+def read_outcome(said: Any) -> str | None:
+    """The outcome that a text names, "returned" or "declined"; what it says first counts."""
+    match = _OUTCOME.search(said[:200].replace("_", " ")) if isinstance(said, str) else None
+    return None if match is None else "declined" if match["no"] else "returned"
+
+
+def read_replacement(said: str | None, catalog: Catalog) -> str | None:
+    """The id handed in as a replacement; None where a text says that there is none."""
+    token = (said or "").strip()
+    return None if says_none(token) and catalog.row(token) is None else token

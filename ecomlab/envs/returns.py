@@ -1,0 +1,180 @@
+"""RETURN: find the order line the customer means, return the wanted units of it or decline it."""
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from ecomlab.answers.dates import read_day, says_none
+from ecomlab.answers.outcomes import read_outcome, read_replacement
+from ecomlab.catalog import Shop
+from ecomlab.customer.dialogue import PATIENCE
+from ecomlab.customer.goals import withhold
+from ecomlab.customer.replacements import can_be_had, draw_change, draw_wish, is_as_wanted
+from ecomlab.customer.templates import Phrases
+from ecomlab.difficulty import Difficulty
+from ecomlab.envs.base import Environment
+from ecomlab.players.returns import ReturnsPlayer
+from ecomlab.reward import Verdict
+from ecomlab.task import Event, Goal, Place, Problem, SellOut, Task, TaskError, TaskKey
+from ecomlab.tool import tool
+from ecomlab.world.orders import lines
+from ecomlab.world.orders.history import (
+    Line,
+    Order,
+    delivered_lines,
+    draw_history,
+    eligible_first,
+    eligible_now,
+)
+from ecomlab.world.state import World, draw_sell_out
+from ecomlab.world.tools import catalog, orders
+
+WEIGHTS = {"line": 0.45, "effect": 0.45, "replacement": 0.10}
+NEAR = 0.15
+"""The share for another line of the type that is meant: without it an honest miss would earn less than a line picked
+blindly."""
+
+
+@tool
+def submit(
+    world: World,
+    order_id: Annotated[str | None, Field(description="The order that the customer means.")] = None,
+    line_id: Annotated[str | None, Field(description="Its line that the customer means.")] = None,
+    outcome: Annotated[str | None, Field(description='"returned" or "declined".')] = None,
+    last_return_day: Annotated[
+        str | None,
+        Field(description='If declined: the last day on which it can or could be returned, or "never".'),
+    ] = None,
+    replacement: Annotated[
+        str | None,
+        Field(description="If returned and the customer wants another product for it: its product id."),
+    ] = None,
+) -> dict[str, Any]:
+    """Hand in what came of the request; the conversation ends."""
+    return {"submitted": True}
+
+
+class Returns(Environment):
+    id, version = "RETURN", 1
+    brief = (
+        "The customer wants to send something back. Find the line of the order that they mean and check whether it can "
+        "be returned. If it can, return exactly the units they want and, if they want another product for it, find one "
+        "of the same type that is as they say, in stock, and not the same product. If it cannot, decline. Hand in the "
+        "line and the outcome; with a decline the last day on which it can or could be returned."
+    )
+    tools = (
+        orders.order_list, orders.order_get_status, orders.return_check_eligibility, orders.return_initiate,
+        orders.return_cancel, catalog.catalog_search, catalog.catalog_get_product, catalog.catalog_get_variants,
+        catalog.datetime_now,
+    )  # fmt: skip
+    submit, player = submit, ReturnsPlayer
+    phrases = Phrases.load(Path(__file__).parent / "phrases" / "RETURN.toml")
+
+    def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:
+        world, random = draw_history(key, axes, shop), key.rng("return")
+        history = world["orders"]
+        patient = random.random() < axes.orders.p_patient
+        # The first is meant in the end: any line, with equal chance.
+        found = list(islice(lines.candidates(world, patient, key, shop, random), 2))
+        if not found:
+            raise TaskError("no line of the order history can be told from the others")
+        last, *others = found
+        swapping, share = random.random() < 0.45, draw_sell_out(axes.p_oos, 2, random)
+        switching = random.random() < axes.p_switch
+        first, slots = last, draw_wish(last, swapping, axes, shop, random)
+        change = draw_change(last, slots, bool(others), axes, shop, random) if switching else None
+        events: list[Event] = [change] if change else []
+        never = [*change.slots] if change else []
+        if change and change.how == "anew":  # the customer speaks of another line first
+            first = others[0]
+            slots = draw_wish(first, swapping, axes, shop, random)
+            never = [*slots]
+        wanted = slots["replacement"] if not change or "replacement" not in change.slots else []
+        if share and wanted and can_be_had(wanted, first.line, key, shop, share):
+            events.append(SellOut(types=(slots["type"],), share=share))
+            never.append("replacement")
+        goal = withhold(Goal.one(slots), axes, random, never)
+        need = ReturnsPlayer.need(goal, first.goes, history, shop)
+        turns = [int(random.integers(need.asks + 1, need.turns + 1)) for _ in events]
+        timed = [
+            ReturnsPlayer.timed(event, turn, first.goes, last.goes, history, shop)
+            for event, turn in zip(events, turns, strict=True)
+        ]
+        return Problem(goal, world, need, timed)
+
+    def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:
+        slots, today = goal.of(), date.fromisoformat(world.given["today"])
+        order, line = lines.line_meant(slots, world.given["orders"], world.shop)
+        expected, terms = lines.expected_returns(slots, world), eligible_now(world, order, line, undone=True)
+        wanted = slots["replacement"] if expected else []
+        named, exact = _names(answer, order, line), world.returns == expected
+        outcome, told = read_outcome(answer.get("outcome")), answer.get("last_return_day")
+        day = says_none(told) if terms.last_day is None else read_day(told, today) == terms.last_day
+        given = read_replacement(answer.get("replacement"), world.catalog)
+        swapped = given is None
+        if wanted:
+            swapped = given is not None and is_as_wanted(given, wanted, line, world)
+        if expected:
+            said = outcome == "returned"
+            effect = float(exact) * (1.0 if said else 0.5)
+        else:  # what was left alone counts only for somebody who knew what to leave alone
+            said = outcome == "declined" and day
+            effect = float(exact and named and outcome == "declined") * (1.0 if day else 0.5)
+        if wanted:
+            parts = {"line": named, "effect": effect, "replacement": swapped * exact}
+            share = sum(WEIGHTS[name] * part for name, part in parts.items())
+        else:
+            share = max(0.0, 0.5 * named + 0.5 * effect - WEIGHTS["replacement"] * (not swapped))
+        alike = lines.lines_meant({"type": slots["type"]}, world.given["orders"], world.shop)
+        if not named and not effect and any(_names(answer, *other) for other in alike):
+            share = NEAR
+        wrong = [
+            *([] if named else ["the line that was meant is not the one handed in"]),
+            *([] if exact else [f"{expected or 'nothing'} was to be returned, {world.returns or 'nothing'} was"]),
+            *([] if said else [f"the outcome is {'returned' if expected else 'declined'}, last day {terms.last_day}"]),
+            *([] if swapped else ["the replacement is not as wanted"]),
+        ]  # fmt: skip
+        why = "; ".join(wrong) or ("exactly what was wanted was returned" if expected else "rightly declined")
+        return Verdict.of(not wrong, 2 * share - 1, why, () if given is None else (given,))
+
+    def chance(self, task: Task, shop: Shop) -> float:
+        """Where units go back and nothing else is wanted, returning one line after another until the customer is
+        silent: as often as they correct it. Else a line picked from those delivered."""
+        goal, arrived = task.goal.after(task.events), delivered_lines(task.world["orders"])
+        meant = lines.meant_by(goal.of(), task.world, task.key, shop)
+        if not meant or not meant.goes:
+            return 1 / len(arrived)
+        able = sum(eligible_first(task.world, task.key, *pair, shop.catalog).eligible for pair in arrived)
+        return 0.0 if goal["replacement"] else min(1.0, (PATIENCE + 1) / able)
+
+    def alternatives(self, slot: Place, goal: Goal, task: Task, shop: Shop) -> Sequence[Any]:
+        if slot[1] == "replacement":
+            return [[], [["price", 500_000]]]
+        if slot[1] == "units":
+            return range(1, 5)
+        rows = (
+            (o, n, shop.catalog.row(n["product_id"]) or 0) for o, n in delivered_lines(task.world["orders"])
+        )
+        values = (lines.line_value(n, o, row, slot[1], shop.catalog) for o, n, row in rows)
+        return [value for value in values if value is not None]
+
+    def possible(self, goal: Goal, task: Task, shop: Shop) -> bool:
+        share = max((event.share for event in task.events if isinstance(event, SellOut)), default=0.0)
+        for now in (goal, goal.after(task.events)):
+            meant = lines.meant_by(now.of(), task.world, task.key, shop)
+            if meant is None or now.get("units", 1) > meant.most:
+                return False
+            wanted = now["replacement"] if meant.goes else []
+            if wanted and not can_be_had(wanted, meant.line, task.key, shop, share):
+                return False
+        return True
+
+
+def _names(answer: Mapping[str, Any], order: Order, line: Line) -> bool:
+    """Whether the ids handed in are these."""
+    ids = {"order_id": order["order_id"], "line_id": line["line_id"]}
+    return all(str(answer.get(name)).strip().upper() == token for name, token in ids.items())

@@ -1,0 +1,164 @@
+"""SUB: for a product that is sold out, the most similar compatible ones that can be bought."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ecomlab.catalog import Shop
+from ecomlab.customer import demands
+from ecomlab.customer.goals import draw_row, withhold
+from ecomlab.customer.templates import Phrases
+from ecomlab.difficulty import Difficulty
+from ecomlab.envs.base import Environment
+from ecomlab.players.substitution import SubstitutionPlayer
+from ecomlab.reward import Verdict
+from ecomlab.seeding import pick
+from ecomlab.task import Event, Goal, Place, Problem, SellOut, Task, TaskError, TaskKey
+from ecomlab.world.cart import constraints_of
+from ecomlab.world.state import World, draw_sell_out
+from ecomlab.world.substitutes import fewest, noun, original_of, requirements, similarity, stages_of
+from ecomlab.world.tools import catalog as shop_tools
+
+TRIES = 128
+
+
+class Substitution(Environment):
+    id, version = "SUB", 1
+    brief = (
+        "A product that the customer looked at lately is sold out. Find replacements that can be bought now, as many "
+        "as they want. A replacement is of the same type, has the same attributes where the customer insists on it, "
+        "and satisfies all their other demands. Of those, hand in the most similar: the ones that have the most in "
+        "common with the sold-out product, counting its brand and its remaining attributes."
+    )
+    tools = (
+        shop_tools.user_get_visit_history, shop_tools.catalog_search, shop_tools.catalog_get_product,
+        shop_tools.catalog_get_variants, shop_tools.catalog_rerank, shop_tools.datetime_now,
+    )  # fmt: skip
+    submit, player = shop_tools.submit, SubstitutionPlayer
+    phrases = Phrases.load(Path(__file__).parent / "phrases" / "SUB.toml")
+
+    def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:
+        random, catalog = key.rng("substitution"), shop.catalog
+        share = draw_sell_out(axes.p_oos, axes.k_rec, random)
+        for attempt in range(TRIES):
+            # Enough for a choice, where the shop has it; the visits will take some of them.
+            enough = max(2, round((axes.k_rec + 2) * (1 - 2 * attempt / TRIES)))
+            kind = pick(random, catalog.types).name
+            row = draw_row(catalog.type_rows(kind), shop, random)
+            if row is None:
+                continue
+            # A small shop has too little of any type for such a share; then less of it sells out. With nine products a
+            # type (1,000 in all) some four can stand in, whatever the level: there the list cannot grow with it, nor
+            # can demands leave much out, and d hardly makes it harder.
+            part = share * min(1.0, 2 * (1 - attempt / TRIES))
+            events: list[Event] = [SellOut(types=(kind,), share=part)] if share else []
+            must = demands.draw_must(catalog.attributes(row), random)
+            if not must:
+                continue
+            words = demands.draw_words(row, shop, random)
+            goal = Goal.one({"type": kind, **words, "must": must}, original=catalog.ids[row])
+            if fewest(goal, events, (), key, shop) < enough:
+                continue
+            goal, visits, gone = demands.draw_sold_out(goal, axes, key, shop, random)
+            if fewest(goal, events, gone, key, shop):
+                break
+        else:
+            raise TaskError("nothing of this shop can be replaced; load a larger shop")
+        left = stages_of(goal, events, gone, key, shop)[-1]
+        goal = goal.with_(demands.draw_limits(kind, left, axes, shop, random))
+        change = demands.draw_change(goal, random)
+        if change and random.random() < axes.p_switch:
+            events.append(change)
+        while events and not fewest(goal, events, gone, key, shop):  # it must stay possible
+            events.pop()
+        count = min(axes.k_rec, axes.top_k, fewest(goal, events, gone, key, shop))
+        goal = goal.with_({"count": count})
+        changed = change.slots if change and change in events else ()
+        # Brand and feature are withheld already, or told.
+        never = [
+            n for n in goal.of() if n.startswith("attr:") or n in ("brand", "feature", "count", *changed)
+        ]
+        goal = withhold(goal, axes, random, never)
+        need, (chain, calls) = (
+            SubstitutionPlayer.need(goal, visits, shop),
+            SubstitutionPlayer.steps(goal, shop),
+        )
+        timed = [
+            replace(event, turn=int(random.integers(1, need.turns + 1)), chain=chain, calls=calls)
+            for event in events
+        ]
+        return Problem(goal, {"visits": visits, "gone": gone}, need, timed)
+
+    def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:
+        shop, catalog, count, original = (
+            world.shop,
+            world.catalog,
+            goal["count"],
+            original_of(goal, world.shop),
+        )
+        ids = list(answer.get("product_ids", ()))
+        if not ids:
+            return Verdict.of(False, -1.0, "no replacement was handed in")
+        required, compatible = requirements(goal, shop), requirements(goal, shop, limits=False)
+        candidates = world.in_stock(catalog.select(required))
+        best = np.sort(similarity(candidates[candidates != original], goal, shop))[::-1][:count]
+        good: dict[int, bool] = {}
+        for product_id in ids:
+            row = catalog.row(product_id)
+            if row is None or row == original or product_id not in world.shown or not world.stock(row):
+                continue
+            if catalog.satisfies(row, compatible):
+                good[row] = catalog.satisfies(row, required)
+        alike = similarity(np.array(list(good), int), goal, shop)
+        limits = [constraint for constraint in required if constraint not in compatible]
+        met = sum(np.mean([catalog.satisfies(row, (c,)) for c in limits]) if limits else 1.0 for row in good)
+        correct = len(ids) == len(good) == count and all(good.values()) and alike.sum() == best.sum()
+        # One more than the number of equal entries: being compatible counts for something too.
+        similar = min(1.0, float((alike + 1).sum() / max(1, (best + 1).sum())))
+        weight = world.axes.substitution.similarity
+        share = weight * similar + (1 - weight) * min(1.0, float(met) / count)
+        why = f"these {count} are compatible, and none that can be had is more similar"
+        if not correct:
+            why = (
+                f"{len(ids)} replacements of {count} asked for, {len(good)} of them compatible and in stock, "
+                f"{sum(good.values())} as the customer wants; {alike.sum()} equal entries in all, {best.sum()} in the "
+                "best choice"
+            )
+        return Verdict.of(bool(correct), 2 * share * min(1.0, count / len(ids)) - 1, why, ids)
+
+    def chance(self, task: Task, shop: Shop) -> float:
+        """As many visits as are asked for, when all of the best happen to be among them."""
+        goal, visits = task.goal, [shop.catalog.row(visit) for visit in task.world["visits"]]
+        rows, count = stages_of(goal, (), task.world["gone"], task.key, shop)[0], goal["count"]
+        alike = similarity(rows, goal, shop)
+        cut = int(np.sort(alike)[::-1][count - 1])
+        above, level = set(rows[alike > cut].tolist()), set(rows[alike == cut].tolist())
+        if not above <= set(visits):
+            return 0.0
+        return math.comb(len(level & set(visits)), count - len(above)) / math.comb(len(visits), count)
+
+    def alternatives(self, slot: Place, goal: Goal, task: Task, shop: Shop) -> Sequence[Any]:
+        """Another sold-out visit, other attributes that must be the same, another limit."""
+        name, catalog = slot[1], shop.catalog
+        if name.startswith("was_"):
+            told = {n: v for n, v in goal.of().items() if n in ("brand", "feature") or n.startswith("attr:")}
+            rows = sorted(catalog.row(product_id) or 0 for product_id in task.world["gone"])
+            fitting = catalog.select(constraints_of(goal["type"], told), rows).tolist()
+            was = [slot for slot in goal.of() if slot.startswith("was_")]
+            return [
+                replace(
+                    goal.with_({slot: demands.name_of(row, slot, shop) for slot in was}),
+                    unsaid={"original": catalog.ids[row]},
+                )
+                for row in fitting
+            ]
+        if name == "must":
+            return [[noun(attribute)] for attribute in catalog.attributes(original_of(goal, shop))]
+        return [goal[name] + {"price": 500, "rating": -2, "days": 1}[name]]
+
+    def possible(self, goal: Goal, task: Task, shop: Shop) -> bool:
+        return fewest(goal, task.events, task.world["gone"], task.key, shop) >= int(goal["count"])
