@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ecomlab.audit.attackers import calls
+from ecomlab.audit.surface import calls
 from ecomlab.catalog import Shop
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode, Trajectory, make_task
