@@ -109,6 +109,7 @@ def certify(
     Example: [cyan]ecomlab certify --env CART --difficulty 0:12 --seeds 500 --json certificate.json[/cyan]
     """
     from ecomlab.audit import certificate as module
+    from ecomlab.audit import laws
     from ecomlab.catalog import load_shop
 
     envs, levels = _environments(env), _levels(difficulty)
@@ -124,17 +125,10 @@ def certify(
         ):
             rows.append(row)
             progress.update(bar, advance=1, description=f"{row.env} d = {row.d} done")
-        found = []
-        if leaks:
-            bar = progress.add_task("looking for leaks", total=None)
-            found = module.find_leaks(envs, leaks, workers)
+        progress.add_task("looking for leaks", total=None, visible=leaks > 0)
+        found, compared = module.find_leaks(envs, leaks, workers) if leaks else ([], [])
     rows.sort(key=lambda row: (envs.index(row.env), row.d))
-    broken = module.broken_laws(rows)
-    broken += [
-        f"law 8: {leak.kind} tells what is wanted in {leak.env}: AUC {leak.auc:.2f}, 99% above {leak.low:.2f}"
-        for leak in found
-        if leak.leaks
-    ]
+    broken = laws.broken_laws(rows, found, compared)
     # The best of those that ignore the customer, and of those that pick by place.
     table = Table(box=None, pad_edge=False)
     for heading in ("env", "d", "solver", "fair", "noisy", "naive", "blind", "posit.", "chance", "turns"):
@@ -157,10 +151,13 @@ def certify(
     for line in misses:
         console.print(escape(line))
     if json_file is not None:
-        module.write(json_file, rows, broken, load_shop(), found)
+        module.write(json_file, rows, load_shop(), found, compared)
         console.print(f"written to {json_file}")
     for line in broken:
         console.print(f"[red]broken[/red]  {escape(line)}")
+    for law, states in laws.states(laws.Evidence(rows, found, compared)).items():
+        if unsure := [env_id for env_id, state in states.items() if state is laws.State.NOT_SHOWN]:
+            console.print(f"not shown  {law}: too few tasks of {', '.join(unsure)}")
     console.print(f"{len(broken)} broken" if broken else "No law is broken.")
     raise typer.Exit(1 if broken else 0)
 

@@ -94,10 +94,11 @@ def first_difference(task: Task, other: Task, shop: Shop, random: np.random.Gene
         message = prober(one.messages, one.tools)
         asked = [(call["function"]["name"], call["function"]["arguments"]) for call in message["tool_calls"]]
         turns = [one.act(message).messages, two.act(message).messages]
-        for (name, arguments), *shown in zip(asked, *turns, strict=False):
-            if found := _differ(*(json.loads(m["content"]) if m["role"] == "tool" else m for m in shown)):
+        shown = ([result for _, result in results(turn)] for turn in turns)
+        for (name, arguments), a, b in zip(asked, *shown, strict=False):
+            if found := _differ(a, b):
                 return f"turn {one.turn}: {name}({arguments}): {found}"
-        if found := _differ(*turns):
+        if found := _differ(turns[0], turns[1]):
             return f"turn {one.turn}: what comes after the tools' results: {found}"
     return _differ(one.end, two.end)
 

@@ -72,6 +72,11 @@ def kinds(field: Mapping[str, Any]) -> set[Any]:
     return {kind.get("type") for kind in (field, *field.get("anyOf", ()))}
 
 
+def wants_words(tool: Tool, env: Environment) -> bool:
+    """Requires something that is no id."""
+    return not set(tool.required) <= taken(tool, env).keys()
+
+
 def sources(env: Environment) -> list[Tool]:
     """The tools that list something for the asking: whatever they require is text."""
     ids = ids_of(env)
