@@ -15,8 +15,6 @@ from ecomlab.episode.episode import Episode, make_task
 from ecomlab.seeding import rng
 from ecomlab.task import Message, Task
 
-CALLS = 2
-"""Tool calls in a message of the prober."""
 OPTIONAL = 0.25
 """How often it gives an argument that can be left out."""
 
@@ -27,8 +25,8 @@ class Prober:
     The tools that list something come first, for their ids; each tool is used once before one is used again.
     """
 
-    def __init__(self, env: Environment, random: np.random.Generator) -> None:
-        self.env, self.random = env, random
+    def __init__(self, env: Environment, random: np.random.Generator, at_once: int = 2) -> None:
+        self.env, self.random, self.at_once = env, random, at_once
         self.left = [tool.name for tool in reversed(sources(env))]
         self.met: list[dict[str, Any]] = []
         """What results have shown."""
@@ -37,7 +35,7 @@ class Prober:
     def __call__(self, messages: list[Message], tools: list[dict[str, Any]]) -> Message:
         self.words = messages[1]["content"].split()
         self.met = [record for _, result in results(messages) for record in records(result)]
-        return calls(*(self._call() for _ in range(CALLS)))
+        return calls(*(self._call() for _ in range(self.at_once)))
 
     def _call(self) -> tuple[str, dict[str, Any]]:
         if not self.left:
