@@ -37,10 +37,9 @@ from ecomlab.task import Message, Player
 from ecomlab.tool import Tool, plain
 
 Factory = Callable[[int], Player]
-"""Makes a player for one episode from its seed."""
+"""Maker of a player for one episode, from its seed."""
 Script = Generator[Message, list[Message], None]
-"""Yields what a player says and is sent what is new; the last message is said for ever."""
-Rows = list[dict[str, Any]]
+"""Generator of a player's messages that is sent what is new; its last message is said for ever."""
 Choice = Callable[[Sequence[Mapping[str, Any]], np.random.Generator], int]
 """The place that is chosen in a list."""
 
@@ -52,21 +51,15 @@ def text(words: str) -> Message:
 
 SUBMIT = calls(("submit", {}))
 CONSTANTS = ("", "0", "1", "yes", "no", "N/A", "nan", "30 days", "$5.00")
-"""What a constant answer puts into every field of text, beside the values that the schema names."""
+"""Constant answers for every field of text, beside the values that the schema names."""
 COUNTS = (1, 3, 5)
-"""How many rows are handed in where a list is asked for."""
-
-
-def _number(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The first field with a number that is not the same in all rows: as a rule the price."""
-    for name, value in rows[0].items():
-        if isinstance(value, int | float) and len({json.dumps(row.get(name)) for row in rows}) > 1:
-            return name
-    return ""
+"""Numbers of rows that are handed in where a list is asked for."""
 
 
 def _cheapest(rows: Sequence[Mapping[str, Any]], random: np.random.Generator) -> int:
-    name = _number(rows)
+    """The row with the least number in the first field in which rows differ by one: as a rule the price."""
+    numbers = [name for name, value in rows[0].items() if isinstance(value, int | float)]
+    name = next((n for n in numbers if len({row.get(n) for row in rows}) > 1), "")
     return min(range(len(rows)), key=lambda i: rows[i].get(name) or 0)
 
 
@@ -88,7 +81,7 @@ CHOICES: dict[str, Choice] = {
     "longest": lambda rows, random: max(range(len(rows)), key=lambda i: len(json.dumps(rows[i]))),
     "commonest": _commonest,
 }
-"""How a positional player chooses from a list."""
+"""The choices of positional players."""
 PATIENT = ("first", "last", "random", "commonest")
 """The orders in which rows are tried until the customer is silent."""
 
@@ -165,7 +158,7 @@ class _Plan:
     further: bool = False
     """The ids would do without following them."""
     several: bool = False
-    """What is handed in is a list."""
+    """Rows are handed in as a list."""
     said: bool = False
     """The query is what the customer said."""
 
@@ -175,7 +168,7 @@ class _Plan:
 
 
 def _plans(env: Environment, source: Tool) -> Iterator[_Plan]:
-    """What can be done with a list, by the ids that its rows have and the ones that they lead to."""
+    """The ways to use a list, by the ids that its rows have and the ones that they lead to."""
     here, reached = listed(source), _reached(source, env)
     for act in acts(env):
         takes = taken(act, env)
@@ -314,7 +307,7 @@ def _try(
 
 
 def _arguments(tool: Tool, env: Environment, row: _Row, ids_only: bool = False) -> dict[str, Any]:
-    """What a row fills in of an acting tool's arguments: the ids that it takes, and numbers of the same name."""
+    """An acting tool's arguments from a row: the ids that it takes, and numbers of the same name."""
     takes, found = taken(tool, env), dict[str, Any]()
     for name, schema in fields(tool).items():
         value = row.known.get(takes.get(name, name))
@@ -378,7 +371,7 @@ def _named(schema: Mapping[str, Any]) -> list[str]:
 
 
 def _find(name: str, schema: Mapping[str, Any], env: Environment, known: Mapping[str, Any]) -> str | None:
-    """What a tool has shown for a field of `submit`: under its name; else the first text of the form of an example in
+    """The value that tools have shown for a field of `submit`: under its name; else the first text of the form of an example in
     its description, amounts after the first id; else the last of what its description names ("delivered")."""
     value = known.get(name)
     if isinstance(value, str | int | float):

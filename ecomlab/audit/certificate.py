@@ -74,13 +74,13 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What a certificate needs of a trajectory; tens of thousands of whole ones are more than memory likes."""
+    """The part of a trajectory that a certificate needs; tens of thousands of whole ones would fill the memory."""
 
     correct: bool
     value: float
     turns: int
     how: str
-    """Which seed, and how it ended."""
+    """The seed, and the end in words."""
     submitted: tuple[str, ...]
     """The arguments of every submit, as JSON."""
 
@@ -161,7 +161,7 @@ def golden(env_id: str, shop: Shop) -> str:
 
 
 def _commonest(played: Sequence[Played]) -> Message:
-    """What the fair player hands in most often, each field on its own: the best constant answer there is."""
+    """The fair player's most frequent answer, each field on its own: the best constant answer there is."""
     said = [json.loads(arguments) for p in played for arguments in p.submitted]
     names = dict.fromkeys(name for arguments in said for name in arguments)
     best = {
@@ -241,7 +241,7 @@ def _cell(cell: tuple[str, int, int, int, int]) -> Row:
 
 
 def _sources() -> str:
-    """Names the code and the data that a row depends on: everything but training, notebooks and the command line."""
+    """Digest of the code and data that a row depends on: all but training, notebooks and the command line."""
     here = Path(__file__).parents[1]
     files = [path for path in sorted(here.rglob("*")) if path.suffix in (".py", ".toml")]
     names = [path.relative_to(here).as_posix() for path in files]

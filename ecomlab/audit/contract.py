@@ -1,4 +1,4 @@
-"""What every environment is held to, registered or loaded from a file: `check` it, or inherit the tests.
+"""The contract that every environment keeps, registered or loaded from a file: `check` it, or inherit the tests.
 
 A test class that inherits `EnvironmentContract` runs it under pytest, with `env`, `shop` (a thousand products) and
 `big_shop` as arguments. The laws themselves are in `laws`.
@@ -34,12 +34,12 @@ SEEDS, OTHERS = 24, 12
 ODD: tuple[Any, ...] = (
     "15 days", "$7.99", "nan", "-15", "", None, [], {}, 1e308, True, "\ud800", "x" * 10_000,
 )  # fmt: skip
-"""What is handed in, in any field."""
+"""Values that are handed in, in any field."""
 LAST: tuple[str, ...] = (
     "<tool_call>{bad</tool_call>", "<tool_call>", '<tool_call>{"name": "nope", "arguments": {}}</tool_call>',
     '<tool_call>{"name": "submit", "arguments": {"nope": 1}}</tool_call>', "x" * 30_000, "Hello?",
 )  # fmt: skip
-"""What a player says before it hands in."""
+"""Outputs of a player before it hands in."""
 HIGH = {
     "constraints": 6,
     "p_missing": 1.0,
@@ -272,7 +272,7 @@ class EnvironmentContract:
 
 
 def check(env: str, shop: Shop) -> list[str]:
-    """What an environment breaks of the contract, in words; empty where it keeps all of it."""
+    """Test one environment; say in words what it breaks of the contract."""
     found = []
     for name, test in inspect.getmembers(EnvironmentContract(), inspect.ismethod):
         if name.startswith("test_"):
@@ -292,7 +292,7 @@ def _tasks(env: str, levels: Any, seeds: int, shop: Shop) -> Iterator[Task]:
 
 
 def _done(episode: Episode) -> str:
-    """What an agent has done in the world."""
+    """The part of the world that an agent can change."""
     world = episode.world
     return repr((world.changes, world.cart, world.returns, world.given))
 
@@ -309,7 +309,7 @@ def _lists(result: Any, path: str = "") -> Iterator[tuple[str, list[dict[str, An
 
 
 def _explored(task: Task, shop: Shop) -> str:
-    """What a fixed explorer meets: the fair player's episode, then looking around until a budget ends it."""
+    """Digest of what a fixed explorer meets: the fair player's episode, then looking around until a budget ends it."""
     fair = play(fair_player(task.env, shop), task, shop)
     episode = Episode(task, shop)
     prober = counterfactual.Prober(ENVIRONMENTS[task.env], rng("explorer", task.seed), at_once=8)

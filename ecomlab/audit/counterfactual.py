@@ -16,7 +16,7 @@ from ecomlab.seeding import rng
 from ecomlab.task import Message, Task
 
 OPTIONAL = 0.25
-"""How often it gives an argument that can be left out."""
+"""Share of the arguments that it gives of those that can be left out."""
 
 
 class Prober:
@@ -29,7 +29,7 @@ class Prober:
         self.env, self.random, self.at_once = env, random, at_once
         self.left = [tool.name for tool in reversed(sources(env))]
         self.met: list[dict[str, Any]] = []
-        """What results have shown."""
+        """Records that results have shown."""
         self.words: list[str] = []
 
     def __call__(self, messages: list[Message], tools: list[dict[str, Any]]) -> Message:

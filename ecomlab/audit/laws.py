@@ -1,4 +1,4 @@
-"""The twelve laws by name: what each says, what measures it, and whether it is kept."""
+"""The twelve laws by name: statement, measure, judge."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +24,7 @@ HARDER = 0.2
 
 
 class State(StrEnum):
-    """What a measurement says about a law."""
+    """State of a law by what was measured."""
 
     KEPT = "kept"
     BROKEN = "broken"
@@ -35,7 +35,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """What one measurement says about one law."""
+    """One measurement's word on one law."""
 
     law: str
     env: str
@@ -50,7 +50,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a certificate measured."""
+    """The measurements of a certificate."""
 
     rows: "Sequence[Row]"
     leaks: "Sequence[Leak]" = ()
@@ -299,7 +299,7 @@ LAWS = {
 
 
 def findings(evidence: Evidence) -> list[Finding]:
-    """What was measured says about the laws that have a judge."""
+    """Judge every law that has a judge."""
     return [
         Finding(law.name, *found)
         for law in LAWS.values()
@@ -311,7 +311,7 @@ def findings(evidence: Evidence) -> list[Finding]:
 def broken_laws(
     rows: "Sequence[Row]", leaks: "Sequence[Leak]" = (), comparisons: "Sequence[Comparison]" = ()
 ) -> list[str]:
-    """What is broken, in words; empty when nothing is. Shares are judged by exact binomial bounds at 99.9%."""
+    """Broken laws in words, empty when none is. Shares are judged by exact binomial bounds at 99.9%."""
     evidence = Evidence(rows, leaks, comparisons)
     return [str(finding) for finding in findings(evidence) if finding.state is State.BROKEN]
 

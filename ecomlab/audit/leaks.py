@@ -32,7 +32,7 @@ BOOTSTRAPS = 1_000
 
 @dataclass(frozen=True)
 class Leak:
-    """How well a classifier tells wanted from unwanted things of one kind, with a 99% interval over tasks."""
+    """A classifier's success in telling wanted from unwanted things of one kind, with a 99% interval over tasks."""
 
     env: str
     kind: str
@@ -107,7 +107,7 @@ def _statuses(env_id: str, shown: Iterable[tuple[str, Any]]) -> dict[str, str]:
 
 
 def _looked_up(task: Task, shop: Shop) -> Iterator[tuple[str, Any]]:
-    """What the tools list that ask for nothing, and those that ask for ids, for all ids that any of them showed."""
+    """Results of the tools that list things, called with all ids that any of them showed."""
     episode = Episode(replace(task, calls=10_000, turns=10_000), shop)
     useful = [
         tool
@@ -132,7 +132,7 @@ def _looked_up(task: Task, shop: Shop) -> Iterator[tuple[str, Any]]:
 
 
 def _wanted(trajectory: Trajectory) -> Iterator[str]:
-    """What the fair player hands in or acts on."""
+    """Values that the fair player hands in or acts with."""
     looking = {tool.name for tool in looks(ENVIRONMENTS[trajectory.task.env])} | {"ask_user"}
     for message in trajectory.messages:
         for call in message.get("tool_calls", ()):

@@ -73,7 +73,7 @@ def kinds(field: Mapping[str, Any]) -> set[Any]:
 
 
 def wants_words(tool: Tool, env: Environment) -> bool:
-    """Requires something that is no id."""
+    """True of a tool that requires something else than ids."""
     return not set(tool.required) <= taken(tool, env).keys()
 
 
@@ -94,7 +94,7 @@ def listed(tool: Tool) -> frozenset[str]:
 
 
 def follows(tool: Tool, known: Collection[str]) -> bool:
-    """Whether a tool takes one or more of these ids and nothing else has to be said."""
+    """True of a tool that looks and requires ids, all of them among these."""
     return not tool.acts and bool(tool.required) and set(tool.required) <= set(known)
 
 

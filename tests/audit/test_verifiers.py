@@ -1,4 +1,4 @@
-"""What verifiers make of answers that are cleverly wrong, and the laws at the extremes of the axes."""
+"""Verdicts on answers that are cleverly wrong, and the laws at the extremes of the axes."""
 
 import json
 from typing import Any
@@ -57,7 +57,7 @@ def handed_in(env: str, d: int, seed: int, shop: Shop) -> tuple[Episode, Any]:
 
 
 def reward_of(env: str, d: int, seed: int, shop: Shop, change: Any) -> float:
-    """What handing in the changed right answer earns."""
+    """Reward for handing in the right answer, changed."""
     episode, arguments = handed_in(env, d, seed, shop)
     episode.act(attackers.calls(("submit", change(arguments))))
     assert not episode.score().correct

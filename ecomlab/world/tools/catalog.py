@@ -177,4 +177,4 @@ def named(*tools: Tool) -> dict[str, Tool]:
 
 
 CATALOG = named(catalog_search, catalog_get_product, catalog_get_variants, catalog_rerank, datetime_now)
-"""What jobs are done with that end in products handed in."""
+"""Tools for jobs that end in products handed in."""

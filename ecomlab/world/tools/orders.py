@@ -11,7 +11,7 @@ from ecomlab.world.state import World
 OrderId = Annotated[str, Field(description="An order id exactly as order_list showed it.")]
 LineId = Annotated[str, Field(description="A line id exactly as order_get_status showed it.")]
 PARCEL = ("status", "shipped", "delivered", "first_expected", "expected")
-"""What is shown of a parcel, in this order."""
+"""Fields of a parcel that are shown, in this order."""
 
 
 @tool(lists={"orders": "order_id"})
