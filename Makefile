@@ -66,7 +66,7 @@ test: $(STAMP) cache ## all tests
 
 certify: $(STAMP) cache ## the laws every environment keeps, as a certificate
 	@$(BIN)/ecomlab certify --json experiments/certificate/certificate.json $(ARGS)
-	@ECOMLAB_ACTIONS=100000 $(BIN)/python -m pytest -q -n $(WORKERS) tests/test_robustness.py
+	@ECOMLAB_ACTIONS=100000 $(BIN)/python -m pytest -q -n $(WORKERS) tests/audit/test_robustness.py
 
 figures: $(STAMP) cache ## redraw the figures from the committed tables
 	@$(BIN)/ecomlab figures $(ARGS)

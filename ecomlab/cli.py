@@ -51,7 +51,7 @@ def play(
 
     shop = ecomlab.load_shop(size)
     task = ecomlab.make_task(env, difficulty, seed, shop)
-    show_episode(ecomlab.play(ecomlab.ENVIRONMENTS[env].fair_player(shop), task, shop), console)
+    show_episode(ecomlab.play(ecomlab.ENVIRONMENTS[env].reference_player(shop), task, shop), console)
 
 
 @app.command()

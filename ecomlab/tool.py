@@ -2,10 +2,11 @@
 
 import inspect
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from types import MappingProxyType
+from typing import Any, overload
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
@@ -26,13 +27,39 @@ class _Arguments(BaseModel):
 
 @dataclass(frozen=True)
 class Tool:
-    """One tool: a function whose first parameter is what it acts on and the rest are the model's arguments."""
+    """One tool: a function whose first parameter is what it acts on and the rest are the model's arguments.
+
+    The other fields are declarations: by them the audit uses a tool that it has never seen. What a model sees, the
+    schema, does not depend on them.
+    """
 
     function: Callable[..., Any]
+    lists: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+    """Field of the result that holds rows -> the fields of a row that are ids, the row's own first. A dot leads into
+    rows within rows: "orders.lines". Rows that hold what the agent itself has put there are not declared."""
+    ranked: bool = False
+    """The order of its rows is asked for: relevance, or a sort. Otherwise it must say nothing."""
+    acts: bool = False
+    """Changes the world; the customer sees it."""
+    undoes: "Tool | None" = None
+    """The acting tool that this one takes back, called with the same ids."""
+    tells: str = ""
+    """A field of its result that openly says what can be wanted at all, such as the status of an order."""
 
     @property
     def name(self) -> str:
         return self.function.__name__
+
+    def rows(self, result: Any) -> Iterator[tuple[tuple[str, ...], list[dict[str, Any]]]]:
+        """(ids, rows) of every list in one of this tool's results; a row within a row has what is said of that too."""
+        for path, ids in self.lists.items():
+            *outer, last = path.split(".")
+            holders: list[tuple[dict[str, Any], Any]] = [({}, result)] if isinstance(result, dict) else []
+            for name in outer:
+                holders = [(dict(plain(row)), row) for _, holder in holders for row in holder.get(name) or ()]
+            for about, holder in holders:
+                if rows := holder.get(last):
+                    yield ids, [{**about, **row} for row in rows]
 
     @cached_property
     def arguments(self) -> type[BaseModel]:
@@ -45,8 +72,9 @@ class Tool:
         return create_model(self.name, __base__=_Arguments, **made)
 
     @cached_property
-    def _optional(self) -> frozenset[str]:
-        return frozenset(n for n, field in self.arguments.model_fields.items() if not field.is_required())
+    def required(self) -> tuple[str, ...]:
+        """The arguments that a call cannot leave out."""
+        return tuple(n for n, argument in self.arguments.model_fields.items() if argument.is_required())
 
     @cached_property
     def schema(self) -> dict[str, Any]:
@@ -70,9 +98,7 @@ class Tool:
             raise InvalidCallError(f"the arguments of {self.name} are not JSON: {error}") from None
         if not isinstance(value, dict):
             raise InvalidCallError(f"the arguments of {self.name} are not a JSON object")
-        value = {
-            name: given for name, given in value.items() if given is not None or name not in self._optional
-        }
+        value = {name: given for name, given in value.items() if given is not None or name in self.required}
         try:
             checked = self.arguments.model_validate(value)
         except ValidationError as error:
@@ -82,11 +108,41 @@ class Tool:
         return {name: getattr(checked, name) for name in type(checked).model_fields}
 
 
-def tool(function: Callable[..., Any]) -> Tool:
-    """Make a typed, documented function a tool."""
-    if not function.__doc__:
-        raise TypeError(f"tool {function.__name__!r} has no docstring; it is the model's prompt, write one")
-    return Tool(function)
+@overload
+def tool(function: Callable[..., Any]) -> Tool: ...
+
+
+@overload
+def tool(
+    *,
+    lists: Mapping[str, str | tuple[str, ...]] = ...,
+    ranked: bool = ...,
+    acts: bool = ...,
+    undoes: Tool | None = ...,
+    tells: str = ...,
+) -> Callable[[Callable[..., Any]], Tool]: ...
+
+
+def tool(
+    function: Callable[..., Any] | None = None,
+    *,
+    lists: Mapping[str, str | tuple[str, ...]] = MappingProxyType({}),
+    ranked: bool = False,
+    acts: bool = False,
+    undoes: Tool | None = None,
+    tells: str = "",
+) -> Any:
+    """Make a typed, documented function a tool: `@tool`, or `@tool(lists={"rows": "row_id"})` with declarations."""
+    several = {path: (ids,) if isinstance(ids, str) else ids for path, ids in lists.items()}
+
+    def make(function: Callable[..., Any]) -> Tool:
+        if not function.__doc__:
+            raise TypeError(
+                f"tool {function.__name__!r} has no docstring; it is the model's prompt, write one"
+            )
+        return Tool(function, several, ranked, acts or undoes is not None, undoes, tells)
+
+    return make(function) if function else make
 
 
 def find(tools: dict[str, Tool], name: str) -> Tool:
@@ -95,6 +151,11 @@ def find(tools: dict[str, Tool], name: str) -> Tool:
         return tools[name]
     except KeyError:
         raise InvalidCallError(unknown("tool", name, tools)) from None
+
+
+def plain(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The fields of a record that hold a single value."""
+    return ((name, value) for name, value in record.items() if not isinstance(value, dict | list))
 
 
 def _no_constant(name: str) -> float:

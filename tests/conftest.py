@@ -13,7 +13,7 @@ os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
 import pytest
 
-pytest.register_assert_rewrite("runs")  # its assertions say what they compared
+pytest.register_assert_rewrite("runs", "ecomlab.audit.contract")  # their assertions say what they compared
 
 from ecomlab.catalog import Shop, load_shop
 

@@ -15,7 +15,7 @@ from ecomlab.models.qwen3 import small_qwen3
 
 def small(folder: Path, shop: Shop) -> Path:
     """A small Qwen3 whose byte pairs were learned from a few played episodes."""
-    player = ENVIRONMENTS["CART"].fair_player
+    player = ENVIRONMENTS["CART"].reference_player
     corpus = [
         str(message["content"])
         for d in range(4)

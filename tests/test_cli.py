@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ecomlab import __version__
-from ecomlab.audit import certificate
+from ecomlab.audit import certificate, laws, report
 from ecomlab.audit.leaks import Leak
 from ecomlab.cli import app, main
 
@@ -108,7 +108,7 @@ def test_an_interrupted_certificate_goes_on_where_it_stopped(
 
 
 def test_a_broken_law_is_exit_code_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(certificate, "broken_laws", lambda rows: ["law 1: broken"])
+    monkeypatch.setattr(laws, "broken_laws", lambda *_: ["SOLVABLE: broken"])
     done = runner.invoke(
         app,
         ["certify", "--env", "CART", "--difficulty", "0", "--seeds", "2", "--leaks", "0", "--workers", "1"],

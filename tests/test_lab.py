@@ -493,7 +493,7 @@ def test_a_journey_is_shown_by_part_with_its_interruptions(shop):
 
 
 def test_results_have_a_row_per_episode(shop):
-    episode = play(ENVIRONMENTS["CART"].fair_player(shop), make_task("CART", 0, 1, shop), shop)
+    episode = play(ENVIRONMENTS["CART"].reference_player(shop), make_task("CART", 0, 1, shop), shop)
     row = show.results([episode]).frame.loc["CART"]
     assert row.correct and row.turns == f"{episode.turns} of {episode.task.turns}"
 

@@ -125,5 +125,5 @@ def test_fair_play_is_perfect(env: str, size: str, request: pytest.FixtureReques
     shop: Shop = request.getfixturevalue(size)
     for d in range(13):
         for seed in range(300, 305):
-            trajectory = play(ENVIRONMENTS[env].fair_player(shop), make_task(env, d, seed, shop), shop)
+            trajectory = play(ENVIRONMENTS[env].reference_player(shop), make_task(env, d, seed, shop), shop)
             assert trajectory.score.value == pytest.approx(0.9), trajectory.score.why

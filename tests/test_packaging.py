@@ -106,7 +106,7 @@ from ecomlab.audit.certificate import certify_cell
 from ecomlab.audit.leaks import measure
 shop = load_shop(1_000)
 for env in ENVIRONMENTS:
-    trajectory = play(ENVIRONMENTS[env].fair_player(shop), make_task(env, 3, 1, shop), shop)
+    trajectory = play(ENVIRONMENTS[env].reference_player(shop), make_task(env, 3, 1, shop), shop)
     assert trajectory.score.correct and replay(trajectory, shop) == trajectory.score
 certify_cell("CART", 1, 2, 1, shop)
 measure("CART", shop, levels=(1,), seeds=4)

@@ -73,7 +73,7 @@ def as_the_template_writes(
 
     When thinking, it thinks aloud, differently each time.
     """
-    played = play(ENVIRONMENTS[task.env].fair_player(shop), task, shop)
+    played = play(ENVIRONMENTS[task.env].reference_player(shop), task, shop)
     tools = Episode(task, shop).tools
     said: list[list[int]] = []
     conversation: list[dict[str, Any]] = []

@@ -15,7 +15,7 @@ from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.messages import parse_output
 from ecomlab.models.load import STARTERS, load_policy
 from ecomlab.models.policy import Policy, PolicyError, made_for, save_policy
-from ecomlab.players.base import Slips
+from ecomlab.players.base import Perturbation
 from ecomlab.seeding import rng
 from ecomlab.starters import recipe, sft, tiny_qwen3
 from ecomlab.starters.compact_renderer import ShortDialogue
@@ -205,7 +205,7 @@ def test_mistakes_make_demonstrations_worse_and_are_named(novice: Policy, shop: 
 def test_ids_are_quoted_from_rows_that_were_shown(novice: Policy, shop: Shop) -> None:
     for seed in range(20):
         task = make_task("CART", 3, seed, shop)
-        player = Demonstrator(lexicon_of(shop.catalog), Slips(rng("q", seed), 0.2))
+        player = Demonstrator(lexicon_of(shop.catalog), Perturbation(rng("q", seed), 0.2))
         episode = Episode(task, shop)
         while not episode.done:
             message = player(list(episode.messages), episode.tools)

@@ -1,24 +1,47 @@
-"""Attackers of law 3, per verifier: made from an environment's tools and the fields of its `submit`.
+"""Attackers of NOT GAMEABLE, made from what an environment's tools declare and the fields of its `submit`.
 
 Blind players never use the customer's words, or what a tool says, to decide. Positional ones choose by the place in a
-list alone, and then do all the rest as well as it can be done. The naive shopper takes the customer's words as the
-query and the first hit.
+list alone, and then do all the rest as well as it can be done: they follow the ids of a chosen row into the tools that
+take them, act on it with a tool that acts, and fill `submit` from what they have seen. The naive shopper takes the
+customer's words as the query and the first hit.
 """
 
 import json
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from ecomlab.audit.surface import (
+    acts,
+    fields,
+    follows,
+    kinds,
+    listed,
+    look_at,
+    looks,
+    records,
+    results,
+    sources,
+    taken,
+    tools_of,
+)
+from ecomlab.audit.surface import calls as calls
 from ecomlab.envs.base import Environment
 from ecomlab.seeding import rng
 from ecomlab.task import Message, Player
+from ecomlab.tool import Tool, plain
 
 Factory = Callable[[int], Player]
-"""Makes a player for one episode from its seed."""
+"""Maker of a player for one episode, from its seed."""
+Script = Generator[Message, list[Message], None]
+"""Generator of a player's messages that is sent what is new; its last message is said for ever."""
+Choice = Callable[[Sequence[Mapping[str, Any]], np.random.Generator], int]
+"""The place that is chosen in a list."""
 
 
 def text(words: str) -> Message:
@@ -26,140 +49,385 @@ def text(words: str) -> Message:
     return {"role": "assistant", "content": words}
 
 
-def calls(*named: tuple[str, dict[str, Any]]) -> Message:
-    """A message of tool calls."""
-    made = [
-        {"id": f"b{i}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
-        for i, (name, arguments) in enumerate(named)
-    ]
-    return {"role": "assistant", "content": "", "tool_calls": made}
-
-
 SUBMIT = calls(("submit", {}))
+CONSTANTS = ("", "0", "1", "yes", "no", "N/A", "nan", "30 days", "$5.00")
+"""Constant answers for every field of text, beside the values that the schema names."""
+COUNTS = (1, 3, 5)
+"""Numbers of rows that are handed in where a list is asked for."""
 
 
-CONSTANTS = (
-    "",
-    "0",
-    "1",
-    "yes",
-    "no",
-    "N/A",
-    "nan",
-    "30 days",
-    "$5.00",
-    "returned",
-    "declined",
-    "never",
-    "delivered",
-)
-"""What a constant answer puts into every field of text."""
-HISTORY = calls(("user_get_visit_history", {}))
-ANYTHING = calls(("catalog_search", {"query": "product"}))
-ORDERS = calls(("order_list", {}))
-POLICIES = calls(("policy_search", {"query": "policy"}))
-Rows = list[dict[str, Any]]
+def _cheapest(rows: Sequence[Mapping[str, Any]], random: np.random.Generator) -> int:
+    """The row with the least number in the first field in which rows differ by one: as a rule the price."""
+    numbers = [name for name, value in rows[0].items() if isinstance(value, int | float)]
+    name = next((n for n in numbers if len({row.get(n) for row in rows}) > 1), "")
+    return min(range(len(rows)), key=lambda i: rows[i].get(name) or 0)
 
 
-def constant(env: Environment, value: str = "", products: tuple[str, ...] = ()) -> Message:
-    """`submit` with `value` in every field of text and `products` in every list."""
-    arguments: dict[str, Any] = {}
-    for name, field in env.submit.schema["function"]["parameters"].get("properties", {}).items():
-        kinds = [field, *field.get("anyOf", ())]
-        if any(kind.get("type") == "array" for kind in kinds):
-            arguments[name] = list(products) or ([value] if value else [])
-        elif any(kind.get("type") == "string" for kind in kinds):
-            arguments[name] = value
-    return calls(("submit", arguments))
+def _commonest(rows: Sequence[Mapping[str, Any]], random: np.random.Generator) -> int:
+    """The row that has a text ending in the word in which most rows' texts end: of a product, its type."""
+    last = [
+        {str(value).split()[-1] for value in row.values() if isinstance(value, str) and value.strip()}
+        for row in rows
+    ]
+    count = Counter(word for words in last for word in words)
+    return max(range(len(rows)), key=lambda i: max((count[word] for word in last[i]), default=0))
+
+
+CHOICES: dict[str, Choice] = {
+    "first": lambda rows, random: 0,
+    "last": lambda rows, random: len(rows) - 1,
+    "random": lambda rows, random: int(random.integers(len(rows))),
+    "cheapest": _cheapest,
+    "longest": lambda rows, random: max(range(len(rows)), key=lambda i: len(json.dumps(rows[i]))),
+    "commonest": _commonest,
+}
+"""The choices of positional players."""
+PATIENT = ("first", "last", "random", "commonest")
+"""The orders in which rows are tried until the customer is silent."""
+
+
+def constant(env: Environment, value: str = "") -> Message:
+    """`submit` with `value` in every field of text and, unless it is empty, in every list."""
+    given = {
+        n: [value] if value else [] for n, schema in fields(env.submit).items() if "array" in kinds(schema)
+    }
+    return _submit(env, given, dict.fromkeys(fields(env.submit), value))
 
 
 def blind(env: Environment) -> dict[str, Factory]:
-    """Players that are correct by luck at most: at most 5% (law 3)."""
+    """Players that are correct by luck at most."""
     empty = constant(env)
     ask = calls(("ask_user", {"question": "Anything else?"}))
     made: dict[str, Factory] = {
-        "hand in at once": _always(empty),
-        "say nothing": _always(text("")),
-        "say done": _always(text("Done, everything is in your cart.")),
-        "ask for ever": _always(ask),
-        "refuse": _always(text("I'm sorry, I cannot help with that.")),
+        "hand in at once": _script(empty),
+        "say nothing": _script(text("")),
+        "say done": _script(text("Done, everything is in your cart.")),
+        "ask for ever": _script(ask),
+        "refuse": _script(text("I'm sorry, I cannot help with that.")),
         "ask, then hand in": _script(ask, empty),
-        "broken output": _always({"role": "assistant", "content": "{", "invalid": "malformed JSON"}),
+        "broken output": _script({"role": "assistant", "content": "{", "invalid": "malformed JSON"}),
     }
-    if _text_fields(env):
-        made |= {f"always {value!r}": _always(constant(env, value)) for value in CONSTANTS[1:]}
-    fields = env.submit.schema["function"]["parameters"].get("properties", {})
-    looks = {"history": HISTORY, "a search": ANYTHING, "orders": ORDERS}
-    for name, look in looks.items():
-        if look["tool_calls"][0]["function"]["name"] not in env.offered:
-            continue
-        if "cart_add" in env.offered:
-            made[f"all of {name}"] = _look_then(look, lambda rows, random: _buy(rows), empty)
-        if "product_ids" in fields:
-            made[f"all of {name}"] = _look_then(look, lambda rows, random: constant(env, products=_ids(rows)))
-    if "cart_add" in env.offered:
-        made["made-up id"] = _script(calls(("cart_add", {"product_id": "P000000"})), empty)
-    if "product_ids" in fields:
-        made["made-up ids"] = _always(constant(env, products=("P000000", "P000001", "P000002")))
-    if "return_initiate" in env.offered:
-        made["everything sent back"] = lambda seed: _Returner(env, None, seed)
+    if constant(env, "x") != empty:
+        named = [value for schema in fields(env.submit).values() for value in _named(schema)]
+        made |= {f"always {v!r}": _script(constant(env, v)) for v in dict.fromkeys([*CONSTANTS[1:], *named])}
+    for act in acts(env):
+        if set(act.required) <= taken(act, env).keys():
+            made[f"{act.name} made-up id"] = _script(
+                calls((act.name, dict.fromkeys(act.required, "1"))), empty
+            )
+    for source in sources(env):
+        for plan in _plans(env, source):
+            if plan.act or plan.several:
+                made[plan.name("all")] = _playing(plan, None, 0)
     return made
 
 
 def positional(env: Environment) -> dict[str, Factory]:
-    """Players held to the chance rate that the environment states for itself (law 3)."""
+    """Players held to the chance that the environment states for itself."""
     made: dict[str, Factory] = {}
-    empty, fields = constant(env), env.submit.schema["function"]["parameters"].get("properties", {})
-    for place, choose in CHOICES.items():
-        for name, look in {"history": HISTORY, "search": ANYTHING}.items():
-            if look["tool_calls"][0]["function"]["name"] not in env.offered:
-                continue
-            if "cart_add" in env.offered:
-                made[f"{place} of {name}"] = _look_then(look, _one(choose, _buy), empty)
-            if "product_ids" in fields:
-                for count in (1, 3, 5):
-                    made[f"{place} {count} of {name}"] = _look_then(look, _several(env, choose, count))
-        if "return_initiate" in env.offered:
-            made[f"{place} line of an order"] = lambda seed, choose=choose: _Returner(env, choose, seed)  # type: ignore[misc]
-        if "status" in fields:
-            made[f"{place} order"] = lambda seed, choose=choose: _Tracker(env, choose, seed)  # type: ignore[misc]
-        if "policy_search" in env.offered:
-            made[f"{place} section"] = lambda seed, choose=choose: _Reader(env, choose, seed)  # type: ignore[misc]
-    if "return_initiate" in env.offered:
-        made["lines until silence"] = lambda seed: _Retrier(env, None, seed)
-    if "cart_add" in env.offered and "user_get_visit_history" in env.offered:
-        made |= {
-            "two of history": _look_then(
-                HISTORY,
-                lambda rows, random: _buy([rows[i] for i in random.permutation(len(rows))[:2]]),
-                empty,
-            ),
-            "commonest type of history": _look_then(
-                HISTORY, lambda rows, random: _buy(_commonest_first(rows)[:1]), empty
-            ),
-            "history until silence": _until_silence(lambda rows: rows),
-            "commonest until silence": _until_silence(_commonest_first),
-        }
+    for plan in (plan for source in sources(env) for plan in _plans(env, source)):
+        for place, choose in CHOICES.items():
+            for count in COUNTS if plan.several else (1,):
+                rows = f"{place} {count}" if plan.several else place
+                made[plan.name(rows)] = _playing(plan, choose, count)
+        if plan.act and not plan.follow:
+            made[plan.name("two")] = _playing(plan, CHOICES["random"], 2)
+        for undo in tools_of(env).values():
+            if plan.act and undo.undoes is plan.act and not plan.further:
+                for place in PATIENT:
+                    made[f"{plan.name(place)} until silence"] = _patient(plan, plan.act, undo, CHOICES[place])
     return made
 
 
-CHOICES: dict[str, Callable[[Rows, np.random.Generator], dict[str, Any]]] = {
-    "first": lambda rows, random: rows[0],
-    "last": lambda rows, random: rows[-1],
-    "random": lambda rows, random: rows[int(random.integers(len(rows)))],
-    "cheapest": lambda rows, random: min(rows, key=lambda row: row.get("price", 0)),
-    "longest": lambda rows, random: max(rows, key=lambda row: len(json.dumps(row))),
-}
-"""How a positional player chooses from a list."""
-Choice = Callable[[Rows, np.random.Generator], dict[str, Any]]
+def naive(env: Environment) -> Factory:
+    """The customer's words as the query, the first hit acted on or handed in: shown without a bound."""
+    searches = [source for source in sources(env) if source.required]
+    found = [p for s in sorted(searches, key=lambda s: _use(s, env)) for p in _plans(env, s) if not p.follow]
+    found.sort(key=lambda plan: plan.act is None)
+    return _playing(replace(found[0], said=True), CHOICES["first"], 1) if found else _script(constant(env))
 
 
-def _text_fields(env: Environment) -> bool:
-    return constant(env, "x") != constant(env)
+@dataclass(frozen=True)
+class _Plan:
+    """A way to use a list: look at it, take rows of it, follow their ids if need be, act on them, hand in."""
+
+    env: Environment
+    source: Tool
+    act: Tool | None = None
+    follow: bool = False
+    further: bool = False
+    """The ids would do without following them."""
+    several: bool = False
+    """Rows are handed in as a list."""
+    said: bool = False
+    """The query is what the customer said."""
+
+    def name(self, rows: str) -> str:
+        verb = self.act.name if self.act else "hand in"
+        return f"{verb} {rows} of {self.source.name}{', looked into' * self.follow}"
 
 
-def _always(message: Message) -> Factory:
-    return lambda seed: lambda messages, tools: message
+def _plans(env: Environment, source: Tool) -> Iterator[_Plan]:
+    """The ways to use a list, by the ids that its rows have and the ones that they lead to."""
+    here, reached = listed(source), _reached(source, env)
+    for act in acts(env):
+        takes = taken(act, env)
+        if takes.keys() >= set(act.required) and takes and set(takes.values()) & reached:
+            needs = {takes[name] for name in act.required}
+            if needs <= here:
+                yield _Plan(env, source, act)
+            if needs <= reached and set(takes.values()) & reached - here:
+                yield _Plan(env, source, act, follow=True, further=needs <= here)
+    takes = taken(env.submit, env)
+    several = any(
+        "array" in kinds(schema) and takes.get(n) in here for n, schema in fields(env.submit).items()
+    )
+    if several:
+        yield _Plan(env, source, several=True)
+    leads = any(follows(tool, here) for tool in looks(env))
+    if (
+        _texts(env)
+        and _use(source, env) <= max(1, min(_use(s, env) for s in sources(env)))
+        and (leads or not several)
+    ):
+        yield _Plan(env, source, follow=leads)
+
+
+def _reached(source: Tool, env: Environment) -> frozenset[str]:
+    """The ids of a list's rows and all that looking into them leads to."""
+    found = listed(source)
+    while more := [tool for tool in looks(env) if follows(tool, found) and not listed(tool) <= found]:
+        found = found.union(*map(listed, more))
+    return found
+
+
+def _use(source: Tool, env: Environment) -> int:
+    """0: its ids lead to something that can be acted on or handed in; 1: no tool takes them, its text is what counts;
+    2: it serves to look something up."""
+    used = {i for tool in (*acts(env), env.submit) for i in taken(tool, env).values()}
+    if _reached(source, env) & used:
+        return 0
+    return 2 if any(listed(source) & set(taken(tool, env).values()) for tool in looks(env)) else 1
+
+
+@dataclass
+class _Row:
+    """A row that was chosen, with all that is known of it."""
+
+    known: dict[str, Any] = field(default_factory=dict)
+    ids: frozenset[str] = frozenset()
+    """By which it can be looked into."""
+    seen: frozenset[str] = frozenset()
+    """The tools that it was looked into with."""
+
+
+def _explore(
+    plan: _Plan,
+    choose: Choice | None,
+    count: int,
+    opening: str,
+    random: np.random.Generator,
+    ids_only: bool = False,
+) -> Generator[Message, list[Message], list[_Row]]:
+    """Look at the list, take rows of it (without a choice: all), and look into these as far as that tells more."""
+    new = yield calls(look_at(plan.source, opening if plan.said else ""))
+    rows = [
+        row for _, shown in results(new) for row in _grown(_Row(), plan.source, shown, choose, count, random)
+    ]
+    while plan.follow:
+        asked = [
+            (i, tool)
+            for i, row in enumerate(rows)
+            for tool in looks(plan.env)
+            if follows(tool, row.ids) and tool.name not in row.seen and _lacks(plan, row, ids_only)
+        ]
+        if not asked:
+            break
+        new = yield calls(*((t.name, {name: rows[i].known[name] for name in t.required}) for i, t in asked))
+        grown = [[row] for row in rows]
+        for (i, tool), (_, shown) in zip(asked, results(new)):
+            grown[i] = [more for row in grown[i] for more in _grown(row, tool, shown, choose, 1, random)]
+        rows = [row for several in grown for row in several]
+    return rows
+
+
+def _grown(
+    row: _Row, tool: Tool, shown: Any, choose: Choice | None, count: int, random: np.random.Generator
+) -> list[_Row]:
+    """The row with what a tool has shown of it; one for each row chosen where that is a list."""
+    lists = {path.partition(".")[0] for path in tool.lists}
+    about = {name: value for name, value in shown.items() if name not in lists}
+    about |= {n: v for value in about.values() if isinstance(value, dict) for n, v in plain(value)}
+    known, seen = {**about, **row.known}, row.seen | {tool.name}
+    found = [(ids, more) for ids, rows in tool.rows(shown) for more in rows]
+    if not found:
+        return [_Row(known, row.ids, seen)] if row.ids else []
+    taken_: list[tuple[tuple[str, ...], dict[str, Any]]] = []
+    while found and (choose is None or len(taken_) < count):
+        taken_.append(found.pop(choose([more for _, more in found], random) if choose else 0))
+    return [_Row({**more, **known}, row.ids | {ids[0]}, seen) for ids, more in taken_]
+
+
+def _lacks(plan: _Plan, row: _Row, ids_only: bool) -> bool:
+    """Something that can be acted with or, unless the ids are all that counts, handed in is not known yet."""
+    act, known = plan.act, row.known
+    wanted = (act.required if ids_only else fields(act)) if act else ()
+    if any(known.get(name) is None for name in wanted):
+        return True
+    return not ids_only and any(_find(n, schema, plan.env, known) is None for n, schema in _texts(plan.env))
+
+
+def _play(
+    plan: _Plan, choose: Choice | None, count: int, opening: str, random: np.random.Generator
+) -> Script:
+    rows = yield from _explore(plan, choose, count, opening, random)
+    went = plan.act is not None or not acts(plan.env)
+    if plan.act and rows:
+        new = yield calls(*((plan.act.name, _arguments(plan.act, plan.env, row)) for row in rows))
+        went = not any("error" in result for _, result in results(new))
+    yield _hand_in(plan.env, rows, went)
+
+
+def _try(
+    plan: _Plan, act: Tool, undo: Tool, choose: Choice, opening: str, random: np.random.Generator
+) -> Script:
+    """Act on one row after the other and keep the first after which the customer says nothing."""
+    left = yield from _explore(plan, None, 0, opening, random, ids_only=True)
+    tried: _Row | None = None
+    while left:
+        back = [(undo.name, _arguments(undo, plan.env, tried, ids_only=True))] if tried else []
+        tried = left.pop(choose([row.known for row in left], random))
+        new = yield calls(*back, (act.name, _arguments(act, plan.env, tried, ids_only=True)))
+        *_, (_, result) = results(new)
+        if "error" in result:
+            tried = None
+        elif all(message["role"] != "user" for message in new):
+            break
+    yield _hand_in(plan.env, [tried] if tried else [], went=True)
+
+
+def _arguments(tool: Tool, env: Environment, row: _Row, ids_only: bool = False) -> dict[str, Any]:
+    """An acting tool's arguments from a row: the ids that it takes, and numbers of the same name."""
+    takes, found = taken(tool, env), dict[str, Any]()
+    for name, schema in fields(tool).items():
+        value = row.known.get(takes.get(name, name))
+        if value is not None and (name in takes or (not ids_only and _numeric(schema))):
+            found[name] = [value] if "array" in kinds(schema) else value
+    return found
+
+
+def _hand_in(env: Environment, rows: Sequence[_Row], went: bool) -> Message:
+    """`submit` from rows: their ids in its lists; in its texts what is known of the first. Of several values that the
+    schema offers for something that no tool shows, the first after what was done went through, the last after not."""
+    takes = taken(env.submit, env)
+    lists = {name: [row.known[i] for row in rows if i in row.known] for name, i in takes.items()}
+    texts = {}
+    for name, schema in _texts(env) if rows else ():
+        found = _find(name, schema, env, rows[0].known)
+        options = [value for value in _named(schema) if not re.search(r"\d", value)]
+        texts[name] = found if found is not None else options[0 if went else -1] if options else ""
+    return _submit(env, lists, texts)
+
+
+def _submit(env: Environment, lists: Mapping[str, list[Any]], texts: Mapping[str, str]) -> Message:
+    """`submit` with these values, as far as the schema allows them, and with whatever else it requires."""
+    arguments: dict[str, Any] = {}
+    for name, schema in fields(env.submit).items():
+        value, number = texts.get(name, ""), re.search(r"\d+", texts.get(name, ""))
+        if "array" in kinds(schema):
+            arguments[name] = lists.get(name, [])
+        elif "string" in kinds(schema):
+            allowed = _allowed(schema)
+            arguments[name] = value if not allowed or value in allowed else allowed[0]
+        elif _numeric(schema) and (number or name in env.submit.required):
+            arguments[name] = int(number.group()) if number else 1
+        elif name in env.submit.required:
+            arguments[name] = True
+    return calls(("submit", arguments))
+
+
+def _texts(env: Environment) -> list[tuple[str, dict[str, Any]]]:
+    """The fields of `submit` that hold a single text or number."""
+    return [
+        (n, s)
+        for n, s in fields(env.submit).items()
+        if "array" not in kinds(s) and ("string" in kinds(s) or _numeric(s))
+    ]
+
+
+def _numeric(schema: Mapping[str, Any]) -> bool:
+    return bool(kinds(schema) & {"integer", "number"}) and "string" not in kinds(schema)
+
+
+def _allowed(schema: Mapping[str, Any]) -> list[str]:
+    return [value for kind in (schema, *schema.get("anyOf", ())) for value in kind.get("enum", ())]
+
+
+def _named(schema: Mapping[str, Any]) -> list[str]:
+    """The values that a field's schema names: all that are allowed, or those in its description."""
+    said = schema.get("description", "")
+    listed_ = re.search(r"[Oo]ne of: ([^.]+)", said)
+    return _allowed(schema) or [*re.findall(r'"([^"]+)"', said), *(listed_[1].split(", ") if listed_ else ())]
+
+
+def _find(name: str, schema: Mapping[str, Any], env: Environment, known: Mapping[str, Any]) -> str | None:
+    """The value that tools have shown for a field of `submit`: under its name; else the first text of the form of an example in
+    its description, amounts after the first id; else the last of what its description names ("delivered")."""
+    value = known.get(name)
+    if isinstance(value, str | int | float):
+        return str(value)
+    shown, said = json.dumps(known), schema.get("description", "")
+    ids = [_form(example) for _, other in _texts(env) for example in _named(other) if _ID.match(example)]
+    first = next((match for form in ids if (match := re.search(form, shown))), None)
+    for example in _named(schema):
+        if _ID.match(example) and (match := re.search(_form(example), shown)):
+            return match.group()
+        if example[:1].isdigit() and (match := _AMOUNT.search(shown, first.end() if first else 0)):
+            return match.group()
+    words = re.findall(r"\w+", said)
+    named = ([word for word in words if isinstance(record.get(word), str)] for record in records(known))
+    return max((record[one[0]] for record, one in zip(records(known), named) if one), default=None)
+
+
+_ID = re.compile(r"[A-Za-z]\S*\d")
+_AMOUNT = re.compile(r"\$?\d+(?:\.\d+)?(?: \w+|%)?")
+
+
+def _form(example: str) -> str:
+    """A pattern of what looks like the example: "C-123" is a capital, a dash and a number."""
+    return re.sub(r"[A-Z]", "[A-Z]", re.sub(r"\d+", r"\\d+", re.escape(example)))
+
+
+def _playing(plan: _Plan, choose: Choice | None, count: int) -> Factory:
+    return _scripted(lambda opening, random: _play(plan, choose, count, opening, random))
+
+
+def _patient(plan: _Plan, act: Tool, undo: Tool, choose: Choice) -> Factory:
+    return _scripted(lambda opening, random: _try(plan, act, undo, choose, opening, random))
+
+
+def _scripted(script: Callable[[str, np.random.Generator], Script]) -> Factory:
+    """Players that go through a script; what it says last they say for ever."""
+
+    def make(seed: int) -> Player:
+        running: Script | None = None
+        said: Message = {}
+        read = 0
+
+        def player(messages: list[Message], tools: list[dict[str, Any]]) -> Message:
+            nonlocal running, said, read
+            new, read = messages[read:], len(messages)
+            with suppress(StopIteration):
+                if running is None:
+                    running = script(messages[1]["content"], rng("positional", seed))
+                    said = next(running)
+                else:
+                    said = running.send(new)
+            return said
+
+        return player
+
+    return make
 
 
 def _script(*messages_: Message) -> Factory:
@@ -168,265 +436,5 @@ def _script(*messages_: Message) -> Factory:
     def make(seed: int) -> Player:
         said = iter(messages_)
         return lambda messages, tools: next(said, messages_[-1])
-
-    return make
-
-
-def _look_then(
-    look: Message, answer: Callable[[Rows, np.random.Generator], Message], then: Message | None = None
-) -> Factory:
-    """One look at a list, one answer to what it shows, and `then` for ever."""
-
-    def make(seed: int) -> Player:
-        random, step = rng("positional", seed), 0
-
-        def player(messages: list[Message], tools: list[dict[str, Any]]) -> Message:
-            nonlocal step
-            step += 1
-            rows = _listed(messages)
-            if step == 1:
-                return look
-            if step == 2 and rows:
-                return answer(rows, random)
-            return then or answer([], random)
-
-        return player
-
-    return make
-
-
-def _buy(rows: Rows) -> Message:
-    return calls(*[("cart_add", {"product_id": product_id}) for product_id in _ids(rows)])
-
-
-def _ids(rows: Rows) -> tuple[str, ...]:
-    return tuple(row["product_id"] for row in rows)
-
-
-def _one(choose: Choice, act: Callable[[Rows], Message]) -> Callable[[Rows, np.random.Generator], Message]:
-    return lambda rows, random: act([choose(rows, random)])
-
-
-def _several(env: Environment, choose: Choice, count: int) -> Callable[[Rows, np.random.Generator], Message]:
-    """The chosen row, then the chosen one of the rest, and so on."""
-
-    def answer(rows: Rows, random: np.random.Generator) -> Message:
-        left, taken = list(rows), list[dict[str, Any]]()
-        while left and len(taken) < count:
-            taken.append(choose(left, random))
-            left.remove(taken[-1])
-        return constant(env, products=_ids(taken))
-
-    return answer
-
-
-class _Looker:
-    """A player in steps: each says one message from the results so far."""
-
-    def __init__(self, env: Environment, choose: Choice | None, seed: int) -> None:
-        self.env, self.choose = env, choose
-        self.random = rng("positional", seed)
-        self.step = 0
-        self.results: list[dict[str, Any]] = []
-
-    def __call__(self, messages: list[Message], tools: list[dict[str, Any]]) -> Message:
-        self.results = [json.loads(m["content"]) for m in messages if m["role"] == "tool"]
-        self.step += 1
-        said = self.say(self.step)
-        return said if said["tool_calls"] else constant(self.env)
-
-    def say(self, step: int) -> Message:
-        raise NotImplementedError
-
-    def pick(self, rows: Rows) -> Rows:
-        """The chosen row; all of them without a choice."""
-        return [self.choose(rows, self.random)] if self.choose and rows else rows
-
-    def submit(self, **fields: Any) -> Message:
-        filled = json.loads(constant(self.env)["tool_calls"][0]["function"]["arguments"]) | fields
-        return calls(("submit", filled))
-
-
-class _OrderLooker(_Looker):
-    """Looks into an order chosen by its place in the list first."""
-
-    def say(self, step: int) -> Message:
-        if step == 1:
-            return ORDERS
-        if step == 2:
-            orders = self.pick(self.results[0].get("orders", []))
-            return calls(*[("order_get_status", {"order_id": o["order_id"]}) for o in orders])
-        return self.go_on(step)
-
-    def go_on(self, step: int) -> Message:
-        raise NotImplementedError
-
-
-class _Tracker(_OrderLooker):
-    """Reports on that order."""
-
-    def go_on(self, step: int) -> Message:
-        order = self.results[-1]
-        days = [p.get("delivered") or p.get("expected") or "" for p in order.get("parcels", ())]
-        return self.submit(
-            order_id=order.get("order_id", ""), status=order.get("status", ""), date=max(days, default="")
-        )
-
-
-class _Returner(_OrderLooker):
-    """Sends back a line of it chosen likewise, or everything; declines where it must."""
-
-    def go_on(self, step: int) -> Message:
-        if step == 3:
-            orders = [result for result in self.results[1:] if "lines" in result]
-            self.lines = [(o["order_id"], line) for o in orders for line in self.pick(o["lines"])]
-            return calls(
-                *[
-                    ("return_check_eligibility", {"order_id": order_id, "line_id": line["line_id"]})
-                    for order_id, line in self.lines
-                ]
-            )
-        if step == 4:
-            return calls(
-                *[
-                    (
-                        "return_initiate",
-                        {
-                            "order_id": order_id,
-                            "line_id": line["line_id"],
-                            "quantity": max(1, line["quantity"] - line.get("returned", 0)),
-                        },
-                    )
-                    for order_id, line in self.lines
-                ]
-            )
-        if not self.lines:
-            return constant(self.env)
-        order_id, line = self.lines[0]
-        declined = "error" in self.results[-1]
-        days = [
-            str(result.get("last_return_day") or "never") for result in self.results if "eligible" in result
-        ]
-        return self.submit(
-            order_id=order_id,
-            line_id=line["line_id"],
-            outcome="declined" if declined else "returned",
-            last_return_day=days[0] if declined and days else "",
-        )
-
-
-class _Retrier(_OrderLooker):
-    """Sends back one line after the other and keeps the first of which the customer says nothing."""
-
-    sent: dict[str, Any] | None = None
-    silent = False
-
-    def __call__(self, messages: list[Message], tools: list[dict[str, Any]]) -> Message:
-        self.silent = messages[-1]["role"] == "tool"
-        return super().__call__(messages, tools)
-
-    def go_on(self, step: int) -> Message:
-        if step == 3:
-            orders = [result for result in self.results[1:] if "lines" in result]
-            lines = [(o["order_id"], n["line_id"]) for o in orders for n in o["lines"] if _can_go(o, n)]
-            self.left = [lines[i] for i in self.random.permutation(len(lines)).tolist()]
-        if self.sent and "error" in self.results[-1]:
-            self.sent = None  # this one cannot go back
-        if not self.left or (self.sent and self.silent):
-            return self.submit(**(self.sent or {}), outcome="returned")
-        undo = [("return_cancel", self.sent)] if self.sent else []
-        self.sent = dict(zip(("order_id", "line_id"), self.left.pop(), strict=True))
-        return calls(*undo, ("return_initiate", self.sent))
-
-
-def _can_go(order: dict[str, Any], line: dict[str, Any]) -> bool:
-    """Whether units of a line are with the customer."""
-    parcel = order["parcels"][line["parcel"] - 1] if line["parcel"] else {}
-    return "delivered" in parcel and line["returned"] < line["quantity"]
-
-
-class _Reader(_Looker):
-    """Answers with the first number and the first clause of a section chosen by its place."""
-
-    look = POLICIES
-
-    def say(self, step: int) -> Message:
-        if step == 1:
-            return self.look
-        sections = self.pick(self.results[0].get("sections", [])[:])
-        shown = json.dumps(sections)
-        clause = re.search(r"[A-Z]-\d+", shown)
-        number = re.search(
-            r"\$?\d+(?:\.\d+)?(?: \w+|%)?", shown.partition(clause.group())[2] if clause else ""
-        )
-        return self.submit(
-            answer=number.group() if number else "yes", clause=clause.group() if clause else ""
-        )
-
-
-class _NaiveReader(_Reader):
-    """Searches the policy book for what the customer said."""
-
-    def __call__(self, messages: list[Message], tools: list[dict[str, Any]]) -> Message:
-        self.look = calls(("policy_search", {"query": messages[1]["content"]}))
-        return super().__call__(messages, tools)
-
-
-def _listed(messages: list[Message]) -> list[dict[str, Any]]:
-    """Every product that a tool has listed so far."""
-    found: list[dict[str, Any]] = []
-    for message in messages:
-        if message["role"] == "tool":
-            result = json.loads(message["content"])
-            for value in result.values():
-                if isinstance(value, list):
-                    found += [entry for entry in value if isinstance(entry, dict) and "title" in entry]
-    return found
-
-
-def _until_silence(order: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> Factory:
-    """Try the visits one after the other in some order; keep the first after which the customer says nothing."""
-
-    def make(seed: int) -> Player:
-        tried: list[str] = []
-
-        def player(messages: list[Message], tools: list[dict[str, Any]]) -> Message:
-            if len(messages) <= 2:
-                return HISTORY
-            left = [row["product_id"] for row in order(_listed(messages)) if row["product_id"] not in tried]
-            if not left or (tried and messages[-1]["role"] != "user"):
-                return SUBMIT
-            undo = [("cart_remove", {"product_id": tried[-1]})] if tried else []
-            tried.append(left[0])
-            return calls(*undo, ("cart_add", {"product_id": left[0]}))
-
-        return player
-
-    return make
-
-
-def _commonest_first(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows whose title's last word is commonest in the list come first."""
-    words = Counter(row["title"].split()[-1] for row in rows)
-    return sorted(rows, key=lambda row: -words[row["title"].split()[-1]])
-
-
-def naive(env: Environment) -> Factory:
-    """The customer's words as the query, the first hit into cart or answer: shown without a bound."""
-    if "policy_search" in env.offered and "cart_add" not in env.offered:
-        return lambda seed: _NaiveReader(env, CHOICES["first"], seed)
-
-    def make(seed: int) -> Player:
-        def player(messages: list[Message], tools: list[dict[str, Any]]) -> Message:
-            if len(messages) <= 2 and "catalog_search" in env.offered:
-                return calls(("catalog_search", {"query": messages[1]["content"]}))
-            rows = _listed(messages)
-            if "cart_add" not in env.offered:
-                return constant(env, products=_ids(rows[:1]))
-            if rows and not any('"cart"' in m["content"] for m in messages if m["role"] == "tool"):
-                return _buy(rows[:1])
-            return constant(env)
-
-        return player
 
     return make

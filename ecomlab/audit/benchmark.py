@@ -71,7 +71,7 @@ def bench_environment(env_id: str, shop: Shop, d: int, episodes: int, repeats: i
         began = time.perf_counter()
         episode = Episode(make_task(env_id, d, seed, timed), timed)
         ready = time.perf_counter()
-        player = env.fair_player(timed)
+        player = env.reference_player(timed)
         while not episode.done:
             episode.act(player(episode.messages, episode.tools))
         over = time.perf_counter()

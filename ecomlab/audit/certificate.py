@@ -1,4 +1,7 @@
-"""The certificate: laws 1, 2, 3 and 9 measured over environments and difficulties, judged by exact bounds."""
+"""The certificate: everybody plays every environment at every difficulty, and what came of it is recorded.
+
+`laws` judges it: SOLVABLE, FAIR, NOT GAMEABLE, SILENT and HARDER.
+"""
 
 import json
 import os
@@ -11,26 +14,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
-from ecomlab.audit import attackers
-from ecomlab.audit.leaks import Leak, measure
+from ecomlab.audit import attackers, laws
+from ecomlab.audit.counterfactual import Comparison, compare
+from ecomlab.audit.leaks import LEVELS, Leak, measure
+from ecomlab.audit.surface import reference_player, solver
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode, Trajectory, make_task
 from ecomlab.episode.play import finish
-from ecomlab.players.base import Slips
+from ecomlab.players.base import Perturbation
 from ecomlab.seeding import digest, rng
 from ecomlab.task import Message, Player
 
-CONFIDENCE = 0.999
-FAIR = {"JOURNEY": 0.97}
-FAIR_DEFAULT = 0.99
-BLIND = 0.05
 SLIP_RATE = 0.2
 """Share of a noisy player's decisions that go wrong."""
-HARDER = 0.2
-"""Least fall of the noisy player's success from d = 0 to d = 12 (law 9)."""
 FIRST_SEED = 1_000_000
 """Certificates use seeds of their own."""
 
@@ -60,6 +58,8 @@ class Row:
     """Rewards of the noisy player's failed episodes."""
     misses: list[str] = field(default_factory=list)
     """Every miss of solver or fair player, with its reason."""
+    jobs: int = 1
+    """Most goals that one task chains."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -74,13 +74,13 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What a certificate needs of a trajectory; tens of thousands of whole ones are more than memory likes."""
+    """The part of a trajectory that a certificate needs; tens of thousands of whole ones would fill the memory."""
 
     correct: bool
     value: float
     turns: int
     how: str
-    """Which seed, and how it ended."""
+    """The seed, and the end in words."""
     submitted: tuple[str, ...]
     """The arguments of every submit, as JSON."""
 
@@ -97,9 +97,11 @@ def players(env_id: str, shop: Shop) -> dict[str, Callable[[Episode, int], Playe
     """Everybody who plays for a certificate, by name; blind and positional ones are prefixed."""
     env = ENVIRONMENTS[env_id]
     made: dict[str, Callable[[Episode, int], Player]] = {
-        "solver": lambda episode, seed: env.solver(episode),
-        "fair": lambda episode, seed: env.fair_player(shop),
-        "noisy": lambda episode, seed: env.fair_player(shop, Slips(rng("noisy", env_id, seed), SLIP_RATE)),
+        "solver": lambda episode, seed: solver(episode),
+        "fair": lambda episode, seed: reference_player(env_id, shop),
+        "noisy": lambda episode, seed: reference_player(
+            env_id, shop, Perturbation(rng("noisy", env_id, seed), SLIP_RATE)
+        ),
         "naive": lambda episode, seed: attackers.naive(env)(seed),
     }
     for kind, group in (("blind", attackers.blind(env)), ("positional", attackers.positional(env))):
@@ -141,6 +143,7 @@ def certify_cell(env_id: str, d: int, seeds: int, others: int, shop: Shop) -> Ro
         reward=_mean([p.value for p in played["fair"]]),
         rewards={n: _spread([p.value for p in ps]) for n, ps in played.items() if ":" in n},
         failed=_spread([p.value for p in played["noisy"] if not p.correct]),
+        jobs=max(len(Episode(task, shop).jobs) for task in tasks),
         misses=[f"{who} missed {p.how}" for who in ("solver", "fair") for p in played[who] if not p.correct],
     )
 
@@ -152,13 +155,13 @@ def golden(env_id: str, shop: Shop) -> str:
     for task in (make_task(env_id, d, seed, shop) for d in (0, 6, 12) for seed in range(5)):
         episode = Episode(task, shop)
         seen.append([list(task.key), task.opening, task.turns, task.calls, episode.messages, episode.tools])
-        played = finish(ENVIRONMENTS[env_id].fair_player(shop), episode)
+        played = finish(reference_player(env_id, shop), episode)
         seen.append([played.messages, played.end, played.score.value, played.score.correct, played.score.why])
     return digest(seen)
 
 
 def _commonest(played: Sequence[Played]) -> Message:
-    """What the fair player hands in most often, each field on its own: the best constant answer there is."""
+    """The fair player's most frequent answer, each field on its own: the best constant answer there is."""
     said = [json.loads(arguments) for p in played for arguments in p.submitted]
     names = dict.fromkeys(name for arguments in said for name in arguments)
     best = {
@@ -166,102 +169,6 @@ def _commonest(played: Sequence[Played]) -> Message:
         for name in names
     }
     return attackers.calls(("submit", best))
-
-
-def broken_laws(rows: Sequence[Row]) -> list[str]:
-    """Which laws these rows break, in words; empty when none is. Bounds are exact binomial ones at 99.9%."""
-    found: list[str] = []
-    for row in rows:
-        where = f"{row.env} at d = {row.d}"
-        if row.solver < 1:
-            found.append(f"law 1: the solver is correct on {row.solver:.1%}, not all, of {where}")
-        found += _fair(where, row.env, row.fair, row.seeds)
-        for name, share in row.blind.items():
-            found += _above(f"law 3: blind player {name!r}", where, share, row.others, BLIND)
-        for name, share in row.positional.items():
-            found += _above(f"law 3: positional player {name!r}", where, share, row.others, row.chance)
-        found += _quitting(where, row.rewards, row.failed)
-    for env_id in sorted({row.env for row in rows}):
-        mine = [row for row in rows if row.env == env_id]
-        if len(mine) > 1:
-            found += _pooled(env_id, mine)
-    return found
-
-
-def _fair(where: str, env_id: str, share: float, n: int) -> list[str]:
-    threshold = FAIR.get(env_id, FAIR_DEFAULT)
-    high = _bounds(share, n)[1]
-    return [f"law 2: the fair player is correct on {share:.1%} of {where}"] if high < threshold else []
-
-
-def _above(who: str, where: str, share: float, n: int, threshold: float) -> list[str]:
-    low = _bounds(share, n)[0]
-    return [f"{who} is correct on {share:.1%} of {where}, allowed {threshold:.1%}"] if low > threshold else []
-
-
-def _quitting(
-    where: str, rewards: dict[str, tuple[float, float, int]], failed: tuple[float, float, int]
-) -> list[str]:
-    """Law 3's second half: no attacker's mean reward lies above the noisy player's failures (one-sided Welch test)."""
-    if failed[2] < 2:
-        return []
-    found = []
-    for name, (mean, sd, n) in rewards.items():
-        gap, error = mean - failed[0], float(np.hypot(sd / np.sqrt(n), failed[1] / np.sqrt(failed[2])))
-        if gap > 0 and (error == 0 or gap / error > stats.t.ppf(CONFIDENCE, min(n, failed[2]) - 1)):
-            found.append(f"law 3: {name} earns {mean:.2f}, failing honestly {failed[0]:.2f}, at {where}")
-    return found
-
-
-def _pooled(env_id: str, rows: Sequence[Row]) -> list[str]:
-    where = f"{env_id}, all difficulties"
-    n = sum(row.seeds for row in rows)
-    others = sum(row.others for row in rows)
-    found = _fair(where, env_id, sum(row.fair * row.seeds for row in rows) / n, n)
-    for name in rows[0].blind:
-        share = sum(row.blind[name] * row.others for row in rows) / others
-        found += _above(f"law 3: blind player {name!r}", where, share, others, BLIND)
-    found += _quitting(
-        where,
-        {name: _pool([row.rewards[name] for row in rows]) for name in rows[-1].rewards},
-        _pool([row.failed for row in rows]),
-    )
-    levels = np.repeat([row.d for row in rows], [row.seeds for row in rows])
-    wins = np.concatenate([_wins(row.noisy, row.seeds) for row in rows])
-    if rows[0].d == 0 and rows[-1].d >= 12:
-        if wins.std() == 0 or stats.pearsonr(levels, wins, alternative="less").pvalue >= 1 - CONFIDENCE:
-            found.append(f"law 9: the noisy player's success does not fall with d in {env_id}")
-        fall = rows[0].noisy - next(row.noisy for row in rows if row.d == 12)
-        if fall < HARDER:
-            found.append(
-                f"law 9: the noisy player's success falls by {fall:.2f} from d = 0 to 12 in {env_id}"
-            )
-    return found
-
-
-def _pool(parts: Sequence[tuple[float, float, int]]) -> tuple[float, float, int]:
-    """(mean, standard deviation, n) of several samples taken together."""
-    n = sum(part[2] for part in parts)
-    if n < 2:
-        return 0.0, 0.0, n
-    mean = sum(part[0] * part[2] for part in parts) / n
-    squares = sum((max(part[2], 1) - 1) * part[1] ** 2 + part[2] * (part[0] - mean) ** 2 for part in parts)
-    return mean, float(np.sqrt(squares / (n - 1))), n
-
-
-def _wins(share: float, n: int) -> np.ndarray:
-    won = round(share * n)
-    return np.concatenate([np.ones(won), np.zeros(n - won)])
-
-
-def _bounds(share: float, n: int) -> tuple[float, float]:
-    """One-sided 99.9% Clopper-Pearson bounds of a share of `n`."""
-    if n == 0:
-        return 0.0, 1.0
-    won = round(share * n)
-    low = float(stats.beta.ppf(1 - CONFIDENCE, won, n - won + 1)) if won else 0.0
-    high = float(stats.beta.ppf(CONFIDENCE, won + 1, n - won)) if won < n else 1.0
-    return low, high
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -309,18 +216,23 @@ def certify(
             raise
 
 
-def find_leaks(envs: Sequence[str], tasks: int, workers: int | None = None) -> list[Leak]:
-    """`leaks.measure` for each environment, in parallel, over `tasks` tasks a level."""
+def find_leaks(
+    envs: Sequence[str], tasks: int, workers: int | None = None
+) -> tuple[list[Leak], list[Comparison]]:
+    """For each environment, in parallel and over `tasks` tasks a level: `leaks.measure`, and tasks compared with their
+    counterfactuals."""
     workers = min(len(envs), workers or os.cpu_count() or 1)
     if workers <= 1:
-        return [leak for env_id in envs for leak in _leaks(env_id, tasks)]
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        found = pool.map(_leaks, envs, [tasks] * len(envs))
-        return [leak for leaks in found for leak in leaks]
+        found = [_leaks(env_id, tasks) for env_id in envs]
+    else:
+        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+            found = list(pool.map(_leaks, envs, [tasks] * len(envs)))
+    return [leak for leaks, _ in found for leak in leaks], [one for _, ones in found for one in ones]
 
 
-def _leaks(env_id: str, tasks: int) -> list[Leak]:
-    return measure(env_id, load_shop(), seeds=tasks)
+def _leaks(env_id: str, tasks: int) -> tuple[list[Leak], list[Comparison]]:
+    shop, seeds = load_shop(), range(FIRST_SEED, FIRST_SEED + tasks)
+    return measure(env_id, shop, seeds=tasks), [compare(env_id, d, seeds, shop) for d in LEVELS]
 
 
 def _cell(cell: tuple[str, int, int, int, int]) -> Row:
@@ -329,13 +241,18 @@ def _cell(cell: tuple[str, int, int, int, int]) -> Row:
 
 
 def _sources() -> str:
-    """Names the code that a row depends on: everything but training, notebooks and the command line."""
-    here = Path(__file__).parent
-    files = [path for path in sorted(here.rglob("*.py")) if path.relative_to(here).parts[0] not in _ELSEWHERE]
-    return digest([[path.relative_to(here).as_posix(), path.read_text("utf-8")] for path in files])
+    """Digest of the code and data that a row depends on: all but training, notebooks and the command line."""
+    here = Path(__file__).parents[1]
+    files = [path for path in sorted(here.rglob("*")) if path.suffix in (".py", ".toml")]
+    names = [path.relative_to(here).as_posix() for path in files]
+    return digest(
+        [[n, p.read_text("utf-8")] for n, p in zip(names, files, strict=True) if not n.startswith(_ELSEWHERE)]
+    )
 
 
-_ELSEWHERE = ("train", "lab", "analysis", "cli.py", "collector.py", "scheduler.py", "bench.py")
+_ELSEWHERE = (
+    "analysis/", "audit/benchmark", "audit/laws", "cli.py", "evaluate/", "lab/", "models/", "starters/", "train/",
+)  # fmt: skip
 
 
 def _kept(path: Path | None) -> dict[str, Row]:
@@ -358,14 +275,20 @@ def _keep(path: Path | None, key: str, row: Row) -> Row:
 
 
 def write(
-    path: Path, rows: Sequence[Row], broken: Sequence[str], shop: Shop, leaks: Sequence[Leak] = ()
+    path: Path,
+    rows: Sequence[Row],
+    shop: Shop,
+    leaks: Sequence[Leak] = (),
+    comparisons: Sequence[Comparison] = (),
 ) -> None:
-    """The certificate as JSON: rows, leaks, broken laws, and what they were measured on."""
+    """The certificate as JSON: what was measured, on what, and what it says about the laws."""
     environments = {row.env: ENVIRONMENTS[row.env].version for row in rows}
     document = {
         "rows": [row.to_json() for row in rows],
         "leaks": [asdict(leak) for leak in leaks],
-        "broken": list(broken),
+        "comparisons": [asdict(comparison) for comparison in comparisons],
+        "broken": laws.broken_laws(rows, leaks, comparisons),
+        "laws": laws.states(laws.Evidence(rows, leaks, comparisons)),
         "environments": environments,
         "fingerprint": shop.fingerprint,
         "slip_rate": SLIP_RATE,

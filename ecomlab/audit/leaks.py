@@ -1,9 +1,9 @@
-"""Leaks (law 8): whether ids, places in lists or the lists' lengths tell what is wanted, judged by a classifier's AUC.
+"""Leaks, which SILENT forbids: ids, places in lists or lists' lengths that tell what is wanted, by a classifier's AUC.
 
-What is wanted is what the fair player hands in, buys or sends back in the end. The candidates are all ids of the same
-kind in the same list of a tool's result, search results left out: their order is a ranking and may say something. Where
-a tool tells the status of such things, they are those of a wanted one's status: nothing is sent back that has not been
-delivered, and it is the newest orders that have not, but that is said openly and no secret.
+What is wanted is what the fair player hands in or acts on in the end. The candidates are all ids of the same kind in
+the same list that a tool declares, ranked ones left out: their order may say something. Where a tool tells a state of
+such things, they are those of a wanted one's state: nothing is sent back that has not been delivered, and it is the
+newest orders that have not, but that is said openly and no secret.
 """
 
 import json
@@ -14,18 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from ecomlab.audit.attackers import calls
+from ecomlab.audit.surface import calls, reference_player, ids_of, looks, records, results, tools_of, wants_words
 from ecomlab.catalog import Shop
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode, Trajectory, make_task
 from ecomlab.episode.play import play
 from ecomlab.seeding import rng
-from ecomlab.task import Message, Task
+from ecomlab.task import Task
 
-RANKED = ("catalog_search", "catalog_rerank", "policy_search")
-"""Tools whose results are in an order of relevance."""
-ACTS = ("submit", "cart_add", "return_initiate")
-"""Tools by which the fair player says what it takes to be wanted."""
+LEVELS = (0, 4, 8, 12)
 FIRST_SEED = 3_000_000
 CHARACTERS = 8
 FEWEST = 15
@@ -35,7 +32,7 @@ BOOTSTRAPS = 1_000
 
 @dataclass(frozen=True)
 class Leak:
-    """How well a classifier tells wanted from unwanted things of one kind, with a 99% interval over tasks."""
+    """A classifier's success in telling wanted from unwanted things of one kind, with a 99% interval over tasks."""
 
     env: str
     kind: str
@@ -48,22 +45,22 @@ class Leak:
 
     @property
     def leaks(self) -> bool:
-        """Whether the interval lies above one half: it does better than chance."""
+        """The interval lies above one half: the classifier does better than chance."""
         return self.low > 0.5
 
 
-def measure(env_id: str, shop: Shop, levels: Iterable[int] = (0, 4, 8, 12), seeds: int = 120) -> list[Leak]:
+def measure(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int = 120) -> list[Leak]:
     """One row for each kind of id that this environment's tools list, over `seeds` tasks a level."""
     kinds: dict[str, list[tuple[int, list[list[float]], list[bool]]]] = {}
     number = 0
     for d in levels:
         for seed in range(seeds):
             task = make_task(env_id, d, FIRST_SEED + seed, shop)
-            trajectory = play(ENVIRONMENTS[env_id].fair_player(shop), task, shop)
+            trajectory = play(reference_player(env_id, shop), task, shop)
             if trajectory.score.correct:
-                wanted, results = set(_wanted(trajectory)), _shown(trajectory, shop)
-                status = _statuses(results)
-                for kind, ids in _candidates(results):
+                wanted, shown = set(_wanted(trajectory)), _shown(trajectory, shop)
+                status = _statuses(env_id, shown)
+                for kind, ids in _candidates(env_id, shown):
                     alike = {status.get(value) for value in ids if value in wanted}
                     kept = [i for i, value in enumerate(ids) if status.get(value) in alike]
                     labels = [ids[i] in wanted for i in kept]
@@ -81,88 +78,67 @@ def measure(env_id: str, shop: Shop, levels: Iterable[int] = (0, 4, 8, 12), seed
 
 
 def _shown(trajectory: Trajectory, shop: Shop) -> list[tuple[str, Any]]:
-    """(tool, result) of all that the tools showed or would have shown, what is ranked left out."""
-    results = (*_results(trajectory.messages), *_looked_up(trajectory.task, shop))
-    return [(name, result) for name, result in results if name not in RANKED and name not in ACTS]
+    """(tool, result) of all that looking showed or would have shown."""
+    seen = (*results(trajectory.messages), *_looked_up(trajectory.task, shop))
+    looking = {tool.name for tool in looks(ENVIRONMENTS[trajectory.task.env])}
+    return [(name, result) for name, result in seen if name in looking]
 
 
-def _candidates(results: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, list[str]]]:
-    """(kind, ids in order) of every list of things with ids, each list once."""
-    seen = set()
-    for name, result in results:
-        for kind, ids in _lists(result, name):
-            if (kind, tuple(ids)) not in seen:
-                seen.add((kind, tuple(ids)))
-                yield kind, ids
+def _candidates(env_id: str, shown: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, list[str]]]:
+    """("tool: id", ids in order) of every list whose order is to say nothing, each list once."""
+    seen, tools = set(), tools_of(ENVIRONMENTS[env_id])
+    for name, result in shown:
+        for ids, rows in tools[name].rows(result) if not tools[name].ranked else ():
+            for field in ids:
+                values = [str(row[field]) for row in rows if row.get(field) is not None]
+                if (name, field, *values) not in seen:
+                    seen.add((name, field, *values))
+                    yield f"{name}: {field}", values
 
 
-def _statuses(results: Iterable[tuple[str, Any]]) -> dict[str, str]:
-    """By id, the status that a tool tells of a thing."""
-    records = [record for _, result in results for record in _records(result) if "status" in record]
-    return {
-        str(record[key]): str(record["status"]) for record in records for key in record if key.endswith("_id")
-    }
+def _statuses(env_id: str, shown: Iterable[tuple[str, Any]]) -> dict[str, str]:
+    """By id, the state that a tool tells of a thing."""
+    env = ENVIRONMENTS[env_id]
+    tools, ids, found = tools_of(env), ids_of(env), dict[str, str]()
+    for name, result in shown:
+        if (tell := tools[name].tells) in result:
+            found |= {str(result[i]): str(result[tell]) for i in ids & result.keys()}
+    return found
 
 
-def _results(messages: Iterable[Message]) -> Iterator[tuple[str, Any]]:
-    """(tool, result) of every tool result."""
-    for message in messages:
-        if message["role"] == "tool":
-            yield message["name"], json.loads(message["content"])
-
-
-def _looked_up(task: Task, shop: Shop) -> list[tuple[str, Any]]:
-    """What the tools show that take no argument, and those that take one id, for each id that the first ones showed."""
+def _looked_up(task: Task, shop: Shop) -> Iterator[tuple[str, Any]]:
+    """Results of the tools that list things, called with all ids that any of them showed."""
     episode = Episode(replace(task, calls=10_000, turns=10_000), shop)
-    tools = {schema["function"]["name"]: schema["function"]["parameters"] for schema in episode.tools}
-    required = {
-        name: parameters.get("required", []) for name, parameters in tools.items() if name not in ACTS
-    }
-    episode.act(calls(*((name, {}) for name, needs in required.items() if not needs)))
-    shown = [entry for _, result in _results(episode.messages) for entry in _records(result)]
-    for name, needs in required.items():
-        if len(needs) == 1 and needs[0].endswith("_id"):
-            ids = dict.fromkeys(entry[needs[0]] for entry in shown if needs[0] in entry)
-            for value in ids:
-                if not episode.done:
-                    episode.act(calls((name, {needs[0]: value})))
-    return list(_results(episode.messages))
-
-
-def _records(result: Any) -> Iterator[dict[str, Any]]:
-    """Every object in a result."""
-    if isinstance(result, dict):
-        yield result
-        for value in result.values():
-            yield from _records(value)
-    elif isinstance(result, list):
-        for entry in result:
-            yield from _records(entry)
+    useful = [
+        tool
+        for tool in looks(episode.env)
+        if (tool.lists or tool.tells) and not wants_words(tool, episode.env)
+    ]
+    asked: set[str] = set()
+    while not episode.done:
+        met = [record for _, result in results(episode.messages) for record in records(result)] or [{}]
+        found = {
+            json.dumps([tool.name, given]): (tool.name, given)
+            for tool in useful
+            for record in met
+            if all(record.get(name) for name in tool.required)
+            for given in [{name: record[name] for name in tool.required}]
+        }
+        if found.keys() <= asked:
+            break
+        episode.act(calls(*(call for key, call in found.items() if key not in asked)))
+        asked |= found.keys()
+    return results(episode.messages)
 
 
 def _wanted(trajectory: Trajectory) -> Iterator[str]:
+    """Values that the fair player hands in or acts with."""
+    looking = {tool.name for tool in looks(ENVIRONMENTS[trajectory.task.env])} | {"ask_user"}
     for message in trajectory.messages:
         for call in message.get("tool_calls", ()):
-            if call["function"]["name"] in ACTS:
+            if call["function"]["name"] not in looking:
                 for value in json.loads(call["function"]["arguments"]).values():
                     yield from (str(entry) for entry in (value if isinstance(value, list) else [value]))
-
-
-def _lists(result: Any, name: str) -> Iterator[tuple[str, list[str]]]:
-    """("tool: field", ids in order) of every list of records that have an id."""
-    if isinstance(result, dict):
-        for value in result.values():
-            yield from _lists(value, name)
-    elif isinstance(result, list):
-        fields = [
-            key
-            for key in (result[0] if result and isinstance(result[0], dict) else ())
-            if key.endswith("_id")
-        ]
-        for field in fields:
-            yield f"{name}: {field}", [str(entry[field]) for entry in result if entry.get(field) is not None]
-        for entry in result:
-            yield from _lists(entry, name)
 
 
 def _features(ids: list[str]) -> list[list[float]]:

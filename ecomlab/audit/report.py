@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from ecomlab import __version__
-from ecomlab.audit import certificate
+from ecomlab.audit import certificate, laws
 from ecomlab.audit.benchmark import Timing
 from ecomlab.audit.certificate import Row
 from ecomlab.audit.leaks import Leak
@@ -41,12 +41,10 @@ def certify(
         for row in certificate.certify(envs, levels, seeds, others, workers=workers, kept=kept):
             rows.append(row)
             progress.update(bar, advance=1, description=f"{row.env} d = {row.d} done")
-        found: list[Leak] = []
-        if leaks:
-            bar = progress.add_task("looking for leaks", total=None)
-            found = certificate.find_leaks(envs, leaks, workers)
+        progress.add_task("looking for leaks", total=None, visible=leaks > 0)
+        found, compared = certificate.find_leaks(envs, leaks, workers) if leaks else ([], [])
     rows.sort(key=lambda row: (envs.index(row.env), row.d))
-    broken = [*certificate.broken_laws(rows), *broken_silence(found)]
+    broken = laws.broken_laws(rows, found, compared)
     console.print(table_of_rows(rows))
     if found:
         console.print(table_of_leaks(found))
@@ -54,21 +52,15 @@ def certify(
         for miss in row.misses:
             console.print(escape(f"{row.env} d = {row.d}: {miss}"))
     if json_file is not None:
-        certificate.write(json_file, rows, broken, load_shop(), found)
+        certificate.write(json_file, rows, load_shop(), found, compared)
         console.print(f"written to {json_file}")
     for line in broken:
         console.print(f"[red]broken[/red]  {escape(line)}")
+    for law, states in laws.states(laws.Evidence(rows, found, compared)).items():
+        if unsure := [env_id for env_id, state in states.items() if state is laws.State.NOT_SHOWN]:
+            console.print(f"not shown  {law}: too few tasks of {', '.join(unsure)}")
     console.print(f"{len(broken)} broken" if broken else "No law is broken.")
     return broken
-
-
-def broken_silence(leaks: Sequence[Leak]) -> list[str]:
-    """Word where SILENT is broken: ids, places or lengths tell what is wanted."""
-    return [
-        f"law 8: {leak.kind} tells what is wanted in {leak.env}: AUC {leak.auc:.2f}, 99% above {leak.low:.2f}"
-        for leak in leaks
-        if leak.leaks
-    ]
 
 
 def table_of_rows(rows: Sequence[Row]) -> Table:

@@ -15,7 +15,7 @@ from ecomlab.customer.nlu import Mention
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode
 from ecomlab.models.renderer import Renderer
-from ecomlab.players.base import Slips
+from ecomlab.players.base import Perturbation
 from ecomlab.players.cart import FairShopper, Wish, bounds
 from ecomlab.players.journey import Traveller
 from ecomlab.seeding import rng
@@ -37,7 +37,7 @@ ANY = "any"
 class Demonstrator(FairShopper):
     """A fair player that thinks aloud in the way the laptop policy shall."""
 
-    def __init__(self, lexicon: Lexicon, slips: Slips | None = None) -> None:
+    def __init__(self, lexicon: Lexicon, slips: Perturbation | None = None) -> None:
         super().__init__(lexicon, slips)
         self._restated: dict[int, str] = {}
         self._quoted: dict[int, str | None] = {}
@@ -185,16 +185,16 @@ class Transcript:
     the customer speaks up again; what follows shows how a mistake is put right."""
 
 
-def demonstrator(env: str, shop: "Shop", slips: Slips | None, knows: Callable[[str], bool]) -> Player:
+def demonstrator(env: str, shop: "Shop", slips: Perturbation | None, knows: Callable[[str], bool]) -> Player:
     """Who shows how it is done: in CART by what a title shows, elsewhere as the environment's fair player."""
     if env == "CART":
         return Demonstrator(lexicon_of(shop.catalog), slips)
     if env == "JOURNEY":
         return Traveller(lambda part: demonstrator(part, shop, slips, knows))
-    return aloud(env, ENVIRONMENTS[env].fair_player(shop, slips), knows)
+    return aloud(env, ENVIRONMENTS[env].reference_player(shop, slips), knows)
 
 
-def transcribe(task: Task, shop: "Shop", slips: Slips | None = None) -> Transcript:
+def transcribe(task: Task, shop: "Shop", slips: Perturbation | None = None) -> Transcript:
     """Play a task with its demonstrator and write it down as the laptop policy sees it."""
     episode, dialogue = Episode(task, shop), ShortLines()
     player = demonstrator(task.env, shop, slips, dialogue.aliases.knows)
@@ -217,12 +217,12 @@ def transcribe(task: Task, shop: "Shop", slips: Slips | None = None) -> Transcri
         pieces.append(dialogue.answer(turn.messages))
 
 
-def demonstrate(task: Task, shop: "Shop", renderer: Renderer, slips: Slips | None = None) -> Demonstration:
+def demonstrate(task: Task, shop: "Shop", renderer: Renderer, slips: Perturbation | None = None) -> Demonstration:
     """Play a task with its demonstrator and write it down through the policy's renderer."""
     played = transcribe(task, shop, slips)
     return Demonstration.of(played.pieces, renderer, played.correct, task.env, task.difficulty)
 
 
-def slips_for(rate: float, *key: Any) -> Slips | None:
+def slips_for(rate: float, *key: Any) -> Perturbation | None:
     """A named stream of mistakes at `rate` per decision; None when there are to be none."""
-    return Slips(rng("slips", *key), rate) if rate > 0 else None
+    return Perturbation(rng("slips", *key), rate) if rate > 0 else None

@@ -7,7 +7,7 @@ from ecomlab.world.state import World
 from ecomlab.world.tools.catalog import ProductId, VariantId
 
 
-@tool
+@tool(acts=True)
 def cart_add(
     world: World, product_id: ProductId, variant_id: VariantId = None, quantity: int = 1
 ) -> dict[str, Any]:
@@ -16,14 +16,14 @@ def cart_add(
     return _cart(world)
 
 
-@tool
+@tool(undoes=cart_add)
 def cart_remove(world: World, product_id: ProductId, variant_id: VariantId = None) -> dict[str, Any]:
     """Take a line out of the cart."""
     world.remove(product_id, variant_id)
     return _cart(world)
 
 
-@tool
+@tool(acts=True)
 def cart_set_quantity(
     world: World, product_id: ProductId, quantity: int, variant_id: VariantId = None
 ) -> dict[str, Any]:

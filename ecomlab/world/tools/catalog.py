@@ -31,7 +31,7 @@ Sort = Annotated[
 ]
 
 
-@tool
+@tool(lists={"results": "product_id"}, ranked=True)
 def catalog_search(
     world: World,
     query: Annotated[str, Field(description="What to look for, in words.")],
@@ -106,7 +106,7 @@ def _attribute(name: str, value: str, kind: ProductType | None, world: World) ->
     return Constraint(f"attr:{found}", "==", values[value.casefold()])
 
 
-@tool
+@tool(lists={"variants": "variant_id"})
 def catalog_get_variants(world: World, product_id: ProductId) -> dict[str, Any]:
     """List the variants (size, connector, material, ...) of a product and how many of each are in stock."""
     row = world.row(product_id)
@@ -129,7 +129,7 @@ def catalog_get_product(world: World, product_id: ProductId) -> dict[str, Any]:
     return {"product": world.show(world.row(product_id))}
 
 
-@tool
+@tool(lists={"results": "product_id"}, ranked=True)
 def catalog_rerank(world: World, product_ids: list[str], sort: Sort = None) -> dict[str, Any]:
     """Show products that a tool has shown before, in the order asked for."""
     if len(product_ids) > MOST_RERANKED:
@@ -148,7 +148,7 @@ def datetime_now(world: World) -> dict[str, Any]:
     return {"today": world.given.get("today", TODAY)}
 
 
-@tool
+@tool(lists={"visits": "product_id"})
 def user_get_visit_history(world: World) -> dict[str, Any]:
     """List the products that the customer looked at lately, in no particular order."""
     records = [world.show(world.row(product_id)) for product_id in world.visits]
@@ -177,4 +177,4 @@ def named(*tools: Tool) -> dict[str, Tool]:
 
 
 CATALOG = named(catalog_search, catalog_get_product, catalog_get_variants, catalog_rerank, datetime_now)
-"""What jobs are done with that end in products handed in."""
+"""Tools for jobs that end in products handed in."""

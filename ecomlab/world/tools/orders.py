@@ -11,10 +11,10 @@ from ecomlab.world.state import World
 OrderId = Annotated[str, Field(description="An order id exactly as order_list showed it.")]
 LineId = Annotated[str, Field(description="A line id exactly as order_get_status showed it.")]
 PARCEL = ("status", "shipped", "delivered", "first_expected", "expected")
-"""What is shown of a parcel, in this order."""
+"""Fields of a parcel that are shown, in this order."""
 
 
-@tool
+@tool(lists={"orders": "order_id"})
 def order_list(world: World) -> dict[str, Any]:
     """List the customer's orders, the newest first: when each was placed and what was in it."""
     orders = []
@@ -28,7 +28,7 @@ def order_list(world: World) -> dict[str, Any]:
     return {"orders": orders}
 
 
-@tool
+@tool(lists={"lines": ("line_id", "product_id", "variant_id")}, tells="status")
 def order_get_status(world: World, order_id: OrderId) -> dict[str, Any]:
     """Show one order: its status, its parcels with their dates, and its lines with their ids."""
     order = find_order(world, order_id)
@@ -81,7 +81,7 @@ def return_check_eligibility(world: World, order_id: OrderId, line_id: LineId) -
     }
 
 
-@tool
+@tool(acts=True)
 def return_initiate(world: World, order_id: OrderId, line_id: LineId, quantity: int = 1) -> dict[str, Any]:
     """Start the return of so many units of a line."""
     order, line = find_line(world, order_id, line_id)
@@ -96,7 +96,7 @@ def return_initiate(world: World, order_id: OrderId, line_id: LineId, quantity: 
     return _returns(world)
 
 
-@tool
+@tool(undoes=return_initiate)
 def return_cancel(world: World, order_id: OrderId, line_id: LineId) -> dict[str, Any]:
     """Undo every return of a line that was started in this conversation."""
     find_line(world, order_id, line_id)

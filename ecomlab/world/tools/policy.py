@@ -9,7 +9,7 @@ from ecomlab.world.policy_book.search import search
 from ecomlab.world.state import World
 
 
-@tool
+@tool(lists={"sections": "section"}, ranked=True)
 def policy_search(
     world: World, query: Annotated[str, Field(description="What the rule is about, in words.")]
 ) -> dict[str, Any]:

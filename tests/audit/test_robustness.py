@@ -1,4 +1,4 @@
-"""Whatever an agent does has a verdict: adversarial actions over all environments, typed and untyped, and raw bytes.
+"""A verdict for whatever an agent does: adversarial actions over all environments, typed and untyped, and raw bytes.
 
 `make test` plays 5,000 actions, `make certify` 100,000 (ECOMLAB_ACTIONS).
 """

@@ -1,4 +1,4 @@
-"""What verifiers make of answers that are cleverly wrong, and the laws at the extremes of the axes."""
+"""Verdicts on answers that are cleverly wrong, and the laws at the extremes of the axes."""
 
 import json
 from typing import Any
@@ -26,7 +26,7 @@ EXTREMES: dict[str, dict[str, float]] = {
 @pytest.mark.parametrize("size", [1_000, 20_000])
 @pytest.mark.parametrize("named", EXTREMES)
 @pytest.mark.parametrize("env", list(ENVIRONMENTS))
-def test_solver_and_fair_player_are_right_at_the_extremes_of_the_axes(
+def test_solver_and_reference_player_are_right_at_the_extremes_of_the_axes(
     env: str, named: str, size: int
 ) -> None:
     environment, shop = ENVIRONMENTS[env], load_shop(size)
@@ -35,11 +35,11 @@ def test_solver_and_fair_player_are_right_at_the_extremes_of_the_axes(
         for seed in range(3):
             task = make_task(env, d, seed, shop, axes)
             episode = Episode(task, shop)
-            solver = environment.solver(episode)
+            solver = environment.oracle(episode)
             while not episode.done:
                 episode.act(solver(episode.messages, episode.tools))
             assert episode.score().correct, f"solver: {env} {d} {seed} {named}: {episode.score().why}"
-            score = play(environment.fair_player(shop), task, shop).score
+            score = play(environment.reference_player(shop), task, shop).score
             assert score.value == pytest.approx(0.9), f"fair: {env} {d} {seed} {named}: {score}"
 
 
@@ -47,7 +47,7 @@ def handed_in(env: str, d: int, seed: int, shop: Shop) -> tuple[Episode, Any]:
     """An episode played by the solver up to its `submit`, and the arguments of that."""
 
     episode = Episode(make_task(env, d, seed, shop), shop)
-    solver = ENVIRONMENTS[env].solver(episode)
+    solver = ENVIRONMENTS[env].oracle(episode)
     while True:
         message = solver(episode.messages, episode.tools)
         (first, *_) = message["tool_calls"]
@@ -57,7 +57,7 @@ def handed_in(env: str, d: int, seed: int, shop: Shop) -> tuple[Episode, Any]:
 
 
 def reward_of(env: str, d: int, seed: int, shop: Shop, change: Any) -> float:
-    """What handing in the changed right answer earns."""
+    """Reward for handing in the right answer, changed."""
     episode, arguments = handed_in(env, d, seed, shop)
     episode.act(attackers.calls(("submit", change(arguments))))
     assert not episode.score().correct
@@ -188,7 +188,7 @@ def test_undoing_a_job_that_was_handed_in_undoes_its_verdict(big_shop: Shop) -> 
             continue
         found += 1
         episode = Episode(task, big_shop)
-        solver = ENVIRONMENTS["JOURNEY"].solver(episode)
+        solver = ENVIRONMENTS["JOURNEY"].oracle(episode)
         while episode.opened == 1:
             episode.act(solver(episode.messages, episode.tools))
         assert episode.jobs[0].verdict is not None and episode.jobs[0].verdict.correct

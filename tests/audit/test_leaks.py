@@ -1,20 +1,12 @@
-"""Law 8 as statistics: no classifier tells wanted things by their ids, their places or the sizes of lists."""
+"""The classifier of ids and places finds a leak where there is one."""
 
 from typing import Any
 
 import pytest
 
-from ecomlab import ENVIRONMENTS, Episode, Shop, make_task
+from ecomlab import Shop
 from ecomlab.audit import leaks
 from ecomlab.world.state import World
-
-ENVS = list(ENVIRONMENTS)
-
-
-@pytest.mark.parametrize("env", ENVS)
-def test_ids_and_places_do_not_tell_what_is_wanted(env: str, big_shop: Shop) -> None:
-    found = [leak for leak in leaks.measure(env, big_shop, seeds=30) if leak.leaks]
-    assert found == []
 
 
 def test_a_leak_is_found(big_shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,13 +26,3 @@ def _smallest(type_name: str, key: tuple[Any, ...], shop: Shop, random: Any, tha
     from ecomlab.world.state import options_of
 
     return min(option for option in options_of(key, shop.catalog, type_name) if option != than)
-
-
-@pytest.mark.parametrize("env", ENVS)
-def test_what_is_offered_is_the_same_in_every_task(env: str, shop: Shop) -> None:
-    first = Episode(make_task(env, 0, 0, shop), shop)
-    for d in (0, 6, 12):
-        for seed in range(5):
-            episode = Episode(make_task(env, d, seed, shop), shop)
-            assert episode.tools == first.tools
-            assert episode.messages[0] == first.messages[0]

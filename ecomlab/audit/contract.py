@@ -1,0 +1,318 @@
+"""The contract that every environment keeps, registered or loaded from a file: `check` it, or inherit the tests.
+
+A test class that inherits `EnvironmentContract` runs it under pytest, with `env`, `shop` (a thousand products) and
+`big_shop` as arguments. The laws themselves are in `laws`.
+"""
+
+import inspect
+import json
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
+
+from ecomlab.audit import attackers, counterfactual, laws, leaks
+from ecomlab.audit.certificate import certify_cell, golden
+from ecomlab.audit.surface import acts, calls, reference_player, fields, ids_of, results, tools_of
+from ecomlab.catalog import Shop, load_shop
+from ecomlab.catalog.lexicon import lexicon_of
+from ecomlab.customer.nlu import is_complete
+from ecomlab.difficulty import AXES
+from ecomlab.envs.registry import ENVIRONMENTS
+from ecomlab.episode.episode import Episode, make_task
+from ecomlab.episode.messages import parse_output
+from ecomlab.episode.play import ReplayError, play, record, replay
+from ecomlab.players.base import Perturbation
+from ecomlab.seeding import digest, rng
+from ecomlab.task import Message, Task
+from ecomlab.world.state import World
+
+LEVELS = range(13)
+SEEDS, OTHERS = 24, 12
+"""Tasks a level for solver, fair and noisy player, and for everybody else: fewer than `make certify` takes."""
+ODD: tuple[Any, ...] = (
+    "15 days", "$7.99", "nan", "-15", "", None, [], {}, 1e308, True, "\ud800", "x" * 10_000,
+)  # fmt: skip
+"""Values that are handed in, in any field."""
+LAST: tuple[str, ...] = (
+    "<tool_call>{bad</tool_call>", "<tool_call>", '<tool_call>{"name": "nope", "arguments": {}}</tool_call>',
+    '<tool_call>{"name": "submit", "arguments": {"nope": 1}}</tool_call>', "x" * 30_000, "Hello?",
+)  # fmt: skip
+"""Outputs of a player before it hands in."""
+HIGH = {
+    "constraints": 6,
+    "p_missing": 1.0,
+    "eps_rank": 0.6,
+    "p_oos": 1.0,
+    "turn_slack": 9,
+    "tool_slack": 40,
+    "p_noise": 0.5,
+    "p_switch": 1.0,
+    "top_k": 10,
+    "k_rec": 12,
+    "history": 30,
+    "branches": 8,
+}
+"""Values of the axes far from those at d = 2."""
+
+Test = Callable[..., None]
+
+
+def shows(*names: str) -> Callable[[Test], Test]:
+    """Mark a test with the laws that it holds an environment to."""
+
+    def mark(test: Test) -> Test:
+        test.laws = [laws.LAWS[name].name for name in names]  # type: ignore[attr-defined]
+        return test
+
+    return mark
+
+
+class EnvironmentContract:
+    """The laws as tests of one environment; `make certify` measures those of the certificate on more tasks."""
+
+    @shows("SOLVABLE", "FAIR", "NOT GAMEABLE", "HARDER")
+    def test_a_small_certificate_breaks_no_law(self, env: str, big_shop: Shop) -> None:
+        rows = [certify_cell(env, d, SEEDS, OTHERS, big_shop) for d in LEVELS]
+        broken = laws.broken_laws(rows)
+        assert not broken, "; ".join(broken)
+        for row in rows:
+            assert row.reward > 0.85 or row.fair < 1, (
+                f"the fair player loses reward: d = {row.d}: {row.reward}"
+            )
+
+    @shows("FAIR")
+    def test_what_counts_as_stated_can_be_read_from_the_opening(self, env: str, big_shop: Shop) -> None:
+        lexicon = lexicon_of(big_shop.catalog)
+        for task in _tasks(env, LEVELS, 40, big_shop):
+            stated, withheld = ENVIRONMENTS[env].slots(task)
+            read = ENVIRONMENTS[env].read_opening(task.opening, lexicon)
+            assert is_complete(task.opening) == (not withheld), task.opening
+            heard = {(i, name): value for (i, name), value in read.items() if name != "type"}
+            assert heard == {(s.subject, s.name): s.value for s in stated}, task.opening
+
+    @shows("BY EFFECT")
+    def test_submit_takes_anything_and_gives_a_verdict(self, env: str, shop: Shop) -> None:
+        task = make_task(env, 3, 0, shop)
+        for value in ODD:
+            for name in fields(ENVIRONMENTS[env].submit) or ("nothing",):
+                episode = Episode(task, shop)
+                episode.act(calls(("submit", {name: value})))
+                if episode.done:
+                    score = episode.score()
+                    assert -1 <= score.value <= 1, (name, value)
+                    assert not score.correct, (name, value)
+                    assert score.why, (name, value)
+
+    @shows("ONE RECORD")
+    def test_no_placeholder_reaches_a_message(self, env: str, shop: Shop) -> None:
+        for task in _tasks(env, LEVELS, 6, shop):
+            slips = Perturbation(rng("placeholder", task.seed), 0.2)
+            for message in play(reference_player(env, shop, slips), task, shop).messages:
+                if message["role"] in ("user", "system"):
+                    text = message["content"]
+                    assert text == text.strip() != "", text
+                    for bad in ("{", "}", "None", "attr:", "  ", " .", " ,", "[]", "()"):
+                        assert bad not in text, text
+
+    @shows("ONE RECORD")
+    def test_a_task_survives_json_in_any_order_of_its_keys(self, env: str, shop: Shop) -> None:
+        for task in _tasks(env, LEVELS, 2, shop):
+            messages = play(reference_player(env, shop), task, shop).messages
+            for sorted_ in (False, True):
+                again = Task.from_json(json.loads(json.dumps(task.to_json(), sort_keys=sorted_)))
+                assert again.digest() == task.digest()
+                assert play(reference_player(env, shop), again, shop).messages == messages
+
+    @shows("REPRODUCIBLE")
+    def test_a_key_never_changes_its_meaning_without_a_new_version(self, env: str) -> None:
+        known, now = ENVIRONMENTS[env].golden, golden(env, load_shop(1_000))
+        assert known in ("", now), (
+            f"tasks of {env} changed: raise {env}'s version, then set golden to {now!r}"
+        )
+
+    @shows("REPRODUCIBLE")
+    def test_a_recorded_trajectory_replays_to_its_score(self, env: str, shop: Shop) -> None:
+        for task in _tasks(env, LEVELS, 3, shop):
+            trajectory = play(reference_player(env, shop, Perturbation(rng("replay", task.seed), 0.2)), task, shop)
+            assert replay(trajectory, shop) == trajectory.score
+
+    @shows("REPRODUCIBLE")
+    def test_whatever_was_said_last_replays(self, env: str, shop: Shop) -> None:
+        acting = [parse_output(said) for said in LAST] + [
+            calls((tool.name, {})) for tool in acts(ENVIRONMENTS[env])
+        ]
+        for said in acting:
+            episode = Episode(make_task(env, 2, 0, shop), shop)
+            episode.act(said)
+            while not episode.done:
+                episode.act(attackers.SUBMIT)
+            trajectory = record(episode)
+            assert replay(trajectory, shop) == trajectory.score
+
+    @shows("REPRODUCIBLE")
+    def test_a_replay_that_differs_says_where(self, env: str, shop: Shop) -> None:
+        trajectory = play(reference_player(env, shop), make_task(env, 4, 1, shop), shop)
+        at = next(i for i, m in enumerate(trajectory.messages) if m["role"] == "tool")
+        changed = [dict(m) for m in trajectory.messages]
+        changed[at]["content"] = "{}"
+        try:
+            replay(replace(trajectory, messages=changed), shop)
+        except ReplayError as error:
+            assert f"message {at} differs" in str(error)  # noqa: PT017 - this module does without pytest
+        else:
+            raise AssertionError("a changed record was replayed")
+
+    @shows("ISOLATED")
+    def test_interleaved_and_threaded_episodes_do_not_touch_each_other(self, env: str, shop: Shop) -> None:
+        tasks = list(_tasks(env, (2, 7, 12), 8, shop))
+        drawn = [task.digest() for task in tasks]
+
+        def alone(task: Task) -> list[Message]:
+            return play(reference_player(env, shop), task, shop).messages
+
+        expected = [alone(task) for task in tasks]
+        running = [(Episode(task, shop), reference_player(env, shop)) for task in tasks]
+        while any(not episode.done for episode, _ in running):
+            for episode, act in running:
+                if not episode.done:
+                    episode.act(act(episode.messages, episode.tools))
+        assert [episode.messages for episode, _ in running] == expected
+        with ThreadPoolExecutor(8) as pool:
+            assert list(pool.map(alone, tasks * 2)) == expected * 2
+        # Histories and books are drawn once and shared: nobody may have written into one.
+        assert [task.digest() for task in tasks] == drawn
+        assert [make_task(env, task.difficulty, task.seed, shop).digest() for task in tasks] == drawn
+
+    @shows("SILENT")
+    def test_what_is_withheld_shows_nowhere_until_the_customer_is_asked(
+        self, env: str, big_shop: Shop
+    ) -> None:
+        for d in range(0, 13, 2):
+            compared = counterfactual.compare(env, d, range(60), big_shop)
+            assert not compared.differences, compared.differences
+            assert compared.pairs >= (1 if d == 0 else 10), f"d = {d}: {compared.pairs} pairs"
+
+    @shows("SILENT")
+    def test_a_counterfactual_is_another_task(self, env: str, big_shop: Shop) -> None:
+        for task, other in counterfactual.pairs(env, 6, range(10), big_shop):
+            assert other.digest() != task.digest()
+
+    @shows("SILENT")
+    def test_ids_and_places_do_not_tell_what_is_wanted(self, env: str, big_shop: Shop) -> None:
+        found = [leak for leak in leaks.measure(env, big_shop, seeds=30) if leak.leaks]
+        assert not found, found
+
+    @shows("SILENT")
+    def test_tools_are_what_they_declare(self, env: str, shop: Shop) -> None:
+        """Tools that look change nothing and list ids only where they say so; the others act."""
+        environment = ENVIRONMENTS[env]
+        tools, ids = tools_of(environment), ids_of(environment)
+        for task in _tasks(env, (0, 6, 12), 4, shop):
+            episode = Episode(task, shop)
+            prober, before = counterfactual.Prober(environment, rng("declared", task.seed)), _done(episode)
+            while not episode.done:
+                episode.act(prober(episode.messages, episode.tools))
+            assert _done(episode) == before, "a tool that declares no act has changed the world"
+            for name, result in results(episode.messages):
+                for path, rows in _lists(result):
+                    found = [n for n in rows[0] if n in ids or n.endswith("_id")]
+                    declared = tools[name].lists.get(path, ())
+                    assert set(found) <= set(declared), f"{name} does not declare {path}: {found}"
+        for tool in acts(environment):
+            trying = [
+                make for n, make in attackers.positional(environment).items() if n.startswith(tool.name)
+            ]
+            done = False
+            for task, make in zip(_tasks(env, (0, 6), 4, shop), trying, strict=False):
+                episode, player = Episode(task, shop), make(task.seed)
+                before = _done(episode)
+                while not episode.done:
+                    episode.act(player(episode.messages, episode.tools))
+                done = done or _done(episode) != before
+            assert done or not trying, f"{tool.name} declares that it acts, and changes nothing"
+
+    @shows("SILENT")
+    def test_what_is_offered_is_the_same_in_every_task(self, env: str, shop: Shop) -> None:
+        first = Episode(make_task(env, 0, 0, shop), shop)
+        for task in _tasks(env, (0, 6, 12), 5, shop):
+            episode = Episode(task, shop)
+            assert episode.tools == first.tools
+            assert episode.messages[0] == first.messages[0]
+
+    @shows("SILENT")
+    def test_no_tool_returns_reward(self, env: str, shop: Shop) -> None:
+        for task in _tasks(env, (0, 6, 12), 3, shop):
+            for _, result in results(play(reference_player(env, shop), task, shop).messages):
+                assert not {"reward", "score", "correct"} & result.keys()
+
+    @shows("BROKEN IS NOT WRONG")
+    def test_a_player_that_breaks_leaves_the_episode_unscored(self, env: str, shop: Shop) -> None:
+        def broken(messages: list[Message], tools: list[dict[str, Any]]) -> Message:
+            raise TimeoutError("the endpoint is down")
+
+        trajectory = play(broken, make_task(env, 1, 0, shop), shop)
+        assert trajectory.score.unscored
+        assert trajectory.score.value != trajectory.score.value  # NaN
+        assert "the endpoint is down" in trajectory.score.why
+
+    @shows("BROKEN IS NOT WRONG")
+    def test_a_bug_of_ours_leaves_the_episode_unscored(self, env: str, shop: Shop) -> None:
+        with patch.object(World, "spend_call", side_effect=ZeroDivisionError):
+            assert play(reference_player(env, shop), make_task(env, 1, 0, shop), shop).score.unscored
+
+    def test_each_claimed_axis_moves_alone_and_no_other_does(self, env: str, big_shop: Shop) -> None:
+        before = [make_task(env, 2, seed, big_shop) for seed in range(4)]
+        met = [_explored(task, big_shop) for task in before]
+        for axis in AXES:
+            after = (make_task(env, 2, task.seed, big_shop, {axis: HIGH[axis]}) for task in before)
+            moved = any(_explored(task, big_shop) != old for task, old in zip(after, met, strict=True))
+            assert moved == (axis in ENVIRONMENTS[env].axes), axis
+
+
+def check(env: str, shop: Shop) -> list[str]:
+    """Test one environment; say in words what it breaks of the contract."""
+    found = []
+    for name, test in inspect.getmembers(EnvironmentContract(), inspect.ismethod):
+        if name.startswith("test_"):
+            given = {"env": env, "shop": shop, "big_shop": shop}
+            try:
+                test(**{n: given[n] for n in inspect.signature(test).parameters})
+            except AssertionError as error:
+                held = ", ".join(getattr(test, "laws", ()))
+                found.append(
+                    f"{held or 'contract'}: not so: {name.removeprefix('test_').replace('_', ' ')}: {error}"
+                )
+    return found
+
+
+def _tasks(env: str, levels: Any, seeds: int, shop: Shop) -> Iterator[Task]:
+    return (make_task(env, d, seed, shop) for d in levels for seed in range(seeds))
+
+
+def _done(episode: Episode) -> str:
+    """The part of the world that an agent can change."""
+    world = episode.world
+    return repr((world.changes, world.cart, world.returns, world.given))
+
+
+def _lists(result: Any, path: str = "") -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """(path, rows) of every list of objects in a result."""
+    for name, value in result.items() if isinstance(result, dict) else ():
+        at = f"{path}.{name}".lstrip(".")
+        rows = [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+        if rows:
+            yield at, rows
+        for inner in rows or [value]:
+            yield from _lists(inner, at)
+
+
+def _explored(task: Task, shop: Shop) -> str:
+    """Digest of what a fixed explorer meets: the fair player's episode, then looking around until a budget ends it."""
+    fair = play(reference_player(task.env, shop), task, shop)
+    episode = Episode(task, shop)
+    prober = counterfactual.Prober(ENVIRONMENTS[task.env], rng("explorer", task.seed), at_once=8)
+    while not episode.done:
+        episode.act(prober(episode.messages, episode.tools))
+    return digest([fair.messages, fair.score.value, record(episode).messages, episode.end])

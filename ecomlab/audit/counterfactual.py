@@ -1,0 +1,141 @@
+"""Counterfactuals, tasks that differ only in what is withheld: nothing that an agent reads may tell them apart."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ecomlab.audit.surface import calls, fields, looks, records, results, sources, taken, tools_of
+from ecomlab.catalog import Shop
+from ecomlab.envs.base import Environment
+from ecomlab.envs.registry import ENVIRONMENTS
+from ecomlab.episode.episode import Episode, make_task
+from ecomlab.seeding import rng
+from ecomlab.task import Message, Task
+
+OPTIONAL = 0.25
+"""Share of the arguments that it gives of those that can be left out."""
+
+
+class Prober:
+    """Uses every tool that only looks, with ids, values and words that it has met, and asks the customer nothing.
+
+    The tools that list something come first, for their ids; each tool is used once before one is used again.
+    """
+
+    def __init__(self, env: Environment, random: np.random.Generator, at_once: int = 2) -> None:
+        self.env, self.random, self.at_once = env, random, at_once
+        self.left = [tool.name for tool in reversed(sources(env))]
+        self.met: list[dict[str, Any]] = []
+        """Records that results have shown."""
+        self.words: list[str] = []
+
+    def __call__(self, messages: list[Message], tools: list[dict[str, Any]]) -> Message:
+        self.words = messages[1]["content"].split()
+        self.met = [record for _, result in results(messages) for record in records(result)]
+        return calls(*(self._call() for _ in range(self.at_once)))
+
+    def _call(self) -> tuple[str, dict[str, Any]]:
+        if not self.left:
+            names = [tool.name for tool in looks(self.env)]
+            self.left = [names[i] for i in self.random.permutation(len(names)).tolist()]
+        tool = tools_of(self.env)[self.left.pop()]
+        takes = taken(tool, self.env)
+        names = [
+            n for n in fields(tool) if n in tool.required or (self.met and self.random.random() < OPTIONAL)
+        ]
+        whole = [record for record in self.met if all(record.get(takes[n]) for n in names if n in takes)]
+        about = self._one(whole) if whole else {}
+        given = {n: self._value(takes.get(n, n), fields(tool)[n], about, n in takes) for n in names}
+        return tool.name, {n: value for n, value in given.items() if value is not None or n in tool.required}
+
+    def _value(self, name: str, schema: Mapping[str, Any], about: Mapping[str, Any], is_id: bool) -> Any:
+        """A value that the schema allows: of an id that of the thing chosen, else as a rule one of that name."""
+        schema = {**schema, **next((k for k in schema.get("anyOf", ()) if k.get("type") != "null"), {})}
+        kind, shown = schema.get("type"), [record[name] for record in self.met if record.get(name)]
+        if "enum" in schema:
+            return self._one(schema["enum"])
+        if kind == "array":
+            return [self._value(name, schema["items"], about, is_id), *shown[-1:]][: 1 + is_id]
+        if kind == "boolean":
+            return bool(self.random.random() < 0.5)
+        if kind == "integer":
+            return int(self.random.integers(1, 4))
+        if kind == "number":
+            return self._one(
+                [v for record in self.met for v in record.values() if isinstance(v, float)] or [10.0]
+            )
+        if kind == "object":
+            return dict([self._one(list(self._one(shown).items()))]) if shown else None
+        if is_id:
+            return about.get(name, "made up")
+        if shown and self.random.random() < 0.5:
+            return str(self._one(shown))
+        start = int(self.random.integers(len(self.words)))
+        return " ".join(self.words[start : start + 3])
+
+    def _one(self, options: Sequence[Any]) -> Any:
+        return options[int(self.random.integers(len(options)))]
+
+
+def first_difference(task: Task, other: Task, shop: Shop, random: np.random.Generator) -> str:
+    """The first thing by which an agent that asks nothing tells two tasks apart, in words; empty where it cannot."""
+    one, two = Episode(task, shop), Episode(other, shop)
+    if found := _differ(one.tools, two.tools):
+        return f"the tools offered: {found}"
+    if found := _differ(one.messages, two.messages):
+        return f"the opening: {found}"
+    prober = Prober(one.env, random)
+    while not one.done and not two.done:
+        message = prober(one.messages, one.tools)
+        asked = [(call["function"]["name"], call["function"]["arguments"]) for call in message["tool_calls"]]
+        turns = [one.act(message).messages, two.act(message).messages]
+        shown = ([result for _, result in results(turn)] for turn in turns)
+        for (name, arguments), a, b in zip(asked, *shown, strict=False):
+            if found := _differ(a, b):
+                return f"turn {one.turn}: {name}({arguments}): {found}"
+        if found := _differ(turns[0], turns[1]):
+            return f"turn {one.turn}: what comes after the tools' results: {found}"
+    return _differ(one.end, two.end)
+
+
+def _differ(one: Any, two: Any, where: str = "") -> str:
+    """The first place at which two JSON values differ, and both values there; empty where they are equal."""
+    if isinstance(one, dict) and isinstance(two, dict) and list(one) == list(two):
+        inner: Iterable[tuple[Any, Any, str]] = ((one[n], two[n], f"{where}.{n}") for n in one)
+    elif isinstance(one, list) and isinstance(two, list) and len(one) == len(two):
+        inner = ((a, b, f"{where}[{i}]") for i, (a, b) in enumerate(zip(one, two, strict=True)))
+    else:
+        differs = json.dumps(one) != json.dumps(two)
+        return f"{where.lstrip('.') or 'it'} is {one!r} and {two!r}" if differs else ""
+    return next((found for a, b, at in inner if (found := _differ(a, b, at))), "")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Pairs of a task and its counterfactual that were compared, and what told them apart."""
+
+    env: str
+    d: int
+    pairs: int
+    differences: list[str]
+
+
+def pairs(env: str, d: int, seeds: Iterable[int], shop: Shop) -> Iterator[tuple[Task, Task]]:
+    """The tasks of these seeds that have a counterfactual, each with one."""
+    for seed in seeds:
+        task = make_task(env, d, seed, shop)
+        other = ENVIRONMENTS[env].twin(task, shop, rng("twin", seed))
+        if other is not None:
+            yield task, other
+
+
+def compare(env: str, d: int, seeds: Iterable[int], shop: Shop) -> Comparison:
+    """Compare tasks with their counterfactuals."""
+    found = [
+        (task, first_difference(task, other, shop, rng("prober", task.seed)))
+        for task, other in pairs(env, d, seeds, shop)
+    ]
+    return Comparison(env, d, len(found), [f"seed {task.seed}: {words}" for task, words in found if words])

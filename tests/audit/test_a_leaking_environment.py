@@ -1,0 +1,83 @@
+"""A new environment that gives its answer away through a tool of its own is caught, without an edit to the package."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ecomlab import ENVIRONMENTS, Shop
+from ecomlab.audit import contract, counterfactual, laws, leaks
+from ecomlab.audit.certificate import certify_cell
+from ecomlab.tool import Tool
+
+FILE = Path(__file__).with_name("lockers.py")
+
+
+@pytest.fixture
+def lockers() -> Iterator[Any]:
+    """The environment's module; the environment is registered for one test."""
+    ENVIRONMENTS.load(FILE)
+    yield sys.modules["ecomlab_env_lockers"]
+    del ENVIRONMENTS._found["LOCKERS"]
+
+
+def test_without_a_leak_it_keeps_the_contract(lockers: Any, shop: Shop) -> None:
+    (line,) = contract.check("LOCKERS", shop)
+    # A toy: finding one thing does not get hard enough, and luck pays more than its failures. Nothing else is wrong.
+    broken = line.partition("breaks no law: ")[2].partition("\n")[0].split("; ")
+    assert all(said.startswith("HARDER: ") or "failing honestly" in said for said in broken), line
+
+
+def test_an_order_that_tells_is_caught_by_a_positional_player(lockers: Any, shop: Shop) -> None:
+    def broken() -> list[str]:
+        return laws.broken_laws([certify_cell("LOCKERS", 0, 20, 40, shop)])
+
+    assert broken() == []
+    lockers.LEAK = "order"
+    (line, *_) = broken()
+    assert line.startswith(
+        "NOT GAMEABLE: positional player 'hand in first of locker_list' is correct on 100.0%"
+    )
+
+
+def test_ids_that_tell_are_caught_by_the_classifier(lockers: Any, shop: Shop) -> None:
+    def found() -> list[str]:
+        return [leak.kind for leak in leaks.measure("LOCKERS", shop, (0, 8), 60) if leak.leaks]
+
+    assert found() == []
+    lockers.LEAK = "ids"
+    assert found() == ["locker_list: locker_id"]
+
+
+def test_a_size_that_tells_is_caught_by_comparing_counterfactuals(lockers: Any, shop: Shop) -> None:
+    def differences() -> list[str]:
+        compared = counterfactual.compare("LOCKERS", 8, range(20), shop)
+        assert compared.pairs >= 10
+        return compared.differences
+
+    assert differences() == []
+    lockers.LEAK = "size"
+    assert "turn 1: locker_list({}): lockers" in differences()[0]
+
+
+def test_a_list_that_is_not_declared_is_a_fault_of_its_own(
+    lockers: Any, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent = {"locker_list": Tool(lockers.locker_list.function)}
+    monkeypatch.setattr(lockers.Lockers, "tools", silent)
+    with pytest.raises(AssertionError, match="locker_list does not declare lockers: \\['locker_id'\\]"):
+        contract.EnvironmentContract().test_tools_are_what_they_declare("LOCKERS", shop)
+
+
+def test_a_tool_that_acts_must_say_so(lockers: Any, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    def locker_list(world: Any) -> dict[str, Any]:
+        """List the lockers, and change the world."""
+        world.changes += 1
+        return {"lockers": [dict(pairs) for pairs in world.given["lockers"]]}
+
+    acting = {"locker_list": Tool(locker_list, {"lockers": ("locker_id",)})}
+    monkeypatch.setattr(lockers.Lockers, "tools", acting)
+    with pytest.raises(AssertionError, match="declares no act"):
+        contract.EnvironmentContract().test_tools_are_what_they_declare("LOCKERS", shop)
