@@ -48,8 +48,8 @@ NEAR = 0.25
 def cart_credit(matched: int, near: int, got: int, wanted: int) -> float:
     """r_task of a cart, in [-1, 1]: `clip(2 F1 - 1 - excess, -1, 1)`, exactly 1 for the right cart, -1 when empty.
 
-    The articles start from 2 F1 - 1; NOT GAMEABLE needs two changes. The excess share, units beyond the number wanted over
-    units in the cart: without it, putting everything ever listed into the cart earns more than an honest wrong
+    The articles start from 2 F1 - 1; NOT GAMEABLE needs two changes. The excess share, units beyond the number wanted
+    over units in the cart: without it, putting everything ever listed into the cart earns more than an honest wrong
     choice. A near unit counts `NEAR`: without it, an honest wrong choice at d = 0 earns as little as doing nothing, and
     less than picking a visit blindly, which is right now and then.
     """

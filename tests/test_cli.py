@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ecomlab import __version__
-from ecomlab.audit import certificate, laws, report
+from ecomlab.audit import certificate, laws
 from ecomlab.audit.leaks import Leak
 from ecomlab.cli import app, main
 

@@ -148,18 +148,6 @@ def certify_cell(env_id: str, d: int, seeds: int, others: int, shop: Shop) -> Ro
     )
 
 
-def golden(env_id: str, shop: Shop) -> str:
-    """Digest of what is seen and scored in an environment's first tasks, in the shop of a thousand products: key,
-    opening, budgets, schemas, the fair player's episode. It changes when, and only when, a key means something else."""
-    seen: list[Any] = []
-    for task in (make_task(env_id, d, seed, shop) for d in (0, 6, 12) for seed in range(5)):
-        episode = Episode(task, shop)
-        seen.append([list(task.key), task.opening, task.turns, task.calls, episode.messages, episode.tools])
-        played = finish(reference_player(env_id, shop), episode)
-        seen.append([played.messages, played.end, played.score.value, played.score.correct, played.score.why])
-    return digest(seen)
-
-
 def _commonest(played: Sequence[Played]) -> Message:
     """The fair player's most frequent answer, each field on its own: the best constant answer there is."""
     said = [json.loads(arguments) for p in played for arguments in p.submitted]

@@ -13,18 +13,17 @@ from typing import Any
 from unittest.mock import patch
 
 from ecomlab.audit import attackers, counterfactual, laws, leaks
-from ecomlab.audit.certificate import certify_cell, golden
-from ecomlab.audit.surface import acts, calls, reference_player, fields, ids_of, results, tools_of
+from ecomlab.audit.certificate import certify_cell
+from ecomlab.audit.observed import axes_of, golden
+from ecomlab.audit.surface import acts, calls, fields, ids_of, reference_player, results, tools_of
 from ecomlab.catalog import Shop, load_shop
-from ecomlab.catalog.lexicon import lexicon_of
 from ecomlab.customer.nlu import is_complete
-from ecomlab.difficulty import AXES
-from ecomlab.envs.registry import ENVIRONMENTS
+from ecomlab.envs.registry import ENVIRONMENTS, observed
 from ecomlab.episode.episode import Episode, make_task
 from ecomlab.episode.messages import parse_output
 from ecomlab.episode.play import ReplayError, play, record, replay
 from ecomlab.players.base import Perturbation
-from ecomlab.seeding import digest, rng
+from ecomlab.seeding import rng
 from ecomlab.task import Message, Task
 from ecomlab.world.state import World
 
@@ -40,22 +39,6 @@ LAST: tuple[str, ...] = (
     '<tool_call>{"name": "submit", "arguments": {"nope": 1}}</tool_call>', "x" * 30_000, "Hello?",
 )  # fmt: skip
 """Outputs of a player before it hands in."""
-HIGH = {
-    "constraints": 6,
-    "p_missing": 1.0,
-    "eps_rank": 0.6,
-    "p_oos": 1.0,
-    "turn_slack": 9,
-    "tool_slack": 40,
-    "p_noise": 0.5,
-    "p_switch": 1.0,
-    "top_k": 10,
-    "k_rec": 12,
-    "history": 30,
-    "branches": 8,
-}
-"""Values of the axes far from those at d = 2."""
-
 Test = Callable[..., None]
 
 
@@ -84,13 +67,12 @@ class EnvironmentContract:
 
     @shows("FAIR")
     def test_what_counts_as_stated_can_be_read_from_the_opening(self, env: str, big_shop: Shop) -> None:
-        lexicon = lexicon_of(big_shop.catalog)
         for task in _tasks(env, LEVELS, 40, big_shop):
-            stated, withheld = ENVIRONMENTS[env].slots(task)
-            read = ENVIRONMENTS[env].read_opening(task.opening, lexicon)
-            assert is_complete(task.opening) == (not withheld), task.opening
-            heard = {(i, name): value for (i, name), value in read.items() if name != "type"}
-            assert heard == {(s.subject, s.name): s.value for s in stated}, task.opening
+            goal = task.parts[0].goal
+            read = reference_player(env, big_shop).read_opening(task.opening)
+            assert is_complete(task.opening) == (not goal.withheld), task.opening
+            heard = {place: value for place, value in read.items() if place[1] != "type"}
+            assert heard == {(s.item, s.name): s.value for s in goal.said()}, task.opening
 
     @shows("BY EFFECT")
     def test_submit_takes_anything_and_gives_a_verdict(self, env: str, shop: Shop) -> None:
@@ -127,15 +109,19 @@ class EnvironmentContract:
 
     @shows("REPRODUCIBLE")
     def test_a_key_never_changes_its_meaning_without_a_new_version(self, env: str) -> None:
-        known, now = ENVIRONMENTS[env].golden, golden(env, load_shop(1_000))
-        assert known in ("", now), (
-            f"tasks of {env} changed: raise {env}'s version, then set golden to {now!r}"
-        )
+        known = observed().get(env, {})
+        version = ENVIRONMENTS[env].version
+        if known.get("version") == version:
+            assert known["golden"] == golden(env, load_shop(1_000)), (
+                f"tasks of {env} changed: raise its version, then run `python -m ecomlab.audit.observed`"
+            )
 
     @shows("REPRODUCIBLE")
     def test_a_recorded_trajectory_replays_to_its_score(self, env: str, shop: Shop) -> None:
         for task in _tasks(env, LEVELS, 3, shop):
-            trajectory = play(reference_player(env, shop, Perturbation(rng("replay", task.seed), 0.2)), task, shop)
+            trajectory = play(
+                reference_player(env, shop, Perturbation(rng("replay", task.seed), 0.2)), task, shop
+            )
             assert replay(trajectory, shop) == trajectory.score
 
     @shows("REPRODUCIBLE")
@@ -262,13 +248,9 @@ class EnvironmentContract:
         with patch.object(World, "spend_call", side_effect=ZeroDivisionError):
             assert play(reference_player(env, shop), make_task(env, 1, 0, shop), shop).score.unscored
 
-    def test_each_claimed_axis_moves_alone_and_no_other_does(self, env: str, big_shop: Shop) -> None:
-        before = [make_task(env, 2, seed, big_shop) for seed in range(4)]
-        met = [_explored(task, big_shop) for task in before]
-        for axis in AXES:
-            after = (make_task(env, 2, task.seed, big_shop, {axis: HIGH[axis]}) for task in before)
-            moved = any(_explored(task, big_shop) != old for task, old in zip(after, met, strict=True))
-            assert moved == (axis in ENVIRONMENTS[env].axes), axis
+    def test_the_axes_that_move_it_are_those_that_were_observed(self, env: str, big_shop: Shop) -> None:
+        if env in observed():
+            assert axes_of(env, big_shop) == observed()[env]["axes"]
 
 
 def check(env: str, shop: Shop) -> list[str]:
@@ -306,13 +288,3 @@ def _lists(result: Any, path: str = "") -> Iterator[tuple[str, list[dict[str, An
             yield at, rows
         for inner in rows or [value]:
             yield from _lists(inner, at)
-
-
-def _explored(task: Task, shop: Shop) -> str:
-    """Digest of what a fixed explorer meets: the fair player's episode, then looking around until a budget ends it."""
-    fair = play(reference_player(task.env, shop), task, shop)
-    episode = Episode(task, shop)
-    prober = counterfactual.Prober(ENVIRONMENTS[task.env], rng("explorer", task.seed), at_once=8)
-    while not episode.done:
-        episode.act(prober(episode.messages, episode.tools))
-    return digest([fair.messages, fair.score.value, record(episode).messages, episode.end])

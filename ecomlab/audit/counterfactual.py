@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,8 @@ from ecomlab.catalog import Shop
 from ecomlab.envs.base import Environment
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode, make_task
-from ecomlab.seeding import rng
-from ecomlab.task import Message, Task
+from ecomlab.seeding import rng, shuffled
+from ecomlab.task import Goal, Message, Place, Task
 
 OPTIONAL = 0.25
 """Share of the arguments that it gives of those that can be left out."""
@@ -123,11 +123,35 @@ class Comparison:
     differences: list[str]
 
 
+def draw(task: Task, shop: Shop, random: np.random.Generator) -> Task | None:
+    """A task that differs only in a withheld slot and can be done as well, or None when nothing withheld could differ.
+
+    Of a journey, one subtask is exchanged for its counterfactual.
+    """
+    for number in shuffled(random, range(len(task.subtasks))):
+        other = draw(task.subtasks[number], shop, random)
+        if other is not None:
+            subtasks = [*task.subtasks[:number], other, *task.subtasks[number + 1 :]]
+            return replace(task, subtasks=tuple(subtasks))
+    environment, goal = ENVIRONMENTS[task.env], task.goal
+    for place in shuffled(random, [place for place in goal.slots if place in goal.withheld]):
+        for value in shuffled(random, environment.alternatives(place, goal, task, shop)):
+            other = value if isinstance(value, Task) else replace(task, goal=_with(goal, place, value))
+            if other.goal != goal and environment.possible(other.goal, task, shop):
+                return other
+    return None
+
+
+def _with(goal: Goal, place: Place, value: Any) -> Goal:
+    """The goal with another value there; `value` may be that goal."""
+    return value if isinstance(value, Goal) else goal.with_({place[1]: value}, place[0])
+
+
 def pairs(env: str, d: int, seeds: Iterable[int], shop: Shop) -> Iterator[tuple[Task, Task]]:
     """The tasks of these seeds that have a counterfactual, each with one."""
     for seed in seeds:
         task = make_task(env, d, seed, shop)
-        other = ENVIRONMENTS[env].twin(task, shop, rng("twin", seed))
+        other = draw(task, shop, rng("counterfactual", seed))
         if other is not None:
             yield task, other
 

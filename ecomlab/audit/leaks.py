@@ -14,7 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from ecomlab.audit.surface import calls, reference_player, ids_of, looks, records, results, tools_of, wants_words
+from ecomlab.audit.surface import (
+    calls,
+    ids_of,
+    looks,
+    records,
+    reference_player,
+    results,
+    tools_of,
+    wants_words,
+)
 from ecomlab.catalog import Shop
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode, Trajectory, make_task

@@ -138,10 +138,10 @@ def draw_visits(
     key: TaskKey,
     shop: Shop,
 ) -> list[str]:
-    """What the customer looked at lately, shuffled: up to eight products of each wanted type, and as many of others.
+    """Products that the customer looked at lately, shuffled: up to eight of each wanted type, and as many of others.
 
-    The list must not tell wanted from unwanted (NOT GAMEABLE, SILENT). So the unwanted types' clusters are made in the same way
-    from a phantom wish, all products are well in stock, and where something that identifies a product is withheld,
+    The list must not tell wanted from unwanted (NOT GAMEABLE, SILENT). So the unwanted types' clusters are made in the
+    same way from a phantom wish, all products are well in stock, and where something that identifies a product is withheld,
     another one that fits all that was stated is in its cluster, if `POOL` rows hold one.
     """
     random = rng("visits", *key)

@@ -205,9 +205,17 @@ class Phrases:
 
     @classmethod
     def load(cls, path: Path | str, **slots: Template) -> "Phrases":
-        """The phrases of a TOML file, with more slots made in code. Raises ValueError that names
-        file and key."""
-        file, common = read_toml(Path(path), _File), common_file()
+        """The phrases of a TOML file, with more slots made in code. Raises ValueError that names file and key."""
+        return cls._made(read_toml(Path(path), _File), slots)
+
+    @classmethod
+    def of(cls, leads: Sequence[str], **slots: Template) -> "Phrases":
+        """The common phrases of a customer who waits for an answer, with these leads and slots."""
+        return cls._made(_File(speaks="answer", leads={"default": tuple(leads)}), slots)
+
+    @classmethod
+    def _made(cls, file: "_File", slots: Mapping[str, Template]) -> "Phrases":
+        common = common_file()
         acts = common.acts | (common.answers if file.speaks == "answer" else {}) | file.acts
         made = {name: table.template() for name, table in file.slots.items()}
         return cls(

@@ -51,7 +51,8 @@ class Environment:
     # the probability that picking from a list by position alone is correct.
 
     def alternatives(self, slot: tuple[int, str], goal: Goal, task: Task, shop: Shop) -> Sequence[Any]:
-        """Other values that a withheld slot might have; a whole goal where other slots change with it."""
+        """Other values that a withheld slot might have; a whole `Goal` where other slots change with it, a `Task` where
+        the world would have been drawn otherwise."""
         return ()
 
     def possible(self, goal: Goal, task: Task, shop: Shop) -> bool:

@@ -3,16 +3,20 @@
 import importlib
 import importlib.util
 import inspect
+import json
 import pkgutil
 import sys
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 from ecomlab.envs.base import Environment
 from ecomlab.suggest import unknown
 from ecomlab.task import TaskError
+
+OBSERVED = Path(__file__).with_name("observed.json")
+"""Observations made by running: `python -m ecomlab.audit.observed` writes them."""
 
 
 class Registry(Mapping[str, Environment]):
@@ -66,6 +70,18 @@ class Registry(Mapping[str, Environment]):
 
     def __len__(self) -> int:
         return len(self._found)
+
+
+@cache
+def observed() -> dict[str, dict[str, Any]]:
+    """The committed observations by environment id: version, golden digest, and the axes that move it."""
+    found: dict[str, dict[str, Any]] = json.loads(OBSERVED.read_text())
+    return found
+
+
+def moved_by(env: str) -> tuple[str, ...] | None:
+    """The axes that move an environment; None where nobody has observed it, as of one from a file."""
+    return tuple(observed()[env]["axes"]) if env in observed() else None
 
 
 class UnknownEnvironmentError(KeyError):

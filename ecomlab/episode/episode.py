@@ -13,9 +13,9 @@ from ecomlab.catalog import Shop
 from ecomlab.customer.acts import Act
 from ecomlab.customer.customer import Customer
 from ecomlab.customer.templates import common_file
-from ecomlab.difficulty import Difficulty, whole
+from ecomlab.difficulty import RANGES, Difficulty, whole
 from ecomlab.envs.base import Environment
-from ecomlab.envs.registry import ENVIRONMENTS
+from ecomlab.envs.registry import ENVIRONMENTS, moved_by
 from ecomlab.episode import journey
 from ecomlab.episode.messages import read_calls, recorded, text_of
 from ecomlab.episode.subtask import Subtask, speaker_of
@@ -73,8 +73,21 @@ def make_task(
 ) -> Task:
     """Draw the task that (env, its version, difficulty, overrides, seed, shop) names.
 
-    Raises UnknownEnvironmentError, or ValueError for a level, axis or seed that does not exist.
+    Raises UnknownEnvironmentError, or ValueError for a level, axis or seed that does not exist, and for an axis that
+    does not move the environment.
     """
+    axes = moved_by(env) if isinstance(overrides, Mapping) else None
+    for name in overrides or () if axes is not None else ():
+        if name in RANGES and name not in axes:
+            moved = [other for other in ENVIRONMENTS if name in (moved_by(other) or ())]
+            raise ValueError(f"axis {name!r} does not move {env}; it moves {', '.join(moved) or 'none'}")
+    return draw_task(env, difficulty, seed, shop, overrides)
+
+
+def draw_task(
+    env: str, difficulty: int, seed: int, shop: Shop, overrides: Mapping[str, float] | None = None
+) -> Task:
+    """`make_task` without the check that every override moves the environment, which it is made by."""
     environment = ENVIRONMENTS[env]
     if not isinstance(shop, Shop):
         raise TypeError(f"shop is what load_shop returns, not {shop!r}")

@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from ecomlab.envs.discovery import PREFERENCES, _place
 from ecomlab.players.cart import Wish
 from ecomlab.players.goal_player import GoalPlayer
 from ecomlab.task import Goal, Message, Need

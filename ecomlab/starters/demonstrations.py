@@ -217,7 +217,9 @@ def transcribe(task: Task, shop: "Shop", slips: Perturbation | None = None) -> T
         pieces.append(dialogue.answer(turn.messages))
 
 
-def demonstrate(task: Task, shop: "Shop", renderer: Renderer, slips: Perturbation | None = None) -> Demonstration:
+def demonstrate(
+    task: Task, shop: "Shop", renderer: Renderer, slips: Perturbation | None = None
+) -> Demonstration:
     """Play a task with its demonstrator and write it down through the policy's renderer."""
     played = transcribe(task, shop, slips)
     return Demonstration.of(played.pieces, renderer, played.correct, task.env, task.difficulty)

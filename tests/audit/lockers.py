@@ -6,13 +6,13 @@ are even; "size", how many lockers there are depends on what is withheld; "decla
 
 from dataclasses import replace
 
-from ecomlab.envs.answering import Answering
-from ecomlab.players.goal_player import Clerk
+from ecomlab.customer.templates import Phrases
+from ecomlab.envs.base import Environment
+from ecomlab.players.goal_player import GoalPlayer
 from ecomlab.reward import Verdict
-from ecomlab.seeding import rng
-from ecomlab.task import Need
+from ecomlab.seeding import pick, rng, shuffled
+from ecomlab.task import Goal, Need, Problem
 from ecomlab.tool import tool
-from ecomlab.world.tools.catalog import named
 
 LEAK = ""
 
@@ -29,7 +29,7 @@ def submit(world, locker_id: str):
     return {"submitted": True}
 
 
-class Keeper(Clerk):
+class Keeper(GoalPlayer):
     def restart(self):
         self.lockers = None
 
@@ -39,63 +39,56 @@ class Keeper(Clerk):
     def work(self):
         if self.lockers is None:
             return self.turn(self.call("locker_list", None))
-        wanted = {name.removeprefix("attr:"): value for (_, name), value in self.known.items()}
+        wanted = {name.removeprefix("attr:"): value for name, value in self.slots.items()}
         fits = [row["locker_id"] for row in self.lockers if wanted.items() <= row.items()]
         return self.turn(self.call("submit", None, locker_id=(fits[self.slip() :] or [""])[0]))
 
 
-class Lockers(Answering):
-    id = "LOCKERS"
-    version = 1
-    golden = ""
-    axes = ("p_missing", "turn_slack", "tool_slack", "p_noise")
+class Lockers(Environment):
+    id, version = "LOCKERS", 1
     brief = "The customer left something in a locker. Hand in the locker."
-    tools = named(locker_list)
-    submit = submit
-    clerk = Keeper
-    leads = ("which locker has {}?", "I left {} in a locker, in which?")
+    tools, submit, player = (locker_list,), submit, Keeper
+    phrases = Phrases.of(leads=("which locker has {}?", "I left {} in a locker, in which?"))
 
     def draw(self, key, axes, shop):
-        random = rng("lockers", *key)
-        kinds = [
-            kind for kind in shop.catalog.types if kind.attributes and len(kind.attributes[0].values) > 3
-        ]
-        kind = kinds[int(random.integers(len(kinds)))]
-        name, values = kind.attributes[0].name, kind.attributes[0].values
-        slots = [(0, "type", kind.name), (0, f"attr:{name}", values[int(random.integers(len(values)))])]
-        hidden = {(0, f"attr:{name}")} if random.random() < 2 * axes.p_missing else set()
-        asks = int(bool(hidden))
-        return self.draft(
-            slots, hidden, lockers_of(slots, values, key), Need(asks + 1, asks, 1), values=list(values)
+        random = key.rng("lockers")
+        kinds = [k for k in shop.catalog.types if k.attributes and len(k.attributes[0].values) > 3]
+        kind = pick(random, kinds)
+        slot, values = f"attr:{kind.attributes[0].name}", kind.attributes[0].values
+        slots = {"type": kind.name, slot: pick(random, values)}
+        hidden = [slot] if random.random() < 2 * axes.p_missing else []
+        goal, asks = Goal.one(slots, hidden), int(bool(hidden))
+        return Problem(
+            goal, lockers_of(goal, values, key), Need(asks + 1, asks, 1), notes={"values": list(values)}
         )
 
-    def verify(self, job):
-        rows = map(dict, job.world.given["lockers"])
-        meant = [row["locker_id"] for row in rows if fits(row, job.state)]
-        correct = (job.answer or {}).get("locker_id") in meant
+    def verify(self, goal, world, answer, first):
+        rows = map(dict, world.given["lockers"])
+        meant = [row["locker_id"] for row in rows if fits(row, goal)]
+        correct = answer.get("locker_id") in meant
         return Verdict(1.0 if correct else -1.0, correct, f"it is in {meant}")
 
     def chance(self, task, shop):
         return 1 / len(task.world["lockers"])
 
-    def twin(self, task, shop, random):
+    def alternatives(self, slot, goal, task, shop):
         """Another thing left, and the lockers as they are drawn for that."""
-        (of_type, (_, name, value)), values = task.truth["slots"], task.truth["values"]
-        if not task.truth["withheld"]:
-            return None
-        slots = [of_type, [0, name, next(other for other in values if other != value)]]
-        return replace(task, truth={**task.truth, "slots": slots}, world=lockers_of(slots, values, task.key))
+        others = [goal.with_({slot[1]: value}) for value in task.notes["values"] if value != goal[slot[1]]]
+        return [
+            replace(task, goal=other, world=lockers_of(other, task.notes["values"], task.key))
+            for other in others
+        ]
 
 
-def fits(row, state):
-    return all(row[name.removeprefix("attr:")] == value for (_, name), value in state.items())
+def fits(row, goal):
+    return all(row[name.removeprefix("attr:")] == value for name, value in goal.of().items())
 
 
-def lockers_of(slots, values, key):
+def lockers_of(goal, values, key):
     """A locker for each value that the thing might have, in an order and with numbers that say nothing but for LEAK."""
     random = rng("numbers", *key)
-    (_, _, kind), (_, name, wanted) = slots
-    order = [values[i] for i in random.permutation(len(values)).tolist()]
+    (_, kind), (name, wanted) = goal.of().items()
+    order = shuffled(random, values)
     numbers = [2 * n for n in random.permutation(500)[: len(values)].tolist()]
     if LEAK == "order":
         order.sort(key=lambda value: value != wanted)

@@ -65,7 +65,7 @@ def test_a_size_that_tells_is_caught_by_comparing_counterfactuals(lockers: Any, 
 def test_a_list_that_is_not_declared_is_a_fault_of_its_own(
     lockers: Any, shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    silent = {"locker_list": Tool(lockers.locker_list.function)}
+    silent = (Tool(lockers.locker_list.function),)
     monkeypatch.setattr(lockers.Lockers, "tools", silent)
     with pytest.raises(AssertionError, match="locker_list does not declare lockers: \\['locker_id'\\]"):
         contract.EnvironmentContract().test_tools_are_what_they_declare("LOCKERS", shop)
@@ -77,7 +77,7 @@ def test_a_tool_that_acts_must_say_so(lockers: Any, shop: Shop, monkeypatch: pyt
         world.changes += 1
         return {"lockers": [dict(pairs) for pairs in world.given["lockers"]]}
 
-    acting = {"locker_list": Tool(locker_list, {"lockers": ("locker_id",)})}
+    acting = (Tool(locker_list, {"lockers": ("locker_id",)}),)
     monkeypatch.setattr(lockers.Lockers, "tools", acting)
     with pytest.raises(AssertionError, match="declares no act"):
         contract.EnvironmentContract().test_tools_are_what_they_declare("LOCKERS", shop)

@@ -1,0 +1,100 @@
+"""Observations made by running each environment: the axes that move it, and a digest of its first tasks.
+
+python -m ecomlab.audit.observed        # writes ecomlab/envs/observed.json anew; a test compares
+"""
+
+import json
+from typing import Any
+
+from ecomlab.audit.counterfactual import Prober
+from ecomlab.catalog import Shop, load_shop
+from ecomlab.difficulty import RANGES
+from ecomlab.envs.registry import ENVIRONMENTS, OBSERVED
+from ecomlab.episode.episode import Episode, draw_task, make_task
+from ecomlab.episode.play import finish
+from ecomlab.players.base import Perturbation
+from ecomlab.seeding import digest, rng
+from ecomlab.task import Task
+
+MOVED: dict[str, float] = {
+    "constraints": 6,
+    "p_missing": 1.0,
+    "eps_rank": 0.6,
+    "p_oos": 1.0,
+    "turn_slack": 9,
+    "tool_slack": 40,
+    "p_noise": 0.5,
+    "p_switch": 1.0,
+    "top_k": 10,
+    "k_rec": 12,
+    "history": 30,
+    "branches": 8,
+    "cart.items": 4,
+    "cart.p_option": 0.0,
+    "cart.p_quantity": 1.0,
+    "discovery.slack": 2.0,
+    "discovery.alpha": 40,
+    "substitution.similarity": 1.0,
+    "bundle.parts": 8,
+    "bundle.slack": 4.0,
+    "journey.subtasks": 4,
+    "orders.p_edge": 1.0,
+    "orders.p_again": 1.0,
+    "orders.p_split": 1.0,
+    "orders.p_indirect": 1.0,
+    "orders.p_patient": 1.0,
+}
+"""A value of everything that can be overridden, far from that of level 2."""
+LEVEL, SEEDS = 2, range(6)
+
+
+def golden(env_id: str, shop: Shop) -> str:
+    """Digest of what is seen and scored in an environment's first tasks, in the shop of a thousand products: key,
+    opening, budgets, schemas, the reference player's episode. It changes when, and only when, a key means something
+    else."""
+    seen: list[Any] = []
+    for task in (make_task(env_id, d, seed, shop) for d in (0, 6, 12) for seed in range(5)):
+        episode = Episode(task, shop)
+        seen.append([list(task.key), task.opening, task.turns, task.calls, episode.messages, episode.tools])
+        played = finish(ENVIRONMENTS[env_id].reference_player(shop), episode)
+        seen.append([played.messages, played.end, played.score.value, played.score.correct, played.score.why])
+    return digest(seen)
+
+
+def outcome(task: Task, shop: Shop) -> str:
+    """Digest of what fixed players meet: the reference player, one that errs, one that looks around until it is cut."""
+    env, met = ENVIRONMENTS[task.env], []
+    erring = Perturbation(rng("observed", task.env, task.seed), 0.5)
+    looking = Prober(env, rng("looking", task.env, task.seed), at_once=8)
+    for player in (env.reference_player(shop), env.reference_player(shop, erring), looking):
+        played = finish(player, Episode(task, shop))
+        met.append([played.messages, played.end, played.turns, played.calls, played.score.value])
+    return digest(met)
+
+
+def axes_of(env_id: str, shop: Shop) -> list[str]:
+    """The axes that move an environment: a fixed player meets something else when such a one alone is moved."""
+    before = {seed: outcome(draw_task(env_id, LEVEL, seed, shop), shop) for seed in SEEDS}
+
+    def moves(axis: str) -> bool:
+        tasks = (draw_task(env_id, LEVEL, seed, shop, {axis: MOVED[axis]}) for seed in SEEDS)
+        return any(outcome(task, shop) != before[task.seed] for task in tasks)
+
+    return [axis for axis in RANGES if moves(axis)]
+
+
+def observe(env_id: str, shop: Shop, big_shop: Shop) -> dict[str, Any]:
+    """The file's record of an environment."""
+    version = ENVIRONMENTS[env_id].version
+    return {"version": version, "golden": golden(env_id, shop), "axes": axes_of(env_id, big_shop)}
+
+
+def main() -> None:
+    """Write the file."""
+    shop, big_shop = load_shop(1_000), load_shop()
+    found = {env_id: observe(env_id, shop, big_shop) for env_id in ENVIRONMENTS}
+    OBSERVED.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
