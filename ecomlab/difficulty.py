@@ -14,9 +14,9 @@ def _sigmoid(x: float) -> float:
     return 1.0 / (1.0 + math.exp(-x))
 
 
-def _ranged(low: float, high: float, source: str) -> Any:
-    """A field that may be overridden within these bounds; `source` is what it means."""
-    return field(metadata={"range": (low, high), "about": source})
+def _ranged(low: float, high: float, about: str) -> Any:
+    """A field that may be overridden within these bounds; `about` says what it is."""
+    return field(metadata={"range": (low, high), "about": about})
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class OrderDraws:
     p_patient: float = _ranged(0, 1, "probability that a line is described by what tells little first")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Difficulty:
     """Everything that level d moves. Single values can be set alone: `Difficulty.at(d, top_k=20)`, or, of a group that
     one environment uses, `Difficulty.at(d, **{"bundle.slack": 0.1})`.

@@ -143,7 +143,7 @@ def certify_cell(env_id: str, d: int, seeds: int, others: int, shop: Shop) -> Ro
         reward=_mean([p.value for p in played["fair"]]),
         rewards={n: _spread([p.value for p in ps]) for n, ps in played.items() if ":" in n},
         failed=_spread([p.value for p in played["noisy"] if not p.correct]),
-        jobs=max(len(Episode(task, shop).jobs) for task in tasks),
+        jobs=max(len(task.parts) for task in tasks),
         misses=[f"{who} missed {p.how}" for who in ("solver", "fair") for p in played[who] if not p.correct],
     )
 

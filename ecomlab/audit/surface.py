@@ -23,7 +23,7 @@ def calls(*named: tuple[str, Mapping[str, Any]]) -> Message:
     return {"role": "assistant", "content": "", "tool_calls": made}
 
 
-def reference_player(env: str, shop: Shop, slips: Perturbation | None = None) -> Player:
+def reference_player(env: str, shop: Shop, slips: Perturbation | None = None) -> Any:
     """The reference player, which sees what a model sees; with `slips` the noisy one."""
     return ENVIRONMENTS[env].reference_player(shop, slips)
 

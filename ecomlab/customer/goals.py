@@ -135,13 +135,13 @@ def draw_visits(
     told: Sequence[Collection[str]],
     unwanted: Sequence[str],
     axes: Difficulty,
-    key: TaskKey,
+    key: Sequence[Any],
     shop: Shop,
 ) -> list[str]:
     """Products that the customer looked at lately, shuffled: up to eight of each wanted type, and as many of others.
 
     The list must not tell wanted from unwanted (NOT GAMEABLE, SILENT). So the unwanted types' clusters are made in the
-    same way from a phantom wish, all products are well in stock, and where something that identifies a product is withheld,
+    same way from a phantom wish, all products are well in stock, and where something that identifies one is withheld,
     another one that fits all that was stated is in its cluster, if `POOL` rows hold one.
     """
     random = rng("visits", *key)
@@ -170,7 +170,7 @@ def draw_visits(
 
 
 def half_gone(
-    visits: Sequence[str], key: TaskKey, shop: Shop, rank: Callable[[int], Any] = lambda row: 0
+    visits: Sequence[str], key: Sequence[Any], shop: Shop, rank: Callable[[int], Any] = lambda row: 0
 ) -> list[str]:
     """Which of these visits are sold out: half of each type's, those of least rank first, of equal rank by chance."""
     catalog = shop.catalog

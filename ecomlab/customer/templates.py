@@ -260,8 +260,8 @@ class Phrases:
         """(effect on the goal, pattern of a form) of every form that tells what it does, in order of precedence."""
         made = []
         for effect, kinds in common_file().effects.items():
-            kinds = [kind for kind in kinds if effect != "anew" or kind in self.anew]
-            patterns = [form.pattern for kind in kinds for form in self.acts.get(kind, ())]
+            own = [kind for kind in kinds if effect != "anew" or kind in self.anew]
+            patterns = [form.pattern for kind in own for form in self.acts.get(kind, ())]
             made += [(effect, pattern) for pattern in patterns if pattern is not None]
         return made
 

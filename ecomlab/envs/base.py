@@ -81,4 +81,4 @@ class Environment:
 
     def oracle(self, episode: Any) -> Player:
         """A player that knows the goal of an episode or subtask as it is at each moment, and acts through the tools."""
-        return self.player(self.phrases, lexicon_of(episode.shop.catalog), truth=lambda: episode.goal)  # type: ignore[no-any-return]
+        return self.player(self.phrases, lexicon_of(episode.shop.catalog), truth=lambda: episode.goal)

@@ -81,7 +81,7 @@ class Cart(Environment):
         wants = wants_of(goal)
         matched = match(wants, world)
         got, units, right = sum(world.cart.values()), sum(want.quantity for want in wants), sum(matched.held)
-        claims = [product_id for product_id, _ in world.cart]
+        claims: list[Any] = [product_id for product_id, _ in world.cart]
         claims += [line for line in world.cart if line[1] is not None]
         if right == got == units:
             return Verdict(1.0, True, f"the cart holds exactly the {units} units wanted", tuple(claims))

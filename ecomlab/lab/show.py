@@ -2,7 +2,6 @@
 
 import html
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -12,13 +11,13 @@ import pandas as pd
 from ecomlab.analysis.tables import in_order
 from ecomlab.catalog import Shop
 from ecomlab.difficulty import AXES, Difficulty
-from ecomlab.envs.registry import ENVIRONMENTS
+from ecomlab.envs.registry import ENVIRONMENTS, moved_by
 from ecomlab.episode.episode import Trajectory
 from ecomlab.files import write_json
 from ecomlab.lab.conversation import COLOURS, Conversation, as_json, call, cut, say
 from ecomlab.lab.paths import resolve
 from ecomlab.reward import WEIGHTS, Score
-from ecomlab.task import Task
+from ecomlab.task import Event, GoalChange, SellOut, Shortage, Task
 
 __all__ = ["Conversation", "Table", "Tokens", "axes", "call", "matrix", "openings", "results"]
 __all__ += ["save", "say", "score", "task", "tools"]
@@ -86,12 +85,12 @@ def score(result: Score, weights: Mapping[str, float] = WEIGHTS) -> pd.DataFrame
 
 def axes(levels: Sequence[int]) -> pd.DataFrame:
     """Tabulate the twelve axes (rows) at each difficulty (columns)."""
-    return pd.DataFrame({f"d = {d}": asdict(Difficulty.at(d)) for d in levels}).round(2)
+    return pd.DataFrame({f"d = {d}": Difficulty.at(d).to_json() for d in levels}).round(2)
 
 
 def matrix() -> pd.DataFrame:
     """Tabulate which environments (rows, in the order of collection C8) consume which difficulty axes (columns)."""
-    consumed = {env: [axis in ENVIRONMENTS[env].axes for axis in AXES] for env in in_order(ENVIRONMENTS)}
+    consumed = {env: [axis in (moved_by(env) or ()) for axis in AXES] for env in in_order(ENVIRONMENTS)}
     return pd.DataFrame.from_dict(consumed, orient="index", columns=list(AXES))
 
 
@@ -99,23 +98,20 @@ def task(task: Task, shop: Shop) -> Table:
     """Show the task as nobody who plays it sees it: opening, what is withheld, what is to come, budgets; a journey's by
     part. Values are as the truth has them: prices in cents, ratings in tenths of a star."""
     rows = [("opening", "", task.opening)]
-    parts = ENVIRONMENTS[task.env].parts(task)
+    parts = task.parts
     for part in parts:
-        env = ENVIRONMENTS[part.env]
-        state = env.begin(part, shop)
         withheld: dict[str, list[str]] = {}
-        for slot in env.slots(part)[1]:
-            about = env.type_name(part, state, slot.subject)
+        for slot in part.goal.said(withheld=True):
+            about = part.goal.get("type", "", slot.item)
             withheld.setdefault(about, []).append(f"{slot.name}: {as_json(slot.value)}")
         told = [("withheld", about, "; ".join(slots)) for about, slots in withheld.items()]
         for event in part.events:
-            about = env.type_name(part, state, event.subject)
-            what = f"{event.kind}{' (unsaid)' if event.silent else ''} {as_json(event.data) if event.data else ''}"
-            told.append((f"after turn {event.turn}", about, cut(what, 200)))
+            about = part.goal.get("type", "", event.item)
+            told.append((f"after turn {event.turn}", about, cut(_event(event), 200)))
         rows += (
             told if len(parts) == 1 else [(what, f"{part.env} {about}", text) for what, about, text in told]
         )
-    for number, turn in task.truth.get("interrupts", ()):
+    for number, turn in task.interrupts:
         rows.append((f"after turn {turn}", parts[number].env, f"interrupted by {parts[number + 1].env}"))
     for what, budget, slack in (
         ("turns", task.turns, task.axes.turn_slack),
@@ -123,6 +119,17 @@ def task(task: Task, shop: Shop) -> Table:
     ):
         rows.append(("budget", what, f"{budget}: {budget - slack} are needed, {slack} are slack"))
     return Table(pd.DataFrame(rows, columns=["", "about", "the task"]).set_index(""))
+
+
+def _event(event: Event) -> str:
+    """An event in few words: what kind it is and what it changes."""
+    unsaid = " (unsaid)" if event.silent else ""
+    if isinstance(event, SellOut):
+        return f"sells out: {event.share:.0%} of {', '.join(event.types)}"
+    if isinstance(event, GoalChange):
+        what = "shortage, then " if isinstance(event, Shortage) else ""
+        return f"{what}{event.how}{unsaid} {as_json(dict(event.slots)) if event.slots else ''}"
+    return type(event).__name__
 
 
 def results(episodes: Iterable[Trajectory]) -> Table:
