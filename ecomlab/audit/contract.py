@@ -250,7 +250,7 @@ class EnvironmentContract:
 
     def test_the_axes_that_move_it_are_those_that_were_observed(self, env: str, big_shop: Shop) -> None:
         if env in observed():
-            assert axes_of(env, big_shop) == observed()[env]["axes"]
+            assert axes_of(env, big_shop, observed()) == observed()[env]["axes"]
 
 
 def check(env: str, shop: Shop) -> list[str]:

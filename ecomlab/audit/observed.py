@@ -3,7 +3,7 @@
 python -m ecomlab.audit.observed        # writes ecomlab/envs/observed.json anew; a test compares
 """
 
-import json
+from collections.abc import Mapping
 from typing import Any
 
 from ecomlab.audit.counterfactual import Prober
@@ -12,6 +12,7 @@ from ecomlab.difficulty import RANGES
 from ecomlab.envs.registry import ENVIRONMENTS, OBSERVED
 from ecomlab.episode.episode import Episode, draw_task, make_task
 from ecomlab.episode.play import finish
+from ecomlab.files import write_json
 from ecomlab.players.base import Perturbation
 from ecomlab.seeding import digest, rng
 from ecomlab.task import Task
@@ -72,28 +73,32 @@ def outcome(task: Task, shop: Shop) -> str:
     return digest(met)
 
 
-def axes_of(env_id: str, shop: Shop) -> list[str]:
-    """The axes that move an environment: a fixed player meets something else when such a one alone is moved."""
+def axes_of(env_id: str, shop: Shop, known: Mapping[str, Any]) -> list[str]:
+    """The axes that move an environment: a fixed player meets something else when such a one alone is moved.
+
+    A journey is moved by what moves any of its subtasks, of which `known` holds the records, and perhaps by more.
+    """
+    inherited = {axis for part in ENVIRONMENTS[env_id].composes for axis in known[part]["axes"]}
     before = {seed: outcome(draw_task(env_id, LEVEL, seed, shop), shop) for seed in SEEDS}
 
     def moves(axis: str) -> bool:
         tasks = (draw_task(env_id, LEVEL, seed, shop, {axis: MOVED[axis]}) for seed in SEEDS)
         return any(outcome(task, shop) != before[task.seed] for task in tasks)
 
-    return [axis for axis in RANGES if moves(axis)]
-
-
-def observe(env_id: str, shop: Shop, big_shop: Shop) -> dict[str, Any]:
-    """The file's record of an environment."""
-    version = ENVIRONMENTS[env_id].version
-    return {"version": version, "golden": golden(env_id, shop), "axes": axes_of(env_id, big_shop)}
+    return [axis for axis in RANGES if axis in inherited or moves(axis)]
 
 
 def main() -> None:
     """Write the file."""
     shop, big_shop = load_shop(1_000), load_shop()
-    found = {env_id: observe(env_id, shop, big_shop) for env_id in ENVIRONMENTS}
-    OBSERVED.write_text(json.dumps(found, indent=1) + "\n")
+    found: dict[str, Any] = {}
+    for env_id in sorted(ENVIRONMENTS, key=lambda env_id: (len(ENVIRONMENTS[env_id].composes), env_id)):
+        found[env_id] = {
+            "version": ENVIRONMENTS[env_id].version,
+            "golden": golden(env_id, shop),
+            "axes": axes_of(env_id, big_shop, found),
+        }
+    write_json(OBSERVED, found)
 
 
 if __name__ == "__main__":
