@@ -13,7 +13,7 @@ from ecomlab.reward import Verdict
 
 
 def wanted(task: Task) -> dict[str, Any]:
-    return {name: value for _, name, value in task.truth["slots"]}
+    return task.goal.of()
 
 
 def calm(env: str, d: int, seed: int, shop: Shop) -> Task:
@@ -22,18 +22,18 @@ def calm(env: str, d: int, seed: int, shop: Shop) -> Task:
 
 
 def answer(task: Task, shop: Shop) -> tuple[Episode, list[str]]:
-    """The fair player's episode, and what it handed in."""
+    """The reference player's episode, and what it handed in."""
     episode = Episode(task, shop)
-    finish(ENVIRONMENTS[task.env].fair_player(shop), episode)
+    finish(ENVIRONMENTS[task.env].reference_player(shop), episode)
     assert episode.answer is not None
     return episode, list(episode.answer["product_ids"])
 
 
 def judged(episode: Episode, ids: Sequence[str]) -> Verdict:
     """The verdict, had these ids been handed in; all of them shown by a tool."""
-    episode.job.answer = {"product_ids": list(ids)}
+    episode.subtask.answer = {"product_ids": list(ids)}
     episode.world.shown.update(i for i in ids if episode.shop.catalog.row(i) is not None)
-    return episode.env.verify(episode.job)
+    return episode.subtask.verify()
 
 
 def stand_ins(task: Task, shop: Shop) -> dict[str, int]:
@@ -41,7 +41,7 @@ def stand_ins(task: Task, shop: Shop) -> dict[str, int]:
     from ecomlab.world.substitutes import hard_names
 
     slots, catalog = wanted(task), shop.catalog
-    row = catalog.row(task.truth["original"])
+    row = catalog.row(task.goal.unsaid["original"])
     assert row is not None
     was = catalog.record(row)
     hard = hard_names(slots["must"], was["attributes"])
@@ -77,7 +77,7 @@ def test_the_best_stand_ins_are_those_with_most_equal_entries(d: int, big_shop: 
         assert judged(episode, best[:count][::-1]).credit == 1.0
         worst = [*best[: count - 1], best[-1]]
         assert judged(episode, worst).correct == (alike[best[-1]] == alike[best[count - 1]])
-        original = task.truth["original"]
+        original = task.goal.unsaid["original"]
         for wrong in (
             [*best[: count - 1], original],
             best[: count + 1],
@@ -103,7 +103,7 @@ def test_the_visits_hold_one_product_that_fits_the_words(big_shop: Shop) -> None
                 for visit in task.world["visits"]
                 if catalog.satisfies(catalog.row(visit) or 0, constraints_of(was["type"], was))
             ]
-            assert fitting == [task.truth["original"]]
+            assert fitting == [task.goal.unsaid["original"]]
             per_type: dict[str, int] = {}
             for product_id in task.world["gone"]:
                 kind = catalog.type_of(catalog.row(product_id) or 0).name
@@ -113,7 +113,7 @@ def test_the_visits_hold_one_product_that_fits_the_words(big_shop: Shop) -> None
 
 def test_a_sold_out_product_shows_no_stock_in_any_tool(big_shop: Shop) -> None:
     task = make_task("SUB", 2, 1, big_shop)
-    original = task.truth["original"]
+    original = task.goal.unsaid["original"]
     episode = Episode(task, big_shop)
     turn = episode.act(
         attackers.calls(
