@@ -26,8 +26,9 @@ MOST_SOFT = 2
 
 
 def draw_must(attributes: Mapping[str, str], random: np.random.Generator) -> list[str]:
-    """Draw the attributes that must be the same, in a customer's words: half of the time one that decides whether the product
-    can do its job, else any, so that it cannot be guessed without listening. None where no attribute has a name."""
+    """Draw the attributes that must be the same, in a customer's words: half of the time one that decides whether the
+    product can do its job, else any, so that it cannot be guessed without listening; none where no attribute can be
+    named."""
     able = [
         name
         for name in attributes

@@ -105,8 +105,8 @@ def draw_change(
     shop: Shop,
     random: np.random.Generator,
 ) -> GoalChange | None:
-    """Draw a change of mind about the return of the line that is meant: to these slots from one of the `others`, to another
-    replacement or to other units of it."""
+    """Draw a change of mind about the return of the line that is meant: to these slots from one of the `others`, to
+    another replacement or to other units of it."""
     kinds = ["line"] * others + ["replacement"] + ["units"] * (meant.most > 1)
     kind = pick(random, kinds)
     if kind == "line":
