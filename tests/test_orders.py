@@ -6,10 +6,11 @@ import pytest
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, make_task
 from ecomlab.answers.dates import read_day, says_none
+from ecomlab.answers.outcomes import read_outcome
+from ecomlab.answers.status import read_status
 from ecomlab.audit import attackers
 from ecomlab.difficulty import Difficulty
-from ecomlab.envs.returns import _outcome
-from ecomlab.envs.status import read_status
+from ecomlab.task import TaskKey
 from ecomlab.world.orders.history import delivered, draw_history, eligibility, lines_of
 from ecomlab.world.policy_book.terms import draw_terms
 
@@ -71,16 +72,16 @@ def test_a_status_is_read_leniently_and_lists_are_none(text: str, status: str | 
 
 
 def test_an_outcome_is_read_leniently() -> None:
-    assert _outcome("Return started") == "returned"
-    assert _outcome("cannot be returned") == _outcome("Declined: not returned") == "declined"
-    assert _outcome("yes") is _outcome(None) is None
+    assert read_outcome("Return started") == "returned"
+    assert read_outcome("cannot be returned") == read_outcome("Declined: not returned") == "declined"
+    assert read_outcome("yes") is read_outcome(None) is None
 
 
 @pytest.mark.parametrize("d", [0, 6, 12])
 def test_the_last_day_counts_and_the_day_after_does_not(d: int, big_shop: Shop) -> None:
     catalog, seen = big_shop.catalog, set()
     for seed in range(30):
-        key = ("X", 1, d, seed, big_shop.fingerprint)
+        key = TaskKey("X", 1, d, seed, big_shop.fingerprint)
         world, terms = draw_history(key, Difficulty.at(d), big_shop), draw_terms(key, catalog)
         assert draw_history(key, Difficulty.at(d), big_shop) == world
         assert len(world["orders"]) == Difficulty.at(d).history
@@ -101,11 +102,11 @@ def test_a_wrong_return_is_corrected_and_never_right(big_shop: Shop) -> None:
     corrected = 0
     for seed in range(12):
         episode = Episode(make_task("RETURN", 0, seed, big_shop), big_shop)
-        slots = {name: value for _, name, value in episode.task.truth["slots"]}
+        goal = episode.goal
         for order, line in lines_of(episode.world.given["orders"]):
             row = episode.world.row(line["product_id"])
             ids = {"order_id": order["order_id"], "line_id": line["line_id"]}
-            if big_shop.catalog.type_of(row).name == slots["type"]:
+            if big_shop.catalog.type_of(row).name == goal["type"]:
                 continue
             episode.act(attackers.calls(("return_initiate", ids)))
             if episode.world.returns:

@@ -23,7 +23,7 @@ def calm(env: str, d: int, seed: int, shop: Shop) -> Task:
 
 
 def answer(task: Task, shop: Shop) -> tuple[Episode, list[str]]:
-    """The fair player's episode, and what it handed in."""
+    """The reference player's episode, and what it handed in."""
     episode = Episode(task, shop)
     finish(ENVIRONMENTS[task.env].reference_player(shop), episode)
     assert episode.answer is not None
@@ -42,7 +42,7 @@ def stand_ins(task: Task, shop: Shop) -> dict[str, int]:
     from ecomlab.world.substitutes import hard_names
 
     slots, catalog = wanted(task), shop.catalog
-    row = catalog.row(task.truth["original"])
+    row = catalog.row(task.goal.unsaid["original"])
     assert row is not None
     was = catalog.record(row)
     hard = hard_names(slots["must"], was["attributes"])
@@ -78,7 +78,7 @@ def test_the_best_stand_ins_are_those_with_most_equal_entries(d: int, big_shop: 
         assert judged(episode, best[:count][::-1]).credit == 1.0
         worst = [*best[: count - 1], best[-1]]
         assert judged(episode, worst).correct == (alike[best[-1]] == alike[best[count - 1]])
-        original = task.truth["original"]
+        original = task.goal.unsaid["original"]
         for wrong in (
             [*best[: count - 1], original],
             best[: count + 1],
@@ -104,7 +104,7 @@ def test_the_visits_hold_one_product_that_fits_the_words(big_shop: Shop) -> None
                 for visit in task.world["visits"]
                 if catalog.satisfies(catalog.row(visit) or 0, constraints_of(was["type"], was))
             ]
-            assert fitting == [task.truth["original"]]
+            assert fitting == [task.goal.unsaid["original"]]
             per_type: dict[str, int] = {}
             for product_id in task.world["gone"]:
                 kind = catalog.type_of(catalog.row(product_id) or 0).name
@@ -114,7 +114,7 @@ def test_the_visits_hold_one_product_that_fits_the_words(big_shop: Shop) -> None
 
 def test_a_sold_out_product_shows_no_stock_in_any_tool(big_shop: Shop) -> None:
     task = make_task("SUB", 2, 1, big_shop)
-    original = task.truth["original"]
+    original = task.goal.unsaid["original"]
     episode = Episode(task, big_shop)
     turn = episode.act(
         attackers.calls(

@@ -1,6 +1,7 @@
-"""The outcome of a return as a person writes it, and the replacement that they name."""
+"""The outcome of a return as a person writes it, its order line, and the replacement for it."""
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from ecomlab.answers.dates import says_none
@@ -27,3 +28,9 @@ def read_replacement(said: str | None, catalog: Catalog) -> str | None:
     """The id handed in as a replacement; None where a text says that there is none."""
     token = (said or "").strip()
     return None if says_none(token) and catalog.row(token) is None else token
+
+
+def is_named(answer: Mapping[str, Any], order: Mapping[str, Any], line: Mapping[str, Any]) -> bool:
+    """Tell whether the ids handed in are those of this order and line, whatever their case."""
+    ids = {"order_id": order["order_id"], "line_id": line["line_id"]}
+    return all(str(answer.get(name)).strip().upper() == token for name, token in ids.items())

@@ -1,8 +1,9 @@
-"""What a customer says of a product that is sold out, and demands of what is to replace it (SUB): drawn."""
+"""Drawing what a customer says of a product that is sold out, and demands of its replacement (SUB)."""
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -25,8 +26,9 @@ MOST_SOFT = 2
 
 
 def draw_must(attributes: Mapping[str, str], random: np.random.Generator) -> list[str]:
-    """Attributes that must be the same, in a customer's words: half of the time one that decides whether the product
-    can do its job, else any, so that it cannot be guessed without listening. None where no attribute has a name."""
+    """Draw the attributes that must be the same, in a customer's words: half of the time one that decides whether the
+    product can do its job, else any, so that it cannot be guessed without listening; none where no attribute can be
+    named."""
     able = [
         name
         for name in attributes
@@ -45,7 +47,7 @@ def draw_must(attributes: Mapping[str, str], random: np.random.Generator) -> lis
 
 
 def draw_words(row: int, shop: Shop, random: np.random.Generator) -> dict[str, str]:
-    """How the customer names a product: by brand and feature, sometimes by an attribute as well."""
+    """Draw the words that name a product: brand and feature, sometimes an attribute as well."""
     words = {name: name_of(row, name, shop) for name in ("brand", "feature")}
     attributes = list(shop.catalog.attributes(row).items())
     if attributes and random.random() < 0.4:
@@ -65,7 +67,7 @@ def name_of(row: int, slot: str, shop: Shop) -> str:
 def draw_sold_out(
     goal: Goal, axes: Difficulty, key: TaskKey, shop: Shop, random: np.random.Generator
 ) -> tuple[Goal, list[str], list[str]]:
-    """The customer's visits, and which are sold out: half of each type's, those first that fit what is stated.
+    """Draw the customer's visits, and which are sold out: half of each type's, those first that fit what is stated.
 
     In the goal that comes back, brand or feature may be withheld and are then "was_brand" and "was_feature": said
     later, they need sentences that tell them from what the replacement should be.
@@ -88,7 +90,7 @@ def draw_sold_out(
 def draw_limits(
     kind: str, rows: np.ndarray, axes: Difficulty, shop: Shop, random: np.random.Generator
 ) -> dict[str, int]:
-    """m - 1 further demands, drawn so that they exclude some of these rows and leave enough to choose from."""
+    """Draw m - 1 further demands, so that they exclude some of these rows and leave enough to choose from."""
     catalog, limits = shop.catalog, {}
     columns = {"price": catalog.price_cents, "rating": -catalog.rating_tenths, "days": catalog.days}
     for name in shuffled(random, LIMITS)[: axes.constraints - 1]:
@@ -100,7 +102,7 @@ def draw_limits(
 
 
 def draw_change(goal: Goal, random: np.random.Generator) -> GoalChange | None:
-    """Another limit; a stricter one may leave nothing and is then not meant."""
+    """Draw another limit; a stricter one may leave nothing and is then not meant."""
     names = [name for name in LIMITS if name in goal]
     if not names:
         return None
@@ -114,3 +116,15 @@ def draw_change(goal: Goal, random: np.random.Generator) -> GoalChange | None:
     else:
         other = max(1, value - 1) if value > 1 and random.random() < 0.5 else value + 1
     return GoalChange(slots={name: other})
+
+
+def other_originals(goal: Goal, gone: Sequence[str], shop: Shop) -> list[Goal]:
+    """The goals of customers who mean another of the sold-out visits and have stated the same of it."""
+    catalog, slots = shop.catalog, goal.of()
+    told = {name: slots[name] for name in slots if name in ("brand", "feature") or name.startswith("attr:")}
+    rows = sorted(catalog.row(product_id) or 0 for product_id in gone)
+    made = []
+    for row in catalog.select(constraints_of(goal["type"], told), rows).tolist():
+        words = {name: name_of(row, name, shop) for name in slots if name.startswith("was_")}
+        made.append(replace(goal.with_(words), unsaid={"original": catalog.ids[row]}))
+    return made

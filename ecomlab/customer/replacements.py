@@ -1,5 +1,5 @@
-"""What a customer wants of a return: how many units of which line, and what for them: drawn, in words, and the
-products that fit."""
+"""Wishes for a return (RETURN): the units of a line that go back and the replacement for them, drawn and in words,
+and the products that fit."""
 
 import math
 import re
@@ -39,7 +39,7 @@ _PHRASES = {
     "playtime": "with {} of playtime",
     "weight": "weighing {}",
 }
-"""How one asks for an attribute where "with {value} {name}" would sound odd."""
+"""Phrases that ask for an attribute where "with {value} {name}" would sound odd."""
 _COUNTED = frozenset(
     "barrel base bin bulb cable closure collar cover filter finish fit formula frame handle jar lens lid "
     "lining microphone mount pattern picture shape strap surface tail theme tire tray".split()
@@ -48,7 +48,7 @@ _COUNTED = frozenset(
 
 
 def _write(wanted: Wanted) -> str:
-    """What is wanted for it: "another one by HomeNest, in Black, for at most $30"."""
+    """The replacement in words: "another one by HomeNest, in Black, for at most $30"."""
     said = []
     for name, bound in wanted:
         if name == "price":
@@ -91,7 +91,7 @@ REPLACEMENT = Format(_write, rf"{MONEY_BACK}|{_OTHER}[^!?\n]+?(?=\.(?:\s|$))", _
 def draw_wish(
     meant: Candidate, swapping: bool, axes: Difficulty, shop: Shop, random: np.random.Generator
 ) -> dict[str, Any]:
-    """Slots of a return: which line, how many units of it, and what is wanted for it."""
+    """Draw the slots of a return: which line, how many units of it, and what is wanted for it."""
     units = {"units": int(random.integers(1, meant.most + 1))} if meant.line["quantity"] > 1 else {}
     wanted = draw_replacement(meant.line, axes, shop, random) if swapping else []
     return {**meant.slots, **units, "replacement": wanted}
@@ -105,8 +105,8 @@ def draw_change(
     shop: Shop,
     random: np.random.Generator,
 ) -> GoalChange | None:
-    """A change of mind about the return of the line that is meant: to these slots from one of the `others`, to another
-    replacement or to other units of it."""
+    """Draw a change of mind about the return of the line that is meant: to these slots from one of the `others`, to
+    another replacement or to other units of it."""
     kinds = ["line"] * others + ["replacement"] + ["units"] * (meant.most > 1)
     kind = pick(random, kinds)
     if kind == "line":
@@ -121,7 +121,7 @@ def draw_change(
 def draw_replacement(
     line: Line, axes: Difficulty, shop: Shop, random: np.random.Generator
 ) -> list[list[Any]]:
-    """What another product of the type should be like, as one in stock is; none if the type has no other."""
+    """Draw what another product of the type should be like, as one in stock is; none if the type has no other."""
     catalog = shop.catalog
     own = catalog.row(line["product_id"])
     for _ in range(4):
@@ -155,7 +155,7 @@ def rows_of(wanted: Wanted, line: Line, shop: Shop) -> np.ndarray:
 
 
 def is_as_wanted(product_id: str, wanted: Wanted, line: Line, world: World) -> bool:
-    """Whether a product that a tool has shown can be had in this line's place."""
+    """Tell whether this is a product as wanted that a tool has shown and one can buy."""
     row = world.catalog.row(product_id)
     if row is None or product_id not in world.shown:
         return False
@@ -163,7 +163,7 @@ def is_as_wanted(product_id: str, wanted: Wanted, line: Line, world: World) -> b
 
 
 def can_be_had(wanted: Wanted, line: Line, key: TaskKey, shop: Shop, share: float) -> bool:
-    """Whether one is left when `share` of the type sells out."""
+    """Tell whether one is left when `share` of the type sells out."""
     own = shop.catalog.row(line["product_id"])
     kind = shop.catalog.type_of(own or 0).name
     rows = rows_of(wanted, line, shop)

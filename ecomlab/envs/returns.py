@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from ecomlab.answers.dates import read_day, says_none
-from ecomlab.answers.outcomes import read_outcome, read_replacement
+from ecomlab.answers.outcomes import is_named, read_outcome, read_replacement
 from ecomlab.catalog import Shop
 from ecomlab.customer.dialogue import PATIENCE
 from ecomlab.customer.goals import withhold
@@ -21,17 +21,10 @@ from ecomlab.players.returns import ReturnsPlayer
 from ecomlab.reward import Verdict
 from ecomlab.task import Event, Goal, Place, Problem, SellOut, Task, TaskError, TaskKey
 from ecomlab.tool import tool
-from ecomlab.world.orders import lines
-from ecomlab.world.orders.history import (
-    Line,
-    Order,
-    delivered_lines,
-    draw_history,
-    eligible_first,
-    eligible_now,
-)
+from ecomlab.world.orders import history, lines
 from ecomlab.world.state import World, draw_sell_out
-from ecomlab.world.tools import catalog, orders
+from ecomlab.world.tools import catalog as shop_tools
+from ecomlab.world.tools import orders as order_tools
 
 WEIGHTS = {"line": 0.45, "effect": 0.45, "replacement": 0.10}
 NEAR = 0.15
@@ -67,16 +60,16 @@ class Returns(Environment):
         "line and the outcome; with a decline the last day on which it can or could be returned."
     )
     tools = (
-        orders.order_list, orders.order_get_status, orders.return_check_eligibility, orders.return_initiate,
-        orders.return_cancel, catalog.catalog_search, catalog.catalog_get_product, catalog.catalog_get_variants,
-        catalog.datetime_now,
+        order_tools.order_list, order_tools.order_get_status, order_tools.return_check_eligibility,
+        order_tools.return_initiate, order_tools.return_cancel, shop_tools.catalog_search,
+        shop_tools.catalog_get_product, shop_tools.catalog_get_variants, shop_tools.datetime_now,
     )  # fmt: skip
     submit, player = submit, ReturnsPlayer
     phrases = Phrases.load(Path(__file__).parent / "phrases" / "RETURN.toml")
 
     def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:
-        world, random = draw_history(key, axes, shop), key.rng("return")
-        history = world["orders"]
+        world, random = history.draw_history(key, axes, shop), key.rng("return")
+        orders = world["orders"]
         patient = random.random() < axes.orders.p_patient
         # The first is meant in the end: any line, with equal chance.
         found = list(islice(lines.candidates(world, patient, key, shop, random), 2))
@@ -98,10 +91,10 @@ class Returns(Environment):
             events.append(SellOut(types=(slots["type"],), share=share))
             never.append("replacement")
         goal = withhold(Goal.one(slots), axes, random, never)
-        need = ReturnsPlayer.need(goal, first.goes, history, shop)
+        need = ReturnsPlayer.need(goal, first.goes, orders, shop)
         turns = [int(random.integers(need.asks + 1, need.turns + 1)) for _ in events]
         timed = [
-            ReturnsPlayer.timed(event, turn, first.goes, last.goes, history, shop)
+            ReturnsPlayer.timed(event, turn, first.goes, last.goes, orders, shop)
             for event, turn in zip(events, turns, strict=True)
         ]
         return Problem(goal, world, need, timed)
@@ -109,9 +102,10 @@ class Returns(Environment):
     def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:
         slots, today = goal.of(), date.fromisoformat(world.given["today"])
         order, line = lines.line_meant(slots, world.given["orders"], world.shop)
-        expected, terms = lines.expected_returns(slots, world), eligible_now(world, order, line, undone=True)
+        expected = lines.expected_returns(slots, world)
+        terms = history.eligible_now(world, order, line, undone=True)
         wanted = slots["replacement"] if expected else []
-        named, exact = _names(answer, order, line), world.returns == expected
+        named, exact = is_named(answer, order, line), world.returns == expected
         outcome, told = read_outcome(answer.get("outcome")), answer.get("last_return_day")
         day = says_none(told) if terms.last_day is None else read_day(told, today) == terms.last_day
         given = read_replacement(answer.get("replacement"), world.catalog)
@@ -125,12 +119,12 @@ class Returns(Environment):
             said = outcome == "declined" and day
             effect = float(exact and named and outcome == "declined") * (1.0 if day else 0.5)
         if wanted:
-            parts = {"line": named, "effect": effect, "replacement": swapped * exact}
-            share = sum(WEIGHTS[name] * part for name, part in parts.items())
+            share = WEIGHTS["line"] * named + WEIGHTS["effect"] * effect
+            share += WEIGHTS["replacement"] * (swapped and exact)
         else:
             share = max(0.0, 0.5 * named + 0.5 * effect - WEIGHTS["replacement"] * (not swapped))
         alike = lines.lines_meant({"type": slots["type"]}, world.given["orders"], world.shop)
-        if not named and not effect and any(_names(answer, *other) for other in alike):
+        if not named and not effect and any(is_named(answer, *other) for other in alike):
             share = NEAR
         wrong = [
             *([] if named else ["the line that was meant is not the one handed in"]),
@@ -144,11 +138,13 @@ class Returns(Environment):
     def chance(self, task: Task, shop: Shop) -> float:
         """Where units go back and nothing else is wanted, returning one line after another until the customer is
         silent: as often as they correct it. Else a line picked from those delivered."""
-        goal, arrived = task.goal.after(task.events), delivered_lines(task.world["orders"])
+        goal, arrived = task.goal.after(task.events), history.delivered_lines(task.world["orders"])
         meant = lines.meant_by(goal.of(), task.world, task.key, shop)
         if not meant or not meant.goes:
             return 1 / len(arrived)
-        able = sum(eligible_first(task.world, task.key, *pair, shop.catalog).eligible for pair in arrived)
+        able = sum(
+            history.eligible_first(task.world, task.key, *pair, shop.catalog).eligible for pair in arrived
+        )
         return 0.0 if goal["replacement"] else min(1.0, (PATIENCE + 1) / able)
 
     def alternatives(self, slot: Place, goal: Goal, task: Task, shop: Shop) -> Sequence[Any]:
@@ -156,11 +152,7 @@ class Returns(Environment):
             return [[], [["price", 500_000]]]
         if slot[1] == "units":
             return range(1, 5)
-        rows = (
-            (o, n, shop.catalog.row(n["product_id"]) or 0) for o, n in delivered_lines(task.world["orders"])
-        )
-        values = (lines.line_value(n, o, row, slot[1], shop.catalog) for o, n, row in rows)
-        return [value for value in values if value is not None]
+        return lines.values_of(slot[1], history.delivered_lines(task.world["orders"]), shop)
 
     def possible(self, goal: Goal, task: Task, shop: Shop) -> bool:
         share = max((event.share for event in task.events if isinstance(event, SellOut)), default=0.0)
@@ -172,9 +164,3 @@ class Returns(Environment):
             if wanted and not can_be_had(wanted, meant.line, task.key, shop, share):
                 return False
         return True
-
-
-def _names(answer: Mapping[str, Any], order: Order, line: Line) -> bool:
-    """Whether the ids handed in are these."""
-    ids = {"order_id": order["order_id"], "line_id": line["line_id"]}
-    return all(str(answer.get(name)).strip().upper() == token for name, token in ids.items())

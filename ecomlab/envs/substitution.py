@@ -14,13 +14,13 @@ from ecomlab.customer.goals import draw_row, withhold
 from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
-from ecomlab.players.substitution import SubstitutionPlayer
+from ecomlab.players.substitution import SubstitutionPlayer, identity
 from ecomlab.reward import Verdict
 from ecomlab.seeding import pick
 from ecomlab.task import Event, Goal, Place, Problem, SellOut, Task, TaskError, TaskKey
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.state import World, draw_sell_out
-from ecomlab.world.substitutes import fewest, noun, original_of, requirements, similarity, stages_of
+from ecomlab.world.substitutes import LIMITS, fewest, noun, original_of, requirements, similarity, stages_of
 from ecomlab.world.tools import catalog as shop_tools
 
 TRIES = 128
@@ -77,16 +77,10 @@ class Substitution(Environment):
             events.pop()
         count = min(axes.k_rec, axes.top_k, fewest(goal, events, gone, key, shop))
         goal = goal.with_({"count": count})
-        changed = change.slots if change and change in events else ()
-        # Brand and feature are withheld already, or told.
-        never = [
-            n for n in goal.of() if n.startswith("attr:") or n in ("brand", "feature", "count", *changed)
-        ]
-        goal = withhold(goal, axes, random, never)
-        need, (chain, calls) = (
-            SubstitutionPlayer.need(goal, visits, shop),
-            SubstitutionPlayer.steps(goal, shop),
-        )
+        able = {"must", *LIMITS} - set(change.slots if change and change in events else ())
+        goal = withhold(goal, axes, random, never=[name for name in goal.of() if name not in able])
+        need = SubstitutionPlayer.need(goal, visits, shop)
+        chain, calls = SubstitutionPlayer.steps(goal, shop)
         timed = [
             replace(event, turn=int(random.integers(1, need.turns + 1)), chain=chain, calls=calls)
             for event in events
@@ -94,12 +88,8 @@ class Substitution(Environment):
         return Problem(goal, {"visits": visits, "gone": gone}, need, timed)
 
     def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:
-        shop, catalog, count, original = (
-            world.shop,
-            world.catalog,
-            goal["count"],
-            original_of(goal, world.shop),
-        )
+        shop, catalog, count = world.shop, world.catalog, int(goal["count"])
+        original = original_of(goal, shop)
         ids = list(answer.get("product_ids", ()))
         if not ids:
             return Verdict.of(False, -1.0, "no replacement was handed in")
@@ -142,23 +132,15 @@ class Substitution(Environment):
         return math.comb(len(level & set(visits)), count - len(above)) / math.comb(len(visits), count)
 
     def alternatives(self, slot: Place, goal: Goal, task: Task, shop: Shop) -> Sequence[Any]:
-        """Another sold-out visit, other attributes that must be the same, another limit."""
-        name, catalog = slot[1], shop.catalog
+        name = slot[1]
         if name.startswith("was_"):
-            told = {n: v for n, v in goal.of().items() if n in ("brand", "feature") or n.startswith("attr:")}
-            rows = sorted(catalog.row(product_id) or 0 for product_id in task.world["gone"])
-            fitting = catalog.select(constraints_of(goal["type"], told), rows).tolist()
-            was = [slot for slot in goal.of() if slot.startswith("was_")]
-            return [
-                replace(
-                    goal.with_({slot: demands.name_of(row, slot, shop) for slot in was}),
-                    unsaid={"original": catalog.ids[row]},
-                )
-                for row in fitting
-            ]
+            return demands.other_originals(goal, task.world["gone"], shop)
         if name == "must":
-            return [[noun(attribute)] for attribute in catalog.attributes(original_of(goal, shop))]
+            return [[noun(attribute)] for attribute in shop.catalog.attributes(original_of(goal, shop))]
         return [goal[name] + {"price": 500, "rating": -2, "days": 1}[name]]
 
     def possible(self, goal: Goal, task: Task, shop: Shop) -> bool:
-        return fewest(goal, task.events, task.world["gone"], task.key, shop) >= int(goal["count"])
+        rows = sorted(shop.catalog.row(visit) or 0 for visit in task.world["visits"])
+        named = shop.catalog.select(constraints_of(goal["type"], identity(goal.of())), rows).tolist()
+        enough = fewest(goal, task.events, task.world["gone"], task.key, shop) >= goal["count"]
+        return enough and named == [original_of(goal, shop)]

@@ -168,14 +168,14 @@ def _calls(slots: Mapping[str, Any], goes: bool, orders: Sequence[Order], shop: 
 
 
 def _listed(order: Mapping[str, Any], slots: Mapping[str, Any]) -> bool:
-    """Whether `order_list` leaves it open that an order holds what these slots describe, as far as it shows."""
+    """Tell whether `order_list` leaves it open that an order holds what these slots describe."""
     if slots.get("ordered") not in (None, order["placed"][5:]):
         return False
     return any(named(item, slots) for item in order["items"])
 
 
 def _fits(order: Mapping[str, Any], line: Mapping[str, Any], slots: Mapping[str, Any]) -> bool:
-    """Whether a line that `order_get_status` shows is what the slots describe."""
+    """Tell whether a line that `order_get_status` shows is what the slots describe."""
     if not named(line, slots) or slots.get("ordered") not in (None, order["placed"][5:]):
         return False
     if slots.get("option") not in (None, line["variant_id"]):

@@ -83,7 +83,7 @@ class SubstitutionPlayer(GoalPlayer):
             self.found |= {record["product_id"]: record for record in result["results"]}
 
     def _was(self) -> dict[str, Any]:
-        """What is known of the sold-out product."""
+        """Known slots of the sold-out product."""
         return identity({name: value for (_, name), value in self.known.items()})
 
     def _limits(self) -> dict[str, Any]:
@@ -104,7 +104,7 @@ class SubstitutionPlayer(GoalPlayer):
         return self.search(equal, original["type"], {**brand, **alike, **self._limits()}, page=page)
 
     def _chosen(self, original: Mapping[str, Any], hard: Sequence[str], entries: Sequence[str]) -> list[str]:
-        """What can stand in, the most similar first; distractors do not satisfy the filters."""
+        """Products that can stand in, the most similar first; distractors do not satisfy the filters."""
         must = {f"attr:{name}": original["attributes"][name] for name in hard}
         usable = [
             (product_id, record)
@@ -128,7 +128,7 @@ def identity(slots: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def titled(title: str, was: Mapping[str, Any]) -> bool:
-    """Whether a title may be that of the product so described."""
+    """Tell whether a title may be that of the product so described."""
     return (
         title.endswith(was["type"])
         and title.startswith(was.get("brand", ""))

@@ -1,4 +1,4 @@
-"""What can stand in for a product that is sold out, and how much alike it is (SUB).
+"""Products that can stand in for one that is sold out, and how much they have in common with it (SUB).
 
 In these goals "must" holds the nouns of the attributes that must be the same, and the unsaid "original" is the id of
 the sold-out product.
@@ -15,7 +15,7 @@ from ecomlab.world.cart import constraints_of
 from ecomlab.world.state import sold_out_rows
 
 LIMITS = ("price", "rating", "days")
-"""What a customer may demand of a replacement beside its being compatible."""
+"""Slots that a customer may demand of a replacement beside its being compatible."""
 NOUNS: Mapping[str, str] = {
     "works_with": "compatibility",
     "skin": "skin type",
@@ -37,7 +37,7 @@ NOUNS: Mapping[str, str] = {
         name: f"number of {name}" for name in ("buttons", "slots", "compartments", "shelves", "vents", "tabs")
     },
 }
-"""What a customer calls an attribute, where its name alone would sound odd."""
+"""Words of a customer's for an attribute whose name alone would sound odd."""
 
 
 def hard_names(nouns: Sequence[str], attributes: Iterable[str]) -> list[str]:
@@ -46,7 +46,7 @@ def hard_names(nouns: Sequence[str], attributes: Iterable[str]) -> list[str]:
 
 
 def noun(attribute: str) -> str:
-    """What a customer calls an attribute."""
+    """A customer's words for an attribute."""
     return NOUNS.get(attribute, attribute.replace("_", " "))
 
 
@@ -58,7 +58,7 @@ def original_of(goal: Goal, shop: Shop) -> int:
 
 
 def requirements(goal: Goal, shop: Shop, limits: bool = True) -> tuple[Constraint, ...]:
-    """What a replacement must satisfy: type, the attributes that must be the same, and the customer's demands."""
+    """Constraints on a replacement: type, the attributes that must be the same, and the customer's demands."""
     attributes = shop.catalog.attributes(original_of(goal, shop))
     slots: dict[str, Any] = {
         f"attr:{name}": attributes[name] for name in hard_names(goal["must"], attributes)

@@ -110,9 +110,9 @@ def test_saying_a_thing_twice_earns_no_more_than_saying_it_once(env: str, big_sh
     ],
 )
 def test_an_outcome_is_read_as_a_person_means_it(said: Any, meant: str | None) -> None:
-    from ecomlab.envs.returns import _outcome
+    from ecomlab.answers.outcomes import read_outcome
 
-    assert _outcome(said) == meant
+    assert read_outcome(said) == meant
 
 
 def test_the_best_are_what_a_plain_loop_over_the_records_finds(big_shop: Shop) -> None:

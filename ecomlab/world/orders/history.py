@@ -22,7 +22,7 @@ DAYS = 320
 """From the first to the last day that an episode may play on."""
 KINDS = ("delivered", "split", "shipped", "processing", "delayed", "cancelled")
 SHARES = (0.54, 0.1, 0.1, 0.08, 0.1, 0.08)
-"""How orders stand; a split one is in two parcels, most often of different status."""
+"""States of an order; a split one is in two parcels, most often of different status."""
 SPLITS = (
     ("delivered", "shipped"),
     ("delivered", "delayed"),
@@ -31,7 +31,7 @@ SPLITS = (
     ("shipped", "processing"),
 )
 LINES = (0.28, 0.3, 0.2, 0.13, 0.09)
-"""How often an order has 1 to 5 lines."""
+"""Shares of orders with 1 to 5 lines."""
 STATUSES = (
     "processing", "shipped", "delayed", "delivered", "cancelled", "partly shipped", "partly delivered",
 )  # fmt: skip
@@ -145,7 +145,7 @@ def _draw_lines(
 def _draw_parcels(
     kind: str, windows: Sequence[int], at_edge: float, today: date, random: np.random.Generator
 ) -> tuple[int, list[dict[str, Any]]]:
-    """How many days ago an order was placed, and its parcels."""
+    """Draw how many days ago an order was placed, and its parcels."""
 
     def between(low: int, high: int) -> int:
         return int(random.integers(low, high + 1))
@@ -200,7 +200,7 @@ def _window(line: Line, catalog: Catalog, terms: Terms) -> int:
 
 
 def status_of(order: Order) -> str:
-    """How an order stands as a whole, one of `STATUSES`."""
+    """The status of an order as a whole, one of `STATUSES`."""
     statuses = {parcel["status"] for parcel in order["parcels"]}
     if not statuses:
         return "cancelled"
@@ -233,7 +233,7 @@ def find_line(world: World, order_id: str, line_id: str) -> tuple[Order, Line]:
 
 @dataclass(frozen=True)
 class Eligibility:
-    """Whether units of a line can be sent back today, and why not."""
+    """The store's answer to the question whether units of a line can be sent back today."""
 
     eligible: bool
     reason: str
@@ -247,7 +247,7 @@ class Eligibility:
 def eligibility(
     order: Order, line: Line, today: date, catalog: Catalog, terms: Terms, returned: int = 0
 ) -> Eligibility:
-    """What the store says to a return of a line of which `returned` units were sent back in this episode."""
+    """Judge the return of a line of which `returned` units were sent back in this episode."""
     left = line["quantity"] - line["returned"] - returned
     parcel = order["parcels"][line["parcel"] - 1] if line["parcel"] else None
     if parcel is None:

@@ -1,4 +1,4 @@
-"""Which order line a customer means: what describes a line, and the lines that a description leaves."""
+"""The order line that a customer means: what describes a line, and the lines that a description leaves."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,14 +29,14 @@ LOOKUPS = 40
 
 
 def is_identity(name: str) -> bool:
-    """Whether a slot says which line is meant."""
+    """Tell whether a slot says which line is meant."""
     return name in ("type", "brand", "feature", "option", *DATES) or name.startswith("attr:")
 
 
 def line_fits(
     line: Line, order: Order, slots: Mapping[str, Any], catalog: Catalog, only: Collection[str] | None = None
 ) -> bool:
-    """Whether a line is what these slots describe: product words, the option, the day of order or delivery."""
+    """Tell whether a line is what these slots describe: product words, the option, the day of order or delivery."""
     row = catalog.row(line["product_id"])
     if row is None:
         return False
@@ -49,7 +49,7 @@ def line_fits(
 
 
 def line_value(line: Line, order: Order, row: int, name: str, catalog: Catalog) -> Any:
-    """What a slot that describes a line is for this one; None where it has no such thing."""
+    """The value for this line of a slot that describes one; None where the line has no such value."""
     if name == "type":
         return catalog.type_of(row).name
     if name == "brand":
@@ -150,8 +150,15 @@ def line_meant(slots: Mapping[str, Any], history: Sequence[Order], shop: Shop) -
     return target
 
 
+def values_of(name: str, pairs: Sequence[tuple[Order, Line]], shop: Shop) -> list[Any]:
+    """Values that a slot which describes a line might have among these."""
+    rows = [(order, line, shop.catalog.row(line["product_id"]) or 0) for order, line in pairs]
+    values = [line_value(line, order, row, name, shop.catalog) for order, line, row in rows]
+    return [value for value in values if value is not None]
+
+
 def may_be(order: Order, slots: Mapping[str, Any], shop: Shop) -> bool:
-    """Whether `order_list` leaves it open that an order holds what these slots describe."""
+    """Tell whether `order_list` leaves it open that an order holds what these slots describe."""
     return any(line_fits(line, order, slots, shop.catalog, only=LISTED) for line in order["lines"])
 
 

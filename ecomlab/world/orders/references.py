@@ -1,4 +1,4 @@
-"""Which order a customer means: the ways in which orders are spoken of, and the orders that these words may mean.
+"""The order that a customer means: the ways in which orders are spoken of, and the orders that these words may mean.
 
 Slots: "type" or "thing" (what was in it; the latter comes in a sentence of its own), "brand", "feature", "placed" (a
 day, "MM-DD"), "when" ("week", "month", a month's number, "3 days"), "things" (how many), "parcels" (how many), "place"
@@ -66,7 +66,7 @@ def _fits(order: Seen, slots: Mapping[str, Any], today: date | None) -> bool:
 
 
 def named(item: Mapping[str, Any], slots: Mapping[str, Any]) -> bool:
-    """Whether a thing, with its title and type, goes by these words."""
+    """Tell whether an item, with its title and type, goes by these words."""
     kind, brand, feature = slots.get("type") or slots.get("thing"), slots.get("brand"), slots.get("feature")
     return bool(
         kind in (None, item["type"])
@@ -76,7 +76,7 @@ def named(item: Mapping[str, Any], slots: Mapping[str, Any]) -> bool:
 
 
 def _at(placed: str, when: str, today: date) -> bool:
-    """Whether an order was placed then: weeks begin on Monday, months are those of the calendar."""
+    """Tell whether an order was placed then: weeks begin on Monday, months are those of the calendar."""
     day = date.fromisoformat(placed)
     if when.endswith(" days"):
         return (today - day).days == int(when.split()[0])
@@ -90,7 +90,7 @@ def _at(placed: str, when: str, today: date) -> bool:
 
 
 def _loosely(placed: str, when: str, today: date) -> bool:
-    """Whether somebody who counts weeks or months in another way might mean it."""
+    """Tell whether somebody who counts weeks or months in another way might mean it."""
     age = (today - date.fromisoformat(placed)).days
     if when == "week":
         return age <= 14
@@ -100,7 +100,7 @@ def _loosely(placed: str, when: str, today: date) -> bool:
 
 
 def in_a_row(seen: Sequence[Seen]) -> bool:
-    """Whether no two orders are of one day: only then is there one before another."""
+    """Tell whether no two orders are of one day: only then is there one before another."""
     return len({order["placed"] for order in seen}) == len(seen)
 
 
