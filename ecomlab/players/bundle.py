@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from ecomlab.envs.bundle import parts_of
 from ecomlab.players.cart import Wish
 from ecomlab.players.goal_player import Clerk
 from ecomlab.task import Message
@@ -22,6 +21,8 @@ class Bundler(Clerk):
         """What was found of a part stays found until something sells out."""
 
     def work(self) -> Message:
+        from ecomlab.envs.bundle import parts_of
+
         parts = parts_of(self.known)
         new = [part for part in parts if repr(part) not in self.found]
         if new:

@@ -3,7 +3,6 @@
 import math
 from typing import Any
 
-from ecomlab.envs.discovery import PREFERENCES, _place
 from ecomlab.players.cart import Wish
 from ecomlab.players.goal_player import Clerk
 from ecomlab.task import Message
@@ -20,6 +19,8 @@ class Discoverer(Clerk):
         self.found: list[dict[str, Any]] | None = None
 
     def work(self) -> Message:
+        from ecomlab.envs.discovery import PREFERENCES, _place
+
         count, order = self.get("count", 1), self.get("importance", list(PREFERENCES))
         slots = {name: value for (_, name), value in self.known.items()}
         if self.found is None:

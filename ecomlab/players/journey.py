@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from ecomlab.envs.journey import _recognised
 from ecomlab.task import Message, Player
 
 
@@ -16,6 +15,8 @@ class Traveller:
         self._read = 0
 
     def __call__(self, messages: list[Message], tools: list[dict[str, Any]]) -> Message:
+        from ecomlab.envs.journey import _recognised
+
         for message in messages[self._read :]:
             found = _recognised(message["content"]) if message["role"] == "user" else None
             if found:
