@@ -114,7 +114,7 @@ def test_a_broken_law_is_exit_code_one(monkeypatch: pytest.MonkeyPatch) -> None:
         ["certify", "--env", "CART", "--difficulty", "0", "--seeds", "2", "--leaks", "0", "--workers", "1"],
     )
     assert done.exit_code == 1
-    assert "law 1: broken" in done.output
+    assert "SOLVABLE: broken" in done.output
 
 
 def test_a_leak_breaks_silence(monkeypatch: pytest.MonkeyPatch) -> None:

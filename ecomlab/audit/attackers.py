@@ -371,8 +371,9 @@ def _named(schema: Mapping[str, Any]) -> list[str]:
 
 
 def _find(name: str, schema: Mapping[str, Any], env: Environment, known: Mapping[str, Any]) -> str | None:
-    """The value that tools have shown for a field of `submit`: under its name; else the first text of the form of an
-    example in its description, amounts after the first id; else the last of what its description names."""
+    """The value that tools have shown for a field of `submit`: under its name; else the first text in the form of an
+    example in its description, amounts after the first id; else the last of what its description names ("delivered").
+    """
     value = known.get(name)
     if isinstance(value, str | int | float):
         return str(value)
