@@ -29,8 +29,6 @@ class DiscoveryPlayer(GoalPlayer):
         self.found: list[dict[str, Any]] | None = None
 
     def work(self) -> Message:
-        from ecomlab.envs.discovery import PREFERENCES, _place
-
         count, order = self.get("count", 1), self.get("importance", list(PREFERENCES))
         slots = {name: value for (_, name), value in self.known.items()}
         if self.found is None:
