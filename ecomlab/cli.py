@@ -237,14 +237,12 @@ def train(
 
         show_plan(settings, config, console)
         return
-    from dataclasses import replace
-
     from ecomlab.lab.live import watch
     from ecomlab.lab.paths import resolve
     from ecomlab.train.loop import RunError
     from ecomlab.train.loop import train as run
 
-    settings = replace(settings, out=str(resolve(settings.out)))
+    settings = settings.replace(out=str(resolve(settings.out)))
     try:
         folder = run(settings, watch(settings.out, live=False))
     except RunError as error:
@@ -274,9 +272,10 @@ def evaluate(
     """
     from scipy.stats import binomtest
 
+    import ecomlab.starters  # noqa: F401  without an installed entry point this registers them
     from ecomlab import load_shop
+    from ecomlab.evaluate.heldout import evaluate as run
     from ecomlab.models.load import load_policy, made_for_environments
-    from ecomlab.train.loop import evaluate as run
 
     envs, levels = _environments(env or made_for_environments(policy)), _levels(difficulty)
     if json_file is not None:

@@ -4,7 +4,6 @@ import ast
 import io
 import json
 import re
-from dataclasses import fields
 from pathlib import Path
 
 import nbformat
@@ -185,7 +184,7 @@ def test_run_training_offers_the_configuration_as_it_is():
     from ecomlab.train.loop import TrainConfig
 
     declared = notebooks.parameters_of(ROOT / "notebooks" / "run_training.ipynb")
-    assert set(declared) - {"more"} <= {field.name for field in fields(TrainConfig)}
+    assert set(declared) - {"more"} <= set(TrainConfig.model_fields)
     config = next(
         cell.source for cell in cells(ROOT / "notebooks" / "run_training.ipynb") if cell["id"] == "config"
     )

@@ -1,7 +1,6 @@
 """Batches: a sweep from its file to finished runs and joined tables, here or on a cluster."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 
 from rich.console import Console
@@ -103,7 +102,7 @@ def check_configurations(runs: Sequence[Run]) -> dict[str, list[str]]:
         from ecomlab.train.config import TrainConfig
 
         effective = notebooks.check(run.notebook, run.given)
-        known = {field.name for field in fields(TrainConfig)}
+        known = set(TrainConfig.model_fields)
         values = {name: value for name, value in effective.items() if name in known} | effective.get(
             "more", {}
         )
