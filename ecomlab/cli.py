@@ -133,7 +133,6 @@ def evaluate(
     """
     from ecomlab.analysis.report import show_evaluations
     from ecomlab.models.load import load_policy, made_for_environments
-    from ecomlab.train.loop import evaluate as run
 
     envs, levels = options.environments(env or made_for_environments(policy)), options.levels(difficulty)
     shop = ecomlab.load_shop(size)

@@ -183,11 +183,12 @@ def training(shop: Shop) -> dict[str, Any]:
     """
     import torch
 
+    from ecomlab.models.batch import play_batch
     from ecomlab.models.load import load_policy
     from ecomlab.models.samplers.cached import Sampled
     from ecomlab.starters.demonstrations import slips_for, transcribe
     from ecomlab.train.objective import dapo_loss, group_advantages
-    from ecomlab.train.rollouts import Refill, collect, play_batch
+    from ecomlab.train.rollouts import DynamicSampling, collect
     from ecomlab.train.schedule import make_schedule
 
     policy = load_policy("novice", shop, list(ENVIRONMENTS))
@@ -211,8 +212,8 @@ def training(shop: Shop) -> dict[str, Any]:
     batch = [[r.prompt_ids, r.completion_ids, r.mask, r.end, r.score.correct, r.score.why] for r in rollouts]
 
     schedule = make_schedule("static-0-2", ["CART", "SUB"])
-    refill = Refill(prompts=3, group_size=4, rounds=2)
-    gathered = collect(schedule, refill, ("net", 1), shop, policy.sampler(greedy=False), policy.renderer)
+    sampling = DynamicSampling(prompts=3, group_size=4, rounds=2)
+    gathered = collect(schedule, sampling, ("net", 1), shop, policy.sampler(greedy=False), policy.renderer)
     drawn = [
         [g.env, g.difficulty, [r.task.seed if r.task else 0 for r in g.rollouts]] for g in gathered.groups
     ]

@@ -1,7 +1,7 @@
 """A small Qwen3 folder for tests, and vLLM's interface without vLLM."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,63 @@ import torch
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, make_task
 from ecomlab.episode.play import play
-from ecomlab.models.qwen3 import small_qwen3
+from ecomlab.models.qwen3 import ALSO_TOKENS, PAD, template
+from ecomlab.models.renderer import END, START
+
+WORDS = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
+    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+"""Qwen3's rule for cutting text into words (its tokenizer.json, pre_tokenizer)."""
+
+
+def small_qwen3(folder: Path, corpus: Iterable[str] = (), seed: int = 0) -> Path:
+    """Write a random-initialised Qwen3 of 0.3M parameters as an ordinary Hugging Face folder; it takes the very path
+    that "Qwen/Qwen3-8B" takes.
+
+    Its tokenizer has Qwen3's markers, word cutting and chat template, and byte pairs learned from `corpus`.
+    """
+    import torch
+    from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
+
+    core = Tokenizer(models.BPE())
+    words = pre_tokenizers.Split(Regex(WORDS), "isolated")
+    core.pre_tokenizer = pre_tokenizers.Sequence(
+        [words, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
+    )
+    core.decoder = decoders.ByteLevel()
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    core.train_from_iterator(
+        [template(), *corpus],
+        trainers.BpeTrainer(vocab_size=2000, initial_alphabet=alphabet, show_progress=False),
+    )
+    core.add_special_tokens([AddedToken(text, special=True, normalized=False) for text in (PAD, START, END)])
+    core.add_tokens([AddedToken(text, normalized=False) for text in ALSO_TOKENS])
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=core, pad_token=PAD, eos_token=END, clean_up_tokenization_spaces=False
+    )
+    tokenizer.chat_template = template("qwen3")
+    config = Qwen3Config(
+        vocab_size=len(tokenizer),
+        hidden_size=64,
+        intermediate_size=128,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=16,
+        max_position_embeddings=8192,
+        tie_word_embeddings=False,
+        pad_token_id=tokenizer.pad_token_id,
+        bos_token_id=None,
+        eos_token_id=tokenizer.eos_token_id,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = Qwen3ForCausalLM(config)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return Path(folder)
 
 
 def small(folder: Path, shop: Shop) -> Path:

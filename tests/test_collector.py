@@ -1,4 +1,4 @@
-"""The batched collector: what was sampled is what is recorded, and every group is accounted for."""
+"""Rollouts: what was sampled is what is recorded, and every group is accounted for."""
 
 import json
 import threading
@@ -14,24 +14,16 @@ import torch
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task
 from ecomlab.envs.registry import UnknownEnvironmentError
+from ecomlab.models.batch import EVALUATION_SEEDS, TRAINING_SEEDS, Rollout, draw_task, play_batch
 from ecomlab.models.load import load_policy
 from ecomlab.models.policy import Policy
+from ecomlab.models.process_group import SINGLE_PROCESS
 from ecomlab.models.samplers import cached
 from ecomlab.models.samplers.cached import CachedSampler, Limits, Sampled
 from ecomlab.reward import Score
 from ecomlab.seeding import rng
 from ecomlab.starters.demonstrations import demonstrate
-from ecomlab.train.distributed import ALONE
-from ecomlab.train.rollouts import (
-    EVALUATION_SEEDS,
-    TRAINING_SEEDS,
-    Group,
-    Refill,
-    Rollout,
-    collect,
-    draw_task,
-    play_batch,
-)
+from ecomlab.train.rollouts import DynamicSampling, Group, collect
 from ecomlab.train.schedule import make_schedule
 
 
@@ -257,8 +249,8 @@ def test_a_task_that_cannot_be_drawn_costs_its_group_alone(
     def collected_once() -> Any:
         novice.model.double()  # another batch is rounded otherwise
         try:
-            refill = Refill(prompts=4, group_size=3, rounds=1)
-            return collect(schedule, refill, ("lost", 1), shop, novice.sampler(), novice.renderer)
+            sampling = DynamicSampling(prompts=4, group_size=3, rounds=1)
+            return collect(schedule, sampling, ("lost", 1), shop, novice.sampler(), novice.renderer)
         finally:
             novice.model.float()
 
@@ -353,19 +345,19 @@ class Fated:
 
 def collected(novice: Policy, shop: Shop, monkeypatch: pytest.MonkeyPatch, fate: Any, **settings: Any) -> Any:
     """A collection in which fate decides, with the draws made visible to the scripted policy."""
-    refill = Refill(**{"prompts": 3, "group_size": 4, **settings})
-    sampler = Fated(novice, shop, fate, refill.group_size)
+    sampling = DynamicSampling(**{"prompts": 3, "group_size": 4, **settings})
+    sampler = Fated(novice, shop, fate, sampling.group_size)
     import ecomlab.train.rollouts as module
 
-    real = module.play_batch
+    real = play_batch
 
     def spy(tasks: Any, *args: Any) -> Any:
-        sampler.tasks = tasks[:: refill.group_size]
+        sampler.tasks = tasks[:: sampling.group_size]
         return real(tasks, *args)
 
     monkeypatch.setattr(module, "play_batch", spy)
     schedule = make_schedule("adaptive", ["CART"], tau_num=1_000)
-    return collect(schedule, refill, ("test", 0), shop, sampler, novice.renderer)
+    return collect(schedule, sampling, ("test", 0), shop, sampler, novice.renderer)
 
 
 def test_a_group_is_copies_of_one_task(novice: Policy, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -400,11 +392,11 @@ def test_nothing_effective_still_fills_the_batch(
 
 def test_the_same_key_gives_the_same_collection(novice: Policy, shop: Shop) -> None:
     schedule = make_schedule("static-0-2", ["CART"])
-    refill = Refill(prompts=2, group_size=3)
+    sampling = DynamicSampling(prompts=2, group_size=3)
     one, two = (
-        collect(schedule, refill, ("k", 1), shop, novice.sampler(), novice.renderer) for _ in range(2)
+        collect(schedule, sampling, ("k", 1), shop, novice.sampler(), novice.renderer) for _ in range(2)
     )
-    other = collect(schedule, refill, ("k", 2), shop, novice.sampler(), novice.renderer)
+    other = collect(schedule, sampling, ("k", 2), shop, novice.sampler(), novice.renderer)
     assert [r.completion_ids for g in one.groups for r in g.rollouts] == [
         r.completion_ids for g in two.groups for r in g.rollouts
     ]
@@ -413,21 +405,21 @@ def test_the_same_key_gives_the_same_collection(novice: Policy, shop: Shop) -> N
 
 
 class Meeting:
-    """Two processes of a crew, played by two threads."""
+    """Two processes of a group, played by two threads."""
 
     def __init__(self) -> None:
         self.barrier = threading.Barrier(2, timeout=60)
         self.table: list[Any] = [None, None]
 
-    def crew(self, rank: int) -> Any:
-        def share(mine: Any) -> list[Any]:
+    def process(self, rank: int) -> Any:
+        def all_gather(mine: Any) -> list[Any]:
             self.table[rank] = mine
             self.barrier.wait()
             everyone = list(self.table)
             self.barrier.wait()
             return everyone
 
-        return SimpleNamespace(rank=rank, players=2, share=share)
+        return SimpleNamespace(rank=rank, workers=2, all_gather=all_gather)
 
 
 def test_two_processes_collect_what_one_does(novice: Policy, shop: Shop) -> None:
@@ -436,14 +428,16 @@ def test_two_processes_collect_what_one_does(novice: Policy, shop: Shop) -> None
     try:
         schedule = make_schedule("adaptive", ["CART"], tau_num=6)
         for prompts in (3, 1):
-            refill = Refill(prompts=prompts, group_size=3, rounds=3)
+            sampling = DynamicSampling(prompts=prompts, group_size=3, rounds=3)
 
-            def collected_by(crew: Any, refill: Refill = refill) -> Any:
-                return collect(schedule, refill, ("crew", 2), shop, novice.sampler(), novice.renderer, crew)
+            def collected_by(processes: Any, sampling: DynamicSampling = sampling) -> Any:
+                return collect(
+                    schedule, sampling, ("crew", 2), shop, novice.sampler(), novice.renderer, processes
+                )
 
-            alone, meeting = collected_by(ALONE), Meeting()
+            alone, meeting = collected_by(SINGLE_PROCESS), Meeting()
             with ThreadPoolExecutor(2) as pool:
-                pair = list(pool.map(lambda rank, m=meeting: collected_by(m.crew(rank)), (0, 1)))
+                pair = list(pool.map(lambda rank, m=meeting: collected_by(m.process(rank)), (0, 1)))
             for got in pair:
                 for part in ("kept", "padding", "groups"):
                     ids = [

@@ -3,7 +3,7 @@
 import hashlib
 import itertools
 import json
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +12,24 @@ import torch
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, make_task
 from ecomlab.models.load import load_policy
-from ecomlab.models.policy import save_policy
 from ecomlab.seeding import rng
 from ecomlab.starters import recipe, sft, tiny_qwen3
 from ecomlab.starters.added_tokens import tools_of, whole_texts
 from ecomlab.starters.compact_renderer import ShortDialogue, ShortLines, ShortRenderer
 from ecomlab.starters.compact_results import View, satisfies
-from ecomlab.starters.copy_drills import drill
+from ecomlab.starters.copy_drills import copy_drill
 from ecomlab.starters.demonstrations import Demonstration, demonstrate, demonstrator, slips_for, transcribe
 from ecomlab.starters.id_aliases import ALIASES, Aliases
-from ecomlab.starters.recipe import DRILL, Cell, Phase, Recipe
+from ecomlab.starters.policy import save_policy
+from ecomlab.starters.recipe import COPYING, Cell, Phase, Recipe
 from ecomlab.world.policy_book.rules import RULES
 
-CELLS = tuple(Cell(env, (0,)) for env in ENVIRONMENTS)
+CELLS = tuple(Cell(env=env, difficulties=(0,)) for env in ENVIRONMENTS)
 TINY = Recipe(
-    (Phase((Cell(DRILL, (0,)),), 0.0, 4_000, 40), Phase(CELLS, 0.3, 12_000, 60)),
+    phases=(
+        Phase(cells=(COPYING,), slip_rate=0.0, tokens=4_000, episodes=40),
+        Phase(cells=CELLS, slip_rate=0.3, tokens=12_000, episodes=60),
+    ),
     size=tiny_qwen3.Size(hidden=72, layers=2, heads=1, feed_forward=64),
     corpus_episodes=24,
 )
@@ -34,10 +37,10 @@ TINY = Recipe(
 
 @pytest.fixture(scope="module")
 def renderer(big_shop: Shop) -> ShortRenderer:
-    return ShortRenderer(recipe.make_tokenizer(big_shop, replace(TINY, corpus_episodes=120)))
+    return ShortRenderer(recipe.make_tokenizer(big_shop, TINY.replace(corpus_episodes=120)))
 
 
-def view_of(result: dict[str, Any], name: str = "x", view: View | None = None, **arguments: Any) -> str:
+def view_of(result: dict[str, Any], name: str, view: View | None = None, **arguments: Any) -> str:
     message = {"role": "tool", "name": name, "content": json.dumps(result)}
     (block,) = (view or View(Aliases())).results([(name, arguments)], [message], lambda m: str(m["content"]))
     return block
@@ -161,7 +164,8 @@ def test_an_id_stands_behind_every_word_that_may_lead_to_it() -> None:
     orders = [{"order_id": "4NHK8B", "placed": "2026-11-08", "items": items}]
     alias = view.aliases.of("4NHK8B")
     assert (
-        view_of({"orders": orders}, view=view) == f"- November 8{alias}, A Thin Kite{alias}, B Big Mug{alias}"
+        view_of({"orders": orders}, "order_list", view)
+        == f"- November 8{alias}, A Thin Kite{alias}, B Big Mug{alias}"
     )
 
 
@@ -173,7 +177,7 @@ def test_an_order_shows_days_and_tells_lines_of_one_type_apart() -> None:
         "placed": "2026-11-08",
         "items": [item, {**item, "title": "C Old Kite"}, {**item, "type": "Mug"}],
     }
-    view_of({"orders": [order]}, view=view)
+    view_of({"orders": [order]}, "order_list", view)
     line = {
         "line_id": "L1",
         "title": "A Thin Kite",
@@ -187,7 +191,9 @@ def test_an_order_shows_days_and_tells_lines_of_one_type_apart() -> None:
         {"status": "delivered", "delivered": "2026-11-10"},
     ]
     lines = [line, {**line, "line_id": "L2", "title": "A Mug", "type": "Mug", "variant_id": None}]
-    shown = view_of({"status": "partly delivered", "parcels": parcels, "lines": lines}, view=view)
+    shown = view_of(
+        {"status": "partly delivered", "parcels": parcels, "lines": lines}, "order_get_status", view
+    )
     one, two = view.aliases.of("L1"), view.aliases.of("L2")
     assert shown == (
         f" partly delivered, November 10, December 1\n- A Thin Kite, XL, Red, November 10{one}\n- A Mug{two}"
@@ -195,19 +201,73 @@ def test_an_order_shows_days_and_tells_lines_of_one_type_apart() -> None:
 
 
 def test_results_of_the_other_tools_are_short() -> None:
-    assert view_of({"eligible": True, "last_return_day": "2026-11-08"}) == "yes"
-    assert view_of({"eligible": False, "last_return_day": "2026-11-08"}) == "no November 8"
-    assert view_of({"eligible": False, "last_return_day": "never"}) == "no never"
-    assert view_of({"eligible": False, "last_return_day": None}) == "no"
-    assert view_of({"returns": [{"order_id": "O"}]}) == view_of({"submitted": True}) == "ok"
-    assert view_of({"today": "2026-11-20"}) == " Friday, November 20"
-    assert view_of({"sections": []}) == view_of({"orders": []}) == "nothing found"
+    eligibility = partial(view_of, name="return_check_eligibility")
+    assert eligibility({"eligible": True, "last_return_day": "2026-11-08"}) == "yes"
+    assert eligibility({"eligible": False, "last_return_day": "2026-11-08"}) == "no November 8"
+    assert eligibility({"eligible": False, "last_return_day": "never"}) == "no never"
+    assert eligibility({"eligible": False, "last_return_day": None}) == "no"
+    assert view_of({"returns": [{"order_id": "O"}]}, "return_initiate") == "ok"
+    assert view_of({"submitted": True}, "submit") == "ok"
+    assert view_of({"today": "2026-11-20"}, "datetime_now") == " Friday, November 20"
+    assert (
+        view_of({"sections": []}, "policy_search") == view_of({"orders": []}, "order_list") == "nothing found"
+    )
     view = View(Aliases())
     visits = [{"product_id": f"P{i}", "title": f"T{i}", "stock": i} for i in range(2)]
-    assert view_of({"visits": visits}, view=view) == f"- T0{view.aliases.of('P0')}", "what is sold out"
+    assert view_of({"visits": visits}, "user_get_visit_history", view) == f"- T0{view.aliases.of('P0')}", (
+        "what is sold out"
+    )
     product = {"product_id": "P0", "title": "T0", "attributes": {"color": "Red"}}
-    assert view_of({"product": product}, view=view) == f' T0{view.aliases.of("P0")}\n{{"color": " Red"}}'
-    assert view_of({"error": "no"}) == '{"error": "no"}', "left to the plain form"
+    assert (
+        view_of({"product": product}, "catalog_get_product", view)
+        == f' T0{view.aliases.of("P0")}\n{{"color": " Red"}}'
+    )
+    assert view_of({"error": "no"}, "submit") == '{"error": "no"}', "left to the plain form"
+
+
+def test_a_tool_that_nobody_knows_is_shown_whole_and_its_ids_come_back(renderer: ShortRenderer) -> None:
+    """A new environment's own tool, whatever its fields are called, in a plain cart and elsewhere."""
+    tickets = [
+        {"ticket_id": "T-81", "subject": "Broken lid", "open": True, "notes": ["late", "wet"]},
+        {
+            "ticket_id": "T-99",
+            "subject": "No manual",
+            "open": False,
+            "seller": {"name": "Kite & Co", "since": 2019},
+        },
+    ]
+    results = {
+        "ticket_list": {"tickets": tickets, "open": 1, "about": None},
+        "ticket_find": {"results": [{"ticket_id": "T-99"}], "page": 1},  # names of other tools' results
+        "ticket_stats": {"visits": [3, 4], "orders": {}, "cart": "empty", "variants": []},
+        "ticket_none": {},
+    }
+    for offered in (["cart_add"], ["ticket_list"]):
+        dialogue = ShortDialogue(renderer)
+        dialogue.opening([], [{"function": {"name": name}} for name in offered])
+        dialogue.write("", [(name, {}) for name in results])
+        text = dialogue.answer(
+            [{"role": "tool", "name": name, "content": json.dumps(told)} for name, told in results.items()]
+        )
+        one, two = dialogue.aliases.of("T-81"), dialogue.aliases.of("T-99")
+        assert text.split("<tool_response>\n")[1:] == [
+            " open 1, about null\n"
+            f"- subject Broken lid, open true, notes late, wet{one}\n"
+            f"- subject No manual, open false, seller name Kite & Co, since 2019{two}\n</tool_response>\n",
+            f" page 1\n-{two}\n</tool_response>\n",
+            " visits 3, 4, orders, cart empty, variants nothing found\n</tool_response>\n",
+            "nothing found\n</tool_response><|im_end|>\n<|im_start|>assistant\n",
+        ]
+        said = dialogue.write(
+            "", [("ticket_close", {"ticket_id": "T-99", "also": ["T-81", "T-7"], "why": "dry"})]
+        )
+        assert f'"{two}"' in said and f'"{one}"' in said, "the policy says what it was shown"
+        (call,) = dialogue.read(renderer.encode(said))["tool_calls"]
+        assert json.loads(call["function"]["arguments"]) == {
+            "ticket_id": "T-99",
+            "also": ["T-81", "T-7"],
+            "why": "dry",
+        }
 
 
 def record(number: int, **changes: Any) -> dict[str, Any]:
@@ -315,7 +375,7 @@ def test_policy_headings_are_as_many_as_rules(big_shop: Shop) -> None:
 
 def test_a_drill_asks_for_what_it_shows_once(big_shop: Shop) -> None:
     for seed in range(50):
-        pieces = drill(big_shop.catalog, rng("drill", seed))
+        pieces = copy_drill(big_shop.catalog, rng("drill", seed))
         assert all(alias in ALIASES for alias in pieces[1:-2:2]) and pieces[-2:] == ["", "<|im_end|>"]
         rows, _, rest = "".join(pieces).partition("</tool_response>")
         asked = rest.removesuffix("<|im_end|>").partition("assistant\n")[2].split("\n")
@@ -353,7 +413,7 @@ def test_a_killed_run_goes_on_where_it_stopped(
     for a, b in zip(whole.model.state_dict().values(), rest.model.state_dict().values(), strict=True):
         assert torch.equal(a, b)
     with pytest.raises(ValueError, match="is of another recipe"):
-        recipe.make_starter(shop, replace(TINY, adamw_lr=1e-3), work=work)
+        recipe.make_starter(shop, TINY.replace(adamw_lr=1e-3), work=work)
     save_policy(tmp_path / "starter", rest, recipe="tiny")
     assert load_policy(tmp_path / "starter", shop, list(ENVIRONMENTS)).made_for == rest.made_for | {
         "recipe": "tiny",

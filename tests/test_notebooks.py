@@ -1,7 +1,6 @@
 """Every notebook keeps the house rules and runs from top to bottom, shrunk by its own parameters."""
 
 import ast
-import inspect
 import io
 import json
 import re
@@ -186,7 +185,7 @@ def test_run_training_offers_the_configuration_as_it_is():
     from ecomlab.train.loop import TrainConfig
 
     declared = notebooks.parameters_of(ROOT / "notebooks" / "run_training.ipynb")
-    assert set(declared) - {"more"} <= set(inspect.signature(TrainConfig).parameters)
+    assert set(declared) - {"more"} <= set(TrainConfig.model_fields)
     config = next(
         cell.source for cell in cells(ROOT / "notebooks" / "run_training.ipynb") if cell["id"] == "config"
     )

@@ -1,10 +1,9 @@
-"""The dry run: figures that were worked out by hand (FACTS §11), launch lines, and files that accelerate accepts."""
+"""The dry run: figures that were worked out by hand, launch lines, and files that accelerate accepts."""
 
 import io
 import shlex
 import subprocess
 import sys
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -18,8 +17,8 @@ from ecomlab.train.dry_run import KNOWN, launch_lines, memory, seconds, show_pla
 ROOT = Path(__file__).resolve().parent.parent
 FILE = ROOT / "experiments" / "qwen3_8b" / "train.toml"
 LORA = from_toml(FILE)
-FULL = replace(LORA, lora_rank=0, optimizer="adamw-8bit")
-MASTER = replace(LORA, lora_rank=0, dtype="float32")
+FULL = LORA.replace(lora_rank=0, optimizer="adamw-8bit")
+MASTER = LORA.replace(lora_rank=0, dtype="float32")
 SIZE = size_of("Qwen/Qwen3-8B")
 
 
@@ -64,27 +63,27 @@ def test_a_model_that_is_here_is_counted_from_its_own_config(tmp_path: Path) -> 
 def test_weights_gradients_and_optimizer_are_what_they_were_by_hand(config: TrainConfig, gb: float) -> None:
     parts = memory(config, SIZE)
     assert parts["weights"] + parts["gradients"] + parts["optimizer"] == pytest.approx(gb, rel=0.02)
-    shared = memory(replace(config, generation="vllm-server"), SIZE, 8)
+    shared = memory(config.replace(generation="vllm-server"), SIZE, 8)
     assert shared["peak"] < parts["peak"] / 2
 
 
 def test_the_cache_of_64_rollouts_of_2000_tokens() -> None:
-    """FACTS says 19 GB at 2,000 tokens; the cache's length is a power of two."""
-    parts = memory(replace(LORA, context_tokens=2_048, episode_tokens=1_000), SIZE)
+    """19 GB at 2,000 tokens; the cache's length is a power of two."""
+    parts = memory(LORA.replace(context_tokens=2_048, episode_tokens=1_000), SIZE)
     assert parts["keys, values"] == pytest.approx(19 * 2_048 / 2_000, rel=0.02)
 
 
 def test_checkpointing_saves_most_activations() -> None:
     with_it, without = (
-        memory(replace(LORA, gradient_checkpointing=on), SIZE)["activations"] for on in (True, False)
+        memory(LORA.replace(gradient_checkpointing=on), SIZE)["activations"] for on in (True, False)
     )
     assert without > 10 * with_it
-    assert memory(FULL, SIZE)["peak"] < 141 < memory(MASTER, SIZE)["peak"], "as FACTS says"
+    assert memory(FULL, SIZE)["peak"] < 141 < memory(MASTER, SIZE)["peak"], "an H200"
 
 
 def test_a_step_takes_what_was_worked_out() -> None:
     assert tokens_a_step(FULL) == (128_000, 64_000)
-    own, vllm = seconds(FULL, SIZE), seconds(replace(FULL, generation="vllm-colocate"), SIZE)
+    own, vllm = seconds(FULL, SIZE), seconds(FULL.replace(generation="vllm-colocate"), SIZE)
     assert own["update"] == pytest.approx(20, rel=0.1)
     assert 95 < sum(own.values()) < 150
     assert sum(vllm.values()) == pytest.approx(50, rel=0.2)
@@ -98,7 +97,7 @@ def plan(config: TrainConfig, file: Path = FILE) -> str:
 
 
 def test_the_plan_prints_memory_bottleneck_and_the_line_and_trains_nothing(tmp_path: Path) -> None:
-    text = plan(replace(LORA, out=str(tmp_path / "run")))
+    text = plan(LORA.replace(out=str(tmp_path / "run")))
     for words in (
         "8.19e9 parameters",
         "174.59e6 trained (LoRA of rank 64)",
@@ -118,7 +117,7 @@ def test_the_laptops_plan_is_small() -> None:
 def test_the_launch_lines_are_exact() -> None:
     (alone,) = launch_lines(LORA, FILE)
     assert shlex.split(alone) == ["ecomlab", "train", "--config", str(FILE)]
-    server, training = launch_lines(replace(MASTER, generation="vllm-server", seed=3), FILE)
+    server, training = launch_lines(MASTER.replace(generation="vllm-server", seed=3), FILE)
     assert server.startswith(
         "VLLM_SERVER_DEV_MODE=1 vllm serve Qwen/Qwen3-8B --port 8000 --max-model-len 8704"
     )

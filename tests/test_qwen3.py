@@ -17,16 +17,17 @@ from runs import SECONDS, Killed, kill_at, rows_of, train_in_two
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, load_shop, make_task
 from ecomlab.episode.play import play
+from ecomlab.models.batch import Rollout, play_batch
 from ecomlab.models.load import load_policy
 from ecomlab.models.policy import Policy, PolicyError
 from ecomlab.models.qwen3 import ChatRenderer, load_chat_policy, template
-from ecomlab.models.samplers.cached import Limits, Sampled
+from ecomlab.models.samplers.cached import Limits, Sampled, SamplerError
 from ecomlab.models.samplers.vllm import VllmSampler, limit_patience
 from ecomlab.seeding import rng
 from ecomlab.task import Task
 from ecomlab.train import checkpoints
-from ecomlab.train.loop import ConfigError, RunError, TrainConfig, train
-from ecomlab.train.rollouts import Refill, Rollout, collect, play_batch
+from ecomlab.train.loop import ConfigError, TrainConfig, train
+from ecomlab.train.rollouts import DynamicSampling, collect
 from ecomlab.train.schedule import make_schedule
 
 
@@ -213,9 +214,9 @@ def test_without_peft_the_message_names_it(folder: Path, monkeypatch: pytest.Mon
         ({"generation": "vllm"}, "there are own, vllm-server, vllm-colocate|did you mean"),
         ({"dtype": "bfloat16"}, "rounds small updates away; choose optimizer = 'adamw-8bit'"),
         ({"context_tokens": 512}, "leaves no room for a prompt"),
-        ({"vllm_memory": 1.5}, "a share between 0 and 1"),
-        ({"lora_rank": -1}, "from 0 up"),
-        ({"thinking": 1}, "true or false"),
+        ({"vllm_memory": 1.5}, "vllm_memory is below 1, not 1.5"),
+        ({"lora_rank": -1}, "lora_rank is at least 0, not -1"),
+        ({"thinking": 1}, "thinking is true or false, not 1"),
     ],
 )
 def test_settings_that_cannot_run_are_refused(wrong: dict[str, Any], message: str) -> None:
@@ -318,7 +319,7 @@ def test_a_server_that_fails_stops_the_run_in_words(policy: Policy) -> None:
         sampler = sampler_of(policy, Limits(), twist=twist)
         sampler.start([rng(0)])
         with pytest.raises(
-            RunError, match=rf"server at http://fake:8000 .*{words}.*goes on from its last checkpoint"
+            SamplerError, match=rf"server at http://fake:8000 .*{words}.*goes on from its last checkpoint"
         ):
             sampler.turn([0], [[5]])
 
@@ -435,9 +436,9 @@ def test_gradient_checkpointing_and_the_masked_output_layer_change_memory_not_th
     """And the output layer sees the trained positions alone, whoever wraps the model."""
     import trl.trainer.utils as utils
 
-    from ecomlab.train.rollouts import Refill, collect
+    from ecomlab.train.rollouts import DynamicSampling, collect
     from ecomlab.train.schedule import make_schedule
-    from ecomlab.train.trl_trainer import DapoTrainer, Settings
+    from ecomlab.train.trl_trainer import DapoTrainer
 
     seen: list[int] = []
     real = utils._ChunkedLogProbFunction.apply
@@ -455,18 +456,19 @@ def test_gradient_checkpointing_and_the_masked_output_layer_change_memory_not_th
                 for name, p in policy.model.named_parameters():
                     if "lora_B" in name:
                         p += 0.01
-        settings = Settings(
-            tmp_path, 0, 1, 2, 4, 1, 1e-3, 1.0, 1, 60, 0, trl={"activation_checkpointing": checkpointing}
-        )
+        config = TrainConfig(
+            out=str(tmp_path), steps=1, prompts_per_step=2, group_size=4, minibatches=1, lr=1e-3, checkpoint_every=1,
+            episode_tokens=60, overlong_buffer=0, gradient_checkpointing=checkpointing,
+        )  # fmt: skip
 
         def gather(number: int, policy: Policy = policy) -> Any:
             sampler = policy.sampler(Limits(12, 60, 4096))
             schedule = make_schedule("static-0-1", ["CART"])
-            return collect(schedule, Refill(2, 4, 2), ("checkpointing",), shop, sampler, policy.renderer)
+            return collect(
+                schedule, DynamicSampling(2, 4, 2), ("checkpointing",), shop, sampler, policy.renderer
+            )
 
-        trainer = DapoTrainer(
-            policy.model, policy.tokenizer, settings, gather, lambda _: None, lambda _: None
-        )
+        trainer = DapoTrainer(policy.model, policy.tokenizer, config, gather, lambda _: None, lambda _: None)
         trainer.model.train()
         if checkpointing:
             trainer.model.gradient_checkpointing_enable()
@@ -529,12 +531,12 @@ def test_a_run_with_vllm_samples_and_evaluates_with_the_weights_as_they_are(
 
 def test_one_process_talks_to_the_server_and_the_others_hear_of_it() -> None:
     """Two processes in server mode: the first plays every group; both end up with all of them."""
-    from ecomlab.train.distributed import OnePlays, Processes
+    from ecomlab.train.distributed import OneWorker, TorchProcesses
 
     barrier, board = threading.Barrier(2), [None, None]
 
-    class Both(Processes):
-        def share(self, mine: Any) -> list[Any]:
+    class Both(TorchProcesses):
+        def all_gather(self, mine: Any) -> list[Any]:
             board[self.rank] = mine
             barrier.wait(10)
             everyone = list(board)
@@ -552,10 +554,12 @@ def test_one_process_talks_to_the_server_and_the_others_hear_of_it() -> None:
             raise AssertionError("it was asked to play")
 
     def work(rank: int) -> None:
-        crew = OnePlays(Both(rank, 2))
+        processes = OneWorker(Both(rank, 2))
         sampler: Any = Silent() if rank else novice.sampler()
         schedule = make_schedule("static-0-1", ["CART"])
-        got[rank] = collect(schedule, Refill(2, 2, 2), ("server", 0), shop, sampler, novice.renderer, crew)
+        got[rank] = collect(
+            schedule, DynamicSampling(2, 2, 2), ("server", 0), shop, sampler, novice.renderer, processes
+        )
 
     threads = [threading.Thread(target=work, args=(rank,)) for rank in range(2)]
     for thread in threads:

@@ -1,4 +1,4 @@
-"""The schedules' promises: SPEC §9 by hand-computed cases and as properties."""
+"""The schedules' promises, by hand-computed cases and as properties."""
 
 import dataclasses
 import json

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,9 @@ from ecomlab import Episode, Shop, make_task, play
 from ecomlab.catalog.lexicon import lexicon_of
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.messages import parse_output
-from ecomlab.models.load import STARTERS, load_policy
-from ecomlab.models.policy import Policy, PolicyError, made_for, save_policy
+from ecomlab.evaluate.heldout import evaluate
+from ecomlab.models.load import load_policy
+from ecomlab.models.policy import Policy, PolicyError
 from ecomlab.players.base import Perturbation
 from ecomlab.seeding import rng
 from ecomlab.starters import recipe, sft, tiny_qwen3
@@ -22,13 +23,13 @@ from ecomlab.starters.compact_renderer import ShortDialogue
 from ecomlab.starters.demonstrations import Demonstrator, demonstrate, slips_for
 from ecomlab.starters.id_aliases import ALIASES, Aliases
 from ecomlab.starters.induction_init import give_induction
+from ecomlab.starters.policy import STARTERS, made_for, save_policy
 from ecomlab.starters.recipe import Cell, Phase, Recipe
-from ecomlab.train.loop import evaluate
 
 SMALL = Recipe(
     phases=(
-        Phase((Cell("CART", (0, 1)),), 0.0, 12_000, 60),
-        Phase((Cell("CART", (0, 1, 2, 3)),), 0.4, 6_000, 30),
+        Phase(cells=(Cell(env="CART", difficulties=(0, 1)),), slip_rate=0.0, tokens=12_000, episodes=60),
+        Phase(cells=(Cell(env="CART", difficulties=(0, 1, 2, 3)),), slip_rate=0.4, tokens=6_000, episodes=30),
     ),
     corpus_episodes=60,
 )
@@ -152,21 +153,30 @@ def test_results_become_short_lines(dialogue: ShortDialogue) -> None:
             "price": 1.0,
         }
 
-    def shown(result: dict[str, Any], name: str = "x") -> str:
+    def shown(result: dict[str, Any], name: str) -> str:
         return dialogue._result({"role": "tool", "name": name, "content": json.dumps(result)})
 
-    text = shown({"results": [row(1, 5), row(2, 0), row(3, 1), row(4, 2), row(5, 9)], "page": 1, "pages": 4})
+    text = shown(
+        {"results": [row(1, 5), row(2, 0), row(3, 1), row(4, 2), row(5, 9)], "page": 1, "pages": 4},
+        "catalog_search",
+    )
     names = [dialogue.aliases.of(f"P{i}") for i in (1, 3, 4)]
     assert text == "\n".join(f"- Brand Feature Thing{i}{a}" for i, a in zip((1, 3, 4), names, strict=True))
-    assert shown({"results": [], "page": 1, "pages": 1}) == "nothing found"
+    assert shown({"results": [], "page": 1, "pages": 1}, "catalog_search") == "nothing found"
     variants = [{"variant_id": "XL", "stock": 3}, {"variant_id": "S", "stock": 0}]
-    assert shown({"product_id": "P1", "attribute": "size", "variants": variants}) == " XL, S (sold out)"
+    assert (
+        shown({"product_id": "P1", "attribute": "size", "variants": variants}, "catalog_get_variants")
+        == " XL, S (sold out)"
+    )
     line = {"product_id": "P1", "title": "Brand Thing", "variant_id": "XL", "quantity": 2}
     assert shown({"cart": [line]}, "cart_add") == "ok"
     assert shown({"cart": [line]}, "cart_view") == f"- 2 Brand Thing{names[0]} XL"
     assert shown({"cart": []}, "cart_view") == "empty"
-    assert shown({"customer": "Blue, please."}) == "Blue, please."
-    assert shown({"error": "there is no product 'P1'"}) == f"error: there is no product '{names[0].strip()}'"
+    assert shown({"customer": "Blue, please."}, "ask_user") == "Blue, please."
+    assert (
+        shown({"error": "there is no product 'P1'"}, "x")
+        == f"error: there is no product '{names[0].strip()}'"
+    )
     assert dialogue._result({"role": "tool", "name": "x", "content": "not json"}) == "not json"
 
 
@@ -219,9 +229,9 @@ def test_ids_are_quoted_from_rows_that_were_shown(novice: Policy, shop: Shop) ->
 
 
 def test_the_starter_is_small_and_says_what_it_was_made_for(novice: Policy, shop: Shop) -> None:
-    files = list((STARTERS / "novice").iterdir())
+    files = list((STARTERS.folder / "novice").iterdir())
     assert sum(f.stat().st_size for f in files) <= 2_000_000
-    record = json.loads((STARTERS / "novice" / "made_for.json").read_text())
+    record = json.loads((STARTERS.folder / "novice" / "made_for.json").read_text())
     assert {"renderer", "tokenizer", "vocabulary", "catalog", "environments", "recipe", "libraries"} <= set(
         record
     )
@@ -234,8 +244,8 @@ def test_the_starter_is_small_and_says_what_it_was_made_for(novice: Policy, shop
 
 @pytest.mark.parametrize("name", list(recipe.RECIPES))
 def test_a_shipped_starter_is_of_the_committed_recipe(name: str) -> None:
-    record = json.loads((STARTERS / name / "made_for.json").read_text())
-    assert record["recipe"] == json.loads(json.dumps(asdict(recipe.RECIPES[name])))
+    record = json.loads((STARTERS.folder / name / "made_for.json").read_text())
+    assert record["recipe"] == json.loads(json.dumps(recipe.RECIPES[name].to_json()))
 
 
 @pytest.mark.slow
@@ -251,7 +261,7 @@ def test_the_novice_has_something_to_learn(novice: Policy, big_shop: Shop) -> No
 
 
 def copied(folder: Path, **changes: Any) -> Path:
-    shutil.copytree(STARTERS / "novice", folder / "novice")
+    shutil.copytree(STARTERS.folder / "novice", folder / "novice")
     record = json.loads((folder / "novice" / "made_for.json").read_text())
     (folder / "novice" / "made_for.json").write_text(json.dumps({**record, **changes}))
     return folder / "novice"
@@ -335,7 +345,8 @@ def test_the_recipe_makes_the_same_starter_twice_and_it_loads(tmp_path: Path, sh
 
 
 def test_batches_hold_the_tokens_asked_for(novice: Policy, shop: Shop) -> None:
-    small = replace(SMALL, phases=(Phase((Cell("CART", (0, 2)),), 0.2, 0, 50),))
+    cells = (Cell(env="CART", difficulties=(0, 2)),)
+    small = SMALL.replace(phases=(Phase(cells=cells, slip_rate=0.2, tokens=0, episodes=50),))
     played = list(recipe.play_demonstrations(shop, novice.renderer, small, 0))
     batches = list(sft.batches_of(played, 2_000, 30_000, ("x",)))
     assert sum(len(d.ids) for batch in batches for d in batch) >= 30_000

@@ -17,18 +17,22 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from filelock import FileLock
 from runs import SECONDS, Killed, assert_same_run, kill_at, rows_of, train_in_two
 from safetensors.torch import load_file
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, load_shop, make_task
+from ecomlab.evaluate.heldout import evaluate
+from ecomlab.models import batch
 from ecomlab.models.load import load_policy
 from ecomlab.models.policy import Policy
 from ecomlab.seeding import rng
 from ecomlab.train import checkpoints, loop, metrics, rollouts
 from ecomlab.train.checkpoints import CheckpointError, FolderError
-from ecomlab.train.loop import ConfigError, RunError, TrainConfig, evaluate, train
+from ecomlab.train.config import from_toml
+from ecomlab.train.loop import ConfigError, RunError, TrainConfig, train
 from ecomlab.train.objective import dapo_loss, group_advantages, overlong_penalty, varies
-from ecomlab.train.update_metrics import Figures
+from ecomlab.train.update_metrics import UpdateMetrics
 
 TINY: dict[str, Any] = {
     "steps": 4,
@@ -89,17 +93,15 @@ def test_the_overlong_penalty_is_soft() -> None:
 
 
 def test_the_overlong_penalty_counts_sampled_tokens_only(shop: Shop, novice: Policy) -> None:
-    from ecomlab.train.rollouts import play_batch
-    from ecomlab.train.trl_trainer import Settings, shaped_reward
+    from ecomlab.models.batch import play_batch
+    from ecomlab.train.objective import shaped_reward
 
     task = make_task("CART", 1, 3, shop)
     (rollout,) = play_batch([task], [rng("overlong")], shop, novice.sampler(), novice.renderer)
     said = sum(rollout.mask)
     assert said < len(rollout.mask), "tools said something too"
-    settings = Settings(Path(), 0, 1, 1, 2, 1, 1e-3, 1.0, 1, token_limit=said + 5, overlong_buffer=10)
-    assert shaped_reward(rollout, settings) == pytest.approx(rollout.score.value - 0.5)
-    unhurried = replace(settings, token_limit=len(rollout.mask), overlong_buffer=len(rollout.mask) - said)
-    assert shaped_reward(rollout, unhurried) == rollout.score.value
+    assert shaped_reward(rollout, said + 5, 10) == pytest.approx(rollout.score.value - 0.5)
+    assert shaped_reward(rollout, len(rollout.mask), len(rollout.mask) - said) == rollout.score.value
 
 
 def test_the_loss_of_three_tokens_by_hand() -> None:
@@ -115,24 +117,24 @@ def test_the_loss_of_three_tokens_by_hand() -> None:
     assert logp.grad[0, 1].item() == pytest.approx(-2 / 3) and logp.grad[1, 1] == 0
 
 
-def test_the_figures_of_two_processes_by_hand() -> None:
+def test_the_metrics_of_two_processes_by_hand() -> None:
     """Three tokens in one, one in the other; the second minibatch comes after an update."""
-    one, two = Figures(0.2, 0.28), Figures(0.2, 0.28)
-    crew: Any = SimpleNamespace(share=lambda mine: [mine, theirs])
+    one, two = UpdateMetrics(0.2, 0.28), UpdateMetrics(0.2, 0.28)
+    processes: Any = SimpleNamespace(all_gather=lambda mine: [mine, theirs])
     up, down = torch.tensor([True, True]), torch.tensor([False])
     one.add(torch.tensor([0.0, 0.2]), torch.tensor([1.0, 2.0]), up, fresh=True)  # e^0.2 = 1.22
     theirs: Any = two.sums["tokens"]
-    assert one.trained(crew)
-    assert not one.trained(crew), "nothing new"
+    assert one.trained(processes)
+    assert not one.trained(processes), "nothing new"
     two.add(torch.tensor([-0.4]), torch.tensor([4.0]), down, fresh=True)  # e^-0.4 = 0.67, clipped
     one.add(torch.tensor([0.3]), torch.tensor([5.0]), up[:1], fresh=False)  # e^0.3 = 1.35, clipped
     one.norms += [0.5, 0.25]
     theirs = (two.sums, two.gap_max)
-    assert one.total(crew) == pytest.approx(
+    assert one.total(processes) == pytest.approx(
         {"entropy": 3.0, "clip_share": 0.5, "grad_norm": 0.5, "logp_gap": 0.2, "logp_gap_max": 0.4}
     )
-    idle, theirs = Figures(0.2, 0.28), (Figures(0.2, 0.28).sums, 0.0)
-    assert all(math.isnan(value) for value in idle.total(crew).values())
+    idle, theirs = UpdateMetrics(0.2, 0.28), (UpdateMetrics(0.2, 0.28).sums, 0.0)
+    assert all(math.isnan(value) for value in idle.total(processes).values())
 
 
 # TRL's loss on our batch.
@@ -142,25 +144,33 @@ def trainer_of(
     policy: Policy, shop: Shop, folder: Path, prompts: int = 3, group_size: int = 4, micro_batch: int = 0
 ) -> Any:
     """A DapoTrainer that has collected one batch and taken no step."""
-    from ecomlab.train.rollouts import Refill, collect
+    from ecomlab.train.rollouts import DynamicSampling, collect
     from ecomlab.train.schedule import make_schedule
-    from ecomlab.train.trl_trainer import DapoTrainer, Settings
+    from ecomlab.train.trl_trainer import DapoTrainer
 
-    settings = Settings(folder, 0, 2, prompts, group_size, 1, 1e-3, 1e9, 1, 256, 64, micro_batch)
+    config = TrainConfig(
+        out=str(folder), steps=2, prompts_per_step=prompts, group_size=group_size, minibatches=1, lr=1e-3,
+        max_grad_norm=1e9, checkpoint_every=1, episode_tokens=256, overlong_buffer=64, micro_batch=micro_batch,
+    )  # fmt: skip
 
     def gather(number: int) -> Any:
         schedule = make_schedule("static-0-2", ["CART"])
         return collect(
-            schedule, Refill(prompts, group_size, 2), ("parity", 7), shop, policy.sampler(), policy.renderer
+            schedule,
+            DynamicSampling(prompts, group_size, 2),
+            ("parity", 7),
+            shop,
+            policy.sampler(),
+            policy.renderer,
         )
 
-    return DapoTrainer(policy.model, policy.tokenizer, settings, gather, lambda _: None, lambda _: None)
+    return DapoTrainer(policy.model, policy.tokenizer, config, gather, lambda _: None, lambda _: None)
 
 
 def batch_of(trainer: Any) -> Any:
     trainer.model.train()
     trainer.current_gradient_accumulation_steps = 1
-    count = trainer.settings.prompts * trainer.settings.group_size
+    count = trainer.config.rollouts_per_step
     return trainer._generate_and_score_completions([{"prompt": ""}] * count)
 
 
@@ -179,7 +189,7 @@ def plain_logps(model: Any, rollout: Any) -> torch.Tensor:
 
 def test_trls_loss_and_gradient_are_the_six_line_ones(shop: Shop, tmp_path: Path) -> None:
     """On one batch, with a policy that has moved since sampling, so that ratios and clipping matter."""
-    from ecomlab.train.trl_trainer import loss_mask
+    from ecomlab.train.objective import loss_mask
 
     policy = load_policy("novice", shop, ["CART"])
     trainer = trainer_of(policy, shop, tmp_path)
@@ -312,8 +322,8 @@ def test_truncated_and_unscored_episodes_are_masked_and_padding_groups_weigh_not
     shop: Shop, tmp_path: Path
 ) -> None:
     from ecomlab.reward import Score
+    from ecomlab.train.objective import loss_mask, step_advantages
     from ecomlab.train.rollouts import Collection, Group
-    from ecomlab.train.trl_trainer import loss_mask, step_advantages
 
     policy = load_policy("novice", shop, ["CART"])
     trainer = trainer_of(policy, shop, tmp_path)
@@ -326,7 +336,7 @@ def test_truncated_and_unscored_episodes_are_masked_and_padding_groups_weigh_not
     wrong = replace(good, score=Score(-0.9, False, "x"))
     kept, padding = Group("CART", 0, (right, wrong)), Group("CART", 0, (wrong, right))
     collection = Collection((kept,), (padding,), (kept, padding), trainer.collection.schedule, 1)
-    advantages = step_advantages(collection, trainer.settings)
+    advantages = step_advantages(collection, 256, 64)
     assert advantages[0, 0] == -advantages[0, 1] > 0 and advantages[1].tolist() == [0.0, 0.0]
 
 
@@ -338,8 +348,9 @@ def test_sampler_and_trainer_agree_on_log_probabilities(finished: Path) -> None:
 def test_prompt_reward_and_advantage_belong_to_the_same_task(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Through refills, a schedule that moves and TRL's shuffling: each row of a minibatch has its own rollout's."""
-    from ecomlab.train.trl_trainer import DapoTrainer, step_advantages
+    """Through dynamic sampling, a moving schedule and shuffling: each row of a minibatch has its own rollout's."""
+    from ecomlab.train.objective import step_advantages
+    from ecomlab.train.trl_trainer import DapoTrainer
 
     seen: list[tuple[int, tuple[int, int]]] = []
     real = DapoTrainer._compute_loss
@@ -355,7 +366,7 @@ def test_prompt_reward_and_advantage_belong_to_the_same_task(
                 )
             )
         ]  # fmt: skip
-        advantages = step_advantages(self.collection, self.settings).ravel()
+        advantages = step_advantages(self.collection, 512, 128).ravel()
         rollouts = [r for group in self.collection.batch for r in group.rollouts]
         assert sorted(map(id, self.rollouts)) == sorted(map(id, rollouts)), "each group once"
         theirs = {
@@ -379,6 +390,32 @@ def test_prompt_reward_and_advantage_belong_to_the_same_task(
     assert max(rounds for rounds, _ in seen) > 1 and len({window for _, window in seen}) > 1
 
 
+def test_trl_is_as_it_was_after_import_and_after_a_run(finished: Path, tmp_path: Path) -> None:
+    """Its functions, its log, the progress bars and the filters of warnings, in a process of its own."""
+    (tmp_path / "look.py").write_text(
+        "import logging, sys, warnings\n"
+        "import transformers.utils.logging as bars, trl.trainer.grpo_trainer as grpo, trl.trainer.utils as utils\n"
+        "def look():\n"
+        "    functions = grpo.shuffle_sequence_dict, utils.shuffle_sequence_dict, utils._use_triton\n"
+        "    named = [vars(m) for m in (grpo, utils)]\n"
+        "    return (functions, [{k: v for k, v in n.items() if callable(v)} for n in named], list(warnings.filters),\n"
+        "        logging.getLogger('trl').level, bars.is_progress_bar_enabled())\n"
+        "from ecomlab.train.loop import TrainConfig, train\n"
+        "before = look()\n"
+        "import ecomlab.train.trl_trainer\n"
+        "assert look() == before, 'imported'\n"
+        f"train(TrainConfig(out={str(tmp_path / 'run')!r}, **{ {**TINY, 'steps': 1}!r}))\n"
+        "now = look()\n"
+        "assert now[:2] == before[:2] and now[3:] == before[3:], 'run'\n"
+        "assert not [f for f in now[2] if 'rollout_func' in str(f) or 'checkpointing' in str(f)], now[2]\n"
+    )
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "look.py")], capture_output=True, text=True, timeout=200
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "rollout_func" not in done.stderr and "deprecated" not in done.stderr, "and silent meanwhile"
+
+
 # Configurations.
 
 
@@ -388,22 +425,45 @@ def test_prompt_reward_and_advantage_belong_to_the_same_task(
         ({"schedule": "adaptve"}, "did you mean 'adaptive'"),
         ({"schedule": "static-9-2"}, "low <= high"),
         ({"collection": "C7"}, "there are C1, C2, C4, C8"),
-        ({"steps": 0}, "steps is a whole number from 1 up"),
-        ({"steps": 2.5}, "steps is a whole number"),
-        ({"group_size": 1}, "group_size is a whole number from 2 up"),
-        ({"lr": -1}, "3e-4 suits"),
+        ({"steps": 0}, "steps is above 0, not 0"),
+        ({"steps": 2.5}, "steps is a whole number, not 2.5"),
+        ({"steps": "4"}, "steps is a whole number, not '4'"),
+        ({"steps": True}, "steps is a whole number, not True"),
+        ({"group_size": 1}, "group_size is at least 2, not 1"),
+        ({"lr": -1}, "lr is above 0, not -1"),
         ({"keep": "corect"}, "did you mean 'correct'"),
         ({"eval_decodings": ("greedi",)}, "did you mean 'greedy'"),
-        ({"eval_difficulties": (0, -1)}, "from 0 up"),
+        ({"eval_difficulties": (0, -1)}, r"eval_difficulties\.1 is at least 0, not -1"),
+        ({"stesp": 3}, "no setting 'stesp'; did you mean 'steps'"),
         ({"minibatches": 5}, "choose a divisor of prompts_per_step"),
         ({"overlong_buffer": 10_000}, "exceeds episode_tokens"),
-        ({"tau_acc": 1.5}, "tau_acc"),
-        ({"out": ""}, "name the folder"),
+        ({"tau_acc": 1.5}, "tau_acc is at most 1, not 1.5"),
+        ({"out": ""}, "name the folder to write to"),
     ],
 )
 def test_wrong_values_stop_before_anything_runs(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         TrainConfig(**wrong)
+
+
+def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "train.toml"
+    file.write_text('stepz = 3\nlr = "much"\nschedule = "adaptve"\n')
+    with pytest.raises(ConfigError) as told:
+        from_toml(file, {"collection": "C3"})
+    for words in ("did you mean 'steps'", "lr is a number", "did you mean 'adaptive'", "no collection 'C3'"):
+        assert words in str(told.value)
+    with pytest.raises(ConfigError, match=r"no room for a prompt.*; 8 groups do not split into 3"):
+        TrainConfig(context_tokens=300, minibatches=3)
+
+
+def test_equal_configurations_are_written_alike() -> None:
+    given: dict[str, Any] = {"max_grad_norm": 1, "eval_difficulties": [0, 1], "eval_decodings": ["greedy"]}
+    one = TrainConfig(**given)
+    two = TrainConfig().replace(max_grad_norm=1.0, eval_difficulties=(0, 1), eval_decodings=("greedy",))
+    assert one == two and json.dumps(one.to_json()) == json.dumps(two.to_json())
+    with pytest.raises(ConfigError, match="steps is above 0"):
+        one.replace(steps=0)
 
 
 def test_a_collection_without_its_environments_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -467,7 +527,7 @@ def test_every_second_of_a_step_is_in_the_phase_that_spent_it(
         monkeypatch.setattr(of, name, slow)
 
     clock = SimpleNamespace(perf_counter=lambda: float(now))
-    for module in (rollouts, trl_trainer, loop):
+    for module in (batch, trl_trainer, loop):
         monkeypatch.setattr(module, "time", clock)
     takes(1, "model", cached.CachedSampler, "turn")
     takes(2, "environment", Episode, "act")
@@ -545,7 +605,7 @@ def assert_same_steps(alone: Path, together: Path) -> None:
         assert torch.allclose(tensor, two[name], atol=1e-4), name
 
 
-CREW = {**TINY, "prompts_per_step": 4, "rounds": 1, "steps": 2}
+TWO = {**TINY, "prompts_per_step": 4, "rounds": 1, "steps": 2}
 
 
 @pytest.mark.slow
@@ -557,7 +617,7 @@ def test_two_processes_take_the_steps_of_one(
     schedule: str, minibatches: int, kept: set[int], tmp_path: Path
 ) -> None:
     """Also where one process, or both, have no group that teaches anything."""
-    settings = {**CREW, "schedule": schedule, "minibatches": minibatches}
+    settings = {**TWO, "schedule": schedule, "minibatches": minibatches}
     alone = train(TrainConfig(out=str(tmp_path / "alone"), **settings))
     together = train_in_two(TrainConfig(out=str(tmp_path / "together"), **settings))
     rows = rows_of(together / "train.csv")
@@ -580,11 +640,11 @@ def test_two_processes_take_the_steps_of_one(
 @pytest.mark.slow
 def test_processes_that_train_on_the_same_groups_are_noticed(tmp_path: Path) -> None:
     """A fault for the test above."""
-    settings = {**CREW, "schedule": "static-0-2", "minibatches": 1}
+    settings = {**TWO, "schedule": "static-0-2", "minibatches": 1}
     alone = train(TrainConfig(out=str(tmp_path / "alone"), **settings))
     fault = (
         "from ecomlab.train.trl_trainer import DapoTrainer\n"
-        "DapoTrainer.groups = property(lambda self: list(range(self.settings.prompts // 2)))"
+        "DapoTrainer.groups = property(lambda self: list(range(self.config.prompts_per_step // 2)))"
     )
     together = train_in_two(TrainConfig(out=str(tmp_path / "together"), **settings), before=fault)
     with pytest.raises(AssertionError, match="entropy|grad_norm|clip_share"):
@@ -728,13 +788,9 @@ def test_fewer_steps_than_were_begun_are_refused(finished: Path, tmp_path: Path)
 
 
 def test_a_second_process_in_the_folder_is_refused(tmp_path: Path) -> None:
-    import fcntl
-
     out = checkpoints.prepare_folder(tmp_path / "run")
-    with (out / ".lock").open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        with pytest.raises(RunError, match="another process is training"):
-            train(TrainConfig(out=str(out), **TINY))
+    with FileLock(out / ".lock"), pytest.raises(RunError, match="another process is training"):
+        train(TrainConfig(out=str(out), **TINY))
 
 
 # What breaks.
@@ -760,7 +816,7 @@ def test_when_no_sound_checkpoint_is_left_the_message_says_what_to_do(finished: 
     (tmp_path / "run" / "done.json").unlink()
     for folder in (tmp_path / "run" / "checkpoints").glob("checkpoint-*"):
         (folder / "optimizer.pt").unlink()
-    with pytest.raises(CheckpointError, match=r"optimizer.pt is missing; no sound one is left: delete .*run"):
+    with pytest.raises(CheckpointError, match=r"optimizer.pt is missing; no valid one is left: delete .*run"):
         train(TrainConfig(out=str(tmp_path / "run"), **TINY))
 
 
@@ -818,5 +874,5 @@ def test_evaluation_is_the_same_for_everyone(novice: Policy, shop: Shop) -> None
         ("CART", 0, 12, "greedy"),
         ("CART", 2, 12, "greedy"),
     ]
-    with pytest.raises(ConfigError, match="did you mean 'sampled'"):
+    with pytest.raises(ValueError, match="did you mean 'sampled'"):
         evaluate(novice, shop, "CART", (0,), 1, "sample")

@@ -9,35 +9,28 @@ the whole conversation, where the policy writes as the template would.
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ecomlab.episode.messages import parse_output
+from ecomlab.models.policy import MADE_FOR, Policy, PolicyError
 from ecomlab.models.renderer import END, START, Message, TextRenderer
 
-if TYPE_CHECKING:
-    from ecomlab.models.policy import Policy
-
 KIND = "qwen3"
-"""What made_for.json says of such a policy's renderer."""
+"""Name of such a policy's renderer in made_for.json."""
 PAD = "<|endoftext|>"
 MARKERS = (START, END, PAD)
 THINK, THOUGHT = "<think>", "</think>"
 ALSO_TOKENS = (THINK, THOUGHT, "<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>")
 """Single tokens of Qwen3 that are ordinary text when decoded."""
-WORDS = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
-    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
-"""How Qwen3's tokenizer cuts text into words (its tokenizer.json, pre_tokenizer)."""
 
 
 @cache
 def template(name: str = "qwen3_training") -> str:
-    """The text of one of TRL's chat templates, read without importing TRL."""
+    """Read one of TRL's chat templates without importing TRL."""
     spec = find_spec("trl")
     assert spec and spec.submodule_search_locations
     return (Path(spec.submodule_search_locations[0]) / "chat_templates" / f"{name}.jinja").read_text()
@@ -63,7 +56,7 @@ class ChatRenderer(TextRenderer):
     def text(
         self, messages: Sequence[Message], tools: Sequence[Any] | None = None, speak: bool = True
     ) -> str:
-        """The template applied to messages; with `speak` up to where the policy speaks."""
+        """Apply the template to messages; with `speak` up to where the policy speaks."""
         rendered = self.tokenizer.apply_chat_template(
             [dict(message) for message in messages],
             tools=list(tools) if tools else None,
@@ -91,8 +84,8 @@ class ChatDialogue:
         return self._renderer.encode(whole[said.rindex(END) + len(END) :])
 
     def read(self, ids: Sequence[int]) -> dict[str, Any]:
-        """The message in sampled ids, thinking left out. Invalid as well: a turn that does not end in <|im_end|>, one
-        with a chat marker inside (it would pass for somebody else's turn), and thinking that is not closed."""
+        """Read the message in sampled ids, thinking left out. Invalid as well: a turn that does not end in <|im_end|>,
+        one with a chat marker inside (it would pass for somebody else's turn), and thinking that is not closed."""
         text = self._renderer.decode(ids)
         said = text.removesuffix(END)
         if said == text:
@@ -106,8 +99,8 @@ class ChatDialogue:
 
 def load_chat_policy(
     name: str | Path, dtype: str = "float32", lora_rank: int = 0, thinking: bool = False
-) -> "Policy":
-    """A Qwen3 model from the local Hugging Face cache or a folder, on CPU; TRL moves it to its device.
+) -> Policy:
+    """Load a Qwen3 model from the local Hugging Face cache or a folder, on CPU; TRL moves it to its device.
 
     With `lora_rank` its weights are frozen and all linear layers but the output layer get adapters of that rank, in
     float32, alpha twice the rank, their first weights the same in every process. A folder with a LoRA checkpoint gives
@@ -115,8 +108,6 @@ def load_chat_policy(
     """
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    from ecomlab.models.policy import MADE_FOR, Policy, PolicyError
 
     record = Path(name) / MADE_FOR  # of a training checkpoint
     if record.is_file() and json.loads(record.read_text())["thinking"] != thinking:
@@ -145,10 +136,8 @@ def load_chat_policy(
 
 
 def _with_adapters(model: Any, saved: Path | None, rank: int) -> Any:
-    """The model with LoRA adapters, new or saved ones."""
+    """Give the model LoRA adapters, new or saved ones."""
     import torch
-
-    from ecomlab.models.policy import PolicyError
 
     try:
         from peft import LoraConfig, PeftModel, get_peft_model
@@ -170,55 +159,6 @@ def _with_adapters(model: Any, saved: Path | None, rank: int) -> Any:
 
 def _base(adapters: Path) -> str:
     return str(json.loads(adapters.read_text())["base_model_name_or_path"])
-
-
-def small_qwen3(folder: Path, corpus: Iterable[str] = (), seed: int = 0) -> Path:
-    """Write a random-initialised Qwen3 of 0.3M parameters as an ordinary Hugging Face folder; it takes the very path
-    that "Qwen/Qwen3-8B" takes.
-
-    Its tokenizer has Qwen3's markers, word cutting and chat template, and byte pairs learned from `corpus`.
-    """
-    import torch
-    from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
-    from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
-
-    core = Tokenizer(models.BPE())
-    words = pre_tokenizers.Split(Regex(WORDS), "isolated")
-    core.pre_tokenizer = pre_tokenizers.Sequence(
-        [words, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
-    )
-    core.decoder = decoders.ByteLevel()
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    core.train_from_iterator(
-        [template(), *corpus],
-        trainers.BpeTrainer(vocab_size=2000, initial_alphabet=alphabet, show_progress=False),
-    )
-    core.add_special_tokens([AddedToken(text, special=True, normalized=False) for text in (PAD, START, END)])
-    core.add_tokens([AddedToken(text, normalized=False) for text in ALSO_TOKENS])
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=core, pad_token=PAD, eos_token=END, clean_up_tokenization_spaces=False
-    )
-    tokenizer.chat_template = template("qwen3")
-    config = Qwen3Config(
-        vocab_size=len(tokenizer),
-        hidden_size=64,
-        intermediate_size=128,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        head_dim=16,
-        max_position_embeddings=8192,
-        tie_word_embeddings=False,
-        pad_token_id=tokenizer.pad_token_id,
-        bos_token_id=None,
-        eos_token_id=tokenizer.eos_token_id,
-    )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = Qwen3ForCausalLM(config)
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return Path(folder)
 
 
 def _invalid(text: str, reason: str) -> dict[str, Any]:

@@ -13,13 +13,13 @@ class Dialogue(Protocol):
     """One episode's view of its messages, as ids."""
 
     def open(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> list[int]:
-        """The first prompt, up to where the policy speaks."""
+        """Give the first prompt, up to where the policy speaks."""
 
     def read(self, ids: Sequence[int]) -> dict[str, Any]:
-        """The assistant message in one turn's sampled ids; malformed output is marked `invalid`, never an exception."""
+        """Read the assistant message in one turn's sampled ids; malformed output is marked `invalid`, never raised."""
 
     def follow(self, messages: Sequence[Message]) -> list[int]:
-        """What stands between the policy's last stop token and its next word."""
+        """Give the ids between the policy's last stop token and its next own token."""
 
 
 class Renderer(Protocol):
@@ -38,27 +38,27 @@ class Renderer(Protocol):
         """An id that fills up."""
 
     def dialogue(self) -> Dialogue:
-        """A fresh dialogue for one episode."""
+        """Make a dialogue for one episode."""
 
     def encode(self, text: str) -> list[int]:
-        """Ids of a piece of text on its own."""
+        """Give the ids of a piece of text on its own."""
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of ids, markers included."""
+        """Give the text of ids, markers included."""
 
 
 class TextRenderer:
-    """What renderers share: text to ids and back, nothing added and nothing cleaned up."""
+    """Base of renderers: text to ids and back, nothing added and nothing cleaned up."""
 
     def __init__(self, tokenizer: Any) -> None:
         self.tokenizer = tokenizer
 
     def encode(self, text: str) -> list[int]:
-        """Ids of a piece of text on its own."""
+        """Give the ids of a piece of text on its own."""
         return list(self.tokenizer.encode(text, add_special_tokens=False))
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of ids, markers included."""
+        """Give the text of ids, markers included."""
         return str(
             self.tokenizer.decode(list(ids), skip_special_tokens=False, clean_up_tokenization_spaces=False)
         )

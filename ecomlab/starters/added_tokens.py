@@ -1,4 +1,4 @@
-"""What the laptop policy's tokenizer knows as one token beside the shop's names: the words of results and thoughts."""
+"""Texts that are one token for the laptop policy, beside the shop's names: words of results and thoughts."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ NUMBERS = 100
 
 
 def tools_of(environments: Sequence[str]) -> list[dict[str, Any]]:
-    """The schemas of all their tools and submits, the question included."""
+    """List the schemas of all their tools and submits, the question included."""
     from ecomlab.episode.episode import ask_user
 
     tools = [ask_user]
@@ -34,7 +34,7 @@ def tools_of(environments: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def whole_texts(catalog: "Catalog") -> list[str]:
-    """Every text that is to be one token."""
+    """List every text that is to be one token."""
     return list(dict.fromkeys(_texts(catalog)))
 
 

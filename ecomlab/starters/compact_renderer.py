@@ -15,7 +15,7 @@ from typing import Any
 
 from ecomlab.episode.messages import parse_output
 from ecomlab.models.renderer import END, START, Message, TextRenderer
-from ecomlab.starters.compact_results import Call, View
+from ecomlab.starters.compact_results import KNOWN, Call, Generic, View
 from ecomlab.starters.id_aliases import Aliases
 
 VERSION = 1
@@ -29,11 +29,11 @@ TOOLS_OPEN, TOOLS_NEXT, TOOLS_CLOSE = (
     "\n</tool_response>",
 )
 RESULTS = OK, NOTHING, EMPTY, SOLD_OUT, ERROR = "ok", "nothing found", "empty", " (sold out)", "error: "
-"""What results say beside names and ids."""
+"""Words of results beside names and ids."""
 ROWS_SHOWN = 3
 """Rows of a search result that the laptop policy sees."""
 IDS = ("product_id", "order_id", "line_id", "clause", "replacement", "product_ids")
-"""Arguments that hold ids."""
+"""Arguments that hold ids, shown or not."""
 
 
 class ShortRenderer(TextRenderer):
@@ -58,7 +58,7 @@ class ShortLines:
         """The calls whose results come next."""
 
     def opening(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> str:
-        """The customer's words so far; the system prompt and the schemas are left out (the policy knows them).
+        """Write the customer's words so far, without the system prompt and the schemas (the policy knows them).
 
         In a plain CART task results are rendered as they always were: a starter was trained on that.
         """
@@ -68,11 +68,11 @@ class ShortLines:
         return self._text([m for m in messages if m["role"] != "system"])
 
     def answer(self, messages: Sequence[Message]) -> str:
-        """What tools and customer say to a turn."""
+        """Write what tools and customer say to a turn."""
         return "\n" + self._text(messages)
 
     def write(self, content: str, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
-        """The text of an assistant turn, for demonstrations: what `read` turns back into the same message."""
+        """Write an assistant turn, for demonstrations: text that `read` turns back into the same message."""
         parts = [self.aliases.in_text(content)] if content else []
         for name, arguments in calls:
             spaced = {key: self._spaced(key, value) for key, value in arguments.items()}
@@ -81,17 +81,17 @@ class ShortLines:
         return "\n".join(parts) + END
 
     def _spaced(self, key: str, value: Any) -> Any:
-        """The same, backwards: strings as the tokenizer likes them, with a leading space."""
+        """Write an argument as the policy does: an id as its alias, another string with a leading space."""
         if isinstance(value, str):
-            return self.aliases.of(value) if key in IDS else " " + value
+            return self.aliases.of(value) if key in IDS or self.aliases.knows(value) else " " + value
         if isinstance(value, dict):
             return {name: self._spaced(name, entry) for name, entry in value.items()}
-        if isinstance(value, list) and key in IDS:
-            return [self._spaced(key, entry) for entry in value]
+        if isinstance(value, list):
+            return [self._spaced(key, e) if key in IDS or self.aliases.knows(e) else e for e in value]
         return value
 
     def _text(self, messages: Sequence[Message]) -> str:
-        """Customer turns and tool results in Qwen3's markers, closed by the generation prompt."""
+        """Write customer turns and tool results in Qwen3's markers, closed by the generation prompt."""
         told = [m for m in messages if m["role"] == "tool"]
         if self._view is None:
             results = [self._result(m) for m in told]
@@ -106,7 +106,7 @@ class ShortLines:
         return text + ASSISTANT
 
     def _result(self, message: Message) -> str:
-        """A tool's JSON as a few short lines."""
+        """Write a tool's JSON as a few short lines."""
         try:
             result = json.loads(message["content"])
         except ValueError:
@@ -117,6 +117,8 @@ class ShortLines:
             return ERROR + self.aliases.in_text(str(result["error"]))
         if "customer" in result:
             return str(result["customer"])
+        if message.get("name") not in KNOWN:
+            return Generic(self.aliases).any_result(result)
         rows = result.get("results", result.get("visits"))
         if rows is not None:
             shown = [f"-{_spaced_title(row)}{self.aliases.of(row['product_id'])}" for row in visible(rows)]
@@ -159,7 +161,7 @@ class ShortDialogue(ShortLines):
         return message
 
     def _translated(self, call: Mapping[str, Any]) -> dict[str, Any]:
-        """A tool call with its strings stripped of outer space and aliases replaced by ids."""
+        """Strip the strings of a tool call of outer space and replace aliases by ids."""
         function = call["function"]
         try:
             arguments = json.loads(function["arguments"])
@@ -171,17 +173,17 @@ class ShortDialogue(ShortLines):
 
 
 def call_text(name: str, arguments: Mapping[str, Any]) -> str:
-    """A tool call as Qwen3 writes it."""
+    """Write a tool call as Qwen3 does."""
     return f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"
 
 
 def visible(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The rows of a result that the laptop policy sees: the first few that are in stock."""
+    """Select the rows of a result that the laptop policy sees: the first few that are in stock."""
     return [row for row in rows if row["stock"] > 0][:ROWS_SHOWN]
 
 
 def _call(call: Mapping[str, Any]) -> Call:
-    """Name and arguments of a call that was read; no arguments where they are none."""
+    """Give name and arguments of a call that was read; no arguments where they are none."""
     try:
         arguments = json.loads(call["function"]["arguments"])
     except ValueError:

@@ -1,4 +1,4 @@
-"""What the laptop policy sees of the tools' results outside a plain CART task: short lines, ids behind the words.
+"""Tools' results as the laptop policy sees them outside a plain CART task: short lines, ids behind the words.
 
 A tiny model finds an id by what it has copied many times: words, then what followed them the last time. So an id stands
 directly behind each of the words that a customer may use for the thing, rows come in the order in which they are to be
@@ -11,6 +11,7 @@ taken, and attributes look as they do in a search. Every view is a fixed rule on
   once a turn; searches of one category are one list, of several categories a few rows each.
 - Visits: what is sold out, for that is what somebody looks for there; all of them if nothing is.
 - The policy sections that fit best, two: the heading, then per clause its conditions, its outcome and its id.
+- Any other tool (`Generic`): a line of what stands alone, then a line per entry of a list, field names before values.
 """
 
 import json
@@ -29,6 +30,12 @@ from ecomlab.world.policy_book.wording import read_section
 Call = tuple[str, Mapping[str, Any]]
 """A tool's name and its arguments."""
 SEARCH = "catalog_search"
+KNOWN = frozenset(
+    """ask_user cart_add cart_remove cart_set_quantity cart_view catalog_get_product catalog_get_variants catalog_rerank
+    catalog_search datetime_now order_get_status order_list policy_search return_cancel return_check_eligibility
+    return_initiate submit user_get_visit_history""".split()
+)
+"""Tools whose results have forms of their own; those of any other are shown by `Generic`."""
 LISTED = 6
 """Rows of a search under a category, or of several under one."""
 EACH = 2
@@ -39,11 +46,44 @@ DONE, NOTHING_FOUND, YES, NO, NEVER = "ok", "nothing found", "yes", "no", " neve
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
-class View:
-    """One episode's view; remembers which types the customer has bought more than once."""
+class Generic:
+    """Results of tools that have no form of their own."""
 
     def __init__(self, aliases: Aliases) -> None:
         self.aliases = aliases
+
+    def any_result(self, result: Mapping[str, Any]) -> str:
+        """Show all of a result: a line of what stands alone, a line per entry of a list, ids as aliases at the end."""
+        lists = {name: value for name, value in result.items() if _is_table(value)}
+        alone = {name: value for name, value in result.items() if name not in lists}
+        lines = [self._fields(alone)] if alone else []
+        lines += [f"-{self._fields(entry)}" for entries in lists.values() for entry in entries]
+        return "\n".join(lines) or NOTHING_FOUND
+
+    def _fields(self, record: Mapping[str, Any]) -> str:
+        words, ids = [], ""
+        for name, value in record.items():
+            if name.endswith("_id") and name != "variant_id" and isinstance(value, str):
+                ids += self.aliases.of(value)
+            elif name.endswith("_ids") and isinstance(value, list):
+                ids += "".join(self.aliases.of(str(entry)) for entry in value)
+            else:
+                words.append(f" {name}{self._words(value)}")
+        return ",".join(words) + ids
+
+    def _words(self, value: Any) -> str:
+        if isinstance(value, Mapping):
+            return self._fields(value)
+        if isinstance(value, list):
+            return ",".join(map(self._words, value)) or f" {NOTHING_FOUND}"
+        return f" {self.aliases.in_text(value) if isinstance(value, str) else json.dumps(value)}"
+
+
+class View(Generic):
+    """One episode's view; remembers which types the customer has bought more than once."""
+
+    def __init__(self, aliases: Aliases) -> None:
+        super().__init__(aliases)
         self._bought: Counter[str] = Counter()
 
     def results(
@@ -52,7 +92,7 @@ class View:
         messages: Sequence[Mapping[str, Any]],
         plain: Callable[[Mapping[str, Any]], str],
     ) -> list[str]:
-        """The blocks of text for a turn's results; `plain` says what this view has no form of its own for."""
+        """Give the blocks of text for a turn's results; `plain` shows what has no form here."""
         categories = {
             a["category"] for name, a in calls if name == SEARCH and isinstance(a.get("category"), str)
         }
@@ -72,12 +112,15 @@ class View:
                         rows[record["product_id"]] = self._row(record)
                 blocks[place] = "\n".join(rows.values()) or NOTHING_FOUND
             else:
-                own = None if result is None else self._own(seen(result))
+                own = None if result is None else self._own(message.get("name", name), result)
                 blocks.append(plain(message) if own is None else own)
         return blocks
 
-    def _own(self, result: Mapping[str, Any]) -> str | None:
-        """A result in this view's form; None where it has none."""
+    def _own(self, name: str, result: Mapping[str, Any]) -> str | None:
+        """Show a result in this view's form; None where it has none."""
+        if name not in KNOWN:
+            return None
+        result = seen(result)
         if "orders" in result:
             self._bought = Counter(item["type"] for order in result["orders"] for item in order["items"])
             return "\n".join(map(self._order, result["orders"])) or NOTHING_FOUND
@@ -117,7 +160,7 @@ class View:
         return "\n".join(lines)
 
     def _details(self, line: Mapping[str, Any], order: Mapping[str, Any]) -> list[str]:
-        """What tells a line from another of its type, beside its title."""
+        """Give what tells a line from another of its type, beside its title."""
         parcel = order["parcels"][line["parcel"] - 1] if line["parcel"] else {}
         told = [line["variant_id"], *line["attributes"].values()]
         days = [_day(parcel["delivered"])] if "delivered" in parcel else []
@@ -130,7 +173,7 @@ class View:
         return NO + ("" if last is None else NEVER if last == "never" else _day(last))
 
     def _section(self, section: Mapping[str, str]) -> str:
-        """A section by its forms; as it stands where they do not read it."""
+        """Show a section by its forms; as it stands where they do not read it."""
         read = read_section(section["section"], section["text"], _AsWritten())
         if read is None or len(read[3]) != section["text"].count("["):
             return self.aliases.in_text(f" {section['section']}\n{section['text']}")
@@ -144,7 +187,7 @@ class View:
 
 
 def seen(result: Mapping[str, Any]) -> dict[str, Any]:
-    """A result without what this view leaves out of a list, for whoever is to act on what it shows."""
+    """Leave out of a result's lists what this view does not show, for whoever is to act on what it shows."""
     kept = dict(result)
     if "visits" in kept:
         kept["visits"] = [row for row in kept["visits"] if not row["stock"]] or kept["visits"]
@@ -154,12 +197,12 @@ def seen(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def heading(rule: str) -> str:
-    """What a rule's section is called: its title up to where it names a department."""
+    """Name a rule's section: its title up to where it names a department."""
     return " " + RULES[rule].title.partition(":")[0] if "{}" in RULES[rule].title else f" {RULES[rule].title}"
 
 
 def condition(atom: Atom) -> str:
-    """A condition in few words: " tier Gold or Silver", " total at least $50"."""
+    """Write a condition in few words: " tier Gold or Silver", " total at least $50"."""
     fact, op, value = atom
     about = FACTS.get(fact)
     if isinstance(about, Amount):
@@ -168,12 +211,12 @@ def condition(atom: Atom) -> str:
 
 
 def attributes_text(attributes: Mapping[str, str]) -> str:
-    """Attributes as a search takes them, values with the tokenizer's leading space."""
+    """Write attributes as a search takes them, values with the tokenizer's leading space."""
     return json.dumps({name: f" {value}" for name, value in attributes.items()})
 
 
 def satisfies(record: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
-    """Whether a search's record satisfies the filters that were asked for."""
+    """Tell whether a search's record satisfies the filters that were asked for."""
     limits = (
         ("price", "price_max", lambda shown, most: shown <= most),
         ("rating", "rating_min", lambda shown, least: shown >= least),
@@ -198,6 +241,10 @@ class _AsWritten(dict[str, str]):
 
     def __missing__(self, name: str) -> str:
         return name
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, list) and value != [] and all(isinstance(entry, dict) for entry in value)
 
 
 def _day(iso: str) -> str:

@@ -1,4 +1,4 @@
-"""How well a starter plays: held-out success by environment and difficulty, sampled and greedy, beside chance."""
+"""A starter's held-out success by environment and difficulty, sampled and greedy, beside the best attacker's."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -11,21 +11,21 @@ from ecomlab.catalog import Shop
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode, make_task
 from ecomlab.episode.play import finish
+from ecomlab.evaluate.heldout import evaluate
+from ecomlab.models.batch import EVALUATION_SEEDS
 from ecomlab.models.load import load_policy
-from ecomlab.train.loop import evaluate
-from ecomlab.train.rollouts import EVALUATION_SEEDS
 
 HEADER = f"{'env':8} {'d':>2} {'sampled':>8} {'greedy':>7} {'best other':>10}  who"
 
 
-def gauge(
+def compare(
     name: str | Path,
     cells: Sequence[tuple[str, int]],
     episodes: int,
     shop: Shop,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Iterator[dict[str, Any]]:
-    """A row for each cell: the starter's shares of success and the best one of a blind or positional player."""
+    """Yield a row for each cell: the starter's shares of success and the best one of a blind or positional player."""
     tell(HEADER)
     for env, d in cells:
         policy = load_policy(name, shop, [env])
@@ -38,7 +38,7 @@ def gauge(
 
 
 def best_other(env: str, d: int, episodes: int, shop: Shop) -> tuple[float, str]:
-    """The highest share of success of any blind or positional player on the same tasks, and who it is."""
+    """Find the highest share of success of a blind or positional player on the same tasks, and who it is."""
     environment = ENVIRONMENTS[env]
     players = {**attackers.blind(environment), **attackers.positional(environment)}
     tasks = [make_task(env, d, EVALUATION_SEEDS.start + i, shop) for i in range(episodes)]

@@ -1,4 +1,4 @@
-"""Exercises in copying: rows of names and ids, then the ids that belong to some of the names.
+"""Copy drills: rows of names and ids, then the ids that belong to some of the names.
 
 Finding words again and writing what followed them is the step that every job needs and that a tiny model learns last,
 because a played episode shows it once or twice. A drill shows it a dozen times, in the forms of `compact_results`.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ecomlab.catalog import Catalog
 
 Parts = list[tuple[str, bool]]
-"""Texts, and whether they are said."""
+"""Texts, and True for those that are said."""
 Named = tuple[str, str]
 """Words and the id that belongs to them."""
 ASKED = 12
@@ -28,9 +28,9 @@ PLAIN = 0.7
 """Share of lists in which a title's last word is enough to know it by."""
 
 
-def drill(catalog: "Catalog", random: np.random.Generator) -> list[str]:
-    """One drill as text, heard and said in turn: rows and words are heard, ids that can be known are said: those that
-    belong to the words, and a row's own id each time after the first.
+def copy_drill(catalog: "Catalog", random: np.random.Generator) -> list[str]:
+    """Draw one drill as text, heard and said in turn: rows and words are heard, ids that can be known are said: those
+    that belong to the words, and a row's own id each time after the first.
 
     Without a list of what will be asked for: words that stand there too, with no id behind them, draw attention away
     from the rows (2M tokens taught to copy such a list, and no id).
@@ -80,7 +80,7 @@ def _orders(
 
 
 def _titles(catalog: "Catalog", count: int, random: np.random.Generator) -> Iterator[tuple[str, str, str]]:
-    """Made-up titles: most often all of different types, else the same brand, feature or type in several."""
+    """Make up titles: most often all of different types, else the same brand, feature or type in several."""
     most = count if random.random() < PLAIN else 4
     names = (catalog.brands, catalog.features, [kind.name for kind in catalog.types])
     brands, features, types = (
@@ -91,7 +91,7 @@ def _titles(catalog: "Catalog", count: int, random: np.random.Generator) -> Iter
 
 
 def _telling(titles: Sequence[tuple[tuple[str, str, str], str]], random: np.random.Generator) -> list[Named]:
-    """For each title as many of its last words, at least, as tell it from the others, with its id."""
+    """Give for each title as many of its last words, at least, as tell it from the others, with its id."""
     told = []
     for title, alias in titles:
         for first in (2, 1, 0):

@@ -1,6 +1,6 @@
-"""What the laptop policy imitates: the fair player with a policy's habits and seeded mistakes, as token sequences.
+"""Demonstrations: the fair player with a policy's habits and seeded mistakes, as token sequences.
 
-Habits that a tiny model needs (measured, FACTS §2): before its first call it restates the order in one canonical form,
+Habits that a tiny model needs (measured): before its first call it restates the order in one canonical form,
 and it quotes the row it chose before using the row's id. It sees what the policy sees: titles, not attributes.
 Mistakes leave reinforcement learning something to do.
 """
@@ -20,7 +20,7 @@ from ecomlab.players.cart import FairShopper, Wish, bounds
 from ecomlab.players.journey import Traveller
 from ecomlab.seeding import rng
 from ecomlab.starters.compact_renderer import ShortLines, visible
-from ecomlab.starters.narrator import aloud
+from ecomlab.starters.narrator import narrated
 from ecomlab.task import Message, Player, Task
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Demonstrator(FairShopper):
         return message
 
     def _with_purchase(self, calls: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        """Looking up a product's variants and putting it into the cart go together: the wanted option is known."""
+        """Put a product into the cart in the turn that looks up its variants: the wanted option is known."""
         for call in calls:
             yield call
             if call["function"]["name"] == "catalog_get_variants":
@@ -70,7 +70,7 @@ class Demonstrator(FairShopper):
                 yield self.call("cart_add", (wish.choice, wish.option), **line, quantity=quantity)
 
     def _thoughts(self) -> Iterator[str]:
-        """The order as understood, where that is news, then the rows chosen, where they are."""
+        """Restate the order as understood, where that is news, then quote the rows chosen, where they are."""
         for wish in self.wishes:
             words = canonical(wish)
             if self._restated.get(id(wish)) != words:
@@ -83,7 +83,7 @@ class Demonstrator(FairShopper):
                 yield f" {title} {wish.choice}"
 
     def _choose(self, wish: Wish) -> None:
-        """By what the policy can see: the first row shown whose title fits, else the first; or, slipping, another."""
+        """Choose by what the policy can see: the first row whose title fits, else the first; slipping, another."""
         if wish.choice is not None:
             return
         rows = [r for r in visible(wish.found) if r["product_id"] not in wish.refused]
@@ -96,7 +96,7 @@ class Demonstrator(FairShopper):
         wish.choice = fitting[0]["product_id"]
 
     def _slipped(self, slots: dict[str, Any]) -> dict[str, Any]:
-        """The slots as understood: each may be lost."""
+        """Understand the slots: each may be lost."""
         if self.slips is None:
             return dict(slots)
         return {name: value for name, value in slots.items() if not self.slips.slip()}
@@ -109,7 +109,7 @@ class Demonstrator(FairShopper):
                 wish.refused = refused | {choice}  # told that it is wrong, and nothing new to search by
 
     def _search(self, wish: Wish) -> dict[str, Any]:
-        """The words that a title may show, and bounds on what it does not."""
+        """Search by the words that a title may show, and bounds on what it does not."""
         wish.pages, wish.more = 99, False
         return self.call("catalog_search", wish, query=_query(wish).strip(), **bounds(wish.slots))
 
@@ -118,7 +118,7 @@ class Demonstrator(FairShopper):
         return [self._shortened(call) for call in calls]
 
     def _shortened(self, call: dict[str, Any]) -> dict[str, Any]:
-        """Without a quantity of one, which is the default."""
+        """Leave out a quantity of one, which is the default."""
         function = call["function"]
         if function["name"] == "cart_add":
             function = {**function, "arguments": function["arguments"].replace(', "quantity": 1}', "}")}
@@ -126,7 +126,7 @@ class Demonstrator(FairShopper):
 
 
 def canonical(wish: Wish) -> str:
-    """A wish in one form, whatever the customer's words: " Watering Can, any, SproutLane, 7 L, 2".
+    """Write a wish in one form, whatever the customer's words: " Watering Can, any, SproutLane, 7 L, 2".
 
     Type, feature, brand, details if there are any, option, quantity. The type comes first because everything else about
     one of several things hangs on it; what is not known is `any`, so that every place is decided once: without fixed
@@ -136,7 +136,7 @@ def canonical(wish: Wish) -> str:
 
 
 def _query(wish: Wish) -> str:
-    """The part of it that is searched for."""
+    """Write the part of it that is searched for."""
     details = [str(value) for name, value in wish.slots.items() if name.startswith("attr:")]
     return " " + ", ".join(
         [wish.type, wish.slots.get("feature", ANY), wish.slots.get("brand", ANY), *details]
@@ -163,7 +163,7 @@ class Demonstration:
         difficulty: int = 0,
         sound: Sequence[bool] | None = None,
     ) -> "Demonstration":
-        """From texts that were heard and said in turn; of what was said only what is `sound` is imitated, else all."""
+        """Make one of texts heard and said in turn; of what was said only what is `sound` is imitated, else all."""
         ids: list[int] = []
         mask: list[int] = []
         for number, piece in enumerate(pieces):
@@ -181,17 +181,17 @@ class Transcript:
     pieces: list[str]
     correct: bool
     sound: list[bool]
-    """Of what was said, turn by turn: whether it is what a good player would say there. Not so from a mistake on until
-    the customer speaks up again; what follows shows how a mistake is put right."""
+    """Of what was said, turn by turn: True for what a good player would say there. Not so from a mistake on until the
+    customer speaks up again; what follows shows how a mistake is put right."""
 
 
 def demonstrator(env: str, shop: "Shop", slips: Perturbation | None, knows: Callable[[str], bool]) -> Player:
-    """Who shows how it is done: in CART by what a title shows, elsewhere as the environment's fair player."""
+    """Make the player that is imitated: in CART by what a title shows, elsewhere the environment's fair player."""
     if env == "CART":
         return Demonstrator(lexicon_of(shop.catalog), slips)
     if env == "JOURNEY":
         return Traveller(lambda part: demonstrator(part, shop, slips, knows))
-    return aloud(env, ENVIRONMENTS[env].reference_player(shop, slips), knows)
+    return narrated(ENVIRONMENTS[env].reference_player(shop, slips), knows)
 
 
 def transcribe(task: Task, shop: "Shop", slips: Perturbation | None = None) -> Transcript:
@@ -226,5 +226,5 @@ def demonstrate(
 
 
 def slips_for(rate: float, *key: Any) -> Perturbation | None:
-    """A named stream of mistakes at `rate` per decision; None when there are to be none."""
+    """Make a named stream of mistakes at `rate` per decision; None when there are to be none."""
     return Perturbation(rng("slips", *key), rate) if rate > 0 else None

@@ -1,11 +1,11 @@
-"""Short names for long ids: what the laptop policy reads and writes in the place of an id."""
+"""Short names for long ids, which the laptop policy reads and writes in their place."""
 
 import hashlib
 import re
 from typing import Any
 
 ALIASES = tuple(f" #{letter}{digit}" for letter in "abcdefghijklmnopqrstuvwxyz" for digit in range(10))[:256]
-"""What ids are called, per episode; each is one token, its leading space included."""
+"""Aliases of an episode; each is one token, its leading space included."""
 
 
 class Aliases:
@@ -20,7 +20,7 @@ class Aliases:
         self._real: dict[str, str] = {}
 
     def of(self, product_id: str) -> str:
-        """The alias of an id, leading space included; given out when first asked for. A 257th id stays itself."""
+        """Give the alias of an id, leading space included; new when first asked for. A 257th id stays itself."""
         known = self._of.get(product_id)
         if known is not None:
             return known
@@ -34,17 +34,17 @@ class Aliases:
         return " " + product_id
 
     def real(self, value: Any) -> Any:
-        """The id behind an alias, in a list too; anything else, an alias never given out included, as it is."""
+        """Give the id behind an alias, in a list too; anything else, an alias never given out included, as it is."""
         if isinstance(value, list):
             return [self.real(entry) for entry in value]
         return self._real.get(value, value) if isinstance(value, str) else value
 
-    def knows(self, known_id: str) -> bool:
-        """Whether this id has an alias: whether it was shown."""
-        return known_id in self._of
+    def knows(self, known_id: Any) -> bool:
+        """Tell whether this id has an alias, that is, was shown."""
+        return isinstance(known_id, str) and known_id in self._of
 
     def in_text(self, text: str) -> str:
-        """Text with every known id, where it stands alone, replaced by its alias."""
+        """Replace every known id in a text, where it stands alone, by its alias."""
         if not self._of:
             return text
         return re.sub(r"[\w-]+", lambda found: self._of.get(found[0], found[0]).strip(), text)

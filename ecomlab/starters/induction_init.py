@@ -2,7 +2,7 @@
 
 Finding words again and copying what comes next is what every job asks of a policy, and models of Qwen3-8B's size bring
 it along from pre-training (Olsson et al. 2022, "In-context Learning and Induction Heads"). Half a million parameters
-do not come upon it within the tokens that a laptop has time for (experiments/README.md), so it is their first weights.
+do not come upon it within the tokens that a laptop has time for, so it is their first weights.
 Nothing is frozen: training goes on from here as it would from any other weights.
 """
 
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 ANGLES = (0.5, 0.25, 0.15, 0.1)
-"""How the look one token back is shared among the fastest rotary angles: together they peak at that distance alone."""
+"""Shares of the look one token back among the fastest rotary angles: together they peak at that distance alone."""
 SLOW = 0.01
 """Radians a token, at most, of the rotary angles that compare contents: a match counts the same 100 tokens on."""
 SHARPNESS = 2.0
@@ -60,7 +60,7 @@ def give_induction(model: Any, seed: int = 0) -> None:
 
 
 def _one_back(angles: Tensor) -> tuple[Tensor, Tensor]:
-    """A query and a key, each (2 * angles,), whose product after rotation is largest one token back."""
+    """Make a query and a key, each (2 * angles,), whose product after rotation is largest one token back."""
     query, key = torch.zeros(2, len(angles)), torch.zeros(2, len(angles))
     fast = angles[: len(ANGLES)]
     share = torch.tensor(ANGLES).sqrt()
@@ -70,7 +70,7 @@ def _one_back(angles: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _slow(angles: Tensor, generator: torch.Generator) -> Tensor:
-    """A random map of a head's entries, (size, size), onto those that rotate slowly."""
+    """Draw a map of a head's entries, (size, size), onto those that rotate slowly."""
     slow = (angles < SLOW).nonzero().flatten()
     kept = torch.cat([slow, slow + len(angles)])
     size = 2 * len(angles)

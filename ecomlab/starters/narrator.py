@@ -1,8 +1,8 @@
-"""Clerks that think aloud: each environment's fair player with the habits that a tiny model needs (FACTS §2).
+"""Narrators: each environment's fair player, thinking aloud with the habits that a tiny model needs.
 
 Before it acts it restates what the customer wants in one canonical form, and before it uses an id it quotes the words
 that lead to it, as the laptop policy sees them (`compact_results`): the customer's own words where they name the
-thing, else the row. Calls are written in one way, whatever the clerk writes.
+thing, else the row. Calls are written in one way, whatever the player writes.
 """
 
 import json
@@ -15,7 +15,7 @@ from ecomlab.customer.templates import Sentences
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.players.goal_player import Clerk
 from ecomlab.players.substitution import identity, titled
-from ecomlab.starters.compact_results import heading, seen
+from ecomlab.starters.compact_results import KNOWN, heading, seen
 from ecomlab.task import Message, Player
 from ecomlab.values import DAY, MONEY
 from ecomlab.world.policy_book.rules import WINDOW
@@ -26,11 +26,11 @@ TITLE = ("brand", "feature", "type")
 _ISO = re.compile(r"\d{4}-(\d\d-\d\d)")
 
 
-class Aloud:
-    """A clerk's turns with its thoughts; `knows` says which ids have been shown to the policy."""
+class Narrator:
+    """A player's turns with its thoughts; `knows` says which ids have been shown to the policy."""
 
-    def __init__(self, clerk: Clerk, knows: Callable[[str], bool] = lambda _: True) -> None:
-        self.clerk = clerk
+    def __init__(self, player: Clerk, knows: Callable[[str], bool] = lambda _: True) -> None:
+        self.player = player
         self.knows = knows
         self._restated: dict[int, str] = {}
         self._quoted: set[str] = set()
@@ -42,12 +42,12 @@ class Aloud:
 
     def __call__(self, messages: list[Message], tools: list[dict[str, Any]]) -> Message:
         for message in messages[len(self._seen) :]:
-            if message["role"] == "tool":
+            if message["role"] == "tool" and message["name"] in KNOWN:
                 result = seen(json.loads(message["content"]))
                 self._remember(result)
                 message = {**message, "content": json.dumps(result)}
             self._seen.append(message)
-        message = self.clerk(self._seen, tools)
+        message = self.player(self._seen, tools)
         calls = [self._rewritten(call) for call in message["tool_calls"]]
         if calls[0]["function"]["name"] == "ask_user":
             return {**message, "tool_calls": calls}
@@ -65,10 +65,10 @@ class Aloud:
     # What is wanted.
 
     def _news(self) -> Iterator[str]:
-        """What is understood of each thing that is wanted, where that is new."""
-        known = {slot: value for slot, value in self.clerk.known.items() if value is not None}
+        """Restate what is understood of each thing that is wanted, where that is new."""
+        known = {slot: value for slot, value in self.player.known.items() if value is not None}
         for subject in dict.fromkeys(subject for subject, _ in known):
-            words = restated(self.clerk.env.id, {n: v for (s, n), v in known.items() if s == subject})
+            words = restated(self.player.env.id, {n: v for (s, n), v in known.items() if s == subject})
             if words and self._restated.get(subject) != words:
                 self._restated[subject] = words
                 yield words
@@ -93,21 +93,21 @@ class Aloud:
                 yield f"- {self._titles.get(product, '')} {product}"
 
     def _said(self) -> dict[str, Any]:
-        """The words that name a product, as the customer said them."""
-        slots = {name: value for (_, name), value in self.clerk.known.items() if value is not None}
+        """Give the words that name a product, as the customer said them."""
+        slots = {name: value for (_, name), value in self.player.known.items() if value is not None}
         if "thing" in slots:
             slots["type"] = slots["thing"]
         return {name: value for name, value in identity(slots).items() if name in TITLE}
 
     def _named(self, found: str) -> str:
-        """The customer's words for a thing where they fit it, else its title."""
+        """Name a thing in the customer's words where they fit it, else by its title."""
         title, said = self._titles.get(found, ""), self._said()
         return _title(said) if "type" in said and titled(title, said) else title
 
     def _order_words(self, order_id: str, alone: bool) -> str:
-        """The day or the words by which the customer spoke of an order, else its day."""
+        """Name an order by the day or the words by which the customer spoke of it, else by its day."""
         order, said = self._orders[order_id], self._said()
-        slots = {name for (_, name), value in self.clerk.known.items() if value is not None}
+        slots = {name for (_, name), value in self.player.known.items() if value is not None}
         dated = {"placed", "ordered"} & slots
         step = {"relation", "correction", "place", "when", "things", "parcels"} & slots
         fits = "type" in said and any(titled(item["title"], said) for item in order["items"])
@@ -137,25 +137,25 @@ class Aloud:
         return {**call, "function": {"name": name, "arguments": json.dumps(arguments)}}
 
     def _policy_query(self) -> str:
-        rule, kind = self.clerk.get("question"), self.clerk.get("type")
+        rule, kind = self.player.get("question"), self.player.get("type")
         return heading(rule).strip() + (f" {kind}" if rule == WINDOW and kind else "")
 
     def _in_order(self, attributes: Mapping[str, str]) -> dict[str, str]:
-        """Attributes in the order in which the product that they are taken from shows them."""
-        for record in getattr(self.clerk, "looked", {}).values():
+        """Order attributes as the product that they are taken from shows them."""
+        for record in getattr(self.player, "looked", {}).values():
             shown = record.get("attributes", {})
             if attributes.items() <= shown.items():
                 return {name: value for name, value in shown.items() if name in attributes}
         return dict(attributes)
 
 
-def aloud(env: str, player: Player, knows: Callable[[str], bool]) -> Player:
-    """A fair player that thinks aloud, where it is a clerk."""
-    return Aloud(player, knows) if isinstance(player, Clerk) else player
+def narrated(player: Player, knows: Callable[[str], bool]) -> Player:
+    """Let a fair player think aloud, where it plays by a goal."""
+    return Narrator(player, knows) if isinstance(player, Clerk) else player
 
 
 def restated(env: str, slots: Mapping[str, Any]) -> str:
-    """What is known of one thing in one form: " InkHarbor Portable Keyboard, must layout, days 4 days"."""
+    """Restate what is known of one thing in one form: " InkHarbor Portable Keyboard, must layout, days 4 days"."""
     said = [_title(identity(slots))] if "type" in identity(slots) else []
     names = [name for name in slots if name.removeprefix("was_") not in TITLE and name != "twist"]
     order = [*ENVIRONMENTS[env].sayings, *sorted(names)]

@@ -6,127 +6,130 @@
 
 `make` writes its log and a checkpoint into `--work` as it goes; the same command goes on where a killed one stopped.
 The same result from the same recipe on the same machine. The novice's demonstrations slip, so that reinforcement
-learning has something to do: clean ones reach 1.0 and leave it nothing (FACTS §2).
+learning has something to do: clean ones reach 1.0 and leave it nothing.
 """
 
-import argparse
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import torch
+import typer
+from pydantic import Field, NonNegativeInt, PositiveInt
+from typer import Option
 
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import make_task
-from ecomlab.models.load import STARTERS
-from ecomlab.models.policy import Policy, made_for, save_policy
+from ecomlab.models.batch import TRAINING_SEEDS
+from ecomlab.models.policy import Policy
 from ecomlab.models.renderer import Renderer
 from ecomlab.seeding import digest, rng
+from ecomlab.settings import Settings
 from ecomlab.starters import tiny_qwen3
 from ecomlab.starters.added_tokens import tools_of, whole_texts
 from ecomlab.starters.compact_renderer import ShortRenderer
-from ecomlab.starters.copy_drills import drill
+from ecomlab.starters.copy_drills import copy_drill
 from ecomlab.starters.demonstrations import Demonstration, slips_for, transcribe
 from ecomlab.starters.induction_init import give_induction
+from ecomlab.starters.policy import STARTERS, made_for, save_policy
 from ecomlab.starters.sft import Checkpoint, batches_of, imitate
+from ecomlab.suggest import unknown
 from ecomlab.task import Task
-from ecomlab.train.rollouts import TRAINING_SEEDS
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
-DRILL = "DRILL"
-"""In an environment's place: exercises in copying."""
+COPY_DRILL = "DRILL"
+"""In an environment's place: copy drills."""
 EASY, MIXED = (0,), (0, 0, 0, 1, 2, 3)
-CART_LEVELS = (0, 1, 2, 3, 4)
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(Settings):
     """One kind of demonstration in a phase's mix."""
 
     env: str
-    difficulties: tuple[int, ...] = MIXED
-    weight: float = 1.0
+    difficulties: tuple[NonNegativeInt, ...] = MIXED
+    weight: Annotated[float, Field(gt=0)] = 1.0
     slips: bool = True
-    """Whether the phase's mistakes are made in it."""
+    """True if the phase's mistakes are made in it."""
 
 
 ALL = (
-    Cell("CART", CART_LEVELS, 2.0),
-    Cell("STATUS"),
-    Cell("RETURN"),
-    Cell("SUB"),
-    Cell("POLICY"),
-    Cell("PD"),
-    Cell("BUNDLE"),
-    Cell("JOURNEY", EASY, 0.7),
+    Cell(env="CART", difficulties=(0, 1, 2, 3, 4), weight=2.0),
+    *(Cell(env=env) for env in ("STATUS", "RETURN", "SUB", "POLICY", "PD", "BUNDLE")),
+    Cell(env="JOURNEY", difficulties=EASY, weight=0.7),
 )
-CORRECTED = tuple(replace(cell, slips=cell.env == "JOURNEY") for cell in ALL if cell.env != "CART")
+CORRECTED = tuple(cell.replace(slips=cell.env == "JOURNEY") for cell in ALL if cell.env != "CART")
 """The others; only in a journey does the customer see often enough what goes wrong, and say so."""
 
 
-@dataclass(frozen=True)
-class Phase:
+class Phase(Settings):
     """A stretch of imitation: what is demonstrated, with how many mistakes, for how many tokens."""
 
     cells: tuple[Cell, ...]
-    slip_rate: float
+    slip_rate: Annotated[float, Field(ge=0, le=1)]
     """Mistakes per decision. In CART, of n things, divided by n squared: more decisions, each of which must go right,
     and a starter that never succeeds learns nothing."""
-    tokens: int
+    tokens: NonNegativeInt
     """Tokens to train on, counted with the customer's and the tools'."""
-    episodes: int
+    episodes: PositiveInt
     """Different demonstrations to draw them from."""
     imitate_slips: bool = True
     """Else mistakes are only seen, and what is learned is how they are put right once the customer says so."""
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """What makes a starter; recorded beside it."""
+class Recipe(Settings):
+    """Everything that makes a starter; recorded beside it."""
 
     phases: tuple[Phase, ...]
-    size: tiny_qwen3.Size = field(default_factory=tiny_qwen3.Size)
-    tokens_per_batch: int = 2_000
-    muon_lr: float = 0.02
-    adamw_lr: float = 4e-3
-    cooldown: float = 0.3
+    size: tiny_qwen3.Size = tiny_qwen3.Size()
+    tokens_per_batch: PositiveInt = 2_000
+    muon_lr: Annotated[float, Field(gt=0)] = 0.02
+    adamw_lr: Annotated[float, Field(gt=0)] = 4e-3
+    cooldown: Annotated[float, Field(gt=0, le=1)] = 0.3
     """The last share of the steps, over which both rates fall to zero."""
-    corpus_episodes: int = 2_400
+    corpus_episodes: PositiveInt = 2_400
     """Conversations from which the byte pairs are learned."""
-    longest: int = 700
+    longest: PositiveInt = 700
     """Longer demonstrations are left out."""
-    seed: int = 0
+    seed: NonNegativeInt = 0
 
     @property
     def environments(self) -> list[str]:
-        """What its policy can play."""
-        return list(dict.fromkeys(c.env for phase in self.phases for c in phase.cells if c.env != DRILL))
+        """The environments that its policy can play."""
+        return list(dict.fromkeys(c.env for phase in self.phases for c in phase.cells if c.env != COPY_DRILL))
 
 
-DRILLS = Phase((Cell(DRILL, EASY),), 0.0, 1_000_000, 8_000)
+COPYING = Cell(env=COPY_DRILL, difficulties=EASY)
+COPY_DRILLS = Phase(cells=(COPYING,), slip_rate=0.0, tokens=1_000_000, episodes=8_000)
 """First of all: copying, by itself."""
+MIX = (*ALL, COPYING.replace(weight=2.0))
+BASE_CART = Cell(env="CART", difficulties=(0, 1, 2, 3, 3, 4, 4), weight=5.0)
 RECIPES: Mapping[str, Recipe] = {
     "novice": Recipe(
-        (
-            DRILLS,
-            Phase((*ALL, Cell(DRILL, EASY, 2.0)), 0.0, 12_000_000, 24_000),
-            Phase(ALL, 0.5, 3_000_000, 10_000),
-        ),
+        phases=(
+            COPY_DRILLS,
+            Phase(cells=MIX, slip_rate=0.0, tokens=12_000_000, episodes=24_000),
+            Phase(cells=ALL, slip_rate=0.5, tokens=3_000_000, episodes=10_000),
+        )
     ),
     "base": Recipe(
-        (
-            DRILLS,
-            Phase((*ALL, Cell(DRILL, EASY, 2.0)), 0.0, 25_000_000, 50_000),
-            Phase((Cell("CART", (0, 1, 2, 3, 3, 4, 4), 5.0), *CORRECTED), 0.15, 20_000_000, 50_000, False),
+        phases=(
+            COPY_DRILLS,
+            Phase(cells=MIX, slip_rate=0.0, tokens=25_000_000, episodes=50_000),
+            Phase(
+                cells=(BASE_CART, *CORRECTED),
+                slip_rate=0.15,
+                tokens=20_000_000,
+                episodes=50_000,
+                imitate_slips=False,
+            ),
         ),
-        tiny_qwen3.Size(hidden=128, layers=3, heads=4, feed_forward=352),
+        size=tiny_qwen3.Size(hidden=128, layers=3, heads=4, feed_forward=352),
     ),
 }
 """First without mistakes, so that copying comes quickly; then with them: the novice takes them on, *base* learns what a
@@ -166,14 +169,14 @@ def make_starter(
             )
         batches += list(batches_of(played, recipe.tokens_per_batch, phase.tokens, (recipe.seed, number)))
         tell(f"phase {number} drawn in {time.perf_counter() - started:.0f} s")
-    kept = Checkpoint(work, digest(asdict(recipe), size=8)) if work else None
+    kept = Checkpoint(work, digest(recipe.to_json(), size=8)) if work else None
     imitate(model, batches, recipe.muon_lr, recipe.adamw_lr, recipe.cooldown, tell, kept)
     return Policy(model.eval(), renderer, made_for(tokenizer, shop, recipe.environments))
 
 
 def make_tokenizer(shop: Shop, recipe: Recipe) -> "PreTrainedTokenizerFast":
-    """The tokenizer of the shop's words, its byte pairs learned from conversations of every kind."""
-    cells = [c for c in recipe.phases[-1].cells if c.env != DRILL]
+    """Make the tokenizer of the shop's words, its byte pairs learned from conversations of every kind."""
+    cells = [c for c in recipe.phases[-1].cells if c.env != COPY_DRILL]
     texts: list[str] = []
     for i in range(recipe.corpus_episodes):
         cell = cells[i % len(cells)]
@@ -187,7 +190,7 @@ def make_tokenizer(shop: Shop, recipe: Recipe) -> "PreTrainedTokenizerFast":
 def play_demonstrations(
     shop: Shop, renderer: Renderer, recipe: Recipe, number: int, part: int = 0, parts: int = 1
 ) -> Iterator[Demonstration]:
-    """The episodes of one phase, kinds, difficulties and mistakes drawn by name; too long ones are left out.
+    """Play the episodes of one phase, kinds, difficulties and mistakes drawn by name; too long ones are left out.
 
     Several processes may play a part each.
     """
@@ -200,8 +203,10 @@ def play_demonstrations(
         if i % parts != part:
             continue
         cell, key = phase.cells[chosen], ("demonstration", recipe.seed, number, i)
-        if cell.env == DRILL:
-            demonstration = Demonstration.of(drill(shop.catalog, rng("drill", *key)), renderer, True, DRILL)
+        if cell.env == COPY_DRILL:
+            demonstration = Demonstration.of(
+                copy_drill(shop.catalog, rng("drill", *key)), renderer, True, COPY_DRILL
+            )
         else:
             task = draw_task(shop, cell, *key)
             rate = slip_rate(phase, task) if cell.slips else 0.0
@@ -215,90 +220,73 @@ def play_demonstrations(
 
 
 def drawn(work: Path | None, recipe: Recipe, number: int) -> list[Demonstration]:
-    """A phase's demonstrations as a killed run of the same recipe left them."""
+    """Read a phase's demonstrations as a killed run of the same recipe left them."""
     if work is None or not _file(work, recipe, number).exists():
         return []
-    with np.load(_file(work, recipe, number)) as kept:
-        ends = np.cumsum(kept["lengths"]).tolist()
-        ids, mask = kept["ids"].tolist(), kept["mask"].tolist()
-        rows = zip(kept["correct"].tolist(), kept["difficulty"].tolist(), kept["env"].tolist(), strict=True)
-        return [
-            Demonstration(ids[start:end], mask[start:end], *row)
-            for start, end, row in zip([0, *ends[:-1]], ends, rows, strict=True)
-        ]
+    return [Demonstration(**kept) for kept in torch.load(_file(work, recipe, number), weights_only=True)]
 
 
 def keep(work: Path | None, recipe: Recipe, number: int, played: Sequence[Demonstration]) -> None:
     """Leave a phase's demonstrations for `drawn`."""
     if work is None or _file(work, recipe, number).exists():
         return
-    new = work / "new.npz"
-    np.savez_compressed(
-        new,
-        ids=np.concatenate([np.array(d.ids, np.uint16) for d in played]),
-        mask=np.concatenate([np.array(d.mask, np.uint8) for d in played]),
-        lengths=np.array([len(d.ids) for d in played]),
-        correct=np.array([d.correct for d in played]),
-        difficulty=np.array([d.difficulty for d in played]),
-        env=np.array([d.env for d in played]),
-    )
+    new = work / "new.pt"
+    torch.save([vars(demonstration) for demonstration in played], new)
     new.replace(_file(work, recipe, number))
 
 
 def _file(work: Path, recipe: Recipe, number: int) -> Path:
-    return work / f"phase-{number}-{digest(asdict(recipe), size=8)}.npz"
+    return work / f"phase-{number}-{digest(recipe.to_json(), size=8)}.pt"
 
 
 def slip_rate(phase: Phase, task: Task) -> float:
-    """Mistakes per decision in this task's demonstration; a clerk decides more often than a shopper."""
+    """Give the mistakes per decision in this task's demonstration; in CART there are fewer decisions."""
     return phase.slip_rate / (len(task.truth["items"]) ** 2 if task.env == "CART" else 2)
 
 
 def draw_task(shop: Shop, cell: Cell, *key: Any) -> Task:
-    """A training task of one of a cell's difficulties, named by `key`."""
+    """Draw a training task of one of a cell's difficulties, named by `key`."""
     random = rng("warm start", *key)
     d = cell.difficulties[int(random.integers(len(cell.difficulties)))]
     seed = int(random.integers(TRAINING_SEEDS.start, TRAINING_SEEDS.stop))
     return make_task(cell.env, difficulty=d, seed=seed, shop=shop)
 
 
-def main() -> None:
-    """Make a starter and write it, or play with one."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+def shrunk(recipe: Recipe, only: str | None, millions: float | None) -> Recipe:
+    """Shrink a recipe for a trial: some environments alone, fewer tokens."""
+    names = [ENVIRONMENTS[name].id for name in only.split(",")] if only else recipe.environments
+    share = 1.0 if millions is None else 1e6 * millions / sum(phase.tokens for phase in recipe.phases)
+    phases = tuple(
+        phase.replace(
+            cells=tuple(c for c in phase.cells if c.env in (COPY_DRILL, *names)),
+            tokens=round(phase.tokens * share),
+            episodes=max(100, round(phase.episodes * share)),
+        )
+        for phase in recipe.phases
     )
-    commands = parser.add_subparsers(dest="command", required=True)
-    making = commands.add_parser("make", help="make a starter")
-    making.add_argument("name", choices=RECIPES)
-    making.add_argument("--out", type=Path, help="folder of the starter; default: among the shipped ones")
-    making.add_argument(
-        "--work", type=Path, help="folder of log and checkpoint; default: experiments/runs/warmstart/NAME"
-    )
-    making.add_argument(
-        "--only", help="demonstrate these environments alone, such as STATUS,RETURN (a trial)"
-    )
-    making.add_argument("--tokens", type=float, help="millions of tokens in all (a trial)")
-    trying = commands.add_parser(
-        "evaluate", help="held-out success, beside the best blind or positional player"
-    )
-    trying.add_argument("name")
-    trying.add_argument("--episodes", type=int, default=200)
-    trying.add_argument("--env", action="append", help="may be repeated; default: all eight")
-    trying.add_argument(
-        "--difficulty", type=int, action="append", help="may be repeated; default: 0, in CART 0 to 3"
-    )
-    trying.add_argument("--out", type=Path, help="JSON file for the rows")
-    arguments = parser.parse_args()
-    shop = load_shop()
-    if arguments.command == "make":
-        _make(arguments, shop)
-    else:
-        _evaluate(arguments, shop)
+    return recipe.replace(phases=phases)
 
 
-def _make(arguments: Any, shop: Shop) -> None:
-    recipe = shrunk(RECIPES[arguments.name], arguments.only, arguments.tokens)
-    work = arguments.work or Path("experiments/runs/warmstart") / arguments.name
+app = typer.Typer(help=__doc__, rich_markup_mode=None, add_completion=False)
+
+
+@app.command("make")
+def make_command(
+    name: str,
+    out: Annotated[
+        Path | None, Option(help="Folder of the starter; default: among the shipped ones.")
+    ] = None,
+    work: Annotated[
+        Path | None, Option(help="Folder of log and checkpoint; default: experiments/runs/warmstart/NAME.")
+    ] = None,
+    only: Annotated[str | None, Option(help="Environments, such as STATUS,RETURN (a trial).")] = None,
+    tokens: Annotated[float | None, Option(help="Millions of tokens in all (a trial).")] = None,
+) -> None:
+    """Make a starter."""
+    if name not in RECIPES:
+        raise typer.BadParameter(unknown("recipe", name, RECIPES))
+    recipe = shrunk(RECIPES[name], only, tokens)
+    work = work or Path("experiments/runs/warmstart") / name
     work.mkdir(parents=True, exist_ok=True)
     with (work / "log.txt").open("a", buffering=1) as log:
 
@@ -306,37 +294,30 @@ def _make(arguments: Any, shop: Shop) -> None:
             print(line, flush=True)
             log.write(line + "\n")
 
-        policy = make_starter(shop, recipe, tell, work)
-        out = arguments.out or STARTERS / arguments.name
-        save_policy(out, policy, recipe=asdict(recipe))
-        tell(f"written to {out}")
+        policy = make_starter(load_shop(), recipe, tell, work)
+        save_policy(out or STARTERS.folder / name, policy, recipe=recipe.to_json())
+        tell(f"written to {out or STARTERS.folder / name}")
 
 
-def shrunk(recipe: Recipe, only: str | None, millions: float | None) -> Recipe:
-    """A recipe for a trial: some environments alone, fewer tokens."""
-    names = [ENVIRONMENTS[name].id for name in only.split(",")] if only else recipe.environments
-    share = 1.0 if millions is None else 1e6 * millions / sum(phase.tokens for phase in recipe.phases)
-    phases = tuple(
-        replace(
-            phase,
-            cells=tuple(c for c in phase.cells if c.env in (DRILL, *names)),
-            tokens=round(phase.tokens * share),
-            episodes=max(100, round(phase.episodes * share)),
-        )
-        for phase in recipe.phases
-    )
-    return replace(recipe, phases=phases)
+@app.command("evaluate")
+def evaluate_command(
+    name: str,
+    episodes: int = 200,
+    env: Annotated[list[str] | None, Option(help="May be repeated; default: all.")] = None,
+    difficulty: Annotated[
+        list[int] | None, Option(help="May be repeated; default: 0, in CART 0 to 3.")
+    ] = None,
+    out: Annotated[Path | None, Option(help="JSON file for the rows.")] = None,
+) -> None:
+    """Measure held-out success, beside the best blind or positional player."""
+    from ecomlab.starters.compare import compare
 
-
-def _evaluate(arguments: Any, shop: Shop) -> None:
-    from ecomlab.starters.compare import gauge
-
-    names = [ENVIRONMENTS[name].id for name in arguments.env or ENVIRONMENTS]
-    cells = [(n, d) for n in names for d in arguments.difficulty or ((0, 1, 2, 3) if n == "CART" else (0,))]
-    rows = list(gauge(arguments.name, cells, arguments.episodes, shop, print))
-    if arguments.out:
-        arguments.out.write_text(json.dumps(rows, indent=1) + "\n")
+    names = [ENVIRONMENTS[one].id for one in env or ENVIRONMENTS]
+    cells = [(n, d) for n in names for d in difficulty or ((0, 1, 2, 3) if n == "CART" else (0,))]
+    rows = list(compare(name, cells, episodes, load_shop(), print))
+    if out:
+        out.write_text(json.dumps(rows, indent=1) + "\n")
 
 
 if __name__ == "__main__":
-    main()
+    app()

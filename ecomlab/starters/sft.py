@@ -1,4 +1,4 @@
-"""Imitation: demonstrations in batches of similar lengths, cross-entropy on what was said, a run that survives a kill.
+"""Supervised fine-tuning on demonstrations: batches of similar lengths, cross-entropy on what was said, resumable.
 
 Muon trains the matrices, AdamW the rest.
 """
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from ecomlab.seeding import rng
 from ecomlab.starters.demonstrations import Demonstration
@@ -70,7 +71,7 @@ class Checkpoint:
         self._saved = time.perf_counter()
 
     def load(self, parts: Mapping[str, Any]) -> int:
-        """Take over what is there; the step to go on with. Raises ValueError where it is of another recipe."""
+        """Take over what is there; return the step to go on with. Raises ValueError where it is of another recipe."""
         if not self.path.exists():
             return 0
         kept = torch.load(self.path, weights_only=True)
@@ -92,14 +93,9 @@ class Checkpoint:
 
 
 def imitation_loss(model: Any, batch: Sequence[Demonstration]) -> Tensor:
-    """Mean cross-entropy over the demonstrators' tokens; only their positions go through the output layer."""
-    longest = max(len(d.ids) for d in batch)
-    ids_BL = torch.zeros(len(batch), longest, dtype=torch.long)
-    spoken_BL = torch.zeros(len(batch), longest, dtype=torch.bool)
-    for b, d in enumerate(batch):
-        ids_BL[b, : len(d.ids)] = torch.tensor(d.ids)
-        spoken_BL[b, : len(d.ids)] = torch.tensor(d.mask, dtype=torch.bool)
-    ids_BL, spoken_BL = ids_BL.to(model.device), spoken_BL.to(model.device)
+    """Compute mean cross-entropy over the demonstrators' tokens; only their positions go through the output layer."""
+    ids_BL = pad_sequence([torch.tensor(d.ids) for d in batch], batch_first=True).to(model.device)
+    spoken_BL = pad_sequence([torch.tensor(d.mask).bool() for d in batch], batch_first=True).to(model.device)
     hidden = model.get_decoder()(input_ids=ids_BL[:, :-1], use_cache=False).last_hidden_state
     spoken = spoken_BL[:, 1:]
     logits = model.get_output_embeddings()(hidden[spoken])
@@ -109,7 +105,7 @@ def imitation_loss(model: Any, batch: Sequence[Demonstration]) -> Tensor:
 def batches_of(
     demonstrations: Sequence[Demonstration], size: int, tokens: int, key: Sequence[Any]
 ) -> Iterator[list[Demonstration]]:
-    """Batches of up to `size` tokens and similar lengths, epoch after epoch, until `tokens` are reached."""
+    """Yield batches of up to `size` tokens and similar lengths, epoch after epoch, until `tokens` are reached."""
     lengths = np.array([len(d.ids) for d in demonstrations])
     given = epoch = 0
     while given < tokens:

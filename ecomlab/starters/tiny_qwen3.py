@@ -29,7 +29,7 @@ PIECES = 1_400
 
 
 def vocabulary(catalog: "Catalog") -> dict[str, list[str]]:
-    """Every closed-vocabulary name that a catalog's products and customers use, by kind, sorted."""
+    """List every closed-vocabulary name that a catalog's products and customers use, by kind, sorted."""
     kinds = {
         "brand": set(catalog.brands),
         "feature": set(catalog.features),
@@ -41,12 +41,12 @@ def vocabulary(catalog: "Catalog") -> dict[str, list[str]]:
 
 
 def vocabulary_digest(catalog: "Catalog") -> str:
-    """Names two catalogs' vocabularies equal, whatever their sizes and seeds: what a tokenizer depends on."""
+    """Identify a catalog's vocabulary, whatever its size and seed: what a tokenizer depends on."""
     return digest(vocabulary(catalog), size=8)
 
 
 def scaffolds(tools: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """The fixed JSON of calls of these tools (OpenAI schemas), cut where a value begins and ends.
+    """Give the fixed JSON of calls of these tools (OpenAI schemas), cut where a value begins and ends.
 
     Calls that leave nothing open, handing in and the general question, are one token each.
     """
@@ -69,7 +69,7 @@ def scaffolds(tools: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 
 def _begins(name: str, kind: dict[str, Any]) -> str:
-    """What stands between a parameter's name and its value."""
+    """Give what stands between a parameter's name and its value."""
     kinds = {option.get("type") for option in (kind, *kind.get("anyOf", ()))}
     if "string" in kinds:
         return '": "'
@@ -85,7 +85,7 @@ def _begins(name: str, kind: dict[str, Any]) -> str:
 def build_tokenizer(
     catalog: "Catalog", tools: Sequence[dict[str, Any]], corpus: Iterable[str], whole: Iterable[str] = ()
 ) -> Any:
-    """A byte-level BPE over `corpus` with names, scaffolds, aliases, markers and `whole` texts as added tokens.
+    """Learn a byte-level BPE over `corpus` with names, scaffolds, aliases, markers and `whole` texts as added tokens.
 
     The pairs are learned from what the names leave over. Returns a `PreTrainedTokenizerFast`. Deterministic: the same
     catalog, tools and corpus give the same ids.
@@ -118,7 +118,7 @@ def build_tokenizer(
 
 @dataclass(frozen=True)
 class Size:
-    """How large a model is."""
+    """A model's dimensions."""
 
     hidden: int = 96
     layers: int = 2
@@ -129,7 +129,7 @@ class Size:
 def build_model(
     vocabulary_size: int, pad_id: int, end_id: int, seed: int = 0, size: Size | None = None
 ) -> Any:
-    """A freshly initialised Qwen3ForCausalLM of a laptop's size, float32, its weights named by `seed`."""
+    """Initialise a Qwen3ForCausalLM of a laptop's size, float32, its weights named by `seed`."""
     import torch
     from transformers import Qwen3Config, Qwen3ForCausalLM
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from ecomlab.files import write_json
 from ecomlab.models.policy import MADE_FOR
+from ecomlab.models.samplers.cached import SamplerError
 from ecomlab.train.config import RunError
 
 SEAL = "ecomlab.json"
@@ -32,7 +33,7 @@ class FolderError(OSError):
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A sound checkpoint: its folder, the step after which it was made, and what we saved beside TRL's files."""
+    """A valid checkpoint: its folder, the step after which it was made, and what we saved beside TRL's files."""
 
     folder: Path
     step: int
@@ -49,7 +50,7 @@ def complete(folder: Path, extra: Mapping[str, Any], made_for: Mapping[str, Any]
 
 
 def newest(root: Path) -> Checkpoint | None:
-    """The newest sound checkpoint under `root`, None when there is none to speak of.
+    """Find the newest valid checkpoint under `root`, or None.
 
     Warns of every damaged one it passes over. Raises CheckpointError when all sealed ones are damaged.
     """
@@ -70,13 +71,13 @@ def newest(root: Path) -> Checkpoint | None:
         damaged.append(f"checkpoint {folder} is damaged: {reason}")
     if damaged:
         raise CheckpointError(
-            f"{damaged[0]}; no sound one is left: delete {root.parent} to start that run again"
+            f"{damaged[0]}; no valid one is left: delete {root.parent} to start that run again"
         )
     return None
 
 
 def _damage(folder: Path) -> str | None:
-    """What is wrong with a sealed checkpoint, None when nothing is."""
+    """Say what is wrong with a sealed checkpoint, or None."""
     try:
         files = json.loads((folder / SEAL).read_text())["files"]
     except (ValueError, KeyError, TypeError, OSError) as error:
@@ -90,7 +91,7 @@ def _damage(folder: Path) -> str | None:
 
 
 def prepare_folder(out: Path) -> Path:
-    """The run's folder, made and writable, as an absolute path. Raises FolderError."""
+    """Make the run's folder, check that it is writable, return its absolute path. Raises FolderError."""
     out = out.absolute()
     try:
         (out / "checkpoints").mkdir(parents=True, exist_ok=True)
@@ -106,9 +107,11 @@ def prepare_folder(out: Path) -> Path:
 
 @contextmanager
 def plain_errors(out: Path) -> Iterator[None]:
-    """Say in words that the disk is full, whatever library ran into it."""
+    """Say in words that the disk is full, whatever library ran into it; a dead sampler stops the run."""
     try:
         yield
+    except SamplerError as error:
+        raise RunError(str(error)) from error
     except Exception as error:
         full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
         if full or (not isinstance(error, FolderError) and shutil.disk_usage(out).free < 1_000_000):

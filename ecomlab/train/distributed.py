@@ -1,4 +1,4 @@
-"""The processes of one run: a crew of one, unless `torchrun` or `accelerate launch` started several.
+"""The processes of one run as `torchrun` or `accelerate launch` starts them.
 
 `torchrun --nproc_per_node 2 -m ecomlab train --config FILE` sets WORLD_SIZE for each; without a GPU they talk through
 gloo. (`accelerate launch --cpu --num_processes 2` starts one process only.)
@@ -9,45 +9,19 @@ import gc
 import os
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import Any
 
-
-class Crew(Protocol):
-    """The processes that work on one run. Every one of them calls `share` equally often."""
-
-    @property
-    def rank(self) -> int:
-        """This process's number, from 0; 0 leads."""
-
-    @property
-    def players(self) -> int:
-        """How many of them play episodes: ranks below this number."""
-
-    def share(self, mine: Any) -> list[Any]:
-        """Every process's `mine`, in order of rank."""
-
-
-class Alone:
-    """A crew of one."""
-
-    rank = 0
-    players = 1
-
-    def share(self, mine: Any) -> list[Any]:
-        return [mine]
-
-
-ALONE = Alone()
+from ecomlab.models.process_group import SINGLE_PROCESS, ProcessGroup
 
 
 @dataclass(frozen=True)
-class Processes:
-    """This process among the others. `share` waits for all of them."""
+class TorchProcesses:
+    """This process among those of torch.distributed. `all_gather` waits for all of them."""
 
     rank: int
-    players: int
+    workers: int
 
-    def share(self, mine: Any) -> list[Any]:
+    def all_gather(self, mine: Any) -> list[Any]:
         from torch import distributed
 
         everyone: list[Any] = [None] * distributed.get_world_size()
@@ -56,24 +30,24 @@ class Processes:
 
 
 @dataclass(frozen=True)
-class OnePlays:
+class OneWorker:
     """The same processes, of which only the first plays episodes."""
 
-    crew: Crew
-    players: int = 1
+    processes: ProcessGroup
+    workers: int = 1
 
     @property
     def rank(self) -> int:
-        return self.crew.rank
+        return self.processes.rank
 
-    def share(self, mine: Any) -> list[Any]:
-        return self.crew.share(mine)
+    def all_gather(self, mine: Any) -> list[Any]:
+        return self.processes.all_gather(mine)
 
 
-def join_crew() -> Crew:
+def join_processes() -> ProcessGroup:
     """Meet the other processes, if there are any. Call it first, once a process."""
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
-        return ALONE
+        return SINGLE_PROCESS
     import torch
     import torch.distributed.nn  # imported later, its default arguments would hold on to the process group for good
     from accelerate import PartialState
@@ -81,11 +55,11 @@ def join_crew() -> Crew:
     # One process may play while the others wait: longer than the ten minutes after which NCCL gives up.
     state = PartialState(cpu=not torch.cuda.is_available(), timeout=timedelta(hours=2))
     atexit.register(_leave)
-    return Processes(state.process_index, state.num_processes)
+    return TorchProcesses(state.process_index, state.num_processes)
 
 
 def _leave() -> None:
-    """Take leave of the other processes: a thread of gloo's that is not joined by now may abort the interpreter.
+    """Leave the process group: a thread of gloo's that is not joined by now may abort the interpreter.
 
     They are joined when nothing refers to the process group any more.
     """

@@ -1,12 +1,12 @@
-"""What a run will need, worked out on paper: memory by part, tokens a step, the bottleneck, and how to launch it.
+"""A run's needs, estimated: memory by part, tokens a step, the bottleneck, and how to launch it.
 
-Nothing is trained and nothing downloaded. Figures are arithmetic on the model's dimensions and on the assumptions that
+Nothing is trained and nothing downloaded. Numbers are arithmetic on the model's dimensions and on the assumptions that
 are printed with them; they tell whether something can fit and what to look at first, not how long a step will take.
 """
 
 import json
 import shlex
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ecomlab.models.load import is_ordinary, starter_folder
+from ecomlab.models.load import is_ordinary, policy_folder
 from ecomlab.models.policy import CONFIG, PolicyError
 from ecomlab.train.config import TrainConfig, from_toml
 
@@ -30,7 +30,7 @@ KNOWN = {  # config.json of the repositories on huggingface.co
         "tie_word_embeddings": False,
     }
 }
-"""Models whose plan can be made where they are not."""
+"""Models that can be planned for without their files; the names in the order of `Size`."""
 
 GPU = "H200 with 141 GB"
 GPU_GB, BANDWIDTH, PEAK = 141.0, 4.8e12, 989e12
@@ -83,17 +83,17 @@ class Size:
         return self.layers * layer + self.hidden + (1 if self.tied else 2) * self.vocabulary * self.hidden
 
     def adapters(self, rank: int) -> int:
-        """Parameters of LoRA on all linear maps: rank (in + out) each."""
+        """Count the parameters of LoRA on all linear maps: rank (in + out) each."""
         return self.layers * rank * sum(a + b for a, b in self.maps)
 
     def kv_bytes(self, width: int = 2) -> int:
-        """Of one token's keys and values in all layers."""
+        """Count the bytes of one token's keys and values in all layers."""
         return 2 * self.layers * self.kv_heads * self.head * width
 
     def activations(self, tokens: int, checkpointing: bool, width: int = 2) -> float:
-        """Bytes kept for the backward pass: per token and layer its inputs and outputs of norms (4 hidden), of the
-        attention (3 inner + 4 kv) and of the feed-forward (4 of its width), without scores, which fused attention does
-        not keep. With checkpointing one layer of that, and each layer's input.
+        """Estimate bytes kept for the backward pass: per token and layer its inputs and outputs of norms (4 hidden), of
+        the attention (3 inner + 4 kv) and of the feed-forward (4 of its width), without scores, which fused attention
+        does not keep. With checkpointing one layer of that, and each layer's input.
         """
         inner, kv = self.heads * self.head, self.kv_heads * self.head
         layer = 4 * self.hidden + 3 * inner + 4 * kv + 4 * self.feed_forward
@@ -103,13 +103,13 @@ class Size:
 
 
 def size_of(starter: str) -> Size:
-    """Dimensions from the model's config.json, in its folder or the Hugging Face cache, else from `KNOWN`.
+    """Read dimensions from the model's config.json, in its folder or the Hugging Face cache, else from `KNOWN`.
 
     Raises PolicyError where they are nowhere.
     """
     given: dict[str, Any]
     if not is_ordinary(starter):
-        given = json.loads((starter_folder(starter) / CONFIG).read_text())
+        given = json.loads((policy_folder(starter) / CONFIG).read_text())
     else:
         try:
             from transformers import AutoConfig
@@ -122,22 +122,14 @@ def size_of(starter: str) -> Size:
                 ) from error
             given = KNOWN[starter]
     try:
-        return Size(
-            given["vocab_size"],
-            given["hidden_size"],
-            given["intermediate_size"],
-            given["num_hidden_layers"],
-            given["num_attention_heads"],
-            given["num_key_value_heads"],
-            given["head_dim"],
-            bool(given["tie_word_embeddings"]),
-        )
+        dimensions: list[Any] = [given[name] for name in KNOWN["Qwen/Qwen3-8B"]]
+        return Size(*dimensions)
     except KeyError as error:
         raise PolicyError(f"the config.json of {starter} has no {error}; choose a Qwen3 model") from None
 
 
 def memory(config: TrainConfig, size: Size, processes: int = 1) -> dict[str, float]:
-    """GB by part and GPU, at the limits of the configuration, weights sharded over `processes`.
+    """Estimate GB by part and GPU, at the limits of the configuration, weights sharded over `processes`.
 
     weights         parameters x 2 or 4 bytes; trained ones x 4 under FSDP's mixed precision; adapters x 4
     gradients       trained parameters, in their type
@@ -178,7 +170,7 @@ def memory(config: TrainConfig, size: Size, processes: int = 1) -> dict[str, flo
 
 
 def tokens_a_step(config: TrainConfig) -> tuple[int, int]:
-    """Expected tokens of a step's rollouts, and how many of them are sampled; the first round alone."""
+    """Estimate the tokens of a step's rollouts, and how many of them are sampled; the first round alone."""
     whole = min(TOKENS, config.context_tokens)
     return config.rollouts_per_step * whole, config.rollouts_per_step * min(
         SAMPLED, config.episode_tokens, whole
@@ -186,7 +178,7 @@ def tokens_a_step(config: TrainConfig) -> tuple[int, int]:
 
 
 def seconds(config: TrainConfig, size: Size, processes: int = 1) -> dict[str, float]:
-    """Expected seconds of a step by phase.
+    """Estimate the seconds of a step by phase.
 
     prefill     2 N FLOP for every token that is not sampled
     decoding    sampled tokens of a mean episode x lag steps, each reading all weights and the rollouts' keys and values
@@ -215,7 +207,7 @@ def seconds(config: TrainConfig, size: Size, processes: int = 1) -> dict[str, fl
 
 
 def launch_lines(config: TrainConfig, file: Path) -> list[str]:
-    """The commands that start this run: a vLLM server where there is to be one, and the training.
+    """Give the commands that start this run: a vLLM server where there is to be one, and the training.
 
     Sampling on our own runs in one process a GPU with all weights on each; FSDP (fsdp.yaml beside `file`) needs vLLM.
     """
@@ -283,15 +275,12 @@ def _memory_table(config: TrainConfig, size: Size, many: int) -> Table:
     columns = [memory(config, size)]
     headings = ["GB a GPU, at the limits", "1 process"]
     if many > 1 and config.rollouts_per_step % many == 0:
-        sharded = config if config.with_vllm else replace(config, generation="vllm-colocate")
+        sharded = config if config.with_vllm else config.replace(generation="vllm-colocate")
         columns.append(memory(sharded, size, many))
         headings.append(f"{many}, sharded, {sharded.generation}")
     table = Table(*headings)
     for part in columns[0]:
-        table.add_row(
-            part,
-            *(_gb(column[part]) for column in columns),
-        )
+        table.add_row(part, *(_gb(column[part]) for column in columns))
     if is_ordinary(config.starter) and columns[0]["peak"] > GPU_GB:
         table.caption = f"one process does not fit into {GPU_GB:.0f} GB"
     return table
@@ -317,7 +306,7 @@ def _show_seconds(config: TrainConfig, size: Size, console: Console) -> None:
 
 
 def _processes(file: Path) -> int:
-    """How many processes the launch configuration beside the file starts; 1 without one."""
+    """Count the processes that the launch configuration beside the file starts; 1 without one."""
     sharded = file.parent / "fsdp.yaml"
     if not sharded.exists():
         return 1

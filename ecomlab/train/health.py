@@ -1,6 +1,6 @@
-"""Alarms in words: what a person watching a run's figures would be worried by. Pure functions of the metrics rows.
+"""Health checks of a run: alarms in words, pure functions of the metrics rows.
 
-Of the ways in which multi-turn RL is known to go wrong, these rules see those that show in a step's figures: entropy
+Of the ways in which multi-turn RL is known to go wrong, these rules see those that show in a step's metrics: entropy
 that collapses or explodes, sampler and trainer that disagree about log-probabilities, groups that teach nothing.
 """
 
@@ -24,7 +24,7 @@ LOST, LATELY = 0.25, 5
 
 
 def alarms(history: Sequence[Mapping[str, Any]], now: Mapping[str, Any]) -> list[str]:
-    """What is alarming about the step `now`, given the rows before it, one row a step, oldest first.
+    """List what is alarming about the step `now`, given the rows before it, one row a step, oldest first.
 
     Reads entropy, logp_gap, kept, rollouts, truncated and unscored. An alarm that was as true in the step before is not
     repeated.
@@ -34,7 +34,7 @@ def alarms(history: Sequence[Mapping[str, Any]], now: Mapping[str, Any]) -> list
 
 
 def _true_of(history: Sequence[Mapping[str, Any]], now: Mapping[str, Any]) -> dict[str, str]:
-    """Alarms by kind."""
+    """Find what is alarming, by kind."""
     found: dict[str, str] = {}
     entropy, start = now["entropy"], _median([row["entropy"] for row in history[:FIRST]])
     if len(history) >= FIRST and not math.isnan(start) and not math.isnan(entropy):

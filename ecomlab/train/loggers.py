@@ -1,4 +1,4 @@
-"""Loggers for a run's figures, through accelerate's trackers: TensorBoard, trackio, Weights & Biases, or none."""
+"""Loggers for a run's metrics, through accelerate's trackers: TensorBoard, trackio, Weights & Biases, or none."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 @contextmanager
 def logger(name: str, folder: Path, settings: Mapping[str, Any]) -> Iterator[Callable[[Rows], None]]:
-    """What takes a step's metrics rows, one an environment, closed at the end. Figures are named `environment/column`.
+    """Open a function that takes a step's metrics rows, one an environment; metrics are named `environment/column`.
 
     All write under `folder`; wandb does not go online unless WANDB_MODE says so.
     """

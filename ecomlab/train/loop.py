@@ -6,7 +6,6 @@
 writes `train.csv` (a row a step and environment), `eval.csv`, `config.json`, `checkpoints/` and at the end `done.json`.
 """
 
-import fcntl
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,64 +14,57 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from filelock import FileLock, Timeout
+
 from ecomlab.catalog import Shop, load_shop
-from ecomlab.envs.registry import COLLECTIONS
+from ecomlab.evaluate.heldout import BATCH, evaluate
 from ecomlab.files import read_json, write_json
+from ecomlab.models.batch import Clock
 from ecomlab.models.load import is_ordinary, load_policy
 from ecomlab.models.policy import Policy
+from ecomlab.models.process_group import SINGLE_PROCESS, ProcessGroup
 from ecomlab.models.samplers.cached import Limits, Sampler
 from ecomlab.models.samplers.vllm import VllmSampler, limit_patience
-from ecomlab.reward import Score
-from ecomlab.seeding import rng
-from ecomlab.suggest import unknown
 from ecomlab.train import checkpoints, metrics
-from ecomlab.train.clock import Clock
-from ecomlab.train.config import DECODINGS, ConfigError, RunError, TrainConfig
-from ecomlab.train.distributed import ALONE, Crew, OnePlays, join_crew
+from ecomlab.train.config import ConfigError, RunError, TrainConfig
+from ecomlab.train.distributed import OneWorker, join_processes
 from ecomlab.train.health import alarms
 from ecomlab.train.loggers import logger
-from ecomlab.train.rollouts import EVALUATION_SEEDS, Collection, Refill, collect, draw_task, play_batch
+from ecomlab.train.rollouts import Collection, DynamicSampling, collect
 from ecomlab.train.schedule import from_json
 
 if TYPE_CHECKING:
     from ecomlab.train.trl_trainer import DapoTrainer, Step
 
-__all__ = ["COLLECTIONS", "DECODINGS", "ConfigError", "RunError", "TrainConfig", "evaluate", "train"]
+__all__ = ["ConfigError", "RunError", "TrainConfig", "train"]
 
-EVALUATED_AT_ONCE = 128
 ALARMS, UNSCORED = "alarms.txt", "unscored.txt"
 Progress = Callable[[dict[str, Any]], None]
 
 
 def train(config: TrainConfig, progress: Progress | None = None) -> Path:
-    """Run `config`, or go on where it stopped; returns the folder. A finished run returns at once.
+    """Run `config`, or go on where it stopped; return the folder. A finished run returns at once.
 
     `progress` hears a dict after every step ({"kind": "step", "step", "steps", "rows", "seconds"}) and every
     evaluation ({"kind": "evaluation", "step", "steps", "rows"}).
 
     Raises ConfigError, PolicyError or CheckpointError before anything runs, RunError when a run cannot go on.
     """
-    crew = join_crew()
-    leads = crew.rank == 0  # reads and writes the folder; the others only compute
-    _check_split(config, len(crew.share(None)))
+    processes = join_processes()
+    leads = processes.rank == 0  # reads and writes the folder; the others only compute
+    _check_split(config, len(processes.all_gather(None)))
     _check_setting(config)
     out = checkpoints.prepare_folder(Path(config.out)) if leads else Path(config.out).absolute()
     with _only_one(out) if leads else nullcontext(), checkpoints.plain_errors(out):
         finished = leads and _finished(out, config)
         if leads and not finished:
             _same_run(out, config)
-        if crew.share(finished)[0]:
+        if processes.all_gather(finished)[0]:
             return out
         shop = load_shop(config.catalog_size, config.catalog_seed)
-        policy = load_policy(
-            config.starter,
-            shop,
-            config.envs,
-            dtype=config.dtype,
-            lora_rank=config.lora_rank,
-            thinking=config.thinking,
-        )
-        Run(config, out, shop, policy, progress if leads and progress else lambda _: None, crew).go()
+        chat = {name: getattr(config, name) for name in ("dtype", "lora_rank", "thinking")}
+        policy = load_policy(config.starter, shop, config.envs, **chat)
+        Run(config, out, shop, policy, progress if leads and progress else lambda _: None, processes).go()
     return out
 
 
@@ -80,11 +72,18 @@ class Run:
     """The moving parts of one run: schedule, tables, and the trainer that calls back."""
 
     def __init__(
-        self, config: TrainConfig, out: Path, shop: Shop, policy: Policy, tell: Progress, crew: Crew = ALONE
+        self,
+        config: TrainConfig,
+        out: Path,
+        shop: Shop,
+        policy: Policy,
+        tell: Progress,
+        processes: ProcessGroup = SINGLE_PROCESS,
     ) -> None:
         self.config, self.out, self.shop, self.policy, self.tell = config, out, shop, policy, tell
-        self.crew = OnePlays(crew) if config.generation == "vllm-server" else crew  # one talks to the server
-        self.leads = crew.rank == 0
+        one_talks = config.generation == "vllm-server"
+        self.processes = OneWorker(processes) if one_talks else processes
+        self.leads = processes.rank == 0
         self.log: Callable[[Sequence[Mapping[str, Any]]], None]
         self.history: list[dict[str, Any]] = []
         self.schedule = config.make_schedule()
@@ -96,58 +95,43 @@ class Run:
         self.window: dict[str, tuple[int, int]] = {}
 
     def go(self) -> None:
-        """Resume from the newest sound checkpoint, if any, and train to the end."""
-        from ecomlab.train.trl_trainer import DapoTrainer, Settings
+        """Resume from the newest valid checkpoint, if any, and train to the end."""
+        from ecomlab.train.trl_trainer import DapoTrainer
 
         config = self.config
-        resume, begun = self.crew.share(self._left_off() if self.leads else None)[0]
+        resume, begun = self.processes.all_gather(self._left_off() if self.leads else None)[0]
         if resume is not None:
             self.schedule = from_json(resume.extra["schedule"])
-        settings = Settings(
-            out=self.out / "checkpoints",
-            seed=config.seed,
-            steps=config.steps,
-            prompts=config.prompts_per_step,
-            group_size=config.group_size,
-            minibatches=config.minibatches,
-            lr=config.lr,
-            max_grad_norm=config.max_grad_norm,
-            checkpoint_every=config.checkpoint_every,
-            token_limit=config.episode_tokens,
-            overlong_buffer=config.overlong_buffer,
-            micro_batch=config.micro_batch,
-            trl=config.trl,
-        )
-        trainer = self.trainer = DapoTrainer(
+        self.trainer = DapoTrainer(
             self.policy.model,
             self.policy.tokenizer,
-            settings,
+            config,
             self._collect,
             self._after,
             self._save,
-            self.crew,
+            self.processes,
             before=lambda: None if begun else self._evaluate(0),
         )
         self.sampler = self._sampler()
         if config.with_vllm:
-            limit_patience(trainer.vllm_generation)
+            limit_patience(self.trainer.vllm_generation)
         if self.leads:
             self.history = metrics.whole_steps(metrics.read(self.out / "train.csv"))
         with logger(config.logger if self.leads else "none", self.out, config.to_json()) as self.log:
-            trainer.train(resume_from_checkpoint=str(resume.folder) if resume else None)
+            self.trainer.train(resume_from_checkpoint=str(resume.folder) if resume else None)
         if self.leads:
             write_json(self.out / "done.json", {"steps": config.steps, "config": config.to_json()})
-        self.crew.share(None)  # nobody leaves before all is written
+        self.processes.all_gather(None)  # nobody leaves before all is written
 
     def _sampler(self, greedy: bool = False) -> Sampler:
-        """Who speaks for the policy, on its weights as they are at each moment."""
+        """Make a sampler on the policy's weights as they are at each moment."""
         if not self.config.with_vllm:
             return self.policy.sampler(self.limits, greedy)
         generation = self.trainer.vllm_generation
         return VllmSampler(generation, self.policy.renderer.stop_ids, self.limits, greedy)
 
     def _left_off(self) -> tuple[checkpoints.Checkpoint | None, bool]:
-        """The newest sound checkpoint, if any, the tables cut back to it; and whether step 0 has been evaluated."""
+        """Find the newest valid checkpoint or None, cut the tables back to it; tell whether step 0 was evaluated."""
         resume = checkpoints.newest(self.out / "checkpoints")
         done = resume.step if resume else 0
         metrics.trim(self.out / "train.csv", done, metrics.TRAIN_COLUMNS)
@@ -157,14 +141,21 @@ class Run:
         return resume, done > 0 or metrics.has_step(self.out / "eval.csv", 0)
 
     def _collect(self, number: int) -> Collection:
-        """The rollouts of step `number` (from 0); the schedule moves on."""
+        """Collect the rollouts of step `number` (from 0); the schedule moves on."""
         config = self.config
         self.window = {env: self.schedule.window(env) for env in config.envs}
-        refill = Refill(config.prompts_per_step, config.group_size, config.rounds, config.keep)  # type: ignore[arg-type]
+        sampling = DynamicSampling(
+            config.prompts_per_step,
+            config.group_size,
+            config.rounds,
+            config.keep,  # type: ignore[arg-type]
+        )
         key = ("train", config.seed, number)
         # A large model's cache makes room for the update; a small one's is kept and used again.
         sampler = self._sampler() if self.ordinary else self.sampler
-        collection = collect(self.schedule, refill, key, self.shop, sampler, self.policy.renderer, self.crew)
+        collection = collect(
+            self.schedule, sampling, key, self.shop, sampler, self.policy.renderer, self.processes
+        )
         self.schedule = collection.schedule
         metrics.check_alive(collection)
         return collection
@@ -185,21 +176,14 @@ class Run:
             return
         metrics.append(self.out / "train.csv", rows, metrics.TRAIN_COLUMNS)
         self._note(UNSCORED, step.number, metrics.unscored_reasons(step.collection))
-        self.tell(
-            {
-                "kind": "step",
-                "step": step.number,
-                "steps": config.steps,
-                "rows": rows,
-                "seconds": seconds["seconds"],
-            }
-        )
+        now = {"step": step.number, "steps": config.steps}
+        self.tell({"kind": "step", **now, "rows": rows, "seconds": seconds["seconds"]})
         for words in self._alarms(rows):
-            self.tell({"kind": "alarm", "step": step.number, "steps": config.steps, "words": words})
+            self.tell({"kind": "alarm", **now, "words": words})
         self.log(rows)
 
     def _alarms(self, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-        """What is alarming about a step, in words, which go into alarms.txt as well."""
+        """Check the run's health; note in alarms.txt, and return, what is alarming about a step."""
         (now,) = metrics.whole_steps(rows)
         found = alarms(self.history, now)
         self.history.append(now)
@@ -215,14 +199,14 @@ class Run:
         if config.with_vllm:
             self.trainer.sync()
         # As many at a time as in training, for which there is memory.
-        batch = config.rollouts_per_step // self.crew.players if self.ordinary else EVALUATED_AT_ONCE
+        batch = config.rollouts_per_step // self.processes.workers if self.ordinary else BATCH
         rows = [
             {**self.head, "step": number, **row}
             for env in config.envs
             for decoding in config.eval_decodings
             for row in evaluate(
                 self.policy, self.shop, env, config.eval_difficulties, config.eval_episodes, decoding,
-                crew=self.crew, sampler=self._sampler(greedy=decoding == "greedy"), batch=batch,
+                processes=self.processes, sampler=self._sampler(greedy=decoding == "greedy"), batch=batch,
             )
         ]  # fmt: skip
         if self.leads:
@@ -237,44 +221,8 @@ class Run:
         )
 
 
-def evaluate(
-    policy: Policy,
-    shop: Shop,
-    env: str,
-    difficulties: Sequence[int],
-    episodes: int,
-    decoding: str = "sampled",
-    limits: Limits | None = None,
-    first_seed: int = EVALUATION_SEEDS.start,
-    batch: int = EVALUATED_AT_ONCE,
-    crew: Crew = ALONE,
-    sampler: Sampler | None = None,
-) -> list[dict[str, Any]]:
-    """Held-out success at fixed difficulties: a row for each, with `EVAL_COLUMNS` from `env` on.
-
-    Episode i at difficulty d is the same task with the same random stream for every policy, so that runs are paired.
-    Seeds start at `first_seed`, by default where no training task has its seed. A `sampler` of one's own brings its own
-    limits and decoding.
-    """
-    if decoding not in DECODINGS:
-        raise ConfigError(unknown("decoding", decoding, DECODINGS))
-    sampler = sampler or policy.sampler(limits, greedy=decoding == "greedy")
-    cells = [(d, first_seed + i) for d in difficulties for i in range(episodes)]
-    mine = cells[crew.rank :: crew.players] if crew.rank < crew.players else []
-    scores: list[tuple[int, Score]] = []
-    for start in range(0, len(mine), batch):
-        part = mine[start : start + batch]
-        tasks = [draw_task(env, d, seed, shop) for d, seed in part]
-        streams = [rng("evaluate", env, d, seed) for d, seed in part]
-        rollouts = play_batch(tasks, streams, shop, sampler, policy.renderer)
-        scores += [(d, r.score) for (d, _), r in zip(part, rollouts, strict=True)]
-    everyones = [pair for part in crew.share(scores) for pair in part]
-    by_level = {d: [score for level, score in everyones if level == d] for d in difficulties}
-    return [metrics.eval_row(env, d, scores, decoding) for d, scores in by_level.items()]
-
-
 def _check_split(config: TrainConfig, processes: int) -> None:
-    """Whole groups stay on one process, and every process has equally many."""
+    """Check that whole groups stay on one process, and that every process has equally many."""
     if config.prompts_per_step % (processes * config.minibatches):
         raise ConfigError(
             f"{config.prompts_per_step} groups in {config.minibatches} minibatches do not split over {processes} "
@@ -288,7 +236,7 @@ def _check_split(config: TrainConfig, processes: int) -> None:
 
 
 def _check_setting(config: TrainConfig) -> None:
-    """What was asked for fits the model, the launch and the machine."""
+    """Check that the configuration fits the model, the launch and the machine."""
     if not is_ordinary(config.starter):
         plain = TrainConfig()
         for name in ("dtype", "lora_rank", "thinking", "generation"):
@@ -320,13 +268,11 @@ def _check_setting(config: TrainConfig) -> None:
 @contextmanager
 def _only_one(out: Path) -> Iterator[None]:
     """Hold the folder against a second process."""
-    with (out / ".lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise RunError(
-                f"another process is training in {out}; wait for it, or choose another out"
-            ) from None
+    try:
+        lock = FileLock(out / ".lock").acquire(blocking=False)
+    except Timeout:
+        raise RunError(f"another process is training in {out}; wait for it, or choose another out") from None
+    with lock:
         yield
 
 
@@ -338,7 +284,7 @@ def _finished(out: Path, config: TrainConfig) -> bool:
 
 
 def _same_run(out: Path, config: TrainConfig) -> None:
-    """A folder holds one run: refuse another configuration (more steps are the same run, continued)."""
+    """Refuse another configuration in a folder that holds a run (more steps are the same run, continued)."""
     before = read_json(out / "config.json")
     if before is not None and (names := _differs(before, config)):
         was = ", ".join(f"{name} = {before.get(name)!r}" for name in names)
@@ -354,7 +300,7 @@ def _same_run(out: Path, config: TrainConfig) -> None:
 
 
 def _differs(before: Mapping[str, Any], config: TrainConfig) -> list[str]:
-    """Settings that a folder's run does not share; those that it was too early to know were at their defaults."""
+    """List settings that a folder's run does not share; those that it did not know yet were at their defaults."""
     now, defaults = config.to_json(), TrainConfig().to_json()
     return [
         name

@@ -1,4 +1,4 @@
-"""The run's tables: rows of figures from collections and evaluations, appended and flushed, trimmed on resuming."""
+"""The run's tables: rows of metrics of steps and evaluations, appended and flushed, trimmed on resuming."""
 
 import csv
 import math
@@ -9,28 +9,29 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ecomlab.reward import Score
+from ecomlab.models.batch import Rollout
 from ecomlab.train.config import RunError
-from ecomlab.train.rollouts import Collection, Group, Rollout
+from ecomlab.train.rollouts import Collection, Group
 
 if TYPE_CHECKING:
     from ecomlab.train.trl_trainer import Step
 
 HEAD = ("schedule", "collection", "seed", "step", "env")
 PHASES = ("model", "environment", "waiting", "logprobs", "update", "sync", "evaluation", "other")
-"""Where a step's seconds go. Rollout: the policy's decoding, the environments, waiting for other processes. Then the
-trainer's forward passes, the rest of the update, handing weights to a generation server, held-out evaluation, and what
-is left: the last step's checkpoint, TRL's own work."""
+"""Phases of a step. Rollout: the policy's decoding, the environments, waiting for other processes. Then the trainer's
+forward passes, the rest of the update, handing weights to a generation server, held-out evaluation, and what is left:
+the last step's checkpoint, TRL's own work."""
+UPDATE = ("entropy", "clip_share", "grad_norm", "logp_gap", "logp_gap_max")
 TRAIN_COLUMNS = (
     *HEAD, "d_low", "d_high", "success", "reward", "effective_reward", "effective_correct", "groups", "kept",
     "discarded", "padding", "rounds", "rollouts", "unscored", "truncated", "invalid", "tokens_generated", "tokens_used",
-    "tokens_wasted", "sampled_per_episode", "sampled_longest", "turns_per_episode", "entropy", "clip_share",
-    "grad_norm", "logp_gap", "logp_gap_max", "seconds", *(f"seconds_{phase}" for phase in PHASES),
+    "tokens_wasted", "sampled_per_episode", "sampled_longest", "turns_per_episode", *UPDATE,
+    "seconds", *(f"seconds_{phase}" for phase in PHASES),
 )  # fmt: skip
-"""A row a step and environment. From `entropy` on the figures are the whole step's, the same in each of its rows.
+"""A row a step and environment. From `entropy` on the metrics are the whole step's, the same in each of its rows.
 `success` and `reward` are means over all scored rollouts, discarded ones too; effective_* are shares of groups; tokens
-are the policy's own, used where they enter the loss and wasted elsewhere; `Figures.total` explains entropy, clip_share,
-grad_norm and logp_gap; the seconds_* sum to `seconds`."""
+are the policy's own, used where they enter the loss and wasted elsewhere; `UpdateMetrics.total` explains entropy,
+clip_share, grad_norm and logp_gap; the seconds_* sum to `seconds`."""
 EVAL_COLUMNS = (*HEAD, "d", "episodes", "success", "reward", "unscored", "decoding")
 
 
@@ -39,7 +40,7 @@ class AllFailedError(RunError):
 
 
 def phases(known: Mapping[str, float], seconds: float) -> dict[str, float]:
-    """`seconds` of a step split by phase, as the columns of its row; "other" is what no phase accounts for."""
+    """Split a step's `seconds` by phase, as the columns of its row; "other" is what no phase accounts for."""
     split = {phase: float(known.get(phase, 0.0)) for phase in PHASES[:-1]}
     split["other"] = seconds - sum(split.values())
     return {"seconds": seconds} | {f"seconds_{phase}": split[phase] for phase in PHASES}
@@ -48,14 +49,13 @@ def phases(known: Mapping[str, float], seconds: float) -> dict[str, float]:
 def train_row(
     step: "Step", env: str, window: tuple[int, int], seconds: Mapping[str, float]
 ) -> dict[str, Any]:
-    """One environment's part of a step, from `env` on; `seconds` as `phases` gives them."""
+    """Make one environment's row of a step, from `env` on; `seconds` as `phases` gives them."""
     collection = step.collection
     groups = [g for g in collection.groups if g.env == env]
     rollouts = [r for g in groups for r in g.rollouts]
     scored = [r.score for r in rollouts if not r.score.unscored]
     kept = [g for g in collection.kept if g.env == env]
     generated, used = sum(r.sampled for r in rollouts), _used(kept)
-    update = step.update
     return {
         "env": env,
         "d_low": window[0],
@@ -79,17 +79,13 @@ def train_row(
         "sampled_per_episode": _mean([r.sampled for r in rollouts]),
         "sampled_longest": max((r.sampled for r in rollouts), default=0),
         "turns_per_episode": _mean([r.turns for r in rollouts]),
-        "entropy": update.get("entropy", math.nan),
-        "clip_share": update.get("clip_share", math.nan),
-        "grad_norm": update.get("grad_norm", math.nan),
-        "logp_gap": update.get("logp_gap", math.nan),
-        "logp_gap_max": update.get("logp_gap_max", math.nan),
+        **{name: step.update.get(name, math.nan) for name in UPDATE},
         **seconds,
     }
 
 
 def whole_steps(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """One row a step: counts summed over its environments, the whole step's figures as they are."""
+    """Reduce to one row a step: counts summed over its environments, the whole step's metrics as they are."""
     summed = ("kept", "rollouts", "truncated", "unscored")
     steps: dict[int, dict[str, Any]] = {}
     for row in rows:
@@ -102,25 +98,11 @@ def whole_steps(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def read(path: Path) -> list[dict[str, str]]:
-    """A table's rows; none when there is no table."""
+    """Read a table's rows; none when there is no table."""
     if not path.exists():
         return []
     with path.open(newline="") as file:
         return list(csv.DictReader(file))
-
-
-def eval_row(env: str, d: int, scores: Sequence[Score], decoding: str) -> dict[str, Any]:
-    """Held-out figures of one difficulty; unscored episodes are counted and left out of the means."""
-    scored = [s for s in scores if not s.unscored]
-    return {
-        "env": env,
-        "d": d,
-        "episodes": len(scores),
-        "success": _mean([s.correct for s in scored]),
-        "reward": _mean([s.value for s in scored]),
-        "unscored": len(scores) - len(scored),
-        "decoding": decoding,
-    }
 
 
 def check_alive(collection: Collection) -> None:
@@ -183,21 +165,18 @@ def trim_lines(path: Path, last: int) -> None:
 
 
 def unscored_reasons(collection: Collection) -> list[str]:
-    """Why episodes of a step could not be scored, commonest first: "3 episodes: ZeroDivisionError: ..."."""
+    """List why episodes of a step were unscored, commonest first: "3 episodes: ZeroDivisionError: ..."."""
     whys = Counter(r.score.why for g in collection.groups for r in g.rollouts if r.score.unscored)
     return [f"{count} episodes: {why}" for why, count in whys.most_common()]
 
 
 def has_step(path: Path, step: int) -> bool:
-    """Whether the table has a row of that step."""
-    if not path.exists():
-        return False
-    with path.open(newline="") as file:
-        return any(_step(row) == step for row in csv.DictReader(file))
+    """Tell whether the table has a row of that step."""
+    return any(_step(row) == step for row in read(path))
 
 
 def _step(row: Mapping[str, Any]) -> int:
-    """The row's step; -1 when it has none."""
+    """Read the row's step; -1 when it has none."""
     try:
         return int(row["step"])
     except (KeyError, TypeError, ValueError):
@@ -209,7 +188,7 @@ def _ended(rollouts: Sequence[Rollout], end: str) -> int:
 
 
 def _used(kept: Sequence[Group]) -> int:
-    """Sampled tokens that enter the loss."""
+    """Count sampled tokens that enter the loss."""
     return sum(r.sampled for g in kept for r in g.rollouts if r.end != "truncated" and not r.score.unscored)
 
 

@@ -1,22 +1,27 @@
-"""What a group of rollouts teaches: advantages, the overlong penalty, and DAPO's loss in six lines.
+"""The objective: advantages of a group of rollouts, the overlong penalty, and DAPO's loss in six lines.
 
-All pure functions on arrays. The trainer takes its advantages and penalties from here; the loss that is differentiated
-is TRL's (`loss_type="dapo"`), and a test holds it to `dapo_loss`.
+All pure functions. The trainer takes its masks, advantages and penalties from here; the loss that is differentiated is
+TRL's (`loss_type="dapo"`), and a test holds it to `dapo_loss`.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
+
+from ecomlab.models.batch import Rollout
+
+if TYPE_CHECKING:
+    from ecomlab.train.rollouts import Collection
 
 TOLERANCE = 1e-6
 """Rewards closer than this are equal: `np.std` of equal floats can exceed zero."""
 
 
 def group_advantages(rewards_G: Sequence[float]) -> np.ndarray:
-    """How much better each rollout of one group is than the group, in standard deviations.
+    """Compute how much better each rollout of one group is than the group, in standard deviations.
 
     NaN marks an unscored rollout: it is left out of the baseline and its advantage is 0. A group whose rewards are
     equal (max - min within `TOLERANCE`) or with fewer than two scored rollouts has advantage 0 throughout.
@@ -29,13 +34,13 @@ def group_advantages(rewards_G: Sequence[float]) -> np.ndarray:
 
 
 def varies(values: Sequence[float] | np.ndarray) -> bool:
-    """Whether the scored values differ by more than `TOLERANCE`; NaN is unscored."""
+    """Tell whether the scored values differ by more than `TOLERANCE`; NaN is unscored."""
     scored = [float(v) for v in values if not np.isnan(v)]
     return len(scored) > 1 and max(scored) - min(scored) > TOLERANCE
 
 
 def overlong_penalty(sampled: int, limit: int, buffer: int) -> float:
-    """DAPO's soft penalty: 0 up to `limit - buffer` sampled tokens, then linearly down to -1 at `limit`.
+    """Compute DAPO's soft penalty: 0 up to `limit - buffer` sampled tokens, then linearly down to -1 at `limit`.
 
     Counts the policy's own tokens, never the tools' or the customer's. `buffer` 0 switches it off.
     """
@@ -44,8 +49,29 @@ def overlong_penalty(sampled: int, limit: int, buffer: int) -> float:
     return -min(1.0, max(0.0, (sampled - (limit - buffer)) / buffer))
 
 
+def loss_mask(rollout: Rollout) -> list[int]:
+    """Mask the tokens that are trained: those that the policy sampled, none of a truncated or unscored episode."""
+    if rollout.end == "truncated" or rollout.score.unscored:
+        return [0] * len(rollout.mask)
+    return rollout.mask
+
+
+def shaped_reward(rollout: Rollout, limit: int, buffer: int) -> float:
+    """Add the overlong penalty, on sampled tokens only, to the episode's reward; NaN when unscored."""
+    return rollout.score.value + overlong_penalty(rollout.sampled, limit, buffer)
+
+
+def step_advantages(collection: "Collection", limit: int, buffer: int) -> np.ndarray:
+    """Compute advantages of shaped rewards, (groups of `collection.batch`, group size); 0 in padding."""
+    kept = [
+        group_advantages([shaped_reward(rollout, limit, buffer) for rollout in group.rollouts])
+        for group in collection.kept
+    ]
+    return np.stack(kept + [np.zeros(len(group.rollouts)) for group in collection.padding])
+
+
 def completion_logps(model: Any, prompt_ids: Sequence[int], completion_ids: Sequence[int]) -> Tensor:
-    """The model's log-probability of each completion token, shape (T,): one row, no padding, nothing clever."""
+    """Compute the log-probability of each completion token, shape (T,): one row, no padding, nothing clever."""
     ids = torch.tensor([[*prompt_ids, *completion_ids]])
     logits = model(input_ids=ids).logits[0, len(prompt_ids) - 1 : -1]
     targets = ids[0, len(prompt_ids) :, None]
@@ -61,7 +87,7 @@ def dapo_loss(
     high: float = 0.28,
     tokens: float | None = None,
 ) -> Tensor:
-    """DAPO's token-level clipped objective, no KL: a sum over sampled tokens, divided by `tokens` (or how many)."""
+    """Compute DAPO's token-level clipped objective, no KL: a sum over sampled tokens, divided by `tokens`."""
     ratio = torch.exp(logp_BT - old_logp_BT)
     advantage = advantage_B[:, None]
     surrogate = torch.min(ratio * advantage, ratio.clamp(1 - low, 1 + high) * advantage)

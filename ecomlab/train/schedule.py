@@ -1,6 +1,6 @@
 """Difficulty schedules: pure functions from (state, outcomes) to the next state, adaptive or static, one interface.
 
-The adaptive rule is RLVE's (SPEC §9), kept per environment: difficulties are drawn uniformly from a window
+The adaptive rule is RLVE's, kept per environment: difficulties are drawn uniformly from a window
 [low, high]; only rollouts at `high` count; once `tau_num` of them are in, a share correct of at least `tau_acc`
 raises `high` by one, the counts start again either way, and `low` follows so that the window spans at most
 `d_delta` levels. Nothing is ever demoted.
@@ -25,7 +25,7 @@ NAMED_RANGES = {"static-low": (0, 1), "static-high": (6, 12)}
 
 
 class Schedule(Protocol):
-    """What the trainer asks of any schedule. States are frozen: `report` returns the next one."""
+    """The interface of schedules. States are frozen: `report` returns the next one."""
 
     @property
     def name(self) -> str:
@@ -36,19 +36,19 @@ class Schedule(Protocol):
         """The collection's environments."""
 
     def draw_environment(self, rng: np.random.Generator) -> str:
-        """One of `envs`, uniformly."""
+        """Draw one of `envs`, uniformly."""
 
     def draw(self, env: str, rng: np.random.Generator) -> int:
-        """A difficulty for `env`, uniformly from its present window."""
+        """Draw a difficulty for `env`, uniformly from its present window."""
 
     def report(self, env: str, d: int, outcomes: Iterable[bool | np.bool_ | None]) -> "Schedule":
-        """The state after rollouts of `env` at `d`: True correct, False not, None unscored (counts for nothing)."""
+        """Give the state after rollouts of `env` at `d`: True correct, False not, None unscored (not counted)."""
 
     def window(self, env: str) -> tuple[int, int]:
-        """The lowest and the highest difficulty that `draw` can return now, both included."""
+        """Give the lowest and the highest difficulty that `draw` can return now."""
 
     def to_json(self) -> dict[str, Any]:
-        """The whole state as JSON values; `from_json` gives an equal schedule back."""
+        """Give the whole state as JSON values; `from_json` gives an equal schedule back."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,23 @@ class Window:
     correct: int = 0
 
 
+class _Uniform:
+    """Draws uniformly from `envs`, and from an environment's window."""
+
+    envs: tuple[str, ...]
+
+    def draw_environment(self, rng: np.random.Generator) -> str:
+        return self.envs[int(rng.integers(len(self.envs)))]
+
+    def draw(self, env: str, rng: np.random.Generator) -> int:
+        return int(rng.integers(*self.window(env), endpoint=True))
+
+    def window(self, env: str) -> tuple[int, int]:
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
-class Adaptive:
+class Adaptive(_Uniform):
     """RLVE's adaptive window per environment. Make one with `Adaptive.start` or `make_schedule("adaptive", envs)`."""
 
     envs: tuple[str, ...]
@@ -103,15 +118,8 @@ class Adaptive:
         tau_num: int = 64,
         d_delta: int = 4,
     ) -> Self:
-        """The state before any outcome: every environment at [low, high]."""
+        """Make the state before any outcome: every environment at [low, high]."""
         return cls(tuple(envs), (Window(low, high),) * len(envs), tau_acc, tau_num, d_delta)
-
-    def draw_environment(self, rng: np.random.Generator) -> str:
-        return self.envs[int(rng.integers(len(self.envs)))]
-
-    def draw(self, env: str, rng: np.random.Generator) -> int:
-        low, high = self.window(env)
-        return int(rng.integers(low, high, endpoint=True))
 
     def report(self, env: str, d: int, outcomes: Iterable[bool | np.bool_ | None]) -> "Adaptive":
         at, scored = _index(self.envs, env), _scored(outcomes)
@@ -139,7 +147,7 @@ class Adaptive:
 
 
 @dataclass(frozen=True)
-class Static:
+class Static(_Uniform):
     """A range that never moves, the same for every environment."""
 
     envs: tuple[str, ...]
@@ -154,13 +162,6 @@ class Static:
     def name(self) -> str:
         named = {span: name for name, span in NAMED_RANGES.items()}
         return named.get((self.low, self.high), f"static-{self.low}-{self.high}")
-
-    def draw_environment(self, rng: np.random.Generator) -> str:
-        return self.envs[int(rng.integers(len(self.envs)))]
-
-    def draw(self, env: str, rng: np.random.Generator) -> int:
-        low, high = self.window(env)
-        return int(rng.integers(low, high, endpoint=True))
 
     def report(self, env: str, d: int, outcomes: Iterable[bool | np.bool_ | None]) -> "Static":
         _index(self.envs, env)
@@ -178,7 +179,7 @@ class Static:
 def make_schedule(
     name: str, envs: Sequence[str], *, tau_acc: float = 0.9, tau_num: int = 64, d_delta: int = 4
 ) -> Adaptive | Static:
-    """The schedule called `name` at its start: adaptive, static-low (U[0, 1]), static-high (U[6, 12]), static-A-B.
+    """Make the schedule called `name` at its start: adaptive, static-low (U[0, 1]), static-high (U[6, 12]), static-A-B.
 
     The three settings are the adaptive rule's (tau_num is 8 × group size by default); static ranges have no use
     for them.
@@ -194,7 +195,7 @@ def make_schedule(
 
 
 def from_json(state: dict[str, Any]) -> Adaptive | Static:
-    """The schedule that `to_json` saved, exactly. Raises ValueError that says what is wrong with `state`."""
+    """Restore the schedule that `to_json` saved, exactly. Raises ValueError that says what is wrong with `state`."""
     try:
         name, envs = state["name"], state["envs"]
         if name != "adaptive":
@@ -224,7 +225,7 @@ def _index(envs: tuple[str, ...], env: str) -> int:
 
 
 def _scored(outcomes: Iterable[bool | np.bool_ | None]) -> list[bool]:
-    """The outcomes that were judged. A reward in place of a verdict would count as true: that is an error."""
+    """Keep the outcomes that were judged. A reward in place of a verdict would count as true: that is an error."""
     given = list(outcomes)
     for outcome in given:
         if outcome is not None and not isinstance(outcome, bool | np.bool_):

@@ -1,87 +1,51 @@
-"""The seam to TRL, and the only module that imports it: DAPO by `GRPOTrainer` over our own collector.
+"""The seam to TRL, and the only module that imports it: DAPO by `GRPOTrainer` over our own rollouts.
 
 TRL brings the loss (`loss_type="dapo"`: token-level, clip 0.2 / 0.28, no KL), minibatches, accelerate, optimizer and
-checkpoints. We bring the rollouts through its `rollout_func` and the advantages (`objective.group_advantages`). One
+checkpoints. We bring the rollouts through its `rollout_func` and the advantages (`objective.step_advantages`). One
 collection of `prompts x group_size` rollouts is one step of ours and `minibatches` optimizer steps of TRL's.
 """
 
 import logging
-import os
 import time
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
-import numpy as np
 import torch
-from torch import Tensor
-
-os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")  # rollout_func is experimental: hence this one module
-
-import trl.trainer.grpo_trainer
 import trl.trainer.utils
 from accelerate import PartialState
 from datasets import Dataset
+from torch import Tensor
 from transformers import PrinterCallback, TrainerCallback
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
-from transformers.utils.logging import disable_progress_bar
+from transformers.utils.logging import disable_progress_bar, enable_progress_bar, is_progress_bar_enabled
 from trl import GRPOConfig, GRPOTrainer
 
+from ecomlab.models.batch import Clock
+from ecomlab.models.process_group import SINGLE_PROCESS, ProcessGroup
 from ecomlab.seeding import rng
-from ecomlab.train.clock import Clock
-from ecomlab.train.distributed import ALONE, Crew
-from ecomlab.train.objective import group_advantages, overlong_penalty
-from ecomlab.train.rollouts import Collection, Rollout
-from ecomlab.train.update_metrics import Figures
-
-logging.getLogger("trl").setLevel(logging.ERROR)
-warnings.filterwarnings("ignore", message="`\\w*gradient_checkpointing\\w*` is deprecated")  # TRL's, not ours
-disable_progress_bar()
-
-# TRL would mix the rows of each process by itself; `DapoTrainer.groups` mixes groups, the same for any crew.
-trl.trainer.grpo_trainer.shuffle_sequence_dict = lambda batch: batch
-
-# TRL's output layer leaves out unlabelled positions only where Triton runs; elsewhere it scores every padding token,
-# which costs a tiny model on a CPU more than all the rest.
-trl.trainer.utils._use_triton = lambda device: True
+from ecomlab.train import objective
+from ecomlab.train.config import TrainConfig
+from ecomlab.train.rollouts import Collection
+from ecomlab.train.update_metrics import UpdateMetrics
 
 ROWS_AT_ONCE = 8
 """Rows of similar length that are forwarded together in one process: long ones do not pad short ones."""
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What TRL needs to know."""
-
-    out: Path
-    seed: int
-    steps: int
-    prompts: int
-    group_size: int
-    minibatches: int
-    lr: float
-    max_grad_norm: float
-    checkpoint_every: int
-    token_limit: int
-    """Sampled tokens per episode; where the overlong penalty reaches -1."""
-    overlong_buffer: int
-    micro_batch: int = 0
-    """Rows per backward pass and process; 0: a whole minibatch. Changes memory, not the gradient."""
-    trl: Mapping[str, Any] = field(default_factory=dict)
-    """More of TRL's own arguments: optimizer, precision, vLLM."""
-
-
-@dataclass(frozen=True)
 class Step:
-    """What one step did, for its metrics row."""
+    """The outcome of one step, for its metrics row."""
 
     number: int
     """From 1."""
     collection: Collection
     update: dict[str, float]
-    """`Figures.total`."""
+    """`UpdateMetrics.total`."""
     seconds: dict[str, float]
     """By phase so far: model, environment, waiting, logprobs, update, sync."""
     began: float
@@ -92,42 +56,66 @@ Collect = Callable[[int], Collection]
 """Play the rollouts of a step (counted from 0) with the policy as it is."""
 
 
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Silence, meanwhile, what TRL and transformers say of themselves: a run has its own progress."""
+    log, bars = logging.getLogger("trl"), is_progress_bar_enabled()
+    level = log.level
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="`\\w*gradient_checkpointing\\w*` is deprecated")
+        warnings.filterwarnings("ignore", message="You are using 'rollout_func'")  # experimental
+        log.setLevel(logging.ERROR)
+        disable_progress_bar()
+        try:
+            yield
+        finally:
+            log.setLevel(level)
+            if bars:
+                enable_progress_bar()
+
+
 class DapoTrainer(GRPOTrainer):
     """TRL's trainer on our rollouts: prompts are drawn inside the rollout, advantages are ours."""
 
     def __init__(
-        self, model: Any, tokenizer: Any, settings: Settings, collect: Collect, after: Callable[[Step], None],
-        save_extra: Callable[[Path], None], crew: Crew = ALONE, before: Callable[[], None] = lambda: None,
+        self, model: Any, tokenizer: Any, config: TrainConfig, collect: Collect, after: Callable[[Step], None],
+        save_extra: Callable[[Path], None], processes: ProcessGroup = SINGLE_PROCESS,
+        before: Callable[[], None] = lambda: None,
     ) -> None:  # fmt: skip
-        self.settings = settings
+        self.config = config
         self.collect = collect
-        self.crew = crew
+        self.processes = processes
         self.collection: Collection | None = None
         self.clock = Clock()
         self._last_loaded_step: int = -1  # TRL's: the step whose weights vLLM has
         self.began = self.rolled = time.perf_counter()
-        rows = settings.prompts * settings.steps
-        super().__init__(
-            model=model,
-            reward_funcs=_reward,
-            args=_arguments(settings),
-            train_dataset=Dataset.from_dict(
-                {"prompt": [""] * rows}
-            ),  # placeholders: tasks come from the schedule
-            processing_class=tokenizer,
-            rollout_func=lambda prompts, trainer: trainer.roll_out(len(prompts)),
-            callbacks=[_Bookkeeping(self, before, after, save_extra)],
-        )
+        rows = config.prompts_per_step * config.steps
+        with _quiet():
+            super().__init__(
+                model=model,
+                reward_funcs=_reward,
+                args=_arguments(config),
+                train_dataset=Dataset.from_dict(
+                    {"prompt": [""] * rows}
+                ),  # placeholders: the schedule draws tasks
+                processing_class=tokenizer,
+                rollout_func=lambda prompts, trainer: trainer.roll_out(len(prompts)),
+                callbacks=[_Bookkeeping(self, before, after, save_extra)],
+            )
         self.remove_callback(PrinterCallback)
         plugin = getattr(self.accelerator.state, "fsdp_plugin", None)
         if plugin is not None and getattr(plugin.mixed_precision_policy, "output_dtype", None) is not None:
             # log-probabilities leave the model as float32; three digits are too few for their differences
             plugin.mixed_precision_policy = replace(plugin.mixed_precision_policy, output_dtype=None)
 
+    def train(self, *args: Any, **kwargs: Any) -> Any:
+        with _quiet():
+            return super().train(*args, **kwargs)
+
     @property
     def number(self) -> int:
         """The step under way, from 0; at its end, how many are done."""
-        return int(self.state.global_step) // self.settings.minibatches
+        return int(self.state.global_step) // self.config.minibatches
 
     @property
     def groups(self) -> list[int]:
@@ -136,27 +124,25 @@ class DapoTrainer(GRPOTrainer):
         Whole groups, as many in every minibatch and process; which of them share a minibatch is the same however many
         processes there are.
         """
-        settings, rank = self.settings, self.accelerator.process_index
-        order = rng("minibatches", settings.seed, self.number).permutation(settings.prompts).tolist()
-        size = settings.prompts // settings.minibatches
+        config, rank = self.config, self.accelerator.process_index
+        order = rng("minibatches", config.seed, self.number).permutation(config.prompts_per_step).tolist()
+        size = config.prompts_per_step // config.minibatches
         mine = size // self.accelerator.num_processes
-        starts = range(rank * mine, settings.prompts, size)
+        starts = range(rank * mine, config.prompts_per_step, size)
         return [group for start in starts for group in order[start : start + mine]]
 
     def roll_out(self, count: int) -> dict[str, list[Any]]:
-        """What TRL's `rollout_func` returns: ids, masks and log-probabilities exactly as sampled, groups in order."""
+        """Collect what TRL's `rollout_func` returns: ids, masks and log-probabilities as sampled, groups in order."""
         self.clock = Clock()
         self.clock.seconds["sync"] = time.perf_counter() - self.asked
-        self.figures = Figures(self.args.epsilon, self.args.epsilon_high)
+        self.update_metrics = UpdateMetrics(self.args.epsilon, self.args.epsilon_high)
         self.collected_at = self.state.global_step
         collection = self.collection = self.collect(self.number)
         self.rolled = time.perf_counter()
         batch, kept = collection.batch, len(collection.kept)
         self.rollouts = [r for number in self.groups for r in batch[number].rollouts]
         if len(self.rollouts) != count:
-            raise RuntimeError(
-                f"the collector returned {len(self.rollouts)} rollouts where TRL expects {count}"
-            )
+            raise RuntimeError(f"a step has {len(self.rollouts)} rollouts where TRL expects {count}")
         # Groups that fill the batch are not in the loss, and not in its denominator either.
         trained = [number < kept for number in self.groups for _ in batch[number].rollouts]
         return {
@@ -164,24 +150,36 @@ class DapoTrainer(GRPOTrainer):
             "completion_ids": [r.completion_ids for r in self.rollouts],
             "logprobs": [r.logprobs for r in self.rollouts],
             "env_mask": [
-                loss_mask(r) if t else [0] * len(r.mask) for r, t in zip(self.rollouts, trained, strict=True)
+                objective.loss_mask(r) if t else [0] * len(r.mask)
+                for r, t in zip(self.rollouts, trained, strict=True)
             ],
             "reward": [r.score.value for r in self.rollouts],
         }
 
+    def _prepare_inputs(self, generation_batch: Any) -> Any:
+        """Give the next micro-batch as TRL does, without its shuffling of rows: `groups` has mixed whole groups, the
+        same for any number of processes."""
+        steps: int = self.args.steps_per_generation
+        if self._step % steps == 0 or self._buffered_inputs is None:
+            batch = self._generate_and_score_completions(generation_batch)
+            self._buffered_inputs: Any = trl.trainer.utils.split_tensor_dict(batch, steps)
+        return self._buffered_inputs[self._step % steps]
+
     def _generate_and_score_completions(self, inputs: Any) -> Any:
-        """TRL's batch with our advantages in it, and the sampler's log-probabilities as the old ones."""
+        """Make TRL's batch, with our advantages and the sampler's log-probabilities as the old ones."""
         self.asked = time.perf_counter()
         batch = super()._generate_and_score_completions(inputs)
         batch["old_per_token_logps"] = self._as_sampled(batch["completion_ids"].shape[1])
         assert self.collection is not None
-        advantages_PG = step_advantages(self.collection, self.settings)
+        advantages_PG = objective.step_advantages(
+            self.collection, self.config.episode_tokens, self.config.overlong_buffer
+        )
         mine = torch.from_numpy(advantages_PG[self.groups].ravel())
         batch["advantages"] = mine.to(self.accelerator.device, torch.float32)
         return batch
 
     def _compute_loss(self, model: Any, inputs: Any) -> Tensor:
-        """TRL's loss; remembers which positions it needs: without an advantage there is no gradient to compute."""
+        """Compute TRL's loss; remember which positions it needs: without an advantage there is no gradient."""
         sampled = (inputs["completion_mask"] * inputs["tool_mask"]).bool()
         self._trained = sampled & (inputs["advantages"] != 0)[:, None]
         self._sampled = inputs["sampling_per_token_logps"]
@@ -192,7 +190,7 @@ class DapoTrainer(GRPOTrainer):
         self, model: Any, input_ids: Tensor, attention_mask: Tensor, logits_to_keep: int,
         batch_size: int | None = None, compute_entropy: bool = False, **_: Any,
     ) -> tuple[Tensor, Tensor | None, None]:  # fmt: skip
-        """Log-probabilities and entropies (B, completion) at the trained positions.
+        """Compute log-probabilities and entropies (B, completion) at the trained positions.
 
         Elsewhere they are the sampler's and zero: rows without an advantage are not forwarded.
         Where TRL asks for the old log-probabilities, they are the sampler's own: nothing is computed twice. Positions
@@ -206,19 +204,19 @@ class DapoTrainer(GRPOTrainer):
                 torch.cuda.synchronize()
         trained, fresh = self._trained, self.state.global_step == self.collected_at
         change = (logps.detach() - self._sampled)[trained]
-        self.figures.add(change, entropies.detach()[trained], self._raised[trained], fresh)
+        self.update_metrics.add(change, entropies.detach()[trained], self._raised[trained], fresh)
         return logps, entropies, None
 
     def _clip_grad_norm(self, model: Any) -> Any:
         norm = super()._clip_grad_norm(model)
         if norm is not None:  # DeepSpeed clips by itself
-            self.figures.norms.append(float(norm))
+            self.update_metrics.norms.append(float(norm))
         return norm
 
     def _forward(
         self, model: Any, input_ids: Tensor, attention_mask: Tensor, logits_to_keep: int
     ) -> tuple[Tensor, Tensor]:
-        """Rows of similar length together; the output layer sees trained positions only, a chunk at a time."""
+        """Forward rows of similar length together; the output layer sees trained positions only, a chunk at a time."""
         labels = torch.full_like(input_ids, -100)
         labels[:, -logits_to_keep:][self._trained] = input_ids[:, -logits_to_keep:][self._trained]
         positions = (attention_mask.cumsum(dim=1) - 1).clamp(min=0)
@@ -232,7 +230,10 @@ class DapoTrainer(GRPOTrainer):
         for rows in order[useful[order]].split(size):
             used = attention_mask[rows].any(dim=0).nonzero()
             columns = slice(int(used.min()), int(used.max()) + 1)
-            with self.accelerator.autocast():
+            # TRL's output layer leaves out unlabelled positions only where Triton runs; elsewhere it scores every
+            # padding token, which costs a tiny model on a CPU more than all the rest.
+            labelled_only = patch.object(trl.trainer.utils, "_use_triton", lambda device: True)
+            with self.accelerator.autocast(), labelled_only:
                 output = model(
                     input_ids=input_ids[rows, columns],
                     attention_mask=attention_mask[rows, columns],
@@ -253,41 +254,18 @@ class DapoTrainer(GRPOTrainer):
             self._last_loaded_step = self.state.global_step
 
     def _as_sampled(self, width: int) -> Tensor:
-        """The sampler's log-probabilities, (rollouts, width), padded with zeros."""
+        """Give the sampler's log-probabilities, (rollouts, width), padded with zeros."""
         padded = [r.logprobs + [0.0] * (width - len(r.logprobs)) for r in self.rollouts]
         return torch.tensor(padded, dtype=torch.float32, device=self.accelerator.device)
 
 
-def step_advantages(collection: Collection, settings: Settings) -> np.ndarray:
-    """How much better each rollout is than its group, (groups of `collection.batch`, group size); 0 in padding."""
-    kept = [
-        group_advantages([shaped_reward(rollout, settings) for rollout in group.rollouts])
-        for group in collection.kept
-    ]
-    return np.stack(kept + [np.zeros(len(group.rollouts)) for group in collection.padding])
-
-
-def shaped_reward(rollout: Rollout, settings: Settings) -> float:
-    """The episode's reward and the overlong penalty, on sampled tokens only; NaN when unscored."""
-    return rollout.score.value + overlong_penalty(
-        rollout.sampled, settings.token_limit, settings.overlong_buffer
-    )
-
-
-def loss_mask(rollout: Rollout) -> list[int]:
-    """Which tokens are trained: those that the policy sampled, none of a truncated or unscored episode."""
-    if rollout.end == "truncated" or rollout.score.unscored:
-        return [0] * len(rollout.mask)
-    return rollout.mask
-
-
 def _reward(prompts: list[Any], completions: list[Any], reward: list[float], **_: Any) -> list[float]:
-    """For TRL's own log only; the advantages that are used are `step_advantages`."""
+    """Give TRL's own log the rewards; the advantages that are used are `step_advantages`."""
     return reward
 
 
 class _Bookkeeping(TrainerCallback):
-    """Calls `before` ahead of the first step; times each step, hands its figures to `after` before any checkpoint, and
+    """Calls `before` ahead of the first step; times each step, hands its outcome to `after` before any checkpoint, and
     completes each checkpoint."""
 
     def __init__(
@@ -311,13 +289,13 @@ class _Bookkeeping(TrainerCallback):
             return
         seconds = {**trainer.collection.seconds, **trainer.clock.seconds}
         seconds["update"] = time.perf_counter() - trainer.rolled - seconds["logprobs"]
-        update = trainer.figures.total(trainer.crew)
+        update = trainer.update_metrics.total(trainer.processes)
         self.after(Step(trainer.number, trainer.collection, update, seconds, trainer.began))
         trainer.began = time.perf_counter()
 
     def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
-        """Where nothing was trained there is no step: momentum alone would move the weights."""
-        if not self.trainer.figures.trained(self.trainer.crew):
+        """Take no step where nothing was trained: momentum alone would move the weights."""
+        if not self.trainer.update_metrics.trained(self.trainer.processes):
             for parameter in self.trainer.model.parameters():
                 parameter.grad = None
 
@@ -329,38 +307,38 @@ class _Bookkeeping(TrainerCallback):
         self.trainer.accelerator.wait_for_everyone()
 
 
-def _arguments(settings: Settings) -> GRPOConfig:
+def _arguments(config: TrainConfig) -> GRPOConfig:
     processes = PartialState().num_processes
-    rows = settings.prompts * settings.group_size // processes // settings.minibatches
-    micro_batch = settings.micro_batch or rows
+    rows = config.rollouts_per_step // processes // config.minibatches
+    micro_batch = config.micro_batch or rows
     accumulation = rows // micro_batch
     arguments: dict[str, Any] = {
-        "output_dir": str(settings.out),
-        "seed": settings.seed,
+        "output_dir": str(Path(config.out).absolute() / "checkpoints"),
+        "seed": config.seed,
         "loss_type": "dapo",
         "beta": 0.0,
         "epsilon": 0.2,
         "epsilon_high": 0.28,
         "num_iterations": 1,
-        "num_generations": settings.group_size,
+        "num_generations": config.group_size,
         "temperature": 1.0,
         "top_p": 1.0,
-        "steps_per_generation": settings.minibatches * accumulation,
+        "steps_per_generation": config.minibatches * accumulation,
         "gradient_accumulation_steps": accumulation,
         "per_device_train_batch_size": micro_batch,
-        "max_completion_length": settings.token_limit,
+        "max_completion_length": config.episode_tokens,
         "mask_truncated_completions": False,  # would drop episodes that end on a tool result; loss_mask does it
         "disable_dropout": True,
         "shuffle_dataset": False,
-        "learning_rate": settings.lr,
+        "learning_rate": config.lr,
         "lr_scheduler_type": "constant",
         "weight_decay": 0.0,
-        "max_grad_norm": settings.max_grad_norm,
-        "max_steps": settings.steps * settings.minibatches,
-        "logging_steps": settings.minibatches,
+        "max_grad_norm": config.max_grad_norm,
+        "max_steps": config.steps * config.minibatches,
+        "logging_steps": config.minibatches,
         "logging_nan_inf_filter": False,
         "save_strategy": "steps",
-        "save_steps": settings.checkpoint_every * settings.minibatches,
+        "save_steps": config.checkpoint_every * config.minibatches,
         "save_total_limit": 2,
         "ignore_data_skip": True,  # the data are placeholders
         "use_cpu": not torch.cuda.is_available(),
@@ -370,4 +348,4 @@ def _arguments(settings: Settings) -> GRPOConfig:
         "report_to": "none",
         "disable_tqdm": True,
     }
-    return GRPOConfig(**{**arguments, **settings.trl})
+    return GRPOConfig(**{**arguments, **config.trl})

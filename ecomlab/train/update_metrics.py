@@ -1,4 +1,4 @@
-"""The figures of one update, summed over the trained tokens of every minibatch, micro-batch and process.
+"""Metrics of one update, summed over the trained tokens of every minibatch, micro-batch and process.
 
 TRL logs means of micro-batch means instead, not a number as soon as one process has nothing to train, and of the
 gradient norms the last.
@@ -9,11 +9,11 @@ import math
 import torch
 from torch import Tensor
 
-from ecomlab.train.distributed import Crew
+from ecomlab.models.process_group import ProcessGroup
 
 
-class Figures:
-    """Adds up one step of one process; `total` brings the processes together."""
+class UpdateMetrics:
+    """One step's sums in one process; `total` brings the processes together."""
 
     def __init__(self, low: float, high: float) -> None:
         self.low, self.high = 1 - low, 1 + high
@@ -24,8 +24,8 @@ class Figures:
         self._before = 0.0
 
     def add(self, change: Tensor, entropies: Tensor, raised: Tensor, fresh: bool) -> None:
-        """Trained tokens, each tensor (tokens,): log-probability less the sampler's, entropy, whether the advantage is
-        positive. `fresh`: before the first update, when the policy is still the one that sampled."""
+        """Add trained tokens, each tensor (tokens,): log-probability less the sampler's, entropy, and whether the
+        advantage is positive. `fresh`: before the first update, when the policy is still the one that sampled."""
         ratio = change.exp()
         clipped = torch.where(raised, ratio > self.high, ratio < self.low)
         sums: dict[str, Tensor | int] = {
@@ -39,17 +39,17 @@ class Figures:
         for name, value in sums.items():
             self.sums[name] += float(value)
 
-    def trained(self, crew: Crew) -> bool:
-        """Whether any process trained a token since this was last asked; all of them ask."""
-        tokens = sum(crew.share(self.sums["tokens"]))
+    def trained(self, processes: ProcessGroup) -> bool:
+        """Tell whether any process trained a token since this was last asked; all of them ask."""
+        tokens = sum(processes.all_gather(self.sums["tokens"]))
         before, self._before = self._before, tokens
         return bool(tokens > before)
 
-    def total(self, crew: Crew) -> dict[str, float]:
-        """Over all processes: entropy, clip_share, logp_gap and logp_gap_max (mean and largest |Δ logp| between sampler
-        and trainer, over the first minibatch), and grad_norm, the largest. Where nothing was trained grad_norm is 0 and
-        the others are not a number."""
-        parts = crew.share((self.sums, self.gap_max))
+    def total(self, processes: ProcessGroup) -> dict[str, float]:
+        """Compute over all processes entropy, clip_share, logp_gap and logp_gap_max (mean and largest |Δ logp| between
+        sampler and trainer, over the first minibatch), and grad_norm, the largest. Where nothing was trained grad_norm
+        is 0 and the others are not a number."""
+        parts = processes.all_gather((self.sums, self.gap_max))
         sums = {name: sum(part[name] for part, _ in parts) for name in self.sums}
         tokens, gap_tokens = sums["tokens"] or math.nan, sums["gap_tokens"] or math.nan
         return {

@@ -12,7 +12,6 @@ environment and difficulty) and machine.json.
 import argparse
 import json
 import os
-from dataclasses import asdict, replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -22,12 +21,12 @@ import torch
 
 from ecomlab import load_shop
 from ecomlab.envs.registry import ENVIRONMENTS
-from ecomlab.models.policy import save_policy
 from ecomlab.starters import recipe as recipes
 from ecomlab.starters import tiny_qwen3
 from ecomlab.starters.compact_renderer import ShortRenderer
-from ecomlab.starters.compare import gauge
+from ecomlab.starters.compare import compare
 from ecomlab.starters.demonstrations import Demonstration
+from ecomlab.starters.policy import save_policy
 
 SIZES = {
     "laptop": tiny_qwen3.Size(128, 3, 4, 352),
@@ -56,8 +55,8 @@ def main() -> None:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     scaled = recipes.shrunk(recipes.RECIPES["base"], None, arguments.tokens)
     # A GPU wants large batches.
-    recipe = replace(
-        scaled, size=SIZES[arguments.size], tokens_per_batch=32_000 if device == "cuda" else 2_000
+    recipe = scaled.replace(
+        size=SIZES[arguments.size], tokens_per_batch=32_000 if device == "cuda" else 2_000
     )
     work = arguments.out.resolve() / f"work-{arguments.size}"
     work.mkdir(parents=True, exist_ok=True)
@@ -78,9 +77,9 @@ def main() -> None:
         policy = recipes.make_starter(shop, recipe, tell, work, device)
         starter = arguments.out / f"base-{arguments.size}"
         policy.model.cpu()
-        save_policy(starter, policy, recipe=asdict(recipe))
+        save_policy(starter, policy, recipe=recipe.to_json())
         cells = [(env, d) for env in ENVIRONMENTS for d in (CART_LEVELS if env == "CART" else OTHER_LEVELS)]
-        rows = list(gauge(starter, cells, arguments.episodes, shop, tell))
+        rows = list(compare(starter, cells, arguments.episodes, shop, tell))
     pd.DataFrame(rows).to_csv(arguments.out / "base.csv", index=False)
     card = torch.cuda.get_device_name() if device == "cuda" else "no GPU"
     machine = {

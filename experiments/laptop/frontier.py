@@ -12,10 +12,10 @@ import pandas as pd
 import torch
 
 from ecomlab import load_shop
+from ecomlab.evaluate.heldout import evaluate
 from ecomlab.lab import sweep
 from ecomlab.models.load import load_policy
 from ecomlab.train import checkpoints
-from ecomlab.train.loop import evaluate
 from ecomlab.train.schedule import from_json
 
 HERE = Path(__file__).resolve().parent

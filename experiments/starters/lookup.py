@@ -18,7 +18,7 @@ from ecomlab.seeding import rng
 from ecomlab.starters import recipe as recipes
 from ecomlab.starters import tiny_qwen3
 from ecomlab.starters.compact_renderer import ShortRenderer
-from ecomlab.starters.copy_drills import ASKED, drill
+from ecomlab.starters.copy_drills import ASKED, copy_drill
 from ecomlab.starters.demonstrations import Demonstration
 from ecomlab.starters.id_aliases import ALIASES
 from ecomlab.starters.induction_init import give_induction
@@ -46,7 +46,7 @@ def main() -> None:
     shop, recipe, rows = load_shop(), recipes.RECIPES["novice"], []
     renderer = ShortRenderer(recipes.make_tokenizer(shop, recipe))
     held_out = [
-        Demonstration.of(drill(shop.catalog, rng("held out", i)), renderer, True, recipes.DRILL)
+        Demonstration.of(copy_drill(shop.catalog, rng("held out", i)), renderer, True, recipes.COPY_DRILL)
         for i in range(HELD_OUT)
     ]
     played = list(recipes.play_demonstrations(shop, renderer, recipe, 0))

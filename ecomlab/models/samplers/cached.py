@@ -20,7 +20,7 @@ STRAGGLERS = 0.25
 
 @dataclass(frozen=True)
 class Sampled:
-    """What the policy said in one turn, exactly as sampled."""
+    """One turn of the policy, exactly as sampled."""
 
     ids: list[int]
     """Token ids, the stop token included."""
@@ -29,11 +29,15 @@ class Sampled:
     truncated: bool
     """True when a token limit cut the turn off before its stop token."""
     failure: str = ""
-    """Why the backend could not do its work for this row: a fault of ours, so that the episode is unscored."""
+    """The reason for which the backend failed on this row: our fault, so that the episode is unscored."""
+
+
+class SamplerError(RuntimeError):
+    """A backend that does not answer; the message names the way out."""
 
 
 class Sampler(Protocol):
-    """What the collector needs of a generation backend (this one, vLLM, an endpoint)."""
+    """A generation backend (this one, vLLM, an endpoint), as `play_batch` uses it. Raises SamplerError."""
 
     def start(self, streams: Sequence[np.random.Generator]) -> None:
         """Open `len(streams)` new rows; row i draws its randomness from `streams[i]` alone."""
@@ -47,7 +51,7 @@ class Sampler(Protocol):
 
 @dataclass(frozen=True)
 class Limits:
-    """When a turn is cut off. Tool and customer tokens count only towards `context`."""
+    """Limits at which a turn is cut off. Tool and customer tokens count only towards `context`."""
 
     turn: int = 256
     """Sampled tokens in one turn."""
@@ -86,7 +90,7 @@ class _RowCache:
         return like.new_zeros(self.slots, like.shape[1], self.capacity, like.shape[3])
 
     def at(self, position_BL: Tensor, width: int) -> None:
-        """Say where the next forward pass writes: row b's tokens go to its own positions; `width` columns are read."""
+        """Set where the next forward pass writes: row b's tokens go to its own positions; `width` columns are read."""
         self._position, self._width = position_BL, width
         self._row = torch.arange(position_BL.shape[0], device=position_BL.device)[:, None]
 
@@ -198,7 +202,7 @@ class CachedSampler:
         return [None if row in self._open else Sampled(*said[row], row not in stopped) for row in rows]
 
     def _fits(self, row: int, new: int, said: int = 0) -> bool:
-        """May this row read `new` tokens and sample one more?"""
+        """Tell whether this row may read `new` tokens and sample one more."""
         used = self._length[self._slot[row]] + new + 1
         return bool(self._said[row] + said < self.limits.episode and used <= self.limits.context)
 
@@ -218,7 +222,7 @@ class CachedSampler:
             self._slot[row], self._slot[other] = there, here
 
     def _read(self, rows: Sequence[int], chunks: Sequence[Sequence[int]]) -> Tensor:
-        """Feed `chunks[i]` to the row at slot i; the logits after each chunk's last token, (B, vocabulary)."""
+        """Feed `chunks[i]` to the row at slot i; return the logits after each chunk's last token, (B, vocabulary)."""
         device = self.model.get_output_embeddings().weight.device
         sizes = np.array([len(chunk) for chunk in chunks])
         longest = int(sizes.max())
@@ -245,7 +249,7 @@ class CachedSampler:
         return logits if logits.dtype == torch.float64 else logits.float()
 
     def _choose(self, logits_BV: Tensor, rows: Sequence[int]) -> tuple[list[int], list[float]]:
-        """One token a row: the likeliest, or by inverse distribution function at the row's next uniform number."""
+        """Choose a token a row: the likeliest, or by inverse distribution function at the row's next uniform number."""
         logp_BV = torch.log_softmax(logits_BV / (1.0 if self.greedy else self.temperature), dim=-1)
         if torch.isnan(logp_BV).any():
             raise FloatingPointError(

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ecomlab.models.samplers.cached import Limits, Sampled
-from ecomlab.train.config import RunError
+from ecomlab.models.samplers.cached import Limits, Sampled, SamplerError
 
 PATIENCE = 300.0
 """Seconds that a server may take for one turn of a whole batch; TRL's client tries six times."""
@@ -41,8 +40,8 @@ class VllmSampler:
     def turn(self, rows: Sequence[int], inputs: Sequence[Sequence[int]]) -> list[Sampled]:
         """Sample an answer for each of `rows`, all of them whole.
 
-        Raises RunError when vLLM does not answer at all; a row that it answers without usable log-probabilities is a
-        failure of ours, and its episode unscored.
+        Raises SamplerError when vLLM does not answer at all; a row that it answers without usable log-probabilities is
+        a failure of ours, and its episode unscored.
         """
         for row, new in zip(rows, inputs, strict=True):
             self._ids[row] += new
@@ -59,12 +58,12 @@ class VllmSampler:
         return [said[row] for row in rows]
 
     def _room(self, row: int) -> int:
-        """How many tokens this row may still say in this turn."""
+        """Count the tokens this row may still sample in this turn."""
         limits = self.limits
         return min(limits.turn, limits.episode - self._said[row], limits.context - len(self._ids[row]))
 
     def _cut(self, ids: list[int], logprobs: Sequence[Any] | None, room: int) -> Sampled:
-        """What a row said, up to its own limit."""
+        """Cut what a row said at its own limit."""
         kept = list(ids[:room])
         truncated = not kept or kept[-1] not in self.stop_ids
         if not kept:
@@ -82,7 +81,7 @@ class VllmSampler:
         return Sampled(kept, chosen, truncated)
 
     def _ask(self, prompts: list[list[int]], most: int) -> list[tuple[list[int], Sequence[Any] | None]]:
-        """Ids and log-probabilities for each prompt."""
+        """Ask for ids and log-probabilities for each prompt."""
         generation = self.generation
         more = {"stop_token_ids": list(self.stop_ids)}
         temperature = 0.0 if self.greedy else 1.0
@@ -103,11 +102,11 @@ class VllmSampler:
                 finally:
                     generation.generation_kwargs = before
         except Exception as error:  # requests, vLLM and its engine each have their own
-            raise RunError(
+            raise SamplerError(
                 f"{_who(generation)} failed ({type(error).__name__}: {error}); {_way_out(generation)}"
             ) from error
         if len(ids) != len(prompts):
-            raise RunError(
+            raise SamplerError(
                 f"{_who(generation)} answered {len(ids)} of {len(prompts)} prompts; {_way_out(generation)}"
             )
         return list(zip(ids, logprobs if logprobs is not None else [None] * len(ids), strict=True))
@@ -121,7 +120,7 @@ def limit_patience(generation: Any, seconds: float = PATIENCE) -> None:
 
 
 def _number(entry: Any) -> float:
-    """The sampled token's log-probability, of one that vLLM may give as [value], with None for "not a number"."""
+    """Read the sampled token's log-probability, which vLLM may give as [value], with None for "not a number"."""
     value = entry[0] if isinstance(entry, list | tuple) else entry
     return float("nan") if value is None else float(value)
 

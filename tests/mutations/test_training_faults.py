@@ -1,6 +1,6 @@
 """Each invariant of the training loop fails when it should: a fault is injected, and the test that guards it must fail.
 
-The faults are the ways in which multi-turn RL goes wrong in public trackers (FACTS §5), each as small as it would be in
+The faults are the ways in which multi-turn RL goes wrong in public trackers, each as small as it would be in
 a careless change. `test_without_a_fault_every_guard_passes` keeps the guards honest the other way round.
 """
 
@@ -18,6 +18,7 @@ import test_training as training
 import torch
 
 from ecomlab import Shop
+from ecomlab.models import batch
 from ecomlab.models.load import load_policy
 from ecomlab.models.policy import Policy
 from ecomlab.models.samplers import cached
@@ -38,7 +39,7 @@ class Fault:
 
 
 def re_encoded(patch: pytest.MonkeyPatch) -> None:
-    real = rollouts._append
+    real = batch._append
 
     def append(play: Any, ids: Any, mask: int, logprobs: Any) -> None:
         renderer = play.dialogue._renderer
@@ -47,7 +48,7 @@ def re_encoded(patch: pytest.MonkeyPatch) -> None:
             logprobs = [*logprobs, *[0.0] * len(ids)][: len(ids)]
         real(play, ids, mask, logprobs)
 
-    patch.setattr(rollouts, "_append", append)
+    patch.setattr(batch, "_append", append)
 
 
 def newline_lost(patch: pytest.MonkeyPatch) -> None:
@@ -65,21 +66,21 @@ def tool_tokens_trained(patch: pytest.MonkeyPatch) -> None:
 
 
 def truncated_trained(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(trl_trainer, "loss_mask", lambda rollout: rollout.mask)
+    patch.setattr(objective, "loss_mask", lambda rollout: rollout.mask)
 
 
 def padding_has_an_advantage(patch: pytest.MonkeyPatch) -> None:
-    def advantages(collection: Any, settings: Any) -> Any:
+    def advantages(collection: Any, *limits: Any) -> Any:
         return np.stack([objective.group_advantages(group.rewards) for group in collection.batch])
 
-    patch.setattr(trl_trainer, "step_advantages", advantages)
+    patch.setattr(objective, "step_advantages", advantages)
 
 
 def padding_thins_the_loss(patch: pytest.MonkeyPatch) -> None:
     real = trl_trainer.DapoTrainer.roll_out
 
     def roll_out(self: Any, count: int) -> Any:
-        return real(self, count) | {"env_mask": [trl_trainer.loss_mask(r) for r in self.rollouts]}
+        return real(self, count) | {"env_mask": [objective.loss_mask(r) for r in self.rollouts]}
 
     patch.setattr(trl_trainer.DapoTrainer, "roll_out", roll_out)
 
@@ -139,7 +140,7 @@ def mask_of_the_next_rollout(patch: pytest.MonkeyPatch) -> None:
 
 
 def copies_of_different_tasks(patch: pytest.MonkeyPatch) -> None:
-    real = rollouts.play_batch
+    real = batch.play_batch
 
     def play(tasks: Any, *rest: Any) -> Any:
         return real([*tasks[1:], tasks[0]], *rest)
@@ -164,11 +165,11 @@ def unscored_is_zero(patch: pytest.MonkeyPatch) -> None:
 
 
 def failure_is_a_reward(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(rollouts, "_fail", lambda play, error: setattr(play, "end", "submit"))
+    patch.setattr(batch, "_fail", lambda play, error: setattr(play, "end", "submit"))
 
 
 def overlong_counts_tools(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(rollouts.Rollout, "sampled", property(lambda self: len(self.mask)))
+    patch.setattr(batch.Rollout, "sampled", property(lambda self: len(self.mask)))
 
 
 def schedule_starts_again(patch: pytest.MonkeyPatch) -> None:
@@ -184,7 +185,7 @@ def draws_follow_the_clock(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
         loop,
         "collect",
-        lambda schedule, refill, key, *rest: real(schedule, refill, (*key, next(count)), *rest),
+        lambda schedule, sampling, key, *rest: real(schedule, sampling, (*key, next(count)), *rest),
     )
 
 
@@ -202,9 +203,9 @@ def each_process_draws_its_own(patch: pytest.MonkeyPatch) -> None:
     real = rollouts.collect
 
     def collect(
-        schedule: Any, refill: Any, key: Any, shop: Any, sampler: Any, renderer: Any, crew: Any
+        schedule: Any, sampling: Any, key: Any, shop: Any, sampler: Any, renderer: Any, processes: Any
     ) -> Any:
-        return real(schedule, refill, (*key, crew.rank), shop, sampler, renderer, crew)
+        return real(schedule, sampling, (*key, processes.rank), shop, sampler, renderer, processes)
 
     patch.setattr(collecting, "collect", collect)
 
@@ -310,7 +311,7 @@ FAULTS = [
         "the overlong penalty counts what tools said",
         overlong_counts_tools,
         training.test_the_overlong_penalty_counts_sampled_tokens_only,
-        "shaped_reward(rollout, settings) == pytest.approx(rollout.score.value - 0.5)",
+        "shaped_reward(rollout, said + 5, 10) == pytest.approx(rollout.score.value - 0.5)",
     ),
     Fault(
         "a resumed run forgets the schedule's window",
