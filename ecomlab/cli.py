@@ -132,12 +132,13 @@ def evaluate(
     Example: [cyan]ecomlab eval novice --env CART --difficulty 0:4 --episodes 200[/cyan]
     """
     from ecomlab.analysis.report import show_evaluations
+    from ecomlab.evaluate.heldout import evaluate as success
     from ecomlab.models.load import load_policy, made_for_environments
 
     envs, levels = options.environments(env or made_for_environments(policy)), options.levels(difficulty)
     shop = ecomlab.load_shop(size)
     loaded = load_policy(policy, shop, envs)
-    rows = [row for name in envs for row in run(loaded, shop, name, levels, episodes, decoding)]
+    rows = [row for name in envs for row in success(loaded, shop, name, levels, episodes, decoding)]
     show_evaluations(policy, rows, decoding, console, json_file)
 
 

@@ -478,17 +478,17 @@ def test_a_task_is_shown_with_what_nobody_is_told(shop):
     table = show.task(task, shop).frame.reset_index()
     assert table.iloc[0, 2] == task.opening
     hidden = " ".join(table[table[""] == "withheld"]["the task"])
-    assert task.truth["withheld"] and hidden.count(": ") == len(task.truth["withheld"])
+    assert task.goal.withheld and hidden.count(": ") == len(task.goal.withheld)
     assert (table[""].str.startswith("after turn")).sum() == len(task.events)
     assert f"{task.turns}: {task.turns - task.axes.turn_slack} are needed" in table["the task"].iloc[-2]
 
 
 def test_a_journey_is_shown_by_part_with_its_interruptions(shop):
     journeys = [make_task("JOURNEY", 12, seed, shop) for seed in range(4)]
-    journey = next(task for task in journeys if task.truth["interrupts"])
+    journey = next(task for task in journeys if task.interrupts)
     table = show.task(journey, shop).frame
     begun = {about.split()[0] for about in table.loc["withheld", "about"]}
-    assert begun <= {part["env"] for part in journey.truth["parts"]}
+    assert begun <= {part.env for part in journey.subtasks}
     assert any("interrupted by" in text for text in table["the task"])
 
 

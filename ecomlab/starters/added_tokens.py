@@ -65,7 +65,7 @@ def _texts(catalog: "Catalog") -> Iterator[str]:
         yield from () if isinstance(fact, Amount) else (f" {value}" for value in fact.words)
     yield " replacement my money back"
     for env in ENVIRONMENTS.values():
-        yield from (f" {name}" for name in env.sayings)
+        yield from (f" {name}" for name in env.phrases.slots)
     for attribute in sorted({a.name for kind in catalog.types for a in (kind.option, *kind.attributes)}):
         yield f" {attribute}"
         yield f" {noun(attribute)}"

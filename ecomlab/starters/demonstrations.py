@@ -16,8 +16,8 @@ from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode
 from ecomlab.models.renderer import Renderer
 from ecomlab.players.base import Perturbation
-from ecomlab.players.cart import FairShopper, Wish, bounds
-from ecomlab.players.journey import Traveller
+from ecomlab.players.cart import CartPlayer, Wish, bounds
+from ecomlab.players.journey import JourneyPlayer
 from ecomlab.seeding import rng
 from ecomlab.starters.compact_renderer import ShortLines, visible
 from ecomlab.starters.narrator import narrated
@@ -34,18 +34,18 @@ ASK = {
 ANY = "any"
 
 
-class Demonstrator(FairShopper):
+class Demonstrator(CartPlayer):
     """A fair player that thinks aloud in the way the laptop policy shall."""
 
     def __init__(self, lexicon: Lexicon, slips: Perturbation | None = None) -> None:
-        super().__init__(lexicon, slips)
+        super().__init__(ENVIRONMENTS["CART"].phrases, lexicon, perturbation=slips)
         self._restated: dict[int, str] = {}
         self._quoted: dict[int, str | None] = {}
 
     def hear(self, text: str, opening: bool) -> None:
         super().hear(text, opening)
         for wish in self.wishes if opening else ():
-            if self.slips and self.slips.slip():
+            if self.slip():
                 wish.slots["quantity"] = wish.quantity + 1  # misread
 
     def plan(self) -> Message:
@@ -91,15 +91,15 @@ class Demonstrator(FairShopper):
             return
         words = [wish.type, *(wish.slots[name] for name in ("brand", "feature") if name in wish.slots)]
         fitting = [r for r in rows if all(word in r["title"] for word in words)] or rows
-        if self.slips and self.slips.slip():
+        if self.slip():
             fitting = [r for r in rows if r is not fitting[0]] or fitting
         wish.choice = fitting[0]["product_id"]
 
     def _slipped(self, slots: dict[str, Any]) -> dict[str, Any]:
         """Understand the slots: each may be lost."""
-        if self.slips is None:
+        if self.perturbation is None:
             return dict(slots)
-        return {name: value for name, value in slots.items() if not self.slips.slip()}
+        return {name: value for name, value in slots.items() if not self.slip()}
 
     def _take(self, mention: Mention) -> None:
         before = [(wish, wish.choice, set(wish.refused)) for wish in self.wishes]
@@ -190,8 +190,9 @@ def demonstrator(env: str, shop: "Shop", slips: Perturbation | None, knows: Call
     if env == "CART":
         return Demonstrator(lexicon_of(shop.catalog), slips)
     if env == "JOURNEY":
-        return Traveller(lambda part: demonstrator(part, shop, slips, knows))
-    return narrated(ENVIRONMENTS[env].reference_player(shop, slips), knows)
+        intros = {name: environment.phrases.intros for name, environment in ENVIRONMENTS.items()}
+        return JourneyPlayer(intros, lambda part: demonstrator(part, shop, slips, knows))
+    return narrated(env, ENVIRONMENTS[env].reference_player(shop, slips), knows)
 
 
 def transcribe(task: Task, shop: "Shop", slips: Perturbation | None = None) -> Transcript:

@@ -10,17 +10,16 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ecomlab.customer.goal_state import TOPICS
-from ecomlab.customer.templates import Sentences
+from ecomlab.customer.templates import Sentences, common_file
 from ecomlab.envs.registry import ENVIRONMENTS
-from ecomlab.players.goal_player import Clerk
+from ecomlab.players.goal_player import GoalPlayer
 from ecomlab.players.substitution import identity, titled
 from ecomlab.starters.compact_results import KNOWN, heading, seen
 from ecomlab.task import Message, Player
 from ecomlab.values import DAY, MONEY
 from ecomlab.world.policy_book.rules import WINDOW
 
-ASK_ALL: Mapping[str, Any] = {"question": "Anything else?", "about": list(TOPICS)}
+ASK_ALL: Mapping[str, Any] = {"question": "Anything else?", "about": list(common_file().topics)}
 TITLE = ("brand", "feature", "type")
 """Slots that make up a title, in its order."""
 _ISO = re.compile(r"\d{4}-(\d\d-\d\d)")
@@ -29,7 +28,8 @@ _ISO = re.compile(r"\d{4}-(\d\d-\d\d)")
 class Narrator:
     """A player's turns with its thoughts; `knows` says which ids have been shown to the policy."""
 
-    def __init__(self, player: Clerk, knows: Callable[[str], bool] = lambda _: True) -> None:
+    def __init__(self, env: str, player: GoalPlayer, knows: Callable[[str], bool] = lambda _: True) -> None:
+        self.env = env
         self.player = player
         self.knows = knows
         self._restated: dict[int, str] = {}
@@ -67,10 +67,10 @@ class Narrator:
     def _news(self) -> Iterator[str]:
         """Restate what is understood of each thing that is wanted, where that is new."""
         known = {slot: value for slot, value in self.player.known.items() if value is not None}
-        for subject in dict.fromkeys(subject for subject, _ in known):
-            words = restated(self.player.env.id, {n: v for (s, n), v in known.items() if s == subject})
-            if words and self._restated.get(subject) != words:
-                self._restated[subject] = words
+        for item in dict.fromkeys(item for item, _ in known):
+            words = restated(self.env, {n: v for (s, n), v in known.items() if s == item})
+            if words and self._restated.get(item) != words:
+                self._restated[item] = words
                 yield words
 
     # Where ids come from.
@@ -149,16 +149,16 @@ class Narrator:
         return dict(attributes)
 
 
-def narrated(player: Player, knows: Callable[[str], bool]) -> Player:
+def narrated(env: str, player: Player, knows: Callable[[str], bool]) -> Player:
     """Let a fair player think aloud, where it plays by a goal."""
-    return Narrator(player, knows) if isinstance(player, Clerk) else player
+    return Narrator(env, player, knows) if isinstance(player, GoalPlayer) else player
 
 
 def restated(env: str, slots: Mapping[str, Any]) -> str:
     """Restate what is known of one thing in one form: " InkHarbor Portable Keyboard, must layout, days 4 days"."""
     said = [_title(identity(slots))] if "type" in identity(slots) else []
     names = [name for name in slots if name.removeprefix("was_") not in TITLE and name != "twist"]
-    order = [*ENVIRONMENTS[env].sayings, *sorted(names)]
+    order = [*ENVIRONMENTS[env].phrases.slots, *sorted(names)]
     for name in sorted(names, key=order.index):
         said.append(f"{name.removeprefix('attr:')} {_written(env, name, slots[name])}")
     return " " + ", ".join(said) if said else ""
@@ -167,11 +167,11 @@ def restated(env: str, slots: Mapping[str, Any]) -> str:
 def _written(env: str, name: str, value: Any) -> str:
     if name == "question":
         return heading(value).strip()
-    saying = ENVIRONMENTS[env].sayings.get(name)
+    template = ENVIRONMENTS[env].phrases.slots.get(name)
     if env == "POLICY" and name in ("tier", "payment", "channel", "opened", "gift", "sale", "reason"):
         return str(value)
-    if saying is not None and not isinstance(saying, Sentences):
-        return saying.kind.write(value)
+    if template is not None and not isinstance(template, Sentences):
+        return template.format.write(value)
     return {"price": MONEY.write, "rating": lambda tenths: f"{tenths / 10:.1f}"}.get(name, str)(value)
 
 

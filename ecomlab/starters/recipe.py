@@ -241,7 +241,7 @@ def _file(work: Path, recipe: Recipe, number: int) -> Path:
 
 def slip_rate(phase: Phase, task: Task) -> float:
     """Give the mistakes per decision in this task's demonstration; in CART there are fewer decisions."""
-    return phase.slip_rate / (len(task.truth["items"]) ** 2 if task.env == "CART" else 2)
+    return phase.slip_rate / (len(task.goal.items) ** 2 if task.env == "CART" else 2)
 
 
 def draw_task(shop: Shop, cell: Cell, *key: Any) -> Task:

@@ -120,7 +120,7 @@ def test_the_best_are_what_a_plain_loop_over_the_records_finds(big_shop: Shop) -
     environment, catalog, right = ENVIRONMENTS["PD"], big_shop.catalog, 0
     for d, seed in [(d, seed) for d in (0, 4, 8, 12) for seed in range(5)]:
         episode, answer = handed_in("PD", d, seed, big_shop)
-        wanted = {name: value for (_, name), value in episode.state.items()}
+        wanted = episode.goal.of()
         keys: dict[str, tuple[float, ...]] = {}
         for row in catalog.type_rows(wanted["type"]):
             record = catalog.record(row)
@@ -161,7 +161,7 @@ def test_the_one_before_that_is_said_of_one_order_only(shop: Shop) -> None:
     for d in (6, 12):
         for seed in range(60):
             task = make_task("STATUS", d, seed, shop, {"p_switch": 1.0})
-            said = {name for _, name, _ in task.truth["slots"]}
+            said = {name for _, name in task.goal.slots}
             said |= {name for event in task.events for name, _ in event.data["slots"]}
             assert not {"relation", "correction"} <= said, task.opening
 
@@ -184,14 +184,14 @@ def test_undoing_a_job_that_was_handed_in_undoes_its_verdict(big_shop: Shop) -> 
     found = 0
     for seed in range(40):
         task = make_task("JOURNEY", 0, seed, big_shop, {"p_switch": 0.0, "p_oos": 0.0})
-        if task.truth["parts"][0]["env"] != "CART":
+        if task.subtasks[0].env != "CART":
             continue
         found += 1
         episode = Episode(task, big_shop)
         solver = ENVIRONMENTS["JOURNEY"].oracle(episode)
         while episode.opened == 1:
             episode.act(solver(episode.messages, episode.tools))
-        assert episode.jobs[0].verdict is not None and episode.jobs[0].verdict.correct
+        assert episode.subtasks[0].verdict is not None and episode.subtasks[0].verdict.correct
         ((product_id, variant), *_) = episode.world.cart
         episode.act(attackers.calls(("cart_remove", {"product_id": product_id, "variant_id": variant})))
         episode.end = "turns"
