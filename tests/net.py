@@ -13,6 +13,7 @@ import numpy as np
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, Task, load_shop, make_task
 from ecomlab.audit import attackers
+from ecomlab.envs.registry import moved_by
 from ecomlab.episode.play import finish
 from ecomlab.players.base import Perturbation
 from ecomlab.seeding import digest, rng
@@ -170,6 +171,8 @@ def measure(env: str, shop: Shop, big_shop: Shop) -> dict[str, str]:
                 add("attackers", [name, told(lambda _, p=player: p, task, some)])  # type: ignore[misc]
             add("chance", here.chance(task, some))
         for axis, value in {"p_missing": 1.0, "p_switch": 1.0, "p_oos": 0.6, "p_noise": 0.4}.items():
+            if axis not in (moved_by(env) or ()):
+                continue
             moved = make_task(env, d, 600 + d, shop, {axis: value})
             add("overrides", [moved.opening, moved.turns, moved.calls])
             add("overrides", told(lambda _: here.reference_player(shop), moved, shop))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from ecomlab.catalog.lexicon import Lexicon
 from ecomlab.customer import corrections, goal_changes
 from ecomlab.customer.acts import Act
-from ecomlab.customer.dialogue import Dialogue, Reply
+from ecomlab.customer.dialogue import DialogueManager, Reply
 from ecomlab.customer.goal_state import GoalState
 from ecomlab.customer.nlg import Speaker
 from ecomlab.customer.templates import Phrases
@@ -36,7 +36,7 @@ class Customer:
         self.acts_on = acts_on
         topics = {name: slot.topic for name, slot in phrases.slots.items()}
         self.state = GoalState(goal.said(), goal.said(withheld=True), topics=topics, which=phrases.which)
-        self.dialogue = Dialogue(self.state, self.type_name, lexicon.called)
+        self.dialogue = DialogueManager(self.state, self.type_name, lexicon.called)
         self.revealed = 0
         """Questions so far that revealed something, each counted once by whoever pays for the turn."""
         self.fired: list[tuple[int, Event]] = []

@@ -58,7 +58,7 @@ class Reply:
 
 
 @dataclass
-class Dialogue:
+class DialogueManager:
     """What one customer says in one episode. `type_name` gives the product type that an item is called by."""
 
     state: GoalState

@@ -19,7 +19,6 @@ from ecomlab.seeding import pick, rng, shuffled
 from ecomlab.task import Goal, Need, Problem, Task, TaskError, TaskKey
 from ecomlab.tool import InvalidCallError, RefusedError
 from ecomlab.world.orders.history import draw_history
-from ecomlab.world.policy_book.book import draw_book
 
 LOOKING = ("CART", "SUB")
 """Environments to which the customer's visits belong."""
@@ -29,6 +28,8 @@ def draw(
     environment: Environment, key: TaskKey, axes: Difficulty, shop: Shop, make: Callable[..., Task]
 ) -> Problem:
     """A journey through some of the environments that `environment` composes; `make` turns a problem into a task."""
+    from ecomlab.world.policy_book.book import draw_book  # reads the rules, which not every import needs
+
     random = key.rng("journey")
     order = shuffled(random, environment.composes)
     for first in range(len(order)):  # hardly ever does the first agree with no other

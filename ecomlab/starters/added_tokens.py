@@ -29,7 +29,7 @@ def tools_of(environments: Sequence[str]) -> list[dict[str, Any]]:
 
     tools = [ask_user]
     for env in map(ENVIRONMENTS.__getitem__, environments):
-        tools += [*env.tools.values(), env.submit]
+        tools += [*env.tools, env.submit]
     return list({json.dumps(t.schema, sort_keys=True): t.schema for t in tools}.values())
 
 

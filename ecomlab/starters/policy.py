@@ -6,7 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ecomlab.envs.registry import ENVIRONMENTS
+from ecomlab.envs.registry import ENVIRONMENTS, observed
 from ecomlab.models.policy import CONFIG, MADE_FOR, Policy, PolicyError
 from ecomlab.models.renderer import END
 from ecomlab.seeding import digest
@@ -71,7 +71,8 @@ def made_for(tokenizer: Any, shop: "Shop", envs: Sequence[str]) -> dict[str, Any
         "vocabulary": vocabulary_digest(shop.catalog),
         "catalog": shop.catalog.fingerprint,
         "environments": {
-            env: {"version": ENVIRONMENTS[env].version, "golden": ENVIRONMENTS[env].golden} for env in envs
+            env: {"version": ENVIRONMENTS[env].version, "golden": observed().get(env, {}).get("golden", "")}
+            for env in envs
         },
     }
 
