@@ -29,7 +29,8 @@ from ecomlab.world.state import World
 
 LEVELS = range(13)
 SEEDS, OTHERS = 24, 12
-"""Tasks a level for solver, fair and noisy player, and for everybody else: fewer than `make certify` takes."""
+"""Tasks a level for oracle, reference and perturbed player, and, at every fourth level, for each attacker: fewer than
+`make certify` takes."""
 ODD: tuple[Any, ...] = (
     "15 days", "$7.99", "nan", "-15", "", None, [], {}, 1e308, True, "\ud800", "x" * 10_000,
 )  # fmt: skip
@@ -57,7 +58,7 @@ class EnvironmentContract:
 
     @shows("SOLVABLE", "FAIR", "NOT GAMEABLE", "HARDER")
     def test_a_small_certificate_breaks_no_law(self, env: str, big_shop: Shop) -> None:
-        rows = [certify_cell(env, d, SEEDS, OTHERS, big_shop) for d in LEVELS]
+        rows = [certify_cell(env, d, SEEDS, OTHERS if d % 4 == 0 else 1, big_shop) for d in LEVELS]
         broken = laws.broken_laws(rows)
         assert not broken, "; ".join(broken)
         for row in rows:

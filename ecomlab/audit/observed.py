@@ -46,7 +46,7 @@ MOVED: dict[str, float] = {
     "orders.p_patient": 1.0,
 }
 """A value of everything that can be overridden, far from that of level 2."""
-LEVEL, SEEDS = 2, range(6)
+LEVEL, SEEDS = 2, range(4)
 
 
 def golden(env_id: str, shop: Shop) -> str:
