@@ -16,6 +16,7 @@ import pytest
 
 from ecomlab.audit.contract import EnvironmentContract
 from ecomlab.audit.laws import LAWS, Law
+from ecomlab.difficulty import RANGES, Difficulty
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -56,6 +57,15 @@ def test_tests_that_are_named_exist(page: Path) -> None:
         )
 
 
+@every_page
+def test_what_a_file_is_said_to_hold_is_in_it(page: Path) -> None:
+    said = re.findall(r"`([\w/]+\.py)`: ((?:`[\w.]+`(?:, )?)+)", page.read_text("utf-8"))
+    for file, names in said:
+        code = (ROOT / "ecomlab" / file).read_text("utf-8")
+        for name in re.findall(r"(\w+)`", names):
+            assert re.search(rf"(?:class|def) {name}\b", code), (file, name)
+
+
 def test_every_law_has_its_section() -> None:
     found = sections(LAWS_PAGE)
     assert list(found) == [*LAWS, "Figures"]
@@ -67,6 +77,29 @@ def test_the_glossary_has_thirty_terms_each_once() -> None:
         r"^\| \*\*(.+?)\*\* \|", (ROOT / "docs" / "glossary.md").read_text("utf-8"), re.MULTILINE
     )
     assert len(terms) == len(set(terms)) == 30
+
+
+def test_what_the_glossary_names_is_in_the_code() -> None:
+    code = "\n".join(path.read_text("utf-8") for path in (ROOT / "ecomlab").rglob("*.py"))
+    rows = re.findall(
+        r"^\| \*\*.+?\*\* \| (.+?) \|", (ROOT / "docs" / "glossary.md").read_text("utf-8"), re.MULTILINE
+    )
+    names = {name for row in rows for name in re.findall(r"`(?:\w+\.)?(\w+)`", row)}
+    made = re.findall(r"\b(?:class|def) (\w+)|^\s*(\w+)(?:: .+)? = |^\s*(\w+): ", code, re.MULTILINE)
+    assert names
+    assert names - {name for found in made for name in found} == set()
+
+
+def test_the_specification_has_difficulty_as_it_is() -> None:
+    rows = re.findall(
+        r"\| `([\w.]+)` \| .+? \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$",
+        (ROOT / "docs" / "spec.md").read_text("utf-8"),
+        re.MULTILINE,
+    )
+    assert [name for name, *_ in rows] == list(RANGES)
+    for name, *told in rows:
+        values = [Difficulty.at(d).value(name) for d in (0, 6, 12)]
+        assert [float(value) for value in told] == pytest.approx(values, abs=0.0051), name
 
 
 def test_the_readmes_tree_is_the_tree() -> None:
