@@ -1,25 +1,26 @@
-"""What the documents say is so: files and tests they name, links, the laws' figures, the README's tree.
+"""What the documents say is so: files and tests they name, links, the laws and their figures, the README's tree.
 
-`python tests/test_docs.py` draws the figures of docs/laws.md anew from the certificate.
+`python tests/test_docs.py` draws docs/laws.md anew: each law's statement, tests and measure, and the certificate's
+figures.
 """
 
 import ast
 import json
 import re
+import textwrap
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ecomlab.audit.contract import EnvironmentContract
+from ecomlab.audit.laws import LAWS, Law
+from ecomlab.difficulty import RANGES, Difficulty
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-LAWS = ROOT / "docs" / "laws.md"
-NAMES = (
-    "SOLVABLE", "FAIR", "NOT GAMEABLE", "BY EFFECT", "ONE RECORD", "REPRODUCIBLE", "ISOLATED", "SILENT", "HARDER",
-    "BROKEN IS NOT WRONG", "UNDERSTOOD", "TALKED THROUGH",
-)  # fmt: skip
-UNMEASURED = NAMES[-2:]
+LAWS_PAGE = ROOT / "docs" / "laws.md"
 MARKS = ("<!-- drawn from experiments/certificate/certificate.json: begin -->", "<!-- end -->")
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
@@ -56,14 +57,19 @@ def test_tests_that_are_named_exist(page: Path) -> None:
         )
 
 
-def test_each_law_has_its_statement_its_test_and_its_measure() -> None:
-    found = sections(LAWS)
-    assert tuple(found) == (*NAMES, "Figures")
-    for name in NAMES:
-        statement, held, measure = re.split(r"^- ", found[name], flags=re.MULTILINE)
-        assert statement.strip()
-        assert ("tests/test_" in held) == (name not in UNMEASURED), name
-        assert ("not measured yet" in measure) == (name in UNMEASURED), name
+@every_page
+def test_what_a_file_is_said_to_hold_is_in_it(page: Path) -> None:
+    said = re.findall(r"`([\w/]+\.py)`: ((?:`[\w.]+`(?:, )?)+)", page.read_text("utf-8"))
+    for file, names in said:
+        code = (ROOT / "ecomlab" / file).read_text("utf-8")
+        for name in re.findall(r"(\w+)`", names):
+            assert re.search(rf"(?:class|def) {name}\b", code), (file, name)
+
+
+def test_every_law_has_its_section() -> None:
+    found = sections(LAWS_PAGE)
+    assert list(found) == [*LAWS, "Figures"]
+    assert all("\n- Contract: " in found[name] and "\n- Measure: " in found[name] for name in LAWS)
 
 
 def test_the_glossary_has_thirty_terms_each_once() -> None:
@@ -71,6 +77,29 @@ def test_the_glossary_has_thirty_terms_each_once() -> None:
         r"^\| \*\*(.+?)\*\* \|", (ROOT / "docs" / "glossary.md").read_text("utf-8"), re.MULTILINE
     )
     assert len(terms) == len(set(terms)) == 30
+
+
+def test_what_the_glossary_names_is_in_the_code() -> None:
+    code = "\n".join(path.read_text("utf-8") for path in (ROOT / "ecomlab").rglob("*.py"))
+    rows = re.findall(
+        r"^\| \*\*.+?\*\* \| (.+?) \|", (ROOT / "docs" / "glossary.md").read_text("utf-8"), re.MULTILINE
+    )
+    names = {name for row in rows for name in re.findall(r"`(?:\w+\.)?(\w+)`", row)}
+    made = re.findall(r"\b(?:class|def) (\w+)|^\s*(\w+)(?:: .+)? = |^\s*(\w+): ", code, re.MULTILINE)
+    assert names
+    assert names - {name for found in made for name in found} == set()
+
+
+def test_the_specification_has_difficulty_as_it_is() -> None:
+    rows = re.findall(
+        r"\| `([\w.]+)` \| .+? \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$",
+        (ROOT / "docs" / "spec.md").read_text("utf-8"),
+        re.MULTILINE,
+    )
+    assert [name for name, *_ in rows] == list(RANGES)
+    for name, *told in rows:
+        values = [Difficulty.at(d).value(name) for d in (0, 6, 12)]
+        assert [float(value) for value in told] == pytest.approx(values, abs=0.0051), name
 
 
 def test_the_readmes_tree_is_the_tree() -> None:
@@ -82,7 +111,29 @@ def test_the_readmes_tree_is_the_tree() -> None:
     assert told == there
 
 
-# --- the figures ---
+# --- the laws, and their figures ---
+
+
+def wrapped(text: str, indent: str = "") -> str:
+    """Lines of at most 120 characters, later ones indented."""
+    return textwrap.fill(text, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def held_by(law: Law) -> str:
+    """The contract's tests that show a law."""
+    marked = [n for n, test in vars(EnvironmentContract).items() if law.name in getattr(test, "laws", ())]
+    return ", ".join(f"`{name}`" for name in marked) or "no test yet"
+
+
+def as_it_is(law: Law, section: str) -> str:
+    """A law's section with the statement, the tests and the measure that the code has; what else it says stays."""
+    contract, measure = f"- Contract: {held_by(law)}.", f"- Measure: {law.measure}."
+    _, _, more = section.strip().partition("\n\n")
+    more = re.sub(
+        r"^- Contract: .*?(?=^- )", wrapped(contract, "  ") + "\n", more, flags=re.DOTALL | re.MULTILINE
+    )
+    more = re.sub(r"^- Measure: .*", wrapped(measure, "  "), more, flags=re.DOTALL | re.MULTILINE)
+    return f"\n\n{wrapped(law.statement)}\n\n{more}\n\n"
 
 
 def figures(certificate: dict[str, Any]) -> str:
@@ -110,16 +161,19 @@ def figures(certificate: dict[str, Any]) -> str:
 
 
 def drawn() -> str:
-    """docs/laws.md with the figures of the committed certificate."""
+    """docs/laws.md with the laws as they are in the code, and the figures of the committed certificate."""
     certificate = json.loads((ROOT / "experiments" / "certificate" / "certificate.json").read_text())
-    text = LAWS.read_text("utf-8")
+    text = LAWS_PAGE.read_text("utf-8")
+    for name, section in sections(LAWS_PAGE).items():
+        if name in LAWS:
+            text = text.replace(f"## {name}{section}", f"## {name}{as_it_is(LAWS[name], section)}")
     before, after = text.split(MARKS[0])[0], text.split(MARKS[1])[1]
     return f"{before}{MARKS[0]}\n{figures(certificate)}\n{MARKS[1]}{after}"
 
 
-def test_the_laws_figures_are_those_of_the_certificate() -> None:
-    assert LAWS.read_text("utf-8") == drawn(), "run: python tests/test_docs.py"
+def test_the_laws_are_those_of_the_code_and_their_figures_those_of_the_certificate() -> None:
+    assert LAWS_PAGE.read_text("utf-8") == drawn(), "run: python tests/test_docs.py"
 
 
 if __name__ == "__main__":
-    LAWS.write_text(drawn(), "utf-8")
+    LAWS_PAGE.write_text(drawn(), "utf-8")
