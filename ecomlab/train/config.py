@@ -51,7 +51,7 @@ class TrainConfig(Settings):
     """Everything that decides a run. The defaults run on a laptop; wrong values stop before anything happens."""
 
     out: Annotated[
-        str, checked_by(lambda out: None if out else "out is empty; name the folder to write to")
+        str, checked_by(lambda out: None if out else "is empty; name the folder to write to")
     ] = "experiments/runs/default"
     schedule: Annotated[str, checked_by(_wrong_schedule)] = "adaptive"
     """adaptive, static-low, static-high, or static-A-B."""
