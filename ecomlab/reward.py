@@ -8,7 +8,7 @@ from typing import Any
 WEIGHTS = {"task": 0.75, "efficiency": 0.15, "hallucination": 0.10}
 
 INVALID = -1.0
-"""The reward of an invalid output: malformed JSON, an unknown tool, missing or wrongly typed arguments."""
+"""Reward of an invalid output: malformed JSON, an unknown tool, missing or wrongly typed arguments."""
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,10 @@ class Score:
         return cls(value=math.nan, correct=False, why=why, unscored=True)
 
 
-def compose(
-    task: float, efficiency: float, hallucination: float, weights: Mapping[str, float] = WEIGHTS
-) -> float:
+def compose(task: float, efficiency: float, hallucination: float) -> float:
     """Compute `clip(0.75 r_task + 0.15 r_eff + 0.10 r_hall, -1, 1)`, with the weights of the published reward."""
-    total = (
-        weights["task"] * task + weights["efficiency"] * efficiency + weights["hallucination"] * hallucination
-    )
+    parts = {"task": task, "efficiency": efficiency, "hallucination": hallucination}
+    total = sum(WEIGHTS[name] * part for name, part in parts.items())
     return min(1.0, max(-1.0, round(total, 12)))  # rounded: 0.1 + 0.2 is 0.3
 
 
@@ -46,7 +43,7 @@ NEAR = 0.25
 
 
 def cart_credit(matched: int, near: int, got: int, wanted: int) -> float:
-    """Compute r_task of a cart, in [-1, 1]: `clip(2 F1 - 1 - excess, -1, 1)`, exactly 1 for the right cart, -1 if empty.
+    """Compute r_task of a cart in [-1, 1]: `clip(2 F1 - 1 - excess, -1, 1)`, exactly 1 for the right cart, -1 if empty.
 
     The published formula is 2 F1 - 1; NOT GAMEABLE needs two changes. `excess` is the share of the units in the cart
     that are beyond the number wanted: without it, adding everything ever listed earns more than an honest wrong choice.

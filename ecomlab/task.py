@@ -50,7 +50,7 @@ class Slot(NamedTuple):
 class Goal:
     """The customer's goal: slots by item, in the customer's order.
 
-    Most goals have one item, number 0, to which a slot's bare name refers. Goals are immutable: methods return new ones.
+    Most goals have one item, number 0, to which a slot's bare name refers. Methods return another goal.
     """
 
     slots: Mapping[Place, Any] = field(default_factory=dict)
@@ -216,7 +216,7 @@ class Need:
     calls: int
 
     def with_events(self, fired: Sequence[tuple[int, Event]], asks: int) -> tuple[int, int]:
-        """Count (turns, calls) with these events, each with the turn after which it was heard, and `asks` useful questions.
+        """Count (turns, calls) with these events, each with the turn after which it was heard, and so many useful asks.
 
         After an event, `chain` turns are left to do; handing in takes one more. An event counts from when it could be
         heard of at the latest, even if a slow agent heard of it later.

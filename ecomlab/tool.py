@@ -38,7 +38,7 @@ class Tool:
     """Field of the result that holds rows -> fields of a row that are ids, the row's own first. A dot leads into rows
     within rows: "orders.lines". Rows of what the agent itself has put there are not declared."""
     ranked: bool = False
-    """Orders its rows as asked: by relevance, or by a sort. The order of other tools' rows must carry no information."""
+    """Orders its rows as asked: by relevance or a sort. The order of other tools' rows must tell nothing."""
     acts: bool = False
     """Changes the world where the customer can see it."""
     undoes: "Tool | None" = None
@@ -51,7 +51,7 @@ class Tool:
         return self.function.__name__
 
     def rows(self, result: Any) -> Iterator[tuple[tuple[str, ...], list[dict[str, Any]]]]:
-        """Yield (ids, rows) of every list in one of this tool's results; a row within a row has the outer row's fields too."""
+        """Yield (ids, rows) of every list in one of this tool's results; inner rows have the outer row's fields too."""
         for path, ids in self.lists.items():
             *outer, last = path.split(".")
             holders: list[tuple[dict[str, Any], Any]] = [({}, result)] if isinstance(result, dict) else []
@@ -132,7 +132,7 @@ def tool(
     undoes: Tool | None = None,
     tells: str = "",
 ) -> Any:
-    """Turn a typed, documented function into a tool: `@tool`, or `@tool(lists={"rows": "row_id"})` with declarations."""
+    """Make a tool of a typed, documented function: `@tool`, or `@tool(lists={"rows": "row_id"})` with declarations."""
     several = {path: (ids,) if isinstance(ids, str) else ids for path, ids in lists.items()}
 
     def make(function: Callable[..., Any]) -> Tool:

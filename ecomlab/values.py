@@ -13,7 +13,7 @@ MONTHS = (
 
 @dataclass(frozen=True)
 class Format:
-    """One way of writing values: the function that writes, the pattern that finds the text, and the function that reads."""
+    """One way of writing values: how one is written, the pattern that finds it in text, and how that is read back."""
 
     write: Callable[[Any], str]
     pattern: str
