@@ -433,7 +433,10 @@ def test_trl_is_as_it_was_after_import_and_after_a_run(finished: Path, tmp_path:
         ({"lr": -1}, "lr: should be greater than 0, not -1"),
         ({"keep": "corect"}, "did you mean 'correct'"),
         ({"eval_decodings": ("greedi",)}, "did you mean 'greedy'"),
-        ({"eval_difficulties": (0, -1)}, r"eval_difficulties\.1: should be greater than or equal to 0, not -1"),
+        (
+            {"eval_difficulties": (0, -1)},
+            r"eval_difficulties\.1: should be greater than or equal to 0, not -1",
+        ),
         ({"stesp": 3}, "no key 'stesp'; did you mean 'steps'"),
         ({"minibatches": 5}, "choose a divisor of prompts_per_step"),
         ({"overlong_buffer": 10_000}, "exceeds episode_tokens"),
@@ -451,7 +454,12 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
     file.write_text('stepz = 3\nlr = "much"\nschedule = "adaptve"\n')
     with pytest.raises(ConfigError) as told:
         from_toml(file, {"collection": "C3"})
-    for words in ("did you mean 'steps'", "lr: should be a valid number", "did you mean 'adaptive'", "no collection 'C3'"):
+    for words in (
+        "did you mean 'steps'",
+        "lr: should be a valid number",
+        "did you mean 'adaptive'",
+        "no collection 'C3'",
+    ):
         assert words in str(told.value)
     with pytest.raises(ConfigError, match=r"no room for a prompt.*; 8 groups do not split into 3"):
         TrainConfig(context_tokens=300, minibatches=3)

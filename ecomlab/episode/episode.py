@@ -114,7 +114,7 @@ def task_of(
     overrides: Mapping[str, float] = MappingProxyType({}),
     part: bool = False,
 ) -> Task:
-    """Make the task of a problem: word its opening and set its budgets. A `part` belongs to the journey that `key` names."""
+    """Make the task of a problem: word its opening, set its budgets. `part`: part of the journey named by `key`."""
     need, events = problem.need, in_order(problem.events)
     turns, calls = need.with_events([(need.latest(event), event) for event in events], need.asks)
     opening = problem.opening

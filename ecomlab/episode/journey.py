@@ -27,7 +27,7 @@ LOOKING = ("CART", "SUB")
 def draw(
     environment: Environment, key: TaskKey, axes: Difficulty, shop: Shop, make: Callable[..., Task]
 ) -> Problem:
-    """Draw a journey through some of the environments that `environment` composes; `make` turns a problem into a task."""
+    """Draw a journey through some of the environments that `environment` composes; `make` makes a problem a task."""
     from ecomlab.world.policy_book.book import draw_book  # reads the rules, which not every import needs
 
     random = key.rng("journey")
@@ -126,7 +126,7 @@ def _begun(part: Task, random: Any) -> str:
 
 
 def _types(task: Task, shop: Shop) -> set[str]:
-    """Collect the product types that a task's goal, notes and events name, or of which its world has sold something out."""
+    """Collect the product types that a task's goal, notes and events name, or of which something is sold out."""
 
     def walk(value: Any) -> Iterator[str]:
         if isinstance(value, Mapping):
