@@ -1,16 +1,17 @@
-"""Data files: word lists and rules as TOML, each read by a checked schema."""
+"""Data files: phrases, word lists and rules in TOML, each read by a checked schema."""
 
 import json
 import tomllib
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from ecomlab.suggest import mistakes
+
 
 class Strict(BaseModel):
-    """One table of a data file: every value of its very type, no key that the schema lacks, frozen."""
+    """Table of a data file: frozen, its values exactly of their types, no keys but the schema's."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -19,9 +20,9 @@ Schema = TypeVar("Schema", bound=Strict)
 
 
 def read_toml(path: Path, schema: type[Schema]) -> Schema:
-    """Read a TOML file by its schema, arrays as the tuples that it asks for.
+    """Read a TOML file by its schema; arrays become tuples where it has tuples.
 
-    Raises ValueError that names the file, and for each of its mistakes the key and what is wrong there.
+    Raises ValueError with a line for each mistake: file, key and what is wrong there.
     """
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -31,11 +32,4 @@ def read_toml(path: Path, schema: type[Schema]) -> Schema:
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{path}: {error}") from None
     except ValidationError as error:
-        raise ValueError("\n".join(f"{path}: {_mistake(found)}" for found in error.errors())) from None
-
-
-def _mistake(error: Mapping[str, Any]) -> str:
-    key = ".".join(part if str(part).isidentifier() else json.dumps(part) for part in error["loc"])
-    fact = error["msg"].removeprefix("Value error, ")
-    given = error["input"] if isinstance(error["input"], str | int | float) else None
-    return (f"{key}: " if key else "") + fact + ("" if given is None else f", not {given!r}")
+        raise ValueError("\n".join(f"{path}: {mistake}" for mistake in mistakes(error, schema))) from None

@@ -1,4 +1,4 @@
-"""One difficulty number d: twelve axes that every study names, and the draws that one environment makes of it."""
+"""Every function of the difficulty level d: twelve axes, and groups of values that one environment uses."""
 
 import math
 from collections.abc import Mapping
@@ -15,22 +15,22 @@ def _sigmoid(x: float) -> float:
 
 
 def _ranged(low: float, high: float, about: str) -> Any:
-    """A field that may be overridden within these bounds; `about` says what it is."""
+    """Declare a field that may be overridden within these bounds; `about` describes it."""
     return field(metadata={"range": (low, high), "about": about})
 
 
 @dataclass(frozen=True)
 class CartDraws:
-    """What else grows with d in carts: how many items, and how exactly each is wanted."""
+    """Further values for carts: the number of items, and how exactly each is wanted."""
 
-    items: int = _ranged(1, 20, "wanted things in a cart")
+    items: int = _ranged(1, 20, "items wanted in a cart")
     p_option: float = _ranged(0, 1, "probability that an item is wanted in a certain variant")
     p_quantity: float = _ranged(0, 1, "probability that more than one unit is wanted")
 
 
 @dataclass(frozen=True)
 class DiscoveryDraws:
-    """What else grows with d in recommendations: how tight the bounds are, and how much satisfaction counts."""
+    """Further values for recommendations: how tight the bounds are, and how much meeting them counts."""
 
     slack: float = _ranged(0, 10, "how far numeric bounds lie from the drawn product, as a share")
     alpha: int = _ranged(1, 1000, "power of the satisfied share in the reward")
@@ -38,14 +38,14 @@ class DiscoveryDraws:
 
 @dataclass(frozen=True)
 class SubstitutionDraws:
-    """What else grows with d in substitutions: how much similarity counts beside the customer's demands."""
+    """Further values for substitutions: how much similarity counts beside the customer's demands."""
 
     similarity: float = _ranged(0, 1, "weight of similarity in the reward")
 
 
 @dataclass(frozen=True)
 class BundleDraws:
-    """What else grows with d in shopping lists: how long they are, and how tight the budget is."""
+    """Further values for shopping lists: their length, and how tight the budget is."""
 
     parts: int = _ranged(2, 40, "product types on the list")
     slack: float = _ranged(0, 10, "share of the cheapest total by which the budget exceeds it")
@@ -53,14 +53,14 @@ class BundleDraws:
 
 @dataclass(frozen=True)
 class JourneyDraws:
-    """What else grows with d in journeys: how many subtasks one has."""
+    """Further values for journeys: the number of subtasks."""
 
     subtasks: int = _ranged(2, 7, "subtasks of a journey")
 
 
 @dataclass(frozen=True)
 class OrderDraws:
-    """What else grows with d in order histories: how alike orders are, and how indirectly one is spoken of."""
+    """Further values for order histories: how alike orders are, and how indirectly one is spoken of."""
 
     p_edge: float = _ranged(0, 1, "probability that what was delivered lies at the edge of its return window")
     p_again: float = _ranged(0, 1, "probability that a line is of a type that was bought before")
@@ -71,11 +71,10 @@ class OrderDraws:
 
 @dataclass(frozen=True, kw_only=True)
 class Difficulty:
-    """Everything that level d moves. Single values can be set alone: `Difficulty.at(d, top_k=20)`, or, of a group that
-    one environment uses, `Difficulty.at(d, **{"bundle.slack": 0.1})`.
+    """Values of everything that depends on the level d, which has no upper limit.
 
-    The first four formulas are the published figures; the articles name the other eight axes without numbers. There is
-    no upper cap on d.
+    Each can be set by hand: `Difficulty.at(d, top_k=20)`, or, in a group, `Difficulty.at(d, **{"bundle.slack": 0.1})`.
+    The formulas of the first four axes are the published ones; the other eight were published without numbers.
     """
 
     constraints: int = _ranged(1, 1000, "m: constraints of the customer, at most what the product has")
@@ -101,7 +100,7 @@ class Difficulty:
 
     @classmethod
     def at(cls, d: int, **overrides: float) -> "Difficulty":
-        """The values at level `d` (a whole number, 0 or more), single ones replaced by `overrides`.
+        """Compute the values at level `d` (a whole number, 0 or more), some of them replaced by `overrides`.
 
         Raises ValueError for a negative or fractional level, an unknown name or a value out of its range.
         """
@@ -109,7 +108,7 @@ class Difficulty:
         return axes.override(overrides) if overrides else axes
 
     def override(self, values: Mapping[str, float]) -> "Difficulty":
-        """The same values with some set by hand."""
+        """Replace some values by hand."""
         changed = self
         for name, value in values.items():
             if name not in RANGES:
@@ -128,18 +127,18 @@ class Difficulty:
         return changed
 
     def value(self, name: str) -> float:
-        """The value of that name, of a group as "bundle.slack"."""
+        """Look up a value by name; one in a group is named as in "bundle.slack"."""
         group, _, last = name.rpartition(".")
         found: float = getattr(getattr(self, group) if group else self, last)
         return found
 
     def to_json(self) -> dict[str, float]:
-        """The twelve axes as a JSON object."""
+        """Return the twelve axes as a JSON object."""
         return {name: getattr(self, name) for name in AXES}
 
 
 def whole(number: Any, what: str) -> int:
-    """A whole number from 0 up, numpy's too. Raises ValueError for anything else."""
+    """Check a whole number from 0 up, which may be numpy's. Raises ValueError for anything else."""
     if isinstance(number, bool) or not isinstance(number, Integral) or number < 0:
         raise ValueError(f"{what} is a whole number from 0 up, not {number!r}")
     return int(number)
@@ -147,7 +146,7 @@ def whole(number: Any, what: str) -> int:
 
 @lru_cache(maxsize=256)
 def _formulas(d: int) -> Difficulty:
-    """Every function of the level that there is."""
+    """Compute every function of the level."""
     slack = 0.5 * math.exp(-d / 5)
     return Difficulty(
         constraints=2 + d // 2,
@@ -191,4 +190,4 @@ RANGES: dict[str, tuple[float, float]] = {
     if "group" in group.metadata
     for f in fields(group.metadata["group"])
 }
-"""Lowest and highest value of everything that can be overridden, by name."""
+"""Lowest and highest permitted value of everything that can be overridden, by name."""

@@ -1,4 +1,4 @@
-"""Small files, whole or not there at all, and locks that end with the process that holds them."""
+"""Small files that are written whole or not at all, and locks that end with the process that holds them."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write the whole file or nothing: a kill or a full disk never leaves half of it. Makes its folder."""
+    """Write the whole file or nothing: a kill or a full disk never leaves half of it. Makes the folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -39,7 +39,7 @@ def write_text(path: Path, text: str) -> None:
 def lock(path: Path, busy: Exception, wait: float = 0.0) -> Iterator[None]:
     """Hold the lock `path` for this process; raise `busy` when another still has it after `wait` seconds.
 
-    The operating system lets go of it when the process ends, however it ends. The file itself stays.
+    The operating system releases it when the process ends, however it ends. The file itself stays.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     held = FileLock(path)
@@ -62,5 +62,5 @@ def locked(path: Path) -> bool:
             return False
     except Timeout:
         return True
-    except OSError:  # another user's, which we may not open
+    except OSError:  # another user's file, which we may not open
         return False

@@ -1,4 +1,4 @@
-"""Options that commands share: how their texts are read, and what is said of wrong ones before anything runs."""
+"""Options that commands share, read and checked before anything runs."""
 
 import os
 import re
@@ -57,7 +57,7 @@ Workers = Annotated[int | None, Option(min=1, help="Processes. Default: the mach
 
 
 def environments(names: list[str] | None) -> list[str]:
-    """Check the ids that `--env` named; all where it named none. Raises UnknownEnvironmentError."""
+    """Check the ids given by `--env`; without any, return all. Raises UnknownEnvironmentError."""
     return [ENVIRONMENTS[name].id for name in names] if names else list(ENVIRONMENTS)
 
 
@@ -73,7 +73,7 @@ def levels(text: str) -> list[int]:
 
 
 def settings(texts: list[str] | None) -> dict[str, Any]:
-    """Read NAME=VALUE, the value as TOML has it; a bare word is a string. Raises BadParameter."""
+    """Read NAME=VALUE with a value in TOML; a bare word is a string. Raises BadParameter."""
     found: dict[str, Any] = {}
     for text in texts or ():
         name, equals, value = (part.strip() for part in text.partition("="))
@@ -87,7 +87,7 @@ def settings(texts: list[str] | None) -> dict[str, Any]:
 
 
 def worded(error: Exception) -> str:
-    """Word an error; of a missing package, how to install it with the extra that brings it."""
+    """Word an error; for a missing package, say which extra brings it."""
     if not isinstance(error, ModuleNotFoundError):
         return str(error)
     package = (error.name or "").partition(".")[0]

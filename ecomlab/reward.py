@@ -1,4 +1,4 @@
-"""The reward's parts: composition, F1 over units, efficiency, hallucination. Pure functions."""
+"""The reward: how its parts are computed and composed. Pure functions."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -8,12 +8,12 @@ from typing import Any
 WEIGHTS = {"task": 0.75, "efficiency": 0.15, "hallucination": 0.10}
 
 INVALID = -1.0
-"""The reward of an invalid output: malformed JSON, an unknown tool, missing or wrongly typed arguments."""
+"""Reward of an invalid output: malformed JSON, an unknown tool, missing or wrongly typed arguments."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """What an episode earned and why.
+    """Reward of an episode, with its parts and the reason.
 
     `value` lies in [-1, 1], its maximum is 0.90; it is NaN when `unscored` (our own failure, BROKEN IS NOT WRONG).
     `parts` holds the named components before weighting; `correct` is the verifier's verdict.
@@ -27,31 +27,28 @@ class Score:
 
     @classmethod
     def failed_by_us(cls, why: str) -> "Score":
-        """An episode that cannot be judged because something of ours broke: counted, never a reward."""
+        """Make the score of an episode that our own failure made impossible to judge: counted, never a reward."""
         return cls(value=math.nan, correct=False, why=why, unscored=True)
 
 
-def compose(
-    task: float, efficiency: float, hallucination: float, weights: Mapping[str, float] = WEIGHTS
-) -> float:
-    """`clip(0.75 r_task + 0.15 r_eff + 0.10 r_hall, -1, 1)`: the articles' weights."""
-    total = (
-        weights["task"] * task + weights["efficiency"] * efficiency + weights["hallucination"] * hallucination
-    )
+def compose(task: float, efficiency: float, hallucination: float) -> float:
+    """Compute `clip(0.75 r_task + 0.15 r_eff + 0.10 r_hall, -1, 1)`, with the weights of the published reward."""
+    parts = {"task": task, "efficiency": efficiency, "hallucination": hallucination}
+    total = sum(WEIGHTS[name] * part for name, part in parts.items())
     return min(1.0, max(-1.0, round(total, 12)))  # rounded: 0.1 + 0.2 is 0.3
 
 
 NEAR = 0.25
-"""What a unit is worth that is of a wanted type and neither the right product in the right variant nor too many."""
+"""Credit for a unit of a wanted type that is not the right product in the right variant."""
 
 
 def cart_credit(matched: int, near: int, got: int, wanted: int) -> float:
-    """r_task of a cart, in [-1, 1]: `clip(2 F1 - 1 - excess, -1, 1)`, exactly 1 for the right cart, -1 when empty.
+    """Compute r_task of a cart in [-1, 1]: `clip(2 F1 - 1 - excess, -1, 1)`, exactly 1 for the right cart, -1 if empty.
 
-    The articles start from 2 F1 - 1; NOT GAMEABLE needs two changes. The excess share, units beyond the number wanted
-    over units in the cart: without it, putting everything ever listed into the cart earns more than an honest wrong
-    choice. A near unit counts `NEAR`: without it, an honest wrong choice at d = 0 earns as little as doing nothing, and
-    less than picking a visit blindly, which is right now and then.
+    The published formula is 2 F1 - 1; NOT GAMEABLE needs two changes. `excess` is the share of the units in the cart
+    that are beyond the number wanted: without it, adding everything ever listed earns more than an honest wrong choice.
+    A near unit counts `NEAR`: without it, an honest wrong choice at d = 0 earns as little as doing nothing, and less
+    than picking a visit at random, which is sometimes right.
     """
     if got == 0 and wanted:
         return -1.0
@@ -61,14 +58,14 @@ def cart_credit(matched: int, near: int, got: int, wanted: int) -> float:
 
 
 def efficiency(correct: bool, turn_share: float, tool_share: float) -> float:
-    """r_eff: -1 unless correct, else `1 - 2 w`, w the mean share of turn and tool slack that was used up."""
+    """Compute r_eff: -1 unless correct, else `1 - 2 w`, w being the mean share of turn and tool slack that was used."""
     if not correct:
         return -1.0
     return 1.0 - (min(1.0, max(0.0, turn_share)) + min(1.0, max(0.0, tool_share)))
 
 
 def share_used(used: int, needed: int, slack: int) -> float:
-    """The share of the slack beyond `needed` that `used` has eaten, in [0, 1]; with no slack, any excess is 1."""
+    """Compute the share of the slack that was used beyond `needed`, in [0, 1]; without slack, any excess is 1."""
     over = max(0, used - needed)
     if slack <= 0:
         return 1.0 if over else 0.0
@@ -76,15 +73,15 @@ def share_used(used: int, needed: int, slack: int) -> float:
 
 
 def hallucination(claimed: Sequence[object], shown: frozenset[object] | set[object]) -> float:
-    """r_hall: minus the share of claimed ids (or id and variant pairs) that no tool showed this episode."""
+    """Compute r_hall: minus the share of claimed ids (or id and variant pairs) that no tool showed in this episode."""
     if not claimed:
         return 0.0
     return -sum(item not in shown for item in claimed) / len(claimed)
 
 
 def ndcg(gains: Sequence[float], ideal: Sequence[float], count: int) -> float:
-    """Normalised discounted cumulative gain of the first `count` places, in [0, 1]: sum of gain / log2(place + 1), over
-    that of the best possible list (Järvelin and Kekäläinen, 2002)."""
+    """Compute the normalised discounted cumulative gain of the first `count` places, in [0, 1]: the sum of
+    gain / log2(place + 1), divided by that of the best possible list (Järvelin and Kekäläinen, 2002)."""
 
     def discounted(values: Sequence[float]) -> float:
         return sum(value / math.log2(place + 2) for place, value in enumerate(values[:count]))
@@ -95,15 +92,15 @@ def ndcg(gains: Sequence[float], ideal: Sequence[float], count: int) -> float:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a verifier says about an end state: r_task in [-1, 1], whether it is exactly right, and why."""
+    """Verdict on an end state: r_task in [-1, 1], whether it is exactly right, and why."""
 
     credit: float
     correct: bool
     why: str
     claims: tuple[Any, ...] = ()
-    """Product ids and (product id, variant id) pairs that cart or answer hold, for the hallucination part."""
+    """Product ids and (product id, variant id) pairs in the cart or the answer, for the hallucination part."""
 
     @classmethod
     def of(cls, correct: bool, credit: float, why: str, claims: Sequence[Any] = ()) -> "Verdict":
-        """The verdict on an answer: r_task 1 for a correct one, and never all of it for another."""
+        """Make the verdict on an answer: r_task is 1 for a correct one and at most 0.999 for any other."""
         return cls(1.0 if correct else max(-1.0, min(credit, 0.999)), correct, why, tuple(claims))

@@ -1,4 +1,4 @@
-"""Named randomness and digests: a key names a stream, and nothing is ever added to a seed."""
+"""Random streams named by keys, and digests of values."""
 
 import hashlib
 import json
@@ -12,20 +12,20 @@ _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=
 
 
 def canonical(value: Any) -> bytes:
-    """JSON bytes that depend on the value alone: keys sorted, no spaces, floats as Python writes them.
+    """Encode as JSON bytes that depend on the value alone: keys sorted, no spaces, floats as Python writes them.
 
-    Raises TypeError for what JSON cannot say (sets, arrays, objects) and ValueError for NaN.
+    Raises TypeError for what JSON cannot express (sets, arrays, objects) and ValueError for NaN.
     """
     return _ENCODER.encode(value).encode()
 
 
 def digest(value: Any, size: int = 16) -> str:
-    """A hexadecimal digest of `value`, the same in every process; `size` is its length in bytes."""
+    """Digest `value` as hexadecimal text, the same in every process; `size` is the digest's length in bytes."""
     return hashlib.blake2b(canonical(value), digest_size=size).hexdigest()
 
 
 def rng(*key: Any) -> np.random.Generator:
-    """The random stream that `key` names: `rng("task", "CART", 1, 7)`.
+    """Make the random stream that `key` names: `rng("task", "CART", 1, 7)`.
 
     Streams of different keys are independent; the same key gives the same stream in every process and
     on every platform. Key parts are JSON values (1 and 1.0 are different keys).
@@ -36,11 +36,11 @@ def rng(*key: Any) -> np.random.Generator:
 
 
 def pick(random: np.random.Generator, options: Sequence[T]) -> T:
-    """One of `options`, each with equal chance."""
+    """Pick one of `options`, each with equal probability."""
     return options[int(random.integers(len(options)))]
 
 
 def shuffled(random: np.random.Generator, items: Iterable[T]) -> list[T]:
-    """`items` in random order."""
+    """List `items` in random order."""
     listed = list(items)
     return [listed[i] for i in random.permutation(len(listed)).tolist()]

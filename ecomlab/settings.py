@@ -1,24 +1,11 @@
-"""Settings that are checked when they are made: every mistake at once, each with the way out."""
+"""Base class of settings that are checked when they are made and report all their mistakes at once."""
 
 from collections.abc import Callable, Collection
 from typing import Any, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
-from ecomlab.suggest import unknown
-
-EXPECTED = {
-    "int_type": "is a whole number",
-    "float_type": "is a number",
-    "bool_type": "is true or false",
-    "string_type": "is text",
-    "tuple_type": "is a list",
-    "greater_than_equal": "is at least {ge:g}",
-    "greater_than": "is above {gt:g}",
-    "less_than_equal": "is at most {le:g}",
-    "less_than": "is below {lt:g}",
-}
-"""pydantic's types of error in our words; others as pydantic has them."""
+from ecomlab.suggest import mistakes, unknown
 
 
 class ConfigError(ValueError):
@@ -26,7 +13,7 @@ class ConfigError(ValueError):
 
 
 class Settings(BaseModel):
-    """Base of settings: frozen, no other names, nothing converted but a list to a tuple. Raises ConfigError."""
+    """Base of settings: frozen, no unknown names, no conversions. Raises ConfigError."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 
@@ -34,15 +21,14 @@ class Settings(BaseModel):
         try:
             super().__init__(**given)
         except ValidationError as error:
-            wrong = [_in_words(mistake, type(self).model_fields) for mistake in error.errors()]
-            raise ConfigError("; ".join(wrong)) from None
+            raise ConfigError("; ".join(mistakes(error, type(self)))) from None
 
     def replace(self, **changes: Any) -> Self:
-        """Make a copy with `changes`, checked again."""
+        """Copy with `changes`, checked again."""
         return type(self)(**{**dict(self), **changes})
 
     def to_json(self) -> dict[str, Any]:
-        """Give JSON values; of equal settings they are equal."""
+        """Return JSON values; equal settings give equal ones."""
         return self.model_dump(mode="json")
 
 
@@ -52,7 +38,7 @@ def one_of(what: str, names: Collection[str]) -> AfterValidator:
 
 
 def checked_by(mistake: Callable[[Any], str | None]) -> AfterValidator:
-    """Check a value by a function that says what is wrong with it, or None."""
+    """Check a value by a function that words what is wrong with it, or returns None."""
 
     def check(value: Any) -> Any:
         if words := mistake(value):
@@ -60,14 +46,3 @@ def checked_by(mistake: Callable[[Any], str | None]) -> AfterValidator:
         return value
 
     return AfterValidator(check)
-
-
-def _in_words(mistake: Any, known: Collection[str]) -> str:
-    name, context = ".".join(map(str, mistake["loc"])), mistake.get("ctx", {})
-    if mistake["type"] == "extra_forbidden":
-        return unknown("setting", name, known)
-    if mistake["type"] == "value_error":
-        return str(context["error"])
-    if mistake["type"] not in EXPECTED:
-        return f"{name}: {mistake['msg']}"
-    return f"{name} {EXPECTED[mistake['type']].format(**context)}, not {mistake['input']!r}"

@@ -1,8 +1,10 @@
-"""Errors that name the fact, the likely meaning and the choice."""
+"""Errors that state the fact, the likely meaning and the choices."""
 
 import difflib
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+import json
+from collections.abc import Iterable, Sequence
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
@@ -26,27 +28,30 @@ def mistakes(error: "ValidationError", model: "type[BaseModel]") -> list[str]:
     """Word each mistake that pydantic found in a value for `model`: `cpus: should be a valid integer, not 'x'`."""
     found = []
     for mistake in error.errors(include_url=False):
-        *path, name = mistake["loc"] or ("",)
+        path, given = mistake["loc"], mistake["input"]
         match mistake["type"]:
             case "extra_forbidden":
-                said = unknown("key", name, _keys(model, path))
+                fact = unknown("key", path[-1], _keys(model, path[:-1]))
             case "missing":
-                said = "is needed"
+                fact = "is needed"
             case "value_error":  # raised by a validator of ours, whose message is whole
-                said = str(mistake["ctx"]["error"])
-            case "too_short":
-                said = "has no values"
+                fact = str(mistake["ctx"]["error"])
+            case "too_short" if not given:
+                fact = "has no values"
             case _:
-                said = f"{mistake['msg'].removeprefix('Input ')}, not {mistake['input']!r}"
-        found.append(": ".join(filter(None, (".".join(map(str, mistake["loc"])), said))))
+                shown = "" if isinstance(given, dict | list | tuple) else f", not {given!r}"
+                fact = mistake["msg"].removeprefix("Input ") + shown
+        key = ".".join(str(name) if str(name).isidentifier() else json.dumps(name) for name in path)
+        found.append(f"{key}: {fact}" if key else fact)
     return found
 
 
-def _keys(model: "type[BaseModel]", path: Iterable[int | str]) -> list[str]:
-    """Keys of the model at `path` within `model`."""
-    for name in path:
-        kind = next(
-            field.annotation for key, field in model.model_fields.items() if name in (key, field.alias)
-        )
-        model = next(t for t in (kind, *getattr(kind, "__args__", ())) if hasattr(t, "model_fields"))
-    return [field.alias or key for key, field in model.model_fields.items()]
+def _keys(kind: Any, path: Sequence[int | str]) -> list[str]:
+    """List the keys of the model at `path` within a type: a model, a container of them or an optional one."""
+    fields = getattr(kind, "model_fields", None)
+    if fields is None:
+        inner = [part for part in get_args(kind) if part not in (NoneType, ...)][-1]
+        return _keys(inner, path if get_origin(kind) in (Union, UnionType) else path[1:])
+    if path:
+        return _keys(next(f.annotation for name, f in fields.items() if path[0] in (name, f.alias)), path[1:])
+    return [field.alias or name for name, field in fields.items()]

@@ -14,7 +14,7 @@ from ecomlab.suggest import unknown
 
 
 class InvalidCallError(Exception):
-    """A tool call that is not one: unknown tool, malformed JSON, missing or wrongly typed arguments."""
+    """An invalid tool call: unknown tool, malformed JSON, missing or wrongly typed arguments."""
 
 
 class RefusedError(Exception):
@@ -27,31 +27,31 @@ class _Arguments(BaseModel):
 
 @dataclass(frozen=True)
 class Tool:
-    """One tool: a function whose first parameter is what it acts on and the rest are the model's arguments.
+    """A tool: a function whose first parameter is what it acts on, and whose others are the model's arguments.
 
-    The other fields are declarations: by them the audit uses a tool that it has never seen. What a model sees, the
-    schema, does not depend on them.
+    The other fields are declarations, by which the audit can use a tool that it has never seen. The schema, which is
+    what a model sees, does not depend on them.
     """
 
     function: Callable[..., Any]
     lists: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
-    """Field of the result that holds rows -> the fields of a row that are ids, the row's own first. A dot leads into
-    rows within rows: "orders.lines". Rows that hold what the agent itself has put there are not declared."""
+    """Field of the result that holds rows -> fields of a row that are ids, the row's own first. A dot leads into rows
+    within rows: "orders.lines". Rows of what the agent itself has put there are not declared."""
     ranked: bool = False
-    """The order of its rows is asked for: relevance, or a sort. Otherwise it must say nothing."""
+    """Orders its rows as asked: by relevance or a sort. The order of other tools' rows must tell nothing."""
     acts: bool = False
-    """Changes the world; the customer sees it."""
+    """Changes the world where the customer can see it."""
     undoes: "Tool | None" = None
     """The acting tool that this one takes back, called with the same ids."""
     tells: str = ""
-    """A field of its result that openly says what can be wanted at all, such as the status of an order."""
+    """A field of its result that openly tells what can be wanted at all, such as the status of an order."""
 
     @property
     def name(self) -> str:
         return self.function.__name__
 
     def rows(self, result: Any) -> Iterator[tuple[tuple[str, ...], list[dict[str, Any]]]]:
-        """(ids, rows) of every list in one of this tool's results; a row within a row has what is said of that too."""
+        """Yield (ids, rows) of every list in one of this tool's results; inner rows have the outer row's fields too."""
         for path, ids in self.lists.items():
             *outer, last = path.split(".")
             holders: list[tuple[dict[str, Any], Any]] = [({}, result)] if isinstance(result, dict) else []
@@ -90,8 +90,8 @@ class Tool:
         }
 
     def parse(self, arguments: str) -> dict[str, Any]:
-        """The arguments of a call, checked; null where one may be left out is that. Raises InvalidCallError with the
-        reason in words."""
+        """Check the arguments of a call; null for an optional argument counts as left out. Raises InvalidCallError with
+        the reason in words."""
         try:
             value = json.loads(arguments, parse_constant=_no_constant) if arguments else {}
         except (ValueError, RecursionError) as error:
@@ -132,7 +132,7 @@ def tool(
     undoes: Tool | None = None,
     tells: str = "",
 ) -> Any:
-    """Make a typed, documented function a tool: `@tool`, or `@tool(lists={"rows": "row_id"})` with declarations."""
+    """Make a tool of a typed, documented function: `@tool`, or `@tool(lists={"rows": "row_id"})` with declarations."""
     several = {path: (ids,) if isinstance(ids, str) else ids for path, ids in lists.items()}
 
     def make(function: Callable[..., Any]) -> Tool:
@@ -146,7 +146,7 @@ def tool(
 
 
 def find(tools: dict[str, Tool], name: str) -> Tool:
-    """The tool of that name. Raises InvalidCallError with a suggestion."""
+    """Look up a tool by name. Raises InvalidCallError with a suggestion."""
     try:
         return tools[name]
     except KeyError:
@@ -154,7 +154,7 @@ def find(tools: dict[str, Tool], name: str) -> Tool:
 
 
 def plain(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The fields of a record that hold a single value."""
+    """Yield the fields of a record that hold a single value."""
     return ((name, value) for name, value in record.items() if not isinstance(value, dict | list))
 
 

@@ -1,7 +1,4 @@
-"""Values as text and back: money, days, numbers, names, closed choices, rankings, lists.
-
-A `Format` writes a value as a customer does and reads it back from the same text.
-"""
+"""Formats that write values as a customer would, and read them back from the same text."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +13,7 @@ MONTHS = (
 
 @dataclass(frozen=True)
 class Format:
-    """One way of writing values: how a value is written, the pattern that finds it, and how the text is read back."""
+    """One way of writing values: how one is written, the pattern that finds it in text, and how that is read back."""
 
     write: Callable[[Any], str]
     pattern: str
@@ -24,21 +21,21 @@ class Format:
 
 
 def money(cents: int) -> str:
-    """Dollars as a person writes them: $30, $19.99."""
+    """Write cents as dollars: $30, $19.99."""
     return f"${cents // 100}" if cents % 100 == 0 else f"${cents / 100:.2f}"
 
 
 def read_money(text: str) -> int:
-    """Cents of an amount that `money` wrote."""
+    """Read the cents of an amount that `money` wrote."""
     dollars, _, cents = text.lstrip("$").partition(".")
     return 100 * int(dollars) + int(cents or 0)
 
 
 def choice(words: Mapping[Any, str]) -> Format:
-    """One of a closed set of values, each with the words that mean it."""
+    """Make the format of a closed set of values, each with the words that mean it."""
     back = {text: value for value, text in words.items()}
     if len(back) < len(words):
-        raise ValueError("two values have the same words")
+        raise ValueError("two values have the same words; give each its own")
     longest_first = sorted(back, key=lambda text: (-len(text), text))
     return Format(
         lambda value: words[value], "|".join(map(re.escape, longest_first)), lambda text: back[text]
@@ -46,13 +43,13 @@ def choice(words: Mapping[Any, str]) -> Format:
 
 
 def ranking(names: Sequence[str]) -> Format:
-    """Some of these names in an order that counts: ["price", "rating"] is "price, then rating"."""
+    """Make the format of an ordered choice of these names: ["price", "rating"] is "price, then rating"."""
     one = "|".join(map(re.escape, names))
     return Format(lambda value: ", then ".join(value), rf"(?:{one})(?:, then (?:{one}))*", _read_row)
 
 
 def counted(unit: str) -> Format:
-    """A number of units: "1 day", "3 days"."""
+    """Make the format of a number of units: "1 day", "3 days"."""
     return Format(
         lambda count: f"{count} {unit}" if count == 1 else f"{count} {unit}s",
         rf"\d+ {unit}s?",
@@ -61,18 +58,18 @@ def counted(unit: str) -> Format:
 
 
 def joined(names: Sequence[str]) -> str:
-    """Names as a list in words: "a, b and c"."""
+    """Join names in words: "a, b and c"."""
     *before, last = names
     return f"{', '.join(before)} and {last}" if before else last
 
 
 def with_article(name: str) -> str:
-    """A type's name with "a" or "an"."""
+    """Put "a" or "an" before a name."""
     return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
 
 
 def _day(value: str) -> str:
-    """ "03-09" as "March 9"."""
+    """Write "03-09" as "March 9"."""
     month, day = value[-5:].split("-")
     return f"{MONTHS[int(month) - 1]} {int(day)}"
 
@@ -88,7 +85,7 @@ def _read_row(text: str) -> list[str]:
 
 _ARTICLE = re.compile(r"^an? ")
 NEXT_WITH_ARTICLE = re.compile(r"(?:, | and )(?=an? [A-Z0-9])")
-"""What stands between things that have articles."""
+"""Separator between names that have articles."""
 
 MONEY = Format(money, r"\$\d+(?:\.\d\d)?", read_money)
 """Cents."""
@@ -96,7 +93,7 @@ NUMBER = Format(str, r"\d+", int)
 DAY = Format(_day, rf"(?:{'|'.join(MONTHS)}) \d{{1,2}}", _read_day)
 """A day of some year, "MM-DD"."""
 NAME = Format(str, r"[^\s.!?](?:[^.!?\n]|\.(?=\S))*?(?!\.\S)", str)
-"""A name, of a product type or a brand: "Levi's", "Johnson & Johnson", "de Buyer". It ends with the sentence."""
+"""A name of a product type or a brand: "Levi's", "Johnson & Johnson", "de Buyer". It ends where the sentence ends."""
 
 FORMATS: dict[str, Format] = {
     "money": MONEY,
@@ -123,4 +120,4 @@ FORMATS: dict[str, Format] = {
     ),
     "preferences": ranking(("price", "rating", "delivery")),
 }
-"""Formats by the name that phrases use."""
+"""Formats by the name that files of phrases use."""

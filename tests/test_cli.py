@@ -228,8 +228,8 @@ def test_a_run_is_trained_from_a_file_and_evaluated_from_its_checkpoint(tmp_path
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ("stepz=1", "no setting 'stepz'; did you mean 'steps'?"),
-        ("steps=many", "steps is a whole number from 1 up, not 'many'"),
+        ("stepz=1", "no key 'stepz'; did you mean 'steps'?"),
+        ("steps=many", "steps: should be a valid integer, not 'many'"),
         ("steps", "--set takes NAME=VALUE"),
     ],
 )

@@ -213,13 +213,13 @@ DEPOSIT = 'facts = "buying", unit = "percent", range = [50, 505, 5] }'
 @pytest.mark.parametrize(
     ("right", "wrong", "fact"),
     [
-        ('unit = "yes" }', 'unit = "yess" }', "rules.signature.section.unit: Input should be 'days', "),
+        ('unit = "yes" }', 'unit = "yess" }', "rules.signature.section.unit: should be 'days', "),
         (DEPOSIT, DEPOSIT.replace("buying", "bying"), 'rules."deposit": no fact set'),
         (DEPOSIT, DEPOSIT.replace("505", '"505"'), "rules.deposit.section.range: a range is [from, below] or "),
         (DEPOSIT, DEPOSIT.replace("505", "5"), "rules.deposit.section.range: a range is [from, below] or "),
         (DEPOSIT, DEPOSIT.replace("percent", "yes"), 'rules.deposit.section: a number has a range, '),
         ('unit = "yes" }', 'unit = "days" }', "rules.signature.section: a number has a range, "),
-        ('unit = "yes" }', 'unit = "yes", note = "" }', "rules.signature.section.note: Extra inputs are not permitted"),
+        ('unit = "yes" }', 'unit = "yes", note = "" }', "rules.signature.section.note: no key 'note'; did you mean 'unit'? there are facts, names, "),
         ('"a refund takes {}"', '"a refund takes long"', 'rules."refund time": an outcome of unit "days" holds 1 {}'),
         ('["a refund takes {}", ', "[", 'rules."refund time".outcomes'),
         ('"Where {if}, {then}."', '"Where {if}, then."', "special.1: String should match pattern"),

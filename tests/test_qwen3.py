@@ -214,9 +214,9 @@ def test_without_peft_the_message_names_it(folder: Path, monkeypatch: pytest.Mon
         ({"generation": "vllm"}, "there are own, vllm-server, vllm-colocate|did you mean"),
         ({"dtype": "bfloat16"}, "rounds small updates away; choose optimizer = 'adamw-8bit'"),
         ({"context_tokens": 512}, "leaves no room for a prompt"),
-        ({"vllm_memory": 1.5}, "vllm_memory is below 1, not 1.5"),
-        ({"lora_rank": -1}, "lora_rank is at least 0, not -1"),
-        ({"thinking": 1}, "thinking is true or false, not 1"),
+        ({"vllm_memory": 1.5}, "vllm_memory: should be less than 1, not 1.5"),
+        ({"lora_rank": -1}, "lora_rank: should be greater than or equal to 0, not -1"),
+        ({"thinking": 1}, "thinking: should be a valid boolean, not 1"),
     ],
 )
 def test_settings_that_cannot_run_are_refused(wrong: dict[str, Any], message: str) -> None:

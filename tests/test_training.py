@@ -425,19 +425,22 @@ def test_trl_is_as_it_was_after_import_and_after_a_run(finished: Path, tmp_path:
         ({"schedule": "adaptve"}, "did you mean 'adaptive'"),
         ({"schedule": "static-9-2"}, "low <= high"),
         ({"collection": "C7"}, "there are C1, C2, C4, C8"),
-        ({"steps": 0}, "steps is above 0, not 0"),
-        ({"steps": 2.5}, "steps is a whole number, not 2.5"),
-        ({"steps": "4"}, "steps is a whole number, not '4'"),
-        ({"steps": True}, "steps is a whole number, not True"),
-        ({"group_size": 1}, "group_size is at least 2, not 1"),
-        ({"lr": -1}, "lr is above 0, not -1"),
+        ({"steps": 0}, "steps: should be greater than 0, not 0"),
+        ({"steps": 2.5}, "steps: should be a valid integer, not 2.5"),
+        ({"steps": "4"}, "steps: should be a valid integer, not '4'"),
+        ({"steps": True}, "steps: should be a valid integer, not True"),
+        ({"group_size": 1}, "group_size: should be greater than or equal to 2, not 1"),
+        ({"lr": -1}, "lr: should be greater than 0, not -1"),
         ({"keep": "corect"}, "did you mean 'correct'"),
         ({"eval_decodings": ("greedi",)}, "did you mean 'greedy'"),
-        ({"eval_difficulties": (0, -1)}, r"eval_difficulties\.1 is at least 0, not -1"),
-        ({"stesp": 3}, "no setting 'stesp'; did you mean 'steps'"),
+        (
+            {"eval_difficulties": (0, -1)},
+            r"eval_difficulties\.1: should be greater than or equal to 0, not -1",
+        ),
+        ({"stesp": 3}, "no key 'stesp'; did you mean 'steps'"),
         ({"minibatches": 5}, "choose a divisor of prompts_per_step"),
         ({"overlong_buffer": 10_000}, "exceeds episode_tokens"),
-        ({"tau_acc": 1.5}, "tau_acc is at most 1, not 1.5"),
+        ({"tau_acc": 1.5}, "tau_acc: should be less than or equal to 1, not 1.5"),
         ({"out": ""}, "name the folder to write to"),
     ],
 )
@@ -451,7 +454,12 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
     file.write_text('stepz = 3\nlr = "much"\nschedule = "adaptve"\n')
     with pytest.raises(ConfigError) as told:
         from_toml(file, {"collection": "C3"})
-    for words in ("did you mean 'steps'", "lr is a number", "did you mean 'adaptive'", "no collection 'C3'"):
+    for words in (
+        "did you mean 'steps'",
+        "lr: should be a valid number",
+        "did you mean 'adaptive'",
+        "no collection 'C3'",
+    ):
         assert words in str(told.value)
     with pytest.raises(ConfigError, match=r"no room for a prompt.*; 8 groups do not split into 3"):
         TrainConfig(context_tokens=300, minibatches=3)
@@ -462,7 +470,7 @@ def test_equal_configurations_are_written_alike() -> None:
     one = TrainConfig(**given)
     two = TrainConfig().replace(max_grad_norm=1.0, eval_difficulties=(0, 1), eval_decodings=("greedy",))
     assert one == two and json.dumps(one.to_json()) == json.dumps(two.to_json())
-    with pytest.raises(ConfigError, match="steps is above 0"):
+    with pytest.raises(ConfigError, match="steps: should be greater than 0"):
         one.replace(steps=0)
 
 

@@ -1,1 +1,1 @@
-"""Lenient readers of what a person writes as an answer: amounts, days, names, yes and no, clause ids."""
+"""Lenient readers of answers as a person writes them: amounts, days, names, yes and no, clause ids."""

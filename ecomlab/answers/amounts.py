@@ -1,11 +1,11 @@
-"""What a person writes as an answer, read as it is meant: amounts with units, yes or no, a name, a clause id."""
+"""Lenient readers of amounts with units, yes or no, names and clause ids."""
 
 import re
 from collections.abc import Collection, Mapping
 from decimal import Decimal
 
 LONGEST = 500
-"""Characters of an answer that are looked at: a longer one is none."""
+"""Most characters of an answer; a longer text counts as none."""
 MEASURES: Mapping[str, Mapping[str, int]] = {
     "days": {"day": 1, "week": 7},
     "hours": {"hour": 1, "hr": 1, "h": 1, "day": 24},
@@ -14,13 +14,13 @@ MEASURES: Mapping[str, Mapping[str, int]] = {
     "percent": {"%": 10, "percent": 10, "pct": 10},
     "cents": {"$": 100, "dollar": 100, "usd": 100, "cent": 1, "¢": 1},
 }
-"""What each unit may be written in, the plainest first, and how many of the unit it is; percent counts tenths."""
+"""Words for each unit, the plainest first, with their size in that unit; percent counts tenths."""
 FOREIGN = (
     "minute", "min", "second", "sec", "quarter", "decade", "century", "fortnight", "business", "working",
     "euro", "eur", "pound", "gbp", "yen", "franc", "kg", "kilo", "gram", "g", "lb", "mile", "km",
     "per mille", "permille", "€", "£", "‰",
 )  # fmt: skip
-"""Units of nothing that a policy book counts in: an amount of these is no answer."""
+"""Units that no policy book uses: an amount of these is no answer."""
 
 _ALL = {*FOREIGN, *(word for measures in MEASURES.values() for word in measures)}
 _GLOSS = re.compile(r"\([^()]*\)")
@@ -41,7 +41,7 @@ _HUNDREDS = re.compile(r"\b(?:(\d)|an?)[ -]hundred\b(?:(?: and)?[ -](\d{1,2})\b)
 _NONE = re.compile(r"\b(?:no|not|none|never|cannot|nothing|free|can't)\b")
 _YES, _NO = re.compile(r"\b(?:yes|yeah|y|true)\b"), re.compile(r"\b(?:no|nope|n|false)\b")
 _NO_SUCH = re.compile(r"\bno (?!or\b|and\b|yes\b|yeah\b)[a-z]+")
-"""A "no" that answers nothing: "yes, no signature is needed"."""
+"""A "no" that is not the answer: "yes, no signature is needed"."""
 _CLAUSE = re.compile(r"(?<![a-z0-9])([a-z])\s?[-\u2010-\u2013]\s?(\d{1,9})(?![0-9])")
 
 
@@ -54,10 +54,10 @@ def read_answer(answer: object, unit: str, names: Collection[object]) -> int | s
 
 def read_amount(answer: object, unit: str) -> int | None:
     """Read a whole number of `unit`, a key of MEASURES: 15, "15 days" and "fifteen" are 15 days, "$7.99" is 799 cents.
-    A clause's id beside it is no number. What stands in brackets by an amount says the same again, in as many digits as
-    it has: "11 hours (0.5 days)", "38 months (3 years and 2 months)".
+    The id of a clause beside it is not a number. Brackets after an amount must repeat it, to the precision given:
+    "11 hours (0.5 days)", "38 months (3 years and 2 months)".
 
-    None for anything else: no number, several, one of another unit, a part of the unit.
+    Returns None for anything else: no number, several, one of another unit, a fraction of the unit.
     """
     if isinstance(answer, bool) or not isinstance(answer, int | float | str):
         return None
@@ -78,7 +78,7 @@ def read_amount(answer: object, unit: str) -> int | None:
 
 
 def _in_figures(text: str) -> str:
-    """Put spelt numbers in figures; beside figures "one" may be anybody: "one has 3 days to claim it"."""
+    """Put spelt numbers in figures; beside figures "one" may be a pronoun: "one has 3 days to claim it"."""
     pronoun = any(character.isdigit() for character in text)
     text = _SPELLING.sub(
         lambda m: m[0] if pronoun and m[0] == "one" else str(_SPELT.get(m[1], 0) + _SPELT[m[2]]), text

@@ -1,4 +1,4 @@
-"""Days as a person writes them, read leniently and exactly: "March 9", "2026-03-09", "9 March 2026", "never"."""
+"""Lenient readers of days as a person writes them: "March 9", "2026-03-09", "9 March 2026", "never"."""
 
 import re
 from datetime import date, timedelta
@@ -7,13 +7,13 @@ from typing import Any
 from ecomlab.values import MONTHS
 
 MOST = 200
-"""Characters of a text that may name a day."""
+"""Most characters of a text that may name a day."""
 _NONE = re.compile(
     r"(?:na|n a|nil|null|none|no|nothing)?|"
     r".*\b(?:never|none|nothing|not at all|not applicable|cancell?ed|no returns?|no replacement|"
     r"no (?:[a-z]+ )?(?:day|date)|(?:not|non|cannot be|can not be|can t be) return(?:able|ed))\b.*"
 )
-"""Ways to say that there is none, alone or within a sentence."""
+"""Ways to say that there is no day, alone or within a sentence."""
 _MONTH = {name[:3].lower(): number for number, name in enumerate(MONTHS, 1)}
 _NAMES = "|".join(f"{name[:3]}(?:{name[3:]})?" for name in MONTHS) + "|Sept"
 _ISO = re.compile(r"(?<!\d)(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})(?!\d)", re.ASCII)
@@ -28,11 +28,11 @@ _NAMED = (
 
 
 def read_day(text: Any, today: date) -> date | None:
-    """The one day that `text` names, without a year the nearest to today; None for anything else, two days included."""
+    """Read the one day that `text` names, without a year the nearest to today; None for no day or several."""
     if not isinstance(text, str) or len(text) > MOST:
         return None
     found = {_day(match, today) for pattern in (_ISO, _US) for match in pattern.finditer(text)}
-    # "9 March 2026" and "March 20" of "9 March 20": what one form has read, the other does not read again.
+    # In "9 March 20" the day is March 9 and not March 20: what one form has read, the other does not read again.
     rest = _ISO.sub(" ", _US.sub(" ", text))
     first, second = (list(pattern.finditer(rest)) for pattern in _NAMED)
     taken = [match.span() for match in second]
@@ -42,7 +42,7 @@ def read_day(text: Any, today: date) -> date | None:
 
 
 def says_none(text: Any) -> bool:
-    """Whether there is said to be none, no day or no replacement: nothing, "N/A", "never returnable"."""
+    """Tell whether a text says that there is no day or no replacement: nothing, "N/A", "never returnable"."""
     if text is None:
         return True
     if not isinstance(text, str) or len(text) > MOST:
@@ -67,5 +67,5 @@ def _made(year: int, month: int, day: int) -> date | None:
 
 
 def before(today: date, days: int) -> str:
-    """The day so many days ago (ahead, if negative), as tools write it."""
+    """Compute the day so many days ago (ahead, if negative), as tools write it."""
     return (today - timedelta(days=days)).isoformat()

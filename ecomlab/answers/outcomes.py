@@ -1,4 +1,4 @@
-"""The outcome of a return as a person writes it, its order line, and the replacement for it."""
+"""Lenient readers of what came of a return: its outcome, its order line and its replacement."""
 
 import re
 from collections.abc import Mapping
@@ -19,18 +19,18 @@ _OUTCOME = re.compile(
 
 
 def read_outcome(said: Any) -> str | None:
-    """The outcome that a text names, "returned" or "declined"; what it says first counts."""
+    """Read the outcome that a text names first, "returned" or "declined"."""
     match = _OUTCOME.search(said[:200].replace("_", " ")) if isinstance(said, str) else None
     return None if match is None else "declined" if match["no"] else "returned"
 
 
 def read_replacement(said: str | None, catalog: Catalog) -> str | None:
-    """The id handed in as a replacement; None where a text says that there is none."""
+    """Read the id handed in as a replacement; None where the text says that there is none."""
     token = (said or "").strip()
     return None if says_none(token) and catalog.row(token) is None else token
 
 
 def is_named(answer: Mapping[str, Any], order: Mapping[str, Any], line: Mapping[str, Any]) -> bool:
-    """Tell whether the ids handed in are those of this order and line, whatever their case."""
+    """Tell whether the ids handed in are those of this order and line, in any case."""
     ids = {"order_id": order["order_id"], "line_id": line["line_id"]}
     return all(str(answer.get(name)).strip().upper() == token for name, token in ids.items())

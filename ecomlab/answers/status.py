@@ -1,4 +1,4 @@
-"""The status of an order as a person writes it."""
+"""A lenient reader of the status of an order."""
 
 import re
 from typing import Any
@@ -17,8 +17,8 @@ _DENIED = re.compile(r"(?:\b(?:not|never|no)\b|n't\b)[^,.;:]*|\b(?:to|will) be \
 
 
 def read_status(said: Any) -> str | None:
-    """The one status of the closed vocabulary that a text names; None for none or several. What it denies or expects
-    does not count: "shipped, not yet delivered"; nor do the parcels of an order that stands in parts."""
+    """Read the one status that a text names; None for none or several. What it denies or expects does not count
+    ("shipped, not yet delivered"), nor do the single parcels of an order that is partly shipped or delivered."""
     if not isinstance(said, str) or len(said) > 200:
         return None
     text, found = said.lower().replace("_", " "), []

@@ -1,4 +1,4 @@
-"""Dialogue acts: what the customer does, before it is worded, and the mistakes that an act corrects."""
+"""Dialogue acts of the customer, before they are worded, and the mistakes that they correct."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from ecomlab.task import Slot
 
 @dataclass(frozen=True)
 class Act:
-    """What the customer does, before it is worded: the kind, the product type it is about, and slots by name."""
+    """A dialogue act, before it is worded: its kind, the product type it is about, and slots by name."""
 
     kind: str
     type: str = ""
@@ -17,12 +17,12 @@ class Act:
     seen: str = ""
     number: int = 0
     clean: bool = False
-    """A repetition: said without noise."""
+    """Said without noise, because it is a repetition."""
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """Something in the world that the customer sees is wrong, and the act that says so."""
+    """A mistake in the world that the customer can see, and the act that corrects it."""
 
     act: Act
     reveals: tuple[Slot, ...] = ()
@@ -30,5 +30,5 @@ class Mistake:
 
     @property
     def name(self) -> str:
-        """The same from turn to turn for one mistake; another mistake with the same item has another."""
+        """Name that one mistake keeps from turn to turn, and that no other mistake with the same item has."""
         return f"{self.act.kind}: {self.act.seen if self.item is None else self.item}"

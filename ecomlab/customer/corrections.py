@@ -1,4 +1,4 @@
-"""Mistakes in the world that the customer can see, and what is still missing."""
+"""Finding the mistakes in the world that the customer can see, and what is still missing."""
 
 from collections.abc import Collection, Sequence
 
@@ -12,13 +12,13 @@ from ecomlab.world.state import World
 
 
 def mistakes(goal: Goal, phrases: Phrases, acts_on: Collection[str], world: World) -> list[Mistake]:
-    """Mistakes in what the agent's tools act on: the cart, the returns."""
+    """Find the mistakes in what the agent's tools act on: the cart, the returns."""
     found = _in_cart(goal, world) if "cart" in acts_on else []
     return found + (_in_returns(goal, phrases, world) if "returns" in acts_on else [])
 
 
 def missing(goal: Goal, given_up: Collection[int], acts_on: Collection[str], world: World) -> list[Act]:
-    """Acts that ask for what is not done yet when the agent says that all is."""
+    """Make the acts that ask for what is still missing when the agent says that it is done."""
     if "cart" not in acts_on:
         return [Act("hand in")]
     wants = wants_of(goal)
@@ -31,7 +31,7 @@ def missing(goal: Goal, given_up: Collection[int], acts_on: Collection[str], wor
 
 
 def _in_returns(goal: Goal, phrases: Phrases, world: World) -> list[Mistake]:
-    """The first return that is not what was asked for: other units, or another line."""
+    """Find the first return that is not what was asked for: of other units, or of another line."""
     if not world.returns:
         return []
     slots = goal.of()
@@ -50,7 +50,7 @@ def _in_returns(goal: Goal, phrases: Phrases, world: World) -> list[Mistake]:
             for name, value in slots.items()
             if phrases.describe(name) and line_value(line, order, row, name, world.catalog) != value
         }
-        if not broken:  # what they mean cannot be returned, nor can it have been
+        if not broken:  # the line meant, of which nothing may go back: no tool returned it
             continue
         broken.pop("type", None)
         act = Act("wrong line", slots["type"], broken, world.catalog.title(row))
@@ -59,7 +59,7 @@ def _in_returns(goal: Goal, phrases: Phrases, world: World) -> list[Mistake]:
 
 
 def _in_cart(goal: Goal, world: World) -> list[Mistake]:
-    """Mistakes in the cart, one an item; units that are merely not there yet are none."""
+    """Find the mistakes in the cart, one per item; units that are merely not there yet are none."""
     wants = wants_of(goal)
     matched = match(wants, world)
     found: list[Mistake] = []
@@ -83,7 +83,7 @@ def _in_cart(goal: Goal, world: World) -> list[Mistake]:
 def _mistake(
     mine: Sequence[tuple[Want, int]], world: World, row: int, variant: str | None, extra: int
 ) -> Mistake:
-    """What is wrong with `extra` units of a line; `mine` are the wants of its type with the units that they hold."""
+    """Find what is wrong with `extra` units of a line; `mine` pairs each want of its type with the units it holds."""
     for want, _ in mine:
         if want.option in (None, variant) and world.catalog.satisfies(row, want.constraints):
             act = Act("wrong quantity", want.type, seen=str(want.quantity + extra), number=want.quantity)

@@ -1,4 +1,4 @@
-"""The simulated customer: hears messages, answers questions, sees what is done, changes their mind."""
+"""The simulated customer, who hears messages, answers questions, sees what is done and changes their mind."""
 
 from collections.abc import Sequence
 
@@ -14,9 +14,9 @@ from ecomlab.world.state import World
 
 
 class Customer:
-    """One customer with one goal. What they do is decided by rules from the goal, what was said and the world.
+    """A customer with one goal, whose acts follow by rule from the goal, what was said and the world.
 
-    `acts_on` names what the agent's tools change for them ("cart", "returns"): that they look at and correct.
+    `acts_on` names what the agent's tools can change ("cart", "returns"), which the customer looks at and corrects.
     """
 
     def __init__(
@@ -30,17 +30,15 @@ class Customer:
     ) -> None:
         self.first = goal
         self.goal = goal
-        """What they want now."""
+        """Goal as it is now; `first` is what it was."""
         self.phrases = phrases
         self.speaker = speaker
         self.acts_on = acts_on
         topics = {name: slot.topic for name, slot in phrases.slots.items()}
         self.state = GoalState(goal.said(), goal.said(withheld=True), topics=topics, which=phrases.which)
         self.dialogue = DialogueManager(self.state, self.type_name, lexicon.called)
-        self.revealed = 0
-        """Questions so far that revealed something, each counted once by whoever pays for the turn."""
         self.fired: list[tuple[int, Event]] = []
-        """Events that changed something they care about, with the turn after which they heard of them."""
+        """Events that changed something the customer cares about, with the turn after which they heard of it."""
         self._pending = list(events)
         self._silent: list[Event] = []
 
@@ -49,15 +47,15 @@ class Customer:
         return self.dialogue.out_of_patience
 
     def type_name(self, item: int) -> str:
-        """The product type that an item is called by; "" where it has none."""
+        """Name the product type that an item is called by; "" where it has none."""
         return str(self.goal.get("type", self.first.get("type", "", item), item))
 
     def asked(self, question: str, about: Sequence[str] = ()) -> Reply:
-        """The answer to a question; `about` lists what it is about."""
+        """Answer a question; `about` lists its topics."""
         return self.dialogue.asked(question, about)
 
     def hear(self, text: str, world: World) -> Reply:
-        """The answer to a message without a tool call."""
+        """Answer a message without a tool call."""
         shown = {product_id: world.row(product_id) for product_id in world.shown}
         lowered, catalog = text.lower(), world.catalog
         presented = {
@@ -73,12 +71,12 @@ class Customer:
         return reply or self.dialogue.told(text)
 
     def sees(self, world: World) -> list[Act]:
-        """What they say about mistakes in sight."""
+        """Correct the mistakes in sight."""
         found = corrections.mistakes(self.goal, self.phrases, self.acts_on, world)
         return self.dialogue.corrections([m for m in found if m.item not in self.dialogue.skipped])
 
     def tick(self, turn: int, world: World) -> list[Act]:
-        """Let what is due after this turn happen in the world, and hear of it."""
+        """Let the events that are due after this turn happen in the world; react to those that are heard of."""
         acts: list[Act] = []
         due = [event for event in self._pending if event.turn <= turn]
         heard = [event for event in self._silent if goal_changes.run_into(event, world)]
@@ -90,7 +88,7 @@ class Customer:
             if event in self._silent:
                 self._silent.remove(event)
             if event.item in self.dialogue.skipped:
-                continue  # they have given it up and do not come back to it
+                continue  # given up, and not mentioned again
             found = goal_changes.apply(event, self.goal, self.state, self.phrases, self.type_name, world)
             if found is not None:
                 self.goal, said = found
@@ -99,5 +97,5 @@ class Customer:
         return acts
 
     def say(self, acts: Sequence[Act]) -> str:
-        """One message for these acts."""
+        """Word these acts as one message."""
         return self.speaker.say(acts)

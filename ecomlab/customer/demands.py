@@ -1,4 +1,4 @@
-"""Drawing what a customer says of a product that is sold out, and demands of its replacement (SUB)."""
+"""Drawing how a customer describes a sold-out product, and what they demand of its replacement (SUB)."""
 
 import math
 import re
@@ -20,15 +20,17 @@ TELLING = (
     "works_with", "power", "wattage", "voltage", "size", "capacity", "charge", "layout", "connector", "video", "speed",
     "storage", "grip", "skin", "hair", "age", "opacity", "weight", "terrain", "season",
 )  # fmt: skip
-"""Attributes that decide whether something can do another's job, the first mattering most."""
+"""Attributes that decide whether one product can do another's job, the most important first."""
 MOST_SOFT = 2
-"""Attributes that count for similarity; where a type has more, the others must be the same."""
+"""Most attributes that count for similarity; where a type has more, the others must be the same."""
 
 
 def draw_must(attributes: Mapping[str, str], random: np.random.Generator) -> list[str]:
-    """Draw the attributes that must be the same, in a customer's words: half of the time one that decides whether the
-    product can do its job, else any, so that it cannot be guessed without listening; none where no attribute can be
-    named."""
+    """Draw the attributes that must be the same, in a customer's words; none where no attribute can be named.
+
+    Half of the time the first decides whether the product can do its job, else it is any, so that it cannot be guessed
+    without listening.
+    """
     able = [
         name
         for name in attributes
@@ -57,7 +59,7 @@ def draw_words(row: int, shop: Shop, random: np.random.Generator) -> dict[str, s
 
 
 def name_of(row: int, slot: str, shop: Shop) -> str:
-    """A product's brand or feature, by the slot that says it."""
+    """Look up a product's brand or feature, whichever the slot states."""
     catalog = shop.catalog
     if slot.endswith("brand"):
         return catalog.brands[catalog.brand_code.item(row)]
@@ -69,8 +71,8 @@ def draw_sold_out(
 ) -> tuple[Goal, list[str], list[str]]:
     """Draw the customer's visits, and which are sold out: half of each type's, those first that fit what is stated.
 
-    In the goal that comes back, brand or feature may be withheld and are then "was_brand" and "was_feature": said
-    later, they need sentences that tell them from what the replacement should be.
+    In the goal returned, brand and feature may be withheld and are then "was_brand" and "was_feature": said later, they
+    need sentences of their own, or they would be taken for demands on the replacement.
     """
     catalog, row, slots = shop.catalog, original_of(goal, shop), goal.but("must").of()
     drawn = (random.random(2) < axes.p_missing).tolist()
@@ -102,7 +104,7 @@ def draw_limits(
 
 
 def draw_change(goal: Goal, random: np.random.Generator) -> GoalChange | None:
-    """Draw another limit; a stricter one may leave nothing and is then not meant."""
+    """Draw another value of a limit; the caller drops one that leaves nothing to choose."""
     names = [name for name in LIMITS if name in goal]
     if not names:
         return None
@@ -119,7 +121,7 @@ def draw_change(goal: Goal, random: np.random.Generator) -> GoalChange | None:
 
 
 def other_originals(goal: Goal, gone: Sequence[str], shop: Shop) -> list[Goal]:
-    """The goals of customers who mean another of the sold-out visits and have stated the same of it."""
+    """List the goals of customers who mean another of the sold-out visits and have stated the same about it."""
     catalog, slots = shop.catalog, goal.of()
     told = {name: slots[name] for name in slots if name in ("brand", "feature") or name.startswith("attr:")}
     rows = sorted(catalog.row(product_id) or 0 for product_id in gone)

@@ -1,4 +1,4 @@
-"""Changes of mind and shortages: drawn with the task, later applied to the goal and the world, and said."""
+"""Goal changes and shortages: drawn with the task, later applied to the goal and the world, and put into acts."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -21,15 +21,14 @@ from ecomlab.world.state import World
 def draw_shortage(
     i: int, goal: Goal, need: Need, key: TaskKey, shop: Shop, random: np.random.Generator
 ) -> Shortage | None:
-    """An item sells out after a turn in which it could have been seen, before the reference player's last two turns."""
+    """Draw a shortage of an item, after a turn in which it could have been seen and before the last of `need`; None
+    where the item has no replacement."""
     slots = goal.of(i)
     option, quantity, left = slots.get("option"), slots.get("quantity", 1), 0
     reactions = ["replace"]
     reactions += ["option"] if option else []
     reactions += ["quantity"] if quantity > 1 else []
-    reactions += (
-        ["drop"] if len(goal.items) > 1 and i > 0 else []
-    )  # the first item stays, so that a cart is left
+    reactions += ["drop"] if i > 0 else []  # the first item stays, so that a cart is left
     reaction = pick(random, reactions)
     then: dict[str, Any] = {}
     if reaction == "option":
@@ -65,7 +64,7 @@ def draw_change(
     shop: Shop,
     random: np.random.Generator,
 ) -> GoalChange | None:
-    """The customer changes their mind once, about an item that does not sell out. The turn is set later."""
+    """Draw a change of mind about one of the `free` items, or an item of a spare type; its turn is set later."""
     optional = [i for i in free if goal.get("option", item=i)]
     kinds = ["add"] if spare_types else []
     kinds += ["quantity", "replace"] if free else []
@@ -94,7 +93,7 @@ def draw_change(
 
 
 def occur(event: Event, world: World) -> None:
-    """Let the part of an event happen that is in the world, before anybody speaks of it."""
+    """Apply an event to the world; the customer has not heard of it yet."""
     if isinstance(event, SellOut):
         for kind in event.types:
             world.sell_out(kind, event.share)
@@ -103,7 +102,7 @@ def occur(event: Event, world: World) -> None:
 
 
 def run_into(event: Event, world: World) -> bool:
-    """Whether the agent has seen or met a shortage in the turn just played."""
+    """Tell whether the agent came across a shortage in the turn just played."""
     return isinstance(event, Shortage) and any(
         event.option in (None, option) and world.catalog.satisfies(row, _affected(event))
         for row, option in world.touched
@@ -118,7 +117,7 @@ def apply(
     type_name: Callable[[int], str],
     world: World,
 ) -> tuple[Goal, list[Act]] | None:
-    """The goal after an event and the customer's words about it, or None when it changed nothing they care about."""
+    """Return the goal after an event and the acts that tell of it; None if it changed nothing that is wanted."""
     if isinstance(event, SellOut):
         return goal, [Act("check stock", event.types[0])]
     if not isinstance(event, GoalChange) or (event.how != "add" and event.item not in goal.items):
@@ -136,7 +135,7 @@ def _affected(event: Shortage) -> tuple[Constraint, ...]:
 
 
 def _run_short(event: Shortage, goal: Goal, state: GoalState, world: World) -> tuple[Goal, list[Act]] | None:
-    """What the customer then wants. Units already in the cart stay valid, and with some there they want no others."""
+    """Apply a shortage. Units already in the cart stay wanted; a customer who has some wants nothing else instead."""
     wants = wants_of(goal)
     at = next(n for n, want in enumerate(wants) if want.item == event.item)
     want, held = wants[at], match(wants, world).held[at]
@@ -159,7 +158,7 @@ def _run_short(event: Shortage, goal: Goal, state: GoalState, world: World) -> t
 def _change(
     event: GoalChange, goal: Goal, state: GoalState, phrases: Phrases, type_name: str, kind: str = ""
 ) -> tuple[Goal, list[Act]]:
-    """Change the goal and say so; the goal state hears it too. `kind`: of the act, if not the usual one."""
+    """Change the goal and the goal state, and say so by an act of this kind, or of the usual one."""
     slots = dict(event.slots)
     if event.how == "drop":
         state.forget(event.item)
@@ -186,17 +185,17 @@ def _change(
 
 
 def _turn_to(event: GoalChange, goal: Goal, state: GoalState, phrases: Phrases) -> tuple[Goal, list[Act]]:
-    """The customer now means something else, and nothing that was said before stands."""
+    """Replace the whole goal: nothing that was said before still holds."""
     slots = without_type(event.slots)
     state.forget(event.item)
     state.restate(event.item, slots)
     kind = event.slots.get("type", "")
-    words = {name: value for name, value in slots.items() if name not in phrases.slots}
-    # That nothing is wanted of a kind goes without saying where nothing was wanted before.
+    described = {name: value for name, value in slots.items() if name not in phrases.slots}
+    # An empty wish is mentioned only where it replaces one that was not empty.
     said = {
         n: v for n, v in slots.items() if n in phrases.slots and (v != [] or goal.get(n, item=event.item))
     }
     *announcements, description = phrases.anew
     acts = [Act(announcement) for announcement in announcements]
-    acts += [Act(description, kind, words)] if kind else []
+    acts += [Act(description, kind, described)] if kind else []
     return goal.changed(event), [*acts, *([Act("elaborate", kind, said)] if said else [])]

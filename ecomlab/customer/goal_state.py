@@ -1,4 +1,4 @@
-"""The goal state: what the customer has said of their goal, what they withhold, what they have revealed since."""
+"""The goal state: what the customer has stated of their goal, withholds, and has revealed since."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,11 +8,11 @@ from ecomlab.customer.templates import common_file
 from ecomlab.task import Slot
 
 OF_PRODUCTS = ("brand", "feature", "details", "option", "price", "rating", "delivery")
-"""Topics that every customer has an ear for; the others only where they have a slot of that kind."""
+"""Topics that every customer understands; others only where one of their slots belongs to them."""
 
 
 def topic_of(name: str) -> str:
-    """The public topics of a slot, in one text: what a question must name, one of them, to get it."""
+    """Name the topics of a product's slot, separated by spaces; a question that names one of them gets it."""
     if name.startswith("attr:"):
         return "details option" if name == "attr:size" else "details"
     return {"days": "delivery"}.get(name, name)
@@ -20,7 +20,7 @@ def topic_of(name: str) -> str:
 
 @dataclass
 class GoalState:
-    """What was stated in the opening, what is withheld, what was revealed since."""
+    """Slots stated in the opening, withheld, and revealed since."""
 
     stated: list[Slot] = field(default_factory=list)
     withheld: list[Slot] = field(default_factory=list)
@@ -28,20 +28,20 @@ class GoalState:
     topics: Mapping[str, str] = field(default_factory=dict)
     """Topics of slots that are no property of a product, by slot name."""
     which: str = ""
-    """A topic that the properties of a product are about too, where they say which thing is meant."""
+    """A further topic of all product slots, where they tell which item is meant."""
 
     def topics_of(self, slot: Slot) -> set[str]:
-        """What a question must name, one of them, to get this slot."""
+        """Name the topics of a slot; a question that names one of them gets it."""
         said = self.topics.get(slot.name) or f"{topic_of(slot.name)} {self.which}"
         return set(said.split())
 
     @property
     def mine(self) -> set[str]:
-        """Every topic that is one of this customer's alone."""
+        """Topics that this customer has beside those of products."""
         return set(" ".join([self.which, *self.topics.values()]).split())
 
     def reveal(self, slots: Iterable[Slot]) -> list[Slot]:
-        """Move withheld slots to revealed; returns those that were news."""
+        """Move withheld slots to the revealed ones; return those that were moved."""
         news = [slot for slot in slots if slot in self.withheld]
         for slot in news:
             self.withheld.remove(slot)
@@ -49,31 +49,31 @@ class GoalState:
         return news
 
     def about(self, topics: Sequence[str]) -> list[Slot]:
-        """Withheld slots on any of these topics, in the customer's order."""
+        """List the withheld slots on any of these topics, in the customer's order."""
         return [slot for slot in self.withheld if self.topics_of(slot) & set(topics)]
 
     def known(self, topics: Sequence[str]) -> list[Slot]:
-        """What was already said on these topics."""
+        """List what was already said on these topics."""
         return [slot for slot in self.stated + self.revealed if self.topics_of(slot) & set(topics)]
 
     def named(self, asked: set[str]) -> set[str]:
-        """The slots, of those that such a customer may have, that these words mean by themselves."""
+        """Name the slots, of those that such a customer may have, that these words mean by themselves."""
         return {name for name in self.topics if asked.intersection(common_file().words.get(name, ()))}
 
     def restate(self, item: int, slots: Mapping[str, Any]) -> None:
-        """The customer now says these values; older ones of the same names no longer stand."""
+        """State these values of an item; older ones of the same slots no longer hold."""
         for name in ("stated", "revealed", "withheld"):
             kept = [s for s in getattr(self, name) if s.item != item or s.name not in slots]
             setattr(self, name, kept)
         self.stated += [Slot(item, name, value) for name, value in slots.items()]
 
     def forget(self, item: int) -> None:
-        """The wish for this item is gone or replaced; nothing said or withheld about it matters any more."""
+        """Remove everything said or withheld about an item that is no longer wanted."""
         for name in ("stated", "revealed", "withheld"):
             setattr(self, name, [s for s in getattr(self, name) if s.item != item])
 
     def unsay(self, items: Iterable[int]) -> None:
-        """Nobody speaks of these items again; slots with sentences of their own still stand."""
+        """Remove what was said about these items, except slots that have sentences of their own."""
         gone = set(items)
         for said in (self.stated, self.revealed):
             said[:] = [slot for slot in said if slot.item not in gone or slot.name in self.topics]

@@ -1,4 +1,4 @@
-"""Drawing what a customer wants: products, described in slots, and the visits that hide them among decoys."""
+"""Drawing what a customer wants: products, described by slots, and the visits that hide them among decoys."""
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -15,14 +15,14 @@ from ecomlab.world.cart import constraints_of
 from ecomlab.world.state import options_of
 
 PLENTY = 8
-"""Stock from which a product may be wanted: more than any quantity asked for."""
+"""Least stock of a product that may be wanted: more than any quantity that is asked for."""
 TRIES = 64
 POOL = 512
-"""Most rows of a type among which a look-alike is sought."""
+"""Most rows of a type among which a similar product is sought."""
 VISITS = 5
 """Visits per past order of the history axis."""
 CLUSTER = 8
-"""Visits per product type in the history: of wanted and unwanted types alike."""
+"""Visits per product type in the history, for wanted and unwanted types alike."""
 
 
 def draw_row(
@@ -31,7 +31,7 @@ def draw_row(
     random: np.random.Generator,
     avoid: Sequence[Constraint] = (),
 ) -> int | None:
-    """A product of these rows that is well in stock and does not satisfy `avoid`; None if none of `TRIES` is."""
+    """Draw a product of these rows that is well in stock and does not satisfy `avoid`; None after `TRIES` failures."""
     catalog = shop.catalog
     if len(rows) <= TRIES:  # then each is looked at once
         tried = random.permutation(len(rows)).tolist()
@@ -45,7 +45,7 @@ def draw_row(
 
 
 def bounded(rows: range, random: np.random.Generator) -> range:
-    """At most `POOL` of these rows, next to each other: what a large catalog costs is what a small one costs."""
+    """Draw at most `POOL` consecutive ones of these rows, so that a large catalog costs no more than a small one."""
     start = int(random.random() * max(1, len(rows) - POOL + 1))
     return rows[start : start + POOL]
 
@@ -57,7 +57,7 @@ def draw_item(
     shop: Shop,
     random: np.random.Generator,
 ) -> dict[str, Any]:
-    """A product to be wanted, as slots: m constraints (its type is the first), an option, a quantity."""
+    """Draw a wanted product and its slots: m constraints (the type is the first), an option, a quantity."""
     row = draw_row(shop.catalog.type_rows(type_name), shop, random)
     if row is None:
         raise TaskError(
@@ -72,7 +72,7 @@ def draw_item(
 
 
 def describe(shop: Shop, row: int, constraints: int, random: np.random.Generator) -> dict[str, Any]:
-    """A product in a customer's slots: type, brand, feature, then its other properties in random order."""
+    """Describe a product by slots: type, brand, feature, then its other properties in random order."""
     catalog = shop.catalog
     slots: dict[str, Any] = {
         "type": catalog.type_of(row).name,
@@ -92,13 +92,13 @@ def describe(shop: Shop, row: int, constraints: int, random: np.random.Generator
 
 
 def that_fit(product_ids: Sequence[str], slots: Mapping[str, Any], shop: Shop) -> list[int]:
-    """Rows of these products that are as the slots say."""
+    """List the rows of those of these products that satisfy the slots."""
     rows = [row for row in map(shop.catalog.row, product_ids) if row is not None]
     return [row for row in rows if shop.catalog.satisfies(row, constraints_of(slots["type"], slots))]
 
 
 def slot_values(shop: Shop, row: int, names: Sequence[str], like: Mapping[str, Any]) -> dict[str, Any] | None:
-    """These slots as another product has them; None where it lacks one. Bounds stay: they hold or they do not."""
+    """Return these slots with another product's values; None where it lacks one. Bounds keep their values."""
     record = shop.catalog.record(row)
     values: dict[str, Any] = {}
     for name in names:
@@ -118,13 +118,13 @@ def slot_values(shop: Shop, row: int, names: Sequence[str], like: Mapping[str, A
 def other_option(
     type_name: str, key: TaskKey, shop: Shop, random: np.random.Generator, than: str | None = None
 ) -> str:
-    """One of the options that products of the type come in during this task, not `than`."""
+    """Pick one of the options that products of the type come in during this task, not `than`."""
     options = [option for option in options_of(key, shop.catalog, type_name) if option != than]
     return pick(random, options)
 
 
 def alternative(slots: Mapping[str, Any], shop: Shop, random: np.random.Generator) -> dict[str, Any] | None:
-    """A named alternative: a product of the type that is not what was wanted, by brand and feature."""
+    """Draw another product of the type, described by brand and feature, that is not what was wanted."""
     avoid = constraints_of(slots["type"], {"brand": slots["brand"]} if "brand" in slots else slots)
     row = draw_row(shop.catalog.type_rows(slots["type"]), shop, random, avoid)
     return None if row is None else describe(shop, row, 3, random)
@@ -138,11 +138,11 @@ def draw_visits(
     key: Sequence[Any],
     shop: Shop,
 ) -> list[str]:
-    """Products that the customer looked at lately, shuffled: up to eight of each wanted type, and as many of others.
+    """Draw products that the customer looked at lately, shuffled: up to eight of each wanted type, as many of others.
 
-    The list must not tell wanted from unwanted (NOT GAMEABLE, SILENT). So the unwanted types' clusters are made in the
-    same way from a phantom wish, all products are well in stock, and where something that identifies one is withheld,
-    another one that fits all that was stated is in its cluster, if `POOL` rows hold one.
+    The list must not tell wanted from unwanted (NOT GAMEABLE, SILENT). So the clusters of unwanted types are made in
+    the same way, around an invented wish, and all products are well in stock. Where a slot that identifies a product is
+    withheld, its cluster holds another that fits everything stated, if there is one among `POOL` rows.
     """
     random = rng("visits", *key)
     catalog = shop.catalog
@@ -150,7 +150,7 @@ def draw_visits(
         _cluster(item["row"], item["slots"], stated, shop, random)
         for item, stated in zip(items, told, strict=True)
     ]
-    size = min(map(len, wanted))  # all clusters are as large: how many there are of a type says nothing
+    size = min(map(len, wanted))  # of one size, so that the number of visits to a type tells nothing
     clusters = [found[:size] for found in wanted]
     count = max(len(items) + 1, VISITS * axes.history // CLUSTER)
     for name in unwanted:
@@ -172,10 +172,10 @@ def draw_visits(
 def half_gone(
     visits: Sequence[str], key: Sequence[Any], shop: Shop, rank: Callable[[int], Any] = lambda row: 0
 ) -> list[str]:
-    """Which of these visits are sold out: half of each type's, those of least rank first, of equal rank by chance."""
+    """Draw which of these visits are sold out: half of each type's, those of least rank first, ties at random."""
     catalog = shop.catalog
     rows = [row for row in map(catalog.row, visits) if row is not None]
-    # Shuffled again: were the first of the list sold out, those that can replace them would stand late in it (SILENT).
+    # Shuffled again: if the first of the list sold out, those that can replace them would come late in it (SILENT).
     rows = [rows[i] for i in rng("gone", *key).permutation(len(rows)).tolist()]
     gone: list[str] = []
     for code in dict.fromkeys(catalog.type_code[rows].tolist()):
@@ -187,10 +187,10 @@ def half_gone(
 def _cluster(
     row: int, slots: Mapping[str, Any], stated: Collection[str], shop: Shop, random: np.random.Generator
 ) -> list[int]:
-    """A product and others of its type that are not what was meant; one fits all that was stated, if not all was."""
+    """Draw others of a product's type that are not meant; one fits everything stated, where a slot is withheld."""
     catalog = shop.catalog
     pool = bounded(catalog.type_rows(slots["type"]), random)
-    meant = constraints_of(slots["type"], slots)[1:]  # that the type is right is known of every row here
+    meant = constraints_of(slots["type"], slots)[1:]  # every row of the pool is of the right type
     withheld = [c for c in meant if c.field not in stated]
     found = [row]
     if withheld:
@@ -198,7 +198,7 @@ def _cluster(
         other = draw_row(fitting, shop, random, avoid=withheld)
         if other is not None:
             found.append(other)
-    # One draw of many: a call of the generator costs more than judging a row. A small shop may not have enough.
+    # Drawn all at once: a call of the generator costs more than judging a row. A small shop may not have enough.
     for other in random.integers(pool.start, pool.stop, 3 * CLUSTER).tolist():
         if len(found) == CLUSTER:
             break
@@ -209,8 +209,7 @@ def _cluster(
 
 
 def withhold(goal: Goal, axes: Difficulty, random: np.random.Generator, never: Collection[str] = ()) -> Goal:
-    """The goal with slots that the opening leaves out: each with p_missing, but never a type, nor those of these
-    names."""
+    """Draw the slots that the opening leaves out, each with probability p_missing, but never a type or those named."""
     drawn = (random.random(len(goal.slots)) < axes.p_missing).tolist()
     left_out = {
         place

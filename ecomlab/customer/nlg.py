@@ -1,4 +1,4 @@
-"""Dialogue acts in words: a phrase of each act's forms, a noun phrase for each item, then noise."""
+"""Natural language generation: one form for each act, a noun phrase for each item, then noise."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -9,14 +9,13 @@ import numpy as np
 from ecomlab.catalog.lexicon import Lexicon
 from ecomlab.customer.acts import Act
 from ecomlab.customer.noise import Piece, noised
-from ecomlab.customer.templates import Phrases, common_file
+from ecomlab.customer.templates import BOUNDS, Phrases, common_file
 from ecomlab.seeding import pick, rng
 from ecomlab.task import Goal
-from ecomlab.values import money
 
 
 class Speaker:
-    """Words for one customer in one episode; their randomness is named by `key` and the number of messages said."""
+    """Words one customer's acts in one episode; `key` and the number of messages so far name the randomness."""
 
     def __init__(self, phrases: Phrases, lexicon: Lexicon, p_noise: float, key: Sequence[Any]) -> None:
         self.phrases = phrases
@@ -26,8 +25,8 @@ class Speaker:
         self.said = 0
 
     def opening(self, goal: Goal, leads: Sequence[str], greet: bool = True) -> str:
-        """The request: what `goal` states, its items put where a lead has {}, the other slots after it. `greet`: it may
-        begin with a greeting."""
+        """Word the request: the items that `goal` states, put where a lead has {}, then its other slots. With `greet`
+        it may begin with a greeting."""
         random, common = rng("words", *self.key, "opening"), common_file()
         told = [slot for slot in goal.slots.items() if slot[0] not in goal.withheld]
         said = [(name, value) for (_, name), value in told if name in self.phrases.slots]
@@ -46,7 +45,7 @@ class Speaker:
         for number, item in enumerate(items):
             if number:
                 body.append(Piece(join if number < len(items) - 1 else last, "fixed"))
-            # Between commas, the articles tell where the next item begins.
+            # Where items are joined by commas, the articles tell where the next one begins.
             body += self.item(item, random, "" if as_list and last != " and " else "a")
         if in_lines:
             lead = lead.replace(" {}.", "{}\n")
@@ -66,13 +65,13 @@ class Speaker:
         return noised(text, self.p_noise, self.lexicon, random).strip()
 
     def say(self, acts: Sequence[Act]) -> str:
-        """One message for these acts, in order."""
+        """Word these acts, in order, as one message."""
         random = rng("words", *self.key, self.said)
         self.said += 1
         return " ".join(self._sentence(act, random) for act in acts)
 
     def item(self, slots: Mapping[str, Any], random: np.random.Generator, article: str) -> list[Piece]:
-        """A wanted thing as a noun phrase: "3 Tank Tops by PixelVault in size XS"; `article`: a, the or ""."""
+        """Word an item as a noun phrase: "3 Tank Tops by PixelVault in size XS"; `article` is a, the or ""."""
         kind, brand, feature = slots["type"], slots.get("brand"), slots.get("feature")
         quantity = slots.get("quantity", 1)
         form = int(random.integers(3)) if quantity > 1 else 0
@@ -98,7 +97,7 @@ class Speaker:
         return head + ([Piece(" "), *details] if details else [])
 
     def details(self, slots: Mapping[str, Any], kind: str, random: np.random.Generator) -> list[Piece]:
-        """Slots as phrases behind the noun, joined by commas: "in size XS, for $30 or less"."""
+        """Word slots as phrases after the noun, joined by commas: "in size XS, for $30 or less"."""
         phrases: list[list[Piece]] = []
         for name, value in slots.items():
             if name in ("type", "quantity"):
@@ -107,16 +106,9 @@ class Speaker:
                 phrases.append([Piece("by "), Piece(str(value), "brand")])
             elif name == "feature":
                 phrases.append([Piece("the "), Piece(str(value), "feature"), Piece(" kind")])
-            elif name == "price":
-                form = pick(random, ("for {} or less", "for up to {}", "for at most {}"))
-                phrases.append([Piece(form.format(money(value)), "fixed")])
-            elif name == "rating":
-                form = pick(random, ("with {} stars or better", "with at least {} stars"))
-                phrases.append([Piece(form.format(f"{value / 10:.1f}"), "fixed")])
-            elif name == "days":
-                form = pick(random, ("delivered within {}", "here in {} at most"))
-                days = "1 day" if value == 1 else f"{value} days"
-                phrases.append([Piece(form.format(days), "fixed")])
+            elif name in BOUNDS:
+                form = pick(random, common_file().bounds[name])
+                phrases.append([Piece(form.format(BOUNDS[name].write(value)), "fixed")])
             else:
                 phrases.append([Piece(self.lexicon.phrase(kind, name, value), "fixed")])
         joined: list[Piece] = []

@@ -1,7 +1,6 @@
-"""The customer's messages understood: slots out of what was said, as a careful reader would take them.
+"""Natural language understanding of the customer's messages, as by a careful reader: the inverse of `nlg`.
 
-The inverse of `nlg`: an act is told by the cues of its forms, an item by the shop's names, its properties by how values
-are written.
+An act is recognised by the cues of its forms, an item by the shop's names, its properties by how values are written.
 """
 
 import re
@@ -13,39 +12,39 @@ from typing import Any
 
 from ecomlab.catalog.lexicon import Lexicon, windows
 from ecomlab.customer.noise import SLANG
-from ecomlab.customer.templates import Phrases, common_file
+from ecomlab.customer.templates import BOUNDS, Phrases, common_file
 
 _SENTENCE_BREAK = re.compile(r"(?<=[.!?])\s+|\n(?!- )")
-_PRICE = re.compile(r"\$(\d+)(?:\.(\d\d))?")
-_RATING = re.compile(r"(\d)\.(\d) stars")
-_DAYS = re.compile(r"\b(\d+) days?\b")
+_BOUNDS = [
+    (slot, bound.read, re.compile(rf"(?<!\w)(?:{bound.pattern})(?!\w)")) for slot, bound in BOUNDS.items()
+]
 _NUMBER = re.compile(r"(?<![\w.$])(\d+)(?![\w.]*\w)")
 _TOKEN = re.compile(r"[A-Za-z][A-Za-z'-]*")
 
 
 @dataclass
 class Mention:
-    """One wanted item as a message tells it: what an act does to it, and the slots that were said."""
+    """An item as a message mentions it: the effect of the act on it, and the slots that were said."""
 
     effect: str
-    """set, add, drop, replace, or anew: nothing that was said before stands"""
+    """set, add, drop, replace, or anew: nothing that was said before still holds."""
     type: str = ""
     slots: dict[str, Any] = field(default_factory=dict)
 
 
 def is_complete(message: str) -> bool:
-    """Whether the customer says that this is all they have to say."""
+    """Tell whether the customer says that this is all."""
     return any(text in message for text in common_file().complete)
 
 
 def read_opening(message: str, lexicon: Lexicon) -> list[Mention]:
-    """The items that a request asks for, in order."""
+    """Read the items that a request asks for, in order."""
     found = (read_item(segment, lexicon) for segment in _item_break().split(message))
     return [Mention("add", slots.pop("type"), slots) for slots in found if "type" in slots]
 
 
 def read_message(message: str, phrases: Phrases, lexicon: Lexicon) -> list[Mention]:
-    """The changes that a later message makes, sentence by sentence; talk that changes nothing gives nothing."""
+    """Read the changes that a later message makes, sentence by sentence."""
     return [
         mention
         for sentence in _SENTENCE_BREAK.split(message)
@@ -54,7 +53,7 @@ def read_message(message: str, phrases: Phrases, lexicon: Lexicon) -> list[Menti
 
 
 def hears_of_stock(message: str, phrases: Phrases) -> bool:
-    """Whether a message says that products have sold out."""
+    """Tell whether a message says that products have sold out."""
     return any(effect == "stock" and pattern.search(message) for effect, pattern in phrases.effects)
 
 
@@ -76,7 +75,7 @@ def _sentence(sentence: str, phrases: Phrases, lexicon: Lexicon) -> Iterator[Men
 
 
 def read_item(text: str, lexicon: Lexicon) -> dict[str, Any]:
-    """Slots by name from one noun phrase and what surrounds it; empty when it names no product type."""
+    """Read the slots of a noun phrase and what surrounds it; none when it names no product type."""
     words = [(m.group(), m.span()) for m in _TOKEN.finditer(text)]
     kind = _name(words, lexicon, "type", longest=3)
     if kind is None:
@@ -95,22 +94,16 @@ def read_item(text: str, lexicon: Lexicon) -> dict[str, Any]:
         if hit is not None:
             slots[wanted] = hit[0]
             rest = rest[: hit[1]] + rest[hit[2] :]
-    for pattern, slot in ((_PRICE, "price"), (_RATING, "rating"), (_DAYS, "days")):
+    for slot, read, pattern in _BOUNDS:
         match = pattern.search(text)
         if match and not _overlaps(match.span(), taken):
-            slots[slot] = (
-                int(match.group(1) + (match.group(2) or "00")) if slot == "price" else _digits(match)
-            )
+            slots[slot] = read(match.group())
             taken.append(match.span())
     for match in _NUMBER.finditer(text):
         if not _overlaps(match.span(), taken):
             slots["quantity"] = int(match.group(1))
             break
     return slots
-
-
-def _digits(match: re.Match[str]) -> int:
-    return int("".join(match.groups()))
 
 
 def _overlaps(span: tuple[int, int], taken: list[tuple[int, int]]) -> bool:
@@ -120,7 +113,7 @@ def _overlaps(span: tuple[int, int], taken: list[tuple[int, int]]) -> bool:
 def _name(
     words: list[tuple[str, tuple[int, int]]], lexicon: Lexicon, kind: str, longest: int
 ) -> tuple[str, int, int] | None:
-    """The name of that kind among the words: an exact one first, else the nearest misspelling."""
+    """Find the name of that kind among the words: an exact one first, else the nearest misspelling."""
     texts = [word for word, _ in words]
     best: tuple[float, str, int, int] | None = None
     spans = [(start, end) for start, end in windows(texts, longest) if _in_a_row(words[start:end])]
@@ -139,24 +132,24 @@ def _name(
 
 
 def _in_a_row(words: list[tuple[str, tuple[int, int]]]) -> bool:
-    """Whether only one space lies between each word and the next: a name does not cross a full stop."""
+    """Tell whether single spaces separate the words: a name does not cross a full stop."""
     return all(before[1][1] + 1 == after[1][0] for before, after in pairwise(words))
 
 
 @cache
 def _item_break() -> re.Pattern[str]:
-    """What stands between the items of a request."""
+    """Compile the separators between the items of a request."""
     joins = dict.fromkeys(text for join in common_file().joins for text in join)
     return re.compile("|".join(map(re.escape, joins)) + r"|\n- ?")
 
 
 @cache
 def _filler() -> frozenset[str]:
-    """Every word of the common phrases, in lower case: no reader of English takes one for a name."""
+    """Collect the words of the common phrases in lower case, which nobody takes for names."""
     common = common_file()
     forms = [
         form
-        for table in (common.acts, common.answers, common.before)
+        for table in (common.acts, common.answers, common.before, common.bounds)
         for some in table.values()
         for form in some
     ]
@@ -169,7 +162,5 @@ def _filler() -> frozenset[str]:
         *forms,
     ]
     texts += [text for join in common.joins for text in join]
-    texts.append(
-        "by kind for or less up to at most with stars better least delivered within day days here in"
-    )
+    texts.append("by kind stars day days")
     return frozenset(re.findall(r"[a-z][a-z'-]*", " ".join(texts).lower())) | frozenset(SLANG.values())

@@ -1,7 +1,7 @@
-"""Typos and slang: what a customer's keyboard does to words that may carry it.
+"""Noise in the customer's messages: typos and slang.
 
-Ids, numbers, units, values of closed vocabularies and words of four letters or fewer survive. A typo that makes a
-name as near to another product's name, or a filler word look like a name, is redrawn.
+Ids, numbers, units, values of closed vocabularies and words of four letters or fewer are spared. A typo is redrawn if
+it brings a name as near to another name, or makes another word look like a name.
 """
 
 import re
@@ -13,7 +13,7 @@ from ecomlab.catalog.lexicon import Lexicon
 
 
 class Piece(NamedTuple):
-    """A run of text: `kind` is free (may carry noise), fixed (may not), or the kind of name it is."""
+    """A run of text; `kind` is free (may carry noise), fixed (may not), or the kind of name that it is."""
 
     text: str
     kind: str = "free"
@@ -31,7 +31,7 @@ SLANG = {
     "would like": "wanna have",
 }
 SHORT = 4
-"""Words of so many letters survive."""
+"""Words of so many letters, or fewer, are spared."""
 _NEIGHBOURS = {
     key: row[max(0, i - 1) : i] + row[i + 1 : i + 2]
     for row in ("qwertyuiop", "asdfghjkl", "zxcvbnm")
@@ -42,7 +42,7 @@ _SLANG = re.compile(r"\b(" + "|".join(sorted(SLANG, key=len, reverse=True)) + r"
 
 
 def mistype(word: str, rng: np.random.Generator) -> str:
-    """One typo in a word, never in its first letter: swap, drop, double or hit the key beside."""
+    """Draw a typo in a word, never in its first letter: letters swapped, one dropped, doubled or hit beside."""
     spots = [i for i in range(1, len(word)) if word[i].isalpha()]
     at = spots[int(rng.integers(len(spots)))]
     how = int(rng.integers(4))
@@ -58,7 +58,7 @@ def mistype(word: str, rng: np.random.Generator) -> str:
 
 
 def noised(pieces: list[Piece], p: float, lexicon: Lexicon, rng: np.random.Generator) -> str:
-    """The pieces as text, each word that may carry noise hit with probability `p`."""
+    """Join the pieces, each word that may carry noise being hit with probability `p`."""
     if p <= 0:
         return "".join(piece.text for piece in pieces)
     return "".join(_noised(piece, p, lexicon, rng) for piece in pieces)

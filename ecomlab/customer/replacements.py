@@ -1,5 +1,5 @@
-"""Wishes for a return (RETURN): the units of a line that go back and the replacement for them, drawn and in words,
-and the products that fit."""
+"""Goals of a return (RETURN): the units that go back and the replacement for them, drawn and worded, and the products
+that fit."""
 
 import math
 import re
@@ -13,7 +13,7 @@ from ecomlab.customer.goals import draw_row
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, shuffled
 from ecomlab.task import GoalChange, TaskKey
-from ecomlab.values import Format, money, read_money
+from ecomlab.values import FORMATS, NAME, Format
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.orders.history import Line
 from ecomlab.world.orders.lines import Candidate
@@ -24,22 +24,27 @@ Wanted = Sequence[Sequence[Any]]
 
 MONEY_BACK = "my money back"
 _OTHER = "another one "
-_PHRASES = {
-    "color": "in {}",
-    "material": "made of {}",
-    "age": "for ages {}",
-    "hair": "for {} hair",
-    "skin": "for {} skin",
-    "season": "for the {} season",
-    "terrain": "for {} terrain",
-    "grip": "for the {} hand",
-    "active": "with {} in it",
-    "note": "with {} notes",
-    "wattage": "with {} of power",
-    "playtime": "with {} of playtime",
-    "weight": "weighing {}",
+_FORMS = {
+    "price": "for at most {}",
+    "rating": "with at least {}",
+    "brand": "by {}",
+    "attr:color": "in {}",
+    "attr:material": "made of {}",
+    "attr:age": "for ages {}",
+    "attr:hair": "for {} hair",
+    "attr:skin": "for {} skin",
+    "attr:season": "for the {} season",
+    "attr:terrain": "for {} terrain",
+    "attr:grip": "for the {} hand",
+    "attr:active": "with {} in it",
+    "attr:note": "with {} notes",
+    "attr:wattage": "with {} of power",
+    "attr:playtime": "with {} of playtime",
+    "attr:weight": "weighing {}",
 }
-"""Phrases that ask for an attribute where "with {value} {name}" would sound odd."""
+"""Forms that ask for a slot; for other attributes it is "with {value} {name}"."""
+_FORMATS = {"price": FORMATS["money"], "rating": FORMATS["stars"]}
+"""Formats of slots whose values are no text."""
 _COUNTED = frozenset(
     "barrel base bin bulb cable closure collar cover filter finish fit formula frame handle jar lens lid "
     "lining microphone mount pattern picture shape strap surface tail theme tire tray".split()
@@ -48,19 +53,12 @@ _COUNTED = frozenset(
 
 
 def _write(wanted: Wanted) -> str:
-    """The replacement in words: "another one by HomeNest, in Black, for at most $30"."""
+    """Word the replacement: "another one by HomeNest, in Black, for at most $30"."""
     said = []
-    for name, bound in wanted:
-        if name == "price":
-            said.append(f"for at most {money(bound)}")
-        elif name == "rating":
-            said.append(f"with at least {bound / 10:.1f} stars")
-        elif name == "brand":
-            said.append(f"by {bound}")
-        else:
-            own = name.removeprefix("attr:")
-            article = ("an " if bound[:1] in "AEIO" else "a ") if own in _COUNTED else ""
-            said.append(_PHRASES.get(own, f"with {article}{{}} {own}").replace("{}", bound))
+    for name, value in wanted:
+        text, own = _FORMATS.get(name, NAME).write(value), name.removeprefix("attr:")
+        article = ("an " if text[:1] in "AEIO" else "a ") if own in _COUNTED else ""
+        said.append(_FORMS.get(name, f"with {article}{{}} {own}").replace("{}", text))
     return _OTHER + ", ".join(said) if said else MONEY_BACK
 
 
@@ -70,28 +68,22 @@ def _read(text: str) -> list[list[Any]]:
 
 
 def _read_wish(part: str) -> list[Any]:
-    if part.startswith("for at most $"):
-        return ["price", read_money(part.removeprefix("for at most "))]
-    if part.startswith("with at least "):
-        return ["rating", int(part.removeprefix("with at least ").removesuffix(" stars").replace(".", ""))]
-    if part.startswith("by "):
-        return ["brand", part.removeprefix("by ")]
-    for name, form in _PHRASES.items():
+    for name, form in _FORMS.items():
         before, after = form.split("{}")
         if part.startswith(before) and part.endswith(after):
-            return [f"attr:{name}", part.removeprefix(before).removesuffix(after)]
+            return [name, _FORMATS.get(name, NAME).read(part.removeprefix(before).removesuffix(after))]
     value, _, name = part.removeprefix("with ").rpartition(" ")
     return [f"attr:{name}", value.partition(" ")[2] if name in _COUNTED else value]
 
 
 REPLACEMENT = Format(_write, rf"{MONEY_BACK}|{_OTHER}[^!?\n]+?(?=\.(?:\s|$))", _read)
-"""As a slot's value in words."""
+"""Format of the slot that says what is wanted for the units that go back."""
 
 
 def draw_wish(
     meant: Candidate, swapping: bool, axes: Difficulty, shop: Shop, random: np.random.Generator
 ) -> dict[str, Any]:
-    """Draw the slots of a return: which line, how many units of it, and what is wanted for it."""
+    """Draw the slots of a return: the line, the number of units, and what is wanted for them."""
     units = {"units": int(random.integers(1, meant.most + 1))} if meant.line["quantity"] > 1 else {}
     wanted = draw_replacement(meant.line, axes, shop, random) if swapping else []
     return {**meant.slots, **units, "replacement": wanted}
@@ -121,7 +113,7 @@ def draw_change(
 def draw_replacement(
     line: Line, axes: Difficulty, shop: Shop, random: np.random.Generator
 ) -> list[list[Any]]:
-    """Draw what another product of the type should be like, as one in stock is; none if the type has no other."""
+    """Draw what another product of the type should be like, after one in stock; nothing if the type has no other."""
     catalog = shop.catalog
     own = catalog.row(line["product_id"])
     for _ in range(4):
@@ -141,13 +133,13 @@ def draw_replacement(
     values |= {f"attr:{n}": v for n, v in named.items()}
     values = {n: v for n, v in values.items() if not re.search(r"[.!?] |, ", str(v))}
     chosen = shuffled(random, values)[: min(3, max(1, axes.constraints // 2))]
-    # As one says it: the brand first, the bounds last.
+    # In the order of speech: the brand first, the bounds last.
     chosen.sort(key=lambda name: {"brand": 0, "rating": 2, "price": 3}.get(name, 1))
     return [[name, values[name]] for name in chosen]
 
 
 def rows_of(wanted: Wanted, line: Line, shop: Shop) -> np.ndarray:
-    """Rows of the line's type that are as wanted, the line's own product not among them."""
+    """Find the rows of the line's type that are as wanted, except the line's own product."""
     own = shop.catalog.row(line["product_id"])
     kind = shop.catalog.type_of(own or 0).name
     rows = shop.catalog.select(constraints_of(kind, {str(n): v for n, v in wanted}))
@@ -155,7 +147,7 @@ def rows_of(wanted: Wanted, line: Line, shop: Shop) -> np.ndarray:
 
 
 def is_as_wanted(product_id: str, wanted: Wanted, line: Line, world: World) -> bool:
-    """Tell whether this is a product as wanted that a tool has shown and one can buy."""
+    """Tell whether a product is as wanted, was shown by a tool, and can be bought."""
     row = world.catalog.row(product_id)
     if row is None or product_id not in world.shown:
         return False
@@ -163,7 +155,7 @@ def is_as_wanted(product_id: str, wanted: Wanted, line: Line, world: World) -> b
 
 
 def can_be_had(wanted: Wanted, line: Line, key: TaskKey, shop: Shop, share: float) -> bool:
-    """Tell whether one is left when `share` of the type sells out."""
+    """Tell whether a product as wanted is left when `share` of the type sells out."""
     own = shop.catalog.row(line["product_id"])
     kind = shop.catalog.type_of(own or 0).name
     rows = rows_of(wanted, line, shop)

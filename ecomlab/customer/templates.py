@@ -1,8 +1,7 @@
 """Phrases: the sentences of one kind of customer, as data that is rendered and parsed by the same forms.
 
-An act's form holds {fields}, and [cues]: words that tell the act from others and carry no noise. A slot that is no
-property of a product has sentences of its own, so that what is said can be read from the message by construction.
-Both come from TOML: `phrases.toml` beside this file holds what all customers share.
+The form of an act holds {fields} and [cues], words that distinguish the act and carry no noise. A slot that is not a
+property of a product has sentences of its own. Both come from TOML; all customers share `phrases.toml`.
 """
 
 import re
@@ -22,18 +21,20 @@ from ecomlab.suggest import unknown
 from ecomlab.values import FORMATS, Format, choice
 
 COMMON = Path(__file__).with_name("phrases.toml")
+BOUNDS = {"price": FORMATS["money"], "rating": FORMATS["stars"], "days": FORMATS["days"]}
+"""Formats of the slots of a product that are bounds."""
 _MARKS = re.compile(r"\[([^\]]*)\]|\{(\w*)\}")
 
 
 @dataclass(frozen=True)
 class Form:
-    """One way of saying an act: runs of free text, cues and fields, in order."""
+    """One way of wording an act: runs of free text, cues and fields, in order."""
 
     text: str
 
     @cached_property
     def runs(self) -> tuple[tuple[str, str], ...]:
-        """("free" | "cue" | "field", text) in order."""
+        """Runs as ("free" | "cue" | "field", text), in order."""
         made, end = [], 0
         for mark in _MARKS.finditer(self.text):
             made.append(("free", self.text[end : mark.start()]))
@@ -43,8 +44,8 @@ class Form:
 
     @cached_property
     def pattern(self) -> re.Pattern[str] | None:
-        """Finds a sentence of this form by its cues, whatever noise did to the rest; None without cues. Its group
-        `wanted` is the part in which the customer names an item."""
+        """Pattern that finds a sentence of this form by its cues, whatever noise did to the rest; None without cues.
+        Its group `wanted` is the part in which the customer names an item."""
         if not any(kind == "cue" for kind, _ in self.runs):
             return None
         made, named = "", False
@@ -62,22 +63,22 @@ class Form:
 
 @dataclass(frozen=True)
 class Template:
-    """One slot's sentences. `forms` hold {} where the value stands; `topic` is what a question must name to get it,
-    one of several with a space between them."""
+    """Sentences of one slot. `forms` hold {} where the value stands; a question that names one of the words of `topic`
+    gets the slot."""
 
     topic: str
     format: Format
     forms: tuple[str, ...]
     once: bool = False
-    """An announcement: said with what it announces, and no slot of the goal."""
+    """An announcement, said together with what it announces, and not a slot of the goal."""
 
     def say(self, value: Any, random: np.random.Generator) -> str:
-        """The value in one of the forms."""
+        """Word the value in one of the forms."""
         return pick(random, self.forms).replace("{}", self.format.write(value))
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """Any of the forms, whatever the case of its first letter."""
+        """Pattern of any of the forms, whatever the case of its first letter."""
         made = []
         for form in self.forms:
             before, _, after = form.partition("{}")
@@ -86,7 +87,7 @@ class Template:
         return re.compile("|".join(made))
 
     def find(self, text: str) -> Iterable[tuple[Any, tuple[int, int]]]:
-        """(value, span) of each time it is said in `text`."""
+        """Yield (value, span) of each occurrence in `text`."""
         for match in self.pattern.finditer(text):
             said = next(group for group in match.groups() if group is not None)
             yield self.format.read(said), match.span()
@@ -107,7 +108,7 @@ class Sentences(Template):
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """Any of the sentences, longer ones first, whatever the case of its first letter."""
+        """Pattern of any of the sentences, longer ones first, whatever the case of its first letter."""
         longest_first = sorted(self.forms, key=lambda form: (-len(form), form))
         return re.compile(
             "|".join(f"(?i:{re.escape(form[:1])}){re.escape(form[1:])}" for form in longest_first)
@@ -120,7 +121,7 @@ class Sentences(Template):
 
 
 class _SlotFile(Strict):
-    """A slot's table: a format's name, pairs of values and words, or sentences by value."""
+    """Table of a slot: the name of a format, pairs of values and words, or sentences by value."""
 
     topic: str
     format: str = ""
@@ -132,7 +133,7 @@ class _SlotFile(Strict):
     @model_validator(mode="after")
     def one_kind(self) -> Self:
         if sum(map(bool, (self.format, self.values, self.sentences))) != 1:
-            raise ValueError("has not exactly one of format, values and sentences")
+            raise ValueError("needs exactly one of format, values and sentences")
         if self.format and self.format not in (*FORMATS, "replacement"):
             raise ValueError(unknown("format", self.format, (*FORMATS, "replacement")))
         if bool(self.sentences) == bool(self.forms) or any("{}" not in form for form in self.forms):
@@ -149,7 +150,7 @@ class _SlotFile(Strict):
 
 
 class _File(Strict):
-    """A file of phrases. Common ones hold what others may replace."""
+    """Schema of a file of phrases."""
 
     speaks: str = "shop"
     which: str = ""
@@ -167,50 +168,53 @@ class _File(Strict):
 
 
 class _Common(_File):
+    """Schema of the common file, whose phrases others may replace."""
+
     greetings: tuple[str, ...]
     complete: tuple[str, ...]
     answers: dict[str, tuple[str, ...]]
     effects: dict[str, tuple[str, ...]]
     topics: dict[str, tuple[str, ...]]
     words: dict[str, tuple[str, ...]]
+    bounds: dict[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
 class Phrases:
-    """How one kind of customer talks."""
+    """Phrases of one kind of customer."""
 
     intros: tuple[str, ...] = ()
-    """How they come to this job in the course of a journey; only these openings hold them."""
+    """Sentences with which they begin such a subtask of a journey, and which occur nowhere else."""
     leads: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Sentences an opening may begin with, by the name of the list; {} is where the wanted items stand."""
+    """Sentences with which an opening may begin, by the name of the list; {} is where the items stand."""
     lists: tuple[str, ...] = ()
     """The same, for several items as a list."""
     closings: tuple[str, ...] = ()
-    """How an opening ends that leaves something out; never with what says that this is all."""
+    """Ends of an opening that leaves something out; none of them says that this is all."""
     joins: tuple[tuple[str, str], ...] = ()
-    """What stands between items, and before the last of them."""
+    """Separators between items, and before the last of them."""
     acts: Mapping[str, tuple[Form, ...]] = field(default_factory=dict)
     before: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """What comes before a slot's sentence that stands alone, by kind of act."""
+    """Sentences before a slot's sentence that stands alone, by kind of act."""
     slots: Mapping[str, Template] = field(default_factory=dict)
-    """Slots that are no property of a product."""
+    """Templates of the slots that are not properties of a product."""
     which: str = ""
-    """The topic of a question for the item that is meant, if its properties answer it: "Which order?"."""
+    """Topic of a question for the item that is meant, if its properties answer it: "Which order?"."""
     anew: tuple[str, ...] = ()
-    """Acts with which they turn to another item altogether: announcements, and last the description."""
+    """Acts with which they turn to an entirely different item: announcements, and last the description."""
     describes: tuple[str, ...] = ()
-    """Product slots by which they name an item; none: all."""
+    """Product slots by which they describe an item; all, if empty."""
     data: Mapping[str, Any] = field(default_factory=dict)
     """Word lists of this environment."""
 
     @classmethod
     def load(cls, path: Path | str, **slots: Template) -> "Phrases":
-        """The phrases of a TOML file, with more slots made in code. Raises ValueError that names file and key."""
+        """Load the phrases of a TOML file, with more slots made in code. Raises ValueError that names file and key."""
         return cls._made(read_toml(Path(path), _File), slots)
 
     @classmethod
     def of(cls, leads: Sequence[str], **slots: Template) -> "Phrases":
-        """The common phrases of a customer who waits for an answer, with these leads and slots."""
+        """Make the phrases of a customer who waits for an answer: the common ones, with these leads and slots."""
         return cls._made(_File(speaks="answer", leads={"default": tuple(leads)}), slots)
 
     @classmethod
@@ -234,7 +238,7 @@ class Phrases:
         )
 
     def read(self, text: str) -> tuple[list[tuple[str, Any]], str]:
-        """(name, value) pairs of every slot's sentence in `text`, in order, and the text without them."""
+        """Read (name, value) of every slot's sentence in `text`, in order; return them and the rest of the text."""
         found = sorted(
             (span, name, value) for name, slot in self.slots.items() for value, span in slot.find(text)
         )
@@ -248,7 +252,7 @@ class Phrases:
         return said, rest + text[end:]
 
     def describe(self, name: str) -> bool:
-        """Whether an item may be named by this product slot."""
+        """Tell whether an item may be described by this product slot."""
         return (
             not self.describes
             or name in self.describes
@@ -257,7 +261,7 @@ class Phrases:
 
     @cached_property
     def effects(self) -> list[tuple[str, re.Pattern[str]]]:
-        """(effect on the goal, pattern of a form) of every form that tells what it does, in order of precedence."""
+        """(effect on the goal, pattern of a form) of every form that has an effect, in order of precedence."""
         made = []
         for effect, kinds in common_file().effects.items():
             own = [kind for kind in kinds if effect != "anew" or kind in self.anew]
@@ -268,5 +272,5 @@ class Phrases:
 
 @cache
 def common_file() -> _Common:
-    """What all customers share."""
+    """Read the phrases that all customers share."""
     return read_toml(COMMON, _Common)

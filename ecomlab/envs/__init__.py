@@ -1,1 +1,1 @@
-"""One file, one environment. The registry in `ecomlab.envs.base` scans this folder."""
+"""Environments, one per file: `ecomlab.envs.registry` scans this folder."""

@@ -1,4 +1,4 @@
-"""The contract of an environment: seven names and two methods, and three more that the audit asks for."""
+"""The contract of an environment: seven names and two methods, and three methods for the audit that default."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -16,25 +16,25 @@ from ecomlab.world.tools.cart import cart_add
 from ecomlab.world.tools.orders import return_initiate
 
 CHANGED_BY = {"cart": cart_add, "returns": return_initiate}
-"""What customers look at and correct, by the tool that changes it."""
+"""Things in the world that customers look at and correct, each with the tool that changes it."""
 
 
 class Environment:
-    """One kind of job. A file under `ecomlab/envs` with a subclass is an environment; nothing else is needed.
+    """One kind of task. A file with a subclass under `ecomlab/envs` is an environment; nothing else is needed.
 
-    Turns, budgets, the customer, counterfactuals and the reward are the engine's.
+    The engine supplies turns, budgets, the customer, counterfactuals and the reward.
     """
 
     id: ClassVar[str]
     version: ClassVar[int]
-    """Rises whenever the same key would mean a different task."""
+    """Increased whenever the same key would mean a different task."""
     brief: ClassVar[str]
-    """What the agent is told about its job, in the system prompt."""
+    """Description of the agent's work, for the system prompt."""
     tools: ClassVar[Sequence[Tool]]
     submit: ClassVar[Tool]
     phrases: ClassVar[Phrases]
     player: ClassVar[Callable[..., Any]]
-    """Reference player and oracle: a `GoalPlayer` or a class that is made with the same arguments."""
+    """Class of the reference player and oracle: a `GoalPlayer`, or one that takes the same arguments."""
     composes: ClassVar[Sequence[str]] = ()
     """Ids of the environments that a journey chains; such an environment neither draws nor verifies by itself."""
 
@@ -43,27 +43,27 @@ class Environment:
         raise NotImplementedError
 
     def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:
-        """Judge the end state of the world, by code alone. `goal` is what is wanted in the end, `first` what was wanted
-        at first; `answer` holds the arguments of `submit`, none where nothing was handed in."""
+        """Judge the end state of the world, by code alone. `goal` is the final goal, `first` the one at the start;
+        `answer` holds the arguments of `submit` and is empty where nothing was handed in."""
         raise NotImplementedError
 
     # For the audit: what a withheld slot might be instead, whether a goal can be met whatever happens in the task, and
     # the probability that picking from a list by position alone is correct.
 
     def alternatives(self, slot: tuple[int, str], goal: Goal, task: Task, shop: Shop) -> Sequence[Any]:
-        """Other values that a withheld slot might have; a whole `Goal` where other slots change with it, a `Task` where
-        the world would have been drawn otherwise."""
+        """List other values that a withheld slot might have: a whole `Goal` where other slots change with it, a `Task`
+        where the world would have been drawn differently."""
         return ()
 
     def possible(self, goal: Goal, task: Task, shop: Shop) -> bool:
-        """Whether a goal can be met, before and after whatever happens in the task."""
+        """Tell whether a goal can be met, before and after everything that happens in the task."""
         return True
 
     def chance(self, task: Task, shop: Shop) -> float:
-        """The probability that picking from a list by position alone is correct."""
+        """Compute the probability that picking from a list by position alone is correct."""
         return 0.0
 
-    # The engine's, made from the above.
+    # Made by the engine from the above.
 
     @property
     def offered(self) -> dict[str, Tool]:
@@ -72,13 +72,13 @@ class Environment:
 
     @property
     def acts_on(self) -> frozenset[str]:
-        """What the tools change that a customer looks at."""
+        """Things that the tools change and the customer looks at."""
         return frozenset(what for what, tool in CHANGED_BY.items() if tool in self.tools)
 
     def reference_player(self, shop: Shop, perturbation: Perturbation | None = None) -> Any:
-        """A player that sees what a model sees; with a `perturbation`, one that makes mistakes."""
+        """Make a player that sees what a model sees; with a `perturbation` it makes mistakes."""
         return self.player(self.phrases, lexicon_of(shop.catalog), perturbation=perturbation)
 
     def oracle(self, episode: Any) -> Player:
-        """A player that knows the goal of an episode or subtask as it is at each moment, and acts through the tools."""
+        """Make a player that knows the current goal of an episode or subtask, and acts through the tools."""
         return self.player(self.phrases, lexicon_of(episode.shop.catalog), truth=lambda: episode.goal)

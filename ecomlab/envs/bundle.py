@@ -1,4 +1,4 @@
-"""BUNDLE: everything on the list for a project, each part once, within the budget."""
+"""BUNDLE: put together a shopping list for a project, each part once, within the budget."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -44,7 +44,7 @@ class Bundle(Environment):
     def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:
         random, catalog, count = key.rng("bundle"), shop.catalog, axes.bundle.parts
         departments, pool = draw_types(catalog, count + 1, random)
-        # What sells out is drawn over whole departments, so that it tells nothing about the list.
+        # The sell-out is drawn over whole departments, so that it tells nothing about the list.
         share = draw_sell_out(axes.p_oos, count, random)
         sold = SellOut(types=tuple(pool) if share else (), share=share)
         left = [kind for kind in sold.types if len(rows_left((kind, {}), catalog, key, sold))]
@@ -131,8 +131,8 @@ class Bundle(Environment):
 
 
 def _draw_change(goal: Goal, spare: Sequence[str], random: np.random.Generator) -> GoalChange:
-    """Draw a change of mind: another budget (set when it is known), one part more, or one part dropped."""
-    # Were a part dropped of which something is withheld, a question about it would be pointless.
+    """Draw a change of mind: another budget (its value is set later), a part added or a part dropped."""
+    # A part with a withheld slot is not dropped: a question about it would have been pointless.
     untold = {item for item, name in goal.withheld if name != "parts"}
     able = [item for item in goal.items if item not in untold]
     changes = [GoalChange(slots={"budget": 0}, chain=0, calls=0)]
@@ -145,5 +145,5 @@ def _draw_change(goal: Goal, spare: Sequence[str], random: np.random.Generator) 
 
 
 def _rounded(total: int, slack: float) -> int:
-    """Round a total with that much slack up to whole dollars, in cents."""
+    """Add slack to a total and round it up to whole dollars, in cents."""
     return 100 * math.ceil(total * (1 + slack) / 100)

@@ -56,8 +56,8 @@ class Cart(Environment):
             if switching
             else None
         )
-        # What sells out is talked about, and shows in the tools: nothing about it may be withheld. A product or option
-        # that will be exchanged is said in full for the same reason.
+        # An item that sells out is talked about and shows in the tools, so nothing about it may be withheld. The same
+        # holds for a product or option that will be exchanged.
         fixed = set(sold_out)
         if change and (change.how in ("replace", "add") or "option" in change.slots):
             fixed.add(change.item)
@@ -97,10 +97,8 @@ class Cart(Environment):
         return Verdict(cart_credit(right, matched.near, got, units), False, why, tuple(claims))
 
     def chance(self, task: Task, shop: Shop) -> float:
-        """Right by position alone: taking visits, one unit each, as often as the customer's patience allows.
-
-        One item: a first pick and `PATIENCE` more, each after a correction. Several: all right at once.
-        """
+        """Compute the chance of taking visits at random, one unit each: of one item a first pick and `PATIENCE` more,
+        each after a correction; of several, all right at once."""
         catalog, wants = shop.catalog, wants_of(task.goal)
         if any(want.quantity != 1 or want.option for want in wants):
             return 0.0
@@ -112,7 +110,7 @@ class Cart(Environment):
         return min(1.0, math.prod(good) / math.comb(len(rows), len(wants)))
 
     def alternatives(self, slot: Place, goal: Goal, task: Task, shop: Shop) -> Sequence[Any]:
-        """Another option, or another product from the visits that fits all that was stated."""
+        """List other options, or the slots of other visited products that fit everything stated."""
         item, name = slot
         slots = goal.of(item)
         if name == "option":

@@ -23,7 +23,7 @@ from ecomlab.world.state import World, draw_sell_out
 from ecomlab.world.tools.catalog import CATALOG, submit
 
 BOUNDS = {"price": "price", "rating": "rating", "days": "delivery"}
-"""Slots that bound a preference."""
+"""Slots that bound a preference, by name."""
 WEIGHTS = {"rank": 0.5, "met": 0.4, "stock": 0.1}
 """Weights of nDCG, satisfaction and stock in r_task."""
 
@@ -44,7 +44,7 @@ class Discovery(Environment):
         if row is None:
             raise TaskError(f"no {kind} of this shop is well in stock; load a larger shop")
         limits = _limits(shop, row, axes, random)
-        weights = random.gamma(1.0, size=len(PREFERENCES))  # with extra mass on what the customer constrains
+        weights = random.gamma(1.0, size=len(PREFERENCES))  # more weight for what the customer constrains
         weights += [2.0 * any(BOUNDS.get(name) == dim for name in limits) for dim in PREFERENCES]
         importance = [PREFERENCES[i] for i in np.argsort(-weights).tolist()]
         goal = Goal.one({"type": kind, **limits, "importance": importance})
@@ -71,7 +71,7 @@ class Discovery(Environment):
             return Verdict(-1.0, False, "nothing was recommended")
         feasible = world.in_stock(world.catalog.select(ranking.constraints(goal)))
         ordered, places = ranking.places(feasible, goal["importance"], world.shop)
-        # The same product again, or one that no tool has shown, recommends nothing.
+        # A product given twice, or shown by no tool, counts as none.
         rows = [
             world.catalog.row(p) if p in world.shown and p not in ids[:i] else None for i, p in enumerate(ids)
         ]
@@ -112,9 +112,9 @@ class Discovery(Environment):
 
 
 def _limits(shop: Shop, row: int, axes: Difficulty, random: np.random.Generator) -> dict[str, Any]:
-    """Constraints that a product satisfies, as a shopper says them: price always, m - 1 others, with numeric slack.
+    """Draw constraints that a product satisfies: the price and up to m - 1 others, numeric ones with slack.
 
-    As many as leave k_rec products to choose from, after a sell-out as well: a list of one is no recommendation.
+    They leave k_rec products to choose from, even after a sell-out: a list of one is no recommendation.
     """
     catalog, slack = shop.catalog, axes.discovery.slack
     kind = catalog.type_of(row).name
@@ -139,10 +139,9 @@ def _limits(shop: Shop, row: int, axes: Difficulty, random: np.random.Generator)
 def _draw_change(
     shop: Shop, row: int, limits: Mapping[str, Any], order: Sequence[str], random: np.random.Generator
 ) -> dict[str, Any]:
-    """A change of mind: a bound moved so that the drawn product still passes, an attribute dropped for another, or what
-    matters most."""
-    kinds = [name for name in limits if name in BOUNDS] + ["importance"]
-    name = pick(random, kinds)
+    """Draw a change of mind: a bound moved so that the drawn product still satisfies it, or another order of
+    preferences."""
+    name = pick(random, [name for name in limits if name in BOUNDS] + ["importance"])
     if name == "importance":
         return {"importance": [*order[1:], order[0]]}
     if name == "rating":

@@ -45,7 +45,7 @@ def submit(
     clause: Annotated[str | None, Field(description="Questions about policy: the deciding clause.")] = None,
 ) -> dict[str, Any]:
     """Hand in the job at hand with the fields that belong to it; the customer then says what is next."""
-    raise AssertionError("a journey hands in by the part's own submit")
+    raise AssertionError("a journey hands in by the subtask's own submit")
 
 
 class Journey(Environment):
@@ -69,7 +69,7 @@ class Journey(Environment):
 
     @property
     def tools(self) -> Sequence[Tool]:  # type: ignore[override]
-        """Those of every subtask that a journey may have, whichever it has: what is offered gives nothing away."""
+        """Tools of every subtask that a journey may have, so that what is offered tells nothing about this one."""
         offered = {tool.name: tool for env in self.composes for tool in ENVIRONMENTS[env].tools}
         return tuple(offered.values())
 

@@ -1,4 +1,4 @@
-"""POLICY: answer a customer's question from the store's policy book, and name the clause that decides."""
+"""POLICY: answer a customer's question from the store's policy book, and name the clause that decides it."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -31,8 +31,8 @@ from ecomlab.world.tools.catalog import catalog_get_product, catalog_search, dat
 from ecomlab.world.tools.policy import policy_search
 
 WEIGHTS = {"answer": 0.5, "clause": 0.3, "section": 0.2}
-"""Shares of the answer, its clause, and a clause of the right section. An answer counts only beside a clause of the
-right section, "yes" or a name only beside the right clause: a constant answer earns nothing."""
+"""Shares of the answer, its clause, and a clause of the right section. A number counts only beside a clause of the
+right section, "yes" or a name only beside the right clause, so that a constant answer earns nothing."""
 
 
 @tool
@@ -72,21 +72,21 @@ class Policy(Environment):
         switching = random.random() < axes.p_switch
         twist = draw_twist(section["rule"], product | facts, book, catalog, random) if switching else {}
         if twist and "question" not in twist:
-            # Drawn backwards, so that no clause decides more often in the end.
+            # Drawn from the end backwards, so that no clause decides more often in the end.
             facts, twist = facts | twist, {fact: facts[fact] for fact in twist}
         question = {"question": section["rule"]}
         told = facts | question if random.random() < 0.5 else question | facts
         goal = withhold(Goal.one(product | told), axes, random, ("question", *twist))
         need, changes = PolicyPlayer.need(goal), []
         if twist:
-            again = int("question" in twist)  # another fact needs no other section
+            again = int("question" in twist)  # a changed fact needs no other section
             slots = {"twist": "question" if again else "case", **twist}
             turn = int(random.integers(1, need.turns + 1))
             changes.append(GoalChange(turn=turn, chain=again, calls=again, slots=slots))
         return Problem(goal, {"policies": book}, need, changes, "default" if product else "without")
 
     def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:
-        """Judge the answer beside its clause: a number that is right by the wrong clause is right by luck, and a "yes"
+        """Judge the answer together with its clause: a number beside the wrong clause is right by luck, and a "yes"
         without a clause would be right every other time."""
         book, facts = world.given["policies"], goal.of()
         rule, section = RULES[goal["question"]], section_on(book, facts, world.catalog)
@@ -108,12 +108,12 @@ class Policy(Environment):
         return Verdict.of(right and by_clause, round(2 * share - 1, 6), why)
 
     def chance(self, task: Task, shop: Shop) -> float:
-        """At most: one section of all, every rule being asked for as often as another; of its clauses, position tells
-        little."""
+        """Bound the chance from above by that of picking the right section: all rules are asked about equally often,
+        and the position of a clause tells little."""
         return 1 / len({section["rule"] for section in task.world["policies"]["sections"]})
 
     def alternatives(self, slot: Place, goal: Goal, task: Task, shop: Shop) -> Sequence[Any]:
-        """Other values of a withheld fact: those that make another clause decide, if there are any."""
+        """List other values of a withheld fact, if possible those that make another clause decide."""
         book, facts, name = task.world["policies"], goal.of(), slot[1]
         section = section_on(book, facts, shop.catalog)
 

@@ -1,4 +1,4 @@
-"""Environments by id, found by scanning this package; collections of them."""
+"""The registry of environments by id, and collections of them."""
 
 import importlib
 import importlib.util
@@ -16,11 +16,11 @@ from ecomlab.suggest import unknown
 from ecomlab.task import TaskError
 
 OBSERVED = Path(__file__).with_name("observed.json")
-"""Observations made by running: `python -m ecomlab.audit.observed` writes them."""
+"""File of observations, which `python -m ecomlab.audit.observed` makes by running every environment."""
 
 
 class Registry(Mapping[str, Environment]):
-    """Environments by id, found by scanning `ecomlab.envs`; unknown ids get a suggestion."""
+    """Environments by id, found by scanning `ecomlab.envs`. An unknown id raises UnknownEnvironmentError."""
 
     @cached_property
     def _found(self) -> dict[str, Environment]:
@@ -34,14 +34,16 @@ class Registry(Mapping[str, Environment]):
         return {cls.id: cls() for cls in _subclasses(Environment) if not _lacks(cls)}
 
     def load(self, path: Path | str) -> list[str]:
-        """Add the environments of a file outside the package, in this process; their ids.
+        """Add the environments of a file outside the package, for this process, and return their ids.
 
-        Raises TaskError for a file that holds none or an unfinished one, or one with the id of another.
+        Raises TaskError for a file that holds no environment, an unfinished one, or one whose id is taken.
         """
         known, path = self._found, Path(path)
         spec = importlib.util.spec_from_file_location(f"ecomlab_env_{path.stem}", path)
         if spec is None or spec.loader is None or not path.is_file():
-            raise TaskError(f"{path} is no Python file; write the environment into a file that ends in .py")
+            raise TaskError(
+                f"{path} is not a Python file; write the environment into a file that ends in .py"
+            )
         before = set(_subclasses(Environment))
         module = importlib.util.module_from_spec(spec)
         sys.modules[spec.name] = module
@@ -74,13 +76,13 @@ class Registry(Mapping[str, Environment]):
 
 @cache
 def observed() -> dict[str, dict[str, Any]]:
-    """The committed observations by environment id: version, golden digest, and the axes that move it."""
+    """Read the committed observations by environment id: version, golden digest, and the axes that move it."""
     found: dict[str, dict[str, Any]] = json.loads(OBSERVED.read_text())
     return found
 
 
 def moved_by(env: str) -> tuple[str, ...] | None:
-    """The axes that move an environment; None where nobody has observed it, as of one from a file."""
+    """List the axes that move an environment; None for one that was not observed, such as one from a file."""
     return tuple(observed()[env]["axes"]) if env in observed() else None
 
 
@@ -98,13 +100,13 @@ def _subclasses(cls: Any) -> Iterator[type[Environment]]:
 
 
 def _check(cls: type[Environment], where: object) -> None:
-    """Raises TaskError for an environment that is not finished; a class without an id is only a base of some."""
+    """Raise TaskError for an unfinished environment; a class without an id is only a base of some."""
     if hasattr(cls, "id") and (lacks := _lacks(cls)):
         raise TaskError(f"{where}: {cls.__name__} lacks {', '.join(lacks)}")
 
 
 def _lacks(cls: type[Environment]) -> list[str]:
-    """Names and methods that a class still needs to be an environment."""
+    """List the names and methods that a class lacks to be an environment."""
     methods = () if cls.composes else ("draw", "verify")
     missing = [name for name in methods if getattr(cls, name) is getattr(Environment, name)]
     return sorted(missing + [name for name in inspect.get_annotations(Environment) if not hasattr(cls, name)])

@@ -1,4 +1,4 @@
-"""RETURN: find the order line the customer means, return the wanted units of it or decline it."""
+"""RETURN: find the order line that the customer means, and return the wanted units of it or decline."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -28,8 +28,8 @@ from ecomlab.world.tools import orders as order_tools
 
 WEIGHTS = {"line": 0.45, "effect": 0.45, "replacement": 0.10}
 NEAR = 0.15
-"""The share for another line of the type that is meant: without it an honest miss would earn less than a line picked
-blindly."""
+"""Share for another line of the type that is meant: without it an honest miss would earn less than a line picked
+at random."""
 
 
 @tool
@@ -71,7 +71,7 @@ class Returns(Environment):
         world, random = history.draw_history(key, axes, shop), key.rng("return")
         orders = world["orders"]
         patient = random.random() < axes.orders.p_patient
-        # The first is meant in the end: any line, with equal chance.
+        # The first is meant in the end; all lines are equally likely.
         found = list(islice(lines.candidates(world, patient, key, shop, random), 2))
         if not found:
             raise TaskError("no line of the order history can be told from the others")
@@ -115,7 +115,7 @@ class Returns(Environment):
         if expected:
             said = outcome == "returned"
             effect = float(exact) * (1.0 if said else 0.5)
-        else:  # what was left alone counts only for somebody who knew what to leave alone
+        else:  # doing nothing counts only beside the right line and outcome
             said = outcome == "declined" and day
             effect = float(exact and named and outcome == "declined") * (1.0 if day else 0.5)
         if wanted:
@@ -136,8 +136,8 @@ class Returns(Environment):
         return Verdict.of(not wrong, 2 * share - 1, why, () if given is None else (given,))
 
     def chance(self, task: Task, shop: Shop) -> float:
-        """Where units go back and nothing else is wanted, returning one line after another until the customer is
-        silent: as often as they correct it. Else a line picked from those delivered."""
+        """Compute the chance of returning line after line until the customer no longer corrects it, where units go back
+        and no replacement is wanted; otherwise that of picking one of the delivered lines."""
         goal, arrived = task.goal.after(task.events), history.delivered_lines(task.world["orders"])
         meant = lines.meant_by(goal.of(), task.world, task.key, shop)
         if not meant or not meant.goes:

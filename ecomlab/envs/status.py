@@ -27,8 +27,8 @@ from ecomlab.world.tools.orders import order_get_status, order_list, return_chec
 
 WEIGHTS = {"order": 0.5, "status": 0.25, "date": 0.25}
 NEAR = 0.3
-"""The share for another order that fits part of what was said: without it an honest miss would earn less than any order
-picked blindly."""
+"""Share for another order that fits part of what was said: without it an honest miss would earn less than an order
+picked at random."""
 
 
 @tool
@@ -60,7 +60,7 @@ class Status(Environment):
         world, random = draw_history(key, axes, shop), key.rng("status")
         today, orders = date.fromisoformat(world["today"]), look(world["orders"], shop)
         indirect, switching = random.random() < axes.orders.p_indirect, random.random() < axes.p_switch
-        # Any order, with equal chance.
+        # All orders are equally likely.
         drawn = (
             (i, refer(i, orders, today, indirect, shop, random)) for i in shuffled(random, range(len(orders)))
         )
@@ -68,7 +68,7 @@ class Status(Environment):
         if slots is None:
             raise TaskError("no order of the history can be told from the others")
         change = None
-        if switching:  # the order drawn is asked about in the end; the first question was about another
+        if switching:  # the order drawn is meant in the end, another one at first
             first, told = draw_another(target, orders, today, indirect, shop, random)
             if first and told:
                 slots = first
@@ -104,8 +104,8 @@ class Status(Environment):
         return Verdict.of(right and stands and day, 2 * share - 1, why)
 
     def _near(self, goal: Goal, first: Goal, orders: Sequence[Any], world: World, today: date) -> set[str]:
-        """Orders that fit part of what was said: with such a product in them, spoken of to find another, or asked about
-        at first."""
+        """Find the orders that fit part of what was said: they hold such a product, were mentioned to identify another
+        order, or were asked about at first."""
         said = [first.of(), first.but(*STEPS).of(), goal.but(*STEPS).of()]
         if "type" in goal or "thing" in goal:
             said.append({name: goal.get(name) for name in ("type", "thing")})
@@ -113,7 +113,7 @@ class Status(Environment):
         return {orders[i]["order_id"] for slots in said for i in resolve(seen, slots, today)}
 
     def chance(self, task: Task, shop: Shop) -> float:
-        """Any order is as likely to be the one that is asked about in the end."""
+        """Compute the chance of picking an order at random: all are equally likely to be meant in the end."""
         return 1 / len(task.world["orders"])
 
     def alternatives(self, slot: Place, goal: Goal, task: Task, shop: Shop) -> Sequence[Any]:

@@ -51,9 +51,9 @@ class Substitution(Environment):
             row = draw_row(catalog.type_rows(kind), shop, random)
             if row is None:
                 continue
-            # A small shop has too little of any type for such a share; then less of it sells out. With nine products a
-            # type (1,000 in all) some four can stand in, whatever the level: there the list cannot grow with it, nor
-            # can demands leave much out, and d hardly makes it harder.
+            # A small shop has too few products of a type for such a share; then less of it sells out. With nine
+            # products a type (1,000 in all) about four can be replacements at any level: there the list cannot grow,
+            # demands cannot exclude much, and d hardly makes the task harder.
             part = share * min(1.0, 2 * (1 - attempt / TRIES))
             events: list[Event] = [SellOut(types=(kind,), share=part)] if share else []
             must = demands.draw_must(catalog.attributes(row), random)
@@ -107,7 +107,7 @@ class Substitution(Environment):
         limits = [constraint for constraint in required if constraint not in compatible]
         met = sum(np.mean([catalog.satisfies(row, (c,)) for c in limits]) if limits else 1.0 for row in good)
         correct = len(ids) == len(good) == count and all(good.values()) and alike.sum() == best.sum()
-        # One more than the number of equal entries: being compatible counts for something too.
+        # One more than the number of equal entries, so that being compatible counts too.
         similar = min(1.0, float((alike + 1).sum() / max(1, (best + 1).sum())))
         weight = world.axes.substitution.similarity
         share = weight * similar + (1 - weight) * min(1.0, float(met) / count)
@@ -121,7 +121,7 @@ class Substitution(Environment):
         return Verdict.of(bool(correct), 2 * share * min(1.0, count / len(ids)) - 1, why, ids)
 
     def chance(self, task: Task, shop: Shop) -> float:
-        """As many visits as are asked for, when all of the best happen to be among them."""
+        """Compute the chance of picking as many visits as are asked for, where all of the best are among them."""
         goal, visits = task.goal, [shop.catalog.row(visit) for visit in task.world["visits"]]
         rows, count = stages_of(goal, (), task.world["gone"], task.key, shop)[0], goal["count"]
         alike = similarity(rows, goal, shop)

@@ -1,1 +1,1 @@
-"""Episodes: subtasks, messages, playing and replaying."""
+"""Episodes: their subtasks and messages, playing and replaying them."""

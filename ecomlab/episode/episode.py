@@ -47,7 +47,7 @@ def ask_user(
 
 @dataclass(frozen=True)
 class Turn:
-    """What one assistant message led to."""
+    """Consequences of one assistant message."""
 
     messages: list[Message]
     """Tool results and customer messages that came back, in order."""
@@ -87,7 +87,8 @@ def make_task(
 def draw_task(
     env: str, difficulty: int, seed: int, shop: Shop, overrides: Mapping[str, float] | None = None
 ) -> Task:
-    """`make_task` without the check that every override moves the environment, which it is made by."""
+    """Draw a task as `make_task` does, without the check that every override moves the environment: that check rests on
+    tasks drawn here."""
     environment = ENVIRONMENTS[env]
     if not isinstance(shop, Shop):
         raise TypeError(f"shop is what load_shop returns, not {shop!r}")
@@ -113,7 +114,7 @@ def task_of(
     overrides: Mapping[str, float] = MappingProxyType({}),
     part: bool = False,
 ) -> Task:
-    """The task that a problem makes: its opening in words, its budgets. `part`: of the journey that `key` names."""
+    """Make the task of a problem: word its opening, set its budgets. `part`: part of the journey named by `key`."""
     need, events = problem.need, in_order(problem.events)
     turns, calls = need.with_events([(need.latest(event), event) for event in events], need.asks)
     opening = problem.opening
@@ -142,7 +143,7 @@ def task_of(
 
 @dataclass
 class Episode:
-    """One episode of a task, then discarded; the only mutable object. Not to be shared between threads."""
+    """One episode of a task. It changes as it is played, and must not be shared between threads."""
 
     task: Task
     shop: Shop
@@ -167,9 +168,9 @@ class Episode:
         self.world = World(shop, task.axes, task.key, task.world, task.calls)
         self.subtasks = [Subtask(part, shop, self.world, part=part is not task) for part in task.parts]
         self._open = [0]
-        """Subtasks under way by number, the present one last."""
+        """Numbers of the subtasks under way, the current one last."""
         self.opened = 1
-        """Subtasks that the customer has come to."""
+        """Number of subtasks that the customer has begun."""
         self._tools: dict[str, Tool] = {
             **self.env.offered,
             "ask_user": ask_user,
@@ -192,27 +193,27 @@ class Episode:
 
     @property
     def goal(self) -> Goal:
-        """What the customer wants now."""
+        """The customer's goal as it is now."""
         return self.subtask.goal
 
     @property
     def answer(self) -> dict[str, Any] | None:
-        """What was handed in for the subtask under way."""
+        """The answer handed in for the subtask under way."""
         return self.subtask.answer
 
     @property
     def fired(self) -> list[tuple[int, Event]]:
-        """Events that the customer has heard of, with the turn of their subtask after which they did."""
+        """Events that the customer has heard of, each with the turn of its subtask after which they did."""
         return [fired for subtask in self.subtasks for fired in subtask.customer.fired]
 
     @property
     def useful_asks(self) -> int:
-        """Turns with a question that revealed something."""
+        """Number of turns with a question that revealed something."""
         return sum(subtask.useful_asks for subtask in self.subtasks)
 
     @property
     def tools(self) -> list[dict[str, Any]]:
-        """The tools' OpenAI schemas."""
+        """OpenAI schemas of the tools."""
         return [t.schema for t in self._tools.values()]
 
     @property
@@ -220,7 +221,7 @@ class Episode:
         return self.end is not None
 
     def act(self, message: Message) -> Turn:
-        """Play one assistant message. Raises RuntimeError when the episode is over; bugs of ours raise too."""
+        """Play one assistant message. Raises RuntimeError when the episode is over; our own bugs raise too."""
         if self.done:
             raise RuntimeError("the episode is over; make a new one")
         self.turn += 1
@@ -258,26 +259,24 @@ class Episode:
         return Turn(self.messages[before:], False, None)
 
     def _reaction(self, text: str | None, changed: bool) -> list[Act]:
-        """What the customer does after a turn: `text` was said to them, None where tools were called; `changed`: the
-        agent acted on the world."""
+        """Choose the customer's acts after a turn, in which the agent said `text` (None if it called tools) and, if
+        `changed`, acted on the world."""
         subtask, customer = self.subtask, self.customer
         if subtask.answer is not None:
             return []
         corrections = customer.sees(self.world) if changed or text is not None else []
         acts = list(corrections)
-        if text is not None and not corrections:  # mistakes in the world come before small talk
+        if text is not None and not corrections:  # mistakes in the world come first
             reply = customer.hear(text, self.world)
             subtask.useful_asks += reply.revealed
             acts += reply.acts
         if changed and not corrections:
             customer.dialogue.pleased()
-        acts += customer.tick(
-            subtask.turn, self.world
-        )  # last: what is wanted from now on, nobody could know before
+        acts += customer.tick(subtask.turn, self.world)  # last: nobody could have known of a change before
         return [*acts, customer.dialogue.farewell()] if customer.out_of_patience else acts
 
     def _next_subtask(self) -> str:
-        """Go on to another subtask where the customer does; what they say then."""
+        """Go on to another subtask if the customer does, and return what they say."""
         if len(self.subtasks) == 1:
             return ""
         back = self.subtask.answer is not None
@@ -291,15 +290,15 @@ class Episode:
         return journey.turning(self.task, now, interrupts=len(self._open) > 1)
 
     def end_truncated(self, why: str = "the generation was cut off by a token limit") -> None:
-        """The sampler stopped the agent: its own kind of end, not invalid."""
+        """End the episode because the sampler cut the agent off: never correct, but not invalid."""
         self._finish("truncated", why, len(self.messages))
 
     def fail(self, why: str) -> None:
-        """Something of ours broke: the episode is unscored."""
+        """End the episode because something of ours broke: it is unscored."""
         self._finish("failed", why, len(self.messages))
 
     def score(self) -> Score:
-        """What the episode earned as the world stands: named parts, and the reason in words."""
+        """Score the episode as the world stands, with named parts and the reason in words."""
         if self.end is None:
             raise RuntimeError("the episode is not over; act until it is, or end it")
         if self.end == "failed":
@@ -325,12 +324,12 @@ class Episode:
 
     @property
     def effective_turns(self) -> int:
-        """Turns that the customer did not cause: without useful questions, events, and handing in."""
+        """Number of turns that the customer did not cause: all but useful questions, events and handing in."""
         caused = sum(min(s.useful_asks, s.task.need.asks) for s in self.subtasks) + len(self.fired)
         return max(0, self.turn - caused - sum(s.answer is not None for s in self.subtasks))
 
     def _call(self, name: str, arguments: str, alone: bool) -> dict[str, Any]:
-        """Run one tool call; its result."""
+        """Run one tool call and return its result."""
         found = find(self._tools, name)
         values = found.parse(arguments)
         if found is ask_user:

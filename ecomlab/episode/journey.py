@@ -1,7 +1,7 @@
 """Journeys: composing tasks of several environments into one conversation in one world, and judging it.
 
-The subtasks share one cart, one order history, one clock and one customer. The next one comes when the agent hands in
-the present one, right or wrong; the customer may also turn to the next in the middle of one and come back.
+The subtasks share one cart, one order history, one clock and one customer. The next begins when the agent hands in the
+current one, right or wrong; the customer may also interrupt one with the next and come back to it later.
 """
 
 import json
@@ -27,12 +27,12 @@ LOOKING = ("CART", "SUB")
 def draw(
     environment: Environment, key: TaskKey, axes: Difficulty, shop: Shop, make: Callable[..., Task]
 ) -> Problem:
-    """A journey through some of the environments that `environment` composes; `make` turns a problem into a task."""
+    """Draw a journey through some of the environments that `environment` composes; `make` makes a problem a task."""
     from ecomlab.world.policy_book.book import draw_book  # reads the rules, which not every import needs
 
     random = key.rng("journey")
     order = shuffled(random, environment.composes)
-    for first in range(len(order)):  # hardly ever does the first agree with no other
+    for first in range(len(order)):  # the first rarely agrees with no other
         names = order[first:] + order[:first]
         chosen, taken, visited = _agreeing(names, axes.journey.subtasks, key, axes, shop, make)
         if len(chosen) > 1:
@@ -45,7 +45,7 @@ def draw(
     turns = sum(part.turns - axes.turn_slack for part in chosen)
     calls = sum(part.calls - axes.tool_slack for part in chosen)
     opening = pick(random, environment.phrases.data["first"]) + _begun(chosen[0], random)
-    # The world holds what any subtask might need: what tools show must not tell which ones will not come.
+    # The world holds what any subtask might need, so that tools do not tell which ones will not come (SILENT).
     absent = [env for env in LOOKING if env not in {part.env for part in chosen}]
     phantoms = _phantom_visits(absent, taken | visited, key, axes, shop)
     worlds = [draw_history(key, axes, shop), {"policies": draw_book(key, axes, shop)}]
@@ -60,8 +60,10 @@ def draw(
 
 
 def following(task: Task, under_way: Sequence[int], opened: int, turn: int) -> int | None:
-    """The subtask, by number, to which the customer turns after a turn; None where they stay with the last one under
-    way. `opened` subtasks have been begun, the last one `under_way` is in its turn `turn`."""
+    """Find the number of the subtask to which the customer goes on; None where they stay with the last one under way.
+
+    `opened` subtasks have begun; the last one `under_way` has had `turn` turns.
+    """
     if opened == len(task.subtasks):
         return None
     if not under_way:
@@ -71,18 +73,18 @@ def following(task: Task, under_way: Sequence[int], opened: int, turn: int) -> i
 
 
 def turning(task: Task, number: int | None, interrupts: bool = False) -> str:
-    """What the customer says when they turn to a subtask, or, with None, back to the one that they had left."""
+    """Word how the customer goes on to a subtask, or, with None, comes back to the one that they interrupted."""
     random, words = rng("turning", *task.key, number), _words(task)
     if number is None:
         ((interrupted, _),) = task.interrupts
         return pick(random, words["back"]).replace("{}", words["names"][task.subtasks[interrupted].env])
-    order = rng("next", *task.key).permutation(len(words["next"]))  # none of them twice
+    order = rng("next", *task.key).permutation(len(words["next"]))  # so that none is said twice
     turn = pick(random, words["interrupt"]) if interrupts else words["next"][int(order[number])]
     return str(turn + _begun(task.subtasks[number], random))
 
 
 def answer_of(environment: Environment, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a journey's `submit` as an environment's own. Raises RefusedError where one is missing."""
+    """Pick an environment's arguments from those of a journey's `submit`. Raises RefusedError where one is missing."""
     own = environment.submit
     expected = own.arguments.model_fields
     given = {name: values[name] for name in expected if values[name] is not None}
@@ -96,8 +98,8 @@ def answer_of(environment: Environment, values: Mapping[str, Any]) -> dict[str, 
 
 
 def judge(subtasks: Sequence[Subtask], opened: int) -> Verdict:
-    """The verdict on an episode that is over; of a journey the mean of its subtasks' verdicts, each as of its handing
-    in. What later turns undid in the world counts as undone."""
+    """Judge an episode that is over; a journey by the mean of its subtasks' verdicts, each as of when it was handed in.
+    What later turns undid in the world counts as undone."""
     if len(subtasks) == 1:
         return subtasks[0].verdict or subtasks[0].verify()
     verdicts = []
@@ -124,7 +126,7 @@ def _begun(part: Task, random: Any) -> str:
 
 
 def _types(task: Task, shop: Shop) -> set[str]:
-    """Every product type that a task's truth and events name, or of which it makes something sold out."""
+    """Collect the product types that a task's goal, notes and events name, or of which something is sold out."""
 
     def walk(value: Any) -> Iterator[str]:
         if isinstance(value, Mapping):
@@ -149,8 +151,8 @@ def _types_of(product_ids: Sequence[str], shop: Shop) -> set[str]:
 def _phantom_visits(
     absent: Sequence[str], taken: set[str], key: TaskKey, axes: Difficulty, shop: Shop
 ) -> Iterator[dict[str, Any]]:
-    """The visits that these environments would have brought, each time around a wish that nobody has: a look at the
-    visits must not tell which cannot come. None is of a type that this journey is about."""
+    """Draw the visits that absent environments would have brought, around goals that nobody has, so that the visits do
+    not tell which subtasks will not come (SILENT). None is of a type that this journey is about."""
     for env in absent:
         named = (*key, "phantom", env)
         random = rng(*named)
@@ -172,8 +174,8 @@ def _phantom_visits(
 def _agreeing(
     order: Sequence[str], count: int, key: TaskKey, axes: Difficulty, shop: Shop, make: Callable[..., Task]
 ) -> tuple[list[Task], set[str], set[str]]:
-    """The first `count` subtasks that touch no product types of one another, with the types they are about and the
-    types visited for them."""
+    """Draw the first `count` subtasks that share no product types, with the types that they are about and those visited
+    for them."""
     chosen: list[Task] = []
     taken: set[str] = set()
     visited: set[str] = set()
@@ -183,7 +185,7 @@ def _agreeing(
         environment = ENVIRONMENTS[name]
         part = make(environment, environment.draw(key, axes, shop), key, axes, shop, part=True)
         types, seen = _types(part, shop), _types_of(part.world.get("visits", ()), shop)
-        # Two subtasks about one kind of thing could not be told apart; a kind visited for two of them stands out.
+        # Two subtasks about one type could not be told apart; a type visited for two of them would stand out.
         if not types & taken and not seen & visited:
             chosen.append(part)
             taken |= types
@@ -192,7 +194,7 @@ def _agreeing(
 
 
 def _merged(worlds: Sequence[Mapping[str, Any]], key: TaskKey) -> dict[str, Any]:
-    """The subtasks' worlds as one: what they have in common once, lists that differ shuffled together."""
+    """Merge the subtasks' worlds: what they share is kept once, lists that differ are shuffled together."""
     merged: dict[str, Any] = {}
     for world in worlds:
         for name, value in world.items():

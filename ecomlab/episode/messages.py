@@ -1,7 +1,7 @@
-"""A model's raw text into an assistant message, and a message into its calls: strict, and it says what went wrong.
+"""Strict parsing of a model's raw text into an assistant message, and of a message into its calls.
 
-Qwen3's format: text, then any number of `<tool_call>` blocks, each one JSON object with `name` and `arguments`. Whether
-the tool exists and its arguments fit is the episode's business (`ecomlab.tool`); this is syntax.
+Qwen3's format: text, then any number of `<tool_call>` blocks, each one JSON object with `name` and `arguments`. This is
+syntax alone: the episode checks that the tool exists and its arguments fit.
 """
 
 import json
@@ -13,18 +13,18 @@ from ecomlab.tool import InvalidCallError
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
 MOST_CALLS = 64
-"""Tool calls in one message."""
+"""Most tool calls in one message."""
 MOST_TEXT = 20_000
-"""Characters in one message, and in one call's arguments."""
+"""Most characters in one message, and in one call's arguments."""
 _THINKING = re.compile(r"^\s*<think>.*?</think>\s*", re.DOTALL)
 
 
 def parse_output(text: str) -> dict[str, Any]:
-    """The assistant message in `text`.
+    """Parse the assistant message in `text`, leaving out thinking at its start.
 
     Malformed output never raises: it gives a message whose `invalid` holds the reason, which ends the episode as
     invalid. Reasons: a call that is not closed, text between or behind calls, JSON that does not parse, a call that is
-    no object with a name and arguments. Thinking at the start is kept out of the content.
+    not an object with a name and arguments.
     """
     said = _THINKING.sub("", text, count=1)
     if CLOSE in said.partition(OPEN)[0]:
@@ -59,7 +59,7 @@ def _invalid(text: str, reason: str) -> dict[str, Any]:
 
 
 def read_calls(message: Any) -> list[tuple[str, str]]:
-    """(tool name, arguments) of each call. Raises InvalidCallError for what is no assistant message."""
+    """Read (tool name, arguments) of each call. Raises InvalidCallError for anything but an assistant message."""
     if not isinstance(message, dict) or message.get("role") != "assistant":
         raise InvalidCallError("not an assistant message")
     if message.get("invalid"):
@@ -91,7 +91,7 @@ def read_calls(message: Any) -> list[tuple[str, str]]:
 
 
 def text_of(message: Any) -> str:
-    """What can be kept of a message that is none."""
+    """Extract text for the record from something that is not a valid message."""
     content = message.get("content") if isinstance(message, dict) else None
     if isinstance(content, str):
         return content[:MOST_TEXT]
@@ -102,7 +102,7 @@ def text_of(message: Any) -> str:
 
 
 def recorded(message: dict[str, Any], calls: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """The assistant message as it enters the record: calls numbered, nothing else kept."""
+    """Make the record's copy of an assistant message: its content and numbered calls, and nothing else."""
     kept: dict[str, Any] = {"role": "assistant", "content": message.get("content") or ""}
     if calls:
         given = message["tool_calls"]

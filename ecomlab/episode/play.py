@@ -7,11 +7,11 @@ from ecomlab.task import Message, Player, Task
 
 
 class ReplayError(Exception):
-    """A live replay that differs from its record; the text says where."""
+    """A replay that differs from its record; the text says where."""
 
 
 def play(player: Player, task: Task, shop: Shop) -> Trajectory:
-    """Play a task to its end. An exception, the player's or ours, makes the episode unscored (BROKEN IS NOT WRONG)."""
+    """Play a task to its end. Any exception makes the episode unscored (BROKEN IS NOT WRONG)."""
     episode = Episode(task, shop)
     return finish(player, episode)
 
@@ -27,7 +27,7 @@ def finish(player: Player, episode: Episode) -> Trajectory:
 
 
 def record(episode: Episode) -> Trajectory:
-    """The trajectory of an episode that is over."""
+    """Record an episode that is over."""
     return Trajectory(
         task=episode.task,
         messages=list(episode.messages),
@@ -39,7 +39,7 @@ def record(episode: Episode) -> Trajectory:
 
 
 def replay(trajectory: Trajectory, shop: Shop) -> Score:
-    """Act out a recorded trajectory again and return its score.
+    """Play a recorded trajectory again and return its score.
 
     Raises ReplayError, naming the message and both texts, when the shop or the customer answers differently.
     """
@@ -61,7 +61,7 @@ def replay(trajectory: Trajectory, shop: Shop) -> Score:
 
 
 def _again(message: Message, trajectory: Trajectory, episode: Episode) -> Message:
-    """The message as it was acted; the last one of an invalid end is only known to have been invalid."""
+    """Restore the message as it was played; of a last one that was invalid, the record only knows that it was."""
     last = message is trajectory.messages[-1]
     if last and trajectory.end == "invalid" and not message.get("tool_calls"):
         return {**message, "invalid": trajectory.score.why.removeprefix("invalid output: ")}

@@ -1,4 +1,4 @@
-"""One goal of a customer's: all of a plain task, a part of a journey."""
+"""A subtask: one goal of the customer, and either a whole task or a part of a journey."""
 
 from typing import Any
 
@@ -13,8 +13,8 @@ from ecomlab.world.state import World
 
 
 class Subtask:
-    """The customer of one goal, and how far the agent has come. It knows nothing of the episode around it, so that a
-    finished one is freed at once."""
+    """The customer of one goal, and the agent's progress. It does not refer to its episode, so that a finished one is
+    freed at once."""
 
     def __init__(self, task: Task, shop: Shop, world: World, part: bool = False) -> None:
         self.task, self.shop, self.world = task, shop, world
@@ -25,30 +25,30 @@ class Subtask:
         self.turn = 0
         self.answer: dict[str, Any] | None = None
         self.verdict: Verdict | None = None
-        """At the time of handing in."""
+        """The verdict as of when the answer was handed in."""
         self.useful_asks = 0
 
     @property
     def goal(self) -> Goal:
-        """What the customer wants now."""
+        """The customer's goal as it is now."""
         return self.customer.goal
 
     def verify(self) -> Verdict:
-        """The verdict on the world as it stands."""
+        """Judge the world as it stands."""
         return self.env.verify(self.goal, self.world, self.answer or {}, self.customer.first)
 
     def hand_in(self, answer: dict[str, Any]) -> None:
-        """Take the agent's answer."""
+        """Take the agent's answer and judge it."""
         self.answer = answer
         self.verdict = self.verify()
 
     def needed(self) -> tuple[int, int]:
-        """(turns, calls) that the reference player needs for this goal as it went, handing in included."""
+        """Count (turns, calls), handing in included, that the reference player needs for this goal as it unfolded."""
         need = self.task.need
         return need.with_events(self.customer.fired, min(self.useful_asks, need.asks))
 
 
 def speaker_of(env: str, key: TaskKey, shop: Shop, p_noise: float, part: bool) -> Speaker:
-    """The customer's voice; in a subtask its randomness is named by the journey's key and the subtask's environment."""
+    """Make the customer's speaker; in a journey its randomness is named by the journey's key and the environment."""
     named = (*key, env) if part else tuple(key)
     return Speaker(ENVIRONMENTS[env].phrases, lexicon_of(shop.catalog), p_noise, named)

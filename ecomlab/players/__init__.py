@@ -1,1 +1,1 @@
-"""Reference players, one file per environment: with the goal they are oracles, with an error rate perturbed players."""
+"""Reference players, one file per environment; given the goal they are oracles, given an error rate, perturbed."""

@@ -1,4 +1,4 @@
-"""What every reference player shares: reading what is new, remembering what a call was for, writing calls."""
+"""Base of the reference players: reads new messages, writes tool calls and remembers what each was for."""
 
 import json
 from typing import Any
@@ -18,14 +18,14 @@ class Perturbation:
         """Mistakes so far."""
 
     def slip(self) -> bool:
-        """Whether this decision goes wrong."""
+        """Draw whether this decision goes wrong."""
         wrong = bool(self.random.random() < self.rate)
         self.count += wrong
         return wrong
 
 
 class Planner:
-    """A player that reads each message once and plans a turn at a time; subclasses say what to do with what is read."""
+    """A player that reads each message once and plans one turn at a time."""
 
     def __init__(self, perturbation: Perturbation | None = None) -> None:
         self.perturbation = perturbation
@@ -54,11 +54,11 @@ class Planner:
         """Take in a tool's result; `about` is what the call was made for."""
 
     def plan(self) -> Message:
-        """The next message."""
+        """Make the next message."""
         raise NotImplementedError
 
     def call(self, name: str, about: Any, /, **arguments: Any) -> dict[str, Any]:
-        """A tool call, remembered with what it is for; arguments that are None are left out."""
+        """Make a tool call and remember what it is for; arguments that are None are left out."""
         self._calls += 1
         call_id = f"c{self._calls}"
         self._asked_for[call_id] = about
@@ -70,9 +70,9 @@ class Planner:
         }
 
     def turn(self, *calls: dict[str, Any]) -> Message:
-        """A message of these calls."""
+        """Make a message of these calls."""
         return {"role": "assistant", "content": "", "tool_calls": list(calls)}
 
     def slip(self) -> bool:
-        """Whether this decision goes wrong; never without a perturbation."""
+        """Draw whether this decision goes wrong; never without a perturbation."""
         return self.perturbation is not None and self.perturbation.slip()

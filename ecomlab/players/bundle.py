@@ -1,4 +1,4 @@
-"""The player of BUNDLE: everything on the list, the cheapest that fits."""
+"""The player of BUNDLE: takes the cheapest product that fits each part of the list."""
 
 from typing import Any
 
@@ -11,13 +11,13 @@ from ecomlab.world.shopping_list import parts_of
 
 
 class BundlePlayer(GoalPlayer):
-    """Searches each part, the cheapest first, and takes what fits: what is within no budget then is within none."""
+    """Searches each part, the cheapest first, and takes the first that fits: if these exceed the budget, all do."""
 
     found: dict[str, list[dict[str, Any]]]
 
     @staticmethod
     def need(goal: Goal) -> Need:
-        """Count the steps to a list: asking if something is withheld, and a search per part, all in one turn."""
+        """Count the steps to a list: asking if something is withheld, and one turn with a search per part."""
         asks = int(bool(goal.withheld))
         return Need(asks + 1, asks, len(parts_of(goal.slots)))
 
@@ -33,7 +33,7 @@ class BundlePlayer(GoalPlayer):
         super().hear(text, opening)
 
     def restart(self) -> None:
-        """Keep what was found of a part: it stays found until something sells out."""
+        """Keep what was found for each part until something sells out."""
 
     def work(self) -> Message:
         parts = parts_of(self.known)

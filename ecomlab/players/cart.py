@@ -1,4 +1,4 @@
-"""A careful shopper's planner: wishes in, tool calls out. Players differ in where wishes come from."""
+"""The player of CART: keeps a wish for each item and brings the cart in line with them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,18 +13,18 @@ from ecomlab.task import Goal, Message, Need, Place
 from ecomlab.world.cart import identity_of
 
 IDENTITY = ("brand", "feature", "price", "rating", "days")
-"""Slots, beside attr:*, that tell products apart; option and quantity are about a line in the cart."""
+"""Slots, beside attr:*, that distinguish products; option and quantity are about a line in the cart."""
 MAX_PAGES = 3
 
 
 @dataclass
 class Wish:
-    """One wanted thing as the player believes it, and how far it has come."""
+    """A wanted item as the player understands it, and the progress on it."""
 
     type: str
     slots: dict[str, Any] = field(default_factory=dict)
     found: list[dict[str, Any]] = field(default_factory=list)
-    """Records that a search for the present slots has shown."""
+    """Records that a search for the current slots has shown."""
     pages: int = 0
     more: bool = True
     choice: str | None = None
@@ -40,7 +40,7 @@ class Wish:
         return int(self.slots.get("quantity", 1))
 
     def fits(self, record: dict[str, Any]) -> bool:
-        """Whether a record satisfies every known slot."""
+        """Tell whether a record satisfies every known slot."""
         if record["type"] != self.type:
             return False
         for name, value in self.slots.items():
@@ -59,30 +59,31 @@ class Wish:
         return True
 
     def learn(self, slots: dict[str, Any]) -> None:
-        """Take over what was said; what identifies the product anew starts the search anew."""
+        """Set the slots that were said; a slot that identifies the product starts the search again."""
         new = {name: value for name, value in slots.items() if self.slots.get(name) != value}
         self.slots.update(new)
         if any(name in IDENTITY or name.startswith("attr:") for name in new):
             self.restart()
 
     def replace(self, slots: dict[str, Any]) -> None:
-        """Another product altogether; what was said about the old one no longer counts."""
+        """Wish for an entirely different product; what was said about the old one no longer counts."""
         self.slots = dict(slots)
         self.restart()
 
     def reconsider(self) -> None:
-        """After news: what could not be bought may be bought now, and the choice stands only if it fits."""
+        """Retry after news: what could not be bought perhaps now can, and the choice stands only if it still fits."""
         self.refused.clear()
         chosen = [r for r in self.found if r["product_id"] == self.choice]
         if not any(self.fits(r) and r["stock"] >= self.quantity for r in chosen):
             self.choice = None
 
     def restart(self) -> None:
+        """Forget what was found and chosen."""
         self.found, self.pages, self.more, self.choice = [], 0, True, None
 
 
 class Shopper(Planner):
-    """Plans one turn at a time: everything that can be done at once goes into one message."""
+    """Brings the cart in line with its wishes; everything that can be done at once goes into one message."""
 
     def __init__(self, perturbation: Perturbation | None = None) -> None:
         super().__init__(perturbation)
@@ -91,7 +92,7 @@ class Shopper(Planner):
         self.cart: dict[tuple[str, str | None], int] = {}
 
     def plan(self) -> Message:
-        """The next message: look for what is not found, see variants, bring the cart in line, hand in."""
+        """Make the next message: search for what is not found, look up variants, bring the cart in line, hand in."""
         calls: list[dict[str, Any]] = []
         wanted: dict[tuple[str, str | None], int] = {}
         waiting = False
@@ -163,7 +164,7 @@ class Shopper(Planner):
             self._refused(about)
 
     def _refused(self, about: Any) -> None:
-        """A product could not be bought: another that fits is as good, unless the customer says otherwise."""
+        """Give up a product that could not be bought: another one that fits is as good until the customer objects."""
         if isinstance(about, Wish):
             about.more = False
             return
@@ -191,12 +192,12 @@ class CartPlayer(Shopper):
 
     @staticmethod
     def need(goal: Goal) -> Need:
-        """The steps to a cart: asking, searching, looking up variants where one is wanted, putting in, handing in."""
+        """Count the steps to a cart: asking, searching, looking up variants where one is wanted, adding, handing in."""
         asks, options = int(bool(goal.withheld)), sum(name == "option" for _, name in goal.slots)
         return Need(turns=asks + 2 + bool(options), asks=asks, calls=2 * len(goal.items) + options)
 
     def read_opening(self, text: str) -> dict[Place, Any]:
-        """Every slot that a careful reader takes from the opening, types included."""
+        """Read every slot that the opening states, types included."""
         mentions = enumerate(nlu.read_opening(text, self.lexicon))
         return {(i, n): v for i, m in mentions for n, v in {"type": m.type, **m.slots}.items()}
 
@@ -238,7 +239,7 @@ class CartPlayer(Shopper):
             wish.reconsider()
 
     def _slipped(self, slots: dict[str, Any]) -> dict[str, Any]:
-        """The slots as understood: each may be lost, a quantity misread."""
+        """Read slots with mistakes: each may be lost, a quantity misread."""
         if self.perturbation is None:
             return dict(slots)
         kept = {}
@@ -250,7 +251,7 @@ class CartPlayer(Shopper):
         return kept
 
     def _same(self, slots: dict[str, Any], known: list[Wish]) -> Wish:
-        """The wish for an item of the goal: the one there is for its type, brought up to date, or a new one."""
+        """Find the wish for an item of the goal and bring it up to date, or make a new one."""
         type_name = slots.pop("type")
         slots["quantity"] = slots.get("quantity", 1)
         for wish in known:

@@ -1,4 +1,4 @@
-"""The player of PD: searches under all constraints and ranks."""
+"""The player of PD: searches under all constraints and ranks what it finds."""
 
 import math
 from collections.abc import Mapping
@@ -10,18 +10,18 @@ from ecomlab.task import Goal, Message, Need
 from ecomlab.world.state import PAGE
 
 PREFERENCES = ("price", "rating", "delivery")
-"""What a customer may care about: each a key of `catalog_search`'s sort."""
+"""Preferences that a customer may have: keys of `catalog_search`'s sort."""
 
 
 class DiscoveryPlayer(GoalPlayer):
-    """Searches the category under all constraints, ordered by what matters, and takes the first k that fit.
+    """Searches the type under all constraints, ordered by the customer's preferences, and takes the first k that fit.
 
-    Distractors stand at a place that says nothing: one that fits is taken for what it is, not for where it stands.
+    It sorts again by itself, because the place of a distractor tells nothing.
     """
 
     @staticmethod
     def need(goal: Goal) -> Need:
-        """The steps to a recommendation: asking, the pages of a search, handing in."""
+        """Count the steps to a recommendation: asking, the pages of a search, handing in."""
         asks = int(bool(goal.withheld))
         return Need(turns=asks + 1, asks=asks, calls=math.ceil(goal["count"] / PAGE))
 
@@ -47,7 +47,7 @@ class DiscoveryPlayer(GoalPlayer):
 
 
 def _place(record: Mapping[str, Any], preference: str) -> float:
-    """Smaller the better a record that a tool shows is in this respect."""
+    """Rate a record by one preference: the lower, the better."""
     if preference == "rating":
         return -float(record["rating"])
     return float(record["price" if preference == "price" else "ship_days"])

@@ -1,4 +1,4 @@
-"""A player that works from slots: the oracle takes them from the goal, the reference player from what is said."""
+"""Base of players that work from slots: an oracle takes them from the goal, others from what the customer says."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ QUESTION = "Is there anything else I should know before I start?"
 
 
 class GoalPlayer(Planner):
-    """Keeps `known` slots by place and starts its work anew whenever they, or the stock, have changed.
+    """Keeps `known` slots by place and starts its work again whenever they, or the stock, have changed.
 
     With `truth` it is the oracle: it knows the goal and acts through the tools alone. With a `perturbation` it makes
     mistakes.
@@ -35,16 +35,16 @@ class GoalPlayer(Planner):
         self._ask = False
 
     def get(self, name: str, default: Any = None, item: int = 0) -> Any:
-        """The value of a slot, as far as it is known."""
+        """Look up the value of a slot, as far as it is known."""
         return self.known.get((item, name), default)
 
     @property
     def slots(self) -> dict[str, Any]:
-        """Known slots of the only item, those without a value left out."""
+        """Known slots of the only item, without those that have no value."""
         return {name: value for (_, name), value in self.known.items() if value is not None}
 
     def read_opening(self, text: str) -> dict[Place, Any]:
-        """Every slot that a careful reader takes from the opening, types included."""
+        """Read every slot that the opening states, types included."""
         said, rest = self.phrases.read(text)
         read: dict[Place, Any] = {(0, name): value for name, value in said}
         for item, mention in enumerate(nlu.read_opening(rest, self.lexicon)):
@@ -53,7 +53,7 @@ class GoalPlayer(Planner):
         return read
 
     def read_later(self, text: str) -> dict[Place, Any]:
-        """Slots that a later message gives, those of a product for the item of that type."""
+        """Read the slots that a later message states; those of a product belong to the item of its type."""
         said, rest = self.phrases.read(text)
         read: dict[Place, Any] = {(0, name): value for name, value in said}
         for mention in nlu.read_message(rest, self.phrases, self.lexicon):
@@ -63,8 +63,8 @@ class GoalPlayer(Planner):
         return read
 
     def read_renamed(self, text: str, keeps: Collection[str] = ()) -> dict[Place, Any]:
-        """`read_later` where a customer may turn to another item altogether: what described the old one no longer
-        stands, but for the slots that a change `keeps`."""
+        """Read a later message of a customer who may turn to an entirely different item: the slots that described the
+        old one no longer hold, except those that such a change `keeps`."""
         said, rest = self.phrases.read(text)
         read: dict[Place, Any] = {}
         for mention in nlu.read_message(rest, self.phrases, self.lexicon):
@@ -95,7 +95,7 @@ class GoalPlayer(Planner):
         sort: Sequence[str] | None = None,
         page: int = 1,
     ) -> dict[str, Any]:
-        """The call that finds what is in stock of a type and like these slots."""
+        """Make the call that finds products of a type that are in stock and satisfy these slots."""
         attributes = {name[5:]: value for name, value in slots.items() if name.startswith("attr:")}
         return self.call(
             "catalog_search",
@@ -125,15 +125,15 @@ class GoalPlayer(Planner):
         return self.work()
 
     def restart(self) -> None:
-        """Forget what was found: it was looked for under other wishes, or is sold out by now."""
+        """Forget what was found: it was sought under other wishes, or is sold out by now."""
 
     def work(self) -> Message:
-        """The next message towards what is known to be wanted."""
+        """Make the next message towards what is known to be wanted."""
         raise NotImplementedError
 
 
 def bounds(slots: Mapping[str, Any]) -> dict[str, Any]:
-    """Search filters for what a customer wants at most or at least: dollars, stars, days."""
+    """Make the search filters for a customer's bounds: dollars, stars, days."""
     filters: dict[str, Any] = {}
     if "price" in slots:
         filters["price_max"] = slots["price"] / 100

@@ -1,5 +1,6 @@
-"""The player of JOURNEY: a player for each subtask, each with its own messages."""
+"""The player of JOURNEY: gives each subtask a player of its own, who sees only its own messages."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -7,9 +8,9 @@ from ecomlab.task import Message, Place, Player
 
 
 class JourneyPlayer:
-    """Goes through a journey with a player for each subtask, who sees its own messages, and goes on when it is done.
+    """Plays each subtask with a player of its own.
 
-    `intros` are the sentences with which customers come to each environment, `make` its player.
+    `intros` are the sentences with which customers begin a subtask of each environment; `make` makes its player.
     """
 
     def __init__(self, intros: Mapping[str, Sequence[str]], make: Callable[[str], Any]) -> None:
@@ -19,7 +20,7 @@ class JourneyPlayer:
         self._read = 0
 
     def recognised(self, text: str) -> tuple[str, str] | None:
-        """(environment, what was said after the introduction) where a customer's message turns to a subtask."""
+        """Read (environment, opening) where a customer's message begins a subtask; None where it does not."""
         for env, intros in self.intros.items():
             for intro in intros:
                 if intro in text:
@@ -27,7 +28,7 @@ class JourneyPlayer:
         return None
 
     def read_opening(self, text: str) -> dict[Place, Any]:
-        """Every slot that a careful reader takes from the opening of the first subtask."""
+        """Read every slot that the opening of the first subtask states."""
         found = self.recognised(text)
         return self.make(found[0]).read_opening(found[1]) if found else {}
 
@@ -37,7 +38,7 @@ class JourneyPlayer:
             if found:
                 opening = {"role": "user", "content": found[1]}
                 self._under_way.append((self.make(found[0]), [messages[0], opening]))
-            elif message["role"] == "tool" and '"submitted": true' in message["content"]:
+            elif message["role"] == "tool" and json.loads(message["content"]).get("submitted"):
                 self._under_way.pop()
             elif self._under_way and message["role"] != "system":
                 self._under_way[-1][1].append(message)

@@ -10,7 +10,7 @@ from ecomlab.world.policy_book.wording import read_section
 
 
 class PolicyPlayer(GoalPlayer):
-    """Finds the rule's section with the words of the question and applies its clauses to the facts."""
+    """Searches for the rule's section in the words of the question and applies its clauses to the facts."""
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)

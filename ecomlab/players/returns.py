@@ -1,4 +1,4 @@
-"""The player of RETURN: finds the line that is meant, sends it back, and seeks a replacement."""
+"""The player of RETURN: finds the line that is meant, returns it, and searches for a replacement."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +15,7 @@ from ecomlab.world.orders.references import named
 
 
 class ReturnsPlayer(GoalPlayer):
-    """Lists the orders, looks into those it may be, checks the line, returns it, and seeks a replacement meanwhile."""
+    """Lists the orders, looks into those that may be meant, checks the line, returns it, searches a replacement."""
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
@@ -30,21 +30,18 @@ class ReturnsPlayer(GoalPlayer):
 
     @staticmethod
     def need(goal: Goal, goes: bool, orders: Sequence[Order], shop: Shop) -> Need:
-        """The steps to a decline, or to a return if the line `goes` back: asking, listing the orders, looking into
-        those that may be meant, checking the line, returning it while a replacement is sought."""
+        """Count the steps to a decline, or to a return if the line `goes` back: asking, listing the orders, looking
+        into those that may be meant, checking the line, returning it while searching for a replacement."""
         asks = int(bool(goal.withheld))
         return Need(asks + 3 + goes, asks, 1 + _calls(goal.of(), goes, orders, shop))
 
     @staticmethod
     def timed(event: Event, turn: int, goes: bool, then: bool, orders: Sequence[Order], shop: Shop) -> Event:
-        """An event after that turn, with the steps that it costs; `then`: the line that is meant from then on goes
-        back."""
-        chain = calls = int(goes)  # returned anew, or a replacement sought anew
+        """Set the turn of an event and the steps that it costs; `then`: the line meant from then on goes back."""
+        chain = calls = int(goes)  # returned again, or a replacement sought again
         if isinstance(event, GoalChange) and event.how == "anew":
-            chain, calls = (
-                2 + then,
-                _calls(event.slots, then, orders, shop) + goes,
-            )  # the first return is undone
+            chain = 2 + then
+            calls = _calls(event.slots, then, orders, shop) + goes  # the first return is undone
         elif isinstance(event, GoalChange) and "units" in event.slots:
             calls = 2 * goes
         elif isinstance(event, GoalChange):
@@ -91,7 +88,7 @@ class ReturnsPlayer(GoalPlayer):
             )
         sought = repr((slots["type"], swap))
         if swap and sought not in self.found:
-            self.minded = [pair for pair in swap if not self.slip()]  # the rest overlooked
+            self.minded = [pair for pair in swap if not self.slip()]  # the others are overlooked
             minded = {str(name): value for name, value in self.minded}
             calls.append(self.search(("search", sought), slots["type"], minded))
         if calls:
@@ -102,7 +99,7 @@ class ReturnsPlayer(GoalPlayer):
         assert self.choice is not None
         order_id, line_id = self.choice
         done = bool(said["eligible"])
-        told = done or not self.slip()  # until when it could be returned
+        told = done or not self.slip()  # a mistake forgets until when it could be returned
         return self.turn(
             self.call(
                 "submit",
@@ -132,7 +129,7 @@ class ReturnsPlayer(GoalPlayer):
             self.found[about[1]] = []
 
     def _stale(self, slots: Mapping[str, Any]) -> list[tuple[str, str]]:
-        """Returns that were started and are not of what is wanted now."""
+        """List the returns that were made of what is no longer wanted."""
         return [
             (o, n)
             for o, n in self.returns
@@ -146,12 +143,12 @@ class ReturnsPlayer(GoalPlayer):
         fitting = [pair for pair in alike if _fits(*pair, slots)] or alike[:1]
         others = [pair for pair in alike if pair not in fitting]
         if others and any(self.slip() for _ in range(len(slots) - 1 + len(others))):
-            fitting = others  # each thing that was said, and each line it is told from, is a chance to err
+            fitting = others  # each slot, and each line it excludes, is a chance of a mistake
         order, line = fitting[0]
         return order["order_id"], line["line_id"]
 
     def _fitting(self, sought: str, kind: str, swap: Sequence[Sequence[Any]]) -> str | None:
-        """The first found that is as wanted, and not what goes back: distractors may be of another type."""
+        """Find the first product that is as wanted but not what goes back; distractors may be of other types."""
         assert self.choice is not None
         order = self.looked[self.choice[0]]
         own = next(r["product_id"] for r in order["lines"] if r["line_id"] == self.choice[1])
@@ -163,19 +160,19 @@ class ReturnsPlayer(GoalPlayer):
 
 
 def _calls(slots: Mapping[str, Any], goes: bool, orders: Sequence[Order], shop: Shop) -> int:
-    """Tool calls for a line: the orders to look into, the check and, if it goes back, its return and a search."""
+    """Count the calls for a line: the orders to look into, the check and, if it goes back, its return and a search."""
     return sum(may_be(order, slots, shop) for order in orders) + 1 + goes * (1 + bool(slots["replacement"]))
 
 
 def _listed(order: Mapping[str, Any], slots: Mapping[str, Any]) -> bool:
-    """Tell whether `order_list` leaves it open that an order holds what these slots describe."""
+    """Tell whether an order may hold what these slots describe, by what `order_list` shows of it."""
     if slots.get("ordered") not in (None, order["placed"][5:]):
         return False
     return any(named(item, slots) for item in order["items"])
 
 
 def _fits(order: Mapping[str, Any], line: Mapping[str, Any], slots: Mapping[str, Any]) -> bool:
-    """Tell whether a line that `order_get_status` shows is what the slots describe."""
+    """Tell whether a line that `order_get_status` shows is as these slots describe."""
     if not named(line, slots) or slots.get("ordered") not in (None, order["placed"][5:]):
         return False
     if slots.get("option") not in (None, line["variant_id"]):

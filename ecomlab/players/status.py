@@ -1,4 +1,4 @@
-"""The player of STATUS: finds the order that is meant and reports on it."""
+"""The player of STATUS: finds the order that is meant and reports its status."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,7 +11,7 @@ from ecomlab.world.orders.references import LOOKUPS, STEPS, resolve
 
 
 class StatusPlayer(GoalPlayer):
-    """Lists the orders, finds the one that is meant, looks into it and says how it stands."""
+    """Lists the orders, finds the one that is meant, looks into it and reports its status and day."""
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
@@ -22,18 +22,18 @@ class StatusPlayer(GoalPlayer):
 
     @staticmethod
     def need(goal: Goal, orders: Sequence[Mapping[str, Any]], today: date) -> Need:
-        """The steps to an answer: asking, listing the orders, looking into those that may be meant, handing in."""
+        """Count the steps to an answer: asking, listing orders, looking into those that may be meant, handing in."""
         asks, lookups = int(bool(goal.withheld)), 1
-        if "parcels" in goal:  # how many parcels an order has, no list shows
+        if "parcels" in goal:  # no list shows the number of parcels
             lookups = len(resolve(orders, goal.but("parcels", *STEPS).of(), today))
         return Need(asks + 2, asks, 1 + ("when" in goal) + lookups)
 
     @staticmethod
     def timed(change: GoalChange, goal: Goal, need: Need, turn: int) -> GoalChange:
-        """A change of mind after that turn, with the steps that it costs."""
-        # Which order is in two parcels has still to be found out, before one can look at the next.
+        """Set the turn of a change of mind and the steps that it costs."""
+        # Which order is in two parcels must be found out before the next one can be looked at.
         again = turn == need.asks + 1 and "parcels" in goal and change.how == "set"
-        dated = "when" in change.slots and "when" not in goal  # then one has to ask for today's date
+        dated = "when" in change.slots and "when" not in goal  # then today's date is needed
         return replace(change, turn=turn, chain=1 + (again or dated), calls=1 + dated)
 
     def read_later(self, text: str) -> dict[Place, Any]:
@@ -60,7 +60,7 @@ class StatusPlayer(GoalPlayer):
         return self._report(self.looked[self.choice])
 
     def _unseen(self, slots: Mapping[str, Any]) -> list[str]:
-        """Orders that have to be looked into to tell which is meant: how many parcels an order has, no list shows."""
+        """List the orders that must be looked into to find which is meant: no list shows the number of parcels."""
         assert self.orders is not None
         if "parcels" not in slots:
             return []
@@ -69,14 +69,14 @@ class StatusPlayer(GoalPlayer):
         return [order_id for order_id in likely if order_id not in self.looked][:LOOKUPS]
 
     def _choose(self, slots: Mapping[str, Any]) -> int:
-        """Which of the orders is meant; a slip takes another."""
+        """Find which order is meant; a mistake takes another."""
         seen = self._seen()
         found = resolve(seen, slots, self.today) or [0]
         first = next(iter(slots), "")
         others = [i for i in resolve(seen, {first: slots.get(first)}, self.today) if i not in found]
-        if slots.get("place", 0) not in (0, -1) or "relation" in slots:  # one can miscount
+        if slots.get("place", 0) not in (0, -1) or "relation" in slots:  # places can be miscounted
             others += [i - 1 for i in found if i]
-        # Each thing that was said, and each order it is told from, is a chance to err.
+        # Each slot, and each order that it excludes, is a chance of a mistake.
         if any(self.slip() for _ in range(max(0, len(slots) - 1) + len(others))) and others:
             found = others
         return found[0]
@@ -84,10 +84,12 @@ class StatusPlayer(GoalPlayer):
     def _report(self, order: Mapping[str, Any]) -> Message:
         day = max((p.get("delivered") or p["expected"] for p in order["parcels"]), default=None)
         status = order["status"]
-        if any(self.slip() for _ in order["parcels"][1:]):  # the first parcel is not the order
+        if any(
+            self.slip() for _ in order["parcels"][1:]
+        ):  # a mistake takes the first parcel for the whole order
             status = order["parcels"][0]["status"] if status.startswith("partly") else "processing"
         dates = sum(len(parcel) - 2 for parcel in order["parcels"])
-        if any(self.slip() for _ in range(dates - 1)):  # each date more is one to mix it up with
+        if any(self.slip() for _ in range(dates - 1)):  # each further date may be mistaken for it
             day = order["placed"]
         return self.turn(self.call("submit", None, order_id=order["order_id"], status=status, date=day))
 

@@ -1,4 +1,4 @@
-"""The player of SUB: finds what the customer looked at, then what is most like it."""
+"""The player of SUB: finds the product that the customer looked at, then those most similar to it."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -14,23 +14,23 @@ from ecomlab.world.substitutes import LIMITS, hard_names, original_of
 
 
 class SubstitutionPlayer(GoalPlayer):
-    """Finds the sold-out product among the visits, then searches for what is equal in every entry, and in fewer and
-    fewer of them: of each combination the first `count`, more of which could not be better."""
+    """Finds the sold-out product among the visits, then searches for products that are equal in all entries, then in
+    fewer and fewer: the first `count` of each combination, since further ones are no better."""
 
     visits: list[dict[str, Any]] | None = None
     looked: dict[str, dict[str, Any]]
 
     @staticmethod
     def steps(goal: Goal, shop: Shop) -> tuple[int, int]:
-        """(turns, calls) of the search alone, which a change starts anew: every combination of entries, each in as many
-        pages as there are suggestions."""
+        """Count (turns, calls) of the search alone, which a change starts again: every combination of entries, each in
+        as many pages as the suggestions need."""
         attributes, pages = shop.catalog.attributes(original_of(goal, shop)), math.ceil(goal["count"] / PAGE)
         entries = 1 + len(attributes) - len(hard_names(goal["must"], attributes))
         return 1 + (pages > 1), pages * 2**entries
 
     @classmethod
     def need(cls, goal: Goal, visits: Sequence[str], shop: Shop) -> Need:
-        """The steps to the best replacements: asking, listing the visits, looking at those that fit, searching."""
+        """Count the steps to the best replacements: asking, listing visits, looking at those that fit, searching."""
         asks, was = int(bool(goal.withheld)), identity(goal.of())
         looks = sum(titled(shop.catalog.title(shop.catalog.row(visit) or 0), was) for visit in visits)
         turns, calls = cls.steps(goal, shop)
@@ -90,7 +90,7 @@ class SubstitutionPlayer(GoalPlayer):
         return {name: self.get(name) for name in LIMITS if (0, name) in self.known}
 
     def _original(self, fitting: Sequence[str]) -> dict[str, Any] | None:
-        """The visit that fits all that was said; sold out, if several do."""
+        """Find the visit that fits everything said, preferably one that is sold out."""
         was = self._was()
         records = [self.looked[product_id] for product_id in fitting if self.looked[product_id]]
         fits = [record for record in records if Wish(was["type"], was).fits(record)]
@@ -104,7 +104,7 @@ class SubstitutionPlayer(GoalPlayer):
         return self.search(equal, original["type"], {**brand, **alike, **self._limits()}, page=page)
 
     def _chosen(self, original: Mapping[str, Any], hard: Sequence[str], entries: Sequence[str]) -> list[str]:
-        """Products that can stand in, the most similar first; distractors do not satisfy the filters."""
+        """List the products that can replace it, the most similar first; distractors do not satisfy the filters."""
         must = {f"attr:{name}": original["attributes"][name] for name in hard}
         usable = [
             (product_id, record)
@@ -122,13 +122,13 @@ class SubstitutionPlayer(GoalPlayer):
 
 
 def identity(slots: Mapping[str, Any]) -> dict[str, Any]:
-    """The words that name the sold-out product, whenever they were said."""
+    """Select the slots that describe the sold-out product, whenever they were said."""
     named = {name.removeprefix("was_"): value for name, value in slots.items()}
     return {n: v for n, v in named.items() if n in ("type", "brand", "feature") or n.startswith("attr:")}
 
 
 def titled(title: str, was: Mapping[str, Any]) -> bool:
-    """Tell whether a title may be that of the product so described."""
+    """Tell whether a title may be that of the product described."""
     return (
         title.endswith(was["type"])
         and title.startswith(was.get("brand", ""))

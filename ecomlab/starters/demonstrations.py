@@ -16,7 +16,8 @@ from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode
 from ecomlab.models.renderer import Renderer
 from ecomlab.players.base import Perturbation
-from ecomlab.players.cart import CartPlayer, Wish, bounds
+from ecomlab.players.cart import CartPlayer, Wish
+from ecomlab.players.goal_player import bounds
 from ecomlab.players.journey import JourneyPlayer
 from ecomlab.seeding import rng
 from ecomlab.starters.compact_renderer import ShortLines, visible

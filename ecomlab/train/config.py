@@ -50,9 +50,9 @@ def _wrong_schedule(name: str) -> str | None:
 class TrainConfig(Settings):
     """Everything that decides a run. The defaults run on a laptop; wrong values stop before anything happens."""
 
-    out: Annotated[
-        str, checked_by(lambda out: None if out else "out is empty; name the folder to write to")
-    ] = "experiments/runs/default"
+    out: Annotated[str, checked_by(lambda out: None if out else "is empty; name the folder to write to")] = (
+        "experiments/runs/default"
+    )
     schedule: Annotated[str, checked_by(_wrong_schedule)] = "adaptive"
     """adaptive, static-low, static-high, or static-A-B."""
     collection: Annotated[str, checked_by(_wrong_collection)] = "C1"
