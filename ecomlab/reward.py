@@ -104,3 +104,13 @@ class Verdict:
     def of(cls, correct: bool, credit: float, why: str, claims: Sequence[Any] = ()) -> "Verdict":
         """Make the verdict on an answer: r_task is 1 for a correct one and at most 0.999 for any other."""
         return cls(1.0 if correct else max(-1.0, min(credit, 0.999)), correct, why, tuple(claims))
+
+
+TOLERANCE = 1e-6
+"""Rewards closer than this are equal: `np.std` of equal floats can exceed zero."""
+
+
+def varies(values: Sequence[float]) -> bool:
+    """Tell whether the scored values differ by more than `TOLERANCE`; NaN is unscored."""
+    scored = [float(v) for v in values if not math.isnan(v)]
+    return len(scored) > 1 and max(scored) - min(scored) > TOLERANCE

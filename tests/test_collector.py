@@ -234,7 +234,8 @@ def test_an_exception_costs_one_unscored_episode(
 
 
 def test_a_task_of_another_shop_is_unscored_too(novice: Policy, shop: Shop) -> None:
-    stranger = replace(make_task("CART", 0, 3, shop), fingerprint="elsewhere")
+    task = make_task("CART", 0, 3, shop)
+    stranger = replace(task, key=task.key._replace(shop="elsewhere"))
     (rollout,) = play_batch([stranger], [rng("x")], shop, Scripted(novice, [[SUBMIT]]), novice.renderer)
     assert rollout.score.unscored and "elsewhere" in rollout.score.why and rollout.mask == [0]
 

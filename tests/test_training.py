@@ -31,7 +31,8 @@ from ecomlab.train import checkpoints, loop, metrics, rollouts
 from ecomlab.train.checkpoints import CheckpointError, FolderError
 from ecomlab.train.config import from_toml
 from ecomlab.train.loop import ConfigError, RunError, TrainConfig, train
-from ecomlab.train.objective import dapo_loss, group_advantages, overlong_penalty, varies
+from ecomlab.reward import varies
+from ecomlab.train.objective import dapo_loss, group_advantages, overlong_penalty
 from ecomlab.train.update_metrics import UpdateMetrics
 
 TINY: dict[str, Any] = {

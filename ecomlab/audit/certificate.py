@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ecomlab.audit import attackers, laws
+from ecomlab.audit import attackers
 from ecomlab.audit.counterfactual import Comparison, compare
 from ecomlab.audit.leaks import LEVELS, Leak, measure
 from ecomlab.audit.surface import reference_player, solver
@@ -260,25 +260,3 @@ def _keep(path: Path | None, key: str, row: Row) -> Row:
         with path.open("a") as file:
             file.write("\n" + json.dumps({"key": key, "row": row.to_json()}))
     return row
-
-
-def write(
-    path: Path,
-    rows: Sequence[Row],
-    shop: Shop,
-    leaks: Sequence[Leak] = (),
-    comparisons: Sequence[Comparison] = (),
-) -> None:
-    """The certificate as JSON: what was measured, on what, and what it says about the laws."""
-    environments = {row.env: ENVIRONMENTS[row.env].version for row in rows}
-    document = {
-        "rows": [row.to_json() for row in rows],
-        "leaks": [asdict(leak) for leak in leaks],
-        "comparisons": [asdict(comparison) for comparison in comparisons],
-        "broken": laws.broken_laws(rows, leaks, comparisons),
-        "laws": laws.states(laws.Evidence(rows, leaks, comparisons)),
-        "environments": environments,
-        "fingerprint": shop.fingerprint,
-        "slip_rate": SLIP_RATE,
-    }
-    path.write_text(json.dumps(document, indent=1) + "\n")

@@ -2,6 +2,7 @@
 
 import platform
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console
@@ -13,8 +14,10 @@ from ecomlab import __version__
 from ecomlab.audit import certificate, laws
 from ecomlab.audit.benchmark import Timing
 from ecomlab.audit.certificate import Row
+from ecomlab.audit.counterfactual import Comparison
 from ecomlab.audit.leaks import Leak
-from ecomlab.catalog import load_shop
+from ecomlab.catalog import Shop, load_shop
+from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.files import write_json
 
 
@@ -52,7 +55,7 @@ def certify(
         for miss in row.misses:
             console.print(escape(f"{row.env} d = {row.d}: {miss}"))
     if json_file is not None:
-        certificate.write(json_file, rows, load_shop(), found, compared)
+        write(json_file, rows, load_shop(), found, compared)
         console.print(f"written to {json_file}")
     for line in broken:
         console.print(f"[red]broken[/red]  {escape(line)}")
@@ -104,3 +107,25 @@ def show_timings(timings: Sequence[Timing], console: Console, json_file: Path | 
         machine = {"machine": platform.machine(), "python": platform.python_version(), "ecomlab": __version__}
         write_json(json_file, {**machine, "timings": [t.to_json() for t in timings]})
         console.print(f"written to {json_file}")
+
+
+def write(
+    path: Path,
+    rows: Sequence[Row],
+    shop: Shop,
+    leaks: Sequence[Leak] = (),
+    comparisons: Sequence[Comparison] = (),
+) -> None:
+    """Write the certificate as JSON: what was measured, on what, and what it says about the laws."""
+    environments = {row.env: ENVIRONMENTS[row.env].version for row in rows}
+    document = {
+        "rows": [row.to_json() for row in rows],
+        "leaks": [asdict(leak) for leak in leaks],
+        "comparisons": [asdict(comparison) for comparison in comparisons],
+        "broken": laws.broken_laws(rows, leaks, comparisons),
+        "laws": laws.states(laws.Evidence(rows, leaks, comparisons)),
+        "environments": environments,
+        "fingerprint": shop.fingerprint,
+        "slip_rate": certificate.SLIP_RATE,
+    }
+    write_json(path, document)

@@ -126,10 +126,10 @@ class Substitution(Environment):
         rows, count = stages_of(goal, (), task.world["gone"], task.key, shop)[0], goal["count"]
         alike = similarity(rows, goal, shop)
         cut = int(np.sort(alike)[::-1][count - 1])
-        above, level = set(rows[alike > cut].tolist()), set(rows[alike == cut].tolist())
+        above, tied = set(rows[alike > cut].tolist()), set(rows[alike == cut].tolist())
         if not above <= set(visits):
             return 0.0
-        return math.comb(len(level & set(visits)), count - len(above)) / math.comb(len(visits), count)
+        return math.comb(len(tied & set(visits)), count - len(above)) / math.comb(len(visits), count)
 
     def alternatives(self, slot: Place, goal: Goal, task: Task, shop: Shop) -> Sequence[Any]:
         name = slot[1]

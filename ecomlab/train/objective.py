@@ -12,13 +12,10 @@ import torch
 from torch import Tensor
 
 from ecomlab.models.batch import Rollout
+from ecomlab.reward import varies
 
 if TYPE_CHECKING:
     from ecomlab.train.rollouts import Collection
-
-TOLERANCE = 1e-6
-"""Rewards closer than this are equal: `np.std` of equal floats can exceed zero."""
-
 
 def group_advantages(rewards_G: Sequence[float]) -> np.ndarray:
     """Compute how much better each rollout of one group is than the group, in standard deviations.
@@ -31,12 +28,6 @@ def group_advantages(rewards_G: Sequence[float]) -> np.ndarray:
     if len(scored) < 2 or not varies(scored):
         return np.zeros_like(rewards)
     return np.nan_to_num((rewards - scored.mean()) / (scored.std(ddof=1) + 1e-4), nan=0.0)
-
-
-def varies(values: Sequence[float] | np.ndarray) -> bool:
-    """Tell whether the scored values differ by more than `TOLERANCE`; NaN is unscored."""
-    scored = [float(v) for v in values if not np.isnan(v)]
-    return len(scored) > 1 and max(scored) - min(scored) > TOLERANCE
 
 
 def overlong_penalty(sampled: int, limit: int, buffer: int) -> float:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ecomlab.models.batch import TRAINING_SEEDS, Clock, Rollout, draw_task, play_batch
 from ecomlab.models.process_group import SINGLE_PROCESS, ProcessGroup
+from ecomlab.reward import varies
 from ecomlab.seeding import rng
-from ecomlab.train.objective import varies
 from ecomlab.train.schedule import Schedule
 
 if TYPE_CHECKING:

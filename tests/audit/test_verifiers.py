@@ -9,6 +9,7 @@ from ecomlab import ENVIRONMENTS, Episode, Shop, make_task, play
 from ecomlab.audit import attackers
 from ecomlab.catalog import load_shop
 from ecomlab.envs.registry import moved_by
+from ecomlab.task import GoalChange
 from ecomlab.seeding import rng
 
 EXTREMES: dict[str, dict[str, float]] = {
@@ -149,8 +150,7 @@ def test_the_best_are_what_a_plain_loop_over_the_records_finds(big_shop: Shop) -
             if random.random() < 0.5:
                 ids[int(random.integers(len(ids)))] = shown[int(random.integers(len(shown)))]
             ids = [ids[i] for i in random.permutation(len(ids)).tolist()]
-            episode.job.answer = {"product_ids": ids}
-            verdict = environment.verify(episode.job)
+            verdict = environment.verify(episode.goal, episode.world, {"product_ids": ids}, episode.goal)
             is_right = len(set(ids)) == len(ids) and sorted(keys.get(i, (10**9,)) for i in ids) == best
             assert verdict.correct == is_right, (d, seed, ids)
             assert (verdict.credit == 1) == (is_right and [keys[i] for i in ids] == best)
@@ -163,7 +163,7 @@ def test_the_one_before_that_is_said_of_one_order_only(shop: Shop) -> None:
         for seed in range(60):
             task = make_task("STATUS", d, seed, shop, {"p_switch": 1.0})
             said = {name for _, name in task.goal.slots}
-            said |= {name for event in task.events for name, _ in event.data["slots"]}
+            said |= {name for event in task.events if isinstance(event, GoalChange) for name in event.slots}
             assert not {"relation", "correction"} <= said, task.opening
 
 
@@ -171,12 +171,12 @@ def test_another_job_s_fields_do_not_hand_in_the_job_in_hand(shop: Shop) -> None
     """After an interruption one may well hand in the wrong job: that is refused, not taken for an empty answer."""
     for seed in range(12):
         episode = Episode(make_task("JOURNEY", 4, seed, shop, {"p_switch": 0.0}), shop)
-        own = set(ENVIRONMENTS[episode.job.task.env].submit.arguments.model_fields)
+        own = set(ENVIRONMENTS[episode.subtask.task.env].submit.arguments.model_fields)
         others = {"product_ids": ["P000000"], "order_id": "X", "answer": "yes", "done": True}
         wrong = next({name: value} for name, value in others.items() if name not in own)
         turn = episode.act(attackers.calls(("submit", wrong)))
         assert "the job at hand is handed in with" in turn.messages[0]["content"]
-        assert episode.job.answer is None
+        assert episode.answer is None
         assert episode.opened == 1
 
 
