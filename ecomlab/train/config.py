@@ -102,7 +102,7 @@ class TrainConfig(Settings):
     thinking: bool = False
     """True if a Hugging Face model may think before it answers."""
     context_tokens: PositiveInt = 2048
-    """Limit of an episode's tokens, those of prompt, tools and customer included; beyond it, an episode is truncated."""
+    """Limit of all tokens of an episode, prompt, tools and customer included; beyond it, the episode is truncated."""
     generation: Annotated[str, one_of("generation", GENERATIONS)] = "own"
     """Sampler: own, vllm-server (on separate GPUs), or vllm-colocate (on the training GPUs)."""
     vllm_address: str = "http://localhost:8000"

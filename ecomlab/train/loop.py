@@ -3,7 +3,7 @@
     config = TrainConfig(out="experiments/runs/demo", schedule="adaptive", steps=60, seed=0)
     train(config, progress=print)
 
-writes `train.csv` (a row per step and environment), `eval.csv`, `config.json`, `checkpoints/` and at the end `done.json`.
+writes `train.csv` (a row per step and environment), `eval.csv`, `config.json`, `checkpoints/`, and last `done.json`.
 """
 
 import os
@@ -258,8 +258,8 @@ def _check_setting(config: TrainConfig) -> None:
     )
     if sharded and not config.with_vllm:
         raise ConfigError(
-            "our own sampler cannot use weights that are sharded over processes (they would wait for each other); "
-            "choose generation = 'vllm-colocate' or 'vllm-server', or launch without FSDP and ZeRO-3"
+            "weights that are sharded over processes cannot sample on their own: each process would wait for the "
+            "others; choose generation = 'vllm-colocate' or 'vllm-server', or launch without FSDP and ZeRO-3"
         )
 
 

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 HEAD = ("schedule", "collection", "seed", "step", "env")
 PHASES = ("model", "environment", "waiting", "logprobs", "update", "sync", "evaluation", "other")
-"""Phases of a step. In the rollout: decoding, the environments, waiting for other processes. Then: the trainer's forward
-passes, the rest of the update, sending weights to vLLM, held-out evaluation, and the remainder (the last step's
-checkpoint, TRL's own work)."""
+"""Phases of a step. In the rollout: decoding, the environments, waiting for other processes. Then: the trainer's
+forward passes, the rest of the update, sending weights to vLLM, held-out evaluation, and the remainder (the last
+step's checkpoint, TRL's own work)."""
 UPDATE = ("entropy", "clip_share", "grad_norm", "logp_gap", "logp_gap_max")
 TRAIN_COLUMNS = (
     *HEAD, "d_low", "d_high", "success", "reward", "effective_reward", "effective_correct", "groups", "kept",

@@ -225,7 +225,7 @@ def _index(envs: tuple[str, ...], env: str) -> int:
 
 
 def _scored(outcomes: Iterable[bool | np.bool_ | None]) -> list[bool]:
-    """Keep the outcomes that were scored. Raises TypeError for a reward in place of a verdict: it would count as true."""
+    """Keep the outcomes that were scored. Raises TypeError for a reward, which would count as true."""
     given = list(outcomes)
     for outcome in given:
         if outcome is not None and not isinstance(outcome, bool | np.bool_):

@@ -121,8 +121,8 @@ class DapoTrainer(GRPOTrainer):
     def groups(self) -> list[int]:
         """The groups of the batch that this process trains on, by number, minibatch after minibatch.
 
-        Every minibatch and process has equally many whole groups. Which of them share a minibatch does not depend on the
-        number of processes.
+        Every minibatch and process has equally many whole groups. Which of them share a minibatch does not depend on
+        the number of processes.
         """
         config, rank = self.config, self.accelerator.process_index
         order = rng("minibatches", config.seed, self.number).permutation(config.prompts_per_step).tolist()
@@ -265,7 +265,7 @@ def _reward(prompts: list[Any], completions: list[Any], reward: list[float], **_
 
 
 class _Bookkeeping(TrainerCallback):
-    """Calls `before` ahead of the first step and `after` with each step, before its checkpoint; completes checkpoints."""
+    """Calls `before` ahead of the first step and `after` with each, before its checkpoint; completes checkpoints."""
 
     def __init__(
         self, trainer: DapoTrainer, before: Callable[[], None], after: Callable[[Step], None],

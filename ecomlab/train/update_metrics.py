@@ -45,9 +45,9 @@ class UpdateMetrics:
         return bool(tokens > before)
 
     def total(self, processes: ProcessGroup) -> dict[str, float]:
-        """Compute, over all processes, entropy, clip_share, logp_gap and logp_gap_max (mean and largest |Δ logp| between
-        sampler and trainer in the first minibatch), and grad_norm (the largest). If nothing was trained, grad_norm is 0
-        and the others are NaN."""
+        """Compute, over all processes, entropy, clip_share, logp_gap and logp_gap_max (mean and largest |Δ logp|
+        between sampler and trainer in the first minibatch), and grad_norm (the largest). If nothing was
+        trained, grad_norm is 0 and the others are NaN."""
         gathered = processes.all_gather((self.sums, self.gap_max))
         sums = {name: sum(each[name] for each, _ in gathered) for name in self.sums}
         tokens, gap_tokens = sums["tokens"] or math.nan, sums["gap_tokens"] or math.nan
