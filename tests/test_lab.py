@@ -475,7 +475,7 @@ def test_the_matrix_says_who_consumes_what():
 
 def test_a_task_is_shown_with_what_nobody_is_told(shop):
     task = make_task("CART", 6, 7, shop)
-    table = show.task(task, shop).frame.reset_index()
+    table = show.task(task).frame.reset_index()
     assert table.iloc[0, 2] == task.opening
     hidden = " ".join(table[table[""] == "withheld"]["the task"])
     assert task.goal.withheld and hidden.count(": ") == len(task.goal.withheld)
@@ -486,7 +486,7 @@ def test_a_task_is_shown_with_what_nobody_is_told(shop):
 def test_a_journey_is_shown_by_part_with_its_interruptions(shop):
     journeys = [make_task("JOURNEY", 12, seed, shop) for seed in range(4)]
     journey = next(task for task in journeys if task.interrupts)
-    table = show.task(journey, shop).frame
+    table = show.task(journey).frame
     begun = {about.split()[0] for about in table.loc["withheld", "about"]}
     assert begun <= {part.env for part in journey.subtasks}
     assert any("interrupted by" in text for text in table["the task"])

@@ -26,12 +26,12 @@ from ecomlab.evaluate.heldout import evaluate
 from ecomlab.models import batch
 from ecomlab.models.load import load_policy
 from ecomlab.models.policy import Policy
+from ecomlab.reward import varies
 from ecomlab.seeding import rng
 from ecomlab.train import checkpoints, loop, metrics, rollouts
 from ecomlab.train.checkpoints import CheckpointError, FolderError
 from ecomlab.train.config import from_toml
 from ecomlab.train.loop import ConfigError, RunError, TrainConfig, train
-from ecomlab.reward import varies
 from ecomlab.train.objective import dapo_loss, group_advantages, overlong_penalty
 from ecomlab.train.update_metrics import UpdateMetrics
 

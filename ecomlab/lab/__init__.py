@@ -1,1 +1,1 @@
-"""The notebook side: strict papermill runs, sweeps, progress, provenance, figures."""
+"""Work in notebooks: strict papermill runs, sweeps, progress, provenance, figures."""

@@ -1,4 +1,4 @@
-"""A conversation for the eye, in a notebook or a terminal, and the two messages that one writes by hand."""
+"""Conversations as a notebook or a terminal shows them, and assistant messages written by hand."""
 
 import html
 import json
@@ -26,12 +26,12 @@ def call(tool: str, **arguments: Any) -> Message:
 
 
 def say(text: str) -> Message:
-    """Make the assistant message that speaks to the customer."""
+    """Make the assistant message that says `text` to the customer."""
     return {"role": "assistant", "content": text}
 
 
 class Conversation:
-    """Messages, a line for each thing said, called or answered; long tool results are cut for display."""
+    """Messages as lines, one per text, tool call or result; calls and results are cut to `width`."""
 
     def __init__(self, messages: Sequence[Message], width: int = 400) -> None:
         self.lines = [line for message in messages for line in _lines(message, width)]
@@ -76,10 +76,10 @@ def _arguments(text: str) -> str:
 
 
 def as_json(value: Any) -> str:
-    """Write `value` as one line."""
+    """Write `value` as one line of JSON."""
     return json.dumps(value, ensure_ascii=False)
 
 
 def cut(text: str, width: int) -> str:
-    """Cut a text to `width` and say how much is left out."""
+    """Cut a text to `width`, noting how much is left out."""
     return text if len(text) <= width else f"{text[:width]} … ({len(text) - width:,} more characters)"

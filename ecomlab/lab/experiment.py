@@ -1,4 +1,4 @@
-"""An experiment from end to end: run a sweep, gather its tables, draw its figures, say what came out."""
+"""Experiments from end to end: run a sweep, gather its tables, draw its figures, print its results."""
 
 import csv
 import time
@@ -21,7 +21,7 @@ from ecomlab.lab.runner import ClusterExecutor, Executor, Failure, ProcessExecut
 from ecomlab.lab.sweep import FINISHED, LOG, Run, Sweep, SweepError, load
 
 TABLES = {"train.csv": load_train, "eval.csv": load_eval}
-"""Tables that a run writes and a sweep joins, with their checks."""
+"""Tables that a run writes and a sweep joins, by name, with the functions that check them."""
 
 
 def run_sweep(
@@ -33,22 +33,21 @@ def run_sweep(
     figures: str | Path | None = None,
     console: Console | None = None,
 ) -> int:
-    """Show where the sweep stands, do what is left of it, gather its tables, and draw its figures into `figures`.
+    """Show the sweep's status, execute its unfinished runs, gather its tables, and draw its figures into `figures`.
 
-    With `dry_run` the first is all: nothing is started or written. `on` is "slurm" or "local": what is left is
-    submitted through submitit, and the command returns. `processes` overrides the number of runs at a time that
-    the file gives. Returns the exit code. 0: every run is finished, or submitted; 1: something failed, which was
-    said; 130: interrupted, and how to go on was said.
+    With `dry_run`, only show the status. With `on`, "slurm" or "local", submit the unfinished runs through submitit and
+    return. `processes` overrides the file's number of runs at a time. Returns the exit code: 0 when every run is
+    finished, or submitted; 1 after a failure, which is printed; 130 when interrupted.
     """
     console = console or Console()
 
-    def job() -> int:
+    def work() -> int:
         plan = load(file)
         plan.check()
         runs = plan.runs()
         jobs = jobs_of(runs)
         if jobs is None:
-            console.print("squeue does not answer: runs that wait in SLURM's queue are counted as left")
+            console.print("squeue does not answer: runs in SLURM's queue are counted as left")
         status.show(plan, status.survey(plan, runs, jobs or {}), console)
         if dry_run:
             return 0
@@ -79,26 +78,28 @@ def run_sweep(
                 console.print(f"{(time.monotonic() - began) / 60:.1f} minutes", highlight=False)
         return _show_failures(failures, console)
 
-    return _guarded(job, console)
+    return _guarded(work, console)
 
 
 def draw_figures(
     file: str | Path | None = None, *, figures: str | Path = "figures", console: Console | None = None
 ) -> int:
-    """Redraw the figures of one sweep; without one, those of every sweep whose tables are there, and those that
-    belong to no sweep: `fig_*` notebooks without a parameter `experiment`. Returns the exit code."""
+    """Redraw the figures of one sweep; by default those of every sweep that has tables, and those of no sweep (`fig_*`
+    notebooks without a parameter `experiment`). Returns the exit code."""
     console = console or Console()
 
-    def job() -> int:
+    def work() -> int:
         every = sorted((project_root() / "experiments").glob("*/sweep.toml"))
         plans = [load(path) for path in ([file] if file else every)]
         drawable = [plan for plan in plans if file or (plan.folder / "train.csv").is_file()]
-        lone = sorted((project_root() / "notebooks").glob("fig_*.ipynb")) if file is None else []
-        lone = [path for path in lone if "experiment" not in notebooks.parameters_of(path)]
-        if not drawable and not lone:
-            raise SweepError("no experiment has tables yet; ecomlab sweep makes those of the quick one")
+        others = sorted((project_root() / "notebooks").glob("fig_*.ipynb")) if file is None else []
+        others = [path for path in others if "experiment" not in notebooks.parameters_of(path)]
+        if not drawable and not others:
+            raise SweepError(
+                "no experiment has tables yet; run `ecomlab sweep`, which makes those of the quick one"
+            )
         failures = []
-        for books, plan in ([(lone, None)] if lone else []) + [(plan.figures, plan) for plan in drawable]:
+        for books, plan in ([(others, None)] if others else []) + [(plan.figures, plan) for plan in drawable]:
             if plan:
                 load_experiment(plan.folder)
             folder = _figures_folder(plan)
@@ -106,15 +107,14 @@ def draw_figures(
                 failures += draw(books, plan, resolve(figures), console)
         return _show_failures(failures, console)
 
-    return _guarded(job, console)
+    return _guarded(work, console)
 
 
 def gather(plan: Sweep, runs: Sequence[Run]) -> None:
     """Join the tables of finished `runs`, in their order, into the sweep's folder; check the result.
 
-    Each value is copied as it was written. provenance.json says for every run where it comes from. Files
-    whose content stays the same are not touched. Raises TableError that names the run's own file when that is
-    at fault.
+    Values are copied as they were written; provenance.json records where each run comes from. Unchanged files are not
+    written again. Raises TableError, which names the run's own file if the mistake is there.
     """
     for name, check in TABLES.items():
         for run in runs:
@@ -132,7 +132,7 @@ def gather(plan: Sweep, runs: Sequence[Run]) -> None:
 
 
 def draw(books: Sequence[Path], plan: Sweep | None, out: Path, console: Console) -> list[Failure]:
-    """Execute fig_* notebooks, on the tables of `plan` if one is given; name the PDFs written, return the failures."""
+    """Execute fig_* notebooks, on the tables of `plan` if one is given; print the PDFs written, return the failures."""
     given: Mapping[str, Any] = {"experiment": str(plan.folder)} if plan else {}
     folder, before = _figures_folder(plan), _written(out)
     drawings = [Run(path.stem, folder / path.stem, path, {**given, "out": str(out)}) for path in books]
@@ -148,7 +148,7 @@ def draw(books: Sequence[Path], plan: Sweep | None, out: Path, console: Console)
 
 
 def show_results(plan: Sweep, console: Console) -> None:
-    """Print a row per run; from three runs an arm on, the arms with their intervals."""
+    """Print a row per run, and the interval of every arm that has enough runs."""
     runs = summary(*load_experiment(plan.folder))
     order = {name: i for i, name in enumerate(plan.grid.get("schedule", ()))}
     runs = runs.sort_values("schedule", key=lambda names: names.map(order), kind="stable")
@@ -159,7 +159,7 @@ def show_results(plan: Sweep, console: Console) -> None:
 
 
 def _figures_folder(plan: Sweep | None) -> Path:
-    """Name the folder in which figures are executed, and that is locked meanwhile."""
+    """Return the folder in which figure notebooks are executed, and which is locked meanwhile."""
     return plan.runs_folder if plan else project_root() / "experiments" / "runs" / "figures"
 
 
@@ -170,13 +170,13 @@ def _written(folder: Path) -> dict[Path, int]:
 
 def _busy(folder: Path) -> SweepError:
     return SweepError(
-        f"another process works in {shown(folder)}/ now; let it finish (this command then goes on from "
-        "there), or end it and run this again"
+        f"another process works in {shown(folder)}/ now; wait for it, or end it, and give this command again: it "
+        "continues from there"
     )
 
 
 def _show_failures(failures: Sequence[Failure], console: Console) -> int:
-    """Print the end of each failed run's log, where the rest is, and the way out. Returns the exit code."""
+    """Print the end and the path of each failed run's log, and what to do. Returns the exit code."""
     for failure in failures:
         log = failure.run.folder / LOG
         how = f"killed by signal {-failure.code}" if failure.code < 0 else f"exit code {failure.code}"
@@ -188,20 +188,20 @@ def _show_failures(failures: Sequence[Failure], console: Console) -> int:
             console.print("The system may have run out of memory: try fewer runs at a time (--processes 1).")
     if failures:
         console.print(
-            "\nRepair that and give the same command again: finished runs are kept, the others go on "
+            "\nRepair that and give the same command again: finished runs are kept, the others continue "
             "from their last checkpoint.",
             highlight=False,
         )
     return 1 if failures else 0
 
 
-def _guarded(job: Callable[[], int], console: Console) -> int:
-    """Run `job`; turn what can be expected to go wrong into a message and an exit code."""
+def _guarded(work: Callable[[], int], console: Console) -> int:
+    """Call `work`; turn expected errors into a message and an exit code."""
     try:
-        return job()
+        return work()
     except KeyboardInterrupt:
         console.print(
-            "\nInterrupted. All runs have ended; finished runs are kept, the others go on from their last "
+            "\nInterrupted. All runs have ended; finished runs are kept, the others continue from their last "
             "checkpoint when you give the same command again.",
             highlight=False,
         )
@@ -209,7 +209,7 @@ def _guarded(job: Callable[[], int], console: Console) -> int:
     except (SweepError, notebooks.NotebookError, TableError) as e:
         console.print(f"[red]{escape(str(e))}[/red]", highlight=False, soft_wrap=True)
     except OSError as e:
-        what = (f"{shown(e.filename)}: " if e.filename else "") + (e.strerror or str(e))
+        fact = (f"{shown(e.filename)}: " if e.filename else "") + (e.strerror or str(e))
         way_out = "Finished runs are kept; with room and permission to write, give the same command again."
-        console.print(f"[red]{escape(what)}[/red]. {way_out}", highlight=False)
+        console.print(f"[red]{escape(fact)}[/red]. {way_out}", highlight=False)
     return 1

@@ -1,4 +1,4 @@
-"""Save a figure: PDF for a paper (byte-identical for equal data), PNG for the screen, JSON provenance."""
+"""Saved figures: PDF for a paper (byte-identical for equal data), PNG for the screen, JSON for provenance."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -24,9 +24,8 @@ def save(
 ) -> list[Path]:
     """Write `out`/`name`.pdf, .png and .json and return the three paths.
 
-    The PDF carries no date, commit or parameter, so that equal data and libraries give equal bytes; all of
-    those are in the JSON, with the SHA-256 of every file in `inputs` and, as `data`, what is known about how
-    those came to be.
+    The PDF holds no date, commit or parameter, so that equal data and libraries give equal bytes. Commit and parameters
+    are in the JSON, with the SHA-256 of every file in `inputs` and, as `data`, the provenance of those.
     """
     import matplotlib
 

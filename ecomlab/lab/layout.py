@@ -1,4 +1,4 @@
-"""A folder to work in, for those who installed ecomlab without cloning it: notebooks, sweeps, a place for figures."""
+"""Project folders for those who installed ecomlab without cloning it: notebooks, sweeps, a place for figures."""
 
 import shutil
 from importlib import resources
@@ -8,11 +8,11 @@ from ecomlab.files import write_text
 from ecomlab.lab.paths import MARK
 
 FILES = ("notebooks/*.ipynb", "experiments/*/sweep.toml", "experiments/*/train.toml", "experiments/*/*.yaml")
-"""Files that are laid out; the wheel holds them under ecomlab/_layout."""
+"""Files of a project folder; the wheel holds them under ecomlab/_layout."""
 
 
 def source() -> Path:
-    """Find what the wheel brings, or the clone that this package is in."""
+    """Find the files in the installed wheel, or the clone that this package is in."""
     package = Path(str(resources.files("ecomlab")))
     return package / "_layout" if (package / "_layout").is_dir() else package.parent
 
@@ -20,10 +20,10 @@ def source() -> Path:
 def lay_out(folder: Path, given: Path | None = None) -> list[Path]:
     """Copy the project's files into `folder`, which must be new or empty, and return their paths.
 
-    Raises FileExistsError rather than overwrite, and FileNotFoundError when there is nothing to copy.
+    Raises FileExistsError rather than overwrite anything, and FileNotFoundError when there is nothing to copy.
     """
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
-        raise FileExistsError(f"{folder} is there already and not empty; name a new folder")
+        raise FileExistsError(f"{folder} exists and is not empty; name a new folder")
     given = given or source()
     found = [path for pattern in FILES for path in sorted(given.glob(pattern))]
     if not found:
@@ -33,5 +33,5 @@ def lay_out(folder: Path, given: Path | None = None) -> list[Path]:
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, copy)
     (folder / "figures").mkdir()
-    write_text(folder / MARK, "The root of an ecomlab project: relative paths count from here.\n")
+    write_text(folder / MARK, "The root of an ecomlab project: relative paths start here.\n")
     return made

@@ -1,4 +1,4 @@
-"""Watching a training run: curves and a bar where a person looks, a line per step where nobody does."""
+"""Progress of a training run: live curves in an interactive notebook, a line per step elsewhere."""
 
 import os
 import time
@@ -17,7 +17,7 @@ REDRAW_SECONDS = 2.0
 
 
 def watched() -> bool:
-    """Tell whether a person may be looking: a Jupyter kernel that no batch run has started."""
+    """Tell whether this is an interactive Jupyter kernel, not one started by a batch run."""
     if os.environ.get("ECOMLAB_BATCH"):
         return False
     try:
@@ -29,7 +29,7 @@ def watched() -> bool:
 
 
 def train_from_file(file: Path, changes: Mapping[str, Any], console: Console) -> int:
-    """Train what a TOML file says, with `changes` on top, a line a step. Returns the exit code."""
+    """Train by a TOML file, overridden by `changes`, printing a line per step. Returns the exit code."""
     from ecomlab.train.config import RunError, from_toml
     from ecomlab.train.loop import train
 
@@ -45,36 +45,36 @@ def train_from_file(file: Path, changes: Mapping[str, Any], console: Console) ->
 
 
 def watch(out: str | Path, live: bool | None = None) -> Callable[[dict[str, Any]], None]:
-    """Make a `progress` for `train`: keeps progress.json; curves if `live` (default: when watched), else lines."""
+    """Make a `progress` for `train` that writes progress.json and, if `live` (default: `watched()`), draws curves."""
     folder = resolve(out)
     show = watched() if live is None else live
     return reporter(folder, Curves(folder) if show else print_line)
 
 
 def print_line(state: dict[str, Any]) -> None:
-    """Print a line for the log."""
+    """Print a line per row of the state, or its alarm."""
     if state.get("kind") == "alarm":
         print(f"step {state['step']}/{state['steps']}: ALARM: {state['words']}", flush=True)
     for row in state.get("rows") or []:
         if "decoding" in row:
-            what = f"held out, d = {row['d']}, {row['decoding']}"
+            about = f"held out, d = {row['d']}, {row['decoding']}"
         else:
-            what = f"trained on d = {row['d_low']} to {row['d_high']}"
+            about = f"trained on d = {row['d_low']} to {row['d_high']}"
         print(
-            f"step {state['step']}/{state['steps']}: {row['env']}, {what}: success {row['success']:.2f}",
+            f"step {state['step']}/{state['steps']}: {row['env']}, {about}: success {row['success']:.2f}",
             flush=True,
         )
 
 
 class Curves:
-    """A bar with what is done, what is left and what it has cost; below it the run's curves and the figures of its last
-    steps, redrawn in place, and alarms as they come."""
+    """A bar with steps done, time spent and time left; below it the run's curves and the metrics of its last steps,
+    redrawn in place. Alarms are printed."""
 
     def __init__(self, folder: Path) -> None:
         from IPython.display import DisplayHandle
 
         self.folder = folder
-        self.picture, self.figures = DisplayHandle(), DisplayHandle()
+        self.curves, self.metrics = DisplayHandle(), DisplayHandle()
         self.shown = False
         self.began = self.drawn = time.monotonic()
         self.pace: Pace | None = None
@@ -98,16 +98,16 @@ class Curves:
             self.draw()
 
     def draw(self) -> None:
-        """Draw the curves as far as the tables on disk go."""
+        """Draw the tables on disk, as far as they go."""
         from ecomlab.analysis.plots import one_run
 
         try:
             steps, evaluations = load_train(self.folder / "train.csv"), load_eval(self.folder / "eval.csv")
         except TableError:
-            return  # the first rows are still to come
+            return  # there are no rows yet
         for handle, content in (
-            (self.picture, one_run(steps, evaluations)),
-            (self.figures, last_steps(steps)),
+            (self.curves, one_run(steps, evaluations)),
+            (self.metrics, last_steps(steps)),
         ):
             (handle.update if self.shown else handle.display)(content)
         self.shown = True

@@ -1,4 +1,4 @@
-"""Strict papermill: parameters are checked before anything executes; each run has a folder of its own."""
+"""Strict papermill: parameters are checked before anything executes, and each run has its own folder."""
 
 import ast
 import re
@@ -16,7 +16,7 @@ EXECUTED = "notebook.ipynb"  # the executed copy, in the run's folder
 
 
 class NotebookError(Exception):
-    """A notebook that cannot be run as asked, or that failed. The message is for the user."""
+    """A notebook that cannot be run with these parameters, or that failed. The message is for the user."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ def parameters_of(notebook: Path) -> dict[str, Parameter]:
     """Read the declared parameters, in order.
 
     Raises NotebookError when the file is no notebook, when not exactly one code cell is tagged `parameters`,
-    or when that cell holds anything but annotated literals (papermill would overlook those in silence).
+    or when that cell holds anything but annotated literals (papermill would silently ignore it).
     """
     if not notebook.is_file():
         near = sorted(str(p.name) for p in notebook.parent.glob("*.ipynb"))
@@ -47,7 +47,7 @@ def parameters_of(notebook: Path) -> dict[str, Parameter]:
     if len(tagged) != 1:
         raise NotebookError(
             f"{shown(notebook)} has {len(tagged)} code cells tagged 'parameters', not one; papermill "
-            "would run the notebook's own values in silence (JupyterLab sets tags in its Property Inspector)"
+            "would silently use the notebook's own values (JupyterLab sets tags in its Property Inspector)"
         )
     declared = {}
     for statement in ast.parse(tagged[0].source).body:
@@ -62,10 +62,10 @@ def parameters_of(notebook: Path) -> dict[str, Parameter]:
 
 
 def fit(notebook: Path, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Merge the notebook's own parameters with `given` over them, and say what of `given` does not fit.
+    """Override the notebook's own parameters by `given`; return the result and a message for each mistake in `given`.
 
-    That is left out: parameters that are not declared, values of another type than the default's. Raises
-    NotebookError like `parameters_of`.
+    Mistakes are left out: undeclared parameters, and values of another type than the default's. Raises NotebookError
+    like `parameters_of`.
     """
     declared = parameters_of(notebook)
     effective, mistakes = {p.name: p.default for p in declared.values()}, []
@@ -89,12 +89,10 @@ def check(notebook: Path, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def execute(notebook: Path, folder: Path, given: Mapping[str, Any], log: TextIO) -> dict[str, Any]:
-    """Check, then run `notebook` with `given` in `folder`; the executed copy goes there, printed text to
-    `log`.
+    """Check `given`, then run `notebook` with it in `folder`, where the executed copy goes; print to `log`.
 
-    Changes this process's working directory while it runs (papermill does): call it in a process made for the
-    run, see `ecomlab.lab.worker`. Returns the effective parameters; raises NotebookError with the cell and
-    its traceback.
+    papermill changes the working directory meanwhile, so call this in a separate process, as `ecomlab.lab.worker` does.
+    Returns the effective parameters; raises NotebookError with the failed cell and its traceback.
     """
     effective = check(notebook, given)
     import papermill  # costs a second: not needed to check parameters
@@ -119,7 +117,7 @@ def execute(notebook: Path, folder: Path, given: Mapping[str, Any], log: TextIO)
 
 
 def _parameter(statement: ast.stmt) -> Parameter | None:
-    """Read what `statement` declares; None when it is no annotated literal."""
+    """Read a declaration; None if `statement` is no annotated literal."""
     if (
         not isinstance(statement, ast.AnnAssign)
         or not isinstance(statement.target, ast.Name)
@@ -134,7 +132,7 @@ def _parameter(statement: ast.stmt) -> Parameter | None:
 
 
 def _fits(value: Any, declared: Parameter) -> bool:
-    """Tell whether `value` may stand where the default stands; a default of None leaves it open."""
+    """Tell whether `value` has the default's type; any does where the default is None."""
     if declared.default is None or (value is None and "None" in declared.annotation):
         return True
     wanted = type(declared.default)

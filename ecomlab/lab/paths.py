@@ -1,4 +1,4 @@
-"""Where things are, and what a process that executes notebooks finds around it."""
+"""Paths within a project, and the environment variables of processes that execute notebooks."""
 
 import os
 import sys
@@ -13,8 +13,8 @@ MARK = ".ecomlab"
 
 
 def project_root() -> Path:
-    """Find the project we work in: the nearest folder upwards that is a clone or was laid out by `ecomlab init`,
-    else the clone that this package is in, else here."""
+    """Find the project: the nearest folder upwards that is a clone or was laid out by `ecomlab init`, else the clone
+    that this package is in, else the working directory."""
     here = Path.cwd()
     for folder in (here, *here.parents, Path(__file__).resolve().parents[2]):
         if (folder / MARK).is_file():
@@ -28,12 +28,12 @@ def project_root() -> Path:
 
 
 def resolve(path: str | Path) -> Path:
-    """Make a path absolute; a relative one counts from the project's root, wherever the shell stands."""
+    """Make a path absolute; a relative one starts at the project's root, not at the working directory."""
     return (project_root() / Path(path).expanduser()).resolve()
 
 
 def shown(path: str | Path) -> str:
-    """Shorten `path` for a reader: from the present folder or the project's root if it lies there, else absolute."""
+    """Shorten `path` for display: relative to the working directory or the project's root if it lies there."""
     path = Path(path)
     for base in (Path.cwd(), project_root()):
         if path.is_relative_to(base):
@@ -42,11 +42,11 @@ def shown(path: str | Path) -> str:
 
 
 def kernel_environment(threads: int = 1) -> dict[str, str]:
-    """Make the environment of a process that executes notebooks.
+    """Make the environment variables of a process that executes notebooks.
 
-    `threads` threads for the numeric libraries; Jupyter, IPython and matplotlib keep their files under the
-    cache, not in the home directory; the kernel `python3` is this very interpreter, whatever kernels are
-    installed; this very `ecomlab` is the one imported; no telemetry, no network for models.
+    Numeric libraries use `threads` threads; Jupyter, IPython and matplotlib keep their files in the cache, not in the
+    home directory; the kernel `python3` is this interpreter and imports this `ecomlab`, whatever else is installed;
+    there is no telemetry, and no network for models.
     """
     cache = cache_folder().absolute()
     kernels = cache / "jupyter" / "kernels-of" / Path(sys.prefix).as_posix().strip("/").replace("/", "-")
@@ -76,7 +76,7 @@ def kernel_environment(threads: int = 1) -> dict[str, str]:
     }
     forced = {
         "ECOMLAB_CACHE": str(cache),
-        "ECOMLAB_BATCH": "1",  # nobody watches: no live curves
+        "ECOMLAB_BATCH": "1",  # no live curves
         "JUPYTER_PATH": os.pathsep.join(filter(None, [str(kernels), os.environ.get("JUPYTER_PATH")])),
         "PYTHONPATH": os.pathsep.join(filter(None, [packages, os.environ.get("PYTHONPATH")])),
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",

@@ -15,16 +15,16 @@ from rich.table import Column
 from ecomlab.files import read_json, write_json
 
 FILE = "progress.json"
-QUIET_SECONDS = 60.0  # between two lines where there is no terminal to draw a bar on
+QUIET_SECONDS = 60.0
+"""Seconds between two lines where there is no terminal for a bar."""
 
 
 def reporter(
     folder: Path, then: Callable[[dict[str, Any]], None] | None = None
 ) -> Callable[[dict[str, Any]], None]:
-    """Make a callback for `train(config, progress=...)` that keeps `folder`/progress.json up to date, then calls
-    `then`.
+    """Make a callback for `train(config, progress=...)` that writes `folder`/progress.json, then calls `then`.
 
-    The dict needs `step` (steps done) and `steps`; of the rest, plain values are kept in the file.
+    The state needs `step` (steps done) and `steps`; of the rest, only plain values are written.
     """
 
     def report(state: dict[str, Any]) -> None:
@@ -48,7 +48,7 @@ class RunState:
 
     @classmethod
     def read(cls, folder: Path) -> "RunState":
-        """Read the state last written in `folder`; nothing done where there is none."""
+        """Read the state last written in `folder`; step 0 of 0 if there is none."""
         saved = read_json(folder / FILE) or {}
         try:
             return cls(int(saved["step"]), int(saved["steps"]))
@@ -57,9 +57,9 @@ class RunState:
 
 
 class Bar:
-    """One bar for all runs of a sweep: which are running, at which step, how long still. A context manager.
+    """One bar for all runs of a sweep: those running, their steps, the time left. A context manager.
 
-    Without a terminal it prints a line at every start and end of a run, and one a minute.
+    Without a terminal it prints a line at every start and end of a run, and one per minute.
     """
 
     def __init__(self, total: int, console: Console, noun: str = "runs") -> None:
@@ -89,10 +89,10 @@ class Bar:
         self.console.print(line, highlight=False)
 
     def update(self, finished: int, running: Mapping[str, RunState]) -> None:
-        """Draw: `finished` runs are through, `running` maps names to states."""
+        """Draw the bar; `running` maps the names of runs to their states."""
         share = (finished + sum(state.share for state in running.values())) / max(1, self.total)
         whole = self._pace("", share)
-        # The last runs are alone: the slowest of them says more than the pace of all.
+        # When the last runs are alone, the slowest of them says more than the pace of all.
         slowest = max((self._pace(name, state.share) for name, state in running.items()), default=whole)
         left = time_left(max(whole, slowest) if slowest < math.inf else whole)
         text = self._describe(finished, running, "step ", f" {self.noun}")
@@ -104,31 +104,31 @@ class Bar:
             self.say(escape(f"{text}: {share:.0%}, {left}"))
 
     def _pace(self, name: str, share: float) -> float:
-        """Estimate the seconds left for `name` ('' is all of it) at its pace since it was first seen."""
+        """Estimate the seconds left for the run `name` ('' is all of them) at its pace since it was first seen."""
         pace = self.paces.setdefault(name, Pace(time.monotonic(), share))
         return pace.seconds_left(time.monotonic(), share)
 
     def _describe(self, finished: int, running: Mapping[str, RunState], step: str, noun: str) -> str:
-        at = [f"{n} {step}{s.step}/{s.steps}" if s.steps else f"{n} at work" for n, s in running.items()]
-        return f"[{finished}/{self.total}{noun}] " + " · ".join(at)
+        states = [f"{n} {step}{s.step}/{s.steps}" if s.steps else f"{n} at work" for n, s in running.items()]
+        return f"[{finished}/{self.total}{noun}] " + " · ".join(states)
 
 
 @dataclass(frozen=True)
 class Pace:
-    """Time at which something was first seen, and the share of it that was done then."""
+    """Time at which a run was first seen, and the share of it that was done then."""
 
     began: float
     share: float
 
     def seconds_left(self, now: float, share: float) -> float:
-        """Estimate what the rest takes at the pace so far; infinite before any progress."""
+        """Estimate the time of the rest at the pace so far; infinite before any progress."""
         if share >= 1:
             return 0.0
         return (now - self.began) * (1 - share) / (share - self.share) if share > self.share else math.inf
 
 
 def time_left(seconds: float) -> str:
-    """Word a number of seconds."""
+    """Put a number of seconds into words."""
     if seconds == 0:
         return "done"
     if seconds == math.inf:

@@ -1,4 +1,4 @@
-"""Where a result comes from: commit, effective parameters, versions, catalog; no dates, no machine names."""
+"""Provenance of results: commit, effective parameters, versions, catalog; no dates, no machine names."""
 
 import hashlib
 import importlib.metadata
@@ -13,8 +13,8 @@ from typing import Any
 from ecomlab.files import read_json, write_json
 from ecomlab.lab.paths import project_root, resolve
 
-# What can change a result. Outputs (tables, figures, the diary) and prose do not make a commit dirty.
 SOURCES = ("ecomlab", "notebooks", "experiments/*/sweep.toml", "pyproject.toml", "constraints.txt")
+"""Files that can change a result. Changed outputs (tables, figures) and prose do not make a commit dirty."""
 RECORD = "provenance.json"
 LIBRARIES = (
     "ecomlab",
@@ -32,10 +32,10 @@ LIBRARIES = (
 def provenance(
     parameters: Mapping[str, Any], *, catalog: str | None = None, inputs: Iterable[Path] = (), **more: Any
 ) -> dict[str, Any]:
-    """Make the JSON record for the sidecar of a result.
+    """Make the JSON record that is saved beside a result.
 
-    `catalog` is the fingerprint of the catalog that was used; `inputs` are the files that were read, each
-    recorded by its sha256. Further keywords are recorded as they are.
+    `catalog` is the fingerprint of the catalog; `inputs` are the files that were read, recorded by their SHA-256.
+    Further keywords are recorded as they are.
     """
     root = project_root()
     return {
@@ -54,25 +54,24 @@ def write(folder: str | Path, parameters: Mapping[str, Any], **known: Any) -> No
 
 
 def read(folder: str | Path) -> dict[str, Any]:
-    """Read the record in `folder`/provenance.json; empty where there is none."""
+    """Read the record in `folder`/provenance.json; empty if there is none."""
     return read_json(resolve(folder) / RECORD) or {}
 
 
 def merged(records: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
-    """Say once what the runs' records have in common, and for each run what is its own."""
+    """Merge the runs' records: what they have in common once, and for each run what is its own."""
     common = _common(list(records.values()))
     return {"common": common, "runs": {name: _beyond(record, common) for name, record in records.items()}}
 
 
 def commit(root: Path | None = None) -> str:
-    """Name the commit that the sources are at, with `-dirty` when they differ from it; 'unknown' where git cannot
-    say.
+    """Return the commit of the sources, with `-dirty` if they differ from it; 'unknown' where git cannot tell.
 
-    A notebook that only has other outputs than its committed self is not dirty.
+    A notebook that differs from the committed one only in its outputs is not dirty.
     """
     root = root or project_root()
     head = _git(root, "rev-parse", "--short=12", "HEAD")
-    if not head or not _git(root, "ls-files", "--", *SOURCES):  # no repository, or somebody else's around us
+    if not head or not _git(root, "ls-files", "--", *SOURCES):  # no repository, or another project's
         return "unknown"
     listed = _git(
         root, "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--", *SOURCES
@@ -89,7 +88,7 @@ def commit(root: Path | None = None) -> str:
 
 
 def versions() -> dict[str, str]:
-    """List Python, platform and the libraries that results depend on, as installed."""
+    """List the installed versions of Python and of the libraries that results depend on, and the platform."""
     found = {"python": platform.python_version(), "platform": f"{platform.system()} {platform.machine()}"}
     for name in LIBRARIES:
         try:
@@ -100,13 +99,13 @@ def versions() -> dict[str, str]:
 
 
 def sha256(path: Path) -> str:
-    """Compute the file's SHA-256, hexadecimal."""
+    """Compute a file's SHA-256, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _common(records: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Keep what all records say alike, into nested records."""
+    """Keep what is equal in all records, nested ones included."""
     found = {}
     for key, value in records[0].items():
         others: list[Any] = [record.get(key) for record in records]
@@ -118,7 +117,7 @@ def _common(records: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _beyond(record: dict[str, Any], common: dict[str, Any]) -> dict[str, Any]:
-    """Keep what `record` says beyond `common`."""
+    """Keep what `record` holds beyond `common`."""
     own = {}
     for key, value in record.items():
         if key not in common:
@@ -129,7 +128,7 @@ def _beyond(record: dict[str, Any], common: dict[str, Any]) -> dict[str, Any]:
 
 
 def _relative(value: Any, root: Path) -> Any:
-    """Take the place where the project lies out of a path inside it, so that clones agree."""
+    """Make a path inside the project relative to its root, so that clones agree."""
     if isinstance(value, Path):
         value = str(value)
     if isinstance(value, str) and value.startswith(f"{root}{os.sep}"):
@@ -138,7 +137,7 @@ def _relative(value: Any, root: Path) -> Any:
 
 
 def _same_notebook(root: Path, name: str) -> bool:
-    """Tell whether the file is a notebook whose cells have the sources and tags that they have in HEAD."""
+    """Tell whether the file is a notebook whose cells have the same sources and tags as in HEAD."""
     if not name.endswith(".ipynb"):
         return False
     committed = _git(root, "show", f"HEAD:./{name}")
@@ -155,7 +154,7 @@ def _essence(cell: dict[str, Any]) -> tuple[str, str, list[str]]:
 
 
 def _git(root: Path, *arguments: str) -> str | None:
-    """Run git; None where there is no git, no repository or no permission. Takes no lock there."""
+    """Run git without taking its lock; None if there is no git, no repository or no permission."""
     try:
         inherited = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
         environment = {**inherited, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}

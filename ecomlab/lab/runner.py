@@ -1,4 +1,4 @@
-"""One runner for runs: an executor takes them on, here in processes that end with us, or as jobs of a cluster."""
+"""Execution of runs: in processes that end with this one, or as jobs of a cluster."""
 
 import getpass
 import os
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
     from submitit.helpers import DelayedSubmission
 
 JOB = "job.json"
-"""File in a run's folder that says which job has it."""
+"""File in a run's folder that names its job."""
 SLURM, LOCAL = "slurm", "local"
 REQUEUES = 20
-"""Times that a run that reached its time limit goes on; then it fails, and can be submitted again."""
+"""Number of times that a run continues after its time limit; then it fails, and can be submitted again."""
 ENDING_SECONDS = 90
 """Seconds between SLURM's warning to a run and its end."""
 SESSION = "=== session of run "
-"""Beginning of each session in a log: a killed run has several."""
+"""First words of each session in a log: a run that was killed has several."""
 POLL_SECONDS = 0.25
 GRACE_SECONDS = 5.0
-"""Seconds between asking a process to end and ending it."""
+"""Seconds between asking a process to end and killing it."""
 
 
 @dataclass(frozen=True)
@@ -53,26 +53,26 @@ class Failure:
 
 
 class Executor(Protocol):
-    """Takes on runs."""
+    """A way to execute runs."""
 
     def execute(self, runs: Sequence[Run], console: Console) -> list[Failure]:
-        """Do what is not finished of `runs`, or see to it; return the failures known when this returns."""
+        """Execute or submit the unfinished `runs`; return the failures known by then."""
 
 
 @dataclass(frozen=True)
 class ProcessExecutor:
-    """Runs in processes of this machine, `processes` at a time with `threads` threads each; waits for them."""
+    """Executes runs in processes of this machine, `processes` at a time with `threads` threads each, and waits."""
 
     processes: int
     threads: int = 1
     noun: str = "runs"
-    """Noun for them in the bar."""
+    """Name of the runs in the bar."""
 
     def execute(self, runs: Sequence[Run], console: Console) -> list[Failure]:
-        """Execute what is not finished and show one bar. A failed run does not stop the others.
+        """Execute the unfinished runs and show one bar. A failed run does not stop the others.
 
-        Returns the failures in the order of `runs`. On Ctrl-C or SIGTERM every run is ended before
-        KeyboardInterrupt goes on; what they had saved stays. Raises SweepError when a cluster has some of them.
+        Returns the failures in the order of `runs`. On Ctrl-C or SIGTERM every run is ended before KeyboardInterrupt is
+        raised; what they saved stays. Raises SweepError when a cluster has some of them.
         """
         if taken := jobs_of(runs):
             ids = sorted({job.partition("_")[0] for job in taken.values()})
@@ -114,9 +114,9 @@ class ProcessExecutor:
 
 @dataclass(frozen=True)
 class ClusterExecutor:
-    """Runs as jobs of submitit's: one SLURM array with what [cluster] asks for, or its local executor; waits for none.
+    """Submits runs as jobs of submitit, one SLURM array as [cluster] asks or its local executor, and does not wait.
 
-    Each run's folder then says which job has it. Runs that a job or a process has already are left alone.
+    Each run's folder then names its job. Runs that a job or a process has already are left alone.
     """
 
     plan: Sweep
@@ -125,14 +125,14 @@ class ClusterExecutor:
     at_a_time: int
 
     def execute(self, runs: Sequence[Run], console: Console) -> list[Failure]:
-        """Submit what is left and say how to look at it. Raises SweepError when nothing could be submitted."""
+        """Submit the unfinished runs and print how to follow them. Raises SweepError when nothing can be submitted."""
         unfinished = [run for run in runs if not run.finished]
         jobs = jobs_of(unfinished) or {}
         left = [run for run in unfinished if run.id not in jobs and not run.at_work]
         if taken := len(unfinished) - len(left):
             many = "run is" if taken == 1 else "runs are"
             console.print(f"{taken} {many} with the cluster or at work already, and left alone")
-        if self.kind == LOCAL:  # it starts all at once what it is given
+        if self.kind == LOCAL:  # it starts all its jobs at once
             left = left[: max(0, self.at_a_time - taken)]
         if not left:
             console.print("nothing to submit now")
@@ -145,7 +145,7 @@ class ClusterExecutor:
         return []
 
     def submit(self, runs: Sequence[Run]) -> list[str]:
-        """Hand over `runs` and return their job ids at once. Raises SweepError when they are not taken."""
+        """Submit `runs` and return their job ids. Raises SweepError when SLURM refuses them."""
         executor = self.submitits()
         for run in runs:
             write_json(run.folder / REQUEST, run.request())
@@ -165,12 +165,12 @@ class ClusterExecutor:
         return ids
 
     def submitits(self) -> "AutoExecutor":
-        """Make submitit's own executor; its files go to `jobs` among the runs. Raises SweepError."""
+        """Make submitit's own executor, with its files in `jobs` beside the runs. Raises SweepError."""
         asked = self.plan.cluster
         if asked is None:
             raise SweepError(
-                f'{shown(self.plan.file)} has no [cluster] table; add one with at least time = "HH:MM:SS", the '
-                "time that a run is granted"
+                f'{shown(self.plan.file)} has no [cluster] table; add one with at least time = "HH:MM:SS", a '
+                "run's time limit"
             )
         import submitit
 
@@ -182,8 +182,8 @@ class ClusterExecutor:
                 "there is no SLURM on this machine (no srun); submit from the cluster's login node, or try the "
                 "sweep here with --cluster local"
             ) from None
-        here = kernel_environment(self.plan.threads)  # for clusters that do not hand on the environment
-        executor.update_parameters(  # what is None is not asked for
+        here = kernel_environment(self.plan.threads)  # for clusters that do not pass on the environment
+        executor.update_parameters(  # None asks for nothing
             name=self.plan.name,
             timeout_min=asked.minutes,
             cpus_per_task=asked.cpus,
@@ -198,7 +198,7 @@ class ClusterExecutor:
         return executor
 
     def _how_to_look(self, ids: Sequence[str]) -> str:
-        """Say what to type to see, and to end, what was submitted."""
+        """Write the commands that show, and that end, what was submitted."""
         first = ids[0].partition("_")[0]
         see, end = f"squeue --job {first}", f"scancel {first}"
         if self.kind == LOCAL:
@@ -212,7 +212,7 @@ class ClusterExecutor:
 
 @dataclass(frozen=True)
 class Task:
-    """One run as a task of a job. After a requeue it is called again and goes on from the run's last checkpoint."""
+    """One run as a task of a job. After a requeue it is called again and continues from the run's last checkpoint."""
 
     run: Run
     threads: int
@@ -223,21 +223,21 @@ class Task:
             return
         worker = start(self.run, kernel_environment(self.threads))
         try:
-            code = worker.wait()  # submitit's handler raises through it when SLURM wants the machine back
+            code = worker.wait()  # submitit's signal handler raises here when SLURM takes the machine back
         finally:
             stop([worker])
         if code not in (0, BUSY):
             raise RuntimeError(f"{self.run.id} failed, exit code {code}; see {self.run.folder / LOG}")
 
     def checkpoint(self) -> "DelayedSubmission":
-        """Return what submitit submits again when SLURM ends us: the same; the run keeps its own checkpoints."""
+        """Return what submitit submits again when SLURM ends this job: the same, as the run has its own checkpoints."""
         from submitit.helpers import DelayedSubmission
 
         return DelayedSubmission(self)
 
 
 def jobs_of(runs: Sequence[Run]) -> dict[str, str] | None:
-    """Find the unfinished runs that a job has now, queued or running, with its id; None when SLURM cannot be asked."""
+    """Find the job ids of unfinished runs that are queued or running now; None when SLURM does not answer."""
     recorded = {run.id: job for run in runs if not run.finished and (job := read_json(run.folder / JOB))}
     queue: set[str] | None = set()
     if any(job["cluster"] == SLURM for job in recorded.values()):
@@ -252,7 +252,7 @@ def jobs_of(runs: Sequence[Run]) -> dict[str, str] | None:
 
 
 def local_job_lives(job: str) -> bool:
-    """Tell whether the process of a local job is there; its id is the process's."""
+    """Tell whether a local job runs; its id is that of its process."""
     try:
         return any("submitit" in word for word in psutil.Process(int(job)).cmdline())
     except (psutil.Error, ValueError):
@@ -260,7 +260,7 @@ def local_job_lives(job: str) -> bool:
 
 
 def _queue() -> set[str] | None:
-    """List the ids of all our tasks in SLURM's queue, waiting or running; None when it cannot be asked."""
+    """List the ids of all our tasks in SLURM's queue, waiting or running; None when it does not answer."""
     command = ["squeue", "--noheader", "--array", f"--user={getpass.getuser()}", "--format=%i"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
@@ -270,14 +270,14 @@ def _queue() -> set[str] | None:
 
 
 def start(run: Run, environment: dict[str, str]) -> "subprocess.Popen[bytes]":
-    """Start the worker of `run`, in a session of its own so that a Ctrl-C at the terminal reaches only us."""
+    """Start the worker of `run`, in its own session so that Ctrl-C at the terminal does not reach it."""
     write_json(run.folder / REQUEST, run.request())
     with (run.folder / LOG).open("ab") as log:
         log.write(f"{SESSION}{run.id}\n".encode())
         log.flush()
         return subprocess.Popen(
             [sys.executable, "-m", "ecomlab.lab.worker", str(run.folder)],
-            stdin=subprocess.PIPE,  # closes when we end, however we end: the worker then ends too
+            stdin=subprocess.PIPE,  # closes when this process ends, however that happens; the worker then ends too
             stdout=log,
             stderr=log,
             env=environment,
@@ -287,7 +287,7 @@ def start(run: Run, environment: dict[str, str]) -> "subprocess.Popen[bytes]":
 
 
 def stop(workers: Sequence["subprocess.Popen[bytes]"]) -> None:
-    """End the workers and their kernels, and return when all of them are gone."""
+    """End the workers and their kernels, and wait until all are gone."""
     family: list[psutil.Process] = []
     for worker in workers:
         with suppress(psutil.NoSuchProcess):
@@ -303,7 +303,7 @@ def stop(workers: Sequence["subprocess.Popen[bytes]"]) -> None:
 
 
 def last_lines(log: Path, count: int = 12) -> str:
-    """Read the last lines that say something in the last session of a log."""
+    """Read the last non-empty lines of the last session in a log."""
     try:
         text = log.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -313,7 +313,7 @@ def last_lines(log: Path, count: int = 12) -> str:
 
 @contextmanager
 def _terminate_as_interrupt() -> Iterator[None]:
-    """Let `kill` end us as Ctrl-C does: with the runs ended and a word on how to go on."""
+    """Handle SIGTERM like Ctrl-C: end the runs and print how to continue."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""Episodes for the eye: conversations, tools and scores as a notebook or a terminal shows them."""
+"""Tasks, conversations, tools and scores as a notebook shows them."""
 
 import html
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,7 +9,6 @@ from typing import Any
 import pandas as pd
 
 from ecomlab.analysis.tables import in_order
-from ecomlab.catalog import Shop
 from ecomlab.difficulty import AXES, Difficulty
 from ecomlab.envs.registry import ENVIRONMENTS, moved_by
 from ecomlab.episode.episode import Trajectory
@@ -24,7 +23,7 @@ __all__ += ["save", "say", "score", "task", "tools"]
 
 
 class Table:
-    """A table whose long texts are shown whole."""
+    """A table that shows long texts in full."""
 
     def __init__(self, frame: pd.DataFrame) -> None:
         self.frame = frame
@@ -39,26 +38,25 @@ class Table:
 
 
 class Tokens:
-    """A sequence of tokens as text, those with mask 1 marked: in a notebook by colour, elsewhere by brackets."""
+    """Tokens as text, with those of mask 1 marked: by colour in a notebook, by brackets elsewhere."""
 
     def __init__(self, ids: Sequence[int], mask: Sequence[int], tokenizer: Any) -> None:
-        self.runs: list[tuple[bool, str]] = []
-        for marked, part in groupby(zip(mask, ids, strict=True), key=lambda pair: bool(pair[0])):
-            self.runs.append(
-                (marked, tokenizer.decode([token for _, token in part], skip_special_tokens=False))
-            )
+        self.spans: list[tuple[bool, str]] = []
+        for marked, pairs in groupby(zip(mask, ids, strict=True), key=lambda pair: bool(pair[0])):
+            text = tokenizer.decode([token for _, token in pairs], skip_special_tokens=False)
+            self.spans.append((marked, text))
 
     def __repr__(self) -> str:
-        return "".join(f"⟦{text}⟧" if marked else text for marked, text in self.runs)
+        return "".join(f"⟦{text}⟧" if marked else text for marked, text in self.spans)
 
     def _repr_html_(self) -> str:
         looks = {True: f"background: {COLOURS['assistant']}33", False: "color: #777"}
-        spans = (f'<span style="{looks[marked]}">{html.escape(text)}</span>' for marked, text in self.runs)
+        spans = (f'<span style="{looks[marked]}">{html.escape(text)}</span>' for marked, text in self.spans)
         return f'<pre style="white-space: pre-wrap">{"".join(spans)}</pre>'
 
 
 def tools(schemas: Sequence[Mapping[str, Any]]) -> Table:
-    """Tabulate tools, a row each: its arguments (a question mark where optional) and what the agent is told of it."""
+    """Tabulate tools, a row each: the arguments (optional ones with a question mark) and the description."""
     rows = {}
     for schema in schemas:
         function = schema["function"]
@@ -73,7 +71,7 @@ def tools(schemas: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def score(result: Score, weights: Mapping[str, float] = WEIGHTS) -> pd.DataFrame:
-    """Tabulate the reward's parts, their weights and what each adds; the last row is the episode's reward."""
+    """Tabulate the parts of the reward, their weights and contributions; the last row is the reward."""
     parts = {part: (value, weights.get(part, 1.0)) for part, value in result.parts.items()}
     rows = {
         part: {"value": value, "weight": weight, "adds": value * weight}
@@ -89,51 +87,50 @@ def axes(levels: Sequence[int]) -> pd.DataFrame:
 
 
 def matrix() -> pd.DataFrame:
-    """Tabulate which environments (rows, in the order of collection C8) consume which difficulty axes (columns)."""
-    consumed = {env: [axis in (moved_by(env) or ()) for axis in AXES] for env in in_order(ENVIRONMENTS)}
-    return pd.DataFrame.from_dict(consumed, orient="index", columns=list(AXES))
+    """Tabulate the difficulty axes (columns) that move each environment (rows, in the order of collection C8)."""
+    moved = {env: [axis in (moved_by(env) or ()) for axis in AXES] for env in in_order(ENVIRONMENTS)}
+    return pd.DataFrame.from_dict(moved, orient="index", columns=list(AXES))
 
 
-def task(task: Task, shop: Shop) -> Table:
-    """Show the task as nobody who plays it sees it: opening, what is withheld, what is to come, budgets; a journey's by
-    part. Values are as the truth has them: prices in cents, ratings in tenths of a star."""
+def task(task: Task) -> Table:
+    """Tabulate a task with what no player sees: opening, withheld values, events to come, budgets; a journey's by
+    subtask. Values are those of the goal: prices in cents, ratings in tenths of a star."""
     rows = [("opening", "", task.opening)]
-    parts = task.parts
-    for part in parts:
+    for subtask in task.parts:
         withheld: dict[str, list[str]] = {}
-        for slot in part.goal.said(withheld=True):
-            about = part.goal.get("type", "", slot.item)
+        for slot in subtask.goal.said(withheld=True):
+            about = subtask.goal.get("type", "", slot.item)
             withheld.setdefault(about, []).append(f"{slot.name}: {as_json(slot.value)}")
         told = [("withheld", about, "; ".join(slots)) for about, slots in withheld.items()]
-        for event in part.events:
-            about = part.goal.get("type", "", event.item)
+        for event in subtask.events:
+            about = subtask.goal.get("type", "", event.item)
             told.append((f"after turn {event.turn}", about, cut(_event(event), 200)))
-        rows += (
-            told if len(parts) == 1 else [(what, f"{part.env} {about}", text) for what, about, text in told]
-        )
+        named = f"{subtask.env} " if task.subtasks else ""
+        rows += [(row, named + about, text) for row, about, text in told]
     for number, turn in task.interrupts:
-        rows.append((f"after turn {turn}", parts[number].env, f"interrupted by {parts[number + 1].env}"))
-    for what, budget, slack in (
+        inner, outer = task.parts[number + 1].env, task.parts[number].env
+        rows.append((f"after turn {turn}", outer, f"interrupted by {inner}"))
+    for name, budget, slack in (
         ("turns", task.turns, task.axes.turn_slack),
         ("tool calls", task.calls, task.axes.tool_slack),
     ):
-        rows.append(("budget", what, f"{budget}: {budget - slack} are needed, {slack} are slack"))
+        rows.append(("budget", name, f"{budget}: {budget - slack} are needed, {slack} are slack"))
     return Table(pd.DataFrame(rows, columns=["", "about", "the task"]).set_index(""))
 
 
 def _event(event: Event) -> str:
-    """An event in few words: what kind it is and what it changes."""
+    """Describe an event: its kind and what it changes."""
     unsaid = " (unsaid)" if event.silent else ""
     if isinstance(event, SellOut):
         return f"sells out: {event.share:.0%} of {', '.join(event.types)}"
     if isinstance(event, GoalChange):
-        what = "shortage, then " if isinstance(event, Shortage) else ""
-        return f"{what}{event.how}{unsaid} {as_json(dict(event.slots)) if event.slots else ''}"
+        before = "shortage, then " if isinstance(event, Shortage) else ""
+        return f"{before}{event.how}{unsaid} {as_json(dict(event.slots)) if event.slots else ''}"
     return type(event).__name__
 
 
 def results(episodes: Iterable[Trajectory]) -> Table:
-    """Tabulate episodes, a row each: turns and tool calls of those allowed, reward, whether correct, and why."""
+    """Tabulate episodes, a row each: turns and tool calls of those allowed, reward, correctness and the reason."""
     rows = [
         {
             "env": episode.task.env,
@@ -149,7 +146,7 @@ def results(episodes: Iterable[Trajectory]) -> Table:
 
 
 def openings(tasks: Sequence[Task]) -> Table:
-    """Tabulate tasks, a row each: its difficulty, what was overridden, and the customer's first message."""
+    """Tabulate tasks, a row each: difficulty, overrides, and the customer's first message."""
     rows = [
         {
             "d": task.difficulty,
@@ -162,7 +159,7 @@ def openings(tasks: Sequence[Task]) -> Table:
 
 
 def save(trajectory: Trajectory, out: str | Path, name: str = "episode") -> Path:
-    """Write the episode to `out`/`name`.json (task, messages, end, score) and return that path."""
+    """Write an episode to `out`/`name`.json (task, messages, end, score) and return that path."""
     path = resolve(out) / f"{name}.json"
     result = trajectory.score
     value = None if result.unscored else result.value

@@ -1,4 +1,4 @@
-"""Where a sweep stands: what is done, running, queued, failed and left, and what it has cost and will cost."""
+"""Status of a sweep: runs done, running, queued, failed and left, and their cost so far and to come."""
 
 import math
 from collections import Counter
@@ -24,12 +24,12 @@ class State(StrEnum):
     RUNNING = "running"
     QUEUED = "queued"
     FAILED = "failed"
-    LEFT = "left"  # never started, or ended on the way: it goes on from its last checkpoint
+    LEFT = "left"  # never started, or interrupted: it continues from its last checkpoint
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Hours of one run before any was measured, and the arithmetic in words."""
+    """Expected hours of one run before any was measured, and the arithmetic in words."""
 
     hours: float
     how: str
@@ -44,22 +44,22 @@ class Status:
     spent: float
     """Hours so far."""
     expected: float
-    """Hours of the whole run: its own once done, else a mean or an estimate; NaN when nothing is known."""
+    """Hours of the whole run: measured if it is done, else a mean or an estimate; NaN when nothing is known."""
     estimate: Estimate | None
-    """Source of `expected` where that is the file's estimate."""
+    """The file's estimate, if `expected` comes from it."""
 
     @property
     def to_come(self) -> float:
         if self.state is State.DONE:
             return 0.0
-        return max(self.expected - self.spent, 0.0)  # in this order NaN stays NaN
+        return max(self.expected - self.spent, 0.0)  # keeps NaN, in this order
 
 
 def survey(plan: Sweep, runs: Sequence[Run], jobs: Mapping[str, str]) -> list[Status]:
-    """Read the state and cost of every run from its folder; `jobs` names the runs that a cluster has. Writes nothing.
+    """Read the state and cost of every run from its folder; `jobs` holds the runs that a cluster has. Writes nothing.
 
-    An unfinished run is expected to take what its arm's finished runs took on average; before any is finished,
-    what the file estimates; failing that, what all finished runs took on average.
+    An unfinished run is expected to take the mean of its arm's finished runs; without any, the file's estimate; without
+    that, the mean of all finished runs.
     """
     states = {run.id: _state(run, jobs) for run in runs}
     spent = {run.id: hours(run) for run in runs}
@@ -80,23 +80,23 @@ def survey(plan: Sweep, runs: Sequence[Run], jobs: Mapping[str, str]) -> list[St
 
 
 def hours(run: Run) -> float:
-    """Count the hours that `run` has taken: of the steps in its train.csv, over all its sessions, or of its last
-    session in finished.json, whichever is longer (the first misses loading, the second earlier sessions)."""
+    """Count the hours that `run` has taken: by the steps in its train.csv, which misses loading, or by finished.json,
+    which misses all but the last session; whichever is longer."""
     try:
         steps = {row["step"]: float(row["seconds"]) for row in read(run.folder / "train.csv")}
     except (KeyError, TypeError, ValueError, OSError):
-        steps = {}  # being written, or not a training run's: a mistake in it is for those who gather it
+        steps = {}  # half-written, or not a training run's; `gather` reports mistakes
     finished = read_json(run.folder / FINISHED) or {}
     return max(sum(steps.values()), float(finished.get("seconds", 0.0))) / 3600
 
 
 def arm(plan: Sweep, run: Run) -> tuple[str, ...]:
-    """List the values of the grid that tell the run's arm from the others."""
+    """List the grid's values in `run`, which name its arm."""
     return tuple(str(run.given[name]) for name in plan.grid)
 
 
 def show(plan: Sweep, statuses: Sequence[Status], console: Console) -> None:
-    """Print a row per arm, the runs that run, the failures, and the sums."""
+    """Print a row per arm, the runs at work, the failures, and the costs."""
     arms: dict[tuple[str, ...], list[Status]] = {}
     for status in statuses:
         arms.setdefault(arm(plan, status.run), []).append(status)
@@ -122,7 +122,7 @@ def show(plan: Sweep, statuses: Sequence[Status], console: Console) -> None:
 
 
 def _costs(plan: Sweep, statuses: Sequence[Status]) -> list[str]:
-    """Word the cost so far and to come, with the arithmetic of estimates."""
+    """Describe the cost so far and to come, with the arithmetic of estimates."""
     spent, to_come = sum(s.spent for s in statuses), sum(s.to_come for s in statuses)
     lines = [f"cost so far: {_cost(spent, plan.gpus)}"]
     unfinished = [s for s in statuses if s.state is not State.DONE]
@@ -163,7 +163,7 @@ def _state(run: Run, jobs: Mapping[str, Any]) -> State:
 
 
 def _estimate(plan: Sweep, run: Run) -> Estimate | None:
-    """Estimate a run from the file's [cost]; None when that says nothing. Raises SweepError."""
+    """Estimate a run from the file's [cost]; None if that is empty. Raises SweepError."""
     cost = plan.cost
     if cost.hours:
         return Estimate(cost.hours, f"{cost.hours:g} h")
@@ -177,7 +177,7 @@ def _estimate(plan: Sweep, run: Run) -> Estimate | None:
 
 
 def _of_its_parts(cost: Cost, parameters: Mapping[str, Any]) -> Estimate:
-    """Add up the steps and the held-out episodes of a training run. Raises KeyError for another notebook."""
+    """Add up the steps and held-out episodes of a training run. Raises KeyError for another notebook."""
     steps = parameters["steps"]
     seconds, how = steps * cost.step, f"{steps} steps × {cost.step:g} s"
     if cost.episode:

@@ -1,4 +1,4 @@
-"""A sweep is data: a notebook, a grid and seeds become runs, each with a name, a folder and its parameters.
+"""Sweeps as data: a notebook, a grid and seeds make runs, each with a name, a folder and its parameters.
 
     notebook = "notebooks/run_training.ipynb"     # from the project's root
     seeds = [0, 1]
@@ -11,7 +11,7 @@
     [grid]                                        # every combination
     schedule = ["static-low", "adaptive"]
 
-    [cluster]                                     # what one run asks of SLURM
+    [cluster]                                     # resources that one run asks of SLURM
     time = "12:00:00"                             # between requeues: HH:MM:SS or D-HH:MM:SS
     partition = "gpu"
     gpus = 1
@@ -19,16 +19,15 @@
     memory = 128                                  # GB
     extra = { account = "shop" }                  # further sbatch options by their long names
 
-    [cost]                                        # what a run is expected to take
-    gpus = 1                                      # that it holds; default: the cluster's
-    hours = 6.5                                   # or, for training runs, its parts in seconds:
+    [cost]                                        # expected cost of a run
+    gpus = 1                                      # that it occupies; default: the cluster's
+    hours = 6.5                                   # or, for training runs, seconds of its parts:
     # step = 70.0                                 # a training step
     # episode = 0.8                               # a held-out episode
     note = "measured on ..."                      # printed with every estimate
 
-Run folders are experiments/runs/<name>/<run>/, where <name> is the folder that sweep.toml lies in. A run is
-finished when its folder holds finished.json, which is written last; a folder with a run of other parameters than
-are asked for now is refused.
+Run folders are experiments/runs/<name>/<run>/, where <name> is the folder of sweep.toml. A run is finished when its
+folder holds finished.json, which is written last. A folder that holds a run with other parameters is refused.
 """
 
 import inspect
@@ -60,21 +59,21 @@ REQUEST, FINISHED, FAILED, LOG = "request.json", "finished.json", "failed.json",
 LOCK = ".worker.lock"
 """Held by the process that executes the run."""
 TRAINING = "run_training.ipynb"
-"""Notebook whose parameters are those of a training run."""
+"""Notebook whose parameters are settings of a training run."""
 TAKEN = (
     *("array", "cpus-per-task", "error", "gpus-per-node", "job-name", "mem", "nodes", "ntasks-per-node"),
     *("open-mode", "output", "partition", "signal", "time"),
 )
-"""Options of sbatch that `extra` must not set: the other keys do, or submitit needs them for itself."""
+"""Options of sbatch that `extra` must not set: other keys or submitit itself set them."""
 
 
 class SweepError(Exception):
-    """A sweep that cannot be run as asked. The message is for the user."""
+    """A sweep that cannot be run. The message is for the user."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """One execution of the notebook. `given` are the parameters handed to it, `out` among them."""
+    """One execution of the notebook. `given` are the parameters passed to it, `out` among them."""
 
     id: str
     folder: Path
@@ -91,7 +90,7 @@ class Run:
         return locked(self.folder / LOCK)
 
     def request(self) -> dict[str, Any]:
-        """List what a worker needs to know, and what is compared when the run is asked for again."""
+        """List what a worker needs, which is compared when the run is asked for again."""
         return {
             "id": self.id,
             "notebook": str(self.notebook),
@@ -100,7 +99,7 @@ class Run:
         }
 
     def changed(self) -> str:
-        """Say how the folder's parameters differ from those asked for: "steps was 40 and is 80"; '' if not."""
+        """Describe how the folder's parameters differ from `given`: "steps was 40 and is 80"; '' if they do not."""
         before = read_json(self.folder / REQUEST)
         if before is None:
             return ""
@@ -113,7 +112,7 @@ class Run:
 
 
 class Strict(BaseModel):
-    """A table of sweep.toml: other keys and other types are mistakes."""
+    """A table of sweep.toml: unknown keys and wrong types are mistakes."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
@@ -128,7 +127,7 @@ Values = Annotated[
 
 
 def minutes_of(time: Any) -> int:
-    """Read SLURM's "HH:MM:SS" or "D-HH:MM:SS", as minutes, rounded up. Raises ValueError."""
+    """Read SLURM's "HH:MM:SS" or "D-HH:MM:SS" as minutes, rounded up. Raises ValueError."""
     found = re.fullmatch(r"(?:(\d+)-)?(\d+):([0-5]\d):([0-5]\d)", str(time))
     if not found:
         raise ValueError(f'should be "HH:MM:SS" or "D-HH:MM:SS", not {time!r}')
@@ -170,7 +169,7 @@ class Cost(Strict):
     @classmethod
     def _is_said_one_way(cls, seconds: float, info: ValidationInfo) -> float:
         if info.data.get("hours"):
-            raise ValueError("hours say it all already; give either hours or their parts, step and episode")
+            raise ValueError("hours is given already; give either hours or its parts, step and episode")
         if info.field_name == "episode" and info.data.get("step") == 0:
             raise ValueError("needs step beside it, the seconds of a training step; add it")
         return seconds
@@ -192,7 +191,7 @@ class Sweep(Strict):
     _file: Path
 
     def model_post_init(self, file: Path) -> None:
-        """Remember where it was read: the context that `load` gives."""
+        """Remember the file: the context that `load` passes."""
         self._file = file
 
     @field_validator("grid", "fixed")
@@ -232,12 +231,12 @@ class Sweep(Strict):
 
     @property
     def gpus(self) -> int:
-        """GPUs that a run holds."""
+        """GPUs that a run occupies."""
         asked = self.cluster.gpus if self.cluster else 0
         return asked if self.cost.gpus is None else self.cost.gpus
 
     def runs(self) -> list[Run]:
-        """List every run, all arms of a seed before the next seed: half a sweep can be compared too."""
+        """List every run, all arms of a seed before the next seed, so that half a sweep can be compared too."""
         found = []
         for seed, values in itertools.product(self.seeds, itertools.product(*self.grid.values())):
             point = dict(zip(self.grid, values, strict=True))
@@ -248,7 +247,7 @@ class Sweep(Strict):
         return found
 
     def check(self) -> None:
-        """Raise SweepError with everything that would fail in any run, each mistake once, before any starts."""
+        """Raise SweepError with every mistake that would stop any run, each one once."""
         runs, training = self.runs(), self.notebook.name == TRAINING
         found = {f"names the same run twice: {name}": "" for name in _twice(run.id for run in runs)}
         wanted = [
@@ -270,15 +269,15 @@ class Sweep(Strict):
         for run in runs:
             if change := run.changed():
                 raise SweepError(
-                    f"{shown(run.folder)}/ has a run with other parameters ({change}). Give the sweep "
-                    f"another folder, or delete {shown(self.runs_folder)}/ to start again"
+                    f"{shown(run.folder)}/ has a run with other parameters ({change}). Move the sweep "
+                    f"to another folder, or delete {shown(self.runs_folder)}/ to start again"
                 )
 
 
 def load(file: str | Path) -> Sweep:
-    """Read and check a sweep.toml, named from here or from the project's root.
+    """Read and check a sweep.toml, relative to the working directory or to the project's root.
 
-    Raises SweepError with a line for every mistake that names the file, the key and the way out.
+    Raises SweepError with a line for every mistake: the file, the key and the way out.
     """
     path = Path(file).absolute() if Path(file).is_file() else resolve(file)
     try:
@@ -295,7 +294,7 @@ def load(file: str | Path) -> Sweep:
 
 
 def _untrainable(parameters: Mapping[str, Any]) -> list[str]:
-    """Find the mistakes in a training run's configuration, each of which would stop it."""
+    """Find the mistakes in a training run's configuration."""
     from ecomlab.train.config import TrainConfig
 
     known = list(inspect.signature(TrainConfig).parameters)
@@ -314,5 +313,5 @@ def _twice(names: Iterable[str]) -> list[str]:
 
 
 def _slug(value: Any) -> str:
-    """Spell a value as part of a folder's name."""
+    """Write a value as part of a folder's name."""
     return re.sub(r"[^A-Za-z0-9._]+", "-", str(value)).strip("-")

@@ -1,7 +1,7 @@
 """One run in a process of its own: `python -m ecomlab.lab.worker FOLDER`, started by `ecomlab.lab.runner`.
 
-FOLDER holds request.json. The process ends when its standard input closes, that is when the process that
-started it is gone, however that ended; the notebook's kernel ends with it.
+FOLDER holds request.json. The process ends when its standard input closes, that is, when the process that started it
+ends in whatever way; the notebook's kernel ends with it.
 """
 
 import os
@@ -18,7 +18,7 @@ from ecomlab.lab.provenance import provenance
 from ecomlab.lab.sweep import FAILED, FINISHED, LOCK, LOG, REQUEST
 
 PATIENCE = 60.0
-"""Seconds: a killed sweep's worker may still be ending."""
+"""Seconds to wait for another worker: that of a killed sweep may still be ending."""
 BUSY = 75
 """Exit code: another process has the run; nothing was done."""
 
@@ -28,18 +28,18 @@ class BusyError(Exception):
 
 
 def main(folder: Path) -> int:
-    """Execute the request in `folder`. Writes run.json first, finished.json last; 0 when finished.
+    """Execute the request in `folder`, writing run.json first and finished.json last. Returns 0 when it is finished.
 
-    A run that is finished is not executed again. While another process executes it this one waits a minute
-    at most, then returns BUSY. Raises NotebookError for a failure, which failed.json keeps until the next try.
+    A finished run is not executed again. If another process executes it, this one waits for at most `PATIENCE` and
+    returns BUSY. Raises NotebookError for a failure, which failed.json keeps until the next try.
     """
     try:
         with lock(folder / LOCK, BusyError(), PATIENCE):
-            if read_json(folder / FINISHED) is None:  # by another while we waited
+            if read_json(folder / FINISHED) is None:  # else another process did while this one waited
                 (folder / FAILED).unlink(missing_ok=True)
                 _execute(folder)
     except BusyError:
-        print(f"another process executes {shown(folder)}/ and goes on; this one did nothing", file=sys.stderr)
+        print(f"another process executes {shown(folder)}/; this one did nothing", file=sys.stderr)
         return BUSY
     return 0
 
@@ -61,7 +61,7 @@ def _execute(folder: Path) -> None:
 
 
 def end_with_parent() -> None:
-    """End this process (politely, so that the kernel is shut down) when standard input closes."""
+    """End this process when standard input closes, by SIGTERM first so that the kernel is shut down."""
 
     def wait() -> None:
         while os.read(0, 1):  # not sys.stdin: its lock would be held when the interpreter ends

@@ -1,4 +1,4 @@
-"""Checkpoints that can be trusted: TRL writes weights and optimizer, we add the schedule and seal all with digests.
+"""Checkpoints sealed with digests: TRL saves weights and optimizer, ecomlab adds the schedule.
 
 The seal is written last, so a checkpoint without one was cut short by a kill and does not count. A sealed one whose
 files differ is damaged: it is reported, and the one before it is used.
@@ -28,12 +28,12 @@ class CheckpointError(RunError):
 
 
 class FolderError(OSError):
-    """A folder that cannot be written, or a disk that is full; the message says what to do."""
+    """A folder that cannot be written, or a full disk; the message says what to do."""
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A valid checkpoint: its folder, the step after which it was made, and what we saved beside TRL's files."""
+    """A valid checkpoint: its folder, the step after which it was saved, and what ecomlab added to TRL's files."""
 
     folder: Path
     step: int
@@ -52,7 +52,7 @@ def complete(folder: Path, extra: Mapping[str, Any], made_for: Mapping[str, Any]
 def newest(root: Path) -> Checkpoint | None:
     """Find the newest valid checkpoint under `root`, or None.
 
-    Warns of every damaged one it passes over. Raises CheckpointError when all sealed ones are damaged.
+    Deletes those after it, with a warning if one is damaged. Raises CheckpointError when all sealed ones are damaged.
     """
     damaged: list[str] = []
     folders = sorted(root.glob("checkpoint-*"), key=_number, reverse=True)
@@ -77,7 +77,7 @@ def newest(root: Path) -> Checkpoint | None:
 
 
 def _damage(folder: Path) -> str | None:
-    """Say what is wrong with a sealed checkpoint, or None."""
+    """Describe the damage of a sealed checkpoint; None if it is intact."""
     try:
         files = json.loads((folder / SEAL).read_text())["files"]
     except (ValueError, KeyError, TypeError, OSError) as error:
@@ -91,7 +91,7 @@ def _damage(folder: Path) -> str | None:
 
 
 def prepare_folder(out: Path) -> Path:
-    """Make the run's folder, check that it is writable, return its absolute path. Raises FolderError."""
+    """Make the run's folder, check that it is writable and return its absolute path. Raises FolderError."""
     out = out.absolute()
     try:
         (out / "checkpoints").mkdir(parents=True, exist_ok=True)
@@ -107,7 +107,7 @@ def prepare_folder(out: Path) -> Path:
 
 @contextmanager
 def plain_errors(out: Path) -> Iterator[None]:
-    """Say in words that the disk is full, whatever library ran into it; a dead sampler stops the run."""
+    """Turn a full disk, whichever library meets it, and a dead sampler into errors that say what to do."""
     try:
         yield
     except SamplerError as error:

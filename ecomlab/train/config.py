@@ -1,4 +1,4 @@
-"""The configuration of a training run: every choice in one frozen object, checked before anything runs."""
+"""The configuration of a training run: one frozen object, checked before anything runs."""
 
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -20,12 +20,11 @@ OPTIMIZERS = ("adamw", "adamw-8bit")
 GENERATIONS = ("own", "vllm-server", "vllm-colocate")
 KEEPS = ("correct", "reward")
 
-
 Decoding = Annotated[str, one_of("decoding", DECODINGS)]
 
 
 class RunError(RuntimeError):
-    """A run that cannot go on; the work finished so far is on disk."""
+    """A run that cannot continue; the work finished so far is on disk."""
 
 
 def _wrong_collection(name: str) -> str | None:
@@ -48,7 +47,7 @@ def _wrong_schedule(name: str) -> str | None:
 
 
 class TrainConfig(Settings):
-    """Everything that decides a run. The defaults run on a laptop; wrong values stop before anything happens."""
+    """Everything that decides a run. The defaults suit a laptop; wrong values are rejected before anything runs."""
 
     out: Annotated[str, checked_by(lambda out: None if out else "is empty; name the folder to write to")] = (
         "experiments/runs/default"
@@ -64,28 +63,26 @@ class TrainConfig(Settings):
     eval_difficulties: Annotated[tuple[NonNegativeInt, ...], Field(strict=False)] = (0, 1, 2, 3, 4)
     eval_episodes: PositiveInt = 40
     """Held-out episodes per environment, difficulty and decoding."""
-    eval_decodings: Annotated[
-        tuple[Annotated[str, one_of("decoding", DECODINGS)], ...], Field(strict=False)
-    ] = DECODINGS
+    eval_decodings: Annotated[tuple[Decoding, ...], Field(strict=False)] = DECODINGS
     prompts_per_step: PositiveInt = 8
     group_size: Annotated[int, Field(ge=2)] = 8
     rounds: PositiveInt = 3
-    """At most so many rounds of drawing a step, the first included."""
+    """Most rounds of drawing tasks per step, the first included."""
     keep: Annotated[str, one_of("way to keep groups", KEEPS)] = "correct"
     """Which groups teach: those whose verdicts differ (correct) or whose rewards do (reward)."""
     minibatches: PositiveInt = 2
-    """Optimizer steps per step, each on as many groups."""
+    """Optimizer steps per training step, each on an equal share of its groups."""
     lr: Annotated[float, Field(gt=0, lt=1)] = 3e-4
     """Learning rate; 3e-4 suits the laptop policy."""
     max_grad_norm: Annotated[float, Field(gt=0)] = 1.0
     micro_batch: NonNegativeInt = 0
-    """Rollouts per backward pass and process; 0: a whole minibatch. Changes memory and speed, not the gradient."""
+    """Rollouts per backward pass and process; 0: a whole minibatch. Affects memory and speed, not the gradient."""
     checkpoint_every: PositiveInt = 10
     turn_tokens: PositiveInt = 256
     episode_tokens: PositiveInt = 512
-    """Sampled tokens per turn and per episode; beyond, the episode is truncated and masked."""
+    """Limits of sampled tokens per turn and per episode; an episode beyond them is truncated and masked."""
     overlong_buffer: NonNegativeInt = 128
-    """The soft overlong penalty grows from 0 to -1 over the last so many of `episode_tokens`."""
+    """Number of last tokens of `episode_tokens` over which the soft overlong penalty falls from 0 to -1."""
     tau_acc: Annotated[float, Field(gt=0, le=1)] = 0.9
     tau_num: NonNegativeInt = 0
     """Rollouts at the window's upper edge before a check; 0 means 8 x group_size."""
@@ -93,25 +90,25 @@ class TrainConfig(Settings):
     catalog_size: PositiveInt = 20_000
     catalog_seed: NonNegativeInt = 0
     logger: Annotated[str, one_of("logger", LOGGERS)] = "none"
-    """Where metrics go beside the tables: none, tensorboard, trackio or wandb."""
+    """Destination of the metrics beside the tables: none, tensorboard, trackio or wandb."""
     dtype: Annotated[str, one_of("dtype", DTYPES)] = "float32"
-    """Of an ordinary model's weights: float32 or bfloat16. LoRA adapters are float32 either way."""
+    """Type of a Hugging Face model's weights: float32 or bfloat16. LoRA adapters are float32 either way."""
     lora_rank: NonNegativeInt = 0
     """Rank of LoRA adapters on all linear layers; 0: every weight is trained."""
     optimizer: Annotated[str, one_of("optimizer", OPTIMIZERS)] = "adamw"
-    """adamw, or adamw-8bit: 8-bit moments, and bfloat16 weights rounded stochastically, so that no update is lost."""
+    """adamw, or adamw-8bit: 8-bit moments, and stochastic rounding of bfloat16 weights, so that small updates count."""
     gradient_checkpointing: bool = False
-    """Compute activations twice instead of keeping them."""
+    """Recompute activations in the backward pass instead of keeping them."""
     thinking: bool = False
-    """True if an ordinary model may think before it speaks."""
+    """True if a Hugging Face model may think before it answers."""
     context_tokens: PositiveInt = 2048
-    """All tokens of an episode, prompt, tools and customer included; beyond, it is truncated and masked."""
+    """Limit of all tokens of an episode, prompt, tools and customer included; beyond it, the episode is truncated."""
     generation: Annotated[str, one_of("generation", GENERATIONS)] = "own"
-    """Sampler: own, vllm-server (on GPUs of its own), or vllm-colocate (on the training GPUs)."""
+    """Sampler: own, vllm-server (on separate GPUs), or vllm-colocate (on the training GPUs)."""
     vllm_address: str = "http://localhost:8000"
-    """Of a vLLM server."""
+    """Address of the vLLM server."""
     vllm_memory: Annotated[float, Field(gt=0, lt=1)] = 0.3
-    """Share of each GPU's memory that a colocated vLLM takes, its copy of the weights included."""
+    """Share of each GPU's memory for a colocated vLLM, its copy of the weights included."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -155,7 +152,7 @@ class TrainConfig(Settings):
 
     @property
     def trl(self) -> dict[str, Any]:
-        """TRL's arguments for optimizer, memory and vLLM; none for the laptop policy."""
+        """Arguments of TRL for optimizer, memory and vLLM; none at the defaults."""
         arguments: dict[str, Any] = {}
         if self.optimizer == "adamw-8bit":
             arguments |= {"optim": "adamw_torch_8bit", "optim_args": "bf16_stochastic_round=True"}
@@ -168,7 +165,7 @@ class TrainConfig(Settings):
                 "vllm_server_base_url": self.vllm_address,
                 "vllm_gpu_memory_utilization": self.vllm_memory,
                 "vllm_max_model_length": self.context_tokens + self.turn_tokens,
-                "vllm_importance_sampling_correction": False,  # vLLM's are the old log-probabilities of the loss
+                "vllm_importance_sampling_correction": False,  # the loss takes vLLM's log-probabilities as the old ones
             }
         return arguments
 
@@ -181,7 +178,7 @@ class TrainConfig(Settings):
 
 
 def from_toml(path: Path, changes: Mapping[str, Any] | None = None) -> TrainConfig:
-    """Read the configuration in a TOML file of `TrainConfig`'s fields, with `changes` on top. Raises ConfigError."""
+    """Read `TrainConfig` from a TOML file of its fields, overridden by `changes`. Raises ConfigError."""
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8")) | dict(changes or {})
     except FileNotFoundError:

@@ -1,7 +1,7 @@
-"""The processes of one run as `torchrun` or `accelerate launch` starts them.
+"""The processes of one run, started by `torchrun` or `accelerate launch`.
 
-`torchrun --nproc_per_node 2 -m ecomlab train --config FILE` sets WORLD_SIZE for each; without a GPU they talk through
-gloo. (`accelerate launch --cpu --num_processes 2` starts one process only.)
+`torchrun --nproc_per_node 2 -m ecomlab train --config FILE` sets WORLD_SIZE for each; without a GPU they communicate
+through gloo. (`accelerate launch --cpu --num_processes 2` starts one process only.)
 """
 
 import atexit
@@ -16,7 +16,7 @@ from ecomlab.models.process_group import SINGLE_PROCESS, ProcessGroup
 
 @dataclass(frozen=True)
 class TorchProcesses:
-    """This process among those of torch.distributed. `all_gather` waits for all of them."""
+    """The process group of torch.distributed, seen from one process. `all_gather` waits for all of them."""
 
     rank: int
     workers: int
@@ -31,7 +31,7 @@ class TorchProcesses:
 
 @dataclass(frozen=True)
 class OneWorker:
-    """The same processes, of which only the first plays episodes."""
+    """A process group in which only the first process plays episodes."""
 
     processes: ProcessGroup
     workers: int = 1
@@ -45,11 +45,11 @@ class OneWorker:
 
 
 def join_processes() -> ProcessGroup:
-    """Meet the other processes, if there are any. Call it first, once a process."""
+    """Join the run's other processes, if there are any. Call this first, once per process."""
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         return SINGLE_PROCESS
     import torch
-    import torch.distributed.nn  # imported later, its default arguments would hold on to the process group for good
+    import torch.distributed.nn  # imported later, its default arguments would keep the process group alive
     from accelerate import PartialState
 
     # One process may play while the others wait: longer than the ten minutes after which NCCL gives up.
@@ -59,10 +59,7 @@ def join_processes() -> ProcessGroup:
 
 
 def _leave() -> None:
-    """Leave the process group: a thread of gloo's that is not joined by now may abort the interpreter.
-
-    They are joined when nothing refers to the process group any more.
-    """
+    """Leave the process group: gloo's threads, which end when nothing refers to it, may otherwise abort the exit."""
     from torch import distributed
 
     gc.collect()  # finished trainers refer to it

@@ -1,7 +1,7 @@
-"""A run's needs, estimated: memory by part, tokens a step, the bottleneck, and how to launch it.
+"""Estimates of a run before it starts: memory by part, tokens per step, the bottleneck, and the commands to launch it.
 
-Nothing is trained and nothing downloaded. Numbers are arithmetic on the model's dimensions and on the assumptions that
-are printed with them; they tell whether something can fit and what to look at first, not how long a step will take.
+Nothing is trained or downloaded. The numbers are arithmetic on the model's dimensions and on the assumptions printed
+with them; they show whether a run can fit and where its bottleneck lies, not how long a step will take.
 """
 
 import json
@@ -30,25 +30,25 @@ KNOWN = {  # config.json of the repositories on huggingface.co
         "tie_word_embeddings": False,
     }
 }
-"""Models that can be planned for without their files; the names in the order of `Size`."""
+"""Models whose dimensions are known without their files, in the order of `Size`'s fields."""
 
 GPU = "H200 with 141 GB"
 GPU_GB, BANDWIDTH, PEAK = 141.0, 4.8e12, 989e12
 """Memory in GB, bytes/s, and dense bfloat16 FLOP/s, from NVIDIA's data sheets."""
 MFU = 0.4
-"""Share of the peak that training and prefill reach."""
+"""Share of the peak FLOP/s that training and prefill reach."""
 LAUNCH = 0.03
-"""Seconds that one decoding step of an eager Hugging Face model takes at least: kernel launches of 36 layers."""
+"""Least seconds of one decoding step of an eager Hugging Face model: kernel launches of 36 layers."""
 OWN_LAG, VLLM_LAG = 3.0, 2.0
-"""Decoding steps over the tokens of a mean episode: rows wait for the batch's longest turn, in vLLM less so."""
+"""Decoding steps per sampled token of a mean episode: rows wait for the batch's longest turn, in vLLM less so."""
 VLLM_EFFICIENCY = 0.6
 """Share of the memory bandwidth that vLLM's decoding reaches."""
 TOKENS, SAMPLED = 2_000, 1_000
-"""Tokens of a mean episode, prompt and tools included, and how many of them the policy says; less if limits are."""
+"""Tokens of a mean episode, prompt and tools included, and those sampled by the policy; fewer if limits are lower."""
 TILE = 32_768
 """Vocabulary entries of one tile of the output layer (trl.kernels)."""
 TILE_TOKENS = 4_096
-"""At most so many positions a tile."""
+"""Most positions per tile."""
 
 
 @dataclass(frozen=True)
@@ -91,9 +91,11 @@ class Size:
         return 2 * self.layers * self.kv_heads * self.head * width
 
     def activations(self, tokens: int, checkpointing: bool, width: int = 2) -> float:
-        """Estimate bytes kept for the backward pass: per token and layer its inputs and outputs of norms (4 hidden), of
-        the attention (3 inner + 4 kv) and of the feed-forward (4 of its width), without scores, which fused attention
-        does not keep. With checkpointing one layer of that, and each layer's input.
+        """Estimate the bytes kept for the backward pass.
+
+        Per token and layer: inputs and outputs of the norms (4 hidden), of the attention (3 inner + 4 kv) and of the
+        feed-forward (4 of its width); no scores, which fused attention does not keep. With checkpointing: one layer
+        of that, and the input of every layer.
         """
         inner, kv = self.heads * self.head, self.kv_heads * self.head
         layer = 4 * self.hidden + 3 * inner + 4 * kv + 4 * self.feed_forward
@@ -105,7 +107,7 @@ class Size:
 def size_of(starter: str) -> Size:
     """Read dimensions from the model's config.json, in its folder or the Hugging Face cache, else from `KNOWN`.
 
-    Raises PolicyError where they are nowhere.
+    Raises PolicyError when none of them has the model.
     """
     given: dict[str, Any]
     if not is_ordinary(starter):
@@ -118,7 +120,7 @@ def size_of(starter: str) -> Size:
         except Exception as error:
             if starter not in KNOWN:
                 raise PolicyError(
-                    f"the dimensions of {starter} are not known here; `hf download {starter} config.json` brings them"
+                    f"the dimensions of {starter} are not known here; `hf download {starter} config.json` fetches them"
                 ) from error
             given = KNOWN[starter]
     try:
@@ -129,7 +131,7 @@ def size_of(starter: str) -> Size:
 
 
 def memory(config: TrainConfig, size: Size, processes: int = 1) -> dict[str, float]:
-    """Estimate GB by part and GPU, at the limits of the configuration, weights sharded over `processes`.
+    """Estimate GB per GPU by part, at the limits of the configuration, weights sharded over `processes`.
 
     weights         parameters x 2 or 4 bytes; trained ones x 4 under FSDP's mixed precision; adapters x 4
     gradients       trained parameters, in their type
@@ -139,7 +141,7 @@ def memory(config: TrainConfig, size: Size, processes: int = 1) -> dict[str, flo
     keys, values    all rollouts of a process at `context_tokens`, the cache's length doubled as it grows
     vLLM            the share given to it; on a server, nothing here
 
-    The cache of our own sampler is given back before the update, so that "peak" counts the larger of the two phases.
+    Our own sampler frees its cache before the update, so "peak" counts the larger of the two phases.
     """
     width = 2 if config.dtype == "bfloat16" else 4
     trained = size.adapters(config.lora_rank) if config.lora_rank else size.parameters
@@ -170,7 +172,7 @@ def memory(config: TrainConfig, size: Size, processes: int = 1) -> dict[str, flo
 
 
 def tokens_a_step(config: TrainConfig) -> tuple[int, int]:
-    """Estimate the tokens of a step's rollouts, and how many of them are sampled; the first round alone."""
+    """Estimate the tokens of a step's rollouts, and the sampled ones among them; first round only."""
     whole = min(TOKENS, config.context_tokens)
     return config.rollouts_per_step * whole, config.rollouts_per_step * min(
         SAMPLED, config.episode_tokens, whole
@@ -207,9 +209,9 @@ def seconds(config: TrainConfig, size: Size, processes: int = 1) -> dict[str, fl
 
 
 def launch_lines(config: TrainConfig, file: Path) -> list[str]:
-    """Give the commands that start this run: a vLLM server where there is to be one, and the training.
+    """List the commands that start this run: the vLLM server's, if it uses one, and the training's.
 
-    Sampling on our own runs in one process a GPU with all weights on each; FSDP (fsdp.yaml beside `file`) needs vLLM.
+    Our own sampler needs all weights in every process, so FSDP (fsdp.yaml beside `file`) is only for runs with vLLM.
     """
     arguments = ["--config", str(file)]
     before = from_toml(file).to_json() if file.exists() else TrainConfig().to_json()
@@ -226,7 +228,7 @@ def launch_lines(config: TrainConfig, file: Path) -> list[str]:
             "--weight-transfer-config", '{"backend": "nccl"}',
             "--logprobs-mode", "processed_logprobs", "--max-logprobs", "-1",
         ]  # fmt: skip
-        lines.append("VLLM_SERVER_DEV_MODE=1 " + shlex.join(serve) + "   # on GPUs of its own, left running")
+        lines.append("VLLM_SERVER_DEV_MODE=1 " + shlex.join(serve) + "   # on separate GPUs, left running")
     sharded = file.parent / "fsdp.yaml"
     if config.with_vllm and sharded.exists():
         lines.append(
@@ -258,13 +260,15 @@ def show_plan(config: TrainConfig, file: Path, console: Console) -> None:
     many = _processes(file)
     console.print(_memory_table(config, size, many))
     console.print(
-        f"tokens a step: about {whole:,}, {sampled:,} of them sampled; up to {config.rounds} times that where groups "
+        f"tokens per step: about {whole:,}, {sampled:,} of them sampled; up to {config.rounds} times that where groups "
         "teach nothing"
     )
     if is_ordinary(config.starter):
         _show_seconds(config, size, console)
     else:
-        console.print("bottleneck: not worked out for the laptop policy; its tables have seconds by phase")
+        console.print(
+            "bottleneck: not estimated for the laptop policy; the tables of its runs have seconds by phase"
+        )
     console.print("\nlaunch:")
     for line in launch_lines(config, file):
         console.print(f"  {escape(line)}", soft_wrap=True)
@@ -273,7 +277,7 @@ def show_plan(config: TrainConfig, file: Path, console: Console) -> None:
 
 def _memory_table(config: TrainConfig, size: Size, many: int) -> Table:
     columns = [memory(config, size)]
-    headings = ["GB a GPU, at the limits", "1 process"]
+    headings = ["GB per GPU, at the limits", "1 process"]
     if many > 1 and config.rollouts_per_step % many == 0:
         sharded = config if config.with_vllm else config.replace(generation="vllm-colocate")
         columns.append(memory(sharded, size, many))
@@ -292,15 +296,15 @@ def _show_seconds(config: TrainConfig, size: Size, console: Console) -> None:
     parts = ", ".join(f"{phase} {value:.0f}" for phase, value in phases.items())
     flop = 2 * size.parameters / 1e9
     console.print(
-        f"forward pass: {flop:.1f} GFLOP a token; keys and values: {size.kv_bytes() / 1e3:.0f} KB a token"
+        f"per token: {flop:.1f} GFLOP in a forward pass, {size.kv_bytes() / 1e3:.0f} KB of keys and values"
     )
-    console.print(f"seconds a step on one GPU: {parts}; expected bottleneck: {slowest}")
-    who, lag = ("vLLM", VLLM_LAG) if config.with_vllm else ("our own sampler", OWN_LAG)
+    console.print(f"seconds per step on one GPU: {parts}; expected bottleneck: {slowest}")
+    sampler, lag = ("vLLM", VLLM_LAG) if config.with_vllm else ("our own sampler", OWN_LAG)
     console.print(
         f"assumed: {GPU}, {PEAK / 1e12:.0f} TFLOP/s of which {MFU:.0%} reached, {BANDWIDTH / 1e12:.1f} TB/s; "
-        f"episodes of {min(TOKENS, config.context_tokens):,} tokens; {who} takes {lag:g} steps for each token "
+        f"episodes of {min(TOKENS, config.context_tokens):,} tokens; {sampler} takes {lag:g} steps for each token "
         "of a mean episode"
-        + ("" if config.with_vllm else f", {LAUNCH * 1e3:.0f} ms or more each")
+        + ("" if config.with_vllm else f", at least {LAUNCH * 1e3:.0f} ms each")
         + "; memory without CUDA's context and fragmentation (some GB)"
     )
 

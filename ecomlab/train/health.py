@@ -1,7 +1,7 @@
-"""Health checks of a run: alarms in words, pure functions of the metrics rows.
+"""Health checks of a run: alarms in words, computed from the metrics rows.
 
-Of the ways in which multi-turn RL is known to go wrong, these rules see those that show in a step's metrics: entropy
-that collapses or explodes, sampler and trainer that disagree about log-probabilities, groups that teach nothing.
+The rules cover the known failures of multi-turn RL that show in a step's metrics: entropy that collapses or explodes,
+sampler and trainer that disagree about log-probabilities, groups that teach nothing.
 """
 
 import math
@@ -10,31 +10,31 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 FIRST = 5
-"""Steps that make up the start with which later ones are compared."""
+"""First steps, with which later ones are compared."""
 COLLAPSED, EXPLODED = 0.1, 3.0
-"""Entropy over its start."""
+"""Entropy relative to the first steps."""
 GAP, GAP_JUMP = 0.05, 10.0
-"""Mean |Δ logp|: alarming in itself, or over its median so far. Rounding gives 1e-6 in float32, 1e-2 in bfloat16."""
+"""Mean |Δ logp|, absolute and relative to its median so far. Rounding causes 1e-6 in float32, 1e-2 in bfloat16."""
 GAP_NOISE = 1e-3
-"""Below this a jump means nothing."""
+"""Mean |Δ logp| below which a jump does not matter."""
 IDLE = 3
 """Steps in a row without a group that teaches something."""
 LOST, LATELY = 0.25, 5
-"""Share of the episodes of the last few steps that were cut off, or that could not be scored."""
+"""Alarming share of episodes cut off, or unscored, and the number of last steps over which it is taken."""
 
 
 def alarms(history: Sequence[Mapping[str, Any]], now: Mapping[str, Any]) -> list[str]:
-    """List what is alarming about the step `now`, given the rows before it, one row a step, oldest first.
+    """List the alarms of the step `now`, given the rows before it, one per step, oldest first.
 
-    Reads entropy, logp_gap, kept, rollouts, truncated and unscored. An alarm that was as true in the step before is not
-    repeated.
+    Reads entropy, logp_gap, kept, rollouts, truncated and unscored. An alarm that held in the step before already is
+    not repeated.
     """
     before = _true_of(history[:-1], history[-1]) if history else {}
     return [words for kind, words in _true_of(history, now).items() if kind not in before]
 
 
 def _true_of(history: Sequence[Mapping[str, Any]], now: Mapping[str, Any]) -> dict[str, str]:
-    """Find what is alarming, by kind."""
+    """Find the alarms that hold, by kind."""
     found: dict[str, str] = {}
     entropy, start = now["entropy"], _median([row["entropy"] for row in history[:FIRST]])
     if len(history) >= FIRST and not math.isnan(start) and not math.isnan(entropy):
@@ -45,7 +45,7 @@ def _true_of(history: Sequence[Mapping[str, Any]], now: Mapping[str, Any]) -> di
             )
         elif entropy > EXPLODED * start:
             found["explosion"] = (
-                f"entropy has risen to {entropy:.3g}, from {start:.3g} in the first steps: the policy is coming apart; "
+                f"entropy has risen to {entropy:.3g}, from {start:.3g} in the first steps: the policy is diverging; "
                 "go back to an earlier checkpoint with a lower lr"
             )
     gap, usual = now["logp_gap"], _median([row["logp_gap"] for row in history])
@@ -63,13 +63,13 @@ def _true_of(history: Sequence[Mapping[str, Any]], now: Mapping[str, Any]) -> di
         )
     lately = [*history[-(LATELY - 1) :], now]
     episodes = sum(row["rollouts"] for row in lately)
-    for kind, words, cure in (
+    for kind, words, remedy in (
         ("truncated", "cut off by a token limit", "they teach nothing; see turn_tokens and episode_tokens"),
         ("unscored", "unscored", "that is our failure, not the policy's; unscored.txt has the reasons"),
     ):
         lost = sum(row[kind] for row in lately)
         if lost > LOST * episodes:
-            found[kind] = f"{lost} of the last {episodes} episodes were {words}: {cure}"
+            found[kind] = f"{lost} of the last {episodes} episodes were {words}: {remedy}"
     return found
 
 

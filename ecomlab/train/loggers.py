@@ -12,9 +12,9 @@ Rows = Sequence[Mapping[str, Any]]
 
 @contextmanager
 def logger(name: str, folder: Path, settings: Mapping[str, Any]) -> Iterator[Callable[[Rows], None]]:
-    """Open a function that takes a step's metrics rows, one an environment; metrics are named `environment/column`.
+    """Provide a function that logs a step's metrics rows, one per environment, as `environment/column`.
 
-    All write under `folder`; wandb does not go online unless WANDB_MODE says so.
+    All loggers write under `folder`; wandb stays offline unless WANDB_MODE says otherwise.
     """
     if name == "none":
         yield lambda rows: None
@@ -40,13 +40,13 @@ def logger(name: str, folder: Path, settings: Mapping[str, Any]) -> Iterator[Cal
     tracker.store_init_configuration(plain)
 
     def log(rows: Rows) -> None:
-        figures = {
+        metrics = {
             f"{row['env']}/{name}": value
             for row in rows
             for name, value in row.items()
             if isinstance(value, int | float) and name not in ("seed", "step")
         }
-        tracker.log(figures, step=rows[0]["step"])
+        tracker.log(metrics, step=rows[0]["step"])
 
     try:
         yield log

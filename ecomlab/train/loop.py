@@ -3,22 +3,20 @@
     config = TrainConfig(out="experiments/runs/demo", schedule="adaptive", steps=60, seed=0)
     train(config, progress=print)
 
-writes `train.csv` (a row a step and environment), `eval.csv`, `config.json`, `checkpoints/` and at the end `done.json`.
+writes `train.csv` (a row per step and environment), `eval.csv`, `config.json`, `checkpoints/`, and last `done.json`.
 """
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from filelock import FileLock, Timeout
-
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.evaluate.heldout import BATCH, evaluate
-from ecomlab.files import read_json, write_json
+from ecomlab.files import lock, read_json, write_json
 from ecomlab.models.batch import Clock
 from ecomlab.models.load import is_ordinary, load_policy
 from ecomlab.models.policy import Policy
@@ -43,19 +41,20 @@ Progress = Callable[[dict[str, Any]], None]
 
 
 def train(config: TrainConfig, progress: Progress | None = None) -> Path:
-    """Run `config`, or go on where it stopped; return the folder. A finished run returns at once.
+    """Run `config`, or continue where it stopped, and return its folder. A finished run returns at once.
 
-    `progress` hears a dict after every step ({"kind": "step", "step", "steps", "rows", "seconds"}) and every
+    `progress` is called after every step ({"kind": "step", "step", "steps", "rows", "seconds"}) and every
     evaluation ({"kind": "evaluation", "step", "steps", "rows"}).
 
-    Raises ConfigError, PolicyError or CheckpointError before anything runs, RunError when a run cannot go on.
+    Raises ConfigError, PolicyError or CheckpointError before anything runs, RunError when a run cannot continue.
     """
     processes = join_processes()
-    leads = processes.rank == 0  # reads and writes the folder; the others only compute
+    leads = processes.rank == 0  # only this process reads and writes the folder
     _check_split(config, len(processes.all_gather(None)))
     _check_setting(config)
     out = checkpoints.prepare_folder(Path(config.out)) if leads else Path(config.out).absolute()
-    with _only_one(out) if leads else nullcontext(), checkpoints.plain_errors(out):
+    busy = RunError(f"another process is training in {out}; wait for it, or choose another out")
+    with lock(out / ".lock", busy) if leads else nullcontext(), checkpoints.plain_errors(out):
         finished = leads and _finished(out, config)
         if leads and not finished:
             _same_run(out, config)
@@ -69,7 +68,7 @@ def train(config: TrainConfig, progress: Progress | None = None) -> Path:
 
 
 class Run:
-    """The moving parts of one run: schedule, tables, and the trainer that calls back."""
+    """The state of one run, schedule and tables, and the callbacks of its trainer."""
 
     def __init__(
         self,
@@ -81,8 +80,7 @@ class Run:
         processes: ProcessGroup = SINGLE_PROCESS,
     ) -> None:
         self.config, self.out, self.shop, self.policy, self.tell = config, out, shop, policy, tell
-        one_talks = config.generation == "vllm-server"
-        self.processes = OneWorker(processes) if one_talks else processes
+        self.processes = OneWorker(processes) if config.generation == "vllm-server" else processes
         self.leads = processes.rank == 0
         self.log: Callable[[Sequence[Mapping[str, Any]]], None]
         self.history: list[dict[str, Any]] = []
@@ -95,7 +93,7 @@ class Run:
         self.window: dict[str, tuple[int, int]] = {}
 
     def go(self) -> None:
-        """Resume from the newest valid checkpoint, if any, and train to the end."""
+        """Resume from the newest valid checkpoint, if there is one, and train to the end."""
         from ecomlab.train.trl_trainer import DapoTrainer
 
         config = self.config
@@ -121,17 +119,17 @@ class Run:
             self.trainer.train(resume_from_checkpoint=str(resume.folder) if resume else None)
         if self.leads:
             write_json(self.out / "done.json", {"steps": config.steps, "config": config.to_json()})
-        self.processes.all_gather(None)  # nobody leaves before all is written
+        self.processes.all_gather(None)  # no process ends before everything is written
 
     def _sampler(self, greedy: bool = False) -> Sampler:
-        """Make a sampler on the policy's weights as they are at each moment."""
+        """Make a sampler that always uses the policy's current weights."""
         if not self.config.with_vllm:
             return self.policy.sampler(self.limits, greedy)
         generation = self.trainer.vllm_generation
         return VllmSampler(generation, self.policy.renderer.stop_ids, self.limits, greedy)
 
     def _left_off(self) -> tuple[checkpoints.Checkpoint | None, bool]:
-        """Find the newest valid checkpoint or None, cut the tables back to it; tell whether step 0 was evaluated."""
+        """Find the newest valid checkpoint or None, and trim the tables to it; tell whether step 0 was evaluated."""
         resume = checkpoints.newest(self.out / "checkpoints")
         done = resume.step if resume else 0
         metrics.trim(self.out / "train.csv", done, metrics.TRAIN_COLUMNS)
@@ -141,7 +139,7 @@ class Run:
         return resume, done > 0 or metrics.has_step(self.out / "eval.csv", 0)
 
     def _collect(self, number: int) -> Collection:
-        """Collect the rollouts of step `number` (from 0); the schedule moves on."""
+        """Collect the rollouts of step `number` (from 0) and advance the schedule."""
         config = self.config
         self.window = {env: self.schedule.window(env) for env in config.envs}
         sampling = DynamicSampling(
@@ -151,7 +149,7 @@ class Run:
             config.keep,  # type: ignore[arg-type]
         )
         key = ("train", config.seed, number)
-        # A large model's cache makes room for the update; a small one's is kept and used again.
+        # A large model's cache is freed for the update; a small one's is reused.
         sampler = self._sampler() if self.ordinary else self.sampler
         collection = collect(
             self.schedule, sampling, key, self.shop, sampler, self.policy.renderer, self.processes
@@ -161,7 +159,7 @@ class Run:
         return collection
 
     def _after(self, step: "Step") -> None:
-        """Evaluate where due, and write the step's rows: all before the step's checkpoint."""
+        """Evaluate if due, and write the step's rows: all before the step's checkpoint."""
         config = self.config
         clock = Clock()
         if step.number == config.steps or (config.eval_every and step.number % config.eval_every == 0):
@@ -183,7 +181,7 @@ class Run:
         self.log(rows)
 
     def _alarms(self, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-        """Check the run's health; note in alarms.txt, and return, what is alarming about a step."""
+        """Check the run's health: write a step's alarms to alarms.txt and return them."""
         (now,) = metrics.whole_steps(rows)
         found = alarms(self.history, now)
         self.history.append(now)
@@ -198,7 +196,7 @@ class Run:
         config = self.config
         if config.with_vllm:
             self.trainer.sync()
-        # As many at a time as in training, for which there is memory.
+        # As many at a time as in training: they fit into memory.
         batch = config.rollouts_per_step // self.processes.workers if self.ordinary else BATCH
         rows = [
             {**self.head, "step": number, **row}
@@ -214,7 +212,7 @@ class Run:
             self.tell({"kind": "evaluation", "step": number, "steps": config.steps, "rows": rows})
 
     def _save(self, folder: Path) -> None:
-        """Complete TRL's checkpoint with what is ours."""
+        """Complete TRL's checkpoint with the step and the schedule."""
         step = int(folder.name.rpartition("-")[2]) // self.config.minibatches
         checkpoints.complete(
             folder, {"step": step, "schedule": self.schedule.to_json()}, self.policy.made_for
@@ -222,7 +220,7 @@ class Run:
 
 
 def _check_split(config: TrainConfig, processes: int) -> None:
-    """Check that whole groups stay on one process, and that every process has equally many."""
+    """Check that groups can be split over the processes, whole and evenly."""
     if config.prompts_per_step % (processes * config.minibatches):
         raise ConfigError(
             f"{config.prompts_per_step} groups in {config.minibatches} minibatches do not split over {processes} "
@@ -243,7 +241,7 @@ def _check_setting(config: TrainConfig) -> None:
             if getattr(config, name) != getattr(plain, name):
                 raise ConfigError(
                     f"{name} = {getattr(config, name)!r} is for Hugging Face models; the starter {config.starter} "
-                    f"knows only {getattr(plain, name)!r}: leave it out, or choose a starter such as Qwen/Qwen3-8B"
+                    f"takes only {getattr(plain, name)!r}: leave it out, or choose a starter such as Qwen/Qwen3-8B"
                 )
     for package, needed, extra in (
         ("torchao", config.optimizer == "adamw-8bit", "gpu"),
@@ -260,20 +258,9 @@ def _check_setting(config: TrainConfig) -> None:
     )
     if sharded and not config.with_vllm:
         raise ConfigError(
-            "weights that are sharded over processes cannot sample on their own (the processes would wait for each "
-            "other); choose generation = 'vllm-colocate' or 'vllm-server', or launch without FSDP and ZeRO-3"
+            "weights that are sharded over processes cannot sample on their own: each process would wait for the "
+            "others; choose generation = 'vllm-colocate' or 'vllm-server', or launch without FSDP and ZeRO-3"
         )
-
-
-@contextmanager
-def _only_one(out: Path) -> Iterator[None]:
-    """Hold the folder against a second process."""
-    try:
-        lock = FileLock(out / ".lock").acquire(blocking=False)
-    except Timeout:
-        raise RunError(f"another process is training in {out}; wait for it, or choose another out") from None
-    with lock:
-        yield
 
 
 def _finished(out: Path, config: TrainConfig) -> bool:
@@ -284,7 +271,7 @@ def _finished(out: Path, config: TrainConfig) -> bool:
 
 
 def _same_run(out: Path, config: TrainConfig) -> None:
-    """Refuse another configuration in a folder that holds a run (more steps are the same run, continued)."""
+    """Refuse a folder that holds a run of another configuration; more steps continue the same run."""
     before = read_json(out / "config.json")
     if before is not None and (names := _differs(before, config)):
         was = ", ".join(f"{name} = {before.get(name)!r}" for name in names)
@@ -300,7 +287,7 @@ def _same_run(out: Path, config: TrainConfig) -> None:
 
 
 def _differs(before: Mapping[str, Any], config: TrainConfig) -> list[str]:
-    """List settings that a folder's run does not share; those that it did not know yet were at their defaults."""
+    """List the settings in which a folder's run differs; one it did not record was at its default."""
     now, defaults = config.to_json(), TrainConfig().to_json()
     return [
         name

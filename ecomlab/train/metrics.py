@@ -1,4 +1,4 @@
-"""The run's tables: rows of metrics of steps and evaluations, appended and flushed, trimmed on resuming."""
+"""The run's tables of steps and evaluations: appended and flushed, trimmed when a run resumes."""
 
 import csv
 import math
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 HEAD = ("schedule", "collection", "seed", "step", "env")
 PHASES = ("model", "environment", "waiting", "logprobs", "update", "sync", "evaluation", "other")
-"""Phases of a step. Rollout: the policy's decoding, the environments, waiting for other processes. Then the trainer's
-forward passes, the rest of the update, handing weights to a generation server, held-out evaluation, and what is left:
-the last step's checkpoint, TRL's own work."""
+"""Phases of a step. In the rollout: decoding, the environments, waiting for other processes. Then: the trainer's
+forward passes, the rest of the update, sending weights to vLLM, held-out evaluation, and the remainder (the last
+step's checkpoint, TRL's own work)."""
 UPDATE = ("entropy", "clip_share", "grad_norm", "logp_gap", "logp_gap_max")
 TRAIN_COLUMNS = (
     *HEAD, "d_low", "d_high", "success", "reward", "effective_reward", "effective_correct", "groups", "kept",
@@ -28,19 +28,19 @@ TRAIN_COLUMNS = (
     "tokens_wasted", "sampled_per_episode", "sampled_longest", "turns_per_episode", *UPDATE,
     "seconds", *(f"seconds_{phase}" for phase in PHASES),
 )  # fmt: skip
-"""A row a step and environment. From `entropy` on the metrics are the whole step's, the same in each of its rows.
+"""One row per step and environment. From `entropy` on, metrics are those of the whole step, equal in all its rows.
 `success` and `reward` are means over all scored rollouts, discarded ones too; effective_* are shares of groups; tokens
-are the policy's own, used where they enter the loss and wasted elsewhere; `UpdateMetrics.total` explains entropy,
-clip_share, grad_norm and logp_gap; the seconds_* sum to `seconds`."""
+are those sampled by the policy, used if they enter the loss and wasted otherwise; `UpdateMetrics.total` explains
+entropy, clip_share, grad_norm and logp_gap; the seconds_* sum to `seconds`."""
 EVAL_COLUMNS = (*HEAD, "d", "episodes", "success", "reward", "unscored", "decoding")
 
 
 class AllFailedError(RunError):
-    """Not one episode of a step could be judged: going on would train on nothing."""
+    """A step without a single scored episode: continuing would train on nothing."""
 
 
 def phases(known: Mapping[str, float], seconds: float) -> dict[str, float]:
-    """Split a step's `seconds` by phase, as the columns of its row; "other" is what no phase accounts for."""
+    """Split a step's `seconds` by phase, as columns of its row; "other" is the remainder."""
     split = {phase: float(known.get(phase, 0.0)) for phase in PHASES[:-1]}
     split["other"] = seconds - sum(split.values())
     return {"seconds": seconds} | {f"seconds_{phase}": split[phase] for phase in PHASES}
@@ -85,20 +85,20 @@ def train_row(
 
 
 def whole_steps(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Reduce to one row a step: counts summed over its environments, the whole step's metrics as they are."""
+    """Reduce to one row per step: counts summed over its environments, metrics of the whole step as they are."""
     summed = ("kept", "rollouts", "truncated", "unscored")
     steps: dict[int, dict[str, Any]] = {}
     for row in rows:
         number = int(row["step"])
-        figures = {name: float(row[name]) for name in ("entropy", "logp_gap")}
-        step = steps.setdefault(number, {"step": number, **dict.fromkeys(summed, 0), **figures})
+        shared = {name: float(row[name]) for name in ("entropy", "logp_gap")}
+        step = steps.setdefault(number, {"step": number, **dict.fromkeys(summed, 0), **shared})
         for name in summed:
             step[name] += int(row[name])
     return [steps[number] for number in sorted(steps)]
 
 
 def read(path: Path) -> list[dict[str, str]]:
-    """Read a table's rows; none when there is no table."""
+    """Read a table's rows; none if the file is missing."""
     if not path.exists():
         return []
     with path.open(newline="") as file:
@@ -106,17 +106,17 @@ def read(path: Path) -> list[dict[str, str]]:
 
 
 def check_alive(collection: Collection) -> None:
-    """Raise AllFailedError when nothing in a step could be judged."""
+    """Raise AllFailedError if no episode of a step could be scored."""
     scores = [r.score for g in collection.groups for r in g.rollouts]
     if scores and all(s.unscored for s in scores):
         raise AllFailedError(
             f"all {len(scores)} episodes of this step failed on our side, the first with: {scores[0].why}; "
-            "repair that and run again, it goes on from the last checkpoint"
+            "repair that and run again; the run continues from its last checkpoint"
         )
 
 
 def append(path: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
-    """Append rows and flush them to disk; the header comes with the first."""
+    """Append rows and flush them to disk; write the header before the first."""
     fresh = not path.exists() or path.stat().st_size == 0
     with path.open("a", newline="") as file:
         writer = csv.DictWriter(file, columns)
@@ -128,10 +128,10 @@ def append(path: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]
 
 
 def trim(path: Path, last: int, columns: Sequence[str]) -> None:
-    """Drop rows of steps after `last`, a half-written last line included: they will be made again.
+    """Drop rows of steps after `last`, and a half-written last line: those steps will be repeated.
 
-    A table whose header was cut short has no rows to keep: it is removed. Raises RunError for a whole header of other
-    columns, and touches nothing.
+    A table with an incomplete header has no rows and is removed. Raises RunError for a header of other columns, and
+    changes nothing.
     """
     if not path.exists():
         return
@@ -143,8 +143,8 @@ def trim(path: Path, last: int, columns: Sequence[str]) -> None:
         reader = csv.DictReader(file)
         if tuple(reader.fieldnames or ()) != tuple(columns):
             raise RunError(
-                f"{path} was written by another ecomlab: its columns are not this one's; finish that run with the "
-                "ecomlab that began it, or choose another out"
+                f"{path} was written by another ecomlab, with other columns; finish that run with the ecomlab that "
+                "started it, or choose another out"
             )
         kept = [row for row in reader if None not in row.values() and 0 <= _step(row) <= last]
     part = path.with_name(path.name + ".part")
@@ -165,13 +165,13 @@ def trim_lines(path: Path, last: int) -> None:
 
 
 def unscored_reasons(collection: Collection) -> list[str]:
-    """List why episodes of a step were unscored, commonest first: "3 episodes: ZeroDivisionError: ..."."""
+    """List why episodes of a step are unscored, most common first: "3 episodes: ZeroDivisionError: ..."."""
     whys = Counter(r.score.why for g in collection.groups for r in g.rollouts if r.score.unscored)
     return [f"{count} episodes: {why}" for why, count in whys.most_common()]
 
 
 def has_step(path: Path, step: int) -> bool:
-    """Tell whether the table has a row of that step."""
+    """Tell whether the table has a row of this step."""
     return any(_step(row) == step for row in read(path))
 
 

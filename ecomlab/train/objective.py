@@ -1,7 +1,7 @@
 """The objective: advantages of a group of rollouts, the overlong penalty, and DAPO's loss in six lines.
 
-All pure functions. The trainer takes its masks, advantages and penalties from here; the loss that is differentiated is
-TRL's (`loss_type="dapo"`), and a test holds it to `dapo_loss`.
+The trainer takes its masks, advantages and penalties from here. The loss it differentiates is TRL's
+(`loss_type="dapo"`), which a test compares with `dapo_loss`.
 """
 
 from collections.abc import Sequence
@@ -17,11 +17,12 @@ from ecomlab.reward import varies
 if TYPE_CHECKING:
     from ecomlab.train.rollouts import Collection
 
-def group_advantages(rewards_G: Sequence[float]) -> np.ndarray:
-    """Compute how much better each rollout of one group is than the group, in standard deviations.
 
-    NaN marks an unscored rollout: it is left out of the baseline and its advantage is 0. A group whose rewards are
-    equal (max - min within `TOLERANCE`) or with fewer than two scored rollouts has advantage 0 throughout.
+def group_advantages(rewards_G: Sequence[float]) -> np.ndarray:
+    """Compute how far each rollout's reward lies above its group's mean, in standard deviations.
+
+    NaN marks an unscored rollout: it is left out of the mean and its advantage is 0. All advantages are 0 in a group
+    whose rewards are equal (max - min within `TOLERANCE`) or that has fewer than two scored rollouts.
     """
     rewards = np.asarray(rewards_G, dtype=np.float64)
     scored = rewards[~np.isnan(rewards)]
@@ -33,7 +34,7 @@ def group_advantages(rewards_G: Sequence[float]) -> np.ndarray:
 def overlong_penalty(sampled: int, limit: int, buffer: int) -> float:
     """Compute DAPO's soft penalty: 0 up to `limit - buffer` sampled tokens, then linearly down to -1 at `limit`.
 
-    Counts the policy's own tokens, never the tools' or the customer's. `buffer` 0 switches it off.
+    Tokens of tools and customer do not count. `buffer` 0 disables the penalty.
     """
     if buffer <= 0:
         return 0.0
@@ -41,7 +42,7 @@ def overlong_penalty(sampled: int, limit: int, buffer: int) -> float:
 
 
 def loss_mask(rollout: Rollout) -> list[int]:
-    """Mask the tokens that are trained: those that the policy sampled, none of a truncated or unscored episode."""
+    """Mask the tokens that are trained: those sampled by the policy, none in a truncated or unscored episode."""
     if rollout.end == "truncated" or rollout.score.unscored:
         return [0] * len(rollout.mask)
     return rollout.mask
@@ -62,7 +63,7 @@ def step_advantages(collection: "Collection", limit: int, buffer: int) -> np.nda
 
 
 def completion_logps(model: Any, prompt_ids: Sequence[int], completion_ids: Sequence[int]) -> Tensor:
-    """Compute the log-probability of each completion token, shape (T,): one row, no padding, nothing clever."""
+    """Compute the log-probability of each completion token, shape (T,), from one row without padding."""
     ids = torch.tensor([[*prompt_ids, *completion_ids]])
     logits = model(input_ids=ids).logits[0, len(prompt_ids) - 1 : -1]
     targets = ids[0, len(prompt_ids) :, None]

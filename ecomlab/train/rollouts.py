@@ -1,11 +1,11 @@
-"""Groups of rollouts of one task, sampled dynamically: the data of a training step.
+"""Dynamic sampling: the groups of rollouts that a training step learns from.
 
 `collect` draws tasks from a schedule inside the rollout (the level is never stale), plays G copies of each, keeps the
 groups that teach something, draws again for those that do not (DAPO's dynamic sampling), and reports every group to
 the schedule.
 
-The processes of a `ProcessGroup` draw the same tasks, play a share of them each, and exchange whole groups. So each of
-them holds what a single process would have collected: all draw again equally often, and their schedules never part.
+The processes of a `ProcessGroup` draw the same tasks, play a share of them each, and exchange whole groups. Each then
+holds what a single process would have collected, so that all draw equally often and their schedules stay equal.
 """
 
 from collections.abc import Mapping, Sequence
@@ -54,18 +54,18 @@ class Group:
 
 @dataclass(frozen=True)
 class Collection:
-    """The groups of one step. `kept` and `padding` together are exactly as many groups as asked for."""
+    """The groups of one step. `kept` and `padding` together have the size of a batch."""
 
     kept: tuple[Group, ...]
     padding: tuple[Group, ...]
     """Discarded groups that fill the batch when the cap on rounds is hit; they are not in the loss."""
     groups: tuple[Group, ...]
-    """Every group that was played, in order, the discarded ones included."""
+    """Every group played, in order, discarded ones included."""
     schedule: Schedule
-    """The schedule after hearing of every group."""
+    """The schedule after every group was reported."""
     rounds: int
     seconds: Mapping[str, float] = field(default_factory=dict)
-    """Time this process spent: "model", "environment", and "waiting" for the others."""
+    """Seconds of this process by phase: "model", "environment", and "waiting" for the others."""
 
     @property
     def batch(self) -> tuple[Group, ...]:
@@ -74,12 +74,12 @@ class Collection:
 
 @dataclass(frozen=True)
 class DynamicSampling:
-    """The number of groups a step wants, and of rounds of drawing again for those that teach nothing."""
+    """Settings of dynamic sampling: groups per step, their size, and which of them teach something."""
 
     prompts: int = 8
     group_size: int = 8
     rounds: int = 3
-    """Rounds of drawing in all; the first included."""
+    """Most rounds of drawing, the first included."""
     keep: Keep = "correct"
 
 
@@ -94,8 +94,8 @@ def collect(
 ) -> Collection:
     """Collect the groups of one step. `key` names its randomness: the same key and schedule give the same draws.
 
-    The collection is the same whatever the `processes`, up to the rounding of log-probabilities. A group is played
-    whole by one process.
+    The collection does not depend on `processes`, up to the rounding of log-probabilities. Each group is played by
+    one process.
     """
     clock = Clock()
     kept: list[Group] = []
@@ -110,7 +110,7 @@ def collect(
         )
         with clock.phase("waiting"):
             shares = processes.all_gather(groups)
-        for i in range(len(drawn)):  # in the order of drawing, whoever played them
+        for i in range(len(drawn)):  # in the order of drawing
             group = shares[i % processes.workers][i // processes.workers]
             played.append(group)
             (kept if group.effective(sampling.keep) else discarded).append(group)
@@ -127,7 +127,7 @@ def collect(
 
 
 def _draw(schedule: Schedule, key: Sequence[Any]) -> tuple[str, int, int]:
-    """Draw an environment, a difficulty from its present window, and a training seed."""
+    """Draw an environment, a difficulty from its window, and a training seed."""
     random = rng("draw", *key)
     env = schedule.draw_environment(random)
     return env, schedule.draw(env, random), int(random.integers(TRAINING_SEEDS.start, TRAINING_SEEDS.stop))
@@ -143,7 +143,7 @@ def _play_groups(
     renderer: "Renderer",
     clock: Clock,
 ) -> list[Group]:
-    """Play `size` copies of each of my drawn tasks as one batch."""
+    """Play `size` copies of each of this process's tasks as one batch."""
     if not mine:
         return []
     with clock.phase("environment"):

@@ -2,13 +2,13 @@
 
 The adaptive rule is RLVE's, kept per environment: difficulties are drawn uniformly from a window
 [low, high]; only rollouts at `high` count; once `tau_num` of them are in, a share correct of at least `tau_acc`
-raises `high` by one, the counts start again either way, and `low` follows so that the window spans at most
-`d_delta` levels. Nothing is ever demoted.
+raises `high` by one; the counts restart either way, and `low` follows so that the window spans at most `d_delta`
+levels. No window ever moves down.
 
     schedule = make_schedule("adaptive", ["CART"])
     env = schedule.draw_environment(stream)
     d = schedule.draw(env, stream)
-    schedule = schedule.report(env, d, [True, False, None])     # None: unscored, counts for nothing
+    schedule = schedule.report(env, d, [True, False, None])     # None: unscored, not counted
     assert from_json(json.loads(json.dumps(schedule.to_json()))) == schedule
 """
 
@@ -29,7 +29,7 @@ class Schedule(Protocol):
 
     @property
     def name(self) -> str:
-        """The name that `make_schedule` takes."""
+        """The name by which `make_schedule` makes it."""
 
     @property
     def envs(self) -> tuple[str, ...]:
@@ -39,16 +39,16 @@ class Schedule(Protocol):
         """Draw one of `envs`, uniformly."""
 
     def draw(self, env: str, rng: np.random.Generator) -> int:
-        """Draw a difficulty for `env`, uniformly from its present window."""
+        """Draw a difficulty for `env`, uniformly from its window."""
 
     def report(self, env: str, d: int, outcomes: Iterable[bool | np.bool_ | None]) -> "Schedule":
-        """Give the state after rollouts of `env` at `d`: True correct, False not, None unscored (not counted)."""
+        """Return the state after rollouts of `env` at `d`: True is correct, False not, None unscored (not counted)."""
 
     def window(self, env: str) -> tuple[int, int]:
-        """Give the lowest and the highest difficulty that `draw` can return now."""
+        """Return the lowest and the highest difficulty that `draw` can return now."""
 
     def to_json(self) -> dict[str, Any]:
-        """Give the whole state as JSON values; `from_json` gives an equal schedule back."""
+        """Return the whole state as JSON values, from which `from_json` makes an equal schedule."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Window:
 
 
 class _Uniform:
-    """Draws uniformly from `envs`, and from an environment's window."""
+    """Uniform draws from `envs`, and from an environment's window."""
 
     envs: tuple[str, ...]
 
@@ -181,8 +181,8 @@ def make_schedule(
 ) -> Adaptive | Static:
     """Make the schedule called `name` at its start: adaptive, static-low (U[0, 1]), static-high (U[6, 12]), static-A-B.
 
-    The three settings are the adaptive rule's (tau_num is 8 × group size by default); static ranges have no use
-    for them.
+    The three settings are the adaptive rule's (in a run, tau_num is 8 × group size by default); static ranges ignore
+    them.
     """
     if name == "adaptive":
         return Adaptive.start(envs, tau_acc=tau_acc, tau_num=tau_num, d_delta=d_delta)
@@ -225,7 +225,7 @@ def _index(envs: tuple[str, ...], env: str) -> int:
 
 
 def _scored(outcomes: Iterable[bool | np.bool_ | None]) -> list[bool]:
-    """Keep the outcomes that were judged. A reward in place of a verdict would count as true: that is an error."""
+    """Keep the outcomes that were scored. Raises TypeError for a reward, which would count as true."""
     given = list(outcomes)
     for outcome in given:
         if outcome is not None and not isinstance(outcome, bool | np.bool_):

@@ -1,7 +1,7 @@
-"""The seam to TRL, and the only module that imports it: DAPO by `GRPOTrainer` over our own rollouts.
+"""DAPO with TRL's `GRPOTrainer` over our own rollouts; the only module of ecomlab that imports TRL.
 
-TRL brings the loss (`loss_type="dapo"`: token-level, clip 0.2 / 0.28, no KL), minibatches, accelerate, optimizer and
-checkpoints. We bring the rollouts through its `rollout_func` and the advantages (`objective.step_advantages`). One
+TRL provides the loss (`loss_type="dapo"`: token-level, clip 0.2 / 0.28, no KL), minibatches, accelerate, optimizer and
+checkpoints. We provide the rollouts, through its `rollout_func`, and the advantages (`objective.step_advantages`). One
 collection of `prompts x group_size` rollouts is one step of ours and `minibatches` optimizer steps of TRL's.
 """
 
@@ -34,7 +34,7 @@ from ecomlab.train.rollouts import Collection
 from ecomlab.train.update_metrics import UpdateMetrics
 
 ROWS_AT_ONCE = 8
-"""Rows of similar length that are forwarded together in one process: long ones do not pad short ones."""
+"""Rows forwarded together in one process; they are of similar length, so that little is padded."""
 
 
 @dataclass(frozen=True)
@@ -49,16 +49,16 @@ class Step:
     seconds: dict[str, float]
     """By phase so far: model, environment, waiting, logprobs, update, sync."""
     began: float
-    """`time.perf_counter()` when the step before was done."""
+    """`time.perf_counter()` at the end of the step before."""
 
 
 Collect = Callable[[int], Collection]
-"""Play the rollouts of a step (counted from 0) with the policy as it is."""
+"""Plays the rollouts of a step (counted from 0) with the current policy."""
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Silence, meanwhile, what TRL and transformers say of themselves: a run has its own progress."""
+    """Silence the logs and bars of TRL and transformers: a run shows its own progress."""
     log, bars = logging.getLogger("trl"), is_progress_bar_enabled()
     level = log.level
     with warnings.catch_warnings():
@@ -105,7 +105,7 @@ class DapoTrainer(GRPOTrainer):
         self.remove_callback(PrinterCallback)
         plugin = getattr(self.accelerator.state, "fsdp_plugin", None)
         if plugin is not None and getattr(plugin.mixed_precision_policy, "output_dtype", None) is not None:
-            # log-probabilities leave the model as float32; three digits are too few for their differences
+            # log-probabilities must leave the model as float32: bfloat16 is too coarse for their differences
             plugin.mixed_precision_policy = replace(plugin.mixed_precision_policy, output_dtype=None)
 
     def train(self, *args: Any, **kwargs: Any) -> Any:
@@ -114,15 +114,15 @@ class DapoTrainer(GRPOTrainer):
 
     @property
     def number(self) -> int:
-        """The step under way, from 0; at its end, how many are done."""
+        """Number of finished steps, which is the number of the current one, from 0."""
         return int(self.state.global_step) // self.config.minibatches
 
     @property
     def groups(self) -> list[int]:
         """The groups of the batch that this process trains on, by number, minibatch after minibatch.
 
-        Whole groups, as many in every minibatch and process; which of them share a minibatch is the same however many
-        processes there are.
+        Every minibatch and process has equally many whole groups. Which of them share a minibatch does not depend on
+        the number of processes.
         """
         config, rank = self.config, self.accelerator.process_index
         order = rng("minibatches", config.seed, self.number).permutation(config.prompts_per_step).tolist()
@@ -157,8 +157,8 @@ class DapoTrainer(GRPOTrainer):
         }
 
     def _prepare_inputs(self, generation_batch: Any) -> Any:
-        """Give the next micro-batch as TRL does, without its shuffling of rows: `groups` has mixed whole groups, the
-        same for any number of processes."""
+        """Return the next micro-batch as TRL does, without its shuffling of rows: `groups` shuffles whole groups, alike
+        for any number of processes."""
         steps: int = self.args.steps_per_generation
         if self._step % steps == 0 or self._buffered_inputs is None:
             batch = self._generate_and_score_completions(generation_batch)
@@ -179,7 +179,7 @@ class DapoTrainer(GRPOTrainer):
         return batch
 
     def _compute_loss(self, model: Any, inputs: Any) -> Tensor:
-        """Compute TRL's loss; remember which positions it needs: without an advantage there is no gradient."""
+        """Compute TRL's loss; remember the positions it needs: without an advantage there is no gradient."""
         sampled = (inputs["completion_mask"] * inputs["tool_mask"]).bool()
         self._trained = sampled & (inputs["advantages"] != 0)[:, None]
         self._sampled = inputs["sampling_per_token_logps"]
@@ -192,9 +192,9 @@ class DapoTrainer(GRPOTrainer):
     ) -> tuple[Tensor, Tensor | None, None]:  # fmt: skip
         """Compute log-probabilities and entropies (B, completion) at the trained positions.
 
-        Elsewhere they are the sampler's and zero: rows without an advantage are not forwarded.
-        Where TRL asks for the old log-probabilities, they are the sampler's own: nothing is computed twice. Positions
-        are counted from each row's first token, as the sampler counts them.
+        Elsewhere they are the sampler's and zero: rows without an advantage are not forwarded. The old
+        log-probabilities are the sampler's too: nothing is computed twice. Positions are counted from each row's first
+        token, as the sampler counts them.
         """
         if not torch.is_grad_enabled():
             return self._as_sampled(logits_to_keep), None, None
@@ -223,15 +223,15 @@ class DapoTrainer(GRPOTrainer):
         logps = torch.zeros(input_ids.shape, device=input_ids.device)
         entropies = torch.zeros_like(logps)
         useful = self._trained.any(dim=1)
-        if not useful.any():  # a process without a forward pass would leave the others waiting
+        if not useful.any():  # without a forward pass this process would keep the others waiting
             useful[0] = True
         order = attention_mask.sum(dim=1).argsort()
         size = ROWS_AT_ONCE if self.accelerator.num_processes == 1 else len(input_ids)
         for rows in order[useful[order]].split(size):
             used = attention_mask[rows].any(dim=0).nonzero()
             columns = slice(int(used.min()), int(used.max()) + 1)
-            # TRL's output layer leaves out unlabelled positions only where Triton runs; elsewhere it scores every
-            # padding token, which costs a tiny model on a CPU more than all the rest.
+            # TRL's output layer skips unlabelled positions only where Triton runs; elsewhere it scores all padding,
+            # which costs a tiny model on a CPU more than everything else.
             labelled_only = patch.object(trl.trainer.utils, "_use_triton", lambda device: True)
             with self.accelerator.autocast(), labelled_only:
                 output = model(
@@ -248,25 +248,24 @@ class DapoTrainer(GRPOTrainer):
         return torch.where(self._trained, logps, self._sampled), entropies
 
     def sync(self) -> None:
-        """Give vLLM the weights as they are, where it has others. Every process calls it."""
+        """Send vLLM the current weights if it has others. Every process calls this."""
         if self.state.global_step != self._last_loaded_step:
             self.vllm_generation.sync_weights()
             self._last_loaded_step = self.state.global_step
 
     def _as_sampled(self, width: int) -> Tensor:
-        """Give the sampler's log-probabilities, (rollouts, width), padded with zeros."""
+        """Return the sampler's log-probabilities, (rollouts, width), padded with zeros."""
         padded = [r.logprobs + [0.0] * (width - len(r.logprobs)) for r in self.rollouts]
         return torch.tensor(padded, dtype=torch.float32, device=self.accelerator.device)
 
 
 def _reward(prompts: list[Any], completions: list[Any], reward: list[float], **_: Any) -> list[float]:
-    """Give TRL's own log the rewards; the advantages that are used are `step_advantages`."""
+    """Return the rewards, for TRL's own log; the advantages used are those of `step_advantages`."""
     return reward
 
 
 class _Bookkeeping(TrainerCallback):
-    """Calls `before` ahead of the first step; times each step, hands its outcome to `after` before any checkpoint, and
-    completes each checkpoint."""
+    """Calls `before` ahead of the first step and `after` with each, before its checkpoint; completes checkpoints."""
 
     def __init__(
         self, trainer: DapoTrainer, before: Callable[[], None], after: Callable[[Step], None],
@@ -278,7 +277,7 @@ class _Bookkeeping(TrainerCallback):
         self.save_extra = save_extra
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        self.before()  # only now is the model where it will be trained
+        self.before()  # only now is the model on its device
         self.trainer.began = time.perf_counter()
 
     def on_log(
@@ -294,7 +293,7 @@ class _Bookkeeping(TrainerCallback):
         trainer.began = time.perf_counter()
 
     def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
-        """Take no step where nothing was trained: momentum alone would move the weights."""
+        """Drop the gradients if nothing was trained: momentum alone would move the weights."""
         if not self.trainer.update_metrics.trained(self.trainer.processes):
             for parameter in self.trainer.model.parameters():
                 parameter.grad = None

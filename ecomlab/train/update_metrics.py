@@ -1,7 +1,6 @@
-"""Metrics of one update, summed over the trained tokens of every minibatch, micro-batch and process.
+"""Metrics of one update, over the trained tokens of all minibatches, micro-batches and processes.
 
-TRL logs means of micro-batch means instead, not a number as soon as one process has nothing to train, and of the
-gradient norms the last.
+TRL logs the last gradient norm, and means of micro-batch means, which are NaN as soon as one process trains nothing.
 """
 
 import math
@@ -13,7 +12,7 @@ from ecomlab.models.process_group import ProcessGroup
 
 
 class UpdateMetrics:
-    """One step's sums in one process; `total` brings the processes together."""
+    """One step's sums in one process; `total` adds up the processes."""
 
     def __init__(self, low: float, high: float) -> None:
         self.low, self.high = 1 - low, 1 + high
@@ -40,22 +39,22 @@ class UpdateMetrics:
             self.sums[name] += float(value)
 
     def trained(self, processes: ProcessGroup) -> bool:
-        """Tell whether any process trained a token since this was last asked; all of them ask."""
+        """Tell whether any process trained a token since the last call; all of them call this."""
         tokens = sum(processes.all_gather(self.sums["tokens"]))
         before, self._before = self._before, tokens
         return bool(tokens > before)
 
     def total(self, processes: ProcessGroup) -> dict[str, float]:
-        """Compute over all processes entropy, clip_share, logp_gap and logp_gap_max (mean and largest |Δ logp| between
-        sampler and trainer, over the first minibatch), and grad_norm, the largest. Where nothing was trained grad_norm
-        is 0 and the others are not a number."""
-        parts = processes.all_gather((self.sums, self.gap_max))
-        sums = {name: sum(part[name] for part, _ in parts) for name in self.sums}
+        """Compute, over all processes, entropy, clip_share, logp_gap and logp_gap_max (mean and largest |Δ logp|
+        between sampler and trainer in the first minibatch), and grad_norm (the largest). If nothing was
+        trained, grad_norm is 0 and the others are NaN."""
+        gathered = processes.all_gather((self.sums, self.gap_max))
+        sums = {name: sum(each[name] for each, _ in gathered) for name in self.sums}
         tokens, gap_tokens = sums["tokens"] or math.nan, sums["gap_tokens"] or math.nan
         return {
             "entropy": sums["entropy"] / tokens,
             "clip_share": sums["clipped"] / tokens,
             "grad_norm": max(self.norms, default=math.nan),
             "logp_gap": sums["gap"] / gap_tokens,
-            "logp_gap_max": max(largest for _, largest in parts) if sums["gap_tokens"] else math.nan,
+            "logp_gap_max": max(largest for _, largest in gathered) if sums["gap_tokens"] else math.nan,
         }

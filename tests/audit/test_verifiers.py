@@ -9,8 +9,8 @@ from ecomlab import ENVIRONMENTS, Episode, Shop, make_task, play
 from ecomlab.audit import attackers
 from ecomlab.catalog import load_shop
 from ecomlab.envs.registry import moved_by
-from ecomlab.task import GoalChange
 from ecomlab.seeding import rng
+from ecomlab.task import GoalChange
 
 EXTREMES: dict[str, dict[str, float]] = {
     "narrow search": {"top_k": 10, "k_rec": 20, "eps_rank": 0.8},
