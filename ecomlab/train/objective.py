@@ -26,7 +26,7 @@ def group_advantages(rewards_G: Sequence[float]) -> np.ndarray:
     """
     rewards = np.asarray(rewards_G, dtype=np.float64)
     scored = rewards[~np.isnan(rewards)]
-    if len(scored) < 2 or not varies(scored):
+    if len(scored) < 2 or not varies(scored.tolist()):
         return np.zeros_like(rewards)
     return np.nan_to_num((rewards - scored.mean()) / (scored.std(ddof=1) + 1e-4), nan=0.0)
 
