@@ -28,7 +28,7 @@ from ecomlab.task import Message, Task
 from ecomlab.world.state import World
 
 LEVELS = range(13)
-SEEDS, OTHERS = 24, 12
+SEEDS, OTHERS = 16, 8
 """Tasks a level for oracle, reference and perturbed player, and, at every fourth level, for each attacker: fewer than
 `make certify` takes."""
 ODD: tuple[Any, ...] = (

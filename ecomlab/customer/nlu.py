@@ -54,13 +54,13 @@ def read_message(message: str, phrases: Phrases, lexicon: Lexicon) -> list[Menti
 
 def hears_of_stock(message: str, phrases: Phrases) -> bool:
     """Tell whether a message says that products have sold out."""
-    return any(effect == "stock" and pattern.search(message) for effect, pattern in phrases.effects)
+    return any(effect == "stock" and pattern.match(message) for effect, pattern in phrases.effects)
 
 
 def _sentence(sentence: str, phrases: Phrases, lexicon: Lexicon) -> Iterator[Mention]:
     effect = "set"
     for effect_, pattern in phrases.effects:
-        match = pattern.search(sentence)
+        match = pattern.match(sentence)
         if match:
             effect = effect_
             sentence = match.groupdict().get("wanted") or sentence

@@ -58,7 +58,9 @@ class Form:
                 made, named = made + "(?P<wanted>.*)", True
             elif not made.endswith((".*?", ".*)")):
                 made += ".*?"
-        return re.compile(made, re.IGNORECASE)
+        # Matched from the start of a text: a search would try every start, in time quadratic in its length.
+        first = "" if made.startswith(("(?P<wanted>", ".*?")) else ".*?"
+        return re.compile(first + made, re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True)
