@@ -14,7 +14,7 @@ from ecomlab.models.policy import PolicyError
 from ecomlab.train.config import TrainConfig, from_toml
 from ecomlab.train.dry_run import KNOWN, launch_lines, memory, seconds, show_plan, size_of, tokens_a_step
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 FILE = ROOT / "experiments" / "qwen3_8b" / "train.toml"
 LORA = from_toml(FILE)
 FULL = LORA.replace(lora_rank=0, optimizer="adamw-8bit")

@@ -589,7 +589,7 @@ def test_sharded_weights_train_and_reach_the_sampler(kind: str, babbler: Path, t
     given |= {"lora_rank": 4, "dtype": "bfloat16"} if lora else {}
     config = TrainConfig(out=str(tmp_path / "run"), **given)
     (tmp_path / "config.json").write_text(json.dumps(config.to_json()))
-    here = Path(__file__).parent
+    here = Path(__file__).parents[1]
     launch = yaml.safe_load((here.parent / "experiments" / "qwen3_8b" / "fsdp.yaml").read_text())
     assert launch["mixed_precision"] == "bf16"
     launch |= {"num_processes": 2, "use_cpu": True} | ({} if lora else {"mixed_precision": "no"})

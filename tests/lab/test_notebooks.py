@@ -18,7 +18,7 @@ from ecomlab.lab.runner import ProcessExecutor
 from ecomlab.lab.sweep import Run
 from ecomlab.task import Task
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 ALL = sorted((ROOT / "notebooks").glob("*.ipynb"))
 MOST_CELLS = 32
 every_notebook = pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)

@@ -13,7 +13,7 @@ from ecomlab.models import load
 from ecomlab.models.policy import Policy, PolicyError
 from ecomlab.starters.policy import STARTERS
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 FRESH = """
 import sys
 from ecomlab.models.load import load_policy, made_for_environments, sources

@@ -21,7 +21,7 @@ from ecomlab.analysis import tables
 from ecomlab.difficulty import AXES
 from ecomlab.lab import experiment, layout, live, notebooks, paths, progress, provenance, show, sweep
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 PARAMETERS = """
 schedule: str = "adaptive"

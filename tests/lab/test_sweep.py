@@ -21,7 +21,7 @@ from ecomlab.cli import app
 from ecomlab.lab import experiment, paths, runner, status, sweep, worker
 from ecomlab.lab.status import State
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PAPER = ROOT / "experiments" / "paper" / "sweep.toml"
 CLUSTER = {
     "time": "1-02:00:00",
