@@ -160,8 +160,8 @@ def draw_visits(
         if row is not None:
             slots = describe(shop, row, axes.constraints, random)
             kept = (random.random(len(slots)) >= axes.p_missing).tolist()
-            phantom = [n for n, keep in zip(slots, kept, strict=True) if keep or n == "type"]
-            found = _cluster(row, slots, phantom, shop, random)
+            stated = [n for n, keep in zip(slots, kept, strict=True) if keep or n == "type"]
+            found = _cluster(row, slots, stated, shop, random)
             if len(found) >= size:
                 clusters.append(found[:size])
     rows = [row for found in clusters for row in found]

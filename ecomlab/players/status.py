@@ -84,9 +84,7 @@ class StatusPlayer(GoalPlayer):
     def _report(self, order: Mapping[str, Any]) -> Message:
         day = max((p.get("delivered") or p["expected"] for p in order["parcels"]), default=None)
         status = order["status"]
-        if any(
-            self.slip() for _ in order["parcels"][1:]
-        ):  # a mistake takes the first parcel for the whole order
+        if any(self.slip() for _ in order["parcels"][1:]):  # the first parcel is taken for the whole order
             status = order["parcels"][0]["status"] if status.startswith("partly") else "processing"
         dates = sum(len(parcel) - 2 for parcel in order["parcels"])
         if any(self.slip() for _ in range(dates - 1)):  # each further date may be mistaken for it
