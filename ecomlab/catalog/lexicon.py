@@ -38,7 +38,7 @@ class Lexicon:
         return self.names[kind].get(words.lower())
 
     def _nearest(self, kind: str, words: str) -> tuple[str, float] | None:
-        """Find the name of a kind most similar to `words`, with its score (0-100); None below the cutoff or on a tie."""
+        """Find the name of a kind most similar to `words`, with its score; None below the cutoff or on a tie."""
         hits = process.extract(
             words.lower(), self._lists[kind], scorer=fuzz.ratio, score_cutoff=CUTOFF, limit=3
         )

@@ -59,7 +59,7 @@ def save(folder: Path, arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any
 
 
 def load(folder: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
-    """Load the arrays (memory-mapped, read-only) and facts of `folder`; None if it is missing or, with a warning, damaged."""
+    """Load arrays (memory-mapped, read-only) and facts of `folder`; None if missing or, with a warning, if damaged."""
     if not folder.exists():
         return None
     try:

@@ -1,1 +1,1 @@
-"""The state of one episode, laid over the shared, immutable shop, and the tools that act on it."""
+"""The state of one episode, over the shared, immutable shop, and the tools that act on it."""

@@ -74,7 +74,7 @@ class Match:
 
 
 def match(wants: Sequence[Want], world: World) -> Match:
-    """Assign cart lines to wants, first to those that name an option; exact, as classes of different types are disjoint."""
+    """Assign cart lines to wants, those with an option first; exact, as classes of different types are disjoint."""
     held = [0] * len(wants)
     left = dict(world.cart)
     order = sorted(range(len(wants)), key=lambda i: wants[i].option is None)

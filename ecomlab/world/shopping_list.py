@@ -49,7 +49,7 @@ def least_total(parts: Iterable[Part], catalog: Catalog, key: TaskKey, sold: Sel
 
 
 def draw_types(catalog: Catalog, least: int, random: np.random.Generator) -> tuple[list[str], list[str]]:
-    """Draw one or two neighbouring departments, more if they have fewer than `least` types; return them and their types."""
+    """Draw one or two adjacent departments, more if they have fewer than `least` types; also return their types."""
     of: dict[str, list[str]] = {}
     for kind in catalog.types:
         of.setdefault(kind.department, []).append(kind.name)

@@ -83,7 +83,7 @@ def similarity(rows: np.ndarray, goal: Goal, shop: Shop) -> np.ndarray:
 def stages_of(
     goal: Goal, events: Sequence[Event], gone: Iterable[str], key: TaskKey, shop: Shop
 ) -> list[np.ndarray]:
-    """List the valid replacements before, between and after the events, in any order of events; after all comes last."""
+    """List the valid replacements before, between and after the events, in any order; those after all come last."""
     catalog = shop.catalog
     lost = np.array([original_of(goal, shop), *(catalog.row(product_id) for product_id in gone)], int)
     goals, masks = [goal], [np.zeros(len(catalog.type_rows(goal["type"])), bool)]

@@ -88,7 +88,7 @@ def _name(what: Literal["type", "brand"], said: str, world: World) -> str:
 
 
 def _attribute(name: str, value: str, kind: ProductType | None, world: World) -> Constraint:
-    """Make a filter on an attribute, of `kind` if given. Raises RefusedError for an attribute or value of no product."""
+    """Make a filter on an attribute, of `kind` if given. Raises RefusedError for an unknown attribute or value."""
     catalog = world.catalog
     known: Mapping[str, Sequence[str]] = (
         catalog.attr_values if kind is None else {a.name: a.values for a in kind.attributes}
