@@ -200,7 +200,7 @@ class EnvironmentContract:
             prober, before = counterfactual.Prober(environment, rng("declared", task.seed)), _done(episode)
             while not episode.done:
                 episode.act(prober(episode.messages, episode.tools))
-            assert _done(episode) == before, "a tool that does not declare that it acts has changed the world"
+            assert _done(episode) == before, "a tool that declares no act has changed the world"
             for name, result in results(episode.messages):
                 for path, rows in _lists(result):
                     found = [n for n in rows[0] if n in ids or n.endswith("_id")]
