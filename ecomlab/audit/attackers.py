@@ -294,9 +294,9 @@ def _try(
     left = yield from _explore(plan, None, 0, opening, random, ids_only=True)
     tried: _Row | None = None
     while left:
-        undone = [(undo.name, _arguments(undo, plan.env, tried, ids_only=True))] if tried else []
+        undoing = [(undo.name, _arguments(undo, plan.env, tried, ids_only=True))] if tried else []
         tried = left.pop(choose([row.known for row in left], random))
-        new = yield calls(*undone, (act.name, _arguments(act, plan.env, tried, ids_only=True)))
+        new = yield calls(*undoing, (act.name, _arguments(act, plan.env, tried, ids_only=True)))
         *_, (_, result) = results(new)
         if "error" in result:
             tried = None
@@ -372,10 +372,8 @@ def _named(schema: Mapping[str, Any]) -> list[str]:
 
 
 def _find(name: str, schema: Mapping[str, Any], env: Environment, known: Mapping[str, Any]) -> str | None:
-    """Find the value that tools have shown for a field of `submit`.
-
-    It stands under the field's name; else it is the first text of the form of an example in the description, amounts
-    after the first id; else the largest value of a field that the description names ("delivered").
+    """Find the value that tools have shown for a field of `submit`: the one under its name; else the first text in the
+    form of an example in its description, amounts after the first id; else the largest of what its description names.
     """
     value = known.get(name)
     if isinstance(value, str | int | float):

@@ -126,7 +126,7 @@ def certify_cell(env_id: str, d: int, seeds: int, others: int, shop: Shop) -> Ro
     commonest = _commonest(played["fair"])
     play_all("blind: the most common answer", lambda episode, seed: lambda messages, tools: commonest, others)
     share = {name: _mean([p.correct for p in ps]) for name, ps in played.items()}
-    env = ENVIRONMENTS[env_id]
+    env, exact = ENVIRONMENTS[env_id], (("oracle", played["solver"]), ("reference player", played["fair"]))
     return Row(
         env=env_id,
         d=d,
@@ -144,12 +144,7 @@ def certify_cell(env_id: str, d: int, seeds: int, others: int, shop: Shop) -> Ro
         rewards={n: _spread([p.value for p in ps]) for n, ps in played.items() if ":" in n},
         failed=_spread([p.value for p in played["noisy"] if not p.correct]),
         jobs=max(len(task.parts) for task in tasks),
-        misses=[
-            f"{who} missed {p.how}"
-            for name, who in (("solver", "oracle"), ("fair", "reference player"))
-            for p in played[name]
-            if not p.correct
-        ],
+        misses=[f"{who} missed {p.how}" for who, mine in exact for p in mine if not p.correct],
     )
 
 

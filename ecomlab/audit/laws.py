@@ -72,10 +72,7 @@ class Law:
 
 
 def enough(threshold: float) -> int:
-    """Count the tasks that can show a share of at least `threshold`, in full tens: 230 for 97%, 690 for 99%.
-
-    If all of them are correct, the lower bound lies above the threshold.
-    """
+    """Count the tasks, in full tens, that if all correct put the lower bound above `threshold`: 230 for 97%."""
     return 10 * math.ceil(math.log(1 - CONFIDENCE) / math.log(threshold) / 10)
 
 
@@ -154,12 +151,8 @@ def _merged(parts: Sequence[tuple[float, float, int]]) -> tuple[float, float, in
 def _solvable(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
     for where, row, pooled in _samples(evidence.rows):
         state = at_least(row.solver, row.seeds, FAIR) if row.solver == 1 else State.BROKEN
-        yield (
-            row.env,
-            state,
-            f"the oracle is correct on {row.solver:.1%} of {where}, which must be all",
-            pooled,
-        )
+        why = f"the oracle is correct on {row.solver:.1%} of {where}, which must be all"
+        yield row.env, state, why, pooled
 
 
 def _fair(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
@@ -218,12 +211,8 @@ def _harder(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
         yield env, state, f"the perturbed player's success does not fall with d in {env}", True
         fall = by_level[0] - by_level[12]
         state = State.KEPT if fall >= HARDER else State.BROKEN
-        yield (
-            env,
-            state,
-            f"the perturbed player's success falls by {fall:.2f} from d = 0 to 12 in {env}",
-            True,
-        )
+        why = f"the perturbed player's success falls by {fall:.2f} from d = 0 to 12 in {env}"
+        yield env, state, why, True
 
 
 def _wins(share: float, n: int) -> np.ndarray:

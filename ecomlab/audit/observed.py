@@ -50,10 +50,7 @@ LEVEL, SEEDS = 2, range(6)
 
 
 def golden(env_id: str, shop: Shop) -> str:
-    """Digest what is seen and scored in an environment's first tasks: key, opening, budgets, schemas, episode.
-
-    In the shop of a thousand products it changes if, and only if, a key means something else.
-    """
+    """Digest what is seen and scored in an environment's first tasks; it changes when a key means something else."""
     seen: list[Any] = []
     for task in (make_task(env_id, d, seed, shop) for d in (0, 6, 12) for seed in range(5)):
         episode = Episode(task, shop)

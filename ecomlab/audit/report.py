@@ -29,10 +29,7 @@ def certify(
     workers: int | None = None,
     json_file: Path | None = None,
 ) -> list[str]:
-    """Measure with a progress bar, show the tables, write `json_file` if given; return the broken laws in words.
-
-    `leaks` is the number of tasks per level that are searched for leaks; 0 skips the search.
-    """
+    """Measure, show the tables, write `json_file` if given; return the broken laws. `leaks` is in tasks per level."""
     rows: list[Row] = []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as progress:
@@ -66,18 +63,7 @@ def certify(
 def table_of_rows(rows: Sequence[Row]) -> Table:
     """Tabulate a certificate, with the best blind and the best positional attacker of each row."""
     table = Table(box=None, pad_edge=False)
-    for heading in (
-        "env",
-        "d",
-        "oracle",
-        "reference",
-        "perturbed",
-        "naive",
-        "blind",
-        "posit.",
-        "chance",
-        "turns",
-    ):
+    for heading in "env d oracle reference perturbed naive blind posit. chance turns".split():
         table.add_column(heading, no_wrap=True, justify="left" if heading == "env" else "right")
     for row in rows:
         best = [max(group.values(), default=0.0) for group in (row.blind, row.positional)]

@@ -11,9 +11,7 @@ import numpy as np
 from ecomlab.catalog.schema import Constraint, ProductType, type_from_json, type_to_json
 from ecomlab.seeding import canonical
 
-_MISSING: Final = (
-    -2
-)  # code of a value outside the vocabulary; -1 means that the product has no such attribute
+_MISSING: Final = -2  # code of a value outside the vocabulary; -1 marks a product without the attribute
 _COLUMNS: Final = (
     *("packed_ids", "type_code", "brand_code", "feature_code", "price_cents"),
     *("rating_tenths", "reviews", "days", "stock"),

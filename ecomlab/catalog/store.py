@@ -16,9 +16,7 @@ import numpy as np
 from ecomlab.seeding import digest
 
 MANIFEST: Final = "manifest.json"
-HASH_UP_TO: Final = (
-    256 << 20
-)  # bytes; larger files are checked by size alone, for hashing would read them whole
+HASH_UP_TO: Final = 256 << 20  # bytes; larger files are checked by size alone, to avoid reading them whole
 
 
 def cache_folder() -> Path:

@@ -127,9 +127,7 @@ def _stock(draw: np.random.Generator, size: int) -> np.ndarray:
 def _ids(size: int, seed: int) -> np.ndarray:
     """Draw distinct ids, "P" and six characters, from a stream of their own, unrelated to row or content."""
     if size > 2 ** (ID_BITS - 4):
-        raise ValueError(
-            f"ids of six characters suffice for {2 ** (ID_BITS - 4):,} products; ask for fewer than {size:,}"
-        )
+        raise ValueError(f"ask for at most {2 ** (ID_BITS - 4):,} products: ids have six characters")
     numbers = rng("catalog ids", VERSION, size, seed).choice(2**ID_BITS, size, replace=False)
     text = np.empty((size, 1 + ID_BITS // 5), np.uint8)
     text[:, 0] = ord("P")

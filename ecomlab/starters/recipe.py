@@ -279,10 +279,8 @@ def make_command(
     work: Annotated[
         Path | None, Option(help="Folder for log and checkpoints; default: experiments/runs/warmstart/NAME.")
     ] = None,
-    only: Annotated[
-        str | None, Option(help="For a trial: these environments alone, such as STATUS,RETURN.")
-    ] = None,
-    tokens: Annotated[float | None, Option(help="For a trial: millions of tokens in all.")] = None,
+    only: Annotated[str | None, Option(help="Environments of a trial, such as STATUS,RETURN.")] = None,
+    tokens: Annotated[float | None, Option(help="Millions of tokens of a trial.")] = None,
 ) -> None:
     """Make a starter."""
     if name not in RECIPES:

@@ -227,10 +227,7 @@ class World:
 
 
 def draw_sell_out(p_oos: float, wanted: int, random: np.random.Generator) -> float:
-    """Draw the share of a type that sells out during the task, 0 for none.
-
-    Each of the `wanted` products sells out with probability `p_oos`.
-    """
+    """Draw the share of a type that sells out, so that each of `wanted` products does with probability `p_oos`."""
     chance = 1 - (1 - p_oos) ** wanted
     return min(MOST_GONE, p_oos / chance) if random.random() < chance else 0.0
 

@@ -238,10 +238,8 @@ def _both(
 def draw_another(
     target: int, seen: Sequence[Seen], today: date, indirect: bool, shop: Shop, random: np.random.Generator
 ) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-    """Draw slots of another order that the customer asks about first, and of the correction that leads to `target`.
-
-    The correction is a step from the first order or a reference of its own. None for what cannot be said.
-    """
+    """Draw slots of another order that the customer asks about first, and slots of the correction to `target`: a step
+    from the first order or a reference of its own. None for what cannot be said."""
     ways = [step for step in (1, -1) if 0 <= target - step < len(seen)]
     if ways and in_a_row(seen) and random.random() < 0.6:
         step = ways[int(random.integers(len(ways)))]

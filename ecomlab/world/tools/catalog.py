@@ -74,10 +74,7 @@ def catalog_search(
 
 
 def _name(what: Literal["type", "brand"], said: str, world: World) -> str:
-    """Find the type or brand of that name, in any case.
-
-    Raises RefusedError for an unknown name: an empty result would look as if all were sold out.
-    """
+    """Find the type or brand of that name in any case. Raises RefusedError: an empty result would look sold out."""
     lexicon = lexicon_of(world.catalog)
     name = lexicon.exact(what, said)
     if name is None:
