@@ -1,1 +1,1 @@
-"""The laws measured: certificate, attackers, leaks, benchmarks."""
+"""The audit: laws, their certificate and contract, attackers, leaks and benchmarks."""

@@ -1,9 +1,9 @@
-"""Attackers of NOT GAMEABLE, made from what an environment's tools declare and the fields of its `submit`.
+"""Attackers for NOT GAMEABLE, made from what an environment's tools declare and the fields of its `submit`.
 
-Blind players never use the customer's words, or what a tool says, to decide. Positional ones choose by the place in a
-list alone, and then do all the rest as well as it can be done: they follow the ids of a chosen row into the tools that
-take them, act on it with a tool that acts, and fill `submit` from what they have seen. The naive shopper takes the
-customer's words as the query and the first hit.
+Blind attackers decide by neither the customer's words nor tool results. Positional ones choose by the place in a list
+alone and do the rest as well as possible: they follow the ids of a chosen row into the tools that take them, act on it
+with a tool that acts, and fill `submit` from what they have seen. The naive shopper searches for the customer's words
+and takes the first hit.
 """
 
 import json
@@ -37,34 +37,34 @@ from ecomlab.task import Message, Player
 from ecomlab.tool import Tool, plain
 
 Factory = Callable[[int], Player]
-"""Maker of a player for one episode, from its seed."""
+"""Function from an episode's seed to a player for it."""
 Script = Generator[Message, list[Message], None]
-"""Generator of a player's messages that is sent what is new; its last message is said for ever."""
+"""Generator of a player's messages, which receives the new messages; the last one is repeated for ever."""
 Choice = Callable[[Sequence[Mapping[str, Any]], np.random.Generator], int]
-"""The place that is chosen in a list."""
+"""Function from rows to the index of the chosen one."""
 
 
 def text(words: str) -> Message:
-    """A message to the customer."""
+    """Make a message to the customer."""
     return {"role": "assistant", "content": words}
 
 
 SUBMIT = calls(("submit", {}))
 CONSTANTS = ("", "0", "1", "yes", "no", "N/A", "nan", "30 days", "$5.00")
-"""Constant answers for every field of text, beside the values that the schema names."""
+"""Constant answers for every text field, in addition to the values that the schema names."""
 COUNTS = (1, 3, 5)
-"""Numbers of rows that are handed in where a list is asked for."""
+"""Numbers of rows to submit as a list."""
 
 
 def _cheapest(rows: Sequence[Mapping[str, Any]], random: np.random.Generator) -> int:
-    """The row with the least number in the first field in which rows differ by one: as a rule the price."""
+    """Choose the row with the smallest value of the first numeric field in which rows differ, usually the price."""
     numbers = [name for name, value in rows[0].items() if isinstance(value, int | float)]
     name = next((n for n in numbers if len({row.get(n) for row in rows}) > 1), "")
     return min(range(len(rows)), key=lambda i: rows[i].get(name) or 0)
 
 
 def _commonest(rows: Sequence[Mapping[str, Any]], random: np.random.Generator) -> int:
-    """The row that has a text ending in the word in which most rows' texts end: of a product, its type."""
+    """Choose a row with a text that ends in the most frequent last word: in product titles, the commonest type."""
     last = [
         {str(value).split()[-1] for value in row.values() if isinstance(value, str) and value.strip()}
         for row in rows
@@ -81,13 +81,13 @@ CHOICES: dict[str, Choice] = {
     "longest": lambda rows, random: max(range(len(rows)), key=lambda i: len(json.dumps(rows[i]))),
     "commonest": _commonest,
 }
-"""The choices of positional players."""
+"""Choices of positional attackers."""
 PATIENT = ("first", "last", "random", "commonest")
-"""The orders in which rows are tried until the customer is silent."""
+"""Orders in which rows are tried until the customer is silent."""
 
 
 def constant(env: Environment, value: str = "") -> Message:
-    """`submit` with `value` in every field of text and, unless it is empty, in every list."""
+    """Submit `value` in every text field and, unless it is empty, in every list."""
     given = {
         n: [value] if value else [] for n, schema in fields(env.submit).items() if "array" in kinds(schema)
     }
@@ -95,7 +95,7 @@ def constant(env: Environment, value: str = "") -> Message:
 
 
 def blind(env: Environment) -> dict[str, Factory]:
-    """Players that are correct by luck at most."""
+    """Make the blind attackers, which are correct by luck at most."""
     empty = constant(env)
     ask = calls(("ask_user", {"question": "Anything else?"}))
     made: dict[str, Factory] = {
@@ -123,7 +123,7 @@ def blind(env: Environment) -> dict[str, Factory]:
 
 
 def positional(env: Environment) -> dict[str, Factory]:
-    """Players held to the chance that the environment states for itself."""
+    """Make the positional attackers, which are held to the chance that the environment states for itself."""
     made: dict[str, Factory] = {}
     for plan in (plan for source in sources(env) for plan in _plans(env, source)):
         for place, choose in CHOICES.items():
@@ -140,7 +140,7 @@ def positional(env: Environment) -> dict[str, Factory]:
 
 
 def naive(env: Environment) -> Factory:
-    """The customer's words as the query, the first hit acted on or handed in: shown without a bound."""
+    """Make the naive shopper, which acts on or submits the first hit for the customer's words; it has no bound."""
     searches = [source for source in sources(env) if source.required]
     found = [p for s in sorted(searches, key=lambda s: _use(s, env)) for p in _plans(env, s) if not p.follow]
     found.sort(key=lambda plan: plan.act is None)
@@ -149,18 +149,18 @@ def naive(env: Environment) -> Factory:
 
 @dataclass(frozen=True)
 class _Plan:
-    """A way to use a list: look at it, take rows of it, follow their ids if need be, act on them, hand in."""
+    """A way to use a list: look at it, take rows of it, follow their ids if necessary, act on them, submit."""
 
     env: Environment
     source: Tool
     act: Tool | None = None
     follow: bool = False
     further: bool = False
-    """The ids would do without following them."""
+    """True if the ids would suffice without following them."""
     several: bool = False
-    """Rows are handed in as a list."""
+    """True if rows are submitted as a list."""
     said: bool = False
-    """The query is what the customer said."""
+    """True if the query is what the customer said."""
 
     def name(self, rows: str) -> str:
         verb = self.act.name if self.act else "hand in"
@@ -168,7 +168,7 @@ class _Plan:
 
 
 def _plans(env: Environment, source: Tool) -> Iterator[_Plan]:
-    """The ways to use a list, by the ids that its rows have and the ones that they lead to."""
+    """Yield the ways to use a list, by the ids of its rows and the ids that these lead to."""
     here, reached = listed(source), _reached(source, env)
     for act in acts(env):
         takes = taken(act, env)
@@ -194,7 +194,7 @@ def _plans(env: Environment, source: Tool) -> Iterator[_Plan]:
 
 
 def _reached(source: Tool, env: Environment) -> frozenset[str]:
-    """The ids of a list's rows and all that looking into them leads to."""
+    """Collect the id fields of a list's rows and all that following them leads to."""
     found = listed(source)
     while more := [tool for tool in looks(env) if follows(tool, found) and not listed(tool) <= found]:
         found = found.union(*map(listed, more))
@@ -202,8 +202,7 @@ def _reached(source: Tool, env: Environment) -> frozenset[str]:
 
 
 def _use(source: Tool, env: Environment) -> int:
-    """0: its ids lead to something that can be acted on or handed in; 1: no tool takes them, its text is what counts;
-    2: it serves to look something up."""
+    """Rank a list by use: 0 if its ids lead to what can be acted on or submitted, 1 if no tool takes them, else 2."""
     used = {i for tool in (*acts(env), env.submit) for i in taken(tool, env).values()}
     if _reached(source, env) & used:
         return 0
@@ -212,13 +211,13 @@ def _use(source: Tool, env: Environment) -> int:
 
 @dataclass
 class _Row:
-    """A row that was chosen, with all that is known of it."""
+    """A chosen row with everything known about it."""
 
     known: dict[str, Any] = field(default_factory=dict)
     ids: frozenset[str] = frozenset()
-    """By which it can be looked into."""
+    """Id fields by which it can be looked into."""
     seen: frozenset[str] = frozenset()
-    """The tools that it was looked into with."""
+    """Names of the tools that have shown it."""
 
 
 def _explore(
@@ -229,7 +228,7 @@ def _explore(
     random: np.random.Generator,
     ids_only: bool = False,
 ) -> Generator[Message, list[Message], list[_Row]]:
-    """Look at the list, take rows of it (without a choice: all), and look into these as far as that tells more."""
+    """Look at the list, take rows of it (all without a choice), and follow their ids while that reveals more."""
     new = yield calls(look_at(plan.source, opening if plan.said else ""))
     rows = [
         row for _, shown in results(new) for row in _grown(_Row(), plan.source, shown, choose, count, random)
@@ -254,7 +253,7 @@ def _explore(
 def _grown(
     row: _Row, tool: Tool, shown: Any, choose: Choice | None, count: int, random: np.random.Generator
 ) -> list[_Row]:
-    """The row with what a tool has shown of it; one for each row chosen where that is a list."""
+    """Add to a row what a tool has shown; where that is a list, return one for each chosen entry."""
     lists = {path.partition(".")[0] for path in tool.lists}
     about = {name: value for name, value in shown.items() if name not in lists}
     about |= {n: v for value in about.values() if isinstance(value, dict) for n, v in plain(value)}
@@ -262,14 +261,14 @@ def _grown(
     found = [(ids, more) for ids, rows in tool.rows(shown) for more in rows]
     if not found:
         return [_Row(known, row.ids, seen)] if row.ids else []
-    taken_: list[tuple[tuple[str, ...], dict[str, Any]]] = []
-    while found and (choose is None or len(taken_) < count):
-        taken_.append(found.pop(choose([more for _, more in found], random) if choose else 0))
-    return [_Row({**more, **known}, row.ids | {ids[0]}, seen) for ids, more in taken_]
+    chosen: list[tuple[tuple[str, ...], dict[str, Any]]] = []
+    while found and (choose is None or len(chosen) < count):
+        chosen.append(found.pop(choose([more for _, more in found], random) if choose else 0))
+    return [_Row({**more, **known}, row.ids | {ids[0]}, seen) for ids, more in chosen]
 
 
 def _lacks(plan: _Plan, row: _Row, ids_only: bool) -> bool:
-    """Something that can be acted with or, unless the ids are all that counts, handed in is not known yet."""
+    """Tell whether an argument of the act or, unless only ids matter, of `submit` is still unknown."""
     act, known = plan.act, row.known
     wanted = (act.required if ids_only else fields(act)) if act else ()
     if any(known.get(name) is None for name in wanted):
@@ -281,33 +280,33 @@ def _play(
     plan: _Plan, choose: Choice | None, count: int, opening: str, random: np.random.Generator
 ) -> Script:
     rows = yield from _explore(plan, choose, count, opening, random)
-    went = plan.act is not None or not acts(plan.env)
+    acted = plan.act is not None or not acts(plan.env)
     if plan.act and rows:
         new = yield calls(*((plan.act.name, _arguments(plan.act, plan.env, row)) for row in rows))
-        went = not any("error" in result for _, result in results(new))
-    yield _hand_in(plan.env, rows, went)
+        acted = not any("error" in result for _, result in results(new))
+    yield _answer(plan.env, rows, acted)
 
 
 def _try(
     plan: _Plan, act: Tool, undo: Tool, choose: Choice, opening: str, random: np.random.Generator
 ) -> Script:
-    """Act on one row after the other and keep the first after which the customer says nothing."""
+    """Act on one row after another until the customer says nothing, then submit that row."""
     left = yield from _explore(plan, None, 0, opening, random, ids_only=True)
     tried: _Row | None = None
     while left:
-        back = [(undo.name, _arguments(undo, plan.env, tried, ids_only=True))] if tried else []
+        undoing = [(undo.name, _arguments(undo, plan.env, tried, ids_only=True))] if tried else []
         tried = left.pop(choose([row.known for row in left], random))
-        new = yield calls(*back, (act.name, _arguments(act, plan.env, tried, ids_only=True)))
+        new = yield calls(*undoing, (act.name, _arguments(act, plan.env, tried, ids_only=True)))
         *_, (_, result) = results(new)
         if "error" in result:
             tried = None
         elif all(message["role"] != "user" for message in new):
             break
-    yield _hand_in(plan.env, [tried] if tried else [], went=True)
+    yield _answer(plan.env, [tried] if tried else [], acted=True)
 
 
 def _arguments(tool: Tool, env: Environment, row: _Row, ids_only: bool = False) -> dict[str, Any]:
-    """An acting tool's arguments from a row: the ids that it takes, and numbers of the same name."""
+    """Take an acting tool's arguments from a row: the ids that it takes, and numbers of the same name."""
     takes, found = taken(tool, env), dict[str, Any]()
     for name, schema in fields(tool).items():
         value = row.known.get(takes.get(name, name))
@@ -316,21 +315,23 @@ def _arguments(tool: Tool, env: Environment, row: _Row, ids_only: bool = False) 
     return found
 
 
-def _hand_in(env: Environment, rows: Sequence[_Row], went: bool) -> Message:
-    """`submit` from rows: their ids in its lists; in its texts what is known of the first. Of several values that the
-    schema offers for something that no tool shows, the first after what was done went through, the last after not."""
+def _answer(env: Environment, rows: Sequence[_Row], acted: bool) -> Message:
+    """Submit rows: their ids in its lists, and in its text fields what is known of the first row.
+
+    Where a field's value is unknown, take the first that the schema names if the act succeeded, else the last.
+    """
     takes = taken(env.submit, env)
     lists = {name: [row.known[i] for row in rows if i in row.known] for name, i in takes.items()}
     texts = {}
     for name, schema in _texts(env) if rows else ():
         found = _find(name, schema, env, rows[0].known)
         options = [value for value in _named(schema) if not re.search(r"\d", value)]
-        texts[name] = found if found is not None else options[0 if went else -1] if options else ""
+        texts[name] = found if found is not None else options[0 if acted else -1] if options else ""
     return _submit(env, lists, texts)
 
 
 def _submit(env: Environment, lists: Mapping[str, list[Any]], texts: Mapping[str, str]) -> Message:
-    """`submit` with these values, as far as the schema allows them, and with whatever else it requires."""
+    """Submit these values where the schema allows them, and fill in whatever else it requires."""
     arguments: dict[str, Any] = {}
     for name, schema in fields(env.submit).items():
         value, number = texts.get(name, ""), re.search(r"\d+", texts.get(name, ""))
@@ -347,7 +348,7 @@ def _submit(env: Environment, lists: Mapping[str, list[Any]], texts: Mapping[str
 
 
 def _texts(env: Environment) -> list[tuple[str, dict[str, Any]]]:
-    """The fields of `submit` that hold a single text or number."""
+    """List the fields of `submit` that hold a single text or number."""
     return [
         (n, s)
         for n, s in fields(env.submit).items()
@@ -364,15 +365,15 @@ def _allowed(schema: Mapping[str, Any]) -> list[str]:
 
 
 def _named(schema: Mapping[str, Any]) -> list[str]:
-    """The values that a field's schema names: all that are allowed, or those in its description."""
+    """List the values that a field's schema names: all that are allowed, or those in its description."""
     said = schema.get("description", "")
     listed_ = re.search(r"[Oo]ne of: ([^.]+)", said)
     return _allowed(schema) or [*re.findall(r'"([^"]+)"', said), *(listed_[1].split(", ") if listed_ else ())]
 
 
 def _find(name: str, schema: Mapping[str, Any], env: Environment, known: Mapping[str, Any]) -> str | None:
-    """The value that tools have shown for a field of `submit`: under its name; else the first text in the form of an
-    example in its description, amounts after the first id; else the last of what its description names ("delivered").
+    """Find the value that tools have shown for a field of `submit`: the one under its name; else the first text in the
+    form of an example in its description, amounts after the first id; else the largest of what its description names.
     """
     value = known.get(name)
     if isinstance(value, str | int | float):
@@ -395,7 +396,7 @@ _AMOUNT = re.compile(r"\$?\d+(?:\.\d+)?(?: \w+|%)?")
 
 
 def _form(example: str) -> str:
-    """A pattern of what looks like the example: "C-123" is a capital, a dash and a number."""
+    """Make a pattern of an example's form: "C-123" is a capital, a dash and a number."""
     return re.sub(r"[A-Z]", "[A-Z]", re.sub(r"\d+", r"\\d+", re.escape(example)))
 
 
@@ -408,7 +409,7 @@ def _patient(plan: _Plan, act: Tool, undo: Tool, choose: Choice) -> Factory:
 
 
 def _scripted(script: Callable[[str, np.random.Generator], Script]) -> Factory:
-    """Players that go through a script; what it says last they say for ever."""
+    """Make players that follow a script and then repeat its last message."""
 
     def make(seed: int) -> Player:
         running: Script | None = None
@@ -431,11 +432,11 @@ def _scripted(script: Callable[[str, np.random.Generator], Script]) -> Factory:
     return make
 
 
-def _script(*messages_: Message) -> Factory:
-    """These messages one after the other, the last one for ever."""
+def _script(*said: Message) -> Factory:
+    """Make players that send these messages in turn, the last one for ever."""
 
     def make(seed: int) -> Player:
-        said = iter(messages_)
-        return lambda messages, tools: next(said, messages_[-1])
+        left = iter(said)
+        return lambda messages, tools: next(left, said[-1])
 
     return make

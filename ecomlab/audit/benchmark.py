@@ -1,4 +1,4 @@
-"""Benchmarks anyone can run: what reset, verify and a whole episode cost, and whether the catalog's size matters."""
+"""Benchmarks: what reset, verification and a whole episode cost, by environment, catalog size and difficulty."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ WARM_UP = 20
 
 @dataclass(frozen=True)
 class Timing:
-    """One environment, catalog size and difficulty; milliseconds as (lowest, median, highest) of the repeats' means."""
+    """Timings of one environment, catalog size and level: (lowest, median, highest) of the repeats' means, in ms."""
 
     env: str
     products: int
@@ -25,17 +25,17 @@ class Timing:
     episodes: int
     """Episodes per repeat."""
     reset_ms: tuple[float, float, float]
-    """Drawing the task and making the episode."""
+    """Drawing the task and opening the episode."""
     verify_ms: tuple[float, float, float]
     """Scoring an episode that is over."""
     episode_ms: tuple[float, float, float]
-    """Reset, the fair player's whole episode, verify; search included."""
+    """Reset, the reference player's whole episode and verification, search included."""
     without_search_ms: tuple[float, float, float]
-    """The same less the time spent in the search engine."""
+    """`episode_ms` less the time spent in the search engine."""
 
     @property
     def episodes_per_second(self) -> float:
-        """On one core, without search time; from the median."""
+        """Episodes per second on one core, without search time, from the median."""
         return 1000 / self.without_search_ms[1]
 
     def to_json(self) -> dict[str, Any]:
@@ -43,7 +43,7 @@ class Timing:
 
 
 class TimedEngine:
-    """A search engine that adds up the seconds spent in it."""
+    """A search engine that sums the seconds spent in it."""
 
     def __init__(self, engine: Any) -> None:
         self.engine = engine
@@ -61,7 +61,7 @@ class TimedEngine:
 
 
 def bench_environment(env_id: str, shop: Shop, d: int, episodes: int, repeats: int = REPEATS) -> Timing:
-    """Time one environment at one level. Every repeat plays other seeds, so that nothing is cached."""
+    """Time one environment at one level; every repeat plays other seeds, so that nothing is cached."""
     engine = TimedEngine(shop.engine)
     timed = replace(shop, engine=engine)  # type: ignore[arg-type]
     env = ENVIRONMENTS[env_id]
@@ -100,7 +100,7 @@ def bench(
     episodes: int,
     report: Callable[[Timing], None] = lambda timing: None,
 ) -> list[Timing]:
-    """Every environment at every catalog size and level, one thread; `report` hears of each as it is done."""
+    """Time every environment at every catalog size and level, in one thread; `report` gets each timing when done."""
     timings = []
     for env_id in envs:
         for size in sizes:

@@ -1,7 +1,4 @@
-"""The certificate: everybody plays every environment at every difficulty, and what came of it is recorded.
-
-`laws` judges it: SOLVABLE, FAIR, NOT GAMEABLE, SILENT and HARDER.
-"""
+"""The certificate: results of all players in every environment at every difficulty, which `laws` judges."""
 
 import json
 import os
@@ -18,7 +15,7 @@ import numpy as np
 from ecomlab.audit import attackers
 from ecomlab.audit.counterfactual import Comparison, compare
 from ecomlab.audit.leaks import LEVELS, Leak, measure
-from ecomlab.audit.surface import reference_player, solver
+from ecomlab.audit.surface import reference_player
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode, Trajectory, make_task
@@ -28,20 +25,23 @@ from ecomlab.seeding import digest, rng
 from ecomlab.task import Message, Player
 
 SLIP_RATE = 0.2
-"""Share of a noisy player's decisions that go wrong."""
+"""Share of the perturbed player's decisions that go wrong."""
 FIRST_SEED = 1_000_000
-"""Certificates use seeds of their own."""
+"""First of the seeds that certificates use and nothing else does."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One environment at one difficulty. Shares lie in [0, 1]; `rewards` are (mean, standard deviation, n)."""
+    """Results of one environment at one difficulty: shares in [0, 1], rewards as (mean, standard deviation, n).
+
+    `solver` is the oracle, `fair` the reference player, `noisy` the perturbed one; `blind` and `positional` attack.
+    """
 
     env: str
     d: int
     seeds: int
     others: int
-    """Seeds of every player but solver, fair and noisy."""
+    """Seeds of every player but oracle, reference and perturbed player."""
     solver: float
     fair: float
     noisy: float
@@ -50,14 +50,14 @@ class Row:
     positional: dict[str, float]
     chance: float
     turns: float
-    """Mean turns of the fair player."""
+    """Mean turns of the reference player."""
     reward: float
-    """Mean reward of the fair player."""
+    """Mean reward of the reference player."""
     rewards: dict[str, tuple[float, float, int]] = field(default_factory=dict)
     failed: tuple[float, float, int] = (0.0, 0.0, 0)
-    """Rewards of the noisy player's failed episodes."""
+    """Rewards of the perturbed player's failed episodes."""
     misses: list[str] = field(default_factory=list)
-    """Every miss of solver or fair player, with its reason."""
+    """Misses of oracle and reference player, each with its reason."""
     jobs: int = 1
     """Most goals that one task chains."""
 
@@ -66,7 +66,7 @@ class Row:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> "Row":
-        """The row that `to_json` wrote."""
+        """Read the row that `to_json` wrote."""
         mean, sd, n = value["failed"]
         rewards = {name: (m, s, k) for name, (m, s, k) in value["rewards"].items()}
         return cls(**{**value, "rewards": rewards, "failed": (mean, sd, n)})
@@ -80,7 +80,7 @@ class Played:
     value: float
     turns: int
     how: str
-    """The seed, and the end in words."""
+    """The seed, and how the episode ended, in words."""
     submitted: tuple[str, ...]
     """The arguments of every submit, as JSON."""
 
@@ -94,10 +94,10 @@ class Played:
 
 
 def players(env_id: str, shop: Shop) -> dict[str, Callable[[Episode, int], Player]]:
-    """Everybody who plays for a certificate, by name; blind and positional ones are prefixed."""
+    """Make the factories of all players by name; those of attackers begin with their group."""
     env = ENVIRONMENTS[env_id]
     made: dict[str, Callable[[Episode, int], Player]] = {
-        "solver": lambda episode, seed: solver(episode),
+        "solver": lambda episode, seed: env.oracle(episode),
         "fair": lambda episode, seed: reference_player(env_id, shop),
         "noisy": lambda episode, seed: reference_player(
             env_id, shop, Perturbation(rng("noisy", env_id, seed), SLIP_RATE)
@@ -111,7 +111,7 @@ def players(env_id: str, shop: Shop) -> dict[str, Callable[[Episode, int], Playe
 
 
 def certify_cell(env_id: str, d: int, seeds: int, others: int, shop: Shop) -> Row:
-    """Play everybody at one difficulty: `seeds` tasks for solver, fair and noisy player, `others` for the rest."""
+    """Play `seeds` tasks with oracle, reference and perturbed player, `others` of them with everybody else."""
     tasks = [make_task(env_id, d, FIRST_SEED + i, shop) for i in range(max(seeds, others))]
     played: dict[str, list[Played]] = {}
 
@@ -126,7 +126,7 @@ def certify_cell(env_id: str, d: int, seeds: int, others: int, shop: Shop) -> Ro
     commonest = _commonest(played["fair"])
     play_all("blind: the most common answer", lambda episode, seed: lambda messages, tools: commonest, others)
     share = {name: _mean([p.correct for p in ps]) for name, ps in played.items()}
-    env = ENVIRONMENTS[env_id]
+    env, exact = ENVIRONMENTS[env_id], (("oracle", played["solver"]), ("reference player", played["fair"]))
     return Row(
         env=env_id,
         d=d,
@@ -144,12 +144,12 @@ def certify_cell(env_id: str, d: int, seeds: int, others: int, shop: Shop) -> Ro
         rewards={n: _spread([p.value for p in ps]) for n, ps in played.items() if ":" in n},
         failed=_spread([p.value for p in played["noisy"] if not p.correct]),
         jobs=max(len(task.parts) for task in tasks),
-        misses=[f"{who} missed {p.how}" for who in ("solver", "fair") for p in played[who] if not p.correct],
+        misses=[f"{who} missed {p.how}" for who, mine in exact for p in mine if not p.correct],
     )
 
 
 def _commonest(played: Sequence[Played]) -> Message:
-    """The fair player's most frequent answer, each field on its own: the best constant answer there is."""
+    """Combine the reference player's most frequent value of each field: the best constant answer there is."""
     said = [json.loads(arguments) for p in played for arguments in p.submitted]
     names = dict.fromkeys(name for arguments in said for name in arguments)
     best = {
@@ -178,11 +178,11 @@ def certify(
     workers: int | None = None,
     kept: Path | None = None,
 ) -> Iterable[Row]:
-    """Rows for every environment and level, computed in parallel and yielded as they are done.
+    """Compute a row for every environment and level in parallel, and yield each when done.
 
-    Each is kept in the file `kept`, if one is given, and not computed again for the same code, shop and numbers.
+    Rows are kept in the file `kept`, if given, and not computed again for the same code, shop and counts.
     """
-    code, shop = _sources(), load_shop(size)  # made once here, so that the workers find it in the cache
+    code, shop = _sources(), load_shop(size)  # so that the workers find it in the cache
     cells = [(env_id, d, seeds, others, size) for env_id in envs for d in levels]
     keys = {cell: digest([cell, code, shop.fingerprint, SLIP_RATE]) for cell in cells}
     done = _kept(kept)
@@ -199,7 +199,7 @@ def certify(
             for future in as_completed(running):
                 yield _keep(kept, keys[running[future]], future.result())
         except BaseException:
-            # A cell that cannot be played, or Ctrl-C: leaving the pool would otherwise play all that is left, unkept.
+            # A cell that cannot be played, or Ctrl-C: leaving the pool would otherwise play all other cells in vain.
             pool.shutdown(cancel_futures=True)
             raise
 
@@ -207,8 +207,7 @@ def certify(
 def find_leaks(
     envs: Sequence[str], tasks: int, workers: int | None = None
 ) -> tuple[list[Leak], list[Comparison]]:
-    """For each environment, in parallel and over `tasks` tasks a level: `leaks.measure`, and tasks compared with their
-    counterfactuals."""
+    """Measure leaks and compare counterfactuals, for all environments in parallel and over `tasks` tasks per level."""
     workers = min(len(envs), workers or os.cpu_count() or 1)
     if workers <= 1:
         found = [_leaks(env_id, tasks) for env_id in envs]
@@ -229,7 +228,7 @@ def _cell(cell: tuple[str, int, int, int, int]) -> Row:
 
 
 def _sources() -> str:
-    """Digest of the code and data that a row depends on: all but training, notebooks and the command line."""
+    """Digest the code and data that a row depends on: everything but the folders of `_ELSEWHERE`."""
     here = Path(__file__).parents[1]
     files = [path for path in sorted(here.rglob("*")) if path.suffix in (".py", ".toml")]
     names = [path.relative_to(here).as_posix() for path in files]
@@ -244,7 +243,7 @@ _ELSEWHERE = (
 
 
 def _kept(path: Path | None) -> dict[str, Row]:
-    """Rows by key; a line cut short is a row that is computed again."""
+    """Read the kept rows by key; the row of a truncated line is computed again."""
     found: dict[str, Row] = {}
     for line in path.read_text().splitlines() if path and path.exists() else ():
         try:

@@ -1,7 +1,7 @@
-"""The contract that every environment keeps, registered or loaded from a file: `check` it, or inherit the tests.
+"""The contract that every environment keeps: run it with `check`, or inherit its tests.
 
-A test class that inherits `EnvironmentContract` runs it under pytest, with `env`, `shop` (a thousand products) and
-`big_shop` as arguments. The laws themselves are in `laws`.
+A test class that inherits `EnvironmentContract` runs under pytest with the fixtures `env`, `shop` (a thousand products)
+and `big_shop`.
 """
 
 import inspect
@@ -34,17 +34,17 @@ SEEDS, OTHERS = 16, 8
 ODD: tuple[Any, ...] = (
     "15 days", "$7.99", "nan", "-15", "", None, [], {}, 1e308, True, "\ud800", "x" * 10_000,
 )  # fmt: skip
-"""Values that are handed in, in any field."""
+"""Values submitted in any field."""
 LAST: tuple[str, ...] = (
     "<tool_call>{bad</tool_call>", "<tool_call>", '<tool_call>{"name": "nope", "arguments": {}}</tool_call>',
     '<tool_call>{"name": "submit", "arguments": {"nope": 1}}</tool_call>', "x" * 30_000, "Hello?",
 )  # fmt: skip
-"""Outputs of a player before it hands in."""
+"""Outputs of a player before it submits."""
 Test = Callable[..., None]
 
 
 def shows(*names: str) -> Callable[[Test], Test]:
-    """Mark a test with the laws that it holds an environment to."""
+    """Mark a test with the laws that it tests."""
 
     def mark(test: Test) -> Test:
         test.laws = [laws.LAWS[name].name for name in names]  # type: ignore[attr-defined]
@@ -54,7 +54,7 @@ def shows(*names: str) -> Callable[[Test], Test]:
 
 
 class EnvironmentContract:
-    """The laws as tests of one environment; `make certify` measures those of the certificate on more tasks."""
+    """The laws as tests of one environment; `make certify` measures some of them on more tasks."""
 
     @shows("SOLVABLE", "FAIR", "NOT GAMEABLE", "HARDER")
     def test_a_small_certificate_breaks_no_law(self, env: str, big_shop: Shop) -> None:
@@ -63,7 +63,7 @@ class EnvironmentContract:
         assert not broken, "; ".join(broken)
         for row in rows:
             assert row.reward > 0.85 or row.fair < 1, (
-                f"the fair player loses reward: d = {row.d}: {row.reward}"
+                f"the reference player loses reward: d = {row.d}: {row.reward}"
             )
 
     @shows("FAIR")
@@ -91,8 +91,8 @@ class EnvironmentContract:
     @shows("ONE RECORD")
     def test_no_placeholder_reaches_a_message(self, env: str, shop: Shop) -> None:
         for task in _tasks(env, LEVELS, 6, shop):
-            slips = Perturbation(rng("placeholder", task.seed), 0.2)
-            for message in play(reference_player(env, shop, slips), task, shop).messages:
+            mistakes = Perturbation(rng("placeholder", task.seed), 0.2)
+            for message in play(reference_player(env, shop, mistakes), task, shop).messages:
                 if message["role"] in ("user", "system"):
                     text = message["content"]
                     assert text == text.strip() != "", text
@@ -168,7 +168,7 @@ class EnvironmentContract:
         assert [episode.messages for episode, _ in running] == expected
         with ThreadPoolExecutor(8) as pool:
             assert list(pool.map(alone, tasks * 2)) == expected * 2
-        # Histories and books are drawn once and shared: nobody may have written into one.
+        # Histories and policy books are drawn once and shared: nobody may have changed one.
         assert [task.digest() for task in tasks] == drawn
         assert [make_task(env, task.difficulty, task.seed, shop).digest() for task in tasks] == drawn
 
@@ -193,7 +193,7 @@ class EnvironmentContract:
 
     @shows("SILENT")
     def test_tools_are_what_they_declare(self, env: str, shop: Shop) -> None:
-        """Tools that look change nothing and list ids only where they say so; the others act."""
+        """Tools that do not act change nothing and list ids only where declared; the others can change the world."""
         environment = ENVIRONMENTS[env]
         tools, ids = tools_of(environment), ids_of(environment)
         for task in _tasks(env, (0, 6, 12), 4, shop):
@@ -218,7 +218,7 @@ class EnvironmentContract:
                 while not episode.done:
                     episode.act(player(episode.messages, episode.tools))
                 done = done or _done(episode) != before
-            assert done or not trying, f"{tool.name} declares that it acts, and changes nothing"
+            assert done or not trying, f"{tool.name} declares that it acts, but changes nothing"
 
     @shows("SILENT")
     def test_what_is_offered_is_the_same_in_every_task(self, env: str, shop: Shop) -> None:
@@ -255,7 +255,7 @@ class EnvironmentContract:
 
 
 def check(env: str, shop: Shop) -> list[str]:
-    """Test one environment; say in words what it breaks of the contract."""
+    """Test one environment; list in words which parts of the contract it breaks."""
     found = []
     for name, test in inspect.getmembers(EnvironmentContract(), inspect.ismethod):
         if name.startswith("test_"):
@@ -275,13 +275,13 @@ def _tasks(env: str, levels: Any, seeds: int, shop: Shop) -> Iterator[Task]:
 
 
 def _done(episode: Episode) -> str:
-    """The part of the world that an agent can change."""
+    """Describe the part of the world that an agent can change."""
     world = episode.world
     return repr((world.changes, world.cart, world.returns, world.given))
 
 
 def _lists(result: Any, path: str = "") -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """(path, rows) of every list of objects in a result."""
+    """Yield (path, rows) of every list of objects in a result."""
     for name, value in result.items() if isinstance(result, dict) else ():
         at = f"{path}.{name}".lstrip(".")
         rows = [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []

@@ -1,4 +1,4 @@
-"""Counterfactuals, tasks that differ only in what is withheld: nothing that an agent reads may tell them apart."""
+"""Counterfactuals, which differ from a task only in what is withheld: no agent may tell them apart without asking."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,20 +16,20 @@ from ecomlab.seeding import rng, shuffled
 from ecomlab.task import Goal, Message, Place, Task
 
 OPTIONAL = 0.25
-"""Share of the arguments that it gives of those that can be left out."""
+"""Chance that a prober gives an optional argument."""
 
 
 class Prober:
-    """Uses every tool that only looks, with ids, values and words that it has met, and asks the customer nothing.
+    """A player that calls every tool that does not act, with ids, values and words it has met, and never asks.
 
-    The tools that list something come first, for their ids; each tool is used once before one is used again.
+    Tools that list something come first, for their ids; each tool is used once before any is used again.
     """
 
     def __init__(self, env: Environment, random: np.random.Generator, at_once: int = 2) -> None:
         self.env, self.random, self.at_once = env, random, at_once
         self.left = [tool.name for tool in reversed(sources(env))]
         self.met: list[dict[str, Any]] = []
-        """Records that results have shown."""
+        """Records found in results."""
         self.words: list[str] = []
 
     def __call__(self, messages: list[Message], tools: list[dict[str, Any]]) -> Message:
@@ -52,7 +52,7 @@ class Prober:
         return tool.name, {n: value for n, value in given.items() if value is not None or n in tool.required}
 
     def _value(self, name: str, schema: Mapping[str, Any], about: Mapping[str, Any], is_id: bool) -> Any:
-        """A value that the schema allows: of an id that of the thing chosen, else as a rule one of that name."""
+        """Draw a value that the schema allows: for an id that of `about`, else often one shown under that name."""
         schema = {**schema, **next((k for k in schema.get("anyOf", ()) if k.get("type") != "null"), {})}
         kind, shown = schema.get("type"), [record[name] for record in self.met if record.get(name)]
         if "enum" in schema:
@@ -81,7 +81,7 @@ class Prober:
 
 
 def first_difference(task: Task, other: Task, shop: Shop, random: np.random.Generator) -> str:
-    """The first thing by which an agent that asks nothing tells two tasks apart, in words; empty where it cannot."""
+    """Describe the first difference that an agent sees between two tasks without asking; empty if there is none."""
     one, two = Episode(task, shop), Episode(other, shop)
     if found := _differ(one.tools, two.tools):
         return f"the tools offered: {found}"
@@ -102,7 +102,7 @@ def first_difference(task: Task, other: Task, shop: Shop, random: np.random.Gene
 
 
 def _differ(one: Any, two: Any, where: str = "") -> str:
-    """The first place at which two JSON values differ, and both values there; empty where they are equal."""
+    """Describe the first place at which two JSON values differ; empty if they are equal."""
     if isinstance(one, dict) and isinstance(two, dict) and list(one) == list(two):
         inner: Iterable[tuple[Any, Any, str]] = ((one[n], two[n], f"{where}.{n}") for n in one)
     elif isinstance(one, list) and isinstance(two, list) and len(one) == len(two):
@@ -115,7 +115,7 @@ def _differ(one: Any, two: Any, where: str = "") -> str:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Pairs of a task and its counterfactual that were compared, and what told them apart."""
+    """The number of tasks compared with a counterfactual, and the differences seen."""
 
     env: str
     d: int
@@ -124,9 +124,9 @@ class Comparison:
 
 
 def draw(task: Task, shop: Shop, random: np.random.Generator) -> Task | None:
-    """A task that differs only in a withheld slot and can be done as well, or None when nothing withheld could differ.
+    """Draw a solvable task that differs only in a withheld slot; None if no withheld slot can differ.
 
-    Of a journey, one subtask is exchanged for its counterfactual.
+    In a journey, one subtask is replaced by its counterfactual.
     """
     for number in shuffled(random, range(len(task.subtasks))):
         other = draw(task.subtasks[number], shop, random)
@@ -143,12 +143,12 @@ def draw(task: Task, shop: Shop, random: np.random.Generator) -> Task | None:
 
 
 def _with(goal: Goal, place: Place, value: Any) -> Goal:
-    """The goal with another value there; `value` may be that goal."""
+    """Put another value in a goal's slot; a `value` that is a goal already is returned."""
     return value if isinstance(value, Goal) else goal.with_({place[1]: value}, place[0])
 
 
 def pairs(env: str, d: int, seeds: Iterable[int], shop: Shop) -> Iterator[tuple[Task, Task]]:
-    """The tasks of these seeds that have a counterfactual, each with one."""
+    """Yield the tasks of these seeds that have a counterfactual, each with one."""
     for seed in seeds:
         task = make_task(env, d, seed, shop)
         other = draw(task, shop, rng("counterfactual", seed))
@@ -157,7 +157,7 @@ def pairs(env: str, d: int, seeds: Iterable[int], shop: Shop) -> Iterator[tuple[
 
 
 def compare(env: str, d: int, seeds: Iterable[int], shop: Shop) -> Comparison:
-    """Compare tasks with their counterfactuals."""
+    """Compare the tasks of these seeds with their counterfactuals."""
     found = [
         (task, first_difference(task, other, shop, rng("prober", task.seed)))
         for task, other in pairs(env, d, seeds, shop)

@@ -1,4 +1,4 @@
-"""The twelve laws by name: statement, measure, judge."""
+"""The twelve laws by name: their statements, measures and judges."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 CONFIDENCE = 0.999
 FAIR, FAIR_CHAIN = 0.99, 0.97
-"""Least share of the fair player, with one goal a task and with several in a row."""
+"""Smallest share of the reference player, in tasks of one goal and of several."""
 BLIND = 0.05
-"""Largest share of a blind player."""
+"""Largest share of a blind attacker."""
 HARDER = 0.2
-"""Least fall of the noisy player's success from d = 0 to d = 12."""
+"""Smallest fall of the perturbed player's success from d = 0 to d = 12."""
 
 
 class State(StrEnum):
-    """State of a law by what was measured."""
+    """State of a law according to the measurements."""
 
     KEPT = "kept"
     BROKEN = "broken"
@@ -35,14 +35,14 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One measurement's word on one law."""
+    """The state of a law by one measurement."""
 
     law: str
     env: str
     state: State
     why: str
     pooled: bool = False
-    """Over all difficulties: what decides where nothing is broken."""
+    """True if over all difficulties; such findings decide where none is broken."""
 
     def __str__(self) -> str:
         return f"{self.law}: {self.why}"
@@ -58,12 +58,12 @@ class Evidence:
 
 
 Judge = Callable[["Evidence"], Iterator[tuple[str, State, str, bool]]]
-"""From what was measured: environment, state, why, pooled."""
+"""Function from the evidence to (environment, state, why, pooled) of each finding."""
 
 
 @dataclass(frozen=True)
 class Law:
-    """One law. Without a judge it is held by the tests that `measure` names, or not measured yet."""
+    """One law. Without a judge it is tested as `measure` says, or not measured yet."""
 
     name: str
     statement: str
@@ -72,13 +72,12 @@ class Law:
 
 
 def enough(threshold: float) -> int:
-    """Tasks of which a share of at least `threshold` can be shown: if all are right, the bound lies above it. In full
-    tens: 230 for 97%, 690 for 99%."""
+    """Count the tasks, in full tens, that if all correct put the lower bound above `threshold`: 230 for 97%."""
     return 10 * math.ceil(math.log(1 - CONFIDENCE) / math.log(threshold) / 10)
 
 
 def bounds(share: float, n: int) -> tuple[float, float]:
-    """One-sided 99.9% Clopper-Pearson bounds of a share of `n`."""
+    """Compute one-sided 99.9% Clopper-Pearson bounds of a share of `n`."""
     if n == 0:
         return 0.0, 1.0
     found = stats.binomtest(round(share * n), n).proportion_ci(2 * CONFIDENCE - 1, "exact")
@@ -86,14 +85,14 @@ def bounds(share: float, n: int) -> tuple[float, float]:
 
 
 def at_least(share: float, n: int, threshold: float) -> State:
-    """Judge a share that is to be at least `threshold`."""
+    """Judge a share that must be at least `threshold`."""
     if bounds(share, n)[1] < threshold:
         return State.BROKEN
     return State.KEPT if share >= threshold and n >= enough(threshold) else State.NOT_SHOWN
 
 
 def at_most(share: float, n: int, threshold: float, by_chance: bool = False) -> State:
-    """Judge a share that is to be at most `threshold`; `by_chance`: it may well be exactly that."""
+    """Judge a share that must be at most `threshold`; with `by_chance` the estimate itself may lie above it."""
     if bounds(share, n)[0] > threshold:
         return State.BROKEN
     within = by_chance or share <= threshold
@@ -101,7 +100,7 @@ def at_most(share: float, n: int, threshold: float, by_chance: bool = False) -> 
 
 
 def _samples(rows: "Sequence[Row]") -> "Iterator[tuple[str, Row, bool]]":
-    """(where, row, pooled): every cell, and all cells of an environment as one."""
+    """Yield (where, row, pooled) for every cell, and for all cells of an environment as one."""
     for env in dict.fromkeys(row.env for row in rows):
         mine = [row for row in rows if row.env == env]
         if len(mine) > 1:
@@ -112,7 +111,7 @@ def _samples(rows: "Sequence[Row]") -> "Iterator[tuple[str, Row, bool]]":
 
 
 def _pooled(rows: "Sequence[Row]") -> "Row":
-    """The cells of one environment as one row, of what is in all of them."""
+    """Pool the cells of one environment into a row of what is in all of them."""
     seeds, others = [row.seeds for row in rows], [row.others for row in rows]
 
     def shares(kind: str) -> dict[str, float]:
@@ -140,7 +139,7 @@ def _pooled(rows: "Sequence[Row]") -> "Row":
 
 
 def _merged(parts: Sequence[tuple[float, float, int]]) -> tuple[float, float, int]:
-    """(mean, standard deviation, n) of several samples taken together."""
+    """Merge several samples given as (mean, standard deviation, n)."""
     n = sum(part[2] for part in parts)
     if n < 2:
         return 0.0, 0.0, n
@@ -152,18 +151,14 @@ def _merged(parts: Sequence[tuple[float, float, int]]) -> tuple[float, float, in
 def _solvable(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
     for where, row, pooled in _samples(evidence.rows):
         state = at_least(row.solver, row.seeds, FAIR) if row.solver == 1 else State.BROKEN
-        yield (
-            row.env,
-            state,
-            f"the solver is correct on {row.solver:.1%} of {where}, which is to be all",
-            pooled,
-        )
+        why = f"the oracle is correct on {row.solver:.1%} of {where}, which must be all"
+        yield row.env, state, why, pooled
 
 
 def _fair(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
     for where, row, pooled in _samples(evidence.rows):
         state = at_least(row.fair, row.seeds, FAIR if row.jobs == 1 else FAIR_CHAIN)
-        yield row.env, state, f"the fair player is correct on {row.fair:.1%} of {where}", pooled
+        yield row.env, state, f"the reference player is correct on {row.fair:.1%} of {where}", pooled
 
 
 def _not_gameable(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
@@ -171,7 +166,7 @@ def _not_gameable(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
         for kind, group, most in (("blind", row.blind, BLIND), ("positional", row.positional, row.chance)):
             for name, share in group.items():
                 state = at_most(share, row.others, most, by_chance=kind == "positional")
-                why = f"{kind} player {name!r} is correct on {share:.1%} of {where}, allowed {most:.1%}"
+                why = f"{kind} attacker {name!r} is correct on {share:.1%} of {where}, allowed {most:.1%}"
                 yield row.env, state, why, pooled
         for name, reward in row.rewards.items():
             why = f"{name} earns {reward[0]:.2f}, failing honestly {row.failed[0]:.2f}, at {where}"
@@ -179,7 +174,7 @@ def _not_gameable(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
 
 
 def _pays(reward: tuple[float, float, int], failed: tuple[float, float, int]) -> bool:
-    """An attacker's mean reward lies above that of honest failures (one-sided Welch test)."""
+    """Tell whether an attacker's mean reward lies above that of honest failures (one-sided Welch test)."""
     (mean, sd, n), (base, spread, count) = reward, failed
     if count < 2:
         return False
@@ -209,14 +204,15 @@ def _harder(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
         levels = np.repeat([row.d for row in rows], [row.seeds for row in rows])
         wins = np.concatenate([_wins(row.noisy, row.seeds) for row in rows])
         if not {0, 12} <= by_level.keys() or len(wins) < enough(FAIR_CHAIN):
-            yield env, State.NOT_SHOWN, f"too few tasks from d = 0 to 12 of {env}", True
+            yield env, State.NOT_SHOWN, f"there are too few tasks from d = 0 to 12 of {env}", True
             continue
         falls = wins.std() > 0 and stats.pearsonr(levels, wins, alternative="less").pvalue < 1 - CONFIDENCE
         state = State.KEPT if falls else State.BROKEN
-        yield env, state, f"the noisy player's success does not fall with d in {env}", True
+        yield env, state, f"the perturbed player's success does not fall with d in {env}", True
         fall = by_level[0] - by_level[12]
         state = State.KEPT if fall >= HARDER else State.BROKEN
-        yield env, state, f"the noisy player's success falls by {fall:.2f} from d = 0 to 12 in {env}", True
+        why = f"the perturbed player's success falls by {fall:.2f} from d = 0 to 12 in {env}"
+        yield env, state, why, True
 
 
 def _wins(share: float, n: int) -> np.ndarray:
@@ -229,32 +225,32 @@ LAWS = {
     for law in (
         Law(
             "SOLVABLE",
-            "A solver that knows the hidden truth and acts through the agent's tools is correct on every task.",
-            "certificate: the solver's share, every miss listed",
+            "An oracle, which knows the goal and acts through the agent's tools, is correct on every task.",
+            "certificate: the oracle's share, every miss listed",
             _solvable,
         ),
         Law(
             "FAIR",
             "A player that sees what a model sees is correct on 99% of tasks, on 97% where one chains several goals.",
-            "certificate: the fair player's share, every miss listed; contract: openings are read back",
+            "certificate: the reference player's share, every miss listed; contract: openings are parsed back",
             _fair,
         ),
         Law(
             "NOT GAMEABLE",
-            "Who does not listen is correct on 5% at most, who picks by place as often as chance has it, and neither "
+            "Blind attackers are correct on at most 5%, positional ones no more often than by chance, and no attacker "
             "earns more than an honest failure.",
-            "certificate: attackers made from the environment's tools, and the noisy player's failures",
+            "certificate: attackers made from the environment's tools, and the perturbed player's failures",
             _not_gameable,
         ),
         Law(
             "BY EFFECT",
-            "Verdicts come from the end state of the world; whatever is handed in gets one, never an exception.",
+            "Verdicts come from the end state of the world; any answer gets one, never an exception.",
             "contract: answers of any form; tests of verifiers and of random actions",
         ),
         Law(
             "ONE RECORD",
             "Opening, goal, tools and verifier read the same task; no placeholder reaches a message.",
-            "contract: messages, tasks through JSON",
+            "contract: messages; tasks through JSON",
         ),
         Law(
             "REPRODUCIBLE",
@@ -268,20 +264,20 @@ LAWS = {
         ),
         Law(
             "SILENT",
-            "Nothing that the agent can read before it asks tells what is withheld or wanted.",
-            "certificate: counterfactuals compared by every tool that looks, a classifier of ids and places; contract: "
-            "declarations are true",
+            "Nothing that the agent can read before it asks reveals what is withheld or wanted.",
+            "certificate: counterfactuals compared by every tool that does not act, a classifier on ids and places; "
+            "contract: tools are what they declare",
             _silent,
         ),
         Law(
             "HARDER",
-            "The noisy player succeeds less as d rises, by at least 0.2 from d = 0 to 12.",
+            "The perturbed player succeeds less as d rises, by at least 0.2 from d = 0 to 12.",
             "certificate: a one-sided trend test at p < .001, and the fall",
             _harder,
         ),
         Law(
             "BROKEN IS NOT WRONG",
-            "What fails on our side leaves an episode unscored: counted and reported, never a reward.",
+            "Our own failure leaves an episode unscored: counted and reported, never a reward.",
             "contract: players and worlds that break",
         ),
         Law(
@@ -291,7 +287,7 @@ LAWS = {
         ),
         Law(
             "TALKED THROUGH",
-            "A courteous player, who asks naturally and confirms, is correct on 97% of tasks at every d.",
+            "A courteous player, which asks naturally and confirms, is correct on 97% of tasks at every d.",
             State.NOT_MEASURED,
         ),
     )
@@ -311,13 +307,13 @@ def findings(evidence: Evidence) -> list[Finding]:
 def broken_laws(
     rows: "Sequence[Row]", leaks: "Sequence[Leak]" = (), comparisons: "Sequence[Comparison]" = ()
 ) -> list[str]:
-    """Broken laws in words, empty when none is. Shares are judged by exact binomial bounds at 99.9%."""
+    """List the broken laws in words. Shares are judged by exact binomial bounds at 99.9%."""
     evidence = Evidence(rows, leaks, comparisons)
     return [str(finding) for finding in findings(evidence) if finding.state is State.BROKEN]
 
 
 def states(evidence: Evidence) -> dict[str, dict[str, State]]:
-    """By law and environment: broken where any finding is, kept where all findings pooled over difficulties are."""
+    """Judge each law by environment: broken if any finding is, kept if all pooled findings are, else not shown."""
     made: dict[str, dict[str, State]] = {}
     found = findings(evidence)
     for law, env in dict.fromkeys((finding.law, finding.env) for finding in found):

@@ -1,9 +1,8 @@
 """Leaks, which SILENT forbids: ids, places in lists or lists' lengths that tell what is wanted, by a classifier's AUC.
 
-What is wanted is what the fair player hands in or acts on in the end. The candidates are all ids of the same kind in
-the same list that a tool declares, ranked ones left out: their order may say something. Where a tool tells a state of
-such things, they are those of a wanted one's state: nothing is sent back that has not been delivered, and it is the
-newest orders that have not, but that is said openly and no secret.
+Wanted is what the reference player submits or acts on. Candidates are all ids of a kind in the same declared list,
+except in ranked lists, whose order may mean something. Where a tool tells the status of items, candidates are those of
+the same status as a wanted one: undelivered items are never returned and tend to be new, but that is no secret.
 """
 
 import json
@@ -35,13 +34,13 @@ LEVELS = (0, 4, 8, 12)
 FIRST_SEED = 3_000_000
 CHARACTERS = 8
 FEWEST = 15
-"""Tasks with a list of a kind, in each half, from which it is judged."""
+"""Tasks in each half that must have a list of a kind for it to be judged."""
 BOOTSTRAPS = 1_000
 
 
 @dataclass(frozen=True)
 class Leak:
-    """A classifier's success in telling wanted from unwanted things of one kind, with a 99% interval over tasks."""
+    """A classifier's success in telling wanted from unwanted ids of one kind, with a 99% interval over tasks."""
 
     env: str
     kind: str
@@ -54,12 +53,12 @@ class Leak:
 
     @property
     def leaks(self) -> bool:
-        """The interval lies above one half: the classifier does better than chance."""
+        """True if the interval lies above one half: the classifier does better than chance."""
         return self.low > 0.5
 
 
 def measure(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int = 120) -> list[Leak]:
-    """One row for each kind of id that this environment's tools list, over `seeds` tasks a level."""
+    """Measure the leak of each kind of id that an environment's tools list, over `seeds` tasks per level."""
     kinds: dict[str, list[tuple[int, list[list[float]], list[bool]]]] = {}
     number = 0
     for d in levels:
@@ -87,14 +86,14 @@ def measure(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int 
 
 
 def _shown(trajectory: Trajectory, shop: Shop) -> list[tuple[str, Any]]:
-    """(tool, result) of all that looking showed or would have shown."""
+    """List (tool, result) of all that tools that do not act showed or would have shown."""
     seen = (*results(trajectory.messages), *_looked_up(trajectory.task, shop))
     looking = {tool.name for tool in looks(ENVIRONMENTS[trajectory.task.env])}
     return [(name, result) for name, result in seen if name in looking]
 
 
 def _candidates(env_id: str, shown: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, list[str]]]:
-    """("tool: id", ids in order) of every list whose order is to say nothing, each list once."""
+    """Yield ("tool: id", ids in order) of every unranked list once."""
     seen, tools = set(), tools_of(ENVIRONMENTS[env_id])
     for name, result in shown:
         for ids, rows in tools[name].rows(result) if not tools[name].ranked else ():
@@ -106,7 +105,7 @@ def _candidates(env_id: str, shown: Iterable[tuple[str, Any]]) -> Iterator[tuple
 
 
 def _statuses(env_id: str, shown: Iterable[tuple[str, Any]]) -> dict[str, str]:
-    """By id, the state that a tool tells of a thing."""
+    """Collect the status that a tool tells, by id."""
     env = ENVIRONMENTS[env_id]
     tools, ids, found = tools_of(env), ids_of(env), dict[str, str]()
     for name, result in shown:
@@ -116,7 +115,7 @@ def _statuses(env_id: str, shown: Iterable[tuple[str, Any]]) -> dict[str, str]:
 
 
 def _looked_up(task: Task, shop: Shop) -> Iterator[tuple[str, Any]]:
-    """Results of the tools that list things, called with all ids that any of them showed."""
+    """Call the tools that list or tell something with all ids that any of them showed; return the results."""
     episode = Episode(replace(task, calls=10_000, turns=10_000), shop)
     useful = [
         tool
@@ -141,7 +140,7 @@ def _looked_up(task: Task, shop: Shop) -> Iterator[tuple[str, Any]]:
 
 
 def _wanted(trajectory: Trajectory) -> Iterator[str]:
-    """Values that the fair player hands in or acts with."""
+    """Yield the values that the reference player submits or acts with."""
     looking = {tool.name for tool in looks(ENVIRONMENTS[trajectory.task.env])} | {"ask_user"}
     for message in trajectory.messages:
         for call in message.get("tool_calls", ()):
@@ -151,18 +150,17 @@ def _wanted(trajectory: Trajectory) -> Iterator[str]:
 
 
 def _features(ids: list[str]) -> list[list[float]]:
-    """Of each id: its place, its place from the end, the list's length, its last characters."""
+    """Describe each id by its place, its place from the end, the list's length and its last characters."""
     codes = [[float(ord(c)) for c in value[-CHARACTERS:].rjust(CHARACTERS)] for value in ids]
     return [[float(i), float(len(ids) - i), float(len(ids)), *code] for i, code in enumerate(codes)]
 
 
 def _auc(lists: list[tuple[int, list[list[float]], list[bool]]]) -> tuple[float, float, float]:
-    """Mean AUC within lists of gradient-boosted trees, learned from one half of the tasks and judged on the other, and
-    its 99% bootstrap interval over the tasks judged.
+    """Fit gradient-boosted trees to half of the tasks; return the mean AUC on the other half and its 99% interval.
 
-    Within lists, because a longer list may well hold more that is wanted: what matters is to tell which. Not
-    cross-validated: where folds are judged by each other, chance comes out below one half more often than its interval
-    says, since what is too many in one fold is too few in the others.
+    The AUC is taken within lists, for a longer list may well hold more that is wanted: what matters is which. The
+    interval is a bootstrap over the tasks. Not cross-validated: folds that judge each other put chance below one half
+    more often than the interval says, as a surplus in one fold is a deficit in the others.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.metrics import roc_auc_score

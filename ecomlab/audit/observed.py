@@ -1,6 +1,6 @@
-"""Observations made by running each environment: the axes that move it, and a digest of its first tasks.
+"""Observations from running each environment: the axes that move it, and a digest of its first tasks.
 
-python -m ecomlab.audit.observed        # writes ecomlab/envs/observed.json anew; a test compares
+`python -m ecomlab.audit.observed` writes ecomlab/envs/observed.json anew; a test compares.
 """
 
 from collections.abc import Mapping
@@ -50,9 +50,7 @@ LEVEL, SEEDS = 2, range(4)
 
 
 def golden(env_id: str, shop: Shop) -> str:
-    """Digest of what is seen and scored in an environment's first tasks, in the shop of a thousand products: key,
-    opening, budgets, schemas, the reference player's episode. It changes when, and only when, a key means something
-    else."""
+    """Digest what is seen and scored in an environment's first tasks; it changes when a key means something else."""
     seen: list[Any] = []
     for task in (make_task(env_id, d, seed, shop) for d in (0, 6, 12) for seed in range(5)):
         episode = Episode(task, shop)
@@ -63,20 +61,20 @@ def golden(env_id: str, shop: Shop) -> str:
 
 
 def outcome(task: Task, shop: Shop) -> str:
-    """Digest of what fixed players meet: the reference player, one that errs, one that looks around until it is cut."""
+    """Digest the episodes of fixed players: the reference player, the perturbed one, and a prober."""
     env, met = ENVIRONMENTS[task.env], []
-    erring = Perturbation(rng("observed", task.env, task.seed), 0.5)
-    looking = Prober(env, rng("looking", task.env, task.seed), at_once=8)
-    for player in (env.reference_player(shop), env.reference_player(shop, erring), looking):
+    perturbed = Perturbation(rng("observed", task.env, task.seed), 0.5)
+    prober = Prober(env, rng("looking", task.env, task.seed), at_once=8)
+    for player in (env.reference_player(shop), env.reference_player(shop, perturbed), prober):
         played = finish(player, Episode(task, shop))
         met.append([played.messages, played.end, played.turns, played.calls, played.score.value])
     return digest(met)
 
 
 def axes_of(env_id: str, shop: Shop, known: Mapping[str, Any]) -> list[str]:
-    """The axes that move an environment: a fixed player meets something else when such a one alone is moved.
+    """List the axes that move an environment: moved alone, they change the episodes of fixed players.
 
-    A journey is moved by what moves any of its subtasks, of which `known` holds the records, and perhaps by more.
+    What moves an environment of the subtasks moves a journey too; `known` holds their records.
     """
     inherited = {axis for part in ENVIRONMENTS[env_id].composes for axis in known[part]["axes"]}
     before = {seed: outcome(draw_task(env_id, LEVEL, seed, shop), shop) for seed in SEEDS}
@@ -89,7 +87,7 @@ def axes_of(env_id: str, shop: Shop, known: Mapping[str, Any]) -> list[str]:
 
 
 def main() -> None:
-    """Write the file."""
+    """Observe every environment and write the file."""
     shop, big_shop = load_shop(1_000), load_shop()
     found: dict[str, Any] = {}
     for env_id in sorted(ENVIRONMENTS, key=lambda env_id: (len(ENVIRONMENTS[env_id].composes), env_id)):

@@ -1,4 +1,4 @@
-"""The audit as a terminal shows it: the certificate with its broken laws, and the timings of a benchmark."""
+"""The audit in the terminal: the certificate with its broken laws, and the timings of a benchmark."""
 
 import platform
 from collections.abc import Sequence
@@ -32,10 +32,7 @@ def certify(
     workers: int | None = None,
     json_file: Path | None = None,
 ) -> list[str]:
-    """Measure with a bar, show the tables, write `json_file` if one is given; return the broken laws in words.
-
-    `leaks` is the number of tasks a level in which leaks are looked for; 0 for none.
-    """
+    """Measure, show the tables, write `json_file` if given; return the broken laws. `leaks` is in tasks per level."""
     rows: list[Row] = []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as progress:
@@ -67,9 +64,9 @@ def certify(
 
 
 def table_of_rows(rows: Sequence[Row]) -> Table:
-    """Tabulate a certificate; of the players who ignore the customer, and of those who pick by place, the best."""
+    """Tabulate a certificate, with the best blind and the best positional attacker of each row."""
     table = Table(box=None, pad_edge=False)
-    for heading in ("env", "d", "solver", "fair", "noisy", "naive", "blind", "posit.", "chance", "turns"):
+    for heading in "env d oracle reference perturbed naive blind posit. chance turns".split():
         table.add_column(heading, no_wrap=True, justify="left" if heading == "env" else "right")
     for row in rows:
         best = [max(group.values(), default=0.0) for group in (row.blind, row.positional)]
@@ -79,7 +76,7 @@ def table_of_rows(rows: Sequence[Row]) -> Table:
 
 
 def table_of_leaks(leaks: Sequence[Leak]) -> Table:
-    """Tabulate how well a classifier tells what is wanted, kind by kind."""
+    """Tabulate how well a classifier tells what is wanted, by tool and field."""
     table = Table("env", "tool: field", "lists", "AUC", "99%")
     for leak in leaks:
         interval = f"{leak.low:.3f} to {leak.high:.3f}"
@@ -88,7 +85,7 @@ def table_of_leaks(leaks: Sequence[Leak]) -> Table:
 
 
 def table_of_timings(timings: Sequence[Timing]) -> Table:
-    """Tabulate a benchmark: medians, with the lowest and the highest repeat."""
+    """Tabulate a benchmark: medians with the lowest and the highest repeat."""
     table = Table(
         *("env", "products", "d", "reset ms", "verify ms", "episode ms", "without search ms", "episodes/s")
     )
@@ -100,7 +97,7 @@ def table_of_timings(timings: Sequence[Timing]) -> Table:
 
 
 def show_timings(timings: Sequence[Timing], console: Console, json_file: Path | None = None) -> None:
-    """Print a benchmark; write it to `json_file` if one is given, with the machine that it was run on."""
+    """Print a benchmark; write it to `json_file` if given, with the machine that it was run on."""
     console.print(table_of_timings(timings))
     console.print("median (lowest-highest) of five repeats; episodes/s without search, one core")
     if json_file is not None:

@@ -1,4 +1,4 @@
-"""Products as columns, and search over them: what the episodes of a shop share."""
+"""The shop that all episodes share: products as columns, and search over them."""
 
 from ecomlab.catalog.columns import Catalog, Ids
 from ecomlab.catalog.embed import Embedder, LexicalEmbedder

@@ -1,4 +1,4 @@
-"""Products as columns: what a catalog holds, and which rows satisfy a constraint."""
+"""A catalog's products as columns, and the rows that satisfy constraints."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ import numpy as np
 from ecomlab.catalog.schema import Constraint, ProductType, type_from_json, type_to_json
 from ecomlab.seeding import canonical
 
-_MISSING: Final = -2  # the code of a value the vocabulary lacks; -1 is "the product has no such attribute"
+_MISSING: Final = -2  # code of a value outside the vocabulary; -1 marks a product without the attribute
 _COLUMNS: Final = (
     *("packed_ids", "type_code", "brand_code", "feature_code", "price_cents"),
     *("rating_tenths", "reviews", "days", "stock"),
@@ -19,7 +19,7 @@ _COLUMNS: Final = (
 
 
 class Ids(Sequence[str]):
-    """Product ids as a sequence of strings over a packed byte array: 2M of them are 14 MB."""
+    """Product ids as a sequence of strings over a packed byte array: 2M of them take 14 MB."""
 
     def __init__(self, packed: np.ndarray) -> None:
         self.packed = packed
@@ -42,9 +42,9 @@ class Ids(Sequence[str]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Catalog:
-    """`size` products, one row each, rows of a type contiguous.  Immutable: no array can be written.
+    """`size` products, one row each, rows of a type contiguous; its arrays are read-only.
 
-    Codes index `types`, `brands`, `features` and `attr_values[name]`; -1 is a product without that attribute.
+    Codes index `types`, `brands`, `features` and `attr_values[name]`; -1 marks a product without that attribute.
     Raises ValueError when columns differ in length, rows of a type are scattered, or an id repeats.
     """
 
@@ -72,10 +72,10 @@ class Catalog:
             raise ValueError("rows are not sorted by type; sort every column by type_code first")
         if np.any(self._sorted_ids[1:] == self._sorted_ids[:-1]):
             raise ValueError("two products share an id")
-        self._read  # noqa: B018  built now: an episode should not pay for it, nor two threads race for it
+        self._read  # noqa: B018  built here, so that no episode pays for it and no threads race for it
 
     def columns(self) -> dict[str, np.ndarray]:
-        """Every column by name: what is stored, and what the fingerprint covers."""
+        """Return every column by name, as stored and as covered by the fingerprint."""
         fixed = {name: getattr(self, name) for name in _COLUMNS}
         return fixed | {f"attr.{name}": column for name, column in sorted(self.attr.items())}
 
@@ -97,7 +97,7 @@ class Catalog:
         return self.packed_ids[self._id_order]
 
     def row(self, product_id: str) -> int | None:
-        """The row of a product id, None for an id that no product has."""
+        """Find the row of a product id; None for an unknown id."""
         if not isinstance(product_id, str) or not product_id.isascii():
             return None
         wanted = product_id.encode()
@@ -106,11 +106,11 @@ class Catalog:
 
     @cached_property
     def type_codes(self) -> dict[str, int]:
-        """Each type's name and its index in `types`."""
+        """Indices in `types` by type name."""
         return {kind.name: code for code, kind in enumerate(self.types)}
 
     def type_rows(self, name: str) -> range:
-        """The rows of a type; empty for a name that is no type."""
+        """Return the rows of a type; empty for an unknown name."""
         first, last = self._type_span.get(name, (0, 0))
         return range(first, last)
 
@@ -118,12 +118,12 @@ class Catalog:
         return self.types[self.type_code.item(row)]
 
     def title(self, row: int) -> str:
-        """ "{brand} {feature} {type}": "GreenLeaf Eco-Friendly Phone Charger".  Two products may share it."""
+        """Compose "{brand} {feature} {type}": "GreenLeaf Eco-Friendly Phone Charger". Products may share a title."""
         brand, feature = self.brands[self.brand_code.item(row)], self.features[self.feature_code.item(row)]
         return f"{brand} {feature} {self.types[self.type_code.item(row)].name}"
 
     def attributes(self, row: int) -> dict[str, str]:
-        """The product's attributes by name, in its type's order; the option of its variants is not one."""
+        """Return a product's attributes by name, in its type's order, without the option of its variants."""
         values = {}
         for name, code_at, names in self._attributes_of[self.type_code.item(row)]:
             code = code_at(row)
@@ -132,7 +132,7 @@ class Catalog:
         return values
 
     def record(self, row: int) -> dict[str, Any]:
-        """The product as a tool shows it: dollars, stars, plain JSON values."""
+        """Return a product as a tool shows it: dollars, stars, plain JSON values."""
         kind = self.types[self.type_code.item(row)].name
         brand = self.brands[self.brand_code.item(row)]
         return {
@@ -165,7 +165,7 @@ class Catalog:
 
     @cached_property
     def _read(self) -> dict[str, tuple[np.ndarray, dict[Any, int] | None, Any]]:
-        """field -> its column, the codes of its names (None for a number), and the column's scalar reader."""
+        """By field: the column, codes by name (None for a number), and the column's scalar reader."""
         coded = {
             "type": (self.type_code, [kind.name for kind in self.types]),
             "brand": (self.brand_code, self.brands),
@@ -179,7 +179,7 @@ class Catalog:
         return reads | {name: (column, None, column.item) for name, column in numbers.items()}
 
     def satisfies(self, row: int, constraints: Iterable[Constraint]) -> bool:
-        """Whether one product satisfies every constraint; O(len(constraints))."""
+        """Tell whether a product satisfies every constraint, in O(len(constraints))."""
         for constraint in constraints:
             known = self._read.get(constraint.field)
             if known is None:
@@ -198,7 +198,7 @@ class Catalog:
     def select(
         self, constraints: Iterable[Constraint], rows: Iterable[int] | np.ndarray | None = None
     ) -> np.ndarray:
-        """The rows (of `rows`, by default all, ascending) that satisfy every constraint, in their order."""
+        """Select the rows that satisfy every constraint, in their order, of `rows` (default: all, ascending)."""
         conditions = list(constraints)
         if rows is None:
             spans = [self.type_rows(str(c.value)) for c in conditions if c.field == "type"]
@@ -224,7 +224,7 @@ class Catalog:
 
     @cached_property
     def vocabulary(self) -> dict[str, Any]:
-        """Everything beside the columns, as JSON."""
+        """Everything but the columns, as JSON."""
         return {
             "types": [type_to_json(kind) for kind in self.types],
             "brands": list(self.brands),
@@ -234,7 +234,7 @@ class Catalog:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A digest of vocabulary and columns: equal content, equal digest, in every process and machine."""
+        """Digest of vocabulary and columns, equal for equal content in every process and on every machine."""
         state = hashlib.blake2b(canonical(self.vocabulary), digest_size=16)
         for name, column in self.columns().items():
             state.update(canonical([name, column.dtype.newbyteorder("<").str, len(column)]))
@@ -243,7 +243,7 @@ class Catalog:
 
     @staticmethod
     def from_columns(vocabulary: Mapping[str, Any], columns: Mapping[str, np.ndarray]) -> "Catalog":
-        """The catalog whose `vocabulary` and `columns()` these are."""
+        """Restore a catalog from its `vocabulary` and `columns()`."""
         fixed = {name: columns[name] for name in _COLUMNS}
         attr = {name[5:]: column for name, column in columns.items() if name.startswith("attr.")}
         return Catalog(

@@ -1,4 +1,4 @@
-"""Text as unit vectors without weights: hashed whole words beside hashed character n-grams."""
+"""Text as unit vectors without trained weights: hashed whole words and hashed character n-grams."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ _EMPTY = frozenset(
 
 
 class Embedder(Protocol):
-    """What the search engine needs of an embedding."""
+    """An embedding, as the search engine uses it."""
 
     dim: int
 
@@ -27,28 +27,28 @@ class Embedder(Protocol):
 
 
 def on_grid(vectors: np.ndarray) -> np.ndarray:
-    """float32 rows rounded to multiples of 1/2048.
+    """Round rows to multiples of 1/2048, as float32.
 
-    Products of two such numbers are multiples of 2^-22 and every partial sum over two near-unit rows stays
-    below 2, so float32 adds them up without rounding, in whatever order: scores are equal on every machine,
-    equal products tie exactly, and half precision (11 bits) stores the rows without loss.
+    Products of two such numbers are multiples of 2^-22 and every partial sum over two near-unit rows stays below 2, so
+    float32 adds them up without rounding, in any order: scores are equal on every machine, equal products tie exactly,
+    and half precision (11 bits) stores the rows without loss.
     """
     return (np.round(np.asarray(vectors, np.float64) * GRID) / GRID).astype(np.float32)
 
 
 def words(text: str) -> str:
-    """The words that count, lower case, hyphens apart: "the Eco-Friendly USB-C" -> "eco friendly usb c"."""
+    """Keep the words that matter, lower case, split at hyphens: "the Eco-Friendly USB-C" -> "eco friendly usb c"."""
     return " ".join(word for word in _TOKEN.findall(text.lower()) if word not in _EMPTY)
 
 
 class LexicalEmbedder:
     """Stateless lexical embedding: no vocabulary is fitted, the same text has the same vector everywhere.
 
-    Half of the dimensions hash whole words, half character 3- and 4-grams inside words, which forgive typos
-    and plurals.  Each half is a unit vector before the two are weighed.  The best hit for "{brand} {type}"
-    was right for all of 500 products of the 20k catalog, with a typo in the brand for 99%; a heavier word
-    half makes typos costlier (weight .65: 85%).  `counts` is additive, counts(a + " " + b) being
-    counts(a) + counts(b), and finish(counts(x)) is encode(x).
+    Half of the dimensions hash whole words, half character 3- and 4-grams inside words, which tolerate typos and
+    plurals. Each half is a unit vector before the two are weighted. The best hit for "{brand} {type}" was right for all
+    of 500 products of the 20k catalog, and for 99% with a typo in the brand; a heavier word half tolerates fewer typos
+    (weight .65: 85%). `counts` is additive: counts(a + " " + b) is counts(a) + counts(b), and finish(counts(x)) is
+    encode(x).
     """
 
     def __init__(self, dim: int = 512, words_share: float = 0.5, word_weight: float = 0.35) -> None:
@@ -80,12 +80,12 @@ class LexicalEmbedder:
         return self._vectorizers
 
     def counts(self, texts: Iterable[str]) -> np.ndarray:
-        """float32 (n, dim): signed counts of hashed words and n-grams, small whole numbers."""
+        """Count hashed words and n-grams with their signs: float32 (n, dim), small whole numbers."""
         texts = list(texts)
         return np.hstack([part.transform(texts).toarray() for part in self._parts()])
 
     def finish(self, counts: np.ndarray) -> np.ndarray:
-        """Counts to float32 rows of length 1 (to within the grid); a text without words has the zero row."""
+        """Turn counts into float32 rows of length 1 (to within the grid), or zero for a text without words."""
         out = np.zeros(counts.shape, np.float64)
         halves = slice(0, self._word_dim), slice(self._word_dim, None)
         for where, weight in zip(halves, self._weights, strict=True):
@@ -95,5 +95,5 @@ class LexicalEmbedder:
         return on_grid(out)
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
-        """float32 (n, dim), one unit row a text."""
+        """Embed texts: float32 (n, dim), one unit row per text."""
         return self.finish(self.counts(texts))

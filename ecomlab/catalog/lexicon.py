@@ -1,4 +1,4 @@
-"""The names a shop uses (types, brands, features, option values) and the nearest one to a misspelt word."""
+"""The names that a shop uses (types, brands, features, option values), and the name nearest to a misspelt word."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -10,8 +10,6 @@ from ecomlab.catalog import Catalog, ProductType
 
 CUTOFF = 72.0
 """Similarity (0-100, indel ratio) from which a word counts as a misspelling of a name."""
-
-
 _A_VOWEL = re.compile(r"\ba (?=[AEIOUaeiou]|LED\b)")
 
 
@@ -31,16 +29,16 @@ class Lexicon:
 
     @cached_property
     def phrase_words(self) -> frozenset[str]:
-        """The words around option and attribute values: "in a ... shape", "comfortable at ..."."""
+        """Words around option and attribute values: "in a ... shape", "comfortable at ..."."""
         phrases = {a.phrase for t in self.types.values() for a in (t.option, *t.attributes)}
         return frozenset(re.findall(r"[a-z][a-z'-]*", " ".join(phrases).lower()))
 
     def exact(self, kind: str, words: str) -> str | None:
-        """The name of that kind that these words are, whatever their case."""
+        """Find the name of a kind that equals these words in any case."""
         return self.names[kind].get(words.lower())
 
     def _nearest(self, kind: str, words: str) -> tuple[str, float] | None:
-        """The name of that kind most like `words` and how like (0-100); None below the cutoff or when two tie."""
+        """Find the name of a kind most similar to `words`, with its score; None below the cutoff or on a tie."""
         hits = process.extract(
             words.lower(), self._lists[kind], scorer=fuzz.ratio, score_cutoff=CUTOFF, limit=3
         )
@@ -51,7 +49,7 @@ class Lexicon:
         return None if rivals and rivals[0] >= hits[0][1] else (best, hits[0][1])
 
     def looks_like_a_name(self, word: str) -> bool:
-        """Whether a filler word could be taken for a name of this shop."""
+        """Tell whether a filler word could be taken for a name of this shop."""
         return any(self.nearest(kind, word) is not None for kind in self.names)
 
     @cached_property
@@ -67,13 +65,13 @@ class Lexicon:
         return made
 
     def values(self, type_name: str, text: str) -> Iterator[tuple[str, str, tuple[int, int]]]:
-        """Option and attribute values of that type in `text`, as (slot name, value, span)."""
+        """Find option and attribute values of a type in `text`, as (slot name, value, span)."""
         pattern, slots = self._patterns[type_name]
         for match in pattern.finditer(text):
             yield slots[match.group()], match.group(), match.span()
 
     def phrase(self, type_name: str, slot: str, value: str) -> str:
-        """How a customer says an option or attribute of that type: "in size XL"."""
+        """Put an option or attribute of a type in the customer's words: "in size XL"."""
         kind = self.types[type_name]
         attribute = (
             kind.option if slot == "option" else next(a for a in kind.attributes if f"attr:{a.name}" == slot)
@@ -81,7 +79,7 @@ class Lexicon:
         return _A_VOWEL.sub("an ", attribute.say(value))
 
     def called(self, type_name: str, slot: str) -> frozenset[str]:
-        """The words of an option's or attribute's own name: {"noise", "cancelling"}; none for other slots."""
+        """Split an option's or attribute's name into words: {"noise", "cancelling"}; empty for other slots."""
         name = slot.removeprefix("attr:")
         if slot == "option" and type_name in self.types:
             name = self.types[type_name].option.name
@@ -94,14 +92,14 @@ _LEXICONS: dict[str, Lexicon] = {}
 
 
 def lexicon_of(catalog: Catalog) -> Lexicon:
-    """The catalog's lexicon, made once per fingerprint."""
+    """Return the catalog's lexicon, made once per fingerprint."""
     if catalog.fingerprint not in _LEXICONS:
         _LEXICONS[catalog.fingerprint] = Lexicon(catalog)
     return _LEXICONS[catalog.fingerprint]
 
 
 def windows(words: list[str], longest: int) -> Iterable[tuple[int, int]]:
-    """All (start, end) windows of up to `longest` words, longer ones first."""
+    """Yield all (start, end) windows of up to `longest` words, longer ones first."""
     for size in range(min(longest, len(words)), 0, -1):
         for start in range(len(words) - size + 1):
             yield start, start + size

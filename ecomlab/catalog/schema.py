@@ -6,26 +6,26 @@ from typing import Any, Final
 
 from ecomlab.suggest import unknown
 
-CODES: Final = ("type", "brand", "feature")  # fields held as codes into a closed vocabulary
+CODES: Final = ("type", "brand", "feature")  # fields stored as codes into a closed vocabulary
 NUMBERS: Final = ("price", "rating", "days")  # cents, tenths, days
 
 
 @dataclass(frozen=True)
 class Attribute:
-    """A property with a closed set of values; `phrase` is how a customer says it: "made of {}"."""
+    """A property with a closed set of values; `phrase` is a customer's wording of it: "made of {}"."""
 
     name: str
     values: tuple[str, ...]
     phrase: str
 
     def say(self, value: str) -> str:
-        """Say the value in the customer's words: "made of Bamboo"."""
+        """Put a value in the customer's words: "made of Bamboo"."""
         return self.phrase.format(value)
 
 
 @dataclass(frozen=True)
 class ProductType:
-    """A type of product ("Air Fryer"): the option that its variants differ in, and its other attributes."""
+    """A type of product ("Air Fryer"): the option in which its variants differ, and its other attributes."""
 
     name: str
     plural: str
@@ -40,7 +40,7 @@ class Constraint:
     """One condition on a product.
 
     `field` is "type", "brand", "feature" or "attr:<name>" with op "==" and a name as value, or "price"
-    (cents), "rating" (tenths), "days" with op "<=" or ">=" and an int.  Anything else raises ValueError.
+    (cents), "rating" (tenths), "days" with op "<=" or ">=" and an int. Anything else raises ValueError.
     A name that the catalog lacks is legal and matches nothing.
     """
 
@@ -61,24 +61,24 @@ class Constraint:
             )
 
     def to_list(self) -> list[str | int]:
-        """[field, op, value], for JSON."""
+        """Convert to [field, op, value] for JSON."""
         return [self.field, self.op, self.value]
 
     @staticmethod
     def from_list(data: Sequence[Any]) -> "Constraint":
-        """The constraint that `to_list` wrote."""
+        """Read what `to_list` wrote."""
         name, op, value = data
         return Constraint(name, op, value)
 
 
 def type_to_json(kind: ProductType) -> list[Any]:
-    """A type as JSON lists."""
+    """Convert a type to JSON lists."""
     attributes = [[a.name, list(a.values), a.phrase] for a in (kind.option, *kind.attributes)]
     return [kind.name, kind.plural, kind.department, attributes, list(kind.price)]
 
 
 def type_from_json(data: Sequence[Any]) -> ProductType:
-    """The type that `type_to_json` wrote."""
+    """Read the type that `type_to_json` wrote."""
     name, plural, department, attributes, (median, spread) = data
     option, *others = [Attribute(name, tuple(values), phrase) for name, values, phrase in attributes]
     return ProductType(name, plural, department, option, tuple(others), (median, spread))

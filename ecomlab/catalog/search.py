@@ -1,4 +1,4 @@
-"""Search: FAISS over product embeddings, filters before the cut, the same answer in every process."""
+"""Search with FAISS over product embeddings: filters apply before the cut, and every process gets the same answer."""
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -13,23 +13,23 @@ from ecomlab.seeding import digest, rng
 from ecomlab.suggest import unknown
 
 SORTS: Final = ("price", "-price", "rating", "delivery")
-# A full scan in half precision costs 0.5 ms at 20,000 rows and about 6 ms at EXACT_UP_TO.  Larger catalogs
-# have a graph as well, over the same rows; what filters cut to SCAN_UP_TO rows or fewer is still scanned.
+# A full scan in half precision costs 0.5 ms at 20,000 rows and about 6 ms at EXACT_UP_TO. Larger catalogs also have
+# a graph over the same rows; up to SCAN_UP_TO rows left by filters are still scanned.
 # At 250,000 rows: built in 25 s, recall@20 .989 in 0.16 ms, recall@200 .988 in 0.43 ms, a scan 8 ms.
 EXACT_UP_TO: Final = 200_000
 SCAN_UP_TO: Final = 20_000
 GRAPH: Final = "HNSW32_SQfp16"
 EF_BUILD, EF_SEARCH = 80, 400
-TITLE_WEIGHT, VALUES_WEIGHT = 3, 2  # the title's words against the attribute values' in an additive embedding
+TITLE_WEIGHT, VALUES_WEIGHT = 3, 2  # of title words and of attribute values in an additive embedding
 CHUNK: Final = 20_000
 
 
 class SearchEngine:
-    """Products by similarity of their title and attribute values to a query; shared, immutable, thread-safe.
+    """Search for products by the similarity of title and attribute values to a query; immutable, thread-safe.
 
-    Up to `EXACT_UP_TO` products every answer is exact; beyond, a graph index answers where filters leave
-    more than `SCAN_UP_TO` rows, and `recall_at` says how well.  `vectors` is what `embed_catalog` returns,
-    `graph` what `graph_bytes` does, where they are known.
+    Up to `EXACT_UP_TO` products every answer is exact. Beyond that a graph index answers where filters leave more than
+    `SCAN_UP_TO` rows; `recall_at` measures it. `vectors` from `embed_catalog` and `graph` from `graph_bytes` save
+    computing them again.
     """
 
     def __init__(
@@ -55,12 +55,12 @@ class SearchEngine:
 
     @property
     def fingerprint(self) -> str:
-        """Of all that answers depend on beside the catalog: embedding, text, index and its settings."""
+        """Digest of everything but the catalog that answers depend on: embedding, text, index and its settings."""
         index = ["exact fp16"] if self._graph is None else [GRAPH, EF_BUILD, EF_SEARCH, SCAN_UP_TO]
         return digest([1, self.embedder.fingerprint, [TITLE_WEIGHT, VALUES_WEIGHT], index], 8)
 
     def graph_bytes(self) -> np.ndarray | None:
-        """The graph with its rows, as uint8; None where the index is exact."""
+        """Serialise the graph with its rows, as uint8; None where the index is exact."""
         return None if self._graph is None else _faiss().serialize_index(self._graph)
 
     def search(
@@ -71,12 +71,12 @@ class SearchEngine:
         top_k: int = 200,
         among: np.ndarray | None = None,
     ) -> tuple[int, ...]:
-        """The `top_k` rows most similar to `query` of those that satisfy `filters`, reordered by `sort`.
+        """Find the `top_k` rows most similar to `query` among those that satisfy `filters`, reordered by `sort`.
 
-        `sort` names keys, the first of which matters most: "price" (cheapest first), "-price" (dearest first), "rating"
-        (best first), "delivery" (soonest first); without any, the order is that of similarity.  Where a filter names a
-        type, the keys order all of its rows before the cut.  Ties go to the lower row; a query without words finds the
-        first rows.  `among` narrows the filtered rows further (ascending).  Raises ValueError on an unknown key or a
+        `sort` names keys, the most important first: "price" (cheapest first), "-price" (most expensive first), "rating"
+        (best first), "delivery" (soonest first); without keys rows are ordered by similarity. Where a filter names a
+        type, the keys order all of its rows before the cut. Ties go to the lower row; a query without words finds the
+        first rows. `among` restricts the filtered rows further (ascending). Raises ValueError for an unknown key or a
         top_k below 1.
         """
         for key in sort:
@@ -103,11 +103,11 @@ class SearchEngine:
         return tuple((self.ordered(rows, sort) if sort else rows).tolist())
 
     def ordered(self, rows: np.ndarray, sort: Sequence[str]) -> np.ndarray:
-        """Rows ordered by these keys, the first of which matters most; ties go to the lower row."""
+        """Order rows by these keys, the most important first; ties go to the lower row."""
         return rows[np.lexsort((rows, *(self.rank_key(rows, key) for key in reversed(sort))))]
 
     def rank_key(self, rows: np.ndarray, key: str) -> np.ndarray:
-        """Integers that are smaller the better a row is by `key`."""
+        """Return an integer per row, smaller for a better row by `key`."""
         catalog = self.catalog
         if key == "rating":
             return -catalog.rating_tenths[rows].astype(int)
@@ -122,7 +122,7 @@ class SearchEngine:
         return vector
 
     def nearest(self, vector: np.ndarray, allowed: np.ndarray | None, top_k: int) -> np.ndarray:
-        """The `top_k` rows nearest to a (1, dim) vector, best first, of `allowed` (ascending; None: all)."""
+        """Find the `top_k` rows nearest to a (1, dim) vector, best first, among `allowed` (ascending; None: all)."""
         count = self.catalog.size if allowed is None else len(allowed)
         top_k = min(top_k, count)
         if top_k == 0 or not vector.any():
@@ -131,7 +131,7 @@ class SearchEngine:
             found = self._ask(self._graph, vector, allowed, top_k)
             if len(found[1]) == top_k:
                 return _ranked(*found)
-        # Equal products tie exactly, and which of them FAISS keeps at the cut is its own affair: ask for all.
+        # Equal products tie exactly, and FAISS keeps any of them at the cut: ask until all of them are there.
         wide = top_k
         while True:
             wide = min(wide + 32 if wide == top_k else 4 * wide, count)
@@ -157,7 +157,7 @@ class SearchEngine:
         return scores[0][found], rows[0][found]
 
     def recall_at(self, k: int = 20, queries: int = 200) -> float:
-        """The share of the true top k that the graph finds, over titles of random products.
+        """Measure the share of the true top k that the graph finds, over titles of random products.
 
         A row that ties with the k-th true one counts as true; 1.0 by construction when the index is exact.
         """
@@ -173,7 +173,7 @@ class SearchEngine:
 
 
 def _faiss() -> Any:
-    import faiss  # late: it costs half a second that `import ecomlab` need not pay
+    import faiss  # costs half a second, which `import ecomlab` should not pay
 
     return faiss
 
@@ -183,12 +183,12 @@ def _ranked(scores: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 
 def document(catalog: Catalog, row: int) -> str:
-    """What is embedded of a product: its title and its attribute values."""
+    """Compose the text of a product that is embedded: its title and its attribute values."""
     return ", ".join((catalog.title(row), *catalog.attributes(row).values()))
 
 
 def embed_catalog(catalog: Catalog, embedder: Embedder) -> np.ndarray:
-    """float16 (size, dim), on the grid: the vector of every product, made a chunk at a time."""
+    """Embed every product, a chunk at a time: float16 (size, dim), on the grid."""
     vectors = np.empty((catalog.size, embedder.dim), np.float16)
     if isinstance(embedder, LexicalEmbedder):
         for rows, counts in _lexical_counts(catalog, embedder):
@@ -203,7 +203,7 @@ def embed_catalog(catalog: Catalog, embedder: Embedder) -> np.ndarray:
 
 
 def _lexical_counts(catalog: Catalog, embedder: LexicalEmbedder) -> Iterator[tuple[slice, np.ndarray]]:
-    """Counts of title and values, added up from those of the vocabulary: no product's text is ever made."""
+    """Yield counts of title and values, added up from those of the vocabulary without composing any text."""
     brands, features = embedder.counts(catalog.brands), embedder.counts(catalog.features)
     names = embedder.counts([kind.name for kind in catalog.types])
     values = {name: embedder.counts(known) for name, known in catalog.attr_values.items()}
@@ -221,9 +221,8 @@ def _lexical_counts(catalog: Catalog, embedder: LexicalEmbedder) -> Iterator[tup
 
 
 def build_exact(vectors: np.ndarray) -> Any:
-    """A flat inner-product index in half precision, lossless for vectors on the grid."""
+    """Build a flat inner-product index in half precision, lossless for vectors on the grid."""
     faiss = _faiss()
-
     half = faiss.ScalarQuantizer.QT_fp16
     index = faiss.IndexScalarQuantizer(vectors.shape[1], half, faiss.METRIC_INNER_PRODUCT)
     _add(index, vectors)
@@ -231,9 +230,8 @@ def build_exact(vectors: np.ndarray) -> Any:
 
 
 def build_graph(vectors: np.ndarray) -> Any:
-    """An HNSW graph over the half-precision rows; on one thread, or each build would be another graph."""
+    """Build an HNSW graph over the half-precision rows, on one thread, so that every build gives the same graph."""
     faiss = _faiss()
-
     threads = faiss.omp_get_max_threads()
     index = faiss.index_factory(vectors.shape[1], GRAPH, faiss.METRIC_INNER_PRODUCT)
     index.hnsw.efConstruction = EF_BUILD
@@ -247,10 +245,8 @@ def build_graph(vectors: np.ndarray) -> Any:
 
 
 def storage_of(graph: Any) -> Any:
-    """The flat index inside a graph."""
-    faiss = _faiss()
-
-    return faiss.downcast_index(graph.storage)
+    """Return the flat index inside a graph."""
+    return _faiss().downcast_index(graph.storage)
 
 
 def _add(index: Any, vectors: np.ndarray) -> None:

@@ -1,4 +1,4 @@
-"""The shop: a catalog and its search engine, made or read from the cache, the same bytes either way."""
+"""The shop: a catalog and its search engine, generated or read from the cache with the same bytes."""
 
 import logging
 import threading
@@ -16,14 +16,14 @@ from ecomlab.seeding import digest
 
 @dataclass(frozen=True, eq=False)
 class Shop:
-    """What every episode shares and none may change."""
+    """Catalog and search engine, shared by all episodes and never changed."""
 
     catalog: Catalog
     engine: SearchEngine
 
     @cached_property
     def fingerprint(self) -> str:
-        """Of catalog, embedder and index: with equal ones every search has the same answer."""
+        """Digest of catalog, embedder and index: shops with equal digests answer every search alike."""
         return digest([self.catalog.fingerprint, self.engine.fingerprint])
 
     def __repr__(self) -> str:
@@ -36,10 +36,10 @@ _LOG = logging.getLogger(__name__)
 
 
 def load_shop(size: int = 20_000, seed: int = 0, cache: bool = True) -> Shop:
-    """The generated shop of `size` products, once per process, arrays memory-mapped from the cache.
+    """Load the generated shop of `size` products, once per process, with arrays memory-mapped from the cache.
 
-    `cache=False` neither reads nor writes files.  A damaged cache is made again and one that cannot be
-    written is done without, each with a warning that says so.  Raises ValueError for too few products.
+    `cache=False` neither reads nor writes files. A damaged cache is made again and an unwritable one is skipped, each
+    with a warning. Raises ValueError for too few products.
     """
     key = (size, seed, store.cache_folder() if cache else None)
     with _LOCK:

@@ -1,4 +1,4 @@
-"""The cache of generated shops: a folder each, written whole or not at all, read only if it is as written."""
+"""The cache of generated shops: one folder each, written atomically and read only if unchanged since."""
 
 import hashlib
 import json
@@ -16,24 +16,24 @@ import numpy as np
 from ecomlab.seeding import digest
 
 MANIFEST: Final = "manifest.json"
-HASH_UP_TO: Final = 256 << 20  # bytes; larger files are checked by size alone: hashing would read them whole
+HASH_UP_TO: Final = 256 << 20  # bytes; larger files are checked by size alone, to avoid reading them whole
 
 
 def cache_folder() -> Path:
-    """$ECOMLAB_CACHE, by default ~/.cache/ecomlab: the one place that is written to."""
+    """Return $ECOMLAB_CACHE, by default ~/.cache/ecomlab, the only place written to."""
     chosen = os.environ.get("ECOMLAB_CACHE")
     return Path(chosen).expanduser() if chosen else Path.home() / ".cache" / "ecomlab"
 
 
 def cache_key(*parts: Any) -> str:
-    """A folder name for what `parts` ask of this very code and data: an edited generator never reads old files."""
+    """Name a folder by `parts`, this package's code and data, and libraries: an edited generator reads no old files."""
     here = sorted(path for path in Path(__file__).parent.iterdir() if path.suffix in (".py", ".toml"))
     sources = [hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest() for path in here]
     return digest([parts, sources, [version(name) for name in ("numpy", "scikit-learn")]], 12)
 
 
 def save(folder: Path, arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> None:
-    """Write `arrays` as .npy files and `facts` into `folder`, atomically; a failure to write is a warning."""
+    """Write `arrays` as .npy files and `facts` into `folder`, atomically; warn if that fails."""
     draft: Path | None = None
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -42,23 +42,22 @@ def save(folder: Path, arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any
             np.save(draft / f"{name}.npy", array, allow_pickle=False)
         files = {path.name: _stamp(path) for path in sorted(draft.iterdir())}
         (draft / MANIFEST).write_text(json.dumps({"files": files, "facts": dict(facts)}), "utf-8")
-        if folder.exists():  # another process was quicker, or what is there is damaged: the newer one stays
+        if folder.exists():  # another process was quicker, or it is damaged: the newer one stays
             folder.rename(draft / "replaced")
-        draft_content = draft / "replaced"
         draft.rename(folder)
-        shutil.rmtree(folder / draft_content.name, ignore_errors=True)
+        shutil.rmtree(folder / "replaced", ignore_errors=True)
     except OSError as error:
         if draft is not None:
             shutil.rmtree(draft, ignore_errors=True)
         warnings.warn(
             f"the catalog was made but not cached: cannot write {folder.parent} ({error.strerror or error}). "
-            "All works, but each process makes its own; set ECOMLAB_CACHE to a folder with room.",
+            "Everything works, but each process makes its own; set ECOMLAB_CACHE to a writable folder with room.",
             stacklevel=3,
         )
 
 
 def load(folder: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
-    """The arrays (memory-mapped, read-only) and facts of `folder`; None, with a warning, if it is damaged."""
+    """Load arrays (memory-mapped, read-only) and facts of `folder`; None if missing or, with a warning, if damaged."""
     if not folder.exists():
         return None
     try:
@@ -76,7 +75,7 @@ def load(folder: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
 
 
 def warn_damaged(folder: Path, error: object) -> None:
-    """Say that a cached catalog is damaged and will be made anew."""
+    """Warn that a cached catalog is damaged and will be made again."""
     warnings.warn(f"the cached catalog in {folder} is damaged ({error}); it is made again", stacklevel=3)
 
 

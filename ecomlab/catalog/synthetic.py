@@ -1,4 +1,4 @@
-"""The generated shop: believable products of any number, from a seed, in array operations only."""
+"""The generated shop: any number of believable products from a seed, in array operations only."""
 
 from functools import cache
 
@@ -9,7 +9,7 @@ from ecomlab.catalog.schema import Attribute, ProductType
 from ecomlab.catalog.vocabulary import vocabulary
 from ecomlab.seeding import rng
 
-VERSION = 1  # rises when the same (size, seed) would give other products
+VERSION = 1  # goes up when the same (size, seed) would give other products
 ALPHABET = np.frombuffer(b"0123456789ABCDEFGHJKMNPQRSTVWXYZ", np.uint8)  # base 32 without I, L, O, U
 ID_BITS = 30  # six characters of five bits
 
@@ -39,12 +39,12 @@ def product_types() -> tuple[ProductType, ...]:
 def generate(size: int = 20_000, seed: int = 0) -> Catalog:
     """Generate a catalog of `size` products: same size and seed, same bytes, in every process.
 
-    Half of the products are shared out evenly over the types, half by a long-tailed popularity, so that even
-    in a small catalog every type can be shopped for.  Raises ValueError for fewer products than types.
+    Half of the products are spread evenly over the types, half by a long-tailed popularity, so that every type can be
+    bought even in a small catalog. Raises ValueError for fewer products than types.
     """
     types = product_types()
     if size < len(types):
-        raise ValueError(f"a catalog has a product of each type: ask for {len(types)} or more, not {size}")
+        raise ValueError(f"a catalog has a product of each type; ask for {len(types)} or more, not {size}")
     draw = rng("catalog", VERSION, size, seed)
     departments = vocabulary().departments
     brands = tuple(sorted({name for department in departments.values() for name in department.brands}))
@@ -90,14 +90,14 @@ def generate(size: int = 20_000, seed: int = 0) -> Catalog:
 
 
 def _shares(draw: np.random.Generator, size: int, count: int) -> np.ndarray:
-    """Share `size` rows out over `count` types: at least one each, half of all rows by 1/sqrt(rank)."""
+    """Distribute `size` rows over `count` types: at least one each, half of all rows by 1/sqrt(rank)."""
     even = max(1, size // (2 * count))
     popularity = 1 / np.sqrt(1 + draw.permutation(count))
     return even + draw.multinomial(size - even * count, popularity / popularity.sum())
 
 
 def _popular(draw: np.random.Generator, codes: list[int], count: int, tail: float) -> np.ndarray:
-    """Draw `count` of `codes`, popularity falling as rank ** -tail, ranks drawn anew for each call."""
+    """Draw `count` of `codes` with popularity rank ** -tail; ranks are drawn anew in each call."""
     popularity = np.arange(1, len(codes) + 1.0) ** -tail
     return draw.choice(draw.permutation(codes), count, p=popularity / popularity.sum()).astype(np.int16)
 
@@ -109,7 +109,7 @@ def _prices(
     brand_code: np.ndarray,
     brands: int,
 ) -> np.ndarray:
-    """Draw cents: lognormal around the type's median, dearer or cheaper by brand, ending as prices end."""
+    """Draw cents: lognormal around the type's median, scaled by brand, with the endings of real prices."""
     median, spread = np.array([kind.price for kind in types]).T
     brand_level = draw.normal(0, 0.15, brands)
     noise = draw.normal(0, 1, len(type_code)) * spread[type_code]
@@ -125,9 +125,9 @@ def _stock(draw: np.random.Generator, size: int) -> np.ndarray:
 
 
 def _ids(size: int, seed: int) -> np.ndarray:
-    """Draw distinct ids, "P" and six characters, by a stream of their own: they say nothing of row or content."""
+    """Draw distinct ids, "P" and six characters, from a stream of their own, unrelated to row or content."""
     if size > 2 ** (ID_BITS - 4):
-        raise ValueError(f"ids of six characters serve {2 ** (ID_BITS - 4):,} products at most, not {size:,}")
+        raise ValueError(f"ask for at most {2 ** (ID_BITS - 4):,} products: ids have six characters")
     numbers = rng("catalog ids", VERSION, size, seed).choice(2**ID_BITS, size, replace=False)
     text = np.empty((size, 1 + ID_BITS // 5), np.uint8)
     text[:, 0] = ord("P")

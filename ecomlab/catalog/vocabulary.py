@@ -1,4 +1,4 @@
-"""The words that generated products are made of, read from `vocabulary.toml` by the schema below."""
+"""The vocabulary of generated products, read from `vocabulary.toml` by the schema below."""
 
 from functools import cache
 from pathlib import Path
@@ -13,7 +13,7 @@ Names = Annotated[tuple[str, ...], Field(min_length=1)]
 
 
 class AttributeEntry(Strict):
-    """An attribute: how a customer says it, and its values. Without a name, that is its key up to a slash."""
+    """An attribute: a customer's phrase for it, and its values. The name defaults to the key up to a slash."""
 
     name: str = ""
     phrase: Annotated[str, Field(pattern=r"^[^{}]*\{\}[^{}]*$")]
@@ -21,7 +21,7 @@ class AttributeEntry(Strict):
 
 
 class TypeEntry(Strict):
-    """A product type. Variants differ in `option`; it and `attributes` are keys; a plural without s is given."""
+    """A product type. Variants differ in `option`; it and `attributes` are keys; the plural defaults to an added s."""
 
     plural: str = ""
     option: str
@@ -59,5 +59,5 @@ FILE = Path(__file__).with_name("vocabulary.toml")
 
 @cache
 def vocabulary() -> Vocabulary:
-    """Read the words of the generated shop, once a process and only where a catalog is made."""
+    """Read the vocabulary of the generated shop, once per process."""
     return read_toml(FILE, Vocabulary)

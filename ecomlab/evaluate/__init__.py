@@ -1,1 +1,1 @@
-"""Evaluation: held-out success of policies."""
+"""Evaluation of policies on held-out tasks."""

@@ -1,4 +1,4 @@
-"""Held-out success of a policy at fixed difficulties, on tasks that no training draws."""
+"""Held-out success of a policy at fixed difficulties, on tasks that training never draws."""
 
 import math
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 DECODINGS = ("sampled", "greedy")
 BATCH = 128
-"""Episodes that a small policy plays at once."""
+"""Number of episodes that a small policy plays at once."""
 
 
 def evaluate(
@@ -36,8 +36,8 @@ def evaluate(
     """Measure held-out success: a row for each difficulty, as `result_row` makes it.
 
     Episode i at difficulty d is the same task with the same random stream for every policy, so that results are
-    paired. Seeds start at `first_seed`, by default where no training task has its seed. A `sampler` of one's own brings
-    its own limits and decoding. Raises ValueError for an unknown decoding.
+    paired. Seeds start at `first_seed`, by default beyond those of training tasks. A given `sampler` has its own limits
+    and decoding. Raises ValueError for an unknown decoding.
     """
     if decoding not in DECODINGS:
         raise ValueError(unknown("decoding", decoding, DECODINGS))
@@ -46,13 +46,13 @@ def evaluate(
     mine = cells[processes.rank :: processes.workers] if processes.rank < processes.workers else []
     scores: list[tuple[int, Score]] = []
     for start in range(0, len(mine), batch):
-        part = mine[start : start + batch]
-        tasks = [draw_task(env, d, seed, shop) for d, seed in part]
-        streams = [rng("evaluate", env, d, seed) for d, seed in part]
+        chunk = mine[start : start + batch]
+        tasks = [draw_task(env, d, seed, shop) for d, seed in chunk]
+        streams = [rng("evaluate", env, d, seed) for d, seed in chunk]
         rollouts = play_batch(tasks, streams, shop, sampler, policy.renderer)
-        scores += [(d, r.score) for (d, _), r in zip(part, rollouts, strict=True)]
-    everyones = [pair for share in processes.all_gather(scores) for pair in share]
-    by_level = {d: [score for level, score in everyones if level == d] for d in difficulties}
+        scores += [(d, r.score) for (d, _), r in zip(chunk, rollouts, strict=True)]
+    gathered = [pair for share in processes.all_gather(scores) for pair in share]
+    by_level = {d: [score for level, score in gathered if level == d] for d in difficulties}
     return [result_row(env, d, found, decoding) for d, found in by_level.items()]
 
 

@@ -1,1 +1,1 @@
-"""Policies: loading, rendering and sampling."""
+"""Policies: their loading, rendering and sampling."""

@@ -1,6 +1,6 @@
-"""Many episodes in lockstep: a policy plays a batch of tasks, recorded token for token as it was sampled.
+"""Play of many tasks in lockstep by a policy, recorded token by token as sampled.
 
-Our own failures never become rewards (BROKEN IS NOT WRONG): an exception in an episode makes it unscored.
+An exception in an episode makes it unscored; our own failures never become rewards (BROKEN IS NOT WRONG).
 """
 
 import time
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 TRAINING_SEEDS = range(2**31)
 EVALUATION_SEEDS = range(2**31, 2**32)
-"""Tasks that are trained on and tasks that are evaluated on never share a seed."""
+"""Tasks for training and tasks for evaluation never share a seed."""
 
 
 class Clock:
-    """Seconds by phase; phases do not overlap, so they add up."""
+    """Seconds by phase; phases do not overlap, so their sum is the total."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = defaultdict(float)
@@ -48,15 +48,15 @@ class Rollout:
     """One episode as the trainer needs it. All token lists after the prompt have the same length."""
 
     task: Task | None
-    """None when it could not be drawn."""
+    """None if it could not be drawn."""
     prompt_ids: list[int]
-    """The tokens before the policy's first own."""
+    """Tokens before the first that the policy sampled."""
     completion_ids: list[int]
-    """Everything from the policy's first token to its last: its own tokens, tool results and customer turns."""
+    """Tokens from the first that the policy sampled to its last, with the tool results and customer turns between."""
     mask: list[int]
     """1 where the policy sampled the token, 0 elsewhere."""
     logprobs: list[float]
-    """Log-probability at sampling time where `mask` is 1, else 0.0."""
+    """Log-probabilities at sampling time where `mask` is 1, else 0.0."""
     score: Score
     end: str
     """submit, turns, patience, invalid, truncated, or failed (ours)."""
@@ -70,7 +70,7 @@ class Rollout:
 
 @dataclass
 class _Play:
-    """One running episode: the only mutable object here, gone when the batch is done."""
+    """One running episode, the only mutable object here; discarded when the batch is done."""
 
     task: Task | None
     episode: Episode | None = None
@@ -80,20 +80,18 @@ class _Play:
     mask: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     pending: list[int] = field(default_factory=list)
-    """Ids that the policy has not read yet."""
+    """Token ids that the policy has not read yet."""
     turns: int = 0
     end: str | None = None
     failure: str = ""
 
 
 def draw_task(env: str, difficulty: int, seed: int, shop: "Shop") -> Task | Exception:
-    """Draw the task of that key; return what its environment raised instead, if it did: `play_batch` takes either.
+    """Draw a task, or return the exception that its environment raised; `play_batch` takes either.
 
     Raises UnknownEnvironmentError, or ValueError for a level that does not exist.
     """
-    Difficulty.at(
-        difficulty
-    )  # a level that does not exist is the caller's mistake, as an unknown environment is
+    Difficulty.at(difficulty)  # like an unknown environment, an unknown level is the caller's mistake: raise
     try:
         return make_task(env, difficulty, seed, shop)
     except UnknownEnvironmentError:
@@ -112,32 +110,32 @@ def play_batch(
 ) -> list[Rollout]:
     """Play every task once with the policy behind `sampler`; rollout i draws its randomness from `streams[i]` alone.
 
-    An exception in a task's place makes an episode that failed before it began.
-    `clock` learns how long the policy ("model") and everything else ("environment") took.
+    An exception in place of a task gives a failed rollout. `clock` adds up the seconds of the policy ("model") and of
+    everything else ("environment").
     """
     clock = clock or Clock()
     with clock.phase("environment"):
-        plays = [_opened(task, shop, renderer) for task in tasks]
+        plays = [_open(task, shop, renderer) for task in tasks]
     sampler.start(streams)
     while live := [i for i, play in enumerate(plays) if play.end is None]:
         with clock.phase("model"):
             answers = sampler.turn(live, [plays[i].pending for i in live])
         with clock.phase("environment"):
-            for i, said in zip(live, answers, strict=True):
+            for i, sampled in zip(live, answers, strict=True):
                 play = plays[i]
-                if play.turns:  # what stood before the first turn is the prompt
+                if play.turns:  # before the first turn it was the prompt
                     _append(play, play.pending, 0, [0.0] * len(play.pending))
                 play.pending = []
-                if said is not None and said.failure:
-                    _fail(play, RuntimeError(said.failure))
-                elif said is not None:
-                    _append(play, said.ids, 1, said.logprobs)
-                    _advance(play, said.ids, said.truncated)
+                if sampled is not None and sampled.failure:
+                    _fail(play, RuntimeError(sampled.failure))
+                elif sampled is not None:
+                    _append(play, sampled.ids, 1, sampled.logprobs)
+                    _advance(play, sampled.ids, sampled.truncated)
     with clock.phase("environment"):
         return [_rollout(play, renderer.pad_id) for play in plays]
 
 
-def _opened(task: Task | Exception, shop: "Shop", renderer: "Renderer") -> _Play:
+def _open(task: Task | Exception, shop: "Shop", renderer: "Renderer") -> _Play:
     play = _Play(task if isinstance(task, Task) else None)
     try:
         if isinstance(task, Exception):
@@ -156,8 +154,8 @@ def _append(play: _Play, ids: Sequence[int], mask: int, logprobs: Sequence[float
     play.logprobs += logprobs
 
 
-def _advance(play: _Play, said: Sequence[int], truncated: bool) -> None:
-    """Let the environment answer what the policy said."""
+def _advance(play: _Play, ids: Sequence[int], truncated: bool) -> None:
+    """Pass the policy's output to the episode and queue the reply."""
     play.turns += 1
     assert play.episode is not None and play.dialogue is not None
     try:
@@ -165,7 +163,7 @@ def _advance(play: _Play, said: Sequence[int], truncated: bool) -> None:
             play.episode.end_truncated()
             play.end = "truncated"
             return
-        turn = play.episode.act(play.dialogue.read(said))
+        turn = play.episode.act(play.dialogue.read(ids))
         play.end = turn.end if turn.done else None
         if not turn.done:
             play.pending = play.dialogue.follow(turn.messages)

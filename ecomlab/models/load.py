@@ -23,14 +23,14 @@ GROUP = "ecomlab.policies"
 
 
 class PolicySource(Protocol):
-    """Policies of one kind: where the shipped ones lie, which folders are of this kind, and how one is loaded."""
+    """A kind of policies: the folder of the shipped ones, a test for its folders, and a loader."""
 
     @property
     def folder(self) -> Path:
         """Folder of the shipped policies, with a subfolder for each name."""
 
     def reads(self, made_for: Mapping[str, Any]) -> bool:
-        """Tell whether a folder with this made_for.json ({} where it cannot be read) holds such a policy."""
+        """Tell whether a folder with this made_for.json ({} if unreadable) holds such a policy."""
 
     def load(self, folder: Path, shop: "Shop", envs: Sequence[str]) -> Policy:
         """Load the policy in a folder for these environments. Raises PolicyError."""
@@ -58,13 +58,13 @@ def sources() -> list[PolicySource]:
 
 
 def load_policy(name: str | Path, shop: "Shop", envs: Sequence[str], **chat: Any) -> Policy:
-    """Load the shipped policy of that name, a folder with a saved policy or checkpoint, or a Hugging Face model.
+    """Load a shipped policy by name, a folder with a saved policy or checkpoint, or a Hugging Face model.
 
-    Shipped policies come in float32, on CPU. Any other folder and any "owner/name" is an ordinary Qwen3 model, loaded
+    Shipped policies are in float32, on CPU. Any other folder and any "owner/name" is an ordinary Qwen3 model, loaded
     by `load_chat_policy` with `chat` (dtype, lora_rank, thinking).
 
-    Raises PolicyError when there is none, a file is damaged, or it was made for another renderer, tokenizer,
-    vocabulary or environment version.
+    Raises PolicyError when there is no such policy, a file is damaged, or it was made for another renderer,
+    tokenizer, vocabulary or environment version.
     """
     if is_ordinary(name):
         return load_chat_policy(name, **chat)
@@ -74,13 +74,13 @@ def load_policy(name: str | Path, shop: "Shop", envs: Sequence[str], **chat: Any
         if source.reads(made_for):
             return source.load(folder, shop, envs)
     raise PolicyError(
-        f"{folder} does not hold a readable policy: its {MADE_FOR} is missing, damaged or of a kind that nothing "
-        "installed here reads; restore it, or choose another policy"
+        f"{folder} does not hold a readable policy: its {MADE_FOR} is missing, damaged or of a kind that no installed "
+        "package reads; restore it, or choose another policy"
     )
 
 
 def made_for_environments(name: str | Path) -> list[str] | None:
-    """List the environments that a policy was made for; None where that is not known."""
+    """List the environments that a policy was made for; None if unknown."""
     known = (read_json(_shipped().get(str(name), Path(name)) / MADE_FOR) or {}).get("environments")
     return list(known) if known else None
 
@@ -110,7 +110,7 @@ def policy_folder(name: str | Path) -> Path:
 
 
 def _shipped() -> dict[str, Path]:
-    """Folders of the shipped policies by name."""
+    """Find the folders of the shipped policies by name."""
     return {
         folder.name: folder
         for source in reversed(sources())

@@ -1,4 +1,4 @@
-"""A policy: a model with its way of writing conversations, and what it was made for."""
+"""The policy: a model with its renderer and a record of what it was made for."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,28 +9,28 @@ if TYPE_CHECKING:
     from ecomlab.models.samplers.cached import CachedSampler, Limits
 
 MADE_FOR, CONFIG = "made_for.json", "config.json"
-"""Files of a policy's folder: what it was made for, and its model's dimensions."""
+"""Files in a policy's folder: the record of what it was made for, and its model's dimensions."""
 
 
 class PolicyError(ValueError):
-    """A policy that cannot be used here; the message says why and what to do."""
+    """An error for a policy that cannot be used here; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
 class Policy:
-    """A model with its way of writing conversations."""
+    """A model with its renderer."""
 
     model: Any
     renderer: Renderer
     made_for: dict[str, Any]
-    """The renderer, and what else the policy depends on; written to made_for.json."""
+    """The renderer and whatever else the policy depends on; written to made_for.json."""
 
     @property
     def tokenizer(self) -> Any:
         return self.renderer.tokenizer
 
     def sampler(self, limits: "Limits | None" = None, greedy: bool = False) -> "CachedSampler":
-        """Make a sampler on this policy's weights as they are at each moment."""
+        """Make a sampler that always uses this policy's current weights."""
         from ecomlab.models.samplers.cached import CachedSampler
 
         return CachedSampler(self.model, self.renderer.stop_ids, limits, greedy=greedy)

@@ -1,10 +1,9 @@
-"""Qwen3 as it comes: TRL's training template, strictly by appending, and ordinary Hugging Face models, full or LoRA.
+"""Ordinary Qwen3 models from Hugging Face, full or with LoRA, and their renderer, which only ever appends.
 
-`ChatRenderer` writes conversations as `trl/chat_templates/qwen3_training.jinja` does: system prompt with tool schemas,
-tool results as JSON in <tool_response> blocks, thinking as <think> blocks that stay where they were said. Qwen3's own
-template drops earlier thinking, so that a conversation's beginning changes while it goes on; the training template is
-the same but for that. What `open`, the policy and `follow` give, one after the other, is what the template gives for
-the whole conversation, where the policy writes as the template would.
+`ChatRenderer` renders conversations with TRL's `qwen3_training.jinja`: system prompt with tool schemas, tool results as
+JSON in <tool_response> blocks, thinking in <think> blocks that are kept. Qwen3's own template differs only in dropping
+earlier thinking, which changes the beginning of a conversation as it grows. The concatenation of `open`, the policy's
+tokens and `follow` equals the template's rendering of the whole conversation if the policy writes as the template does.
 """
 
 import json
@@ -20,12 +19,12 @@ from ecomlab.models.policy import MADE_FOR, Policy, PolicyError
 from ecomlab.models.renderer import END, START, Message, TextRenderer
 
 KIND = "qwen3"
-"""Name of such a policy's renderer in made_for.json."""
+"""Name of this renderer in made_for.json."""
 PAD = "<|endoftext|>"
 MARKERS = (START, END, PAD)
 THINK, THOUGHT = "<think>", "</think>"
 ALSO_TOKENS = (THINK, THOUGHT, "<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>")
-"""Single tokens of Qwen3 that are ordinary text when decoded."""
+"""Further single tokens of Qwen3, which decode to ordinary text."""
 
 
 @cache
@@ -37,7 +36,7 @@ def template(name: str = "qwen3_training") -> str:
 
 
 class ChatRenderer(TextRenderer):
-    """Qwen3's renderer around its tokenizer. With `thinking` the policy may think before it speaks."""
+    """Qwen3's renderer, around its tokenizer. With `thinking` the policy may think before it speaks."""
 
     def __init__(self, tokenizer: Any, thinking: bool = False) -> None:
         super().__init__(tokenizer)
@@ -45,7 +44,7 @@ class ChatRenderer(TextRenderer):
         known = tokenizer.get_vocab()
         if absent := [token for token in (*MARKERS, *ALSO_TOKENS) if token not in known]:
             raise ValueError(
-                f"this is no Qwen3 tokenizer: it lacks {', '.join(absent)}; choose a Qwen3 model"
+                f"this is not a Qwen3 tokenizer, it lacks {', '.join(absent)}; choose a Qwen3 model"
             )
         self.end_id, self.pad_id = known[END], known[PAD]
         self.stop_ids: Sequence[int] = (self.end_id, self.pad_id)
@@ -56,7 +55,7 @@ class ChatRenderer(TextRenderer):
     def text(
         self, messages: Sequence[Message], tools: Sequence[Any] | None = None, speak: bool = True
     ) -> str:
-        """Apply the template to messages; with `speak` up to where the policy speaks."""
+        """Apply the template to messages; with `speak` add the prompt for the policy's turn."""
         rendered = self.tokenizer.apply_chat_template(
             [dict(message) for message in messages],
             tools=list(tools) if tools else None,
@@ -69,7 +68,7 @@ class ChatRenderer(TextRenderer):
 
 
 class ChatDialogue:
-    """One episode in Qwen3's chat format; holds nothing."""
+    """One episode in Qwen3's chat format; holds no state."""
 
     def __init__(self, renderer: ChatRenderer) -> None:
         self._renderer = renderer
@@ -84,8 +83,11 @@ class ChatDialogue:
         return self._renderer.encode(whole[said.rindex(END) + len(END) :])
 
     def read(self, ids: Sequence[int]) -> dict[str, Any]:
-        """Read the message in sampled ids, thinking left out. Invalid as well: a turn that does not end in <|im_end|>,
-        one with a chat marker inside (it would pass for somebody else's turn), and thinking that is not closed."""
+        """Parse the message in sampled ids, leaving out thinking.
+
+        Also invalid: a turn that does not end in <|im_end|>, a chat marker inside a turn (it would look like somebody
+        else's turn), and thinking that is not closed.
+        """
         text = self._renderer.decode(ids)
         said = text.removesuffix(END)
         if said == text:
@@ -100,19 +102,19 @@ class ChatDialogue:
 def load_chat_policy(
     name: str | Path, dtype: str = "float32", lora_rank: int = 0, thinking: bool = False
 ) -> Policy:
-    """Load a Qwen3 model from the local Hugging Face cache or a folder, on CPU; TRL moves it to its device.
+    """Load a Qwen3 model from the local Hugging Face cache or a folder, on CPU; TRL moves it to a device.
 
     With `lora_rank` its weights are frozen and all linear layers but the output layer get adapters of that rank, in
-    float32, alpha twice the rank, their first weights the same in every process. A folder with a LoRA checkpoint gives
-    its base model with those adapters. Raises PolicyError.
+    float32, with alpha twice the rank and the same initial weights in every process. A folder with a LoRA checkpoint
+    gives its base model with those adapters. Raises PolicyError.
     """
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    record = Path(name) / MADE_FOR  # of a training checkpoint
+    record = Path(name) / MADE_FOR  # in a training checkpoint
     if record.is_file() and json.loads(record.read_text())["thinking"] != thinking:
         raise PolicyError(
-            f"{name} was trained with thinking = {str(not thinking).lower()}; set thinking to that to go on with it"
+            f"{name} was trained with thinking = {str(not thinking).lower()}; set it so to continue"
         )
     adapters = Path(name) / "adapter_config.json"
     base = _base(adapters) if adapters.is_file() else str(name)
@@ -122,12 +124,12 @@ def load_chat_policy(
     except Exception as error:  # the hub, safetensors and tokenizers each have their own errors
         first = str(error).strip().partition("\n")[0]
         way_out = (
-            "see that the folder is a whole Hugging Face model"
+            "check that the folder is a whole Hugging Face model"
             if Path(base).is_dir()
             else f"download it once with `hf download {base}` (HF_HUB_OFFLINE=0 where that is set), or name a folder"
         )
         raise PolicyError(f"{base} cannot be loaded ({type(error).__name__}: {first}); {way_out}") from error
-    if torch.cuda.is_available():  # float32 adapters would else cost as much time as all the rest
+    if torch.cuda.is_available():  # otherwise float32 adapters take as long as all the rest
         torch.backends.cuda.matmul.allow_tf32 = True
     if adapters.is_file() or lora_rank:
         model = _with_adapters(model, Path(name) if adapters.is_file() else None, lora_rank)
@@ -136,7 +138,7 @@ def load_chat_policy(
 
 
 def _with_adapters(model: Any, saved: Path | None, rank: int) -> Any:
-    """Give the model LoRA adapters, new or saved ones."""
+    """Add LoRA adapters to the model, new or saved ones."""
     import torch
 
     try:

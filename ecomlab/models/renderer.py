@@ -1,64 +1,63 @@
-"""A policy's way of writing conversations: messages of an episode as tokens and back, strictly by appending."""
+"""Protocols of renderers, which turn an episode's messages into tokens and back, strictly by appending."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 START, END = "<|im_start|>", "<|im_end|>"
 
-
 Message = Mapping[str, Any]
 
 
 class Dialogue(Protocol):
-    """One episode's view of its messages, as ids."""
+    """The conversation of one episode as token ids."""
 
     def open(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> list[int]:
-        """Give the first prompt, up to where the policy speaks."""
+        """Render the first prompt, up to the policy's turn."""
 
     def read(self, ids: Sequence[int]) -> dict[str, Any]:
-        """Read the assistant message in one turn's sampled ids; malformed output is marked `invalid`, never raised."""
+        """Parse the assistant message in one turn's sampled ids; malformed output is marked `invalid`, never raised."""
 
     def follow(self, messages: Sequence[Message]) -> list[int]:
-        """Give the ids between the policy's last stop token and its next own token."""
+        """Render the ids between the policy's last stop token and its next turn."""
 
 
 class Renderer(Protocol):
-    """A policy's way of writing conversations."""
+    """A policy's tokenizer and format of conversations."""
 
     @property
     def tokenizer(self) -> Any:
-        """A Hugging Face tokenizer."""
+        """Hugging Face tokenizer."""
 
     @property
     def stop_ids(self) -> Sequence[int]:
-        """The ids that end a turn."""
+        """Token ids that end a turn."""
 
     @property
     def pad_id(self) -> int:
-        """An id that fills up."""
+        """Token id for padding."""
 
     def dialogue(self) -> Dialogue:
-        """Make a dialogue for one episode."""
+        """Make the dialogue of one episode."""
 
     def encode(self, text: str) -> list[int]:
-        """Give the ids of a piece of text on its own."""
+        """Tokenise a piece of text on its own."""
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Give the text of ids, markers included."""
+        """Decode ids to text, markers included."""
 
 
 class TextRenderer:
-    """Base of renderers: text to ids and back, nothing added and nothing cleaned up."""
+    """Base of renderers: text to ids and back, with nothing added and nothing cleaned up."""
 
     def __init__(self, tokenizer: Any) -> None:
         self.tokenizer = tokenizer
 
     def encode(self, text: str) -> list[int]:
-        """Give the ids of a piece of text on its own."""
+        """Tokenise a piece of text on its own."""
         return list(self.tokenizer.encode(text, add_special_tokens=False))
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Give the text of ids, markers included."""
+        """Decode ids to text, markers included."""
         return str(
             self.tokenizer.decode(list(ids), skip_special_tokens=False, clean_up_tokenization_spaces=False)
         )

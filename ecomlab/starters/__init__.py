@@ -1,4 +1,4 @@
-"""Starters: how the shipped laptop policies are made and read. Importing this package registers them."""
+"""Starters: the shipped laptop policies, and how they are made. Importing this package registers them."""
 
 from ecomlab.models.load import register
 from ecomlab.starters.policy import STARTERS

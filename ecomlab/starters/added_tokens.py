@@ -1,4 +1,4 @@
-"""Texts that are one token for the laptop policy, beside the shop's names: words of results and thoughts."""
+"""Texts that are single tokens of the laptop policy, in addition to the shop's names."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 SORTS = ("price", "rating", "delivery")
 NUMBERS = 100
-"""Numbers below this are one token."""
+"""Numbers below this are single tokens."""
 
 
 def tools_of(environments: Sequence[str]) -> list[dict[str, Any]]:
-    """List the schemas of all their tools and submits, the question included."""
+    """List the schemas of all tools of these environments, including `submit` and `ask_user`."""
     from ecomlab.episode.episode import ask_user
 
     tools = [ask_user]
@@ -34,7 +34,7 @@ def tools_of(environments: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def whole_texts(catalog: "Catalog") -> list[str]:
-    """List every text that is to be one token."""
+    """List every text that becomes a single token."""
     return list(dict.fromkeys(_texts(catalog)))
 
 

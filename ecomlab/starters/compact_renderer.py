@@ -1,12 +1,8 @@
-"""Messages of an episode as a policy's tokens and back, strictly by appending.
+"""The laptop policy's renderer: Qwen3's chat format, shortened.
 
-A `Dialogue` belongs to one episode. `open` gives the prompt's ids, `read` turns sampled ids into an assistant message,
-`follow` gives the ids that come after a turn: what the tools and the customer said, up to the next generation prompt.
-Nothing is ever re-tokenised: the episode's ids are the concatenation of what these functions gave and what was sampled.
-
-`ShortRenderer` is the laptop policy's: real Qwen3 chat format, but no system prompt and no schemas, tool results as
-short lines instead of JSON, and ids as one-token aliases that are translated back in tool calls. It is a view of the
-same messages, and the environment never notices. What the lines say outside a plain CART task: `compact_results`.
+It leaves out the system prompt and the tool schemas, shows tool results as short lines instead of JSON, and ids as
+aliases of one token, which it translates back in tool calls. The environment sees ordinary messages. `compact_results`
+holds the lines of results outside plain CART tasks. Nothing is ever tokenised again.
 """
 
 import json
@@ -19,7 +15,7 @@ from ecomlab.starters.compact_results import KNOWN, Call, Generic, View
 from ecomlab.starters.id_aliases import Aliases
 
 VERSION = 1
-"""Rises when the same messages would give other text: a starter trained on other text is then refused."""
+"""Goes up when the same messages would give other text; starters trained on other text are then refused."""
 
 ASSISTANT = f"{START}assistant\n"
 USER = f"{START}user\n"
@@ -29,15 +25,15 @@ TOOLS_OPEN, TOOLS_NEXT, TOOLS_CLOSE = (
     "\n</tool_response>",
 )
 RESULTS = OK, NOTHING, EMPTY, SOLD_OUT, ERROR = "ok", "nothing found", "empty", " (sold out)", "error: "
-"""Words of results beside names and ids."""
+"""Words of results other than names and ids."""
 ROWS_SHOWN = 3
 """Rows of a search result that the laptop policy sees."""
 IDS = ("product_id", "order_id", "line_id", "clause", "replacement", "product_ids")
-"""Arguments that hold ids, shown or not."""
+"""Arguments that hold ids."""
 
 
 class ShortRenderer(TextRenderer):
-    """The laptop policy's renderer, around its tokenizer."""
+    """The renderer, around the laptop policy's tokenizer."""
 
     def __init__(self, tokenizer: Any) -> None:
         super().__init__(tokenizer)
@@ -49,30 +45,30 @@ class ShortRenderer(TextRenderer):
 
 
 class ShortLines:
-    """One episode as text in short lines; holds the aliases that this episode has given out."""
+    """One episode as text in short lines; holds the aliases assigned so far."""
 
     def __init__(self) -> None:
         self.aliases = Aliases()
         self._view: View | None = None
         self._said: list[Call] = []
-        """The calls whose results come next."""
+        """Calls whose results come next."""
 
     def opening(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> str:
-        """Write the customer's words so far, without the system prompt and the schemas (the policy knows them).
+        """Write the customer's opening, without the system prompt and the schemas.
 
-        In a plain CART task results are rendered as they always were: a starter was trained on that.
+        Plain CART tasks keep an older form of results, which the starters were trained on.
         """
         offered = {tool["function"]["name"] for tool in tools}
-        if "cart_add" not in offered or "catalog_get_product" in offered:  # every other job may look at one
+        if "cart_add" not in offered or "catalog_get_product" in offered:  # offered everywhere but in CART
             self._view = View(self.aliases)
         return self._text([m for m in messages if m["role"] != "system"])
 
     def answer(self, messages: Sequence[Message]) -> str:
-        """Write what tools and customer say to a turn."""
+        """Write the tools' and the customer's reply to a turn."""
         return "\n" + self._text(messages)
 
     def write(self, content: str, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
-        """Write an assistant turn, for demonstrations: text that `read` turns back into the same message."""
+        """Write an assistant turn for demonstrations, as text that `read` parses back into the same message."""
         parts = [self.aliases.in_text(content)] if content else []
         for name, arguments in calls:
             spaced = {key: self._spaced(key, value) for key, value in arguments.items()}
@@ -81,7 +77,7 @@ class ShortLines:
         return "\n".join(parts) + END
 
     def _spaced(self, key: str, value: Any) -> Any:
-        """Write an argument as the policy does: an id as its alias, another string with a leading space."""
+        """Write an argument as the policy does: an id as its alias, other strings with a leading space."""
         if isinstance(value, str):
             return self.aliases.of(value) if key in IDS or self.aliases.knows(value) else " " + value
         if isinstance(value, dict):
@@ -91,7 +87,7 @@ class ShortLines:
         return value
 
     def _text(self, messages: Sequence[Message]) -> str:
-        """Write customer turns and tool results in Qwen3's markers, closed by the generation prompt."""
+        """Write tool results and customer turns with Qwen3's markers and the generation prompt at the end."""
         told = [m for m in messages if m["role"] == "tool"]
         if self._view is None:
             results = [self._result(m) for m in told]
@@ -106,7 +102,7 @@ class ShortLines:
         return text + ASSISTANT
 
     def _result(self, message: Message) -> str:
-        """Write a tool's JSON as a few short lines."""
+        """Write a tool's result as a few short lines."""
         try:
             result = json.loads(message["content"])
         except ValueError:
@@ -139,7 +135,7 @@ class ShortLines:
 
 
 class ShortDialogue(ShortLines):
-    """The same as ids."""
+    """One episode as token ids."""
 
     def __init__(self, renderer: ShortRenderer) -> None:
         super().__init__()
@@ -161,7 +157,7 @@ class ShortDialogue(ShortLines):
         return message
 
     def _translated(self, call: Mapping[str, Any]) -> dict[str, Any]:
-        """Strip the strings of a tool call of outer space and replace aliases by ids."""
+        """Strip outer spaces from a tool call's strings and replace aliases by ids."""
         function = call["function"]
         try:
             arguments = json.loads(function["arguments"])
@@ -178,12 +174,12 @@ def call_text(name: str, arguments: Mapping[str, Any]) -> str:
 
 
 def visible(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Select the rows of a result that the laptop policy sees: the first few that are in stock."""
+    """Select the rows of a result that the laptop policy sees: the first few in stock."""
     return [row for row in rows if row["stock"] > 0][:ROWS_SHOWN]
 
 
 def _call(call: Mapping[str, Any]) -> Call:
-    """Give name and arguments of a call that was read; no arguments where they are none."""
+    """Return a parsed call's name and arguments, empty if they are malformed."""
     try:
         arguments = json.loads(call["function"]["arguments"])
     except ValueError:

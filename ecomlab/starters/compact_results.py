@@ -1,17 +1,17 @@
-"""Tools' results as the laptop policy sees them outside a plain CART task: short lines, ids behind the words.
+"""Tool results as the laptop policy sees them outside plain CART tasks: short lines, with ids behind words.
 
-A tiny model finds an id by what it has copied many times: words, then what followed them the last time. So an id stands
-directly behind each of the words that a customer may use for the thing, rows come in the order in which they are to be
-taken, and attributes look as they do in a search. Every view is a fixed rule on the messages: it knows no truth.
+A tiny model finds an id by copying what followed the same words the last time. So an id stands directly behind each of
+the words that a customer may use for the item, rows come in the order in which they are to be taken, and attributes
+look as they do in a search. The forms are fixed rules on the messages and know nothing that is hidden.
 
 - Orders: the day and the id, then every title with the order's id again.
-- An order: status, the days of its parcels (delivered or expected, the last one last), then a line per line, with
-  details where the customer has bought more than one of that type.
-- A search under a category: what is in stock and satisfies the call's own filters (distractors do not), each product
-  once a turn; searches of one category are one list, of several categories a few rows each.
-- Visits: what is sold out, for that is what somebody looks for there; all of them if nothing is.
-- The policy sections that fit best, two: the heading, then per clause its conditions, its outcome and its id.
-- Any other tool (`Generic`): a line of what stands alone, then a line per entry of a list, field names before values.
+- One order: status, the days of its parcels (delivered or expected, in order), then its lines, with details where the
+  customer has bought more than one item of that type.
+- Search within a category: rows in stock that satisfy the call's own filters (distractors do not), each product once
+  per turn; searches of one category are merged, several categories get a few rows each.
+- Visits: those that are sold out, which is what one looks for there; all of them if none is.
+- Policy sections: the best two, each with its heading, then per clause its conditions, its outcome and its id.
+- Any other tool (`Generic`): a line of the single values, then a line per entry of a list, with field names.
 """
 
 import json
@@ -35,25 +35,25 @@ KNOWN = frozenset(
     catalog_search datetime_now order_get_status order_list policy_search return_cancel return_check_eligibility
     return_initiate submit user_get_visit_history""".split()
 )
-"""Tools whose results have forms of their own; those of any other are shown by `Generic`."""
+"""Tools whose results have forms of their own; `Generic` shows those of any other."""
 LISTED = 6
-"""Rows of a search under a category, or of several under one."""
+"""Rows shown of searches within one category."""
 EACH = 2
-"""Rows of each, of searches under several categories."""
+"""Rows shown per category, of searches within several."""
 SECTIONS = 2
-"""Policy sections of a search."""
+"""Policy sections shown of a search."""
 DONE, NOTHING_FOUND, YES, NO, NEVER = "ok", "nothing found", "yes", "no", " never"
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
 class Generic:
-    """Results of tools that have no form of their own."""
+    """The form of results of tools that have none of their own."""
 
     def __init__(self, aliases: Aliases) -> None:
         self.aliases = aliases
 
     def any_result(self, result: Mapping[str, Any]) -> str:
-        """Show all of a result: a line of what stands alone, a line per entry of a list, ids as aliases at the end."""
+        """Write a whole result: a line of single values, then a line per list entry, with ids as aliases at the end."""
         lists = {name: value for name, value in result.items() if _is_table(value)}
         alone = {name: value for name, value in result.items() if name not in lists}
         lines = [self._fields(alone)] if alone else []
@@ -80,7 +80,7 @@ class Generic:
 
 
 class View(Generic):
-    """One episode's view; remembers which types the customer has bought more than once."""
+    """The forms of one episode's results; remembers which types the customer has bought more than once."""
 
     def __init__(self, aliases: Aliases) -> None:
         super().__init__(aliases)
@@ -92,7 +92,7 @@ class View(Generic):
         messages: Sequence[Mapping[str, Any]],
         plain: Callable[[Mapping[str, Any]], str],
     ) -> list[str]:
-        """Give the blocks of text for a turn's results; `plain` shows what has no form here."""
+        """Write the blocks of text for a turn's results; `plain` writes those that have no form here."""
         categories = {
             a["category"] for name, a in calls if name == SEARCH and isinstance(a.get("category"), str)
         }
@@ -117,7 +117,7 @@ class View(Generic):
         return blocks
 
     def _own(self, name: str, result: Mapping[str, Any]) -> str | None:
-        """Show a result in this view's form; None where it has none."""
+        """Write a result in its form here; None if it has none."""
         if name not in KNOWN:
             return None
         result = seen(result)
@@ -160,7 +160,7 @@ class View(Generic):
         return "\n".join(lines)
 
     def _details(self, line: Mapping[str, Any], order: Mapping[str, Any]) -> list[str]:
-        """Give what tells a line from another of its type, beside its title."""
+        """List the details, beyond its title, that tell a line from others of its type."""
         parcel = order["parcels"][line["parcel"] - 1] if line["parcel"] else {}
         told = [line["variant_id"], *line["attributes"].values()]
         days = [_day(parcel["delivered"])] if "delivered" in parcel else []
@@ -173,7 +173,7 @@ class View(Generic):
         return NO + ("" if last is None else NEVER if last == "never" else _day(last))
 
     def _section(self, section: Mapping[str, str]) -> str:
-        """Show a section by its forms; as it stands where they do not read it."""
+        """Write a policy section in short, or unchanged if it cannot be parsed."""
         read = read_section(section["section"], section["text"], _AsWritten())
         if read is None or len(read[3]) != section["text"].count("["):
             return self.aliases.in_text(f" {section['section']}\n{section['text']}")
@@ -187,7 +187,7 @@ class View(Generic):
 
 
 def seen(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out of a result's lists what this view does not show, for whoever is to act on what it shows."""
+    """Remove from a result's lists what the policy is not shown, for players that act on what it is shown."""
     kept = dict(result)
     if "visits" in kept:
         kept["visits"] = [row for row in kept["visits"] if not row["stock"]] or kept["visits"]
@@ -197,12 +197,12 @@ def seen(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def heading(rule: str) -> str:
-    """Name a rule's section: its title up to where it names a department."""
+    """Write a rule's heading: its title without the department."""
     return " " + RULES[rule].title.partition(":")[0] if "{}" in RULES[rule].title else f" {RULES[rule].title}"
 
 
 def condition(atom: Atom) -> str:
-    """Write a condition in few words: " tier Gold or Silver", " total at least $50"."""
+    """Write a condition in short: " tier Gold or Silver", " total at least $50"."""
     fact, op, value = atom
     about = FACTS.get(fact)
     if isinstance(about, Amount):
@@ -211,12 +211,12 @@ def condition(atom: Atom) -> str:
 
 
 def attributes_text(attributes: Mapping[str, str]) -> str:
-    """Write attributes as a search takes them, values with the tokenizer's leading space."""
+    """Write attributes as a search takes them, with the tokenizer's leading space before values."""
     return json.dumps({name: f" {value}" for name, value in attributes.items()})
 
 
 def satisfies(record: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
-    """Tell whether a search's record satisfies the filters that were asked for."""
+    """Tell whether a search result satisfies the call's own filters."""
     limits = (
         ("price", "price_max", lambda shown, most: shown <= most),
         ("rating", "rating_min", lambda shown, least: shown >= least),
@@ -234,7 +234,7 @@ def satisfies(record: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
 
 
 class _AsWritten(dict[str, str]):
-    """Product types by the names that they have in a text: any row of words in capitals is one."""
+    """A map of product types by plural that takes any sequence of capitalised words as one."""
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and re.fullmatch(r"[^a-z\s,]\S*(?: [^a-z\s,][^\s,]*)*", name) is not None

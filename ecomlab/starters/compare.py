@@ -1,4 +1,4 @@
-"""A starter's held-out success by environment and difficulty, sampled and greedy, beside the best attacker's."""
+"""A starter's held-out success by environment and difficulty, sampled and greedy, next to the best attacker's."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -25,7 +25,7 @@ def compare(
     shop: Shop,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Iterator[dict[str, Any]]:
-    """Yield a row for each cell: the starter's shares of success and the best one of a blind or positional player."""
+    """Yield a row for each cell: the starter's success rates and that of the best attacker."""
     tell(HEADER)
     for env, d in cells:
         policy = load_policy(name, shop, [env])
@@ -38,7 +38,7 @@ def compare(
 
 
 def best_other(env: str, d: int, episodes: int, shop: Shop) -> tuple[float, str]:
-    """Find the highest share of success of a blind or positional player on the same tasks, and who it is."""
+    """Find the highest success rate of a blind or positional attacker on the same tasks, and its name."""
     environment = ENVIRONMENTS[env]
     players = {**attackers.blind(environment), **attackers.positional(environment)}
     tasks = [make_task(env, d, EVALUATION_SEEDS.start + i, shop) for i in range(episodes)]

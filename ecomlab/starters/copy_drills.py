@@ -1,7 +1,7 @@
-"""Copy drills: rows of names and ids, then the ids that belong to some of the names.
+"""Copy drills: rows of names and ids, then some of the names, each to be followed by its id.
 
-Finding words again and writing what followed them is the step that every job needs and that a tiny model learns last,
-because a played episode shows it once or twice. A drill shows it a dozen times, in the forms of `compact_results`.
+Finding words again and copying what followed them is a step that every environment needs and that a tiny model learns
+last, because an episode shows it once or twice. A drill shows it a dozen times, in the forms of `compact_results`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from ecomlab.catalog import Catalog
 
 Parts = list[tuple[str, bool]]
-"""Texts, and True for those that are said."""
+"""Texts, each with True if the policy says it."""
 Named = tuple[str, str]
-"""Words and the id that belongs to them."""
+"""Words and the id behind them."""
 ASKED = 12
-"""Ids that a drill asks for."""
+"""Number of ids that a drill asks for."""
 PLAIN = 0.7
-"""Share of lists in which a title's last word is enough to know it by."""
+"""Share of lists in which a title's last word identifies it."""
 
 
 def copy_drill(catalog: "Catalog", random: np.random.Generator) -> list[str]:
-    """Draw one drill as text, heard and said in turn: rows and words are heard, ids that can be known are said: those
-    that belong to the words, and a row's own id each time after the first.
+    """Draw a drill as texts, heard and said in turn: rows and names are heard, ids that can be known are said.
 
-    Without a list of what will be asked for: words that stand there too, with no id behind them, draw attention away
-    from the rows (2M tokens taught to copy such a list, and no id).
+    Those are the ids behind the names, and a row's own id each time after the first. There is no list of the names at
+    the start: without ids behind them, they draw attention away from the rows (2M tokens taught to copy such a list,
+    and no id).
     """
     ids = [ALIASES[i] for i in random.permutation(len(ALIASES))[:40].tolist()]
     rows, names = (_orders if random.random() < 0.5 else _products)(catalog, ids, random)
@@ -80,7 +80,7 @@ def _orders(
 
 
 def _titles(catalog: "Catalog", count: int, random: np.random.Generator) -> Iterator[tuple[str, str, str]]:
-    """Make up titles: most often all of different types, else the same brand, feature or type in several."""
+    """Make up titles, usually all of different types, else with brands, features and types in common."""
     most = count if random.random() < PLAIN else 4
     names = (catalog.brands, catalog.features, [kind.name for kind in catalog.types])
     brands, features, types = (
@@ -91,7 +91,7 @@ def _titles(catalog: "Catalog", count: int, random: np.random.Generator) -> Iter
 
 
 def _telling(titles: Sequence[tuple[tuple[str, str, str], str]], random: np.random.Generator) -> list[Named]:
-    """Give for each title as many of its last words, at least, as tell it from the others, with its id."""
+    """Return for each title its id and enough of its last words, or more, to tell it from the others."""
     told = []
     for title, alias in titles:
         for first in (2, 1, 0):

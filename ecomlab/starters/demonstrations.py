@@ -1,8 +1,8 @@
-"""Demonstrations: the fair player with a policy's habits and seeded mistakes, as token sequences.
+"""Demonstrations: token sequences of reference players with a tiny policy's habits and with seeded mistakes.
 
-Habits that a tiny model needs (measured): before its first call it restates the order in one canonical form,
-and it quotes the row it chose before using the row's id. It sees what the policy sees: titles, not attributes.
-Mistakes leave reinforcement learning something to do.
+Measured, a tiny model needs two habits: restating the order in a canonical form before its first call, and quoting the
+chosen row before using its id. Demonstrators see what the policy sees: titles, not attributes. Mistakes leave
+reinforcement learning something to improve.
 """
 
 import json
@@ -36,10 +36,10 @@ ANY = "any"
 
 
 class Demonstrator(CartPlayer):
-    """A fair player that thinks aloud in the way the laptop policy shall."""
+    """The demonstrator in CART: a reference player that adds the thoughts the laptop policy is to learn."""
 
-    def __init__(self, lexicon: Lexicon, slips: Perturbation | None = None) -> None:
-        super().__init__(ENVIRONMENTS["CART"].phrases, lexicon, perturbation=slips)
+    def __init__(self, lexicon: Lexicon, perturbation: Perturbation | None = None) -> None:
+        super().__init__(ENVIRONMENTS["CART"].phrases, lexicon, perturbation=perturbation)
         self._restated: dict[int, str] = {}
         self._quoted: dict[int, str | None] = {}
 
@@ -60,7 +60,7 @@ class Demonstrator(CartPlayer):
         return message
 
     def _with_purchase(self, calls: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        """Put a product into the cart in the turn that looks up its variants: the wanted option is known."""
+        """Add a product to the cart in the turn that looks up its variants, for the wanted option is known."""
         for call in calls:
             yield call
             if call["function"]["name"] == "catalog_get_variants":
@@ -71,7 +71,7 @@ class Demonstrator(CartPlayer):
                 yield self.call("cart_add", (wish.choice, wish.option), **line, quantity=quantity)
 
     def _thoughts(self) -> Iterator[str]:
-        """Restate the order as understood, where that is news, then quote the rows chosen, where they are."""
+        """Restate the order and quote the chosen rows, where either is new."""
         for wish in self.wishes:
             words = canonical(wish)
             if self._restated.get(id(wish)) != words:
@@ -84,7 +84,7 @@ class Demonstrator(CartPlayer):
                 yield f" {title} {wish.choice}"
 
     def _choose(self, wish: Wish) -> None:
-        """Choose by what the policy can see: the first row whose title fits, else the first; slipping, another."""
+        """Choose by what the policy can see: the first row whose title fits, else the first; by mistake, another."""
         if wish.choice is not None:
             return
         rows = [r for r in visible(wish.found) if r["product_id"] not in wish.refused]
@@ -97,7 +97,7 @@ class Demonstrator(CartPlayer):
         wish.choice = fitting[0]["product_id"]
 
     def _slipped(self, slots: dict[str, Any]) -> dict[str, Any]:
-        """Understand the slots: each may be lost."""
+        """Drop slots by mistake."""
         if self.perturbation is None:
             return dict(slots)
         return {name: value for name, value in slots.items() if not self.slip()}
@@ -107,10 +107,10 @@ class Demonstrator(CartPlayer):
         super()._take(mention)
         for wish, choice, refused in before:
             if wish.choice is None and choice is not None and wish.found:
-                wish.refused = refused | {choice}  # told that it is wrong, and nothing new to search by
+                wish.refused = refused | {choice}  # told that it is wrong, with nothing new to search by
 
     def _search(self, wish: Wish) -> dict[str, Any]:
-        """Search by the words that a title may show, and bounds on what it does not."""
+        """Search by the words that titles show and by bounds on everything else."""
         wish.pages, wish.more = 99, False
         return self.call("catalog_search", wish, query=_query(wish).strip(), **bounds(wish.slots))
 
@@ -127,17 +127,17 @@ class Demonstrator(CartPlayer):
 
 
 def canonical(wish: Wish) -> str:
-    """Write a wish in one form, whatever the customer's words: " Watering Can, any, SproutLane, 7 L, 2".
+    """Write a wish in a canonical form: " Watering Can, any, SproutLane, 7 L, 2".
 
-    Type, feature, brand, details if there are any, option, quantity. The type comes first because everything else about
-    one of several things hangs on it; what is not known is `any`, so that every place is decided once: without fixed
-    places, reinforcement learning found endless repetitions of names that search tolerates.
+    Type, feature, brand, details if any, option, quantity. The type comes first because it identifies the item; what is
+    unknown is `any`, so that each place is filled once: without fixed places, reinforcement learning found endless
+    repetitions of names, which search tolerates.
     """
     return ", ".join([_query(wish), wish.option or ANY, str(wish.quantity)])
 
 
 def _query(wish: Wish) -> str:
-    """Write the part of it that is searched for."""
+    """Write the part of a wish that is searched for."""
     details = [str(value) for name, value in wish.slots.items() if name.startswith("attr:")]
     return " " + ", ".join(
         [wish.type, wish.slots.get("feature", ANY), wish.slots.get("brand", ANY), *details]
@@ -146,7 +146,7 @@ def _query(wish: Wish) -> str:
 
 @dataclass(frozen=True)
 class Demonstration:
-    """One played episode as tokens; `mask` is 1 where the demonstrator spoke."""
+    """One played episode as tokens; `mask` is 1 where the policy learns to speak."""
 
     ids: list[int]
     mask: list[int]
@@ -164,7 +164,7 @@ class Demonstration:
         difficulty: int = 0,
         sound: Sequence[bool] | None = None,
     ) -> "Demonstration":
-        """Make one of texts heard and said in turn; of what was said only what is `sound` is imitated, else all."""
+        """Tokenise texts heard and said in turn; of those said, only `sound` ones are imitated (default: all)."""
         ids: list[int] = []
         mask: list[int] = []
         for number, piece in enumerate(pieces):
@@ -177,36 +177,38 @@ class Demonstration:
 
 @dataclass(frozen=True)
 class Transcript:
-    """One played episode as text, piece by piece: what was heard first, then what was said and heard in turn."""
+    """One played episode as texts, heard and said in turn."""
 
     pieces: list[str]
     correct: bool
     sound: list[bool]
-    """Of what was said, turn by turn: True for what a good player would say there. Not so from a mistake on until the
-    customer speaks up again; what follows shows how a mistake is put right."""
+    """True for each turn that is worth imitating: all but those from a mistake until the customer's next message, after
+    which the mistake is corrected."""
 
 
-def demonstrator(env: str, shop: "Shop", slips: Perturbation | None, knows: Callable[[str], bool]) -> Player:
-    """Make the player that is imitated: in CART by what a title shows, elsewhere the environment's fair player."""
+def demonstrator(
+    env: str, shop: "Shop", perturbation: Perturbation | None, knows: Callable[[str], bool]
+) -> Player:
+    """Make the player to imitate: in CART a `Demonstrator`, elsewhere the narrated reference player."""
     if env == "CART":
-        return Demonstrator(lexicon_of(shop.catalog), slips)
+        return Demonstrator(lexicon_of(shop.catalog), perturbation)
     if env == "JOURNEY":
         intros = {name: environment.phrases.intros for name, environment in ENVIRONMENTS.items()}
-        return JourneyPlayer(intros, lambda part: demonstrator(part, shop, slips, knows))
-    return narrated(env, ENVIRONMENTS[env].reference_player(shop, slips), knows)
+        return JourneyPlayer(intros, lambda env: demonstrator(env, shop, perturbation, knows))
+    return narrated(env, ENVIRONMENTS[env].reference_player(shop, perturbation), knows)
 
 
-def transcribe(task: Task, shop: "Shop", slips: Perturbation | None = None) -> Transcript:
-    """Play a task with its demonstrator and write it down as the laptop policy sees it."""
+def transcribe(task: Task, shop: "Shop", perturbation: Perturbation | None = None) -> Transcript:
+    """Play a task with its demonstrator and transcribe it as the laptop policy sees it."""
     episode, dialogue = Episode(task, shop), ShortLines()
-    player = demonstrator(task.env, shop, slips, dialogue.aliases.knows)
+    player = demonstrator(task.env, shop, perturbation, dialogue.aliases.knows)
     pieces = [dialogue.opening(episode.messages, episode.tools)]
     sound: list[bool] = []
     astray = False
     while True:
-        mistakes = slips.count if slips else 0
+        mistakes = perturbation.count if perturbation else 0
         message = player(list(episode.messages), episode.tools)
-        astray = astray or (slips is not None and slips.count > mistakes)
+        astray = astray or (perturbation is not None and perturbation.count > mistakes)
         sound.append(not astray)
         calls = [
             (c["function"]["name"], json.loads(c["function"]["arguments"])) for c in message["tool_calls"]
@@ -220,13 +222,13 @@ def transcribe(task: Task, shop: "Shop", slips: Perturbation | None = None) -> T
 
 
 def demonstrate(
-    task: Task, shop: "Shop", renderer: Renderer, slips: Perturbation | None = None
+    task: Task, shop: "Shop", renderer: Renderer, perturbation: Perturbation | None = None
 ) -> Demonstration:
-    """Play a task with its demonstrator and write it down through the policy's renderer."""
-    played = transcribe(task, shop, slips)
+    """Play a task with its demonstrator and tokenise it with the policy's renderer."""
+    played = transcribe(task, shop, perturbation)
     return Demonstration.of(played.pieces, renderer, played.correct, task.env, task.difficulty)
 
 
 def slips_for(rate: float, *key: Any) -> Perturbation | None:
-    """Make a named stream of mistakes at `rate` per decision; None when there are to be none."""
+    """Make a named stream of mistakes at `rate` per decision, None at 0."""
     return Perturbation(rng("slips", *key), rate) if rate > 0 else None

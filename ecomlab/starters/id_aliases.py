@@ -1,18 +1,18 @@
-"""Short names for long ids, which the laptop policy reads and writes in their place."""
+"""Short aliases of long ids, which the laptop policy reads and writes instead."""
 
 import hashlib
 import re
 from typing import Any
 
 ALIASES = tuple(f" #{letter}{digit}" for letter in "abcdefghijklmnopqrstuvwxyz" for digit in range(10))[:256]
-"""Aliases of an episode; each is one token, its leading space included."""
+"""Aliases of an episode; each is a single token, including its leading space."""
 
 
 class Aliases:
-    """Short names of ids of products, orders, lines and clauses within one episode.
+    """Aliases of ids of products, orders, lines and clauses within one episode.
 
-    A name depends on the id alone (a hash, with probing where two fall together), not on the order of appearance, so
-    that there is nothing to guess: the right name can only be copied from the row that shows it.
+    An alias depends on the id alone (a hash, with probing on collisions), not on the order of appearance, so it cannot
+    be guessed, only copied from the row that shows it.
     """
 
     def __init__(self) -> None:
@@ -20,7 +20,7 @@ class Aliases:
         self._real: dict[str, str] = {}
 
     def of(self, product_id: str) -> str:
-        """Give the alias of an id, leading space included; new when first asked for. A 257th id stays itself."""
+        """Return the alias of an id, with its leading space, assigned on first use. The 257th id keeps its name."""
         known = self._of.get(product_id)
         if known is not None:
             return known
@@ -34,17 +34,17 @@ class Aliases:
         return " " + product_id
 
     def real(self, value: Any) -> Any:
-        """Give the id behind an alias, in a list too; anything else, an alias never given out included, as it is."""
+        """Replace an alias by its id, in lists too; return anything else, including unassigned aliases, unchanged."""
         if isinstance(value, list):
             return [self.real(entry) for entry in value]
         return self._real.get(value, value) if isinstance(value, str) else value
 
     def knows(self, known_id: Any) -> bool:
-        """Tell whether this id has an alias, that is, was shown."""
+        """Tell whether an id has an alias, that is, has been shown."""
         return isinstance(known_id, str) and known_id in self._of
 
     def in_text(self, text: str) -> str:
-        """Replace every known id in a text, where it stands alone, by its alias."""
+        """Replace every known id that stands alone in a text by its alias."""
         if not self._of:
             return text
         return re.sub(r"[\w-]+", lambda found: self._of.get(found[0], found[0]).strip(), text)

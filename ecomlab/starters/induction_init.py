@@ -1,9 +1,8 @@
-"""Induction heads by construction: a fresh laptop model that writes what followed a word the last time it stood there.
+"""Induction heads by construction: a fresh laptop model predicts what followed the last occurrence of a token.
 
-Finding words again and copying what comes next is what every job asks of a policy, and models of Qwen3-8B's size bring
-it along from pre-training (Olsson et al. 2022, "In-context Learning and Induction Heads"). Half a million parameters
-do not come upon it within the tokens that a laptop has time for, so it is their first weights.
-Nothing is frozen: training goes on from here as it would from any other weights.
+Every environment asks a policy to find words again and copy what follows. Models of Qwen3-8B's size learn that in
+pre-training (Olsson et al. 2022, "In-context Learning and Induction Heads"); half a million parameters do not learn it
+within the tokens that a laptop has time for. Nothing is frozen: training continues as from any other weights.
 """
 
 import math
@@ -13,24 +12,24 @@ import torch
 from torch import Tensor
 
 ANGLES = (0.5, 0.25, 0.15, 0.1)
-"""Shares of the look one token back among the fastest rotary angles: together they peak at that distance alone."""
+"""Shares of the fastest rotary angles in looking one token back; together they peak at that distance alone."""
 SLOW = 0.01
-"""Radians a token, at most, of the rotary angles that compare contents: a match counts the same 100 tokens on."""
+"""Maximum radians per token of the rotary angles that compare contents: 100 tokens hardly weaken a match."""
 SHARPNESS = 2.0
-"""Gain of queries and of keys."""
+"""Gain of queries and keys."""
 LOUDNESS = 4.0
-"""Of the noted token, in embeddings: what the other heads write besides must not drown it."""
+"""Scale of the noted token, in embeddings, so that the output of other heads does not drown it."""
 
 
 @torch.no_grad()
 def give_induction(model: Any, seed: int = 0) -> None:
     """Set the first heads of layers 0 and 1 of a freshly initialised Qwen3ForCausalLM in place.
 
-    Layer 0's head looks one token back, whatever stands there, and notes that token in a subspace of its own (`noted`).
-    Layer 1's head looks for the token whose note equals the token it stands on, and adds what it finds to its own: with
-    tied embeddings that is the next token's logit. The look back needs a part that all embeddings share, for a head of
-    Qwen3 has no bias; it adds the same number to every logit.
-    Raises ValueError below two layers or a width of twice the heads' size.
+    Layer 0's head looks one token back and notes that token in a subspace of its own (`noted`). Layer 1's head looks
+    for the position whose note equals the current token and adds the token there to its output: with tied embeddings,
+    that raises the logit of the next token. To look back without a bias, which Qwen3's heads lack, all embeddings get a
+    shared part, which adds the same number to every logit. Raises ValueError below two layers or a width of twice the
+    heads' size.
     """
     generator = torch.Generator().manual_seed(seed)
     embedding = model.get_input_embeddings().weight
@@ -70,7 +69,7 @@ def _one_back(angles: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _slow(angles: Tensor, generator: torch.Generator) -> Tensor:
-    """Draw a map of a head's entries, (size, size), onto those that rotate slowly."""
+    """Draw a (size, size) map of a head's entries onto those that rotate slowly."""
     slow = (angles < SLOW).nonzero().flatten()
     kept = torch.cat([slow, slow + len(angles)])
     size = 2 * len(angles)

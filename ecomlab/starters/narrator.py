@@ -1,8 +1,8 @@
-"""Narrators: each environment's fair player, thinking aloud with the habits that a tiny model needs.
+"""Narrators: reference players whose turns include the thoughts that a tiny model needs to learn.
 
-Before it acts it restates what the customer wants in one canonical form, and before it uses an id it quotes the words
-that lead to it, as the laptop policy sees them (`compact_results`): the customer's own words where they name the
-thing, else the row. Calls are written in one way, whatever the player writes.
+Before it acts, a narrator restates what the customer wants in a canonical form; before it uses an id, it quotes the
+words that lead to it as the laptop policy sees them (`compact_results`): the customer's words if they name the item,
+else its title. Calls have one form, whatever form the player gives them.
 """
 
 import json
@@ -21,12 +21,12 @@ from ecomlab.world.policy_book.rules import WINDOW
 
 ASK_ALL: Mapping[str, Any] = {"question": "Anything else?", "about": list(common_file().topics)}
 TITLE = ("brand", "feature", "type")
-"""Slots that make up a title, in its order."""
+"""Slots that make up a title, in order."""
 _ISO = re.compile(r"\d{4}-(\d\d-\d\d)")
 
 
 class Narrator:
-    """A player's turns with its thoughts; `knows` says which ids have been shown to the policy."""
+    """A player whose turns include thoughts; `knows` tells whether an id has been shown to the policy."""
 
     def __init__(self, env: str, player: GoalPlayer, knows: Callable[[str], bool] = lambda _: True) -> None:
         self.env = env
@@ -62,10 +62,10 @@ class Narrator:
         for order in result.get("orders", ()):
             self._orders[order["order_id"]] = order
 
-    # What is wanted.
+    # Restating what is wanted.
 
     def _news(self) -> Iterator[str]:
-        """Restate what is understood of each thing that is wanted, where that is new."""
+        """Restate what is known of each wanted item, where that is new."""
         known = {slot: value for slot, value in self.player.known.items() if value is not None}
         for item in dict.fromkeys(item for item, _ in known):
             words = restated(self.env, {n: v for (s, n), v in known.items() if s == item})
@@ -73,7 +73,7 @@ class Narrator:
                 self._restated[item] = words
                 yield words
 
-    # Where ids come from.
+    # Quoting the words behind ids.
 
     def _quotes(self, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[str]:
         looks = sum(name == "order_get_status" for name, _ in calls)
@@ -93,19 +93,19 @@ class Narrator:
                 yield f"- {self._titles.get(product, '')} {product}"
 
     def _said(self) -> dict[str, Any]:
-        """Give the words that name a product, as the customer said them."""
+        """Collect the slots that name an item in the customer's words."""
         slots = {name: value for (_, name), value in self.player.known.items() if value is not None}
         if "thing" in slots:
             slots["type"] = slots["thing"]
         return {name: value for name, value in identity(slots).items() if name in TITLE}
 
     def _named(self, found: str) -> str:
-        """Name a thing in the customer's words where they fit it, else by its title."""
+        """Name an item in the customer's words if they fit, else by its title."""
         title, said = self._titles.get(found, ""), self._said()
         return _title(said) if "type" in said and titled(title, said) else title
 
     def _order_words(self, order_id: str, alone: bool) -> str:
-        """Name an order by the day or the words by which the customer spoke of it, else by its day."""
+        """Name an order by the customer's words for an item if that is how they referred to it, else by its day."""
         order, said = self._orders[order_id], self._said()
         slots = {name for (_, name), value in self.player.known.items() if value is not None}
         dated = {"placed", "ordered"} & slots
@@ -113,7 +113,7 @@ class Narrator:
         fits = "type" in said and any(titled(item["title"], said) for item in order["items"])
         return _title(said) if fits and alone and not dated and not step else DAY.write(order["placed"])
 
-    # Calls in one form.
+    # Writing calls in one form.
 
     def _rewritten(self, call: dict[str, Any]) -> dict[str, Any]:
         name, arguments = _read(call)
@@ -124,7 +124,7 @@ class Narrator:
         elif name == "catalog_search":
             if "attributes" in arguments:
                 arguments["attributes"] = self._in_order(arguments["attributes"])
-            if arguments.get("price_max", 0.5) % 1 == 0:  # as the customer says it: $45
+            if arguments.get("price_max", 0.5) % 1 == 0:  # $45, as the customer writes it
                 arguments["price_max"] = int(arguments["price_max"])
         elif name == "return_initiate" and arguments.get("quantity") == 1:
             del arguments["quantity"]
@@ -141,7 +141,7 @@ class Narrator:
         return heading(rule).strip() + (f" {kind}" if rule == WINDOW and kind else "")
 
     def _in_order(self, attributes: Mapping[str, str]) -> dict[str, str]:
-        """Order attributes as the product that they are taken from shows them."""
+        """Order attributes as the product that they come from lists them."""
         for record in getattr(self.player, "looked", {}).values():
             shown = record.get("attributes", {})
             if attributes.items() <= shown.items():
@@ -150,12 +150,12 @@ class Narrator:
 
 
 def narrated(env: str, player: Player, knows: Callable[[str], bool]) -> Player:
-    """Let a fair player think aloud, where it plays by a goal."""
+    """Add thoughts to a player if it plays by a goal."""
     return Narrator(env, player, knows) if isinstance(player, GoalPlayer) else player
 
 
 def restated(env: str, slots: Mapping[str, Any]) -> str:
-    """Restate what is known of one thing in one form: " InkHarbor Portable Keyboard, must layout, days 4 days"."""
+    """Write what is known of an item in a canonical form: " InkHarbor Portable Keyboard, must layout, days 4 days"."""
     said = [_title(identity(slots))] if "type" in identity(slots) else []
     names = [name for name in slots if name.removeprefix("was_") not in TITLE and name != "twist"]
     order = [*ENVIRONMENTS[env].phrases.slots, *sorted(names)]

@@ -1,4 +1,4 @@
-"""The starters on disk: weights, tokenizer, and what they were made for. A mismatch is refused, not repaired."""
+"""The starters on disk: weights, tokenizer and what they were made for; a mismatch is refused."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ RECIPE = "python -m ecomlab.starters.recipe make"
 
 
 class Starters:
-    """The source of policies that write through the compact renderer."""
+    """The source of policies that use the compact renderer."""
 
     folder = Path(__file__).parent / "weights"
 
@@ -45,7 +45,7 @@ class Starters:
             weights = {key: value.float() for key, value in load_file(folder / WEIGHTS).items()}
             model = Qwen3ForCausalLM(config).float()
             missing, surplus = model.load_state_dict(weights, strict=False)
-        except Exception as error:  # json, safetensors and tokenizers each have their own errors
+        except Exception as error:  # json, safetensors and tokenizers raise errors of their own
             raise PolicyError(
                 f"{folder} does not hold a readable policy ({type(error).__name__}: {error}); "
                 f"restore it from git, or make it again with `{RECIPE}`"
@@ -64,7 +64,7 @@ STARTERS = Starters()
 
 
 def made_for(tokenizer: Any, shop: "Shop", envs: Sequence[str]) -> dict[str, Any]:
-    """Record what a starter depends on: it plays these environments, in a shop with these words, by this renderer."""
+    """Record what a starter depends on: renderer, tokenizer, the shop's vocabulary, and environments."""
     return {
         "renderer": VERSION,
         "tokenizer": tokenizer_digest(tokenizer),
@@ -78,12 +78,12 @@ def made_for(tokenizer: Any, shop: "Shop", envs: Sequence[str]) -> dict[str, Any
 
 
 def tokenizer_digest(tokenizer: Any) -> str:
-    """Identify a tokenizer by its whole definition."""
+    """Digest a tokenizer's whole definition."""
     return digest(json.loads(tokenizer.backend_tokenizer.to_str()), size=8)
 
 
 def save_policy(folder: Path, policy: Policy, **notes: Any) -> None:
-    """Write a starter: half-precision weights, tokenizer, configuration, and what it was made for (with `notes`)."""
+    """Save a starter: half-precision weights, tokenizer, configuration, and what it was made for with `notes`."""
     import torch
     from safetensors.torch import save_file
 

@@ -1,12 +1,12 @@
-"""The recipes for the laptop policy's starters: a tokenizer from the shop's words, then imitation of fair players.
+"""Recipes of the starters: a tokenizer made from the shop's words, then imitation of reference players.
 
     python -m ecomlab.starters.recipe make novice           # into ecomlab/starters/weights/novice
     python -m ecomlab.starters.recipe make base
     python -m ecomlab.starters.recipe evaluate base --episodes 200
 
-`make` writes its log and a checkpoint into `--work` as it goes; the same command goes on where a killed one stopped.
-The same result from the same recipe on the same machine. The novice's demonstrations slip, so that reinforcement
-learning has something to do: clean ones reach 1.0 and leave it nothing.
+`make` writes its log and checkpoints into `--work`; the same command resumes where a killed one stopped. The same
+recipe gives the same result on the same machine. The novice's demonstrations contain mistakes, so that reinforcement
+learning has something to improve: clean ones reach 1.0.
 """
 
 import json
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
 COPY_DRILL = "DRILL"
-"""In an environment's place: copy drills."""
+"""Value of `Cell.env` for copy drills."""
 EASY, MIXED = (0,), (0, 0, 0, 1, 2, 3)
 
 
@@ -55,7 +55,7 @@ class Cell(Settings):
     difficulties: tuple[NonNegativeInt, ...] = MIXED
     weight: Annotated[float, Field(gt=0)] = 1.0
     slips: bool = True
-    """True if the phase's mistakes are made in it."""
+    """True if its demonstrations contain the phase's mistakes."""
 
 
 ALL = (
@@ -64,26 +64,26 @@ ALL = (
     Cell(env="JOURNEY", difficulties=EASY, weight=0.7),
 )
 CORRECTED = tuple(cell.replace(slips=cell.env == "JOURNEY") for cell in ALL if cell.env != "CART")
-"""The others; only in a journey does the customer see often enough what goes wrong, and say so."""
+"""All but CART, with mistakes only in journeys: elsewhere the customer sees and corrects too few of them."""
 
 
 class Phase(Settings):
-    """A stretch of imitation: what is demonstrated, with how many mistakes, for how many tokens."""
+    """A phase of imitation: the mix of demonstrations, their rate of mistakes, and the tokens to train on."""
 
     cells: tuple[Cell, ...]
     slip_rate: Annotated[float, Field(ge=0, le=1)]
-    """Mistakes per decision. In CART, of n things, divided by n squared: more decisions, each of which must go right,
-    and a starter that never succeeds learns nothing."""
+    """Mistakes per decision, in CART divided by the number of items squared: all of its decisions must be right, and a
+    starter that never succeeds learns nothing."""
     tokens: NonNegativeInt
-    """Tokens to train on, counted with the customer's and the tools'."""
+    """Tokens to train on, including those of the customer and the tools."""
     episodes: PositiveInt
-    """Different demonstrations to draw them from."""
+    """Number of different demonstrations."""
     imitate_slips: bool = True
-    """Else mistakes are only seen, and what is learned is how they are put right once the customer says so."""
+    """False if mistakes are only context, from which to learn how they are corrected once the customer objects."""
 
 
 class Recipe(Settings):
-    """Everything that makes a starter; recorded beside it."""
+    """Everything that determines a starter; saved with it."""
 
     phases: tuple[Phase, ...]
     size: tiny_qwen3.Size = tiny_qwen3.Size()
@@ -91,22 +91,22 @@ class Recipe(Settings):
     muon_lr: Annotated[float, Field(gt=0)] = 0.02
     adamw_lr: Annotated[float, Field(gt=0)] = 4e-3
     cooldown: Annotated[float, Field(gt=0, le=1)] = 0.3
-    """The last share of the steps, over which both rates fall to zero."""
+    """Share of the steps, at the end, over which both learning rates fall to zero."""
     corpus_episodes: PositiveInt = 2_400
-    """Conversations from which the byte pairs are learned."""
+    """Number of conversations from which the byte pairs are learned."""
     longest: PositiveInt = 700
-    """Longer demonstrations are left out."""
+    """Maximum number of tokens of a demonstration; longer ones are left out."""
     seed: NonNegativeInt = 0
 
     @property
     def environments(self) -> list[str]:
-        """The environments that its policy can play."""
+        """Environments that its policy can play."""
         return list(dict.fromkeys(c.env for phase in self.phases for c in phase.cells if c.env != COPY_DRILL))
 
 
 COPYING = Cell(env=COPY_DRILL, difficulties=EASY)
 COPY_DRILLS = Phase(cells=(COPYING,), slip_rate=0.0, tokens=1_000_000, episodes=8_000)
-"""First of all: copying, by itself."""
+"""The first phase: copying alone."""
 MIX = (*ALL, COPYING.replace(weight=2.0))
 BASE_CART = Cell(env="CART", difficulties=(0, 1, 2, 3, 3, 4, 4), weight=5.0)
 RECIPES: Mapping[str, Recipe] = {
@@ -132,8 +132,8 @@ RECIPES: Mapping[str, Recipe] = {
         size=tiny_qwen3.Size(hidden=128, layers=3, heads=4, feed_forward=352),
     ),
 }
-"""First without mistakes, so that copying comes quickly; then with them: the novice takes them on, *base* learns what a
-customer's correction asks of it, which clean demonstrations never show."""
+"""First without mistakes, so that copying is learned quickly, then with them: the novice learns the mistakes, *base*
+learns to act on a customer's corrections, which clean demonstrations never show."""
 
 
 def make_starter(
@@ -143,7 +143,7 @@ def make_starter(
     work: Path | None = None,
     device: str = "cpu",
 ) -> Policy:
-    """Make a starter from nothing, or from what a killed run left in `work`; it stays on `device`.
+    """Make a starter from scratch, or from what a killed run left in `work`; it stays on `device`.
 
     Deterministic in (shop, recipe) for one build of torch on one kind of machine.
     """
@@ -175,7 +175,7 @@ def make_starter(
 
 
 def make_tokenizer(shop: Shop, recipe: Recipe) -> "PreTrainedTokenizerFast":
-    """Make the tokenizer of the shop's words, its byte pairs learned from conversations of every kind."""
+    """Make the tokenizer from the shop's words, with byte pairs learned from conversations of every environment."""
     cells = [c for c in recipe.phases[-1].cells if c.env != COPY_DRILL]
     texts: list[str] = []
     for i in range(recipe.corpus_episodes):
@@ -190,9 +190,9 @@ def make_tokenizer(shop: Shop, recipe: Recipe) -> "PreTrainedTokenizerFast":
 def play_demonstrations(
     shop: Shop, renderer: Renderer, recipe: Recipe, number: int, part: int = 0, parts: int = 1
 ) -> Iterator[Demonstration]:
-    """Play the episodes of one phase, kinds, difficulties and mistakes drawn by name; too long ones are left out.
+    """Play the demonstrations of a phase, drawn from named randomness, without those that are too long.
 
-    Several processes may play a part each.
+    Several processes may play one of `parts` each.
     """
     phase = recipe.phases[number]
     weights = np.array([c.weight for c in phase.cells])
@@ -220,14 +220,14 @@ def play_demonstrations(
 
 
 def drawn(work: Path | None, recipe: Recipe, number: int) -> list[Demonstration]:
-    """Read a phase's demonstrations as a killed run of the same recipe left them."""
+    """Read the demonstrations of a phase that a killed run of the same recipe left."""
     if work is None or not _file(work, recipe, number).exists():
         return []
     return [Demonstration(**kept) for kept in torch.load(_file(work, recipe, number), weights_only=True)]
 
 
 def keep(work: Path | None, recipe: Recipe, number: int, played: Sequence[Demonstration]) -> None:
-    """Leave a phase's demonstrations for `drawn`."""
+    """Save a phase's demonstrations for `drawn`."""
     if work is None or _file(work, recipe, number).exists():
         return
     new = work / "new.pt"
@@ -240,12 +240,12 @@ def _file(work: Path, recipe: Recipe, number: int) -> Path:
 
 
 def slip_rate(phase: Phase, task: Task) -> float:
-    """Give the mistakes per decision in this task's demonstration; in CART there are fewer decisions."""
+    """Compute the mistakes per decision in a task's demonstration."""
     return phase.slip_rate / (len(task.goal.items) ** 2 if task.env == "CART" else 2)
 
 
 def draw_task(shop: Shop, cell: Cell, *key: Any) -> Task:
-    """Draw a training task of one of a cell's difficulties, named by `key`."""
+    """Draw a training task at one of a cell's difficulties, named by `key`."""
     random = rng("warm start", *key)
     d = cell.difficulties[int(random.integers(len(cell.difficulties)))]
     seed = int(random.integers(TRAINING_SEEDS.start, TRAINING_SEEDS.stop))
@@ -253,7 +253,7 @@ def draw_task(shop: Shop, cell: Cell, *key: Any) -> Task:
 
 
 def shrunk(recipe: Recipe, only: str | None, millions: float | None) -> Recipe:
-    """Shrink a recipe for a trial: some environments alone, fewer tokens."""
+    """Shrink a recipe for a trial: fewer environments, fewer tokens."""
     names = [ENVIRONMENTS[name].id for name in only.split(",")] if only else recipe.environments
     share = 1.0 if millions is None else 1e6 * millions / sum(phase.tokens for phase in recipe.phases)
     phases = tuple(
@@ -274,13 +274,13 @@ app = typer.Typer(help=__doc__, rich_markup_mode=None, add_completion=False)
 def make_command(
     name: str,
     out: Annotated[
-        Path | None, Option(help="Folder of the starter; default: among the shipped ones.")
+        Path | None, Option(help="Folder for the starter; default: with the shipped ones.")
     ] = None,
     work: Annotated[
-        Path | None, Option(help="Folder of log and checkpoint; default: experiments/runs/warmstart/NAME.")
+        Path | None, Option(help="Folder for log and checkpoints; default: experiments/runs/warmstart/NAME.")
     ] = None,
-    only: Annotated[str | None, Option(help="Environments, such as STATUS,RETURN (a trial).")] = None,
-    tokens: Annotated[float | None, Option(help="Millions of tokens in all (a trial).")] = None,
+    only: Annotated[str | None, Option(help="Environments of a trial, such as STATUS,RETURN.")] = None,
+    tokens: Annotated[float | None, Option(help="Millions of tokens of a trial.")] = None,
 ) -> None:
     """Make a starter."""
     if name not in RECIPES:
@@ -307,9 +307,9 @@ def evaluate_command(
     difficulty: Annotated[
         list[int] | None, Option(help="May be repeated; default: 0, in CART 0 to 3.")
     ] = None,
-    out: Annotated[Path | None, Option(help="JSON file for the rows.")] = None,
+    out: Annotated[Path | None, Option(help="JSON file for the results.")] = None,
 ) -> None:
-    """Measure held-out success, beside the best blind or positional player."""
+    """Measure held-out success, next to that of the best attacker."""
     from ecomlab.starters.compare import compare
 
     names = [ENVIRONMENTS[one].id for one in env or ENVIRONMENTS]

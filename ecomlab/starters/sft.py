@@ -1,7 +1,4 @@
-"""Supervised fine-tuning on demonstrations: batches of similar lengths, cross-entropy on what was said, resumable.
-
-Muon trains the matrices, AdamW the rest.
-"""
+"""Supervised fine-tuning on demonstrations: Muon for the matrices, AdamW for the rest; resumable."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,9 +23,9 @@ def imitate(
     tell: Callable[[str], None] = lambda _: None,
     kept: "Checkpoint | None" = None,
 ) -> None:
-    """Train `model` to say what the demonstrators said: cross-entropy on their tokens alone, a step a batch.
+    """Train `model` by cross-entropy on the demonstrators' tokens alone, one step per batch.
 
-    Both rates fall to zero over the last share `cooldown` of the steps. It goes on where `kept` stopped.
+    Both learning rates fall to zero over the last share `cooldown` of the steps. Resumes from `kept`.
     """
     matrices = [p for name, p in model.named_parameters() if p.ndim == 2 and "embed" not in name]
     chosen = {id(p) for p in matrices}
@@ -62,7 +59,7 @@ def imitate(
 
 
 class Checkpoint:
-    """Keeps a run's state in a folder, every few minutes; `recipe` names what the run is of."""
+    """The state of a run, saved in a folder every `EVERY` seconds; `recipe` identifies the run's recipe."""
 
     EVERY = 120.0
 
@@ -71,7 +68,7 @@ class Checkpoint:
         self._saved = time.perf_counter()
 
     def load(self, parts: Mapping[str, Any]) -> int:
-        """Take over what is there; return the step to go on with. Raises ValueError where it is of another recipe."""
+        """Restore the saved state and return the next step. Raises ValueError if it is of another recipe."""
         if not self.path.exists():
             return 0
         kept = torch.load(self.path, weights_only=True)
@@ -82,7 +79,7 @@ class Checkpoint:
         return int(kept["step"])
 
     def save(self, step: int, parts: Mapping[str, Any]) -> None:
-        """Keep the state before `step`, if the last one kept is old."""
+        """Save the state before `step`, if the last one saved is old enough."""
         if time.perf_counter() - self._saved < self.EVERY:
             return
         state = {name: part.state_dict() for name, part in parts.items()}
@@ -93,7 +90,7 @@ class Checkpoint:
 
 
 def imitation_loss(model: Any, batch: Sequence[Demonstration]) -> Tensor:
-    """Compute mean cross-entropy over the demonstrators' tokens; only their positions go through the output layer."""
+    """Compute mean cross-entropy over the demonstrators' tokens; only these pass through the output layer."""
     ids_BL = pad_sequence([torch.tensor(d.ids) for d in batch], batch_first=True).to(model.device)
     spoken_BL = pad_sequence([torch.tensor(d.mask).bool() for d in batch], batch_first=True).to(model.device)
     hidden = model.get_decoder()(input_ids=ids_BL[:, :-1], use_cache=False).last_hidden_state
@@ -105,7 +102,7 @@ def imitation_loss(model: Any, batch: Sequence[Demonstration]) -> Tensor:
 def batches_of(
     demonstrations: Sequence[Demonstration], size: int, tokens: int, key: Sequence[Any]
 ) -> Iterator[list[Demonstration]]:
-    """Yield batches of up to `size` tokens and similar lengths, epoch after epoch, until `tokens` are reached."""
+    """Yield batches of up to `size` tokens and similar lengths, epoch after epoch, up to `tokens` in all."""
     lengths = np.array([len(d.ids) for d in demonstrations])
     given = epoch = 0
     while given < tokens:

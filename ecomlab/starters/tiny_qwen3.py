@@ -1,8 +1,7 @@
 """The laptop policy: a Qwen3 of about half a million parameters and a tokenizer made for the shop's words.
 
-Names of the shop (brands, features, product types, option values), the chat markers and the JSON scaffolds of tool
-calls are single tokens; the text is real Qwen3 format all the same. Everything else falls back on byte pairs, so that
-any text can be read.
+The shop's names (brands, features, product types, option values), chat markers and the JSON scaffolds of tool calls are
+single tokens; the text itself is in Qwen3's format. Everything else is byte pairs, so that any text can be read.
 """
 
 import re
@@ -23,13 +22,13 @@ PAD = "<|endoftext|>"
 HEAD_SIZE = 32
 CONTEXT = 2048
 ROPE_BASE = 1e6
-"""Qwen3's own."""
+"""Qwen3's own base."""
 PIECES = 1_400
-"""Byte pairs and bytes for everything that is not a name or a scaffold."""
+"""Number of bytes and byte pairs, for everything but names and scaffolds."""
 
 
 def vocabulary(catalog: "Catalog") -> dict[str, list[str]]:
-    """List every closed-vocabulary name that a catalog's products and customers use, by kind, sorted."""
+    """List every name that a catalog's products and customers use, by kind, sorted."""
     kinds = {
         "brand": set(catalog.brands),
         "feature": set(catalog.features),
@@ -41,14 +40,14 @@ def vocabulary(catalog: "Catalog") -> dict[str, list[str]]:
 
 
 def vocabulary_digest(catalog: "Catalog") -> str:
-    """Identify a catalog's vocabulary, whatever its size and seed: what a tokenizer depends on."""
+    """Digest a catalog's vocabulary, on which a tokenizer depends, whatever the catalog's size and seed."""
     return digest(vocabulary(catalog), size=8)
 
 
 def scaffolds(tools: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Give the fixed JSON of calls of these tools (OpenAI schemas), cut where a value begins and ends.
+    """Yield the fixed JSON of calls of these tools (OpenAI schemas), cut where a value begins and ends.
 
-    Calls that leave nothing open, handing in and the general question, are one token each.
+    A call without arguments is a single token.
     """
     yield from (f"{before}}}\n</tool_call>" for before in ("", "}", '"}', '"}}', "true}", '"]}'))
     yield '", "'  # between a list's entries, or an object's
@@ -69,7 +68,7 @@ def scaffolds(tools: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 
 def _begins(name: str, kind: dict[str, Any]) -> str:
-    """Give what stands between a parameter's name and its value."""
+    """Return what stands between a parameter's name and its value."""
     kinds = {option.get("type") for option in (kind, *kind.get("anyOf", ()))}
     if "string" in kinds:
         return '": "'
@@ -77,9 +76,7 @@ def _begins(name: str, kind: dict[str, Any]) -> str:
         return '": ["' if name == "product_ids" else '":'
     if "object" in kinds:
         return '": {"'
-    return (
-        '": ' if name == "price_max" else '":'
-    )  # $45 has no space before the number, other amounts have one
+    return '": ' if name == "price_max" else '":'  # $45 has no space before the number, other numbers do
 
 
 def build_tokenizer(
@@ -87,7 +84,7 @@ def build_tokenizer(
 ) -> Any:
     """Learn a byte-level BPE over `corpus` with names, scaffolds, aliases, markers and `whole` texts as added tokens.
 
-    The pairs are learned from what the names leave over. Returns a `PreTrainedTokenizerFast`. Deterministic: the same
+    The pairs are learned from the text between names. Returns a `PreTrainedTokenizerFast`. Deterministic: the same
     catalog, tools and corpus give the same ids.
     """
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -129,7 +126,7 @@ class Size:
 def build_model(
     vocabulary_size: int, pad_id: int, end_id: int, seed: int = 0, size: Size | None = None
 ) -> Any:
-    """Initialise a Qwen3ForCausalLM of a laptop's size, float32, its weights named by `seed`."""
+    """Initialise a Qwen3ForCausalLM of a laptop's size, in float32, with weights drawn from `seed`."""
     import torch
     from transformers import Qwen3Config, Qwen3ForCausalLM
 

@@ -1,1 +1,1 @@
-"""What an episode may touch: an overlay on the shared, immutable shop."""
+"""The state of one episode, over the shared, immutable shop, and the tools that act on it."""

@@ -1,4 +1,4 @@
-"""Wanted lines of a cart, and how a cart agrees with them."""
+"""The cart lines that a goal asks for, and how well a cart matches them."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,12 +13,12 @@ from ecomlab.world.state import World
 
 @dataclass(frozen=True)
 class Want:
-    """One line that is wanted: so many units of any product in the class, in that option (None: any or none)."""
+    """A wanted cart line: `quantity` units of any product in a class, in `option` (None: any variant or none)."""
 
     item: int
     type: str
     slots: Mapping[str, Any]
-    """The class by slot name: products that the customer's words cannot tell apart are one class."""
+    """The class, by slot name: products that the customer's words cannot tell apart."""
     option: str | None
     quantity: int
 
@@ -28,7 +28,7 @@ class Want:
 
 
 def wants_of(goal: Goal) -> list[Want]:
-    """One want per item of a goal."""
+    """List one want per item of a goal."""
     wants = []
     for item in goal.items:
         slots = goal.of(item)
@@ -38,12 +38,12 @@ def wants_of(goal: Goal) -> list[Want]:
 
 
 def identity_of(slots: Mapping[str, Any]) -> dict[str, Any]:
-    """Slots that tell products of a type apart."""
+    """Keep the slots that tell products of a type apart."""
     return {name: value for name, value in slots.items() if name not in ("type", "option", "quantity")}
 
 
 def constraints_of(type_name: str, slots: Mapping[str, Any]) -> tuple[Constraint, ...]:
-    """The class of products that these slots describe."""
+    """Build the constraints that define the class of products these slots describe."""
     made = [_constraint("type", "==", type_name)]
     for name, value in slots.items():
         if name in ("brand", "feature") or name.startswith("attr:"):
@@ -55,26 +55,26 @@ def constraints_of(type_name: str, slots: Mapping[str, Any]) -> tuple[Constraint
     return tuple(made)
 
 
-_constraint = lru_cache(maxsize=20_000)(Constraint)  # the same few words over and over, in every reset
+_constraint = lru_cache(maxsize=20_000)(Constraint)  # every reset asks for the same few
 
 
 def without_type(slots: Mapping[str, Any]) -> dict[str, Any]:
-    """Slots but the type."""
+    """Drop the type from these slots."""
     return {name: value for name, value in slots.items() if name != "type"}
 
 
 @dataclass(frozen=True)
 class Match:
-    """How cart and wants agree: units held per want, and units of each line that nobody wants."""
+    """Units in the cart per want, and units of each line that no want accounts for."""
 
     held: list[int]
     extra: dict[tuple[str, str | None], int]
     near: int
-    """Extra units that are of a type of which units are still wanted."""
+    """Extra units of a type of which more units are still wanted."""
 
 
 def match(wants: Sequence[Want], world: World) -> Match:
-    """Assign cart lines to wants, those that name an option first. Exact: classes of different types are disjoint."""
+    """Assign cart lines to wants, those with an option first; exact, as classes of different types are disjoint."""
     held = [0] * len(wants)
     left = dict(world.cart)
     order = sorted(range(len(wants)), key=lambda i: wants[i].option is None)

@@ -11,12 +11,12 @@ from ecomlab.world.state import World, sold_out_rows
 
 
 def constraints(goal: Goal) -> tuple[Constraint, ...]:
-    """What a product must satisfy."""
+    """List the constraints that the goal puts on a product."""
     return constraints_of(goal["type"], without_type(goal.of()))
 
 
 def stages(goal: Goal, events: Sequence[Event], key: TaskKey, shop: Shop) -> list[np.ndarray]:
-    """Rows that can be recommended before, between and after the events, in whichever order they fall."""
+    """List the rows that can be recommended before, between and after the events, in any order of events."""
     catalog, rows_of_type = shop.catalog, shop.catalog.type_rows(goal["type"])
     goals, gone = [goal], [np.zeros(len(rows_of_type), bool)]
     for event in events:
@@ -33,7 +33,7 @@ def stages(goal: Goal, events: Sequence[Event], key: TaskKey, shop: Shop) -> lis
 
 
 def places(rows: np.ndarray, importance: Sequence[str], shop: Shop) -> tuple[np.ndarray, np.ndarray]:
-    """These rows by the order of preferences, and how many come before each; equal ones share a place."""
+    """Order rows by the preferences, and count how many rank before each; equal rows share a rank."""
     ordered = shop.engine.ordered(rows, importance)
     keys = np.array([shop.engine.rank_key(ordered, name) for name in importance])
     differs = np.any(keys[:, 1:] != keys[:, :-1], axis=0)
@@ -41,7 +41,7 @@ def places(rows: np.ndarray, importance: Sequence[str], shop: Shop) -> tuple[np.
 
 
 def share_met(row: int | None, goal: Goal, world: World) -> float:
-    """The share of the constraints that a product satisfies; 0 for what is no product."""
+    """Compute the share of the constraints that a product satisfies; 0 without a product."""
     if row is None:
         return 0.0
     wanted = constraints(goal)

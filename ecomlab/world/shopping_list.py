@@ -1,4 +1,4 @@
-"""Shopping lists: their parts, the products that fit a part, and what a list costs at least."""
+"""Shopping lists: their parts, the products that fit each part, and the least that a list costs."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -12,11 +12,11 @@ from ecomlab.world.cart import constraints_of
 from ecomlab.world.state import sold_out_rows
 
 Part = tuple[str, dict[str, Any]]
-"""A product type that is needed, and what it must be like, by slot name."""
+"""A product type that is needed, and the required values by slot name."""
 
 
 def parts_of(wanted: Mapping[Place, Any]) -> list[Part]:
-    """List the parts: the items of the opening, those named later, and what was added, but for what was dropped."""
+    """List the parts: those of the opening, those named later and the one added, without the one dropped."""
     parts: dict[str, dict[str, Any]] = {}
     for (item, name), kind in wanted.items():
         if name == "type":
@@ -31,7 +31,7 @@ def parts_of(wanted: Mapping[Place, Any]) -> list[Part]:
 
 
 def rows_left(part: Part, catalog: Catalog, key: TaskKey, sold: SellOut | None = None) -> np.ndarray:
-    """Find the rows that fit a part and are in stock, after `sold` where that is given."""
+    """Find the rows that fit a part and are in stock, after the sell-out `sold` if given."""
     kind, slots = part
     rows = catalog.select(constraints_of(kind, slots))
     keep = catalog.stock[rows] > 0
@@ -41,7 +41,7 @@ def rows_left(part: Part, catalog: Catalog, key: TaskKey, sold: SellOut | None =
 
 
 def least_total(parts: Iterable[Part], catalog: Catalog, key: TaskKey, sold: SellOut | None) -> int | None:
-    """Add up the cheapest product of each part that is left after `sold`, in cents; None if a part cannot be had."""
+    """Add up the cheapest product left after `sold` for each part, in cents; None if a part is unavailable."""
     fitting = [rows_left(part, catalog, key, sold) for part in parts]
     if not all(len(rows) for rows in fitting):
         return None
@@ -49,7 +49,7 @@ def least_total(parts: Iterable[Part], catalog: Catalog, key: TaskKey, sold: Sel
 
 
 def draw_types(catalog: Catalog, least: int, random: np.random.Generator) -> tuple[list[str], list[str]]:
-    """Draw departments, one or sometimes two neighbours, more where they have too few types; and all their types."""
+    """Draw one or two adjacent departments, more if they have fewer than `least` types; also return their types."""
     of: dict[str, list[str]] = {}
     for kind in catalog.types:
         of.setdefault(kind.department, []).append(kind.name)
@@ -64,7 +64,7 @@ def draw_types(catalog: Catalog, least: int, random: np.random.Generator) -> tup
 
 
 def draw_trait(row: int, catalog: Catalog, random: np.random.Generator) -> tuple[str, Any]:
-    """Draw one slot that a customer may ask of a part and that this product satisfies."""
+    """Draw a slot that a customer may require of a part and that this product satisfies."""
     traits: dict[str, Any] = {f"attr:{name}": value for name, value in catalog.attributes(row).items()}
     traits["brand"] = catalog.brands[catalog.brand_code.item(row)]
     traits["rating"] = catalog.rating_tenths.item(row) // 5 * 5

@@ -1,4 +1,4 @@
-"""The world of one episode: stock, variants, cart and visits laid over the shared shop (ISOLATED)."""
+"""The world of one episode: stock, variants, cart and visits over the shared shop, which never changes (ISOLATED)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,18 +13,18 @@ from ecomlab.seeding import digest, rng
 from ecomlab.tool import RefusedError
 
 PAGE = 5
-"""Results on a page of search results, distractors not counted."""
+"""Search results per page, not counting distractors."""
 VARIANTS = 3
-"""Variants of every product that an episode can show: one that may be wanted and two plausible others."""
+"""Variants that an episode offers of a product: one that may be wanted and two plausible others."""
 MOST = 99
-"""Most units of one line in a cart."""
+"""Maximum units of a cart line."""
 MOST_GONE = 0.9
-"""Largest share of a type that sells out: something is left even where every item sells out (p_oos = 1)."""
+"""Largest share of a type that sells out, so that something is left even at p_oos = 1."""
 
 
 @dataclass(frozen=True)
 class Shortage:
-    """Of products that satisfy `constraints`, in that option (None: in any), a cart can hold only `total` units."""
+    """A limit of `total` units in the cart on products that satisfy `constraints`, in `option` (None: in any)."""
 
     constraints: tuple[Constraint, ...]
     option: str | None
@@ -32,7 +32,7 @@ class Shortage:
 
 
 class World:
-    """Everything an agent's tools read and change. `key` names the public randomness of this task."""
+    """Everything that the agent's tools read and change. `key` names the task's public randomness."""
 
     def __init__(
         self, shop: Shop, axes: Difficulty, key: Sequence[Any], given: Mapping[str, Any], calls: int
@@ -42,26 +42,26 @@ class World:
         self.axes = axes
         self.key = tuple(key)
         self.given = given
-        """The task's public part: visits, today's date, orders, whatever tools read."""
+        """The task's public part: visits, today's date, orders and whatever else tools read."""
         self.visits = tuple(given.get("visits", ()))
         self.call_budget = calls
         self.calls = 0
         self.cart: dict[tuple[str, str | None], int] = {}
         self.returns: dict[tuple[str, str], int] = {}
-        """Units sent back in this episode, by (order id, line id)."""
+        """Units returned in this episode, by (order id, line id)."""
         self.changes = 0
-        """How often the agent changed something: what follows is the customer's look at it."""
+        """Number of changes by the agent; the customer looks at the world after a turn that made one."""
         self.gone = {self.row(product_id) for product_id in given.get("gone", ())}
-        """Rows that nobody can buy, those that were sold out from the start among them."""
+        """Rows that cannot be bought, including those sold out from the start."""
         self.sold_out: dict[int, np.ndarray] = {}
-        """Type code: which of its rows, by offset, have sold out in this episode."""
+        """Rows that have sold out in this episode: by type code, a mask over the type's rows."""
         self.shortages: list[Shortage] = []
         self.shown: set[str] = set()
-        """Product ids that a tool has shown this episode."""
+        """Product ids that a tool has shown in this episode."""
         self.shown_pairs: set[tuple[str, str]] = set()
-        """(product id, variant id) pairs that a tool has shown this episode."""
+        """(product id, variant id) pairs that a tool has shown in this episode."""
         self.touched: list[tuple[int, str | None]] = []
-        """(row, option) whose stock the agent saw or ran into since the turn began."""
+        """(row, option) pairs whose stock the agent has seen or run into since the turn began."""
 
     def spend_call(self) -> None:
         """Count a tool call. Raises RefusedError when the budget is spent."""
@@ -70,21 +70,21 @@ class World:
         self.calls += 1
 
     def row(self, product_id: str) -> int:
-        """The catalog row of a product id. Raises RefusedError for an id the shop does not have."""
+        """Find the catalog row of a product id. Raises RefusedError for an unknown id."""
         row = self.catalog.row(product_id)
         if row is None:
             raise RefusedError(f"there is no product with id {product_id!r}")
         return row
 
     def options(self, row: int) -> tuple[str, ...]:
-        """The variant ids of a product: three values of its type's option, the same for all products of the type.
+        """List the variant ids of a product: three values of its type's option, the same for all products of the type.
 
-        Drawn from public randomness alone, so that they say nothing about which of them is wanted.
+        They are drawn from public randomness alone, so they say nothing about which one is wanted.
         """
         return options_of(self.key, self.catalog, self.catalog.type_of(row).name)
 
     def stock(self, row: int, option: str | None = None) -> int:
-        """Units one can still buy of a product, in that option if one is named, beyond those in the cart."""
+        """Count the units of a product, or of one option, that can be bought beyond those in the cart."""
         product_id = self.catalog.ids[row]
         left = int(self.catalog.stock[row]) - sum(
             n for (held, _), n in self.cart.items() if held == product_id
@@ -102,13 +102,13 @@ class World:
         return gone is not None and bool(gone[row - self.catalog.type_rows(kind).start])
 
     def sell_out(self, type_name: str, share: float) -> None:
-        """From now on this share of a type's products is sold out, whichever the customer wants: public randomness."""
+        """Mark a share of a type's products as sold out, drawn from public randomness whatever the customer wants."""
         self.sold_out[self.catalog.type_codes[type_name]] = sold_out_rows(
             self.key, self.catalog, type_name, share
         )
 
     def in_stock(self, rows: np.ndarray) -> np.ndarray:
-        """Those of these rows (one type's, ascending) of which one can buy a unit; no look at each but a few."""
+        """Keep the rows (ascending) of which a unit can be bought; only a few need a look of their own."""
         keep = self.catalog.stock[rows] > 0
         for code, gone in self.sold_out.items():
             mine = self.catalog.type_code[rows] == code
@@ -123,7 +123,7 @@ class World:
         return rows[keep]
 
     def held(self, constraints: tuple[Constraint, ...], option: str | None) -> int:
-        """Units in the cart of products that satisfy `constraints`, in that option if one is named."""
+        """Count the units in the cart of products that satisfy `constraints`, in `option` if given."""
         return sum(
             units
             for (product_id, variant), units in self.cart.items()
@@ -131,7 +131,7 @@ class World:
         )
 
     def run_short(self, constraints: tuple[Constraint, ...], option: str | None, left: int) -> None:
-        """From now on only `left` more units of these can be bought; what is in the cart stays valid."""
+        """Limit further purchases of these products to `left` units; units in the cart stay valid."""
         self.shortages.append(Shortage(constraints, option, left + self.held(constraints, option)))
 
     def search(
@@ -142,7 +142,7 @@ class World:
         page: int,
         in_stock: bool = False,
     ) -> tuple[list[dict[str, Any]], int]:
-        """One page of results with its distractors inserted, and the number of pages."""
+        """Return one page of results, with distractors inserted, and the number of pages."""
         among = self.in_stock(self.catalog.select(filters)) if in_stock else None
         rows = self.shop.engine.search(query, filters, sort, self.axes.top_k, among)
         pages = max(1, -(-len(rows) // PAGE))
@@ -152,7 +152,7 @@ class World:
         return [self.show(row) for row in shown], pages
 
     def show(self, row: int) -> dict[str, Any]:
-        """A product's record as tools show it, its stock that of this episode."""
+        """Return a product's record as tools show it, with its stock in this episode."""
         record = self.catalog.record(row)
         record["stock"] = self.stock(row)
         self.shown.add(record["product_id"])
@@ -160,7 +160,7 @@ class World:
         return record
 
     def _with_distractors(self, wanted: Sequence[int], rows: Sequence[int], key: Any) -> list[int]:
-        """Insert products that the search did not find; no result is dropped or moved to another page."""
+        """Insert products that the search did not find, without dropping a result or moving it to another page."""
         share = self.axes.eps_rank
         if share <= 0 or not wanted:
             return list(wanted)
@@ -177,7 +177,7 @@ class World:
         return shown
 
     def _decoy(self, row: int, found: set[int], random: Any) -> int | None:
-        """A product of the same type that was not found, else any product that was not; None in a tiny shop."""
+        """Draw a product outside `found`, of the same type if possible; None in a tiny shop."""
         for pool in (self.catalog.type_rows(self.catalog.type_of(row).name), range(self.catalog.size)):
             for _ in range(8):
                 decoy = pool[int(random.integers(len(pool)))]
@@ -227,19 +227,18 @@ class World:
 
 
 def draw_sell_out(p_oos: float, wanted: int, random: np.random.Generator) -> float:
-    """The share of a type that sells out during the task, 0 for none: drawn so that each of so many wanted products
-    sells out with probability `p_oos`, whichever it is."""
+    """Draw the share of a type that sells out, so that each of `wanted` products does with probability `p_oos`."""
     chance = 1 - (1 - p_oos) ** wanted
     return min(MOST_GONE, p_oos / chance) if random.random() < chance else 0.0
 
 
 def sold_out_rows(key: Sequence[Any], catalog: Catalog, type_name: str, share: float) -> np.ndarray:
-    """Which of a type's products sell out, by offset: each with probability `share`, whoever wants it."""
+    """Draw a mask of a type's rows that sell out, each with probability `share` whether it is wanted or not."""
     return rng("rush", *key, type_name).random(len(catalog.type_rows(type_name))) < share
 
 
 def options_of(key: tuple[Any, ...], catalog: Catalog, type_name: str) -> tuple[str, ...]:
-    """Three of a type's option values in an order that means nothing, from the task's public randomness."""
+    """Draw three of a type's option values, in a meaningless order, from the task's public randomness."""
     code = catalog.type_codes[type_name]
     left, number = list(catalog.types[code].option.values), _order_numbers(key, len(catalog.types))[code]
     chosen = []
@@ -252,7 +251,7 @@ def options_of(key: tuple[Any, ...], catalog: Catalog, type_name: str) -> tuple[
 
 @lru_cache(maxsize=1_024)
 def _order_numbers(key: tuple[Any, ...], types: int) -> list[float]:
-    """A number in [0, 1) per type that names an order of its options: one stream for all, drawn once a task."""
+    """Draw a number in [0, 1) per type that encodes an order of its options, once per task."""
     return rng("options", *key).random(types).tolist()
 
 

@@ -1,7 +1,7 @@
-"""Products that can stand in for one that is sold out, and how much they have in common with it (SUB).
+"""Replacements for a sold-out product, and how much they have in common with it.
 
-In these goals "must" holds the nouns of the attributes that must be the same, and the unsaid "original" is the id of
-the sold-out product.
+In goals of SUB the slot "must" holds the nouns of the attributes that must stay the same, and the unsaid "original" is
+the id of the sold-out product.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ from ecomlab.world.cart import constraints_of
 from ecomlab.world.state import sold_out_rows
 
 LIMITS = ("price", "rating", "days")
-"""Slots that a customer may demand of a replacement beside its being compatible."""
+"""Slots that a customer may limit beyond the attributes that must stay the same."""
 NOUNS: Mapping[str, str] = {
     "works_with": "compatibility",
     "skin": "skin type",
@@ -37,28 +37,28 @@ NOUNS: Mapping[str, str] = {
         name: f"number of {name}" for name in ("buttons", "slots", "compartments", "shelves", "vents", "tabs")
     },
 }
-"""Words of a customer's for an attribute whose name alone would sound odd."""
+"""Customers' words for attributes whose plain name would sound odd."""
 
 
 def hard_names(nouns: Sequence[str], attributes: Iterable[str]) -> list[str]:
-    """The attributes that these words of a customer's name."""
+    """List the attributes that the customer's nouns name."""
     return [name for name in attributes if noun(name) in nouns]
 
 
 def noun(attribute: str) -> str:
-    """A customer's words for an attribute."""
+    """Return the customer's word for an attribute."""
     return NOUNS.get(attribute, attribute.replace("_", " "))
 
 
 def original_of(goal: Goal, shop: Shop) -> int:
-    """The row of the sold-out product."""
+    """Find the row of the sold-out product."""
     row = shop.catalog.row(goal.unsaid["original"])
     assert row is not None
     return row
 
 
 def requirements(goal: Goal, shop: Shop, limits: bool = True) -> tuple[Constraint, ...]:
-    """Constraints on a replacement: type, the attributes that must be the same, and the customer's demands."""
+    """List the constraints on a replacement: type, attributes that must stay the same and, if asked for, limits."""
     attributes = shop.catalog.attributes(original_of(goal, shop))
     slots: dict[str, Any] = {
         f"attr:{name}": attributes[name] for name in hard_names(goal["must"], attributes)
@@ -69,7 +69,7 @@ def requirements(goal: Goal, shop: Shop, limits: bool = True) -> tuple[Constrain
 
 
 def similarity(rows: np.ndarray, goal: Goal, shop: Shop) -> np.ndarray:
-    """Number of entries equal to the original's, by row: of brand and the attributes that need not be the same."""
+    """Count, for each row, how many of brand and the attributes that may differ equal the original's."""
     catalog, original = shop.catalog, original_of(goal, shop)
     attributes = catalog.attributes(original)
     hard = hard_names(goal["must"], attributes)
@@ -83,8 +83,7 @@ def similarity(rows: np.ndarray, goal: Goal, shop: Shop) -> np.ndarray:
 def stages_of(
     goal: Goal, events: Sequence[Event], gone: Iterable[str], key: TaskKey, shop: Shop
 ) -> list[np.ndarray]:
-    """The rows that can stand in before, between and after the events, in whichever order they fall; after all of
-    them comes last."""
+    """List the valid replacements before, between and after the events, in any order; those after all come last."""
     catalog = shop.catalog
     lost = np.array([original_of(goal, shop), *(catalog.row(product_id) for product_id in gone)], int)
     goals, masks = [goal], [np.zeros(len(catalog.type_rows(goal["type"])), bool)]
@@ -102,5 +101,5 @@ def stages_of(
 
 
 def fewest(goal: Goal, events: Sequence[Event], gone: Iterable[str], key: TaskKey, shop: Shop) -> int:
-    """Least number of products that can stand in, at any time."""
+    """Return the smallest number of valid replacements at any time."""
     return min(map(len, stages_of(goal, events, gone, key, shop)))

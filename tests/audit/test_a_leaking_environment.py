@@ -38,7 +38,7 @@ def test_an_order_that_tells_is_caught_by_a_positional_player(lockers: Any, shop
     lockers.LEAK = "order"
     (line, *_) = broken()
     assert line.startswith(
-        "NOT GAMEABLE: positional player 'hand in first of locker_list' is correct on 100.0%"
+        "NOT GAMEABLE: positional attacker 'hand in first of locker_list' is correct on 100.0%"
     )
 
 

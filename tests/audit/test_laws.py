@@ -57,12 +57,12 @@ def test_a_small_sample_shows_nothing() -> None:
 
 FIRST = rows()[0]
 BROKEN = {
-    "SOLVABLE: the solver is correct on 99.8% of CART at d = 0": replace(FIRST, solver=0.998),
-    "FAIR: the fair player is correct on 50.0% of CART at d = 0": replace(FIRST, fair=0.5),
-    "NOT GAMEABLE: blind player 'say done' is correct on 90.0% of CART at d = 0": replace(
+    "SOLVABLE: the oracle is correct on 99.8% of CART at d = 0": replace(FIRST, solver=0.998),
+    "FAIR: the reference player is correct on 50.0% of CART at d = 0": replace(FIRST, fair=0.5),
+    "NOT GAMEABLE: blind attacker 'say done' is correct on 90.0% of CART at d = 0": replace(
         FIRST, blind={"say done": 0.9}
     ),
-    "NOT GAMEABLE: positional player 'first of history' is correct on 90.0% of CART at d = 0": replace(
+    "NOT GAMEABLE: positional attacker 'first of history' is correct on 90.0% of CART at d = 0": replace(
         FIRST, positional={"first of history": 0.9}
     ),
     "NOT GAMEABLE: quitter earns 0.50, failing honestly -0.50, at CART at d = 0": replace(
@@ -85,7 +85,7 @@ def test_a_share_that_is_short_everywhere_breaks_where_no_cell_does() -> None:
     measured = [replace(row, fair=0.975) for row in rows(200)]
     assert laws.broken_laws(measured[:1]) == []
     assert laws.broken_laws(measured) == [
-        "FAIR: the fair player is correct on 97.5% of CART, all difficulties"
+        "FAIR: the reference player is correct on 97.5% of CART, all difficulties"
     ]
     # Several goals in a row are held to 97%.
     assert laws.broken_laws([replace(row, jobs=3) for row in measured]) == []
@@ -93,9 +93,9 @@ def test_a_share_that_is_short_everywhere_breaks_where_no_cell_does() -> None:
 
 def test_success_that_does_not_fall_or_falls_too_little_breaks_harder() -> None:
     flat = laws.broken_laws([replace(row, noisy=0.5) for row in rows()])
-    assert flat[0] == "HARDER: the noisy player's success does not fall with d in CART"
+    assert flat[0] == "HARDER: the perturbed player's success does not fall with d in CART"
     slow = laws.broken_laws([replace(row, noisy=0.8 - 0.01 * row.d) for row in rows()])
-    assert slow == ["HARDER: the noisy player's success falls by 0.12 from d = 0 to 12 in CART"]
+    assert slow == ["HARDER: the perturbed player's success falls by 0.12 from d = 0 to 12 in CART"]
 
 
 def test_a_leak_or_a_difference_breaks_silent() -> None:

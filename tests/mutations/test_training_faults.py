@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import test_collector as collecting
-import test_tiny as rendering
+import test_rollouts as collecting
+import test_tiny_qwen3 as rendering
 import test_training as training
 import torch
 

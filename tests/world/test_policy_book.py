@@ -219,11 +219,7 @@ DEPOSIT = 'facts = "buying", unit = "percent", range = [50, 505, 5] }'
         (DEPOSIT, DEPOSIT.replace("505", "5"), "rules.deposit.section.range: a range is [from, below] or "),
         (DEPOSIT, DEPOSIT.replace("percent", "yes"), 'rules.deposit.section: a number has a range, '),
         ('unit = "yes" }', 'unit = "days" }', "rules.signature.section: a number has a range, "),
-<<<<<<< HEAD:tests/world/test_policy_book.py
-        ('unit = "yes" }', 'unit = "yes", note = "" }', "rules.signature.section.note: no key 'note'; did you mean 'unit'?"),
-=======
         ('unit = "yes" }', 'unit = "yes", note = "" }', "rules.signature.section.note: no key 'note'; did"),
->>>>>>> h-e1:tests/test_policy.py
         ('"a refund takes {}"', '"a refund takes long"', 'rules."refund time": an outcome of unit "days" holds 1 {}'),
         ('["a refund takes {}", ', "[", 'rules."refund time".outcomes'),
         ('"Where {if}, {then}."', '"Where {if}, then."', "special.1: String should match pattern"),

@@ -1,1 +1,1 @@
-"""Samplers: one turn of many rows at a time, token for token."""
+"""Samplers: backends that sample one turn of many rows at a time."""

@@ -1,9 +1,9 @@
 """Batched sampling from a causal language model, turn by turn, with one key-value cache kept for the whole episode.
 
-A *row* is one conversation. `start` opens a batch of rows, `turn` appends the environment's tokens to some of them and
-samples each row's answer up to a stop token. Rows advance in lockstep, the last few talkers apart, but a token's place
-in the cache is always its position in its own row, so there are no gaps: padding lands beyond a row's end, where it is
-never looked at and is overwritten by the row's next real token. Rows with nothing left to do move behind the others.
+A *row* is one conversation. `start` opens a batch of rows; `turn` appends the environment's tokens to some of them and
+samples each row's answer up to a stop token. Rows advance in lockstep, except for a few stragglers. A token's place in
+the cache is its position in its own row, so there are no gaps: padding falls beyond a row's end, where it is masked and
+overwritten by the row's next real token. Rows with nothing left to do move behind the others.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 STRAGGLERS = 0.25
-"""A call ends when no more than this share of its rows is still speaking."""
+"""A call ends when at most this share of its rows is still speaking."""
 
 
 @dataclass(frozen=True)
@@ -23,17 +23,17 @@ class Sampled:
     """One turn of the policy, exactly as sampled."""
 
     ids: list[int]
-    """Token ids, the stop token included."""
+    """Token ids, including the stop token."""
     logprobs: list[float]
     """Log-probability of each id under the sampling distribution; under greedy decoding the model's own."""
     truncated: bool
-    """True when a token limit cut the turn off before its stop token."""
+    """True if a token limit cut the turn off before its stop token."""
     failure: str = ""
-    """The reason for which the backend failed on this row: our fault, so that the episode is unscored."""
+    """The reason why the backend failed on this row, which makes its episode unscored."""
 
 
 class SamplerError(RuntimeError):
-    """A backend that does not answer; the message names the way out."""
+    """An error for a backend that does not answer; the message names the way out."""
 
 
 class Sampler(Protocol):
@@ -51,7 +51,7 @@ class Sampler(Protocol):
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits at which a turn is cut off. Tool and customer tokens count only towards `context`."""
+    """Numbers of tokens at which a turn is cut off. Tool and customer tokens count only towards `context`."""
 
     turn: int = 256
     """Sampled tokens in one turn."""
@@ -64,7 +64,7 @@ class Limits:
 class _RowCache:
     """Keys and values of all layers, shape (slots, heads, capacity, head size), allocated once and reused.
 
-    Quacks like `transformers.Cache` as far as a decoder layer with a ready-made 4-D mask asks.
+    Has as much of the interface of `transformers.Cache` as a decoder layer with a ready-made 4-D mask uses.
     """
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ class _RowCache:
         self._width = 0
 
     def reserve(self, slots: int, capacity: int) -> None:
-        """Room for `slots` rows of `capacity` tokens; what is there stays."""
+        """Make room for `slots` rows of `capacity` tokens, keeping what is there."""
         if slots <= self.slots and capacity <= self.capacity:
             return
         old_slots, old_capacity = self.slots, self.capacity
@@ -95,7 +95,7 @@ class _RowCache:
         self._row = torch.arange(position_BL.shape[0], device=position_BL.device)[:, None]
 
     def update(self, keys: Tensor, values: Tensor, layer: int, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
-        """Store the new (B, heads, L, size) keys and values; return all that are there for these rows."""
+        """Store the new (B, heads, L, size) keys and values; return all that these rows have."""
         if layer == len(self.layers):
             self.layers.append((self._new(keys), self._new(values)))
         batch = keys.shape[0]
@@ -118,10 +118,10 @@ class _RowCache:
 
 
 class CachedSampler:
-    """Samples from any Hugging Face causal LM that attends through a 4-D mask and explicit positions.
+    """A sampler for any Hugging Face causal LM that takes a 4-D mask and explicit positions.
 
-    The result for a row does not depend on the other rows of the batch beyond floating-point rounding: its randomness
-    is its own stream, one uniform number a token, and its positions and mask are its own.
+    Beyond floating-point rounding, a row's result does not depend on the other rows of the batch: it has its own
+    positions, mask and random stream, of which each token takes one uniform number.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class CachedSampler:
         self._cache = _RowCache()
 
     def start(self, streams: Sequence[np.random.Generator]) -> None:
-        """Open `len(streams)` rows; what the last batch left in the cache is never read again."""
+        """Open `len(streams)` rows; the last batch's entries in the cache are never read again."""
         rows = len(streams)
         self._streams = list(streams)
         self._slot = list(range(rows))  # of a row
@@ -159,11 +159,11 @@ class CachedSampler:
     def turn(self, rows: Sequence[int], inputs: Sequence[Sequence[int]]) -> list[Sampled | None]:
         """Sample an answer for each of `rows` after appending `inputs`; in the order of `rows`.
 
-        When most have answered, the last few `STRAGGLERS` are None: they go on in the next call, with no input of their
-        own, beside the others' next turn.
+        When most rows have answered, the last few (`STRAGGLERS`) are None: they go on in the next call, without input,
+        beside the others' next turn.
         """
         training = self.model.training
-        self.model.eval()  # layers under gradient checkpointing would else forget the cache
+        self.model.eval()  # otherwise layers under gradient checkpointing would ignore the cache
         try:
             return self._turn(rows, inputs)
         finally:
@@ -171,7 +171,7 @@ class CachedSampler:
 
     def _turn(self, rows: Sequence[int], inputs: Sequence[Sequence[int]]) -> list[Sampled | None]:
         chunks = {row: self._pending[row] + list(new) for row, new in zip(rows, inputs, strict=True)}
-        said = {row: self._open.pop(row, ([], [])) for row in rows}  # ids and log-probabilities of this turn
+        said = {row: self._open.pop(row, ([], [])) for row in rows}  # ids and log-probabilities in this turn
         stopped: set[int] = set()
         active = [row for row in rows if said[row][0] or self._fits(row, len(chunks[row]))]
         answered = len(rows) - len(active)
@@ -202,12 +202,12 @@ class CachedSampler:
         return [None if row in self._open else Sampled(*said[row], row not in stopped) for row in rows]
 
     def _fits(self, row: int, new: int, said: int = 0) -> bool:
-        """Tell whether this row may read `new` tokens and sample one more."""
+        """Tell whether a row may read `new` tokens and sample one more."""
         used = self._length[self._slot[row]] + new + 1
         return bool(self._said[row] + said < self.limits.episode and used <= self.limits.context)
 
     def _to_front(self, rows: Sequence[int]) -> None:
-        """Move `rows` into the first slots, exchanging as few as possible."""
+        """Move `rows` into the first slots with as few exchanges as possible."""
         wanted = set(rows)
         free = (slot for slot in range(len(rows)) if self._row[slot] not in wanted)
         for row in rows:
@@ -249,11 +249,11 @@ class CachedSampler:
         return logits if logits.dtype == torch.float64 else logits.float()
 
     def _choose(self, logits_BV: Tensor, rows: Sequence[int]) -> tuple[list[int], list[float]]:
-        """Choose a token a row: the likeliest, or by inverse distribution function at the row's next uniform number."""
+        """Choose a token per row: the likeliest, or by inverse transform sampling with the row's next random number."""
         logp_BV = torch.log_softmax(logits_BV / (1.0 if self.greedy else self.temperature), dim=-1)
         if torch.isnan(logp_BV).any():
             raise FloatingPointError(
-                "the policy's logits are not numbers: its training has diverged; start again with a lower lr"
+                "the policy's logits are NaN: its training has diverged; start again with a lower lr"
             )
         if self.greedy:
             choice = logp_BV.argmax(dim=-1)

@@ -1,8 +1,8 @@
-"""Sampling by vLLM, on a server or beside the trainer, through TRL's `VLLMGeneration`, which brings it our weights.
+"""Sampling by vLLM, on a server or beside the trainer, through TRL's `VLLMGeneration`, which sends it our weights.
 
-vLLM draws its own random numbers: which tokens a run samples depends on what else is in the batch, so that a run with
-vLLM is resumed, but not repeated token by token. Every turn sends the whole conversation; vLLM's prefix cache makes
-that cheap, and TRL empties it with every new set of weights.
+vLLM draws its own random numbers, and its tokens depend on the rest of the batch: a run with vLLM can be resumed, but
+not repeated token by token. Every turn sends the whole conversation; vLLM's prefix cache makes that cheap, and TRL
+empties the cache with every new set of weights.
 """
 
 import functools
@@ -14,14 +14,14 @@ import numpy as np
 from ecomlab.models.samplers.cached import Limits, Sampled, SamplerError
 
 PATIENCE = 300.0
-"""Seconds that a server may take for one turn of a whole batch; TRL's client tries six times."""
+"""Seconds that a server may take for one turn of a batch; TRL's client tries six times."""
 
 
 class VllmSampler:
-    """A `Sampler` on TRL's `generation`: a `VLLMGeneration`, or anything with its interface.
+    """A `Sampler` on a `VLLMGeneration` of TRL, or anything with its interface.
 
-    In server mode only the main process may ask. Colocated, every process asks its own engine. The weights are those
-    of the last `sync_weights`.
+    In server mode only the main process may sample; colocated, every process samples from its own engine. The weights
+    are those of the last `sync_weights`.
     """
 
     def __init__(
@@ -33,15 +33,15 @@ class VllmSampler:
         self.greedy = greedy
 
     def start(self, streams: Sequence[np.random.Generator]) -> None:
-        """Open `len(streams)` rows. The streams are not used: vLLM has its own."""
+        """Open `len(streams)` rows. The streams are not used; vLLM draws its own random numbers."""
         self._ids: list[list[int]] = [[] for _ in streams]
         self._said = [0] * len(streams)
 
     def turn(self, rows: Sequence[int], inputs: Sequence[Sequence[int]]) -> list[Sampled]:
-        """Sample an answer for each of `rows`, all of them whole.
+        """Sample an answer for each of `rows`; none is left unfinished.
 
-        Raises SamplerError when vLLM does not answer at all; a row that it answers without usable log-probabilities is
-        a failure of ours, and its episode unscored.
+        Raises SamplerError when vLLM does not answer at all. An answer without usable log-probabilities is our failure
+        and leaves that row's episode unscored.
         """
         for row, new in zip(rows, inputs, strict=True):
             self._ids[row] += new
@@ -63,7 +63,7 @@ class VllmSampler:
         return min(limits.turn, limits.episode - self._said[row], limits.context - len(self._ids[row]))
 
     def _cut(self, ids: list[int], logprobs: Sequence[Any] | None, room: int) -> Sampled:
-        """Cut what a row said at its own limit."""
+        """Cut a row's answer at its own limit."""
         kept = list(ids[:room])
         truncated = not kept or kept[-1] not in self.stop_ids
         if not kept:
@@ -76,12 +76,12 @@ class VllmSampler:
                 kept,
                 [0.0] * len(kept),
                 truncated,
-                failure="vLLM returned log-probabilities that are not numbers",
+                failure="vLLM returned log-probabilities that are NaN",
             )
         return Sampled(kept, chosen, truncated)
 
     def _ask(self, prompts: list[list[int]], most: int) -> list[tuple[list[int], Sequence[Any] | None]]:
-        """Ask for ids and log-probabilities for each prompt."""
+        """Request ids and log-probabilities for each prompt."""
         generation = self.generation
         more = {"stop_token_ids": list(self.stop_ids)}
         temperature = 0.0 if self.greedy else 1.0
@@ -101,7 +101,7 @@ class VllmSampler:
                     _, ids, logprobs, _ = generation.generate(prompts=prompts, images=None, num_generations=1)
                 finally:
                     generation.generation_kwargs = before
-        except Exception as error:  # requests, vLLM and its engine each have their own
+        except Exception as error:  # requests, vLLM and its engine raise errors of their own
             raise SamplerError(
                 f"{_who(generation)} failed ({type(error).__name__}: {error}); {_way_out(generation)}"
             ) from error
@@ -113,7 +113,7 @@ class VllmSampler:
 
 
 def limit_patience(generation: Any, seconds: float = PATIENCE) -> None:
-    """Make requests to a server fail after so long without an answer; TRL's client would wait for ever."""
+    """Make requests to a server fail after `seconds` without an answer; TRL's client would wait for ever."""
     if generation.mode == "server" and hasattr(generation, "vllm_client"):
         session = generation.vllm_client.session
         session.request = functools.partial(session.request, timeout=seconds)
@@ -137,6 +137,6 @@ def _way_out(generation: Any) -> str:
     first = (
         "start it again with the line that `ecomlab train --dry-run` prints"
         if generation.mode == "server"
-        else "where memory ran out, lower vllm_memory or micro_batch"
+        else "if memory ran out, lower vllm_memory or micro_batch"
     )
-    return f"{first}, and run again: the run goes on from its last checkpoint"
+    return f"{first}, then run again: the run goes on from its last checkpoint"

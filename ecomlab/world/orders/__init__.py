@@ -1,1 +1,1 @@
-"""Order histories, and how orders and their lines are spoken of."""
+"""Order histories, and how customers refer to orders and their lines."""

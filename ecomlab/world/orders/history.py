@@ -1,4 +1,4 @@
-"""A customer's order history in one task, and what can still be returned of it: public, the same for every job."""
+"""A task's public order history, and which of its lines can still be returned."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,10 +19,10 @@ from ecomlab.world.state import World, options_of
 
 FIRST_DAY = date(2026, 2, 1)
 DAYS = 320
-"""From the first to the last day that an episode may play on."""
+"""Number of days, from the first, on which an episode may take place."""
 KINDS = ("delivered", "split", "shipped", "processing", "delayed", "cancelled")
 SHARES = (0.54, 0.1, 0.1, 0.08, 0.1, 0.08)
-"""States of an order; a split one is in two parcels, most often of different status."""
+"""Shares of the kinds of order; a split one has two parcels, usually of different status."""
 SPLITS = (
     ("delivered", "shipped"),
     ("delivered", "delayed"),
@@ -42,12 +42,12 @@ Order = Mapping[str, Any]
 Line = Mapping[str, Any]
 
 
-@lru_cache(maxsize=16)  # the jobs of a journey share one, and none may change it
+@lru_cache(maxsize=16)  # the subtasks of a journey share one history; nobody may change it
 def draw_history(key: TaskKey, axes: Difficulty, shop: Shop) -> dict[str, Any]:
-    """{"today", "orders"}: H past orders, the newest first, and the episode's clock. From public randomness alone.
+    """Draw {"today", "orders"}: the episode's date and past orders, the newest first, from public randomness alone.
 
-    As d rises, customers order the same again, more comes in two parcels, and what was delivered lies
-    at the edge of the window in which it can be returned: its last day, or the day after.
+    As d rises, customers reorder more, more orders come in two parcels, and more deliveries lie on the last day of
+    their return window or the day after.
     """
     random, draws = key.rng("orders"), axes.orders
     terms = draw_terms(key, shop.catalog)
@@ -57,14 +57,14 @@ def draw_history(key: TaskKey, axes: Difficulty, shop: Shop) -> dict[str, Any]:
         share * (1 - split) + split * (kind == "split") for kind, share in zip(KINDS, SHARES, strict=True)
     ]
     kinds = [KINDS[i] for i in random.choice(len(KINDS), size=axes.history, p=shares).tolist()]
-    kinds[:2] = ["delivered"] * len(kinds[:2])  # something can always be sent back
+    kinds[:2] = ["delivered"] * len(kinds[:2])  # something can always be returned
     orders: list[dict[str, Any]] = []
     bought: dict[str, int] = {}
     used: set[int] = set()
     for kind in kinds:
         lines = _draw_lines(1 if kind == "split" else 0, draws.p_again, bought, tokens, key, shop, random)
         windows = [w for w in (_window(line, shop.catalog, terms) for line in lines) if w]
-        for _ in range(TRIES):  # two orders of a day could not be told apart by it
+        for _ in range(TRIES):  # the date could not tell two orders of one day apart
             placed, parcels = _draw_parcels(kind, windows, draws.p_edge, today, random)
             if placed not in used:
                 break
@@ -90,7 +90,7 @@ def draw_history(key: TaskKey, axes: Difficulty, shop: Shop) -> dict[str, Any]:
 
 
 def _tokens(random: np.random.Generator) -> Iterator[str]:
-    """Ids that say nothing, none of them twice."""
+    """Yield distinct ids that carry no meaning."""
     seen: set[str] = set()
     while True:
         token = "".join(_LETTERS[i] for i in random.integers(len(_LETTERS), size=6).tolist())
@@ -108,7 +108,7 @@ def _draw_lines(
     shop: Shop,
     random: np.random.Generator,
 ) -> list[dict[str, Any]]:
-    """Lines of different product types; types bought before come `again`, now and then as the very product."""
+    """Draw lines of different types; with chance `again` a type bought before, at times the very same product."""
     catalog = shop.catalog
     count = min(len(LINES), 1 + more + int(random.choice(len(LINES), p=LINES)))
     chosen: dict[str, int] = {}
@@ -200,7 +200,7 @@ def _window(line: Line, catalog: Catalog, terms: Terms) -> int:
 
 
 def status_of(order: Order) -> str:
-    """The status of an order as a whole, one of `STATUSES`."""
+    """Summarise an order's parcels as one of `STATUSES`."""
     statuses = {parcel["status"] for parcel in order["parcels"]}
     if not statuses:
         return "cancelled"
@@ -210,12 +210,12 @@ def status_of(order: Order) -> str:
 
 
 def last_date(order: Order) -> str | None:
-    """The day on which the last of an order arrived or is expected; None for a cancelled one."""
+    """Find the day on which an order's last parcel arrived or is expected; None for a cancelled order."""
     return max((parcel.get("delivered") or parcel["expected"] for parcel in order["parcels"]), default=None)
 
 
 def find_order(world: World, order_id: str) -> Order:
-    """The order of that id. Raises RefusedError when the customer has none."""
+    """Find an order by id. Raises RefusedError when the customer has no such order."""
     for order in world.given.get("orders", ()):
         if order["order_id"] == order_id:
             return order
@@ -223,7 +223,7 @@ def find_order(world: World, order_id: str) -> Order:
 
 
 def find_line(world: World, order_id: str, line_id: str) -> tuple[Order, Line]:
-    """The order and its line. Raises RefusedError when there is no such line."""
+    """Find an order and its line by id. Raises RefusedError when there is no such line."""
     order = find_order(world, order_id)
     for line in order["lines"]:
         if line["line_id"] == line_id:
@@ -233,21 +233,21 @@ def find_line(world: World, order_id: str, line_id: str) -> tuple[Order, Line]:
 
 @dataclass(frozen=True)
 class Eligibility:
-    """The store's answer to the question whether units of a line can be sent back today."""
+    """The store's decision whether units of a line can be returned today."""
 
     eligible: bool
     reason: str
     window: int | None
-    """Days from delivery; 0: never; None: it has not been delivered."""
+    """Days from delivery; 0: never returnable; None: not delivered."""
     last_day: date | None
     left: int
-    """Units that have not been sent back."""
+    """Units that have not been returned."""
 
 
 def eligibility(
     order: Order, line: Line, today: date, catalog: Catalog, terms: Terms, returned: int = 0
 ) -> Eligibility:
-    """Judge the return of a line of which `returned` units were sent back in this episode."""
+    """Judge the return of a line of which `returned` units were returned in this episode."""
     left = line["quantity"] - line["returned"] - returned
     parcel = order["parcels"][line["parcel"] - 1] if line["parcel"] else None
     if parcel is None:
@@ -273,28 +273,28 @@ def eligible_first(
     catalog: Catalog,
     returned: int = 0,
 ) -> Eligibility:
-    """The same in a task of that key and world; `returned` units were sent back since it began."""
+    """Judge the return of a line by a task's public part and key; `returned` units were returned since it began."""
     today = date.fromisoformat(given["today"])
     return eligibility(order, line, today, catalog, draw_terms(key, catalog), returned)
 
 
 def eligible_now(world: World, order: Order, line: Line, undone: bool = False) -> Eligibility:
-    """The same in an episode; `undone`: as if this episode had sent none of it back."""
+    """Judge the return of a line in an episode; with `undone` as if none of it had been returned there."""
     done = 0 if undone else world.returns.get((order["order_id"], line["line_id"]), 0)
     return eligible_first(world.given, world.key, order, line, world.catalog, done)
 
 
 def lines_of(orders: Sequence[Order]) -> list[tuple[Order, Line]]:
-    """Every line with its order."""
+    """List every line with its order."""
     return [(order, line) for order in orders for line in order["lines"]]
 
 
 def delivered_lines(orders: Sequence[Order]) -> list[tuple[Order, Line]]:
-    """Every line that has arrived, with its order."""
+    """List every line that has arrived, with its order."""
     return [(order, line) for order, line in lines_of(orders) if delivered(order, line)]
 
 
 def delivered(order: Order, line: Line) -> str | None:
-    """The day a line was delivered, None before."""
+    """Find the day on which a line was delivered; None if it has not been."""
     day = order["parcels"][line["parcel"] - 1].get("delivered") if line["parcel"] else None
     return None if day is None else str(day)

@@ -1,4 +1,4 @@
-"""The order line that a customer means: what describes a line, and the lines that a description leaves."""
+"""Descriptions of order lines, and the lines that match a description."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,22 +21,22 @@ from ecomlab.world.orders.history import (
 from ecomlab.world.state import World
 
 LISTED = ("type", "brand", "feature", "ordered")
-"""Slots that `order_list` can settle; for the others one looks into the orders."""
+"""Slots that `order_list` shows; the others need a look into the orders."""
 DATES = ("ordered", "delivered")
-"""Slots that hold a day, "MM-DD"."""
+"""Slots that hold a day as "MM-DD"."""
 LOOKUPS = 40
-"""Most orders that a description leaves to be looked into."""
+"""Maximum number of orders that a description may leave to be looked into."""
 
 
 def is_identity(name: str) -> bool:
-    """Tell whether a slot says which line is meant."""
+    """Tell whether a slot describes the line that is meant."""
     return name in ("type", "brand", "feature", "option", *DATES) or name.startswith("attr:")
 
 
 def line_fits(
     line: Line, order: Order, slots: Mapping[str, Any], catalog: Catalog, only: Collection[str] | None = None
 ) -> bool:
-    """Tell whether a line is what these slots describe: product words, the option, the day of order or delivery."""
+    """Tell whether a line matches these slots: product words, option, day of order or delivery."""
     row = catalog.row(line["product_id"])
     if row is None:
         return False
@@ -49,7 +49,7 @@ def line_fits(
 
 
 def line_value(line: Line, order: Order, row: int, name: str, catalog: Catalog) -> Any:
-    """The value for this line of a slot that describes one; None where the line has no such value."""
+    """Return a line's value for a descriptive slot, or None."""
     if name == "type":
         return catalog.type_of(row).name
     if name == "brand":
@@ -69,9 +69,9 @@ def line_value(line: Line, order: Order, row: int, name: str, catalog: Catalog) 
 def describe(
     order: Order, line: Line, history: Sequence[Order], shop: Shop, patient: bool, random: np.random.Generator
 ) -> dict[str, Any] | None:
-    """The slots that make a line the only one, each of them needed; None if nothing does.
+    """Find a minimal set of slots that only this line matches; None if there is none.
 
-    A `patient` customer says first what tells little, and the date last: then there is more to be heard.
+    A `patient` customer starts with the least telling slots and gives dates last, so there is more to ask for.
     """
     catalog = shop.catalog
     row = catalog.row(line["product_id"])
@@ -100,7 +100,7 @@ def describe(
 
 @dataclass(frozen=True)
 class Candidate:
-    """A line that a customer may mean, the slots that describe it, and whether it can be returned."""
+    """A line that a customer may mean, the slots that describe it, and whether it can be returned (`goes`)."""
 
     order: Order
     line: Line
@@ -109,14 +109,14 @@ class Candidate:
 
     @property
     def most(self) -> int:
-        """Units that the customer may speak of: those that are left, if it can be returned."""
+        """Largest number of units that the customer may mention: those not yet returned, if it can be returned."""
         return int(self.line["quantity"] - (self.line["returned"] if self.goes else 0))
 
 
 def candidates(
     given: Mapping[str, Any], patient: bool, key: TaskKey, shop: Shop, random: np.random.Generator
 ) -> Iterator[Candidate]:
-    """The delivered lines that can be told from all others, in random order."""
+    """Yield the delivered lines that can be told from all others, in random order."""
     for order, line in shuffled(random, delivered_lines(given["orders"])):
         slots = describe(order, line, given["orders"], shop, patient, random)
         if slots is not None:
@@ -127,7 +127,7 @@ def candidates(
 def meant_by(
     slots: Mapping[str, Any], given: Mapping[str, Any], key: TaskKey, shop: Shop
 ) -> Candidate | None:
-    """The delivered line that these slots mean; None where they mean no such line, or several."""
+    """Find the delivered line that matches these slots; None if none or several lines match."""
     found = lines_meant(slots, given["orders"], shop)
     if len(found) != 1 or not delivered(*found[0]):
         return None
@@ -139,31 +139,31 @@ def _count(lines: Sequence[tuple[Order, Line]], name: str, value: Any, shop: Sho
 
 
 def lines_meant(slots: Mapping[str, Any], history: Sequence[Order], shop: Shop) -> list[tuple[Order, Line]]:
-    """The lines that these slots leave."""
+    """List the lines that match these slots."""
     described = {name: value for name, value in slots.items() if is_identity(name)}
     return [(o, n) for o, n in lines_of(history) if line_fits(n, o, described, shop.catalog)]
 
 
 def line_meant(slots: Mapping[str, Any], history: Sequence[Order], shop: Shop) -> tuple[Order, Line]:
-    """The line that is meant: the one that all slots leave."""
+    """Return the only line that matches these slots."""
     (target,) = lines_meant(slots, history, shop)
     return target
 
 
 def values_of(name: str, pairs: Sequence[tuple[Order, Line]], shop: Shop) -> list[Any]:
-    """Values that a slot which describes a line might have among these."""
+    """List the values of a descriptive slot among these lines."""
     rows = [(order, line, shop.catalog.row(line["product_id"]) or 0) for order, line in pairs]
     values = [line_value(line, order, row, name, shop.catalog) for order, line, row in rows]
     return [value for value in values if value is not None]
 
 
 def may_be(order: Order, slots: Mapping[str, Any], shop: Shop) -> bool:
-    """Tell whether `order_list` leaves it open that an order holds what these slots describe."""
+    """Tell whether, by what `order_list` shows, an order may hold a line that matches these slots."""
     return any(line_fits(line, order, slots, shop.catalog, only=LISTED) for line in order["lines"])
 
 
 def expected_returns(slots: Mapping[str, Any], world: World) -> dict[tuple[str, str], int]:
-    """Units by (order id, line id) that should have been returned in the end."""
+    """Compute the returns that the verifier expects: units by (order id, line id)."""
     order, line = line_meant(slots, world.given["orders"], world.shop)
     if not eligible_now(world, order, line, undone=True).eligible:
         return {}

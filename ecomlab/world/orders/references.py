@@ -1,8 +1,8 @@
-"""The order that a customer means: the ways in which orders are spoken of, and the orders that these words may mean.
+"""Customers' references to orders, and the orders that a reference may mean.
 
-Slots: "type" or "thing" (what was in it; the latter comes in a sentence of its own), "brand", "feature", "placed" (a
-day, "MM-DD"), "when" ("week", "month", a month's number, "3 days"), "things" (how many), "parcels" (how many), "place"
-(0: the latest, -1: the oldest), "relation" and "correction" (steps back in time).
+Slots: "type" or "thing" (an item's type; "thing" comes in a sentence of its own), "brand", "feature", "placed" (a day,
+"MM-DD"), "when" ("week", "month", a month's number, "3 days"), "things" and "parcels" (their number), "place" (0: the
+latest, -1: the oldest), "relation" and "correction" (steps back in time).
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,22 +14,21 @@ import numpy as np
 from ecomlab.catalog import Shop
 
 Seen = Mapping[str, Any]
-"""An order as it is looked at to find the one that is meant: "placed", "items" (title, type), "parcels" (how many, None
-if not known)."""
+"""An order as references see it: "placed", "items" (title and type) and "parcels" (their number, None if unknown)."""
 WORDS = ("type", "brand", "feature")
-"""Slots by which something in an order is named."""
+"""Slots that name an item of an order."""
 STEPS = ("relation", "correction")
-"""Slots that lead from the order spoken of to the one before or after."""
+"""Slots that lead from the order mentioned to the one before or after it."""
 TIMES = frozenset(["week", "month", *(f"{n} days" for n in range(1, 7)), *(f"{n:02d}" for n in range(1, 13))])
-"""Values of "when" that customers have words for."""
+"""Values of "when" that customers can put into words."""
 LOOKUPS = 40
-"""Most orders that a reference leaves to be looked into."""
+"""Maximum number of orders that a reference may leave to be looked into."""
 PLACES = (0, 1, 2, -1, -2)
-"""Values of "place" that customers have words for."""
+"""Values of "place" that customers can put into words."""
 
 
 def look(history: Sequence[Mapping[str, Any]], shop: Shop) -> list[dict[str, Any]]:
-    """Orders as they are seen by somebody who has looked into all of them."""
+    """Convert orders to what is known after looking into all of them."""
     seen = []
     for order in history:
         rows = [shop.catalog.row(line["product_id"]) or 0 for line in order["lines"]]
@@ -39,7 +38,7 @@ def look(history: Sequence[Mapping[str, Any]], shop: Shop) -> list[dict[str, Any
 
 
 def resolve(seen: Sequence[Seen], slots: Mapping[str, Any], today: date | None) -> list[int]:
-    """The orders (newest first, by number) that these slots may mean."""
+    """List the orders that these slots may mean, by index, the newest first."""
     found = [i for i, order in enumerate(seen) if _fits(order, slots, today)]
     place = slots.get("place")
     if place is not None:
@@ -66,7 +65,7 @@ def _fits(order: Seen, slots: Mapping[str, Any], today: date | None) -> bool:
 
 
 def named(item: Mapping[str, Any], slots: Mapping[str, Any]) -> bool:
-    """Tell whether an item, with its title and type, goes by these words."""
+    """Tell whether an item's title and type match these slots."""
     kind, brand, feature = slots.get("type") or slots.get("thing"), slots.get("brand"), slots.get("feature")
     return bool(
         kind in (None, item["type"])
@@ -76,7 +75,7 @@ def named(item: Mapping[str, Any], slots: Mapping[str, Any]) -> bool:
 
 
 def _at(placed: str, when: str, today: date) -> bool:
-    """Tell whether an order was placed then: weeks begin on Monday, months are those of the calendar."""
+    """Tell whether an order was placed at `when`; weeks begin on Monday, months are calendar months."""
     day = date.fromisoformat(placed)
     if when.endswith(" days"):
         return (today - day).days == int(when.split()[0])
@@ -90,7 +89,7 @@ def _at(placed: str, when: str, today: date) -> bool:
 
 
 def _loosely(placed: str, when: str, today: date) -> bool:
-    """Tell whether somebody who counts weeks or months in another way might mean it."""
+    """Tell whether `when` might mean this day to somebody who counts weeks or months differently."""
     age = (today - date.fromisoformat(placed)).days
     if when == "week":
         return age <= 14
@@ -100,14 +99,14 @@ def _loosely(placed: str, when: str, today: date) -> bool:
 
 
 def in_a_row(seen: Sequence[Seen]) -> bool:
-    """Tell whether no two orders are of one day: only then is there one before another."""
+    """Tell whether no two orders are of the same day, so that "the one before" is unambiguous."""
     return len({order["placed"] for order in seen}) == len(seen)
 
 
 def refer(
     target: int, seen: Sequence[Seen], today: date, indirect: bool, shop: Shop, random: np.random.Generator
 ) -> dict[str, Any] | None:
-    """Slots that mean this order and no other, in one of the ways in which customers speak; None if there is none."""
+    """Draw slots that refer to this order alone, in one of the ways in which customers speak; None if none works."""
     ways = (
         (_when, _place, _relation, _parcels, _things, _both, _both) if indirect else (_words, _placed, _both)
     )
@@ -115,7 +114,7 @@ def refer(
         slots = make(target, seen, today, shop, random)
         if slots is not None and resolve(seen, slots, today) == [target]:
             bare = not {"brand", "feature", "relation"} & slots.keys()
-            if "type" in slots and bare and random.random() < 0.75:  # what was in it comes after the question
+            if "type" in slots and bare and random.random() < 0.75:  # the item is named after the question
                 return {"thing" if name == "type" else name: value for name, value in slots.items()}
             return slots
     return refer(target, seen, today, False, shop, random) if indirect else None
@@ -124,7 +123,7 @@ def refer(
 def _words(
     target: int, seen: Sequence[Seen], today: date, shop: Shop, random: np.random.Generator
 ) -> dict[str, Any] | None:
-    """ "my order with the Compact Yoga Mat", and its day where that does not say it."""
+    """Refer by an item: "my order with the Compact Yoga Mat", and by its day as well where that is ambiguous."""
     for i in random.permutation(len(seen[target]["items"])).tolist():
         slots = _item(seen[target]["items"][i], seen, today, shop, random)
         if resolve(seen, slots, today) == [target]:
@@ -135,7 +134,7 @@ def _words(
 def _item(
     item: Mapping[str, Any], seen: Sequence[Seen], today: date, shop: Shop, random: np.random.Generator
 ) -> dict[str, Any]:
-    """A thing in words, no more than are of use."""
+    """Draw the words for an item, leaving out those that narrow nothing down."""
     brand, rest = item["title"].split(" ", 1)
     values = {"brand": brand, "feature": rest.removesuffix(f" {item['type']}")}
     slots: dict[str, Any] = {"type": item["type"]}
@@ -155,7 +154,7 @@ def _placed(
 def _when(
     target: int, seen: Sequence[Seen], today: date, shop: Shop, random: np.random.Generator
 ) -> dict[str, Any] | None:
-    """ "the charger from last week": of several chargers."""
+    """Refer by type and time: "the charger from last week", preferably where there are several chargers."""
     kinds = list(dict.fromkeys(item["type"] for item in seen[target]["items"]))
     placed = seen[target]["placed"]
     times = ["week", "month", placed[5:7], f"{(today - date.fromisoformat(placed)).days} days"]
@@ -175,7 +174,7 @@ def _when(
 def _place(
     target: int, seen: Sequence[Seen], today: date, shop: Shop, random: np.random.Generator
 ) -> dict[str, Any] | None:
-    """ "my latest order but one"."""
+    """Refer by place: "my latest order but one"."""
     places = [place for place in (target, target - len(seen)) if place in PLACES]
     if not places or not in_a_row(seen):
         return None
@@ -185,7 +184,7 @@ def _place(
 def _relation(
     target: int, seen: Sequence[Seen], today: date, shop: Shop, random: np.random.Generator
 ) -> dict[str, Any] | None:
-    """ "the one before that": the order next to one that words describe."""
+    """Refer by a neighbour in time that words describe: "the one before that"."""
     steps = [step for step in (1, -1) if 0 <= target - step < len(seen)]
     if not steps or not in_a_row(seen):
         return None
@@ -197,7 +196,7 @@ def _relation(
 def _parcels(
     target: int, seen: Sequence[Seen], today: date, shop: Shop, random: np.random.Generator
 ) -> dict[str, Any] | None:
-    """ "the one in two parcels", of all orders or of those with such a thing."""
+    """Refer by the number of parcels, of all orders or of those with an item of a type: "the one in two parcels"."""
     if seen[target]["parcels"] != 2 or len(seen) > LOOKUPS:
         return None
     if resolve(seen, {"parcels": 2}, today) == [target]:
@@ -209,7 +208,7 @@ def _parcels(
 def _things(
     target: int, seen: Sequence[Seen], today: date, shop: Shop, random: np.random.Generator
 ) -> dict[str, Any] | None:
-    """ "the one with four different things in it", of all orders or of those with such a thing."""
+    """Refer by the number of items, of all orders or of those with an item of a type."""
     count = len(seen[target]["items"])
     if count < 2:
         return None
@@ -222,7 +221,7 @@ def _things(
 def _both(
     target: int, seen: Sequence[Seen], today: date, shop: Shop, random: np.random.Generator
 ) -> dict[str, Any] | None:
-    """Two things that only together say which: "the one from March with three different things in it"."""
+    """Refer by two facts that are ambiguous alone: "the one from March with three different things in it"."""
     placed, items = seen[target]["placed"], seen[target]["items"]
     values: dict[str, Any] = {"thing": items[int(random.integers(len(items)))]["type"], "things": len(items)}
     values |= {"when": placed[5:7]} if placed[5:7] != today.isoformat()[5:7] else {}
@@ -239,8 +238,8 @@ def _both(
 def draw_another(
     target: int, seen: Sequence[Seen], today: date, indirect: bool, shop: Shop, random: np.random.Generator
 ) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-    """Slots of another order that the customer asks about first, and what they say to come to `target`: a step from the
-    first, or what describes it. None for what cannot be said."""
+    """Draw slots of another order that the customer asks about first, and slots of the correction to `target`: a step
+    from the first order or a reference of its own. None for what cannot be said."""
     ways = [step for step in (1, -1) if 0 <= target - step < len(seen)]
     if ways and in_a_row(seen) and random.random() < 0.6:
         step = ways[int(random.integers(len(ways)))]
@@ -255,7 +254,7 @@ def draw_another(
 
 
 def values_of(name: str, seen: Sequence[Seen], shop: Shop) -> list[Any]:
-    """Values that a slot might have in this history."""
+    """List the values that a slot might have in this history."""
     if name == "placed":
         return [order["placed"][5:] for order in seen]
     if name == "place":

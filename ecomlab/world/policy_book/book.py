@@ -26,19 +26,19 @@ Book = Mapping[str, Any]
 """{"precedence": "first" or "last" of the clauses that apply decides, "form": number of its wording, "sections"}."""
 
 FEWEST = 28
-"""Rules in a book, beside four for every clause that a rule has: enough that no constant search finds the right one."""
+"""Rules in a book, plus four for each clause per rule: too many for a constant query to find the right one."""
 FORMS = 24
-"""Numbers of a clause's wording: each of two outcomes in each of three or four sentences has an equal share."""
+"""Numbers of a clause's wording: a multiple of 2 outcomes times 3 or 4 sentences, so that each is equally likely."""
 LETTERS = "ABCDEFGHJKLMNPRSTVWX"
 """First letters of clause ids, none of which is easily taken for another letter or a digit."""
 
 
 @lru_cache(maxsize=16)  # the subtasks of a journey share one book; nobody may change it
 def draw_book(key: tuple[Any, ...], axes: Difficulty, shop: Shop) -> dict[str, Any]:
-    """Draw the policy book of the task that `key` names, before and whatever the customer asks.
+    """Draw the policy book of the task that `key` names, independently of what the customer asks.
 
-    Each rule has `axes.branches` clauses, and the more of these, the more rules there are. The return windows are the
-    terms that the store's systems act on.
+    Each rule has `axes.branches` clauses, and more branches mean more rules. The return windows are the terms that the
+    store's systems apply.
     """
     random, catalog = rng("policies", *key), shop.catalog
     precedence = pick(random, ("first", "last"))

@@ -1,4 +1,4 @@
-"""Cases that customers bring to the policy book: the facts they tell, and how a case may turn into another."""
+"""Cases that customers bring to the policy book: the facts they tell, and follow-ups that change a case."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -50,7 +50,7 @@ def draw_facts(
 ) -> dict[str, Any]:
     """Draw a case: first the clause that is to decide, so that all do equally often, then facts that make it decide.
 
-    Numbers lie near the limits. What is `known` stays; where no case is found for the clause, another one decides.
+    Numbers lie near the limits. `known` facts stay; where no case is found for the clause, another one decides.
     """
     wanted = int(random.integers(len(section["clauses"])))
     facts: dict[str, Any] = {}
@@ -129,7 +129,7 @@ def draw_twist(
 
 
 def other_values(name: str, value: Any, section: Section) -> list[Any]:
-    """List other values that a fact might have: of a number, the two that each limit parts, and the next higher one."""
+    """List other values of a fact: for a number, those on either side of each limit and the next higher one."""
     about = FACTS[name]
     if not isinstance(about, Amount):
         return [other for other in about.words if other != value]

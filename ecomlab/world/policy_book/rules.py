@@ -12,7 +12,7 @@ from ecomlab.suggest import unknown
 from ecomlab.values import MONEY, NUMBER, Format, choice
 
 WINDOW = "return window"
-"""The rule that tells the store's terms: a section for each department, one clause each."""
+"""The rule that states the store's terms: a section of one clause for each department."""
 
 
 def _counted(unit: str) -> Format:
@@ -40,7 +40,7 @@ def _read_range(given: object) -> range:
 
 
 def _read_words(given: object) -> object:
-    """The table that a list of values stands for, each of which is its own words."""
+    """Turn a list of values into a table in which each value is its own words."""
     return {str(value): value for value in given} if isinstance(given, list) else given
 
 
@@ -69,13 +69,13 @@ class Amount(Strict):
 
     @property
     def kind(self) -> Format:
-        """How a clause writes its value."""
+        """Format of its value in a clause."""
         return MONEY if self.unit == "cents" else NUMBER
 
 
 @dataclass(frozen=True)
 class Rule:
-    """One thing that the book rules on."""
+    """A subject that the book rules on."""
 
     title: str
     unit: str
@@ -95,7 +95,7 @@ class Rule:
 
     @property
     def kind(self) -> Format:
-        """How a clause writes its value."""
+        """Format of its value in a clause."""
         return UNITS[self.unit] if self.numeric else choice({str(value): str(value) for value in self.values})
 
 
@@ -182,9 +182,9 @@ TYPE_CONDITION = _READ.type_condition
 NOT_RETURNABLE = _READ.not_returnable
 """The outcome of a window of 0 days."""
 SPECIAL = _READ.special
-"""Clauses that have conditions."""
+"""Clauses with conditions."""
 GENERAL: Mapping[str, Sequence[str]] = _READ.general
-"""Clauses without one, by which of several clauses decides; such a clause comes first where the last one decides."""
+"""Clauses without conditions, by which of several clauses decides; listed first where the last one decides."""
 PRECEDENCE: Mapping[str, Sequence[str]] = _READ.precedence
 """Statements of which clause decides."""
 STOP_WORDS = _READ.stop_words

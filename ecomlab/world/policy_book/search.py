@@ -11,9 +11,9 @@ from ecomlab.world.policy_book.rules import STOP_WORDS
 from ecomlab.world.policy_book.wording import text_of, title_of
 
 SHOWN = 4
-"""Sections that a search shows at most."""
+"""Maximum number of sections that a search shows."""
 STEM = 5
-"""Letters of a word that the search compares."""
+"""Leading letters of a word that the search compares."""
 _WORD = re.compile(r"[a-z0-9]+")
 _ENDING = re.compile(r"(?:ing|ed|es|e|s)$")
 

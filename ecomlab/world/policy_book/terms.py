@@ -1,4 +1,4 @@
-"""The terms of a store in one task: numbers that its systems act on and its policy book tells."""
+"""The terms of a store in one task: numbers that its systems apply and its policy book states."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ WINDOWS = (14, 21, 30, 45, 60, 90)
 
 @dataclass(frozen=True)
 class Terms:
-    """Terms of this store in this task."""
+    """Terms of the store in one task."""
 
     return_days: Mapping[str, int]
     """By department, days from delivery within which a line can be returned, the last day included; 0: it cannot."""

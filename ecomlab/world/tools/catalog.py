@@ -1,4 +1,4 @@
-"""The shop's tools. Docstrings are written to the model; results are JSON objects."""
+"""Tools of the catalog. Docstrings are written to the model; results are JSON objects."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from ecomlab.world.state import PAGE, World
 
 MOST_RERANKED = 100
 TODAY = "2026-03-02"
-"""The date in a task whose story has none."""
+"""Date in tasks that have no date of their own."""
 
 ProductId = Annotated[str, Field(description="A product id exactly as a tool showed it.")]
 VariantId = Annotated[
@@ -74,8 +74,7 @@ def catalog_search(
 
 
 def _name(what: Literal["type", "brand"], said: str, world: World) -> str:
-    """The type or brand of that name, whatever its case. Raises RefusedError where there is none: nothing found would
-    look as if none were left."""
+    """Find the type or brand of that name in any case. Raises RefusedError: an empty result would look sold out."""
     lexicon = lexicon_of(world.catalog)
     name = lexicon.exact(what, said)
     if name is None:
@@ -86,7 +85,7 @@ def _name(what: Literal["type", "brand"], said: str, world: World) -> str:
 
 
 def _attribute(name: str, value: str, kind: ProductType | None, world: World) -> Constraint:
-    """A filter on an attribute, of that type if one is named. Raises RefusedError for one that no product has."""
+    """Make a filter on an attribute, of `kind` if given. Raises RefusedError for an unknown attribute or value."""
     catalog = world.catalog
     known: Mapping[str, Sequence[str]] = (
         catalog.attr_values if kind is None else {a.name: a.values for a in kind.attributes}
@@ -172,9 +171,9 @@ def _hundredths(value: float, scale: int) -> int:
 
 
 def named(*tools: Tool) -> dict[str, Tool]:
-    """Tools by name, in the order given."""
+    """Index tools by name, in the order given."""
     return {t.name: t for t in tools}
 
 
 CATALOG = named(catalog_search, catalog_get_product, catalog_get_variants, catalog_rerank, datetime_now)
-"""Tools for jobs that end in products handed in."""
+"""Tools of environments whose answer is a list of products."""

@@ -1,4 +1,4 @@
-"""Tools around the customer's orders. Docstrings are written to the model; results are JSON objects."""
+"""Tools for the customer's orders. Docstrings are written to the model; results are JSON objects."""
 
 from typing import Annotated, Any
 
@@ -11,7 +11,7 @@ from ecomlab.world.state import World
 OrderId = Annotated[str, Field(description="An order id exactly as order_list showed it.")]
 LineId = Annotated[str, Field(description="A line id exactly as order_get_status showed it.")]
 PARCEL = ("status", "shipped", "delivered", "first_expected", "expected")
-"""Fields of a parcel that are shown, in this order."""
+"""Fields of a parcel in the order shown."""
 
 
 @tool(lists={"orders": "order_id"})
