@@ -1,4 +1,4 @@
-# ecomlab: one command from a clone to a figure. `make` alone prints this file's targets.
+# ecomlab: one command from a clone to a figure. `make` alone lists the targets.
 # Works with GNU make 3.81 or newer (macOS) and any POSIX sh.
 
 .DEFAULT_GOAL := help
@@ -10,13 +10,13 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 
-# What may be set: `make venv EXTRAS=all,gpu,dev`, `make test ARGS="-k catalog"`, `make certify ARGS="--seeds 20"`.
+# Settings: `make venv EXTRAS=all,gpu,dev`, `make test ARGS="-k catalog"`, `make certify ARGS="--seeds 20"`.
 PYTHON ?=
 EXTRAS ?= $(or $(shell sed -n 2p $(STAMP) 2>/dev/null),all$(comma)dev)
 ARGS ?=
 WORKERS ?= 2
 
-# One thread a process, no network after installation, no telemetry; what you have set yourself is kept.
+# One thread per process, no network after installation, no telemetry. Your own settings take precedence.
 OMP_NUM_THREADS ?= 1
 OMP_WAIT_POLICY ?= PASSIVE
 TOKENIZERS_PARALLELISM ?= false
@@ -25,7 +25,7 @@ HF_HUB_DISABLE_TELEMETRY ?= 1
 DO_NOT_TRACK ?= 1
 DISABLE_MLFLOW_INTEGRATION ?= TRUE
 
-# One cache directory. Libraries that would write into the home directory write there as well.
+# One cache directory, also for libraries that would write into the home directory.
 ifeq ($(ECOMLAB_CACHE),)
 ECOMLAB_CACHE := $(HOME)/.cache/ecomlab
 endif
@@ -44,45 +44,45 @@ NBSTRIPOUT := $(BIN)/nbstripout --keep-id --extra-keys \
 
 .PHONY: help venv ablation test certify figures lab lint clean cache FORCE
 
-help: ## this list
+help: ## list the targets
 	@echo "ecomlab: make TARGET [ARGS=\"...\"]"
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  \1|\2/p' Makefile | while IFS='|' read -r name text; do \
 	  printf '  %-10s %s\n' $$name "$$text"; done
 	@echo
-	@echo "Every target first builds .venv (Python 3.11.5 or newer; about 2.2 GB) if it is missing or out of date."
+	@echo "Every target first builds .venv (Python 3.11.5 or newer, about 2.2 GB) if it is missing or out of date."
 	@echo "On Linux, torch from PyPI brings CUDA (several GB more). For the CPU build, once:"
 	@echo "  PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu make venv"
 	@echo "With a GPU: make venv EXTRAS=all,gpu,dev      and vLLM: make venv EXTRAS=all,gpu,vllm,dev"
 	@echo "Another Python: make venv PYTHON=/path/to/python3.11"
 
-venv: $(STAMP) ## the locked environment in .venv
+venv: $(STAMP) ## install the locked environment in .venv
 	@echo "$(VENV) is ready ([$(EXTRAS)])"
 
-ablation: $(STAMP) cache ## the quick ablation: three schedules, two seeds, figures (about 15 minutes)
+ablation: $(STAMP) cache ## run the quick ablation: three schedules, two seeds, figures (about 15 minutes)
 	@$(BIN)/ecomlab sweep --figures $(ARGS)
 
-test: $(STAMP) cache ## all tests
+test: $(STAMP) cache ## run all tests
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
-certify: $(STAMP) cache ## the laws every environment keeps, as a certificate
+certify: $(STAMP) cache ## measure the laws in every environment and write the certificate
 	@$(BIN)/ecomlab certify --json experiments/certificate/certificate.json $(ARGS)
 	@ECOMLAB_ACTIONS=100000 $(BIN)/python -m pytest -q -n $(WORKERS) tests/audit/test_robustness.py
 
 figures: $(STAMP) cache ## redraw the figures from the committed tables
 	@$(BIN)/ecomlab figures $(ARGS)
 
-lab: $(STAMP) cache ## JupyterLab on the notebooks, without news, update checks or telemetry
+lab: $(STAMP) cache ## open the notebooks in JupyterLab, without news, update checks or telemetry
 	@$(BIN)/jupyter lab --LabApp.news_url=None \
 	  --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate --LanguageServerManager.autodetect=False \
 	  --LabApp.default_url=/lab/tree/notebooks/start_here.ipynb $(ARGS)
 
-lint: $(STAMP) ## ruff, mypy, notebooks without outputs
+lint: $(STAMP) ## check with ruff and mypy, and that notebooks have no outputs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(if $(NOTEBOOKS),$(NBSTRIPOUT) --verify $(NOTEBOOKS))
 
-clean: ## remove .venv and the tools' caches; experiments, figures and ECOMLAB_CACHE stay
+clean: ## remove .venv and the tools' caches, not experiments, figures or ECOMLAB_CACHE
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -91,19 +91,19 @@ cache:
 	  echo "ecomlab cannot write its cache $(ECOMLAB_CACHE); name another directory: ECOMLAB_CACHE=/path make ..." >&2; exit 1; }
 
 # --- .venv -----------------------------------------------------------------------------------------------------------
-# The stamp is written last and says where and with which extras .venv was made. It is stale when the clone was moved,
-# other extras are asked for, or its Python has gone. Without a stamp (never installed, interrupted, stale) .venv is
-# built anew; with one, a change of pyproject.toml or constraints.txt only installs the difference.
+# The stamp is written last and records the folder and the extras of .venv. It is stale when the clone was moved, other
+# extras are asked for, or its Python is gone. Without a valid stamp .venv is rebuilt; with one, a change of
+# pyproject.toml or constraints.txt only installs the difference.
 
 current := $(shell { cat $(STAMP) && $(BIN)/python -c ''; } 2>/dev/null && echo runs)
 ifneq ($(current),$(CURDIR) $(EXTRAS) runs)
 STALE := FORCE
 endif
 
-# Pins that vLLM cannot live with (see the extra in pyproject.toml) are lifted where it is asked for.
+# Pins that vLLM contradicts (see the extra in pyproject.toml) are lifted if it is installed.
 LIFTED := $(if $(findstring vllm,$(EXTRAS)),numpy|lark,nothing)
 
-# A Python that is new enough and can make a venv with pip (Debian splits that off), tried as the shell finds it.
+# The first Python in the shell's path that is new enough and can make a venv with pip (Debian packages that apart).
 PROBE := import sys; v = sys.version_info[:3]; v >= (3, 11, 5) or sys.exit("%d.%d.%d is too old" % v); \
   __import__("venv"); __import__("ensurepip")
 

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import Annotated
 
-# Before any library is imported that would read them: no telemetry, no network, one thread a process.
+# Set before any library reads them: no telemetry, no network, one thread per process.
 for _name in ("HF_HUB_OFFLINE", "HF_HUB_DISABLE_TELEMETRY", "DO_NOT_TRACK", "OMP_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -43,7 +43,7 @@ def play(
     seed: options.Seed = 0,
     size: options.Size = 20_000,
 ) -> None:
-    """Watch the fair player play one episode.
+    """Watch the reference player play one episode.
 
     Example: [cyan]ecomlab play --env CART --difficulty 8 --seed 3[/cyan]
     """
@@ -65,7 +65,7 @@ def certify(
     workers: options.Workers = None,
     json_file: options.JsonFile = None,
 ) -> None:
-    """Measure the laws on solvability, fairness, gaming, difficulty and leaks; exit code 1 when one is broken.
+    """Measure solvability, fairness, gaming, difficulty and leaks; exit with code 1 if a law is broken.
 
     Example: [cyan]ecomlab certify --env CART --difficulty 0:12 --seeds 500 --json certificate.json[/cyan]
     """
@@ -85,7 +85,7 @@ def bench_env(
     episodes: options.Episodes = 100,
     json_file: options.JsonFile = None,
 ) -> None:
-    """Time reset, verify and the fair player's whole episode, with and without search, on one thread.
+    """Time reset, verification and the reference player's episodes, with and without search, on one thread.
 
     Example: [cyan]ecomlab bench env --env CART --json experiments/bench/env.json[/cyan]
     """
@@ -101,7 +101,7 @@ def train(
     change: options.Change = None,
     dry_run: options.Plan = False,
 ) -> None:
-    """Train one policy, or go on where the run stopped. For several GPUs: accelerate launch -m ecomlab train ...
+    """Train one policy, or continue its run. On several GPUs: accelerate launch -m ecomlab train ...
 
     Example: [cyan]ecomlab train --config experiments/laptop/train.toml --set seed=1 --dry-run[/cyan]
     """
@@ -125,9 +125,9 @@ def evaluate(
     size: options.Size = 20_000,
     json_file: options.JsonFile = None,
 ) -> None:
-    """Measure a policy's held-out success at fixed difficulties, on tasks that no training draws.
+    """Measure a policy's held-out success at fixed difficulties, on tasks that training never draws.
 
-    Without --env, in the environments that it was made for.
+    Without --env, in the environments that it was trained for.
 
     Example: [cyan]ecomlab eval novice --env CART --difficulty 0:4 --episodes 200[/cyan]
     """
@@ -151,7 +151,7 @@ def sweep(
     figures: options.Figures = False,
     out: options.Out = Path("figures"),
 ) -> None:
-    """Show what of a sweep is done, left and what it costs; then run what is left and gather the tables.
+    """Show the status and cost of a sweep; then execute its unfinished runs and gather their tables.
 
     Example: [cyan]ecomlab sweep experiments/quick/sweep.toml --figures[/cyan]
     """
@@ -166,7 +166,7 @@ def figures(
     sweep: Annotated[Path | None, Argument(help="One sweep's file. Default: every figure.")] = None,
     out: options.Out = Path("figures"),
 ) -> None:
-    """Redraw figures from committed tables; nothing is trained.
+    """Redraw figures from committed tables, without training.
 
     Example: [cyan]ecomlab figures experiments/quick/sweep.toml[/cyan]
     """
@@ -177,23 +177,23 @@ def figures(
 
 @app.command()
 def init(folder: Annotated[Path, Argument(help="A folder that is new or empty.")]) -> None:
-    """Lay out notebooks, sweeps and a place for figures, to work without a clone.
+    """Set up a folder with notebooks, sweeps and a place for figures, to work without a clone.
 
     Example: [cyan]ecomlab init shopping[/cyan]
     """
     from ecomlab.lab.layout import lay_out
 
-    console.print(f"{len(lay_out(folder))} files in {folder}; begin there with notebooks/start_here.ipynb")
+    console.print(f"{len(lay_out(folder))} files in {folder}; start there with notebooks/start_here.ipynb")
 
 
 def main() -> None:
-    """Run a command: errors that name the fact are printed as they are; bugs keep their traceback."""
-    complain = Console(stderr=True, highlight=False, soft_wrap=True)  # commands are copied whole
+    """Run a command: expected errors are printed without a traceback; bugs keep theirs."""
+    complain = Console(stderr=True, highlight=False, soft_wrap=True)  # so that commands can be copied
     try:
         app()
     except (UnknownEnvironmentError, ecomlab.TaskError, ValueError, OSError, ModuleNotFoundError) as error:
         complain.print(f"[red]error[/red]  {escape(options.worded(error))}")
         raise SystemExit(2) from None
     except KeyboardInterrupt:
-        complain.print("interrupted; what was finished is where it was written")
+        complain.print("interrupted; finished work is kept")
         raise SystemExit(130) from None

@@ -1,1 +1,1 @@
-"""From tables to figures: load and check, statistics over runs, plots."""
+"""Results: tables loaded and checked, statistics over runs, plots."""

@@ -1,7 +1,4 @@
-"""Figures of environments: what a certificate found, what difficulty moves.
-
-Nothing here reads files or computes statistics; `ecomlab.analysis.tables` and `statistics` do.
-"""
+"""Figures of environments: certificates, and the axes that difficulty moves."""
 
 import math
 from typing import Any
@@ -18,33 +15,33 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 from ecomlab.analysis.plots import PAGE_WIDTH, paper_style
 
 _PLAYERS: dict[str, tuple[int | str, str, str]] = {  # colour, marker, line
-    "solver": (".1", "s", ""),
-    "fair": (0, "o", "-"),
-    "noisy": (1, "D", "-"),
+    "oracle": (".1", "s", ""),
+    "reference": (0, "o", "-"),
+    "perturbed": (1, "D", "-"),
     "naive": (2, "^", "-"),
-    "worst positional": (4, "v", "-"),
-    "worst blind": (".5", "s", "-"),
+    "best positional": (4, "v", "-"),
+    "best blind": (".5", "s", "-"),
     "chance": (".1", "", ":"),
 }
 AXIS_WORDS = {
-    "constraints": "wishes",
-    "p_missing": "left unsaid",
+    "constraints": "demands",
+    "p_missing": "withheld",
     "eps_rank": "distractors",
     "p_oos": "sells out",
     "turn_slack": "spare turns",
     "tool_slack": "spare calls",
     "p_noise": "typos, slang",
-    "p_switch": "changed mind",
+    "p_switch": "goal changes",
     "top_k": "search depth",
     "k_rec": "list length",
     "history": "past orders",
     "branches": "policy clauses",
 }
-"""Each difficulty axis in a word or two."""
+"""Difficulty axes in a word or two."""
 
 
 def axes_over_difficulty(table: pd.DataFrame) -> Figure:
-    """Draw small multiples: each row of `table` (an axis) over its columns (difficulties)."""
+    """Draw a panel per axis (row of `table`) over difficulties (its columns)."""
     with paper_style():
         figure = plt.figure(figsize=(PAGE_WIDTH, 4.2), layout="constrained")
         _axis_panels(figure, figure.add_gridspec(1, 1)[0], table, 4)
@@ -55,8 +52,8 @@ def axes_over_difficulty(table: pd.DataFrame) -> Figure:
 
 
 def axes_and_environments(table: pd.DataFrame, matrix: pd.DataFrame) -> Figure:
-    """Draw above each axis (a row of `table`) over difficulties (its columns), below which environments (rows of
-    `matrix`) consume which axes (its columns)."""
+    """Draw two rows of panels: each axis (row of `table`) over difficulties (its columns), and below them the axes
+    (columns of `matrix`) that move each environment (its rows)."""
     with paper_style():
         figure = plt.figure(figsize=(PAGE_WIDTH, 5.0), layout="constrained")
         halves: Any = figure.subfigures(2, 1, height_ratios=(1.6, 1))
@@ -64,7 +61,7 @@ def axes_and_environments(table: pd.DataFrame, matrix: pd.DataFrame) -> Figure:
         panels = _axis_panels(upper, upper.add_gridspec(1, 1)[0], table, 6)
         upper.supxlabel("difficulty d", fontsize=8)
         ax = lower.add_subplot()
-        consumed_axes(ax, matrix)
+        moving_axes(ax, matrix)
         for first, letter in ((panels[0], "a"), (ax, "b")):
             first.annotate(
                 letter,
@@ -81,8 +78,8 @@ def axes_and_environments(table: pd.DataFrame, matrix: pd.DataFrame) -> Figure:
     return figure
 
 
-def consumed_axes(ax: Axes, matrix: pd.DataFrame) -> None:
-    """Draw a dot where an environment (row) consumes an axis (column)."""
+def moving_axes(ax: Axes, matrix: pd.DataFrame) -> None:
+    """Draw a dot where an axis (column) moves an environment (row)."""
     rows, columns = matrix.to_numpy(dtype=bool).nonzero()
     ax.scatter(columns, rows, s=42, color=sns.color_palette("colorblind")[0], linewidths=0, zorder=2)
     ax.set_xticks(range(matrix.shape[1]), matrix.columns)
@@ -96,8 +93,8 @@ def consumed_axes(ax: Axes, matrix: pd.DataFrame) -> None:
 def certificate(table: pd.DataFrame) -> Figure:
     """Draw a panel per environment: the share of tasks that each player gets right, over difficulty.
 
-    `table` is `tables.load_certificate`'s with bounds. They are shown as bands: both of a single player's; the upper
-    one of the worst of several, which is chosen by its luck too.
+    `table` is that of `tables.load_certificate` with bounds, which are drawn as bands. The best of several attackers is
+    chosen by its luck too, so only its upper bound is drawn.
     """
     envs = list(dict.fromkeys(table.env))
     columns = min(4, len(envs))
@@ -127,15 +124,15 @@ def certificate(table: pd.DataFrame) -> Figure:
 
 
 def _players(ax: Axes, table: pd.DataFrame) -> None:
-    """Draw everybody's line; those that lie on zero together have their marks at levels of their own."""
-    often = {name: (i, 3) for i, name in enumerate(("naive", "worst positional", "worst blind"))}
+    """Draw a line per player; those that coincide at zero have their marks at different levels."""
+    often = {name: (i, 3) for i, name in enumerate(("naive", "best positional", "best blind"))}
     for name in reversed(_PLAYERS):
         mine = table[table.player == name].sort_values("d")
         if mine.empty:
             continue
         look = _mark(name)
-        if mine.n.any() and name != "solver":
-            low = mine.share if name.startswith("worst") else mine.low
+        if mine.n.any() and name != "oracle":
+            low = mine.share if name.startswith("best") else mine.low
             ax.fill_between(mine.d, low, mine.high, color=look["color"], alpha=0.18, linewidth=0)
         every = often.get(name) if len(mine) > 3 else None
         ax.plot(mine.d, mine.share, markevery=every, zorder=4 if name == "chance" else 3, **look)
@@ -146,10 +143,10 @@ def _players(ax: Axes, table: pd.DataFrame) -> None:
 
 
 def _mark(name: str) -> dict[str, Any]:
-    """Choose how a player is drawn; the solver as squares around the fair player's dots."""
+    """Choose a player's colour, marker and line; the oracle's squares surround the reference player's dots."""
     colour, marker, line = _PLAYERS[name]
     shade = sns.color_palette("colorblind", 10)[colour] if isinstance(colour, int) else colour
-    size, fill = {"solver": (5, "none"), "fair": (2.4, shade), "worst blind": (2.6, shade)}.get(
+    size, fill = {"oracle": (5, "none"), "reference": (2.4, shade), "best blind": (2.6, shade)}.get(
         name, (3.4, shade)
     )
     return {
@@ -164,7 +161,7 @@ def _mark(name: str) -> dict[str, Any]:
 
 
 def _axis_panels(figure: Any, place: SubplotSpec, table: pd.DataFrame, columns: int) -> list[Axes]:
-    """Draw each row of `table` over its columns, `columns` panels a row, of a figure or subfigure."""
+    """Draw each row of `table` over its columns, `columns` panels side by side, in a figure or subfigure."""
     grid = place.subgridspec(math.ceil(len(table) / columns), columns)
     levels = [int(str(name).removeprefix("d = ")) for name in table.columns]
     made = []

@@ -1,7 +1,4 @@
-"""Figures of ablations: a thin line per run, a thick one for their mean, colour and marker per schedule or collection.
-
-Nothing here reads files or computes statistics; `ecomlab.analysis.tables` and `statistics` do.
-"""
+"""Figures of ablations: a thin line per run, a thick one for their mean, a colour per schedule or collection."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -20,16 +17,16 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 from ecomlab.analysis.statistics import generated, held_out
 from ecomlab.analysis.tables import RUN, in_order
 
-COLUMN_WIDTH, PAGE_WIDTH = 3.3, 6.9  # inches: one column and the whole width of a two-column paper
+PAGE_WIDTH = 6.9  # inches: the whole width of a two-column paper
 MARKERS = "osDv^P"
 AXES = {"step": "training steps", "rollouts": "rollouts, thousands"}
 SHARED = "CART"  # the environment that every collection has
-_ORDER = ("static-low", "static-high", "adaptive")  # these always have the same colours
+_ORDER = ("static-low", "static-high", "adaptive")  # have the same colours in every figure
 
 
 @contextmanager
 def paper_style() -> Iterator[None]:
-    """Set text of 8 points at print size, no frames, thin grid."""
+    """Set the style of figures: text of 8 points at print size, thin grid."""
     small: dict[Any, Any] = {"font.size": 8, "axes.labelsize": 8, "axes.titlesize": 8, "legend.fontsize": 8}
     small |= {"xtick.labelsize": 7, "ytick.labelsize": 7, "axes.linewidth": 0.6, "grid.linewidth": 0.4}
     with sns.axes_style("ticks", {"axes.grid": True, "grid.color": ".9"}), plt.rc_context(small):
@@ -37,20 +34,20 @@ def paper_style() -> Iterator[None]:
 
 
 def arms(table: pd.DataFrame) -> list[str]:
-    """List the schedules in the order of legends: the three of the ablation, then others by name."""
+    """List a table's schedules in the order of legends: the three of the ablation, then others by name."""
     there = set(table.schedule)
     return [name for name in _ORDER if name in there] + sorted(there - set(_ORDER))
 
 
 def look(table: pd.DataFrame) -> dict[str, tuple[tuple[float, float, float], str]]:
-    """Choose colour and marker per schedule, from a palette that colour-blind readers can tell apart."""
+    """Choose colour and marker per schedule, from a palette for colour-blind readers."""
     palette = sns.color_palette("colorblind", 10)
     names = [*_ORDER, *(name for name in arms(table) if name not in _ORDER)]
     return {name: (palette[i % 10], MARKERS[i % len(MARKERS)]) for i, name in enumerate(names)}
 
 
 def frontier(ax: Axes, train: pd.DataFrame, x: str = "step") -> None:
-    """Draw the highest difficulty of each run's window, over steps or over rollouts generated so far."""
+    """Draw the highest difficulty of each run's window, over steps or generated rollouts."""
     steps = train.groupby([*RUN, "step"], as_index=False)["d_high"].max()
     _lines(ax, _with_x(steps, train, x), x, "d_high", look(train))
     ax.set_ylim(bottom=0)
@@ -65,10 +62,10 @@ def success(ax: Axes, train: pd.DataFrame, rows: pd.DataFrame, x: str = "step") 
 
 
 def difficulty_growth(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sampled") -> Figure:
-    """Draw the ablation of one collection in one figure, as wide as a page.
+    """Draw the ablation of one collection, as wide as a page.
 
-    Above: the frontier and the mean held-out success, each over steps and over generated rollouts. Below:
-    held-out success at each evaluated difficulty, over steps. Raises ValueError for tables of several
+    Above: the highest difficulty trained on and the mean held-out success, each over steps and over generated rollouts.
+    Below: held-out success at each evaluated difficulty, over steps. Raises ValueError for tables of several
     collections.
     """
     if len(collections := sorted(set(train.collection))) > 1:
@@ -104,9 +101,9 @@ def difficulty_growth(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: s
 
 
 def effective_ratio(train: pd.DataFrame, window: int = 10) -> Figure:
-    """Draw the share of groups that teach, by correctness and by reward, and the share of tokens that is used.
+    """Draw the shares of groups that teach, by correctness and by reward, and of tokens that are used, over steps.
 
-    Over steps, means of `window` steps; environments of a step are pooled by their counts.
+    Shares are taken over the last `window` steps; environments of a step are pooled by their counts.
     """
     counts = train.assign(
         correct=train.effective_correct * train.groups,
@@ -144,7 +141,7 @@ def effective_ratio(train: pd.DataFrame, window: int = 10) -> Figure:
 
 
 def environment_scaling(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sampled") -> Figure:
-    """Draw collections of environments against each other, as wide as a page.
+    """Draw a comparison of collections of environments, as wide as a page.
 
     Above: success in the environment that all of them have, over the rollouts of all environments and over its own.
     Below: success in each environment of the largest collection, over steps. Colour and marker per collection. Raises
@@ -168,7 +165,7 @@ def environment_scaling(train: pd.DataFrame, evaluation: pd.DataFrame, decoding:
         upper[0].set(ylabel=f"{SHARED}, held-out success", xlabel="rollouts of all environments, thousands")
         upper[1].set(xlabel=f"rollouts of {SHARED} alone, thousands")
         reached = generated(train, SHARED).groupby("collection").rollouts.max() / 1000
-        upper[1].set_xlim(right=1.5 * reached.min())  # a collection of one goes on far beyond
+        upper[1].set_xlim(right=1.5 * reached.min())  # a collection of one environment has many more
         columns = max(1, math.ceil(len(envs) / 2))
         grid = rows[1].subgridspec(2, columns)
         for place, env in enumerate(envs):
@@ -187,7 +184,7 @@ def environment_scaling(train: pd.DataFrame, evaluation: pd.DataFrame, decoding:
 
 
 def one_run(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sampled") -> Figure:
-    """Draw one run while it trains: its window with the success on it, and held-out success per difficulty."""
+    """Draw one run, finished or not: its window, success in training, and held-out success per difficulty."""
     steps = train.groupby("step").agg(
         low=("d_low", "min"), high=("d_high", "max"), success=("success", "mean")
     )
@@ -226,7 +223,7 @@ def _row(figure: Figure, place: SubplotSpec, count: int) -> list[Axes]:
 
 
 def _with_x(rows: pd.DataFrame, train: pd.DataFrame, x: str) -> pd.DataFrame:
-    """Give `rows` a column `rollouts`, in thousands, when that is the x axis."""
+    """Add the column `rollouts`, in thousands, to `rows` if that is the x axis."""
     if x not in AXES:
         raise ValueError(f"x is one of {', '.join(AXES)}, not {x!r}")
     if x == "step":
@@ -243,13 +240,13 @@ def _lines(
     looks: Mapping[str, tuple[tuple[float, float, float], str]],
     marked: bool = False,
 ) -> None:
-    """Draw a thin line per run and the mean of x and y over runs, step by step, as a thick one."""
+    """Draw a thin line per run, and a thick one for the mean of x and y over runs at each step."""
     for name in arms(rows):
         colour, marker = looks[name]
         mine = rows[rows.schedule == name].sort_values("step")
         for _, run in mine.groupby(RUN):
             ax.plot(run[x], run[y], color=colour, linewidth=0.7, alpha=0.55)
-        # Only steps that every run has reached: a mean over fewer runs would jump.
+        # Only steps that all runs have reached: a mean over fewer runs would jump.
         steps = mine.groupby("step").agg(x=(x, "mean"), y=(y, "mean"), runs=(y, "count"))
         mean = steps[steps.runs == steps.runs.max()]
         shape = marker if marked else ""
@@ -260,7 +257,7 @@ def _lines(
 
 
 def _legend(figure: Figure, train: pd.DataFrame) -> None:
-    """Draw one legend above everything: schedules, and what thick and thin mean."""
+    """Draw one legend above all panels: the schedules, and the meaning of thick and thin lines."""
     looks, grey = look(train), ".35"
     entries = [
         Line2D([], [], color=looks[n][0], marker=looks[n][1], markersize=3.5, linewidth=1.8, label=n)

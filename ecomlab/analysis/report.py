@@ -1,4 +1,4 @@
-"""Results as a terminal shows them: the runs of a sweep, a policy's held-out success."""
+"""Results for the terminal: the runs of a sweep, a policy's held-out success."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ def table_of_runs(runs: pd.DataFrame, title: str) -> Table:
 
 
 def intervals_of_arms(runs: pd.DataFrame) -> Iterator[str]:
-    """Word the interval of each arm that has enough runs for one."""
+    """Write the interval of each arm that has enough runs for one."""
     for name, arm in arm_intervals(runs, "sampled_last").iterrows():
         if not math.isnan(arm.low):
             spread = f"{arm['mean']:.2f} [{arm.low:.2f}, {arm.high:.2f}]"
@@ -46,7 +46,7 @@ def show_evaluations(
     json_file: Path | None = None,
 ) -> None:
     """Print held-out success by environment and difficulty; write the rows to `json_file` if one is given."""
-    table = Table("env", "d", f"success, {decoding}", "95% of it", "reward", "unscored")
+    table = Table("env", "d", f"success, {decoding}", "95% interval", "reward", "unscored")
     for row in rows:
         scored = row["episodes"] - row["unscored"]
         low, high = share_bounds(row["success"], scored)
@@ -54,7 +54,7 @@ def show_evaluations(
         shares = (f"{row['success']:.3f}", within, f"{row['reward']:.3f}")
         table.add_row(row["env"], str(row["d"]), *shares, str(row["unscored"]))
     console.print(table)
-    console.print("the interval is the binomial one over episodes, of this policy on such tasks")
+    console.print("the interval is binomial, over episodes: for this policy, not for others trained like it")
     if json_file is not None:
         write_json(json_file, {"policy": policy, "rows": rows})
         console.print(f"written to {json_file}")

@@ -1,8 +1,7 @@
-"""Statistics whose unit is the run: t intervals on per-run means, arms paired by seed, nothing from fewer
-than three. A certificate's unit is the task: exact binomial intervals.
+"""Statistics over runs (t intervals of per-run means, arms paired by seed) and of certificates (exact binomial ones).
 
-Intervals over runs held their 95% in simulation (.94, .95, .94 at 3, 5, 10 runs); bootstraps that
-resample episodes covered only .50 to .60, because episodes of one run share its luck.
+The unit is the run, and at least three are needed: in simulation the intervals covered .94, .95 and .94 at 3, 5 and 10
+runs, while bootstraps over episodes covered only .50 to .60, because episodes of one run share its luck.
 """
 
 import math
@@ -28,7 +27,7 @@ class Interval:
 
 
 def t_interval(values: Sequence[float] | np.ndarray, confidence: float = 0.95) -> Interval | None:
-    """Compute Student's interval for the mean of per-run values; None for fewer than three runs. NaN is an error."""
+    """Compute Student's interval for the mean of per-run values; None below three runs. Raises ValueError for NaN."""
     runs = np.asarray(values, dtype=float)
     if np.isnan(runs).any():
         raise ValueError("a run without a value has no place in an interval; drop it and say so")
@@ -40,10 +39,16 @@ def t_interval(values: Sequence[float] | np.ndarray, confidence: float = 0.95) -
     return Interval(float(runs.mean()), float(runs.mean() - half), float(runs.mean() + half), len(runs))
 
 
+def _t_bounds(values: Sequence[float] | np.ndarray, confidence: float = 0.95) -> tuple[float, float]:
+    """Bound a mean by `t_interval`; NaN where there is none."""
+    found = t_interval(values, confidence)
+    return (found.low, found.high) if found else (math.nan, math.nan)
+
+
 def share_bounds(share: float, n: int, confidence: float = 0.95) -> tuple[float, float]:
     """Bound a share of `n` tasks by the exact (Clopper-Pearson) two-sided interval.
 
-    Where n is 0 the share was computed, not measured: both bounds are the share.
+    If n is 0, the share was computed, not measured: it is both bounds.
     """
     from scipy.stats import binomtest
 
@@ -54,15 +59,15 @@ def share_bounds(share: float, n: int, confidence: float = 0.95) -> tuple[float,
 
 
 def with_bounds(table: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
-    """Add the `share_bounds` of a table's shares as columns low and high."""
+    """Add columns low and high, the `share_bounds` of a table's shares."""
     bounds = [share_bounds(share, n, confidence) for share, n in zip(table.share, table.n, strict=True)]
     return table.assign(low=[low for low, _ in bounds], high=[high for _, high in bounds])
 
 
 def pooled(table: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
-    """Pool all levels of each environment: the share of tasks on which solver, fair, noisy and naive player are
-    correct, with exact bounds. (The worst of several is another player at each level: it is not pooled.)"""
-    one = table[table.player.isin(["solver", "fair", "noisy", "naive"])]
+    """Pool all levels of each environment: the shares of tasks that the single players get right, with exact bounds.
+    (The best of several attackers is another one at each level: it is not pooled.)"""
+    one = table[table.player.isin(["oracle", "reference", "perturbed", "naive"])]
     sums = (
         one.assign(won=(one.share * one.n).round()).groupby(["env", "player"], sort=False)[["won", "n"]].sum()
     )
@@ -71,10 +76,10 @@ def pooled(table: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
 
 
 def held_out(evaluation: pd.DataFrame, decoding: str = "sampled") -> pd.DataFrame:
-    """Average held-out success per run and step over difficulties (and environments), each weighing the same.
+    """Average held-out success per run and step over difficulties (and environments), with equal weights.
 
-    Columns: schedule, collection, seed, step, success. A step at which a run lacks a difficulty that it has
-    elsewhere is left out, so that means over different difficulties are never compared.
+    Columns: schedule, collection, seed, step, success. Steps that lack a difficulty are left out, so that all means are
+    over the same ones.
     """
     rows = evaluation[(evaluation.decoding == decoding) & evaluation.success.notna()]
     cells = rows.groupby([*RUN, "step"]).agg(success=("success", "mean"), cells=("d", "size")).reset_index()
@@ -82,8 +87,10 @@ def held_out(evaluation: pd.DataFrame, decoding: str = "sampled") -> pd.DataFram
 
 
 def generated(train: pd.DataFrame, env: str | None = None) -> pd.DataFrame:
-    """Add up per run and step the rollouts generated so far, discarded ones too; of one environment or of all. Columns:
-    schedule, collection, seed, step, rollouts; step 0 with 0 is there for every run."""
+    """Add up the rollouts generated so far, per run and step, discarded ones included; of one environment or of all.
+
+    Columns: schedule, collection, seed, step, rollouts. Every run begins with 0 at step 0.
+    """
     train = train if env is None else train[train.env == env]
     steps = train.groupby([*RUN, "step"], as_index=False)["rollouts"].sum()
     steps["rollouts"] = steps.groupby(RUN)["rollouts"].cumsum()
@@ -92,11 +99,11 @@ def generated(train: pd.DataFrame, env: str | None = None) -> pd.DataFrame:
 
 
 def summary(train: pd.DataFrame, evaluation: pd.DataFrame) -> pd.DataFrame:
-    """Sum up each run in a row: what it reached and what that cost.
+    """Summarize each run in a row: its results and costs.
 
-    Columns: schedule, collection, seed, steps, d_low, d_high (the last window, of the environment that is
-    furthest), {sampled,greedy}_{first,last} (mean held-out success at the first and last evaluation, NaN
-    where that decoding was not evaluated), rollouts, tokens (generated), minutes (the steps' own seconds).
+    Columns: schedule, collection, seed, steps, d_low, d_high (the last window, of the most advanced environment),
+    {sampled,greedy}_{first,last} (mean held-out success at the first and last evaluation, NaN where that decoding was
+    not evaluated), rollouts, tokens (generated), minutes (of the steps).
     """
     rows = []
     for run, steps in train.groupby(RUN, sort=False):
@@ -111,28 +118,28 @@ def summary(train: pd.DataFrame, evaluation: pd.DataFrame) -> pd.DataFrame:
         row.update(
             rollouts=steps.rollouts.sum(),
             tokens=steps.tokens_generated.sum(),
-            minutes=steps.groupby("step").seconds.first().sum()
-            / 60,  # a step's rows have the whole step's seconds
+            # each of a step's rows has the seconds of the whole step
+            minutes=steps.groupby("step").seconds.first().sum() / 60,
         )
         rows.append(row)
     return pd.DataFrame(rows)
 
 
 def effective(train: pd.DataFrame, ends: float = 0.2) -> pd.DataFrame:
-    """Sum up each run in a row: the share of groups that teach, by correctness and by reward, in the whole run and
+    """Summarize each run in a row: the share of groups that teach, by correctness and by reward, in the whole run and
     in its first and last share `ends` of steps; and the share of generated tokens that entered the loss."""
     rows = []
     for run, steps in train.groupby(RUN, sort=False):
         last = steps.step.max()
-        parts = {
+        spans = {
             "": steps,
             "_first": steps[steps.step <= ends * last],
             "_last": steps[steps.step > (1 - ends) * last],
         }
         row = dict(zip(RUN, run, strict=True))
-        for name, part in parts.items():
+        for name, span in spans.items():
             for by in ("correct", "reward"):
-                share = (part[f"effective_{by}"] * part.groups).sum() / max(1, part.groups.sum())
+                share = (span[f"effective_{by}"] * span.groups).sum() / max(1, span.groups.sum())
                 row[f"by_{by}{name}"] = share
         row["tokens_used"] = steps.tokens_used.sum() / max(1, steps.tokens_generated.sum())
         rows.append(row)
@@ -140,7 +147,7 @@ def effective(train: pd.DataFrame, ends: float = 0.2) -> pd.DataFrame:
 
 
 def gains(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sampled") -> pd.DataFrame:
-    """Measure how much each environment's held-out success rises from the first to the last evaluation, by collection:
+    """Measure the rise of each environment's held-out success from the first to the last evaluation, by collection:
     the mean over runs of the mean over difficulties.
 
     Columns: collection, env, first, middle (the evaluation after a third of the steps), last, mean, low, high (of the
@@ -154,8 +161,7 @@ def gains(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sample
         steps = curves.columns
         middle = steps[abs(steps - steps[-1] / 3).argmin()]
         rise = (curves[steps[-1]] - curves[steps[0]]).to_numpy()
-        interval = t_interval(rise)
-        low, high = (interval.low, interval.high) if interval else (math.nan, math.nan)
+        low, high = _t_bounds(rise)
         levels = [curves[step].mean() for step in (steps[0], middle, steps[-1])]
         highest = reached.get((collection, env), math.nan)
         rows.append((collection, env, *levels, rise.mean(), low, high, len(rise), highest))
@@ -164,18 +170,17 @@ def gains(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sample
 
 
 def arm_names(runs: pd.DataFrame) -> pd.Series:
-    """Name each row's arm: its schedule, with the collection where there are several."""
+    """Name each row's arm: its schedule, and its collection if there are several."""
     several = runs.collection.nunique() > 1
     return runs.schedule + ", " + runs.collection if several else runs.schedule
 
 
 def arm_intervals(runs: pd.DataFrame, value: str) -> pd.DataFrame:
-    """Average `value`, a column of `summary`, per arm, with its 95% interval: NaN below three runs."""
+    """Average `value`, a column of `summary`, per arm, with 95% intervals, which are NaN below three runs."""
     rows = {}
     for name, arm in runs.groupby(arm_names(runs)):
         values = arm[value].dropna().to_numpy()
-        interval = t_interval(values)
-        low, high = (interval.low, interval.high) if interval else (math.nan, math.nan)
+        low, high = _t_bounds(values)
         rows[name] = {"runs": len(values), "mean": values.mean(), "low": low, "high": high}
     return pd.DataFrame.from_dict(rows, orient="index").round(3)
 
@@ -183,11 +188,11 @@ def arm_intervals(runs: pd.DataFrame, value: str) -> pd.DataFrame:
 def differences(
     evaluation: pd.DataFrame, arm: str = "adaptive", decoding: str = "sampled", confidence: float = 0.95
 ) -> pd.DataFrame:
-    """Measure how much higher held-out success at the last evaluation is in `arm` than in each other schedule, paired
-    by collection and seed, at each difficulty and in their mean (d = "mean").
+    """Measure by how much `arm` exceeds each other schedule in held-out success at the last evaluation, paired by
+    collection and seed, at each difficulty and in their mean (d = "mean").
 
-    Columns: against, d, mean, low, high, pairs; the bounds of Student's interval are NaN below three pairs. A run
-    without a partner is left out, as in a sweep that is under way: `pairs` tells. Empty without `arm`.
+    Columns: against, d, mean, low, high, pairs; the bounds of Student's interval are NaN below three pairs. Runs
+    without a partner are left out, as in an unfinished sweep: see `pairs`. Empty without `arm`.
     """
     rows = evaluation[(evaluation.decoding == decoding) & evaluation.success.notna()]
     last = rows[rows.step == rows.groupby(RUN).step.transform("max")]
@@ -200,8 +205,7 @@ def differences(
         gain = cells.loc[arm] - cells.loc[against]
         for d in cells.columns:
             gains = gain[d].dropna().to_numpy()
-            interval = t_interval(gains, confidence)
-            low, high = (interval.low, interval.high) if interval else (math.nan, math.nan)
+            low, high = _t_bounds(gains, confidence)
             found.append((against, d, gain[d].mean(), low, high, len(gains)))
     return pd.DataFrame(found, columns=["against", "d", "mean", "low", "high", "pairs"]).round(3)
 
@@ -213,12 +217,12 @@ def collections_compared(
     against: str = "C1",
     decoding: str = "sampled",
 ) -> pd.DataFrame:
-    """Measure how much higher `env`'s held-out success is in runs on each other collection than in those on `against`,
-    after as many rollouts of all environments, and after as many of `env` alone; paired by schedule and seed.
+    """Measure by how much each other collection exceeds `against` in `env`'s held-out success, after equally many
+    rollouts of all environments, and after equally many of `env` alone; paired by schedule and seed.
 
     The number of rollouts is the most that both runs of a pair have generated; between two evaluations success is
-    interpolated linearly. Columns: collection, equal (what is), rollouts (mean over pairs), success, against (their
-    means), mean, low, high (of the difference, Student's 95%), pairs. Empty without `against`.
+    interpolated linearly. Columns: collection, equal (the rollouts counted), rollouts (mean over pairs), success,
+    against (their means), mean, low, high (of the difference, Student's 95%), pairs. Empty without `against`.
     """
     means = held_out(evaluation[evaluation.env == env], decoding)
     rows = []
@@ -241,8 +245,7 @@ def collections_compared(
                 continue
             found = np.array(pairs, dtype=float)
             gains = found[:, 1] - found[:, 2]
-            interval = t_interval(gains)
-            low, high = (interval.low, interval.high) if interval else (math.nan, math.nan)
+            low, high = _t_bounds(gains)
             rows.append((name, equal, *found.mean(0), gains.mean(), low, high, len(pairs)))
     names = ["collection", "equal", "rollouts", "success", "against", "mean", "low", "high", "pairs"]
     return pd.DataFrame(rows, columns=names).round(3)

@@ -1,4 +1,4 @@
-"""An experiment's two tables and the certificate, read strictly: what is wrong is named with its file and line."""
+"""Strict readers of an experiment's two tables and of a certificate: a mistake is named with its file and line."""
 
 import csv
 import json
@@ -16,8 +16,8 @@ from ecomlab.suggest import mistakes, unknown
 if TYPE_CHECKING:
     from ecomlab.audit import certificate
 
-RUN = ["schedule", "collection", "seed"]  # what tells runs apart
-DECODINGS = ("sampled", "greedy")
+RUN = ["schedule", "collection", "seed"]
+"""Columns that identify a run."""
 
 
 class TableError(ValueError):
@@ -25,7 +25,7 @@ class TableError(ValueError):
 
 
 def _or_nothing(text: Any, read: Callable[[Any], float]) -> float:
-    """Read a number that may be absent, which is NaN."""
+    """Read a number; NaN if it is absent."""
     return math.nan if str(text).strip().lower() in ("", "nan") else read(text)
 
 
@@ -49,7 +49,7 @@ class Row(BaseModel):
 
 
 class TrainRow(Row):
-    """What a training step did in one environment."""
+    """One environment in one training step."""
 
     d_low: Count
     d_high: Count
@@ -59,35 +59,18 @@ class TrainRow(Row):
     effective_correct: Share
     groups: Count
     discarded: Count
-    rollouts: Count  # episodes generated in this step, those of discarded groups too
+    rollouts: Count  # of discarded groups too
     tokens_generated: Count
     tokens_used: Count
     seconds: Annotated[float, Field(ge=0)]
 
 
 MORE = (
-    *(
-        "kept",
-        "padding",
-        "rounds",
-        "unscored",
-        "truncated",
-        "invalid",
-        "tokens_wasted",
-        "sampled_per_episode",
-    ),
-    *(
-        "sampled_longest",
-        "turns_per_episode",
-        "entropy",
-        "clip_share",
-        "grad_norm",
-        "logp_gap",
-        "logp_gap_max",
-    ),
-    *("seconds_model", "seconds_environment", "seconds_waiting", "seconds_logprobs", "seconds_update"),
-    *("seconds_sync", "seconds_evaluation", "seconds_other"),
-)
+    "kept", "padding", "rounds", "unscored", "truncated", "invalid", "tokens_wasted", "sampled_per_episode",
+    "sampled_longest", "turns_per_episode", "entropy", "clip_share", "grad_norm", "logp_gap", "logp_gap_max",
+    "seconds_model", "seconds_environment", "seconds_waiting", "seconds_logprobs", "seconds_update", "seconds_sync",
+    "seconds_evaluation", "seconds_other",
+)  # fmt: skip
 """Numbers that train.csv may have."""
 _OPTIONAL: dict[str, Any] = dict.fromkeys(MORE, (Number, math.nan))
 TrainRowAndMore = create_model("TrainRowAndMore", __base__=TrainRow, **_OPTIONAL)
@@ -105,7 +88,7 @@ class EvalRow(Row):
 
 
 def load_train(path: str | Path) -> pd.DataFrame:
-    """Read train.csv: one row per run, step and environment, sorted by them. Raises TableError."""
+    """Read train.csv: a row per run, step and environment, sorted. Raises TableError."""
     table = _load(Path(path), TrainRowAndMore, [*RUN, "step", "env"])
     wrong = table[table.d_low > table.d_high]
     if len(wrong):
@@ -115,7 +98,7 @@ def load_train(path: str | Path) -> pd.DataFrame:
 
 
 def load_eval(path: str | Path) -> pd.DataFrame:
-    """Read eval.csv: one row per run, step, environment, difficulty and decoding, sorted. Raises TableError."""
+    """Read eval.csv: a row per run, step, environment, difficulty and decoding, sorted. Raises TableError."""
     table = _load(Path(path), EvalRow, [*RUN, "step", "env", "d", "decoding"])
     return _sorted(table, [*RUN, "env", "decoding", "d", "step"])
 
@@ -124,10 +107,10 @@ def load_experiment(folder: str | Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Read `folder`/train.csv and eval.csv, which must hold the same runs. Raises TableError."""
     train, evaluation = load_train(Path(folder) / "train.csv"), load_eval(Path(folder) / "eval.csv")
     here, there = (set(t[RUN].itertuples(index=False, name=None)) for t in (train, evaluation))
-    if lonely := sorted(here ^ there):
-        has, lacks = ("train.csv", "eval.csv") if lonely[0] in here else ("eval.csv", "train.csv")
+    if unpaired := sorted(here ^ there):
+        has, lacks = ("train.csv", "eval.csv") if unpaired[0] in here else ("eval.csv", "train.csv")
         raise TableError(
-            f"{folder}: {has} has the run {lonely[0]} and {lacks} has not; gather the tables again"
+            f"{folder}: {has} has the run {unpaired[0]} and {lacks} has not; gather the tables again"
         )
     return train, evaluation
 
@@ -139,11 +122,11 @@ def in_order(envs: Iterable[str]) -> list[str]:
 
 
 def load_certificate(path: str | Path) -> pd.DataFrame:
-    """Read what `ecomlab certify --json` wrote: a row per environment, level and player, in that order.
+    """Read the certificate of `ecomlab certify --json`: a row per environment, level and player, in that order.
 
-    Columns: env, d, player, share (correct, of the tasks), n (tasks; 0 for the stated chance, which is computed).
-    "worst blind" and "worst positional" are the most successful ones at that level; an environment without such
-    players has no rows of them. Raises TableError.
+    Columns: env, d, player, share (of tasks that are correct), n (tasks; 0 for the stated chance, which is computed).
+    "best blind" and "best positional" are the most successful attackers at that level; an environment without such
+    attackers has no rows of them. Raises TableError.
     """
     from ecomlab.audit import certificate
 
@@ -170,19 +153,19 @@ def load_certificate(path: str | Path) -> pd.DataFrame:
 
 
 def _players(cell: "certificate.Row") -> Iterable[tuple[str, float, int]]:
-    yield from (("solver", cell.solver, cell.seeds), ("fair", cell.fair, cell.seeds))
-    yield from (("noisy", cell.noisy, cell.seeds), ("naive", cell.naive, cell.others))
+    yield from (("oracle", cell.solver, cell.seeds), ("reference", cell.fair, cell.seeds))
+    yield from (("perturbed", cell.noisy, cell.seeds), ("naive", cell.naive, cell.others))
     for kind, shares in (("blind", cell.blind), ("positional", cell.positional)):
         if shares:
-            yield f"worst {kind}", max(shares.values()), cell.others
+            yield f"best {kind}", max(shares.values()), cell.others
     yield "chance", cell.chance, 0
 
 
 def last_steps(train: pd.DataFrame, steps: int = 6) -> pd.DataFrame:
-    """Tabulate what a person reads during a run: a row for each of the last steps and environments, newest first."""
+    """Tabulate a run's last steps for display: a row per step and environment, newest first."""
     rows = train[train.step > train.step.max() - steps].sort_values(["step", "env"], ascending=[False, True])
     counts = {"cut off": "truncated", "invalid": "invalid", "tokens an episode": "sampled_per_episode"}
-    figures = {"entropy": "entropy", "clipped": "clip_share", "gradient": "grad_norm", "|Δ logp|": "logp_gap"}
+    metrics = {"entropy": "entropy", "clipped": "clip_share", "gradient": "grad_norm", "|Δ logp|": "logp_gap"}
     shown = {
         "step": rows.step,
         "environment": rows.env,
@@ -191,7 +174,7 @@ def last_steps(train: pd.DataFrame, steps: int = 6) -> pd.DataFrame:
         "groups that teach": (rows.groups - rows.discarded).astype(str) + " of " + rows.groups.astype(str),
         "tokens used": (rows.tokens_used / rows.tokens_generated.clip(lower=1)).map("{:.0%}".format),
         **{label: rows[name].map("{:.0f}".format) for label, name in counts.items() if name in rows},
-        **{label: rows[name].map(_short) for label, name in figures.items() if name in rows},
+        **{label: rows[name].map(_short) for label, name in metrics.items() if name in rows},
         "seconds": rows.seconds.map("{:.1f}".format),
     }
     if "seconds_model" in rows:
@@ -200,12 +183,12 @@ def last_steps(train: pd.DataFrame, steps: int = 6) -> pd.DataFrame:
 
 
 def _short(value: float) -> str:
-    """Write two digits on one line; a dash where nothing was trained."""
+    """Write two digits, without a line break; a dash where nothing was trained."""
     return "–" if math.isnan(value) else f"{value:.2g}".replace("e-", "e\N{NON-BREAKING HYPHEN}")
 
 
 def _load(path: Path, model: type[Row], key: list[str]) -> pd.DataFrame:
-    """Read a table and check every row. The index is the line in the file."""
+    """Read a table and check every row. The index holds the line numbers."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:

@@ -1,11 +1,11 @@
-"""A larger base policy on a GPU: the laptop policy's own recipe with more parameters, demonstrations of all eight.
+"""A larger base policy, made on a GPU by the laptop policy's recipe with more parameters, for all eight environments.
 
     python experiments/gpu/base.py --out $OUT      # on a GPU, in calls of ten minutes
     python experiments/gpu/base.py --size laptop --tokens .2 --episodes 4 --out /tmp/x     # anywhere: a check
 
-The question is whether it chooses by two attributes among look-alikes, which CART asks for from d = 6 on and the
-laptop's size did not come to. Demonstrations are played by all cores, then imitated on the GPU. Killed and
-started again, it goes on. Writes the starter (base-SIZE/), log.txt with the loss, base.csv (held-out success by
+The question is whether it learns to choose by two attributes among look-alikes, which CART requires from d = 6 on and
+the laptop's size did not learn. All cores play demonstrations, then the GPU imitates them. Killed and started again,
+the script continues. It writes the starter (base-SIZE/), log.txt with the loss, base.csv (held-out success by
 environment and difficulty) and machine.json.
 """
 
@@ -37,10 +37,10 @@ CART_LEVELS, OTHER_LEVELS = range(9), (0, 2, 4)
 
 
 def play(
-    number: int, recipe: recipes.Recipe, renderer: ShortRenderer, parts: int, part: int
+    number: int, recipe: recipes.Recipe, renderer: ShortRenderer, shares: int, share: int
 ) -> list[Demonstration]:
-    """One process's share of a phase; the shop comes from the cache."""
-    return list(recipes.play_demonstrations(load_shop(), renderer, recipe, number, part, parts))
+    """Play one process's share of a phase's demonstrations; the shop comes from the cache."""
+    return list(recipes.play_demonstrations(load_shop(), renderer, recipe, number, share, shares))
 
 
 def main() -> None:
@@ -49,15 +49,13 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--size", choices=SIZES, default="5M")
-    parser.add_argument("--tokens", type=float, default=300.0, help="millions, in all")
-    parser.add_argument("--episodes", type=int, default=200, help="held out, a cell")
+    parser.add_argument("--tokens", type=float, default=300.0, help="millions in all")
+    parser.add_argument("--episodes", type=int, default=200, help="held out, per environment and difficulty")
     arguments = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     scaled = recipes.shrunk(recipes.RECIPES["base"], None, arguments.tokens)
-    # A GPU wants large batches.
-    recipe = scaled.replace(
-        size=SIZES[arguments.size], tokens_per_batch=32_000 if device == "cuda" else 2_000
-    )
+    batch = 32_000 if device == "cuda" else 2_000  # a GPU needs large batches
+    recipe = scaled.replace(size=SIZES[arguments.size], tokens_per_batch=batch)
     work = arguments.out.resolve() / f"work-{arguments.size}"
     work.mkdir(parents=True, exist_ok=True)
     shop, cores = load_shop(), os.cpu_count() or 1
@@ -65,8 +63,8 @@ def main() -> None:
     with get_context("spawn").Pool(cores) as pool:
         for number in range(len(recipe.phases)):
             if not recipes.drawn(work, recipe, number):
-                share = partial(play, number, recipe, renderer, cores)
-                played = [d for part in pool.map(share, range(cores)) for d in part]
+                play_share = partial(play, number, recipe, renderer, cores)
+                played = [d for share in pool.map(play_share, range(cores)) for d in share]
                 recipes.keep(work, recipe, number, played)
     with (work / "log.txt").open("a", buffering=1) as log:
 

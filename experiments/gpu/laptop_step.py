@@ -1,9 +1,9 @@
-"""What a training step of the laptop policy takes on a GPU, by phase, and on one thread of the same machine's CPU.
+"""Seconds of the laptop policy's training step, by phase, on a GPU and on one thread of the same machine's CPU.
 
-    python experiments/gpu/laptop_step.py --out $OUT              # twelve steps on each, novice, adaptive
+    python experiments/gpu/laptop_step.py --out $OUT              # twelve steps on each: novice, adaptive
     python experiments/gpu/laptop_step.py --steps 2 --out /tmp/x  # anywhere: a check that it runs
 
-Writes laptop_step.csv: a row a device, mean seconds a step without the first two. Runs that are done are not repeated.
+Writes laptop_step.csv: a row per device, mean seconds per step without the first two. Finished runs are not repeated.
 """
 
 import argparse
@@ -39,16 +39,12 @@ def main() -> None:
         changed = {"out": str(folder), "steps": arguments.steps, "eval_every": 0, "eval_episodes": 1}
         command = [sys.executable, "-m", "ecomlab", "train", "--config", str(LAPTOP)]
         for setting, value in changed.items():
-            command += ["--set", f"{setting}={json.dumps(value)}"]  # as TOML has it, too
+            command += ["--set", f"{setting}={json.dumps(value)}"]  # which is TOML too
         hidden = {} if device == "cuda" else {"CUDA_VISIBLE_DEVICES": ""}
         subprocess.run(command, check=True, env={**os.environ, **hidden})
         steps = metrics.read(folder / "train.csv")[min(2, arguments.steps - 1) :]
-        columns = [
-            "seconds",
-            *(f"seconds_{phase}" for phase in metrics.PHASES),
-            "rollouts",
-            "tokens_generated",
-        ]
+        phases = (f"seconds_{phase}" for phase in metrics.PHASES)
+        columns = ["seconds", *phases, "rollouts", "tokens_generated"]
         means = {column: f"{sum(float(row[column]) for row in steps) / len(steps):.4g}" for column in columns}
         rows.append({"device": device, "name": name, "steps": len(steps), **means})
         print(rows[-1], flush=True)

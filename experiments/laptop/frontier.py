@@ -1,4 +1,4 @@
-"""How far the adaptive runs came: the highest difficulty with held-out success of one half, beside the schedule's h.
+"""The adaptive runs' frontier: the highest difficulty with held-out success of one half, beside the schedule's window.
 
     python experiments/laptop/frontier.py
 

@@ -1,11 +1,11 @@
-"""Memory and seconds of the 8B by phase on a lent GPU: LoRA and all weights, our sampler against plain `generate`.
+"""Memory and seconds of the 8B by phase on a GPU: LoRA and all weights, our sampler and plain `generate`.
 
     python experiments/qwen3_8b/bench.py --out $OUT     # random weights of the 8B's configuration, 64 rollouts x 2k
-    python experiments/qwen3_8b/bench.py --size small --out /tmp/bench   # anywhere, under a minute: that it runs
+    python experiments/qwen3_8b/bench.py --size small --out /tmp/bench   # anywhere: a check, under a minute
 
-Nothing is learned and nothing downloaded: the conversations are random ids of the asked length, four turns each, the
-weights random. Every measurement is a row of bench.csv as soon as it is there; run again, it goes on with what is
-missing. A measurement that runs out of memory is a row as well.
+Nothing is learned or downloaded: weights and conversations (four turns of random ids) are random. Every measurement is
+written to bench.csv as soon as it is made, even one that runs out of memory; run again, the script makes those that are
+missing.
 """
 
 import argparse
@@ -68,7 +68,7 @@ def main() -> None:
 
 
 def rows(file: Path) -> list[dict[str, str]]:
-    """What has been measured."""
+    """Read the measurements made so far."""
     if not file.exists():
         return []
     with file.open(newline="") as table:
@@ -76,7 +76,7 @@ def rows(file: Path) -> list[dict[str, str]]:
 
 
 def measured(measure: Callable[..., tuple[float, int]], size: dict[str, Any]) -> dict[str, Any]:
-    """One measurement as columns: seconds, tokens, and the most memory that was held."""
+    """Make one measurement and return its columns: seconds, tokens, and peak memory."""
     gc.collect()
     if CUDA:
         torch.cuda.empty_cache()
@@ -99,7 +99,7 @@ def measured(measure: Callable[..., tuple[float, int]], size: dict[str, Any]) ->
 
 
 def model_of(size: dict[str, Any]) -> Any:
-    """Random weights in bfloat16, made where they will be."""
+    """Make a model of random bfloat16 weights, directly on its device."""
     from transformers import Qwen3Config, Qwen3ForCausalLM
 
     names = KNOWN["Qwen/Qwen3-8B"]
@@ -114,13 +114,15 @@ def model_of(size: dict[str, Any]) -> Any:
 
 
 def turns_of(size: dict[str, Any]) -> tuple[np.ndarray, int]:
-    """What is heard before each turn, (turns, rollouts, tokens), and how many tokens are then said; half each."""
+    """Draw the tokens read before each turn, (turns, rollouts, tokens); the number sampled in each turn is the same."""
     each = size["tokens"] // size["turns"] // 2
-    heard = rng("bench", "heard").integers(5, size["vocab_size"], (size["turns"], size["rollouts"], each))
-    return heard, each
+    return rng("bench", "heard").integers(
+        5, size["vocab_size"], (size["turns"], size["rollouts"], each)
+    ), each
 
 
 def timed(work: Callable[[], None]) -> float:
+    """Measure the seconds of `work`."""
     began = time.perf_counter()
     work()
     if CUDA:
@@ -129,28 +131,28 @@ def timed(work: Callable[[], None]) -> float:
 
 
 def own_sampler(size: dict[str, Any]) -> tuple[float, int]:
-    """Every turn to its limit, one cache for the whole episode."""
-    heard, each = turns_of(size)
+    """Time our sampler: every turn to its limit, one cache for the whole episode."""
+    read, each = turns_of(size)
     limits = Limits(each, size["tokens"], 2 * size["tokens"])
     sampler = CachedSampler(model_of(size).eval(), (), limits)
 
     def work() -> None:
         sampler.start([rng("bench", i) for i in range(size["rollouts"])])
-        for turn in heard:
-            said = sampler.turn(range(size["rollouts"]), turn.tolist())
-            assert all(s is not None and len(s.ids) == each for s in said)
+        for turn in read:
+            sampled = sampler.turn(range(size["rollouts"]), turn.tolist())
+            assert all(s is not None and len(s.ids) == each for s in sampled)
 
     return timed(work), size["rollouts"] * each * size["turns"]
 
 
 def plain_generate(size: dict[str, Any]) -> tuple[float, int]:
-    """`model.generate` on the whole conversation for every turn: what one would write without a cache of one's own."""
-    heard, each = turns_of(size)
+    """Time `model.generate` on the whole conversation in every turn, the obvious way without a cache across turns."""
+    read, each = turns_of(size)
     model = model_of(size).eval()
 
     def work() -> None:
         ids = torch.empty(size["rollouts"], 0, dtype=torch.long, device=DEVICE)
-        for turn in heard:
+        for turn in read:
             ids = torch.cat([ids, torch.from_numpy(turn).to(DEVICE)], dim=1)
             ids = model.generate(
                 ids, attention_mask=torch.ones_like(ids), do_sample=True, top_k=0, top_p=1.0, temperature=1.0,
@@ -162,7 +164,7 @@ def plain_generate(size: dict[str, Any]) -> tuple[float, int]:
 
 
 def update(size: dict[str, Any], rank: int) -> tuple[float, int]:
-    """Forward, backward and one optimizer step for all rollouts, in micro-batches, as the trainer does it: gradient
+    """Time forward, backward and one optimizer step for all rollouts, in micro-batches as the trainer does: gradient
     checkpointing, half of the tokens scored by TRL's masked, tiled output layer. The second step is timed."""
     from trl.trainer.utils import add_fused_lm_head
 
@@ -189,8 +191,8 @@ def update(size: dict[str, Any], rank: int) -> tuple[float, int]:
     labels[:, ::2] = -100
 
     def step() -> None:
-        for part in range(0, size["rollouts"], size["micro"]):
-            rows = slice(part, part + size["micro"])
+        for first in range(0, size["rollouts"], size["micro"]):
+            rows = slice(first, first + size["micro"])
             output = model(
                 input_ids=ids[rows],
                 attention_mask=torch.ones_like(ids[rows]),

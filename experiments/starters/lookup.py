@@ -1,9 +1,9 @@
-"""Is an id found behind words? The drills of the starters' recipe, with induction heads from the start and without.
+"""Looking up ids by words: the copy drills of the starters' recipe, with and without initial induction heads.
 
     python experiments/starters/lookup.py          # ten minutes on one core; writes lookup.csv
 
-A row every 100 steps of the recipe's first phase: the share of ids behind known words, in held-out drills, that are the
-likeliest next token; beside it that of guessing among the ids that a drill shows.
+A row per 100 steps of the recipe's first phase: the share of ids behind known words, in held-out drills, that the model
+finds most likely, and the share that guessing among a drill's ids would find.
 """
 
 from pathlib import Path
@@ -29,15 +29,14 @@ HELD_OUT = 100
 
 
 def found(model: torch.nn.Module, drills: list[Demonstration]) -> float:
-    """The share of the ids asked for that the model would write."""
+    """Compute the share of the requested ids that the model finds most likely."""
     right = 0
     for d in drills:
         with torch.no_grad():
             likeliest = model(torch.tensor([d.ids])).logits[0, :-1].argmax(-1)
-        said = (
-            torch.tensor(d.mask[1:]).nonzero().flatten()[-ASKED - 1 : -1]
-        )  # the last is the end of the turn
-        right += int((likeliest[said] == torch.tensor(d.ids[1:])[said]).sum())
+        sampled = torch.tensor(d.mask[1:]).nonzero().flatten()
+        ids = sampled[-ASKED - 1 : -1]  # the last one is the end of the turn
+        right += int((likeliest[ids] == torch.tensor(d.ids[1:])[ids]).sum())
     return right / (ASKED * len(drills))
 
 

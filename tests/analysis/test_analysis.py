@@ -249,17 +249,17 @@ def test_a_certificate_is_a_row_per_player_in_the_order_of_the_collection(tmp_pa
     cart = table[(table.env == "CART") & (table.d == 2)].set_index("player")
     assert cart.share.to_dict() == pytest.approx(
         {
-            "solver": 1,
-            "fair": 1,
-            "noisy": 0.7,
+            "oracle": 1,
+            "reference": 1,
+            "perturbed": 0.7,
             "naive": 0,
-            "worst blind": 0.02,
-            "worst positional": 0.2,
+            "best blind": 0.02,
+            "best positional": 0.2,
             "chance": 0.15,
         }
     )
-    assert cart.n["fair"] == 200 and cart.n["naive"] == 100 and cart.n["chance"] == 0
-    assert "worst positional" not in set(table[table.env == "BUNDLE"].player), "it has none"
+    assert cart.n["reference"] == 200 and cart.n["naive"] == 100 and cart.n["chance"] == 0
+    assert "best positional" not in set(table[table.env == "BUNDLE"].player), "it has none"
 
 
 @pytest.mark.parametrize("text", ["{", '{"rows": []}', '{"rows": [{"env": "CART"}]}', "[]", "{}"])
@@ -282,9 +282,12 @@ def test_exact_bounds_are_the_textbook_ones():
 def test_levels_are_pooled_by_their_tasks(tmp_path):
     table = tables.load_certificate(write_certificate(tmp_path / "c.json", levels=range(2)))
     pooled = statistics.pooled(table)
-    assert pooled.share["CART", "noisy"] == pytest.approx((0.8 + 0.75) / 2)
-    assert pooled.n["CART", "noisy"] == pooled.n["CART", "fair"] == 400 and pooled.n["CART", "naive"] == 200
-    assert set(pooled.reset_index().player) == {"solver", "fair", "noisy", "naive"}
+    assert pooled.share["CART", "perturbed"] == pytest.approx((0.8 + 0.75) / 2)
+    assert (
+        pooled.n["CART", "perturbed"] == pooled.n["CART", "reference"] == 400
+        and pooled.n["CART", "naive"] == 200
+    )
+    assert set(pooled.reset_index().player) == {"oracle", "reference", "perturbed", "naive"}
 
 
 @pytest.mark.parametrize("levels", [range(13), range(2)])

@@ -125,7 +125,7 @@ def test_the_figure_of_a_certificate_is_drawn_from_it(tmp_path):
     assert made == [f"certificate.{kind}" for kind in ("json", "pdf", "png")]
     record = json.loads((tmp_path / "figures" / "certificate.json").read_text())
     assert record["catalog"] == "f00" and record["data"]["environments"] == {"CART": 1, "BUNDLE": 1}
-    assert any("worst positional" in str(output) for cell in done for output in cell.outputs)
+    assert any("best positional" in str(output) for cell in done for output in cell.outputs)
 
 
 def test_the_figure_of_the_axes_is_drawn(tmp_path):
