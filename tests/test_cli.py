@@ -119,7 +119,7 @@ def test_a_broken_law_is_exit_code_one(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_leak_breaks_silence(monkeypatch: pytest.MonkeyPatch) -> None:
     found = [Leak("CART", "cart_view: id", 40, 90, 0.7, low, 0.8) for low in (0.4, 0.6)]
-    monkeypatch.setattr(certificate, "find_leaks", lambda *_: found)
+    monkeypatch.setattr(certificate, "find_leaks", lambda *_: (found, []))
     arguments = ["certify", "--env", "CART", "--difficulty", "0", "--seeds", "2", "--leaks", "1"]
     done = runner.invoke(app, [*arguments, "--workers", "1"])
     assert done.exit_code == 1

@@ -21,16 +21,17 @@ from ecomlab.customer.nlu import is_complete
 from ecomlab.envs.registry import ENVIRONMENTS, observed
 from ecomlab.episode.episode import Episode, make_task
 from ecomlab.episode.messages import parse_output
-from ecomlab.episode.play import ReplayError, play, record, replay
+from ecomlab.episode.play import ReplayError, finish, play, record, replay
 from ecomlab.players.base import Perturbation
 from ecomlab.seeding import rng
 from ecomlab.task import Message, Task
 from ecomlab.world.state import World
 
 LEVELS = range(13)
-SEEDS, OTHERS = 16, 8
-"""Tasks a level for oracle, reference and perturbed player, and, at every fourth level, for each attacker: fewer than
-`make certify` takes."""
+SEEDS, OTHERS = 24, 12
+"""Tasks per level for oracle, reference and perturbed player, and for attackers; `make certify` takes more."""
+ATTACKED = (0, 4, 8, 12)
+"""Levels at which the tests play attackers, of whom a journey has a hundred and fifty."""
 ODD: tuple[Any, ...] = (
     "15 days", "$7.99", "nan", "-15", "", None, [], {}, 1e308, True, "\ud800", "x" * 10_000,
 )  # fmt: skip
@@ -58,13 +59,25 @@ class EnvironmentContract:
 
     @shows("SOLVABLE", "FAIR", "NOT GAMEABLE", "HARDER")
     def test_a_small_certificate_breaks_no_law(self, env: str, big_shop: Shop) -> None:
-        rows = [certify_cell(env, d, SEEDS, OTHERS if d % 4 == 0 else 1, big_shop) for d in LEVELS]
+        rows = [certify_cell(env, d, SEEDS, OTHERS, big_shop) for d in ATTACKED]
         broken = laws.broken_laws(rows)
         assert not broken, "; ".join(broken)
         for row in rows:
             assert row.reward > 0.85 or row.fair < 1, (
                 f"the reference player loses reward: d = {row.d}: {row.reward}"
             )
+
+    @shows("SOLVABLE", "FAIR")
+    def test_oracle_and_reference_player_are_right_at_every_level(self, env: str, big_shop: Shop) -> None:
+        right, tasks = 0, list(_tasks(env, LEVELS, 6, big_shop))
+        for task in tasks:
+            episode = Episode(task, big_shop)
+            assert finish(ENVIRONMENTS[env].oracle(episode), episode).score.correct, (
+                task.difficulty,
+                task.seed,
+            )
+            right += play(reference_player(env, big_shop), task, big_shop).score.correct
+        assert laws.at_least(right / len(tasks), len(tasks), laws.FAIR) is not laws.State.BROKEN
 
     @shows("FAIR")
     def test_what_counts_as_stated_can_be_read_from_the_opening(self, env: str, big_shop: Shop) -> None:

@@ -332,7 +332,7 @@ def test_a_task_of_another_version_or_shop_is_refused(shop: Shop, big_shop: Shop
         Episode(task, big_shop)
     with pytest.raises(TaskError, match="version 99"):
         Episode(replace(task, key=task.key._replace(version=99)), shop)
-    with pytest.raises(TaskError, match=r"not a task written by Task\.to_json"):
+    with pytest.raises(TaskError, match=r"not a task that Task\.to_json wrote"):
         Task.from_json({"env": "CART"})
 
 
@@ -398,7 +398,7 @@ def test_an_unfinished_environment_of_the_package_is_named_not_dropped() -> None
 
 
 def test_a_file_that_brings_no_environment_says_so(tmp_path: Path) -> None:
-    with pytest.raises(TaskError, match="is no Python file"):
+    with pytest.raises(TaskError, match="is not a Python file"):
         ENVIRONMENTS.load(tmp_path / "nothing.py")
     empty, taken = tmp_path / "empty.py", tmp_path / "taken.py"
     empty.write_text("x = 1\n")

@@ -123,7 +123,7 @@ def test_a_wrong_cluster_table_is_an_error_before_anything_is_submitted(toy, tab
     ("table", "message"),
     [
         ({"hour": 3}, r"no key 'hour'; did you mean 'hours'"),
-        ({"hours": 3, "step": 70}, r"cost.step: .*give either hours or their parts"),
+        ({"hours": 3, "step": 70}, r"cost.step: .*give either hours or its parts"),
         ({"episode": 1}, r"cost.episode: needs step beside it"),
         ({"hours": -1}, r"cost.hours: should be greater than or equal to 0"),
         ({"gpus": 4, "hours": 1}, r"counts 4 GPUs a run and \[cluster\] asks for 2"),

@@ -357,7 +357,7 @@ def test_words_and_scaffolds_of_all_eight_are_single_tokens(renderer: ShortRende
 
 def test_every_tool_of_every_environment_has_a_scaffold() -> None:
     named = {tool["function"]["name"] for tool in tools_of(list(ENVIRONMENTS))}
-    assert named == {"ask_user", "submit"} | {name for env in ENVIRONMENTS.values() for name in env.tools}
+    assert named == {"ask_user", "submit"} | {name for env in ENVIRONMENTS.values() for name in env.offered}
 
 
 def test_text_survives_the_tokenizer(renderer: ShortRenderer, big_shop: Shop) -> None:
