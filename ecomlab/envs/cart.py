@@ -124,3 +124,8 @@ class Cart(Environment):
         fitting = goals.that_fit(task.world["visits"], stated, shop)
         others = (goals.slot_values(shop, row, hidden, slots) for row in fitting)
         return [goal.with_(other, item) for other in others if other and other[name] != slots[name]]
+
+    def possible(self, goal: Goal, task: Task, shop: Shop) -> bool:
+        catalog = shop.catalog
+        wants = wants_of(goal)
+        return all((catalog.stock[catalog.select(w.constraints)] >= w.quantity).any() for w in wants)
