@@ -66,12 +66,12 @@ class Bar:
         self.total, self.console, self.noun = total, console, noun
         self.printed = time.monotonic()
         self.paces: dict[str, Pace] = {}
-        what = TextColumn(
+        runs = TextColumn(
             "{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis", ratio=4)
         )
-        gauge = BarColumn(bar_width=None, table_column=Column(ratio=1, min_width=6))
+        bar = BarColumn(bar_width=None, table_column=Column(ratio=1, min_width=6))
         left = TextColumn("{task.fields[left]}", table_column=Column(no_wrap=True))
-        columns = (what, gauge, TaskProgressColumn(), left)
+        columns = (runs, bar, TaskProgressColumn(), left)
         self.bar = Progress(
             *columns, console=console, disable=not console.is_terminal, expand=True, transient=True
         )
