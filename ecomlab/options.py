@@ -91,6 +91,9 @@ def worded(error: Exception) -> str:
     if not isinstance(error, ModuleNotFoundError):
         return str(error)
     package = (error.name or "").partition(".")[0]
-    line = next((line for line in requires("ecomlab") or () if line.startswith(package)), "")
-    extra = re.search(r"extra == .(\w+)", line)
-    return f"{package!r} is not installed; pip install 'ecomlab{f'[{extra[1]}]' if extra else ''}' brings it"
+    lines = [line for line in requires("ecomlab") or () if re.match(rf"{re.escape(package)}\b", line)]
+    extras = [found[1] for line in lines if (found := re.search(r"extra == .(\w+)", line))]
+    extra = next(
+        (e for e in extras if e not in ("all", "dev")), next(iter(extras), "")
+    )  # the smallest that will do
+    return f"{package!r} is not installed; pip install 'ecomlab{f'[{extra}]' if extra else ''}' brings it"
