@@ -1,6 +1,6 @@
 """Products that satisfy a customer's constraints, ranked by the customer's order of preferences."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -15,21 +15,30 @@ def constraints(goal: Goal) -> tuple[Constraint, ...]:
     return constraints_of(goal["type"], without_type(goal.of()))
 
 
-def stages(goal: Goal, events: Sequence[Event], key: TaskKey, shop: Shop) -> list[np.ndarray]:
-    """List the rows that can be recommended before, between and after the events, in any order of events."""
+def fitting(goal: Goal, shop: Shop) -> np.ndarray:
+    """Find the rows of a goal's type that are in stock and satisfy its constraints."""
+    rows = shop.catalog.select(constraints(goal))
+    return rows[shop.catalog.stock[rows] > 0]
+
+
+def stages(
+    goal: Goal,
+    events: Sequence[Event],
+    key: TaskKey,
+    shop: Shop,
+    find: Callable[[Goal, Shop], np.ndarray] = fitting,
+) -> list[np.ndarray]:
+    """List the rows that `find` finds before, between and after the events, in any order of events; those after all
+    come last."""
     catalog, rows_of_type = shop.catalog, shop.catalog.type_rows(goal["type"])
-    goals, gone = [goal], [np.zeros(len(rows_of_type), bool)]
+    goals, sold_out = [goal], [np.zeros(len(rows_of_type), bool)]
     for event in events:
         if isinstance(event, GoalChange):
             goals.append(goal.changed(event))
         elif isinstance(event, SellOut):
-            gone.append(sold_out_rows(key, catalog, goal["type"], event.share))
-    found = []
-    for some in goals:
-        rows = catalog.select(constraints(some))
-        rows = rows[catalog.stock[rows] > 0]
-        found += [rows[~mask[rows - rows_of_type.start]] for mask in gone]
-    return found
+            sold_out.append(sold_out_rows(key, catalog, goal["type"], event.share))
+    found = (find(some, shop) for some in goals)
+    return [rows[~mask[rows - rows_of_type.start]] for rows in found for mask in sold_out]
 
 
 def places(rows: np.ndarray, importance: Sequence[str], shop: Shop) -> tuple[np.ndarray, np.ndarray]:

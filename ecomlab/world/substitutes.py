@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ecomlab.catalog import Constraint, Shop
-from ecomlab.task import Event, Goal, GoalChange, SellOut, TaskKey
+from ecomlab.task import Event, Goal, TaskKey
+from ecomlab.world import ranking
 from ecomlab.world.cart import constraints_of
-from ecomlab.world.state import sold_out_rows
 
 LIMITS = ("price", "rating", "days")
 """Slots that a customer may limit beyond the attributes that must stay the same."""
@@ -84,20 +84,13 @@ def stages_of(
     goal: Goal, events: Sequence[Event], gone: Iterable[str], key: TaskKey, shop: Shop
 ) -> list[np.ndarray]:
     """List the valid replacements before, between and after the events, in any order; those after all come last."""
-    catalog = shop.catalog
-    lost = np.array([original_of(goal, shop), *(catalog.row(product_id) for product_id in gone)], int)
-    goals, masks = [goal], [np.zeros(len(catalog.type_rows(goal["type"])), bool)]
-    for event in events:
-        if isinstance(event, GoalChange):
-            goals.append(goal.changed(event))
-        elif isinstance(event, SellOut):
-            masks.append(sold_out_rows(key, catalog, goal["type"], event.share))
-    stages = []
-    for some in goals:
-        rows = catalog.select(requirements(some, shop))
-        rows = rows[(catalog.stock[rows] > 0) & ~np.isin(rows, lost)]
-        stages += [rows[~mask[rows - catalog.type_rows(some["type"]).start]] for mask in masks]
-    return stages
+    lost = np.array([original_of(goal, shop), *(shop.catalog.row(product_id) for product_id in gone)], int)
+
+    def replacements(some: Goal, shop: Shop) -> np.ndarray:
+        rows = shop.catalog.select(requirements(some, shop))
+        return rows[(shop.catalog.stock[rows] > 0) & ~np.isin(rows, lost)]
+
+    return ranking.stages(goal, events, key, shop, replacements)
 
 
 def fewest(goal: Goal, events: Sequence[Event], gone: Iterable[str], key: TaskKey, shop: Shop) -> int:
