@@ -4,10 +4,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
-from ecomlab.suggest import unknown
+from ecomlab.suggest import unknown, whole
 
 
 def _sigmoid(x: float) -> float:
@@ -135,13 +135,6 @@ class Difficulty:
     def to_json(self) -> dict[str, float]:
         """Return the twelve axes as a JSON object."""
         return {name: getattr(self, name) for name in AXES}
-
-
-def whole(number: Any, what: str) -> int:
-    """Check a whole number from 0 up, which may be numpy's. Raises ValueError for anything else."""
-    if isinstance(number, bool) or not isinstance(number, Integral) or number < 0:
-        raise ValueError(f"{what} is a whole number from 0 up, not {number!r}")
-    return int(number)
 
 
 @lru_cache(maxsize=256)

@@ -3,6 +3,7 @@
 import difflib
 import json
 from collections.abc import Iterable, Sequence
+from numbers import Integral
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
 
@@ -17,7 +18,8 @@ def unknown(what: str, name: object, known: Iterable[str]) -> str:
     """Word an unknown name: `no environment 'CRAT'; did you mean 'CART'? there are BUNDLE, CART`."""
     names = list(known)
     folded = {n.casefold(): n for n in names}
-    close = difflib.get_close_matches(str(name).casefold(), folded, n=1, cutoff=0.5)
+    meant = name.casefold() if isinstance(name, str) else ""
+    close = difflib.get_close_matches(meant, folded, n=1, cutoff=0.5)
     hint = f"; did you mean {folded[close[0]]!r}?" if close else ";"
     listed = ", ".join(sorted(names)[:MOST]) or "none"
     more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
@@ -55,3 +57,10 @@ def _keys(kind: Any, path: Sequence[int | str]) -> list[str]:
     if path:
         return _keys(next(f.annotation for name, f in fields.items() if path[0] in (name, f.alias)), path[1:])
     return [field.alias or name for name, field in fields.items()]
+
+
+def whole(number: Any, what: str) -> int:
+    """Check a whole number from 0 up, which may be numpy's. Raises ValueError for anything else."""
+    if isinstance(number, bool) or not isinstance(number, Integral) or number < 0:
+        raise ValueError(f"{what} is a whole number from 0 up, not {number!r}")
+    return int(number)

@@ -337,8 +337,15 @@ class Task:
             fields_["events"] = tuple(map(Event.from_json, fields_["events"]))
             fields_["subtasks"] = tuple(map(cls.from_json, fields_["subtasks"]))
             fields_["interrupts"] = tuple((number, turn) for number, turn in fields_["interrupts"])
-            return cls(**fields_)
-        except (TypeError, KeyError, ValueError, AttributeError) as error:
+            task = cls(**fields_)
+            if not (isinstance(task.turns, int) and isinstance(task.calls, int) and task.axes):
+                raise ValueError(
+                    f"budgets are whole numbers, not {task.turns!r} turns and {task.calls!r} calls"
+                )
+            return task
+        except KeyError as error:
+            raise TaskError(f"this is not a task that Task.to_json wrote: it lacks {error}") from None
+        except (TypeError, ValueError, AttributeError) as error:
             raise TaskError(f"this is not a task that Task.to_json wrote: {error}") from None
 
     def digest(self) -> str:

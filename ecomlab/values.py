@@ -33,13 +33,17 @@ def read_money(text: str) -> int:
 
 def choice(words: Mapping[Any, str]) -> Format:
     """Make the format of a closed set of values, each with the words that mean it."""
-    back = {text: value for value, text in words.items()}
+    back = {text.lower(): value for value, text in words.items()}
     if len(back) < len(words):
         raise ValueError("two values have the same words; give each its own")
-    longest_first = sorted(back, key=lambda text: (-len(text), text))
-    return Format(
-        lambda value: words[value], "|".join(map(re.escape, longest_first)), lambda text: back[text]
-    )
+    longest_first = sorted(words.values(), key=lambda text: (-len(text), text))
+
+    def write(value: Any) -> str:
+        if value not in words:
+            raise ValueError(f"there are no words for {value!r}; there are for {', '.join(map(repr, words))}")
+        return words[value]
+
+    return Format(write, "|".join(map(re.escape, longest_first)), lambda text: back[text.lower()])
 
 
 def ranking(names: Sequence[str]) -> Format:

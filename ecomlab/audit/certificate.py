@@ -112,6 +112,7 @@ def players(env_id: str, shop: Shop) -> dict[str, Callable[[Episode, int], Playe
 
 def certify_cell(env_id: str, d: int, seeds: int, others: int, shop: Shop) -> Row:
     """Play `seeds` tasks with oracle, reference and perturbed player, `others` of them with everybody else."""
+    env = ENVIRONMENTS[env_id]
     tasks = [make_task(env_id, d, FIRST_SEED + i, shop) for i in range(max(seeds, others))]
     played: dict[str, list[Played]] = {}
 
@@ -126,7 +127,10 @@ def certify_cell(env_id: str, d: int, seeds: int, others: int, shop: Shop) -> Ro
     commonest = _commonest(played["fair"])
     play_all("blind: the most common answer", lambda episode, seed: lambda messages, tools: commonest, others)
     share = {name: _mean([p.correct for p in ps]) for name, ps in played.items()}
-    env, exact = ENVIRONMENTS[env_id], (("oracle", played["solver"]), ("reference player", played["fair"]))
+    chances = [env.chance(task, shop) for task in tasks[:others]]
+    if not all(0 <= chance <= 1 for chance in chances):
+        raise ValueError(f"{env_id}.chance is a probability, not {min(chances)} to {max(chances)}")
+    exact = (("oracle", played["solver"]), ("reference player", played["fair"]))
     return Row(
         env=env_id,
         d=d,
@@ -138,7 +142,7 @@ def certify_cell(env_id: str, d: int, seeds: int, others: int, shop: Shop) -> Ro
         naive=share["naive"],
         blind={n.partition(": ")[2]: s for n, s in share.items() if n.startswith("blind: ")},
         positional={n.partition(": ")[2]: s for n, s in share.items() if n.startswith("positional: ")},
-        chance=_mean([env.chance(task, shop) for task in tasks[:others]]),
+        chance=_mean(chances),
         turns=_mean([p.turns for p in played["fair"]]),
         reward=_mean([p.value for p in played["fair"]]),
         rewards={n: _spread([p.value for p in ps]) for n, ps in played.items() if ":" in n},

@@ -96,7 +96,8 @@ def at_most(share: float, n: int, threshold: float, by_chance: bool = False) -> 
     if bounds(share, n)[0] > threshold:
         return State.BROKEN
     within = by_chance or share <= threshold
-    return State.KEPT if within and n >= enough(1 - max(threshold, BLIND)) else State.NOT_SHOWN
+    certain = threshold >= 1 or n >= enough(1 - max(threshold, BLIND))
+    return State.KEPT if within and certain else State.NOT_SHOWN
 
 
 def _samples(rows: "Sequence[Row]") -> "Iterator[tuple[str, Row, bool]]":
@@ -265,8 +266,8 @@ LAWS = {
         Law(
             "SILENT",
             "Nothing that the agent can read before it asks reveals what is withheld or wanted.",
-            "certificate: counterfactuals compared by every tool that does not act, a classifier on ids and places; "
-            "contract: tools are what they declare",
+            "certificate: counterfactuals compared by every tool that does not act, a classifier on ids, places and "
+            "flags; contract: tools are what they declare and show no withheld value",
             _silent,
         ),
         Law(

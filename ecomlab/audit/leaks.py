@@ -1,8 +1,12 @@
-"""Leaks, which SILENT forbids: ids, places in lists or lists' lengths that tell what is wanted, by a classifier's AUC.
+"""Leaks, which SILENT forbids, in what tools show.
 
-Wanted is what the reference player submits or acts on. Candidates are all ids of a kind in the same declared list,
-except in ranked lists, whose order may mean something. Where a tool tells the status of items, candidates are those of
-the same status as a wanted one: undelivered items are never returned and tend to be new, but that is no secret.
+`measure` finds ids, places in lists, lists' lengths or flags that tell what is wanted, by a classifier's AUC. Wanted is
+what the reference player submits or acts on. Candidates are all ids of a kind in the same declared list, except in
+ranked lists, whose order may mean something. Where a tool tells the status of items, candidates are those of the same
+status as a wanted one: undelivered items are never returned and tend to be new, but that is no secret.
+
+`told` finds withheld values that a tool shows as they are. It sees what counterfactuals cannot where the environment's
+`alternatives` keep the world that was drawn for the first goal.
 """
 
 import json
@@ -36,6 +40,12 @@ CHARACTERS = 8
 FEWEST = 15
 """Tasks in each half that must have a list of a kind for it to be judged."""
 BOOTSTRAPS = 1_000
+ALWAYS = 0.75
+"""Share of tasks from which on a place tells a slot's value."""
+PROBES = 12
+"""Turns in which tools are probed for withheld values."""
+MOST = 8
+"""Most values at a place, for them to tell one."""
 
 
 @dataclass(frozen=True)
@@ -68,12 +78,12 @@ def measure(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int 
             if trajectory.score.correct:
                 wanted, shown = set(_wanted(trajectory)), _shown(trajectory, shop)
                 status = _statuses(env_id, shown)
-                for kind, ids in _candidates(env_id, shown):
+                for kind, ids, flags in _candidates(env_id, shown):
                     alike = {status.get(value) for value in ids if value in wanted}
                     kept = [i for i, value in enumerate(ids) if status.get(value) in alike]
                     labels = [ids[i] in wanted for i in kept]
                     if any(labels) and not all(labels):
-                        features = _features(ids)
+                        features = _features(ids, flags)
                         kinds.setdefault(kind, []).append((number, [features[i] for i in kept], labels))
             number += 1
     found = []
@@ -92,16 +102,22 @@ def _shown(trajectory: Trajectory, shop: Shop) -> list[tuple[str, Any]]:
     return [(name, result) for name, result in seen if name in looking]
 
 
-def _candidates(env_id: str, shown: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, list[str]]]:
-    """Yield ("tool: id", ids in order) of every unranked list once."""
+def _candidates(
+    env_id: str, shown: Iterable[tuple[str, Any]]
+) -> Iterator[tuple[str, list[str], list[list[bool]]]]:
+    """Yield ("tool: id", ids in order, the true-or-false fields of their rows) of every unranked list once."""
     seen, tools = set(), tools_of(ENVIRONMENTS[env_id])
     for name, result in shown:
         for ids, rows in tools[name].rows(result) if not tools[name].ranked else ():
             for field in ids:
-                values = [str(row[field]) for row in rows if row.get(field) is not None]
+                listed = [row for row in rows if row.get(field) is not None]
+                values = [str(row[field]) for row in listed]
                 if (name, field, *values) not in seen:
                     seen.add((name, field, *values))
-                    yield f"{name}: {field}", values
+                    flags = sorted(
+                        {n for row in listed for n, value in row.items() if isinstance(value, bool)}
+                    )
+                    yield f"{name}: {field}", values, [[row.get(n) is True for n in flags] for row in listed]
 
 
 def _statuses(env_id: str, shown: Iterable[tuple[str, Any]]) -> dict[str, str]:
@@ -149,10 +165,79 @@ def _wanted(trajectory: Trajectory) -> Iterator[str]:
                     yield from (str(entry) for entry in (value if isinstance(value, list) else [value]))
 
 
-def _features(ids: list[str]) -> list[list[float]]:
-    """Describe each id by its place, its place from the end, the list's length and its last characters."""
+def _features(ids: list[str], flags: list[list[bool]]) -> list[list[float]]:
+    """Describe each id by its place, its place from the end, the list's length, its row's flags (read as a binary
+    number, and how many rows share them) and its last characters."""
     codes = [[float(ord(c)) for c in value[-CHARACTERS:].rjust(CHARACTERS)] for value in ids]
-    return [[float(i), float(len(ids) - i), float(len(ids)), *code] for i, code in enumerate(codes)]
+    marks = [
+        [float(sum(2**k for k, flag in enumerate(row) if flag)), float(flags.count(row))] for row in flags
+    ]
+    places = [[float(i), float(len(ids) - i), float(len(ids))] for i in range(len(ids))]
+    return [[*place, *mark, *code] for place, mark, code in zip(places, marks, codes, strict=True)]
+
+
+def told(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int = 30) -> list[str]:
+    """Describe the places where a tool, whatever it is asked, shows the value of a withheld slot as it is.
+
+    A place is one unless another task's value of the slot would be found there as often.
+    """
+    shown: dict[tuple[str, str, str], list[tuple[Any, list[Any]]]] = {}
+    for task in (make_task(env_id, d, FIRST_SEED + seed, shop) for d in levels for seed in range(seeds)):
+        places = _places(task, shop)
+        for goal in (part.goal for part in task.parts):
+            for slot in goal.said(withheld=True):
+                for (tool, path), values in places.items():
+                    kind = slot.name.partition(":")[0]  # attributes of all types together
+                    shown.setdefault((kind, tool, path), []).append((slot.value, values))
+    found = []
+    for (name, tool, path), tasks in shown.items():
+        own = sum(_holds(values, value) for value, values in tasks)
+        others = sum(_holds(values, tasks[i - 1][0]) for i, (_, values) in enumerate(tasks))
+        if len(tasks) >= FEWEST and own > ALWAYS * len(tasks) > others:
+            found.append(f"{tool} shows the withheld {name!r} at {path} in {own} of {len(tasks)} tasks")
+    return found
+
+
+def _holds(values: list[Any], wanted: Any) -> bool:
+    """Tell whether the wanted value, or all of a list of them, is among the values shown."""
+    several = wanted if isinstance(wanted, list) else [wanted]
+    return all(str(value) in map(str, values) for value in several)
+
+
+def _places(task: Task, shop: Shop) -> dict[tuple[str, str], list[Any]]:
+    """Collect the values at each place of a tool's results, by (tool, path), as far as all results of the tool agree:
+    in a declared list only what all its rows agree on, for its rows are what there is to choose from."""
+    from ecomlab.audit.counterfactual import Prober
+
+    episode = Episode(replace(task, calls=10_000, turns=PROBES), shop)
+    prober, tools = Prober(episode.env, rng("told", task.seed)), tools_of(episode.env)
+    while not episode.done:
+        episode.act(prober(episode.messages, episode.tools))
+    agreed: dict[tuple[str, str], list[Any]] = {}
+    for name, result in results(episode.messages):
+        if "error" not in result:
+            places: dict[str, list[Any]] = {}
+            for path, value in _scalars(result):
+                places.setdefault(path, []).append(value)
+            for path, values in places.items():
+                listed = any(path.startswith(f"{one}[") for one in tools[name].lists)
+                distinct = list(dict.fromkeys(map(str, values)))
+                kept = distinct if len(distinct) <= (1 if listed else MOST) else []
+                before = agreed.get((name, path), kept)
+                agreed[name, path] = [value for value in before if value in kept]
+    return agreed
+
+
+def _scalars(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield (path, value) of every scalar in a result; places in lists are not told apart."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _scalars(inner, f"{path}.{name}".lstrip("."))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _scalars(inner, f"{path}[]")
+    elif value is not None:
+        yield path, value
 
 
 def _auc(lists: list[tuple[int, list[list[float]], list[bool]]]) -> tuple[float, float, float]:

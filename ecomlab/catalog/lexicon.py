@@ -71,12 +71,16 @@ class Lexicon:
             yield slots[match.group()], match.group(), match.span()
 
     def phrase(self, type_name: str, slot: str, value: str) -> str:
-        """Put an option or attribute of a type in the customer's words: "in size XL"."""
+        """Put an option or attribute of a type in the customer's words: "in size XL". Raises ValueError for a slot that
+        is neither."""
         kind = self.types[type_name]
-        attribute = (
-            kind.option if slot == "option" else next(a for a in kind.attributes if f"attr:{a.name}" == slot)
-        )
-        return _A_VOWEL.sub("an ", attribute.say(value))
+        named = {"option": kind.option, **{f"attr:{a.name}": a for a in kind.attributes}}
+        if slot not in named:
+            raise ValueError(
+                f"there are no words for the slot {slot!r}, which is no property of a {type_name}: "
+                f"the environment's phrases need a table [slots.{slot}]"
+            )
+        return _A_VOWEL.sub("an ", named[slot].say(value))
 
     def called(self, type_name: str, slot: str) -> frozenset[str]:
         """Split an option's or attribute's name into words: {"noise", "cancelling"}; empty for other slots."""

@@ -12,6 +12,7 @@ from ecomlab.catalog.embed import LexicalEmbedder
 from ecomlab.catalog.search import SearchEngine, embed_catalog
 from ecomlab.catalog.synthetic import generate
 from ecomlab.seeding import digest
+from ecomlab.suggest import whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +40,9 @@ def load_shop(size: int = 20_000, seed: int = 0, cache: bool = True) -> Shop:
     """Load the generated shop of `size` products, once per process, with arrays memory-mapped from the cache.
 
     `cache=False` neither reads nor writes files. A damaged cache is made again and an unwritable one is skipped, each
-    with a warning. Raises ValueError for too few products.
+    with a warning. Raises ValueError for too few products, or a size or seed that is no whole number.
     """
+    size, seed = whole(size, "the number of products"), whole(seed, "a catalog's seed")
     key = (size, seed, store.cache_folder() if cache else None)
     with _LOCK:
         if key not in _SHOPS:

@@ -85,7 +85,8 @@ class Template:
         for form in self.forms:
             before, _, after = form.partition("{}")
             first = f"(?i:{re.escape(before[:1])})" if before else ""
-            made.append(f"{first}{re.escape(before[1:])}({self.format.pattern}){re.escape(after)}")
+            value = self.format.pattern if before else f"(?i:{self.format.pattern})"
+            made.append(f"{first}{re.escape(before[1:])}({value}){re.escape(after)}")
         return re.compile("|".join(made))
 
     def find(self, text: str) -> Iterable[tuple[Any, tuple[int, int]]]:
@@ -224,6 +225,10 @@ class Phrases:
         common = common_file()
         acts = common.acts | (common.answers if file.speaks == "answer" else {}) | file.acts
         made = {name: table.template() for name, table in file.slots.items()}
+        for name, slot in {**slots, **made}.items():
+            for topic in slot.topic.split():
+                if topic not in common.topics:
+                    raise ValueError(f"slots.{name}.topic: {unknown('topic', topic, common.topics)}")
         return cls(
             intros=tuple(file.intros),
             leads={**common.leads, **file.leads},

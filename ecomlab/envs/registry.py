@@ -39,8 +39,10 @@ class Registry(Mapping[str, Environment]):
         Raises TaskError for a file that holds no environment, an unfinished one, or one whose id is taken.
         """
         known, path = self._found, Path(path)
+        if not path.is_file():
+            raise TaskError(f"there is no file {path}")
         spec = importlib.util.spec_from_file_location(f"ecomlab_env_{path.stem}", path)
-        if spec is None or spec.loader is None or not path.is_file():
+        if spec is None or spec.loader is None:
             raise TaskError(
                 f"{path} is not a Python file; write the environment into a file that ends in .py"
             )

@@ -13,13 +13,14 @@ from ecomlab.catalog import Shop
 from ecomlab.customer.acts import Act
 from ecomlab.customer.customer import Customer
 from ecomlab.customer.templates import common_file
-from ecomlab.difficulty import RANGES, Difficulty, whole
+from ecomlab.difficulty import RANGES, Difficulty
 from ecomlab.envs.base import Environment
 from ecomlab.envs.registry import ENVIRONMENTS, moved_by
 from ecomlab.episode import journey
 from ecomlab.episode.messages import read_calls, recorded, text_of
 from ecomlab.episode.subtask import Subtask, speaker_of
 from ecomlab.reward import Score
+from ecomlab.suggest import whole
 from ecomlab.task import Event, Goal, Message, Problem, Task, TaskError, TaskKey, in_order
 from ecomlab.tool import InvalidCallError, RefusedError, Tool, find, tool
 from ecomlab.world.state import World
@@ -154,6 +155,10 @@ class Episode:
 
     def __post_init__(self) -> None:
         task, shop = self.task, self.shop
+        if not isinstance(task, Task) or not isinstance(shop, Shop):
+            raise TypeError(
+                f"Episode(task, shop) takes what make_task and load_shop return, not {task!r} and {shop!r}"
+            )
         self.env = ENVIRONMENTS[task.env]
         if task.version != self.env.version:
             raise TaskError(

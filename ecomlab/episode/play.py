@@ -1,5 +1,8 @@
 """Playing one episode, and replaying a recorded one."""
 
+import traceback
+from pathlib import Path
+
 from ecomlab.catalog import Shop
 from ecomlab.episode.episode import Episode, Trajectory
 from ecomlab.reward import Score
@@ -13,6 +16,10 @@ class ReplayError(Exception):
 def play(player: Player, task: Task, shop: Shop) -> Trajectory:
     """Play a task to its end. Any exception makes the episode unscored (BROKEN IS NOT WRONG)."""
     episode = Episode(task, shop)
+    if not callable(player):
+        raise TypeError(
+            f"a player is a function of messages and tools that returns a message, not {player!r}"
+        )
     return finish(player, episode)
 
 
@@ -22,7 +29,8 @@ def finish(player: Player, episode: Episode) -> Trajectory:
         while not episode.done:
             episode.act(player(list(episode.messages), episode.tools))
     except Exception as error:
-        episode.fail(f"{type(error).__name__}: {error}")
+        *_, last = traceback.extract_tb(error.__traceback__)
+        episode.fail(f"{type(error).__name__}: {error} ({Path(last.filename).name}, line {last.lineno})")
     return record(episode)
 
 

@@ -1,7 +1,8 @@
 """LOCKERS: in which locker is what the customer left? Neither its tool nor its ids are known to the package.
 
 LEAK names what is wrong with it: "order", the locker that is meant comes first; "ids", its number is odd and all others
-are even; "size", how many lockers there are depends on what is withheld; "declared", its list is not declared.
+are even; "size", how many lockers there are depends on what is withheld; "flag", the one that is meant is marked;
+"told", the tool says what is in it. The counterfactuals of the last two keep the world drawn for the first goal.
 """
 
 from dataclasses import replace
@@ -20,7 +21,8 @@ LEAK = ""
 @tool(lists={"lockers": "locker_id"})
 def locker_list(world):
     """List the lockers and what is in them."""
-    return {"lockers": [dict(pairs) for pairs in world.given["lockers"]]}
+    told = {"remembered": world.given["told"]} if "told" in world.given else {}
+    return {"lockers": [dict(pairs) for pairs in world.given["lockers"]], **told}
 
 
 @tool
@@ -73,7 +75,10 @@ class Lockers(Environment):
 
     def alternatives(self, slot, goal, task, shop):
         """Another thing left, and the lockers as they are drawn for that."""
-        others = [goal.with_({slot[1]: value}) for value in task.notes["values"] if value != goal[slot[1]]]
+        values = [value for value in task.notes["values"] if value != goal[slot[1]]]
+        if LEAK in ("flag", "told"):
+            return values
+        others = [goal.with_({slot[1]: value}) for value in values]
         return [
             replace(task, goal=other, world=lockers_of(other, task.notes["values"], task.key))
             for other in others
@@ -100,4 +105,6 @@ def lockers_of(goal, values, key):
         [["locker_id", f"L{100 + number}"], ["type", kind], [name.removeprefix("attr:"), value]]
         for number, value in zip(numbers, order, strict=False)
     ]
-    return {"lockers": rows}
+    if LEAK == "flag":
+        rows = [[*row, ["popular", row[2][1] == wanted]] for row in rows]
+    return {"lockers": rows} | ({"told": [["what", wanted]]} if LEAK == "told" else {})

@@ -51,6 +51,21 @@ def test_ids_that_tell_are_caught_by_the_classifier(lockers: Any, shop: Shop) ->
     assert found() == ["locker_list: locker_id"]
 
 
+def test_a_flag_that_tells_is_caught_by_the_classifier(lockers: Any, shop: Shop) -> None:
+    lockers.LEAK = "flag"
+    assert not counterfactual.compare("LOCKERS", 8, range(20), shop).differences
+    (leak,) = leaks.measure("LOCKERS", shop, (0, 8), 60)
+    assert leak.low > 0.9
+
+
+def test_a_withheld_value_that_a_tool_shows_is_caught(lockers: Any, shop: Shop) -> None:
+    assert leaks.told("LOCKERS", shop) == []
+    lockers.LEAK = "told"
+    assert not counterfactual.compare("LOCKERS", 8, range(20), shop).differences
+    (line,) = leaks.told("LOCKERS", shop)
+    assert line.startswith("locker_list shows the withheld 'attr' at remembered")
+
+
 def test_a_size_that_tells_is_caught_by_comparing_counterfactuals(lockers: Any, shop: Shop) -> None:
     def differences() -> list[str]:
         compared = counterfactual.compare("LOCKERS", 8, range(20), shop)
