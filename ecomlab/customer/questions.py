@@ -1,0 +1,218 @@
+"""Understanding of a message to the customer: which slots each of its parts asks for, of which item, and whether it asks
+for anything else.
+
+Phrases are data (`questions.toml`) and match by stems. Nothing here knows what the customer wants: a `Reader` is made from
+the slots that such a customer may have, the names of the items and the shop's vocabulary.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+
+import snowballstemmer
+
+from ecomlab.data import Strict, read_toml
+
+FILE = Path(__file__).with_name("questions.toml")
+_STEMMER = snowballstemmer.stemmer("english")
+_IRREGULAR = {
+    "made": "make", "making": "make", "bought": "buy", "paid": "pay", "sent": "send", "got": "get", "came": "come",
+    "kept": "keep", "was": "be", "were": "be", "is": "be", "are": "be", "am": "be", "been": "be", "did": "do", "does": "do",
+    "has": "have", "had": "have", "broke": "break", "broken": "break", "gave": "give", "wrote": "write", "saw": "see",
+    "rang": "ring", "chose": "choose", "chosen": "choose", "colour": "color", "colours": "color", "favour": "favor",
+    "favourite": "favorite", "grey": "gray", "u": "you", "ur": "your", "pls": "please", "plz": "please",
+    "qty": "quantity", "max": "maximum", "min": "minimum", "abt": "about", "wanna": "want", "gonna": "go", "gotta": "must",
+    "whats": "what", "whos": "who", "wheres": "where", "whens": "when", "hows": "how", "delivered": "deliver",
+    "delivery": "deliver", "deliveries": "deliver", "arrival": "arrive",
+}  # fmt: skip
+_CONTRACTED = [
+    (r"\b(what|who|where|when|how|that|there|it|he|she)'s\b", r"\1 is"), (r"n't\b", " not"), (r"'re\b", " are"),
+    (r"'ve\b", " have"), (r"'ll\b", " will"), (r"'d\b", " would"), (r"'m\b", " am"), (r"\bd'you\b", "do you"),
+    (r"'s\b", " s"), (r"\bcannot\b", "can not"),
+]  # fmt: skip
+
+
+class _File(Strict):
+    """Schema of the file of phrases."""
+
+    asks: tuple[str, ...]
+    open: tuple[str, ...]
+    vague: tuple[str, ...]
+    agree: tuple[str, ...]
+    words: dict[str, tuple[str, ...]]
+    attributes: dict[str, tuple[str, ...]]
+
+
+@cache
+def phrases() -> _File:
+    """Read the phrases of questions."""
+    return read_toml(FILE, _File)
+
+
+@lru_cache(maxsize=65_536)
+def stem(word: str) -> str:
+    """Reduce a word in lower case to its stem; irregular and abbreviated forms to the plain one's."""
+    word = _IRREGULAR.get(word, word)
+    return str(_STEMMER.stemWord(word))
+
+
+@cache
+def _pattern(phrase: str) -> str:
+    """Compile a phrase to a pattern over words' stems, each followed by a space."""
+    made = ""
+    for word in phrase.split():
+        if word == "..":
+            made += r"(?:\S+ ){0,3}"
+            continue
+        optional, word = word.endswith("?"), word.rstrip("?")
+        forms = [re.escape(w.lower()) if w.isupper() else re.escape(stem(w)) for w in word.split("|")]
+        forms = [rf"{form}\w*" if form in ("item", "money", "stars", "days", "date") and f in word else form for form, f in zip(forms, word.split("|"))]
+        made += f"(?:(?:{'|'.join(dict.fromkeys(forms))}) ){'?' if optional else ''}"
+    return made
+
+
+@cache
+def _matcher(words: tuple[str, ...]) -> re.Pattern[str]:
+    """Compile phrases to one pattern that finds the longest of them at each place."""
+    longest_first = sorted(map(_pattern, words), key=lambda pattern: (-len(pattern), pattern))
+    return re.compile(rf"(?<!\S)(?:{'|'.join(longest_first)})")
+
+
+RANKED = ("price", "rating", "days")
+"""Slots that a customer may rank by importance."""
+_SENTENCE = re.compile(r"(?<=[.!?])[\s]+|(?<=[?!])|\n+|;\s|:\s|\s-\s|\s\(\d\)\s")
+_WORD = re.compile(r"[a-z0-9:_'-]+|[?]")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One sentence of a message: its stems, each followed by a space, and whether it ends in a question mark."""
+
+    stems: str
+    marked: bool
+
+
+def parts(text: str) -> list[Part]:
+    """Split a message, whose names and values have been marked, into sentences of stems."""
+    found = []
+    for sentence in _SENTENCE.split(text.strip()):
+        plain = sentence.lower().replace("’", "'")
+        for pattern, instead in _CONTRACTED:
+            plain = re.sub(pattern, instead, plain)
+        plain = re.sub(r"(?<=[a-z])[-/](?=[a-z])", " ", plain)
+        words = [stem(word.strip("'-")) for word in _WORD.findall(plain) if word != "?" and word.strip("'-")]
+        if words:
+            found.append(Part("".join(f"{word} " for word in words), "?" in sentence))
+    return found
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a message asks for: (slot, item) in the order of asking, where item -1 is any; anything else; and whether it
+    asks at all."""
+
+    slots: tuple[tuple[str, int], ...]
+    open: bool
+    asks: bool
+
+
+class Reader:
+    """Reads messages to a customer who may have these `slots`; `items` are the names that items are called by, `values`
+    the words of values by slot, and `called` other names of slots, such as an option's ("size")."""
+
+    def __init__(
+        self,
+        slots: Iterable[str],
+        items: Sequence[Sequence[str]],
+        values: Mapping[str, Iterable[str]],
+        called: Mapping[str, Iterable[str]],
+    ) -> None:
+        file = phrases()
+        self.slots = list(dict.fromkeys(slots))
+        self.names = sorted(
+            ((name.lower(), number) for number, names in enumerate(items) for name in names), key=lambda n: -len(n[0])
+        )
+        by_value = [(str(value).lower(), slot) for slot, some in values.items() for value in some]
+        self.values = dict(sorted(by_value, key=lambda v: -len(v[0])))
+        self._value = (
+            re.compile(rf"(?<![\w$])(?:{'|'.join(map(re.escape, sorted(self.values, key=len, reverse=True)))})(?!\w)")
+            if self.values
+            else None
+        )
+        self._name = (
+            re.compile(rf"(?<!\w)(?:{'|'.join(re.escape(n) for n, _ in self.names)})(?!\w)") if self.names else None
+        )
+        self._words = {
+            slot: _matcher(
+                (
+                    *file.words.get(slot, ()),
+                    *(file.attributes.get(slot.removeprefix("attr:"), ()) if slot.startswith("attr:") else ()),
+                    *called.get(slot, ()),
+                    f"v{self.slots.index(slot)}",
+                )
+            )
+            for slot in self.slots
+        }
+
+    def read(self, text: str) -> Asked:
+        """Understand a message."""
+        found: list[tuple[str, int]] = []
+        is_open = asks = False
+        waiting: list[tuple[str, int]] = []
+        for part in parts(self.mark(text)):
+            named = self._named(part.stems)
+            if not self._asking(part):
+                waiting = named or waiting
+                continue
+            general = self._says("open", part.stems)
+            if not named and not general:
+                if self._says("agree", part.stems):
+                    asks = asks or part.marked
+                    continue
+                general = self._says("vague", part.stems)
+            if not named and waiting and not general:
+                named = waiting
+            asks = True
+            found += [one for one in named if one not in found]
+            is_open = is_open or general
+        return Asked(tuple(found), is_open, asks)
+
+    def mark(self, text: str) -> str:
+        """Put marks in the place of items' names and of values."""
+        plain = text.lower().replace("’", "'")
+        numbers = dict(self.names)
+        if self._name:
+            plain = self._name.sub(lambda m: f"item{numbers[m.group()]}", plain)
+        if self._value:
+            plain = self._value.sub(lambda m: f"v{self.slots.index(self.values[m.group()])}", plain)
+        plain = re.sub(r"\$\s?\d[\d,.]*\d|\$\d|\b\d[\d,.]*\s?(?:dollars|bucks|usd)\b", " money ", plain)
+        plain = re.sub(r"\b\d(?:\.\d)?\s?\+?\s?(?:stars?)\b|\b[1-5]\.\d\b", " stars ", plain)
+        plain = re.sub(r"\b\d+ days?\b", " days ", plain)
+        months = "january|february|march|april|may|june|july|august|september|october|november|december"
+        plain = re.sub(rf"\b(?:{months}) \d+(?:st|nd|rd|th)?\b", " date ", plain)
+        return plain
+
+    def _named(self, stems: str) -> list[tuple[str, int]]:
+        spans = []
+        for rank, slot in enumerate(self.slots):
+            spans += [(m.start(), m.end(), rank, slot) for m in self._words[slot].finditer(stems) if m.end() > m.start()]
+        chosen: list[tuple[int, int, int, str]] = []
+        for span in sorted(spans, key=lambda s: (-stems[s[0] : s[1]].count(" "), s[0], s[2])):
+            if all(span[1] <= other[0] or other[1] <= span[0] for other in chosen):
+                chosen.append(span)
+        items = [(m.start(), int(m[1])) for m in re.finditer(r"(?<!\S)item(\d+)", stems)]
+        only = {number for _, number in items}
+        item = only.pop() if len(only) == 1 else -1
+        ordered = sorted(chosen)
+        ranks = [start for start, _, _, slot in ordered if slot == "importance"]
+        if ranks:  # what is compared with what is part of the question for importance
+            ordered = [one for one in ordered if one[3] not in RANKED or one[0] < ranks[0]]
+        return list(dict.fromkeys((slot, item) for *_, slot in ordered))
+
+    def _asking(self, part: Part) -> bool:
+        return part.marked or len(part.stems.split()) <= 4 or bool(_matcher(phrases().asks).search(part.stems))
+
+    def _says(self, table: str, stems: str) -> bool:
+        return bool(_matcher(getattr(phrases(), table)).search(stems))
