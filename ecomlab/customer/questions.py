@@ -21,7 +21,7 @@ _IRREGULAR = {
     "made": "make", "making": "make", "bought": "buy", "paid": "pay", "sent": "send", "got": "get", "came": "come",
     "kept": "keep", "was": "be", "were": "be", "is": "be", "are": "be", "am": "be", "been": "be", "did": "do", "does": "do",
     "has": "have", "had": "have", "broke": "break", "broken": "break", "gave": "give", "wrote": "write", "saw": "see",
-    "rang": "ring", "chose": "choose", "chosen": "choose", "colour": "color", "colours": "color", "favour": "favor",
+    "rang": "ring", "chose": "choose", "chosen": "choose", "kindly": "kindly", "colour": "color", "colours": "color", "favour": "favor",
     "favourite": "favorite", "grey": "gray", "u": "you", "ur": "your", "pls": "please", "plz": "please",
     "qty": "quantity", "max": "maximum", "min": "minimum", "abt": "about", "wanna": "want", "gonna": "go", "gotta": "must",
     "whats": "what", "whos": "who", "wheres": "where", "whens": "when", "hows": "how", "delivered": "deliver",
@@ -31,6 +31,7 @@ _CONTRACTED = [
     (r"\b(what|who|where|when|how|that|there|it|he|she)'s\b", r"\1 is"), (r"n't\b", " not"), (r"'re\b", " are"),
     (r"'ve\b", " have"), (r"'ll\b", " will"), (r"'d\b", " would"), (r"'m\b", " am"), (r"\bd'you\b", "do you"),
     (r"'s\b", " s"), (r"\bcannot\b", "can not"),
+    (r"\bso kind\b", "so"), (r",", " , "),
 ]  # fmt: skip
 
 
@@ -43,6 +44,7 @@ class _File(Strict):
     agree: tuple[str, ...]
     words: dict[str, tuple[str, ...]]
     attributes: dict[str, tuple[str, ...]]
+    elsewhere: dict[str, tuple[str, ...]]
 
 
 @cache
@@ -63,6 +65,9 @@ def _pattern(phrase: str) -> str:
     """Compile a phrase to a pattern over words' stems, each followed by a space."""
     made = ""
     for word in phrase.split():
+        if word == "^":
+            made += r"(?:(?<![^\n])(?:\S+ ){0,2})"
+            continue
         if word == "..":
             made += r"(?:\S+ ){0,3}"
             continue
@@ -80,10 +85,11 @@ def _matcher(words: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(rf"(?<!\S)(?:{'|'.join(longest_first)})")
 
 
+_ANAPHOR = re.compile(r"(?<!\S)(?:one|it|that|those|them|these|your|which|yours|what) ")
 RANKED = ("price", "rating", "days")
 """Slots that a customer may rank by importance."""
 _SENTENCE = re.compile(r"(?<=[.!?])[\s]+|(?<=[?!])|\n+|;\s|:\s|\s-\s|\s\(\d\)\s")
-_WORD = re.compile(r"[a-z0-9:_'-]+|[?]")
+_WORD = re.compile(r"[a-z0-9:_'-]+|[?,]")
 
 
 @dataclass(frozen=True)
@@ -159,25 +165,28 @@ class Reader:
     def read(self, text: str) -> Asked:
         """Understand a message."""
         found: list[tuple[str, int]] = []
-        is_open = asks = False
+        is_open = vague = asks = False
         waiting: list[tuple[str, int]] = []
         for part in parts(self.mark(text)):
+            if _matcher(phrases().elsewhere["words"]).search(part.stems):
+                asks = asks or part.marked
+                continue
             named = self._named(part.stems)
             if not self._asking(part):
                 waiting = named or waiting
                 continue
             general = self._says("open", part.stems)
+            asks = True
             if not named and not general:
                 if self._says("agree", part.stems):
-                    asks = asks or part.marked
                     continue
-                general = self._says("vague", part.stems)
-            if not named and waiting and not general:
-                named = waiting
-            asks = True
+                if waiting and _ANAPHOR.search(part.stems):
+                    named = waiting
+                else:
+                    vague = vague or self._says("vague", part.stems)
             found += [one for one in named if one not in found]
             is_open = is_open or general
-        return Asked(tuple(found), is_open, asks)
+        return Asked(tuple(found), is_open or (vague and not found), asks)
 
     def mark(self, text: str) -> str:
         """Put marks in the place of items' names and of values."""
