@@ -56,8 +56,13 @@ def phrases() -> _File:
 @lru_cache(maxsize=65_536)
 def stem(word: str) -> str:
     """Reduce a word in lower case to its stem; irregular and abbreviated forms to the plain one's."""
-    word = _IRREGULAR.get(word, word)
-    return str(_STEMMER.stemWord(word))
+    known = _IRREGULAR.get(word, word)
+    return known if known == word and word in _IRREGULAR else str(_STEMMER.stemWord(known))
+
+
+_INTERJECTIONS = "|".join(
+    stem(w) for w in "hi hello hey ok okay so and but or great thanks oh ah well alright right also then now hm just cool lovely sorry plus yes no".split()
+) + "|,"
 
 
 @cache
@@ -66,14 +71,13 @@ def _pattern(phrase: str) -> str:
     made = ""
     for word in phrase.split():
         if word == "^":
-            made += r"(?:(?<![^\n])(?:\S+ ){0,2})"
+            made += rf"(?:(?<![^\n])(?:(?:{_INTERJECTIONS}) ){{0,3}})"
             continue
         if word == "..":
             made += r"(?:\S+ ){0,3}"
             continue
         optional, word = word.endswith("?"), word.rstrip("?")
-        forms = [re.escape(w.lower()) if w.isupper() else re.escape(stem(w)) for w in word.split("|")]
-        forms = [rf"{form}\w*" if form in ("item", "money", "stars", "days", "date") and f in word else form for form, f in zip(forms, word.split("|"))]
+        forms = [rf"{w.lower()}\w*" if w.isupper() else re.escape(stem(w)) for w in word.split("|")]
         made += f"(?:(?:{'|'.join(dict.fromkeys(forms))}) ){'?' if optional else ''}"
     return made
 
@@ -85,6 +89,10 @@ def _matcher(words: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(rf"(?<!\S)(?:{'|'.join(longest_first)})")
 
 
+_CHECKS = re.compile(r"(?<!\S)be (?:this|that|it) (?:accur|correct|right|true|so) ")
+"""A question whether the sentence before is right."""
+_STATED = frozenset(map(stem, "i we be have will do you has get thank thanks noted".split()))
+"""Words of a sentence that is not only a list of names."""
 _ANAPHOR = re.compile(r"(?<!\S)(?:one|it|that|those|them|these|your|which|yours|what) ")
 RANKED = ("price", "rating", "days")
 """Slots that a customer may rank by importance."""
@@ -171,14 +179,18 @@ class Reader:
             if _matcher(phrases().elsewhere["words"]).search(part.stems):
                 asks = asks or part.marked
                 continue
-            named = self._named(part.stems)
+            named, spans = self._named(part.stems)
             if not self._asking(part):
                 waiting = named or waiting
                 continue
-            general = self._says("open", part.stems)
+            general = any(
+                not any(m.start() < end and start < m.end() for start, end in spans)
+                for m in _matcher(phrases().open).finditer(part.stems)
+            )
             asks = True
             if not named and not general:
                 if self._says("agree", part.stems):
+                    found += [one for one in waiting if _CHECKS.search(part.stems) and one not in found]
                     continue
                 if waiting and _ANAPHOR.search(part.stems):
                     named = waiting
@@ -197,13 +209,14 @@ class Reader:
         if self._value:
             plain = self._value.sub(lambda m: f"v{self.slots.index(self.values[m.group()])}", plain)
         plain = re.sub(r"\$\s?\d[\d,.]*\d|\$\d|\b\d[\d,.]*\s?(?:dollars|bucks|usd)\b", " money ", plain)
+        plain = plain.replace("$", " money ")
         plain = re.sub(r"\b\d(?:\.\d)?\s?\+?\s?(?:stars?)\b|\b[1-5]\.\d\b", " stars ", plain)
         plain = re.sub(r"\b\d+ days?\b", " days ", plain)
         months = "january|february|march|april|may|june|july|august|september|october|november|december"
         plain = re.sub(rf"\b(?:{months}) \d+(?:st|nd|rd|th)?\b", " date ", plain)
         return plain
 
-    def _named(self, stems: str) -> list[tuple[str, int]]:
+    def _named(self, stems: str) -> tuple[list[tuple[str, int]], list[tuple[int, int]]]:
         spans = []
         for rank, slot in enumerate(self.slots):
             spans += [(m.start(), m.end(), rank, slot) for m in self._words[slot].finditer(stems) if m.end() > m.start()]
@@ -217,11 +230,13 @@ class Reader:
         ordered = sorted(chosen)
         ranks = [start for start, _, _, slot in ordered if slot == "importance"]
         if ranks:  # what is compared with what is part of the question for importance
-            ordered = [one for one in ordered if one[3] not in RANKED or one[0] < ranks[0]]
-        return list(dict.fromkeys((slot, item) for *_, slot in ordered))
+            compared = " than " in stems or "outrank" in stems
+            ordered = [one for one in ordered if one[3] not in RANKED or (one[0] < ranks[0] and not compared)]
+        return list(dict.fromkeys((slot, item) for *_, slot in ordered)), [one[:2] for one in ordered]
 
     def _asking(self, part: Part) -> bool:
-        return part.marked or len(part.stems.split()) <= 4 or bool(_matcher(phrases().asks).search(part.stems))
+        words = part.stems.split()
+        return part.marked or len(words) <= 4 or (len(words) <= 8 and not _STATED & set(words)) or bool(_matcher(phrases().asks).search(part.stems))
 
     def _says(self, table: str, stems: str) -> bool:
         return bool(_matcher(getattr(phrases(), table)).search(stems))
