@@ -73,6 +73,9 @@ def _pattern(phrase: str) -> str:
         if word == "^":
             made += rf"(?:(?<![^\n])(?:(?:{_INTERJECTIONS}) ){{0,3}})"
             continue
+        if word == "$":
+            made += r"(?![^\n])"
+            continue
         if word == "..":
             made += r"(?:\S+ ){0,3}"
             continue
@@ -168,7 +171,7 @@ class Reader:
                 )
             )
             for slot in self.slots
-        }
+        } | {"none": _matcher(file.words.get("none", ("nothing at all of this",)))}
 
     def read(self, text: str) -> Asked:
         """Understand a message."""
@@ -212,13 +215,15 @@ class Reader:
         plain = plain.replace("$", " money ")
         plain = re.sub(r"\b\d(?:\.\d)?\s?\+?\s?(?:stars?)\b|\b[1-5]\.\d\b", " stars ", plain)
         plain = re.sub(r"\b\d+ days?\b", " days ", plain)
+        plain = re.sub(r"(?<![\w.])\d+(?![\w.]*\w)", " number ", plain) if not self._value else plain
+        plain = re.sub(r"(?:^|(?<=[.!?,] ))(?:oh,? )?(?:wait|please wait|hang on|hold on)\b,?", " ", plain)
         months = "january|february|march|april|may|june|july|august|september|october|november|december"
         plain = re.sub(rf"\b(?:{months}) \d+(?:st|nd|rd|th)?\b", " date ", plain)
         return plain
 
     def _named(self, stems: str) -> tuple[list[tuple[str, int]], list[tuple[int, int]]]:
         spans = []
-        for rank, slot in enumerate(self.slots):
+        for rank, slot in enumerate((*self.slots, "none")):
             spans += [(m.start(), m.end(), rank, slot) for m in self._words[slot].finditer(stems) if m.end() > m.start()]
         chosen: list[tuple[int, int, int, str]] = []
         for span in sorted(spans, key=lambda s: (-stems[s[0] : s[1]].count(" "), s[0], s[2])):
@@ -227,7 +232,7 @@ class Reader:
         items = [(m.start(), int(m[1])) for m in re.finditer(r"(?<!\S)item(\d+)", stems)]
         only = {number for _, number in items}
         item = only.pop() if len(only) == 1 else -1
-        ordered = sorted(chosen)
+        ordered = [one for one in sorted(chosen) if one[3] != "none"]
         ranks = [start for start, _, _, slot in ordered if slot == "importance"]
         if ranks:  # what is compared with what is part of the question for importance
             compared = " than " in stems or "outrank" in stems
