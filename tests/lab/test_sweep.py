@@ -197,7 +197,7 @@ def test_before_anything_is_known_the_cost_is_called_unknown(toy):
 
 def test_parts_of_a_cost_want_a_notebook_that_trains(toy):
     code, text = run(toy(cost={"step": 70, "episode": 1}), dry_run=True)
-    assert code == 1 and "no parameter 'eval_every'; give hours instead" in " ".join(text.split())
+    assert code == 2 and "no parameter 'eval_every'; give hours instead" in " ".join(text.split())
 
 
 def test_a_dry_run_writes_nothing(toy, tmp_path):
@@ -229,7 +229,7 @@ def test_environments_that_do_not_exist_stop_a_start_before_anything_runs(tmp_pa
     file.write_text(f'notebook = "{notebook}"\nseeds = [0]\n[grid]\n{grid}')
     for given in ({}, {"on": "local"}, {"dry_run": True}):
         code, text = run(file, **given)
-        assert code == 1 and "C9 needs MOON" in text
+        assert code == 2 and "C9 needs MOON" in text
         assert "did you mean 'adaptive'" in text, "other mistakes are not hidden by it"
     assert not (tmp_path / "experiments" / "runs").exists()
 
@@ -304,7 +304,7 @@ def test_two_workers_never_execute_one_run_together(toy):
 
 def test_what_is_missing_for_a_cluster_is_said(toy, monkeypatch):
     code, text = run(toy(), on="slurm")
-    assert code == 1 and "no [cluster] table; add one" in text
+    assert code == 2 and "no [cluster] table; add one" in text
     file = toy(cluster=CLUSTER)
     with monkeypatch.context() as m:
         m.setitem(sys.modules, "submitit", None)
@@ -314,7 +314,7 @@ def test_what_is_missing_for_a_cluster_is_said(toy, monkeypatch):
     pytest.importorskip("submitit")
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
     code, text = run(file, on="slurm")
-    assert code == 1 and "no SLURM on this machine" in text
+    assert code == 2 and "no SLURM on this machine" in text
     assert [p.name for p in (file.parent.parent / "runs").rglob("*") if p.is_file()] == [".lock"]
 
 
@@ -368,7 +368,7 @@ def test_slurm_gets_an_array_with_what_the_table_asks_for_once(toy, slurm):
     )
     assert not (slurm / "given.sh").exists()
     code, text = run(file)
-    assert code == 1 and "2 of the runs are with the cluster now (job 42)" in text
+    assert code == 2 and "2 of the runs are with the cluster now (job 42)" in text
 
     (slurm / "queue").write_text("42_1\n")  # the first task was cancelled
     assert "1 run is with the cluster" in run(file, on="slurm")[1]
@@ -391,7 +391,7 @@ def test_slurm_is_asked_for_nothing_that_the_table_does_not_ask_for(toy, slurm):
 def test_what_slurm_refuses_is_shown(toy, slurm):
     (slurm / "refuse").touch()
     code, text = run(toy(cluster=CLUSTER), on="slurm")
-    assert code == 1 and "no such partition" in text and "Repair [cluster]" in text
+    assert code == 2 and "no such partition" in text and "Repair [cluster]" in text
 
 
 def test_when_the_queue_cannot_be_asked_that_is_said(toy, slurm):
@@ -427,7 +427,7 @@ def test_jobs_go_on_by_themselves_and_a_second_submission_leaves_them_alone(subm
         code == 0 and "2 runs are with the cluster or at work already" in text and "nothing to submit" in text
     )
     code, text = run(file)
-    assert code == 1 and "2 of the runs are with the cluster now" in text
+    assert code == 2 and "2 of the runs are with the cluster now" in text
     until(lambda: all(job.finished for job in runs))
     for job in runs:
         assert trace(job) == [str(step) for step in range(12)]
