@@ -39,7 +39,7 @@ def run_sweep(
     return. `processes` overrides the file's number of runs at a time. Returns the exit code: 0 when every run is
     finished, or submitted; 1 when a run failed, 2 after another error, which are printed; 130 when interrupted.
     """
-    console = console or Console()
+    errors, console = console or Console(stderr=True), console or Console()
 
     def work() -> int:
         plan = load(file)
@@ -78,7 +78,7 @@ def run_sweep(
                 console.print(f"{(time.monotonic() - began) / 60:.1f} minutes", highlight=False)
         return _show_failures(failures, console)
 
-    return _guarded(work, console)
+    return _guarded(work, errors)
 
 
 def draw_figures(
@@ -87,7 +87,7 @@ def draw_figures(
     """Redraw the figures of one sweep; by default those of every sweep that has tables, and those of no sweep (`fig_*`
     notebooks without a parameter `experiment`) that have what they read. Names the others, with the command that makes
     their tables. Returns the exit code."""
-    console = console or Console()
+    errors, console = console or Console(stderr=True), console or Console()
 
     def work() -> int:
         every = sorted((project_root() / "experiments").glob("*/sweep.toml"))
@@ -115,7 +115,7 @@ def draw_figures(
                 failures += draw(books, plan, resolve(figures), console)
         return _show_failures(failures, console)
 
-    return _guarded(work, console)
+    return _guarded(work, errors)
 
 
 def gather(plan: Sweep, runs: Sequence[Run]) -> None:

@@ -240,7 +240,7 @@ def test_an_equal_figure_keeps_its_provenance_and_a_failed_one_its_file(experime
     for steps, commit, recorded in ((1, "first", "first"), (1, "second", "first"), (2, "third", "third")):
         monkeypatch.setattr(provenance, "commit", lambda commit=commit: commit)
         figures.save(figure, "f", out=out, parameters={"steps": steps})
-        assert files.read_json(out / "f.json")["commit"] == recorded
+        assert (files.read_json(out / "f.json") or {})["commit"] == recorded
     before = (out / "f.png").read_bytes()
 
     def killed(draft, **_):
