@@ -92,7 +92,8 @@ def bench_env(
     from ecomlab.audit import benchmark, report
 
     timings = benchmark.bench(options.environments(env), size, difficulty, episodes)
-    report.show_timings(timings, console, json_file)
+    wide = Console(highlight=False, width=max(console.width, 140))  # a narrower table would cut values
+    report.show_timings(timings, wide, json_file)
 
 
 @app.command()

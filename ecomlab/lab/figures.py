@@ -26,7 +26,7 @@ def save(
 
     The PDF holds no date, commit or parameter, so that equal data and libraries give equal bytes. Commit and parameters
     are in the JSON, with the SHA-256 of every file in `inputs` and, as `data`, the provenance of those. Drawn again at
-    another commit, an equal figure keeps its JSON.
+    another commit, an equal figure keeps its JSON, unless that names a dirty one.
     """
     import matplotlib
 
@@ -43,7 +43,8 @@ def save(
                 figure.savefig(draft, format="png", metadata={"Software": None}, bbox_inches="tight", dpi=200)
         found = provenance(parameters, catalog=catalog, inputs=[resolve(p) for p in inputs], data=data)
         record, known = {"figure": name, **found}, read_json(sidecar) or {}
-        if pdf.read_bytes() != before or {**record, "commit": known.get("commit")} != known:
+        same = pdf.read_bytes() == before and {**record, "commit": known.get("commit")} == known
+        if not same or str(known["commit"]).endswith("-dirty"):
             write_json(sidecar, record)
     except OSError as e:
         raise OSError(f"cannot write the figure to {shown(folder)}/: {e.strerror}; give another `out`") from e

@@ -237,7 +237,12 @@ def test_equal_data_give_equal_pdf_bytes(experiment):
 
 def test_an_equal_figure_keeps_its_provenance_and_a_failed_one_its_file(experiment, monkeypatch):
     figure, out = plots.effective_ratio(tables.load_experiment(experiment)[0]), experiment / "a"
-    for steps, commit, recorded in ((1, "first", "first"), (1, "second", "first"), (2, "third", "third")):
+    for steps, commit, recorded in (
+        (1, "a-dirty", "a-dirty"),
+        (1, "b", "b"),
+        (1, "c", "b"),
+        (2, "d", "d"),
+    ):
         monkeypatch.setattr(provenance, "commit", lambda commit=commit: commit)
         figures.save(figure, "f", out=out, parameters={"steps": steps})
         assert (files.read_json(out / "f.json") or {})["commit"] == recorded
