@@ -305,6 +305,7 @@ def test_an_ended_ablation_leaves_no_process_and_goes_on(toy, how):
         env=environment,
         stdout=subprocess.PIPE,
         text=True,
+        stderr=subprocess.STDOUT,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     traces = [r.folder / "trace.txt" for r in sweep.load(file).runs()]
