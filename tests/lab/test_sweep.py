@@ -266,8 +266,8 @@ def test_a_failed_run_says_why_in_the_grid_until_it_is_tried_again(toy):
 def test_of_two_sweeps_started_at_once_one_works_and_the_other_is_told_so(toy, tmp_path):
     file = toy(steps=10, pause=0.2)
     command = [sys.executable, "-m", "ecomlab", "sweep", str(file)]
-    piped = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    both = [subprocess.Popen(command, **piped) for _ in range(2)]
+    pipe, merged = subprocess.PIPE, subprocess.STDOUT
+    both = [subprocess.Popen(command, stdout=pipe, stderr=merged, text=True) for _ in range(2)]
     said = {process.wait(120): process.communicate()[0] for process in both}
     assert set(said) == {0, 2}, said
     assert "another process works in" in said[2]
