@@ -82,7 +82,7 @@ def bench_env(
     env: options.Envs = None,
     size: options.Sizes = [1_000, 20_000],  # noqa: B006
     difficulty: options.LevelList = [0, 4, 12],  # noqa: B006
-    episodes: options.Episodes = 100,
+    episodes: options.Repeat = 100,
     json_file: options.JsonFile = None,
 ) -> None:
     """Time reset, verification and the reference player's episodes, with and without search, on one thread.
@@ -92,7 +92,8 @@ def bench_env(
     from ecomlab.audit import benchmark, report
 
     timings = benchmark.bench(options.environments(env), size, difficulty, episodes)
-    report.show_timings(timings, console, json_file)
+    wide = Console(highlight=False, width=max(console.width, 140))  # a narrower table would cut values
+    report.show_timings(timings, wide, json_file)
 
 
 @app.command()
@@ -118,7 +119,7 @@ def train(
 @app.command("eval")
 def evaluate(
     policy: options.Policy,
-    env: options.Envs = None,
+    env: options.PolicyEnvs = None,
     difficulty: options.Levels = "0:4",
     episodes: options.Episodes = 200,
     decoding: options.Decoding = "sampled",
@@ -126,8 +127,6 @@ def evaluate(
     json_file: options.JsonFile = None,
 ) -> None:
     """Measure a policy's held-out success at fixed difficulties, on tasks that training never draws.
-
-    Without --env, in the environments that it was trained for.
 
     Example: [cyan]ecomlab eval novice --env CART --difficulty 0:4 --episodes 200[/cyan]
     """

@@ -26,10 +26,17 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write the whole file or nothing: a kill or a full disk never leaves half of it. Makes the folder."""
+    with replacing(path) as draft:
+        draft.write_text(text, encoding="utf-8", newline="\n")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a draft beside `path` that takes its place at the end, unless something is raised. Makes the folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        draft.write_text(text, encoding="utf-8", newline="\n")
+        yield draft
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
 """Options that commands share, read and checked before anything runs."""
 
-import os
 import re
+import tempfile
 import tomllib
 from enum import StrEnum
 from importlib.metadata import requires
@@ -18,8 +18,13 @@ def writable(path: Path | None) -> Path | None:
     folder = path.resolve().parent if path else Path()
     if not folder.is_dir():
         raise BadParameter(f"there is no folder {folder}; make it first")
-    if path and not os.access(path if path.exists() else folder, os.W_OK):
-        raise BadParameter(f"{path} cannot be written; choose another place")
+    try:
+        if path and path.is_dir():
+            raise IsADirectoryError
+        if path:  # by trying: permissions do not tell of every file system
+            tempfile.TemporaryFile(dir=folder).close()
+    except OSError:
+        raise BadParameter(f"{path} cannot be written; choose another place") from None
     return path
 
 
@@ -31,11 +36,14 @@ class Kind(StrEnum):
 Change = Annotated[list[str] | None, Option("--set", help="NAME=VALUE over the file's; may be repeated.")]
 Cluster = Annotated[Kind | None, Option(help="Submit what is left and return; local: run such jobs here.")]
 Decoding = Annotated[str, Option(help="sampled (temperature 1) or greedy.")]
-Episodes = Annotated[
-    int, Option(min=1, help="Episodes a level, held out; or a repeat, of which there are five.")
-]
+Episodes = Annotated[int, Option(min=1, help="Episodes a level, held out.")]
+Repeat = Annotated[int, Option("--episodes", min=1, help="Episodes a repeat, of which there are five.")]
 Env = Annotated[str, Option(help="Environment id.")]
 Envs = Annotated[list[str] | None, Option("--env", help="Environment id; may be repeated. Default: all.")]
+PolicyEnvs = Annotated[
+    list[str] | None,
+    Option("--env", help="Environment id; may be repeated. Default: those it was trained for, else all."),
+]
 Figures = Annotated[bool, Option("--figures", help="Draw the sweep's figures too.")]
 File = Annotated[Path, Argument(help="The sweep's file.")]
 Full = Annotated[bool, Option("--full", help="As many for all players as for oracle and reference.")]
@@ -87,7 +95,9 @@ def settings(texts: list[str] | None) -> dict[str, Any]:
 
 
 def worded(error: Exception) -> str:
-    """Word an error; for a missing package, say which extra brings it."""
+    """Word an error: without a system error's number; for a missing package, with the extra that brings it."""
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.filename}: {error.strerror}; give another path"
     if not isinstance(error, ModuleNotFoundError):
         return str(error)
     package = (error.name or "").partition(".")[0]

@@ -14,26 +14,36 @@ MOST = 60
 """Names that a message lists."""
 
 
-def unknown(what: str, name: object, known: Iterable[str]) -> str:
-    """Word an unknown name: `no environment 'CRAT'; did you mean 'CART'? there are BUNDLE, CART`."""
+def unknown(what: str, name: object, known: Iterable[str], listed: bool = True) -> str:
+    """Word an unknown name: `no environment 'CRAT'; did you mean 'CART'? there are BUNDLE, CART`.
+
+    Without `listed`, the known ones are left out.
+    """
     names = list(known)
     folded = {n.casefold(): n for n in names}
     meant = name.casefold() if isinstance(name, str) else ""
     close = difflib.get_close_matches(meant, folded, n=1, cutoff=0.5)
     hint = f"; did you mean {folded[close[0]]!r}?" if close else ";"
-    listed = ", ".join(sorted(names)[:MOST]) or "none"
+    if not listed:
+        return f"no {what} {name!r}{hint}".removesuffix(";")
+    there = ", ".join(sorted(names)[:MOST]) or "none"
     more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
-    return f"no {what} {name!r}{hint} there are {listed}{more}"
+    return f"no {what} {name!r}{hint} there are {there}{more}"
 
 
 def mistakes(error: "ValidationError", model: "type[BaseModel]") -> list[str]:
-    """Word each mistake that pydantic found in a value for `model`: `cpus: should be a valid integer, not 'x'`."""
-    found = []
+    """Word each mistake that pydantic found in a value for `model`: `cpus: should be a valid integer, not 'x'`.
+
+    The keys of a table are listed once, with its first unknown one.
+    """
+    found: list[str] = []
+    listed: set[tuple[int | str, ...]] = set()
     for mistake in error.errors(include_url=False):
         path, given = mistake["loc"], mistake["input"]
         match mistake["type"]:
             case "extra_forbidden":
-                fact = unknown("key", path[-1], _keys(model, path[:-1]))
+                fact = unknown("key", path[-1], _keys(model, path[:-1]), listed=path[:-1] not in listed)
+                listed.add(path[:-1])
             case "missing":
                 fact = "is needed"
             case "value_error":  # raised by a validator of ours, whose message is whole

@@ -11,6 +11,7 @@ from ecomlab import __version__
 from ecomlab.audit import certificate, laws
 from ecomlab.audit.leaks import Leak
 from ecomlab.cli import app, main
+from ecomlab.models.policy import PolicyError
 
 runner = CliRunner()
 COMMANDS = [
@@ -133,6 +134,7 @@ def test_a_leak_breaks_silence(monkeypatch: pytest.MonkeyPatch) -> None:
         (["certify", "--difficulty", "4:2"], "lower to a higher"),
         (["certify", "--json", "/nowhere/at/all.json"], "make it first"),
         (["bench", "env", "--json", "/nowhere/at/all.json"], "make it first"),
+        (["bench", "env", "--json", "/"], "cannot be written"),
     ],
 )
 def test_wrong_arguments_stop_before_anything_runs(arguments: list[str], says: str) -> None:
@@ -155,6 +157,8 @@ def test_an_episode_can_be_watched() -> None:
     done = runner.invoke(app, ["play", "--difficulty", "2", "--size", "1000"])
     assert done.exit_code == 0
     assert "reward 0.900, correct" in done.output
+    weighed = "0.75 x task 1.000 + 0.15 x efficiency 1.000 + 0.10 x hallucination 0.000; at most 0.90"
+    assert weighed in " ".join(done.output.split())
 
 
 def test_a_benchmark_is_written(tmp_path: Path) -> None:
@@ -219,6 +223,9 @@ def test_a_run_is_trained_from_a_file_and_evaluated_from_its_checkpoint(tmp_path
         app, ["eval", str(out / "checkpoints" / "checkpoint-2"), *options, "--json", str(json_file)]
     )
     assert done.exit_code == 0, done.output
+    for wrong, words in ((out, r"is a run, not a policy; use .*checkpoint-2"), (tmp_path, "no policy is in")):
+        with pytest.raises(PolicyError, match=words):
+            runner.invoke(app, ["eval", str(wrong), *options], catch_exceptions=False)
     assert [(row["env"], row["d"], row["episodes"]) for row in json.loads(json_file.read_text())["rows"]] == [
         ("CART", 0, 3),
         ("CART", 1, 3),
@@ -230,6 +237,8 @@ def test_a_run_is_trained_from_a_file_and_evaluated_from_its_checkpoint(tmp_path
     [
         ("stepz=1", "no key 'stepz'; did you mean 'steps'?"),
         ("steps=many", "steps: should be a valid integer, not 'many'"),
+        ("sed=1", "--set: sed: no key 'sed'; did you mean 'seed'?"),
+        ("catalog_size=5", "a catalog has a product of each type; ask for"),
         ("steps", "--set takes NAME=VALUE"),
     ],
 )
@@ -254,7 +263,14 @@ def test_a_missing_or_broken_configuration_is_named(
 ) -> None:
     broken = tmp_path / "broken.toml"
     broken.write_text("steps = = 1")
-    for file, words in ((tmp_path / "absent.toml", "no file"), (broken, "cannot be read")):
+    sweep = tmp_path / "sweep.toml"
+    sweep.write_text('notebook = "a.ipynb"')
+    for file, words in (
+        (tmp_path / "absent.toml", "no file"),
+        (broken, "cannot be read"),
+        (tmp_path, "is a folder"),
+        (sweep, "is a sweep's file"),
+    ):
         monkeypatch.setattr("sys.argv", ["ecomlab", "train", "--config", str(file)])
         with pytest.raises(SystemExit):
             main()

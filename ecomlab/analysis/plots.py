@@ -120,9 +120,9 @@ def effective_ratio(train: pd.DataFrame, window: int = 10) -> Figure:
         )
     )
     panels = (
-        ("correct", "groups", "groups that teach, by correctness"),
-        ("rewarded", "groups", "groups that teach, by reward"),
-        ("tokens_used", "tokens_generated", "generated tokens that are used"),
+        ("correct", "groups", "groups that teach,\nby correctness"),
+        ("rewarded", "groups", "groups that teach,\nby reward"),
+        ("tokens_used", "tokens_generated", "generated tokens\nthat are used"),
     )
     with paper_style():
         figure = plt.figure(figsize=(PAGE_WIDTH, 2.3), layout="constrained")
@@ -131,7 +131,7 @@ def effective_ratio(train: pd.DataFrame, window: int = 10) -> Figure:
         ):
             rows = rolled.assign(share=rolled[part] / rolled[whole].clip(lower=1))
             _lines(ax, rows, "step", "share", look(train))
-            ax.set(ylabel=label, ylim=(0, 1))
+            ax.set(xlabel=f"steps (last {window} pooled)", ylabel=label, ylim=(0, 1))
             ax.yaxis.set_major_formatter(PercentFormatter(1))
             ax.set_title(letter, loc="left", fontweight="bold")
         _legend(figure, train)

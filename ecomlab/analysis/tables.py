@@ -136,13 +136,13 @@ def load_certificate(path: str | Path) -> pd.DataFrame:
             for row in json.loads(Path(path).read_text(encoding="utf-8"))["rows"]
         ]
     except FileNotFoundError:
-        raise TableError(f"no file {path}; make certify writes it") from None
+        raise TableError(f"no file {path}; `ecomlab certify --json {path}` writes it") from None
     except (OSError, ValueError, KeyError, TypeError) as e:
         raise TableError(
-            f"{path} is no certificate ({type(e).__name__}: {e}); make certify writes one"
+            f"{path} is no certificate ({type(e).__name__}: {e}); ecomlab certify --json writes one"
         ) from e
     if not cells:
-        raise TableError(f"{path} has no rows; make certify writes some")
+        raise TableError(f"{path} has no rows; ecomlab certify --json writes some")
     order = in_order({cell.env for cell in cells})
     rows = [
         {"env": cell.env, "d": cell.d, "player": player, "share": share, "n": n}

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from ecomlab.episode.episode import Trajectory
+from ecomlab.reward import WEIGHTS
 from ecomlab.task import Message
 
 COLOURS = {"system": "#888", "user": "#0173b2", "assistant": "#de8f05", "tool": "#029e73"}
@@ -54,7 +55,11 @@ def show_episode(episode: Trajectory, console: Console) -> None:
     console.print(escape(str(Conversation(episode.messages[1:]))))
     verdict = "correct" if episode.score.correct else "not correct"
     console.print(f"\nreward {episode.score.value:.3f}, {verdict}: {escape(episode.score.why)}")
-    console.print("  ".join(f"{name} {part:.3f}" for name, part in episode.score.parts.items()))
+    parts = [(name, WEIGHTS.get(name, 1.0), part) for name, part in episode.score.parts.items()]
+    if parts:
+        most = WEIGHTS["task"] + WEIGHTS["efficiency"]  # hallucination is at best 0
+        weighed = " + ".join(f"{weight:.2f} x {name} {part:.3f}" for name, weight, part in parts)
+        console.print(f"{weighed}; at most {most:.2f}")
 
 
 def _lines(message: Message, width: int) -> list[tuple[str, str]]:

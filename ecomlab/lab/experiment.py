@@ -18,7 +18,7 @@ from ecomlab.lab import notebooks, status
 from ecomlab.lab.paths import project_root, resolve, shown
 from ecomlab.lab.provenance import RECORD, merged
 from ecomlab.lab.runner import ClusterExecutor, Executor, Failure, ProcessExecutor, jobs_of
-from ecomlab.lab.sweep import FINISHED, LOG, Run, Sweep, SweepError, load
+from ecomlab.lab.sweep import FINISHED, LOG, NO_PROJECT, Run, Sweep, SweepError, load
 
 TABLES = {"train.csv": load_train, "eval.csv": load_eval}
 """Tables that a run writes and a sweep joins, by name, with the functions that check them."""
@@ -37,9 +37,9 @@ def run_sweep(
 
     With `dry_run`, only show the status. With `on`, "slurm" or "local", submit the unfinished runs through submitit and
     return. `processes` overrides the file's number of runs at a time. Returns the exit code: 0 when every run is
-    finished, or submitted; 1 after a failure, which is printed; 130 when interrupted.
+    finished, or submitted; 1 when a run failed, 2 after another error, which are printed; 130 when interrupted.
     """
-    console = console or Console()
+    errors, console = console or Console(stderr=True), console or Console()
 
     def work() -> int:
         plan = load(file)
@@ -78,26 +78,34 @@ def run_sweep(
                 console.print(f"{(time.monotonic() - began) / 60:.1f} minutes", highlight=False)
         return _show_failures(failures, console)
 
-    return _guarded(work, console)
+    return _guarded(work, errors)
 
 
 def draw_figures(
     file: str | Path | None = None, *, figures: str | Path = "figures", console: Console | None = None
 ) -> int:
     """Redraw the figures of one sweep; by default those of every sweep that has tables, and those of no sweep (`fig_*`
-    notebooks without a parameter `experiment`). Returns the exit code."""
-    console = console or Console()
+    notebooks without a parameter `experiment`) that have what they read. Names the others, with the command that makes
+    their tables. Returns the exit code."""
+    errors, console = console or Console(stderr=True), console or Console()
 
     def work() -> int:
         every = sorted((project_root() / "experiments").glob("*/sweep.toml"))
         plans = [load(path) for path in ([file] if file else every)]
         drawable = [plan for plan in plans if file or (plan.folder / "train.csv").is_file()]
         others = sorted((project_root() / "notebooks").glob("fig_*.ipynb")) if file is None else []
-        others = [path for path in others if "experiment" not in notebooks.parameters_of(path)]
-        if not drawable and not others:
-            raise SweepError(
-                "no experiment has tables yet; run `ecomlab sweep`, which makes those of the quick one"
-            )
+        parameters = {path: notebooks.parameters_of(path) for path in others}
+        others = [path for path in others if "experiment" not in parameters[path]]
+        if not plans and not others:
+            raise SweepError(f"no sweep and no figure in {project_root()}; {NO_PROJECT}")
+        absent = {plan.name: f"sweep {shown(plan.file)}" for plan in plans if plan not in drawable}
+        for path in others:
+            certificate = parameters[path].get("certificate")
+            if certificate and not (read := resolve(certificate.default)).is_file():
+                absent[path.stem] = f"certify --json {shown(read)}"
+        others = [path for path in others if path.stem not in absent]
+        for name, command in absent.items():
+            console.print(f"not drawn: {name}; `ecomlab {command}` makes its tables", soft_wrap=True)
         failures = []
         for books, plan in ([(others, None)] if others else []) + [(plan.figures, plan) for plan in drawable]:
             if plan:
@@ -107,7 +115,7 @@ def draw_figures(
                 failures += draw(books, plan, resolve(figures), console)
         return _show_failures(failures, console)
 
-    return _guarded(work, console)
+    return _guarded(work, errors)
 
 
 def gather(plan: Sweep, runs: Sequence[Run]) -> None:
@@ -207,9 +215,9 @@ def _guarded(work: Callable[[], int], console: Console) -> int:
         )
         return 130
     except (SweepError, notebooks.NotebookError, TableError) as e:
-        console.print(f"[red]{escape(str(e))}[/red]", highlight=False, soft_wrap=True)
+        console.print(f"[red]error[/red]  {escape(str(e))}", highlight=False, soft_wrap=True)
     except OSError as e:
         fact = (f"{shown(e.filename)}: " if e.filename else "") + (e.strerror or str(e))
         way_out = "Finished runs are kept; with room and permission to write, give the same command again."
-        console.print(f"[red]{escape(fact)}[/red]. {way_out}", highlight=False)
-    return 1
+        console.print(f"[red]error[/red]  {escape(fact)}. {way_out}", highlight=False, soft_wrap=True)
+    return 2

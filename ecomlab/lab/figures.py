@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ecomlab.files import write_json
+from ecomlab.files import read_json, replacing, write_json
 from ecomlab.lab.paths import resolve, shown
 from ecomlab.lab.provenance import provenance
 
@@ -25,21 +25,27 @@ def save(
     """Write `out`/`name`.pdf, .png and .json and return the three paths.
 
     The PDF holds no date, commit or parameter, so that equal data and libraries give equal bytes. Commit and parameters
-    are in the JSON, with the SHA-256 of every file in `inputs` and, as `data`, the provenance of those.
+    are in the JSON, with the SHA-256 of every file in `inputs` and, as `data`, the provenance of those. Drawn again at
+    another commit, an equal figure keeps its JSON, unless that names a dirty one.
     """
     import matplotlib
 
     folder = resolve(out)
     pdf, png, sidecar = (folder / f"{name}.{kind}" for kind in ("pdf", "png", "json"))
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        before = pdf.read_bytes() if pdf.is_file() else b""
         with matplotlib.rc_context(
             {"pdf.fonttype": 42, "svg.hashsalt": name}
         ):  # editable text; no random ids
-            figure.savefig(pdf, metadata={"CreationDate": None}, bbox_inches="tight")
-            figure.savefig(png, metadata={"Software": None}, bbox_inches="tight", dpi=200)
-        record = provenance(parameters, catalog=catalog, inputs=[resolve(p) for p in inputs], data=data)
-        write_json(sidecar, {"figure": name, **record})
+            with replacing(pdf) as draft:
+                figure.savefig(draft, format="pdf", metadata={"CreationDate": None}, bbox_inches="tight")
+            with replacing(png) as draft:
+                figure.savefig(draft, format="png", metadata={"Software": None}, bbox_inches="tight", dpi=200)
+        found = provenance(parameters, catalog=catalog, inputs=[resolve(p) for p in inputs], data=data)
+        record, known = {"figure": name, **found}, read_json(sidecar) or {}
+        same = pdf.read_bytes() == before and {**record, "commit": known.get("commit")} == known
+        if not same or str(known["commit"]).endswith("-dirty"):
+            write_json(sidecar, record)
     except OSError as e:
         raise OSError(f"cannot write the figure to {shown(folder)}/: {e.strerror}; give another `out`") from e
     return [pdf, png, sidecar]

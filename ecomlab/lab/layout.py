@@ -32,6 +32,7 @@ def lay_out(folder: Path, given: Path | None = None) -> list[Path]:
     for path, copy in zip(found, made, strict=True):
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, copy)
-    (folder / "figures").mkdir()
+    for made_later in ("figures", "experiments/certificate"):
+        (folder / made_later).mkdir(parents=True)
     write_text(folder / MARK, "The root of an ecomlab project: relative paths start here.\n")
     return made

@@ -12,11 +12,9 @@ MARK = ".ecomlab"
 """File at the root of a folder that `ecomlab init` laid out."""
 
 
-def project_root() -> Path:
-    """Find the project: the nearest folder upwards that is a clone or was laid out by `ecomlab init`, else the clone
-    that this package is in, else the working directory."""
-    here = Path.cwd()
-    for folder in (here, *here.parents, Path(__file__).resolve().parents[2]):
+def project_of(place: Path) -> Path | None:
+    """Find the nearest folder, from `place` upwards, that is a clone or was laid out by `ecomlab init`."""
+    for folder in (place, *place.parents):
         if (folder / MARK).is_file():
             return folder
         try:
@@ -24,21 +22,24 @@ def project_root() -> Path:
                 return folder
         except (OSError, KeyError, ValueError):
             continue
-    return here
+    return None
 
 
-def resolve(path: str | Path) -> Path:
-    """Make a path absolute; a relative one starts at the project's root, not at the working directory."""
-    return (project_root() / Path(path).expanduser()).resolve()
+def project_root() -> Path:
+    """Find the project that the working directory lies in; outside of any, it is the working directory itself, so that
+    no command writes to a clone that nobody named."""
+    return project_of(Path.cwd()) or Path.cwd()
+
+
+def resolve(path: str | Path, root: Path | None = None) -> Path:
+    """Make a path absolute; a relative one starts at `root`, by default the project's, not at the working directory."""
+    return ((root or project_root()) / Path(path).expanduser()).resolve()
 
 
 def shown(path: str | Path) -> str:
-    """Shorten `path` for display: relative to the working directory or the project's root if it lies there."""
-    path = Path(path)
-    for base in (Path.cwd(), project_root()):
-        if path.is_relative_to(base):
-            return str(path.relative_to(base))
-    return str(path)
+    """Shorten `path` for display: relative to the working directory if it lies there, else absolute."""
+    path = Path(path).absolute()
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
 def kernel_environment(threads: int = 1) -> dict[str, str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ecomlab.files import read_json, write_json
-from ecomlab.lab.paths import project_root, resolve
+from ecomlab.lab.paths import project_of, project_root, resolve
 
 SOURCES = ("ecomlab", "notebooks", "experiments/*/sweep.toml", "pyproject.toml", "constraints.txt")
 """Files that can change a result. Changed outputs (tables, figures) and prose do not make a commit dirty."""
@@ -39,7 +39,7 @@ def provenance(
     """
     root = project_root()
     return {
-        "commit": commit(root),
+        "commit": commit(),
         "parameters": {name: _relative(value, root) for name, value in parameters.items()},
         "catalog": catalog,
         "inputs": {_relative(str(path), root): sha256(path) for path in inputs},
@@ -67,9 +67,10 @@ def merged(records: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
 def commit(root: Path | None = None) -> str:
     """Return the commit of the sources, with `-dirty` if they differ from it; 'unknown' where git cannot tell.
 
-    A notebook that differs from the committed one only in its outputs is not dirty.
+    `root` is by default the project, outside of one the clone of this package. A notebook that differs from the
+    committed one only in its outputs is not dirty.
     """
-    root = root or project_root()
+    root = root or project_of(Path.cwd()) or Path(__file__).resolve().parents[2]
     head = _git(root, "rev-parse", "--short=12", "HEAD")
     if not head or not _git(root, "ls-files", "--", *SOURCES):  # no repository, or another project's
         return "unknown"

@@ -32,8 +32,10 @@ class Table:
         return self.frame.to_string()
 
     def _repr_html_(self) -> str:
+        texts = self.frame.select_dtypes(exclude=["number", "bool"]).columns
+        as_is = dict.fromkeys(texts, str)  # pandas would write a line break as a backslash and an n
         with pd.option_context("display.max_colwidth", None):
-            table = self.frame.to_html(justify="left", border=0)
+            table = self.frame.to_html(justify="left", border=0, formatters=as_is)
         return table.replace("<td>", '<td style="text-align: left; white-space: pre-line">')
 
 
@@ -77,8 +79,9 @@ def score(result: Score, weights: Mapping[str, float] = WEIGHTS) -> pd.DataFrame
         part: {"value": value, "weight": weight, "adds": value * weight}
         for part, (value, weight) in parts.items()
     }
-    rows["reward"] = {"value": result.value, "weight": float("nan"), "adds": result.value}
-    return pd.DataFrame.from_dict(rows, orient="index").round(3)
+    table = pd.DataFrame.from_dict(rows, orient="index").round(3).astype({"weight": object})
+    table.loc["reward"] = [round(result.value, 3), "", round(result.value, 3)]
+    return table
 
 
 def axes(levels: Sequence[int]) -> pd.DataFrame:
@@ -118,6 +121,16 @@ def task(task: Task) -> Table:
     return Table(pd.DataFrame(rows, columns=["", "about", "the task"]).set_index(""))
 
 
+HOW = {
+    "set": "now wants",
+    "add": "adds",
+    "drop": "gives up",
+    "replace": "wants instead",
+    "anew": "wants something else:",
+}
+"""Goal changes in words."""
+
+
 def _event(event: Event) -> str:
     """Describe an event: its kind and what it changes."""
     unsaid = " (unsaid)" if event.silent else ""
@@ -125,7 +138,11 @@ def _event(event: Event) -> str:
         return f"sells out: {event.share:.0%} of {', '.join(event.types)}"
     if isinstance(event, GoalChange):
         before = "shortage, then " if isinstance(event, Shortage) else ""
-        return f"{before}{event.how}{unsaid} {as_json(dict(event.slots)) if event.slots else ''}"
+        slots = dict(event.slots)
+        if "correction" in slots:  # STATUS: in steps from the order first asked about
+            slots["order"] = f"{slots.pop('correction'):+d} from the one asked about"
+        told = "; ".join(f"{name}: {as_json(value)}" for name, value in slots.items())
+        return f"{before}{HOW[event.how]}{unsaid} {told}".rstrip()
     return type(event).__name__
 
 

@@ -52,7 +52,7 @@ from pydantic import (
 
 from ecomlab.files import locked, read_json
 from ecomlab.lab import notebooks
-from ecomlab.lab.paths import project_root, resolve, shown
+from ecomlab.lab.paths import project_of, project_root, resolve, shown
 from ecomlab.suggest import mistakes, unknown
 
 REQUEST, FINISHED, FAILED, LOG = "request.json", "finished.json", "failed.json", "log.txt"
@@ -65,6 +65,9 @@ TAKEN = (
     *("open-mode", "output", "partition", "signal", "time"),
 )
 """Options of sbatch that `extra` must not set: other keys or submitit itself set them."""
+
+
+NO_PROJECT = "work in a clone, or in a folder that `ecomlab init FOLDER` lays out"
 
 
 class SweepError(Exception):
@@ -120,7 +123,11 @@ class Strict(BaseModel):
 NotNegative = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
 Amount = Annotated[float, Field(ge=0)]
-ProjectPath = Annotated[Path, Field(strict=False), AfterValidator(resolve)]
+ProjectPath = Annotated[
+    Path,
+    Field(strict=False),
+    AfterValidator(lambda path, info: resolve(path, project_of(info.context.parent))),
+]
 Values = Annotated[
     list[Any], Field(min_length=1), BeforeValidator(lambda v: v if isinstance(v, list) else [v])
 ]
@@ -280,12 +287,15 @@ def load(file: str | Path) -> Sweep:
     Raises SweepError with a line for every mistake: the file, the key and the way out.
     """
     path = Path(file).absolute() if Path(file).is_file() else resolve(file)
+    if path.is_dir():
+        raise SweepError(f"{shown(path)} is a folder; name its file: {shown(path / 'sweep.toml')}")
     try:
         return Sweep.model_validate(tomllib.loads(path.read_text(encoding="utf-8")), context=path)
     except FileNotFoundError:
         there = [p.parent.name for p in (project_root() / "experiments").glob("*/sweep.toml")]
         raise SweepError(
-            f"no file {shown(path)}; there are sweeps called {', '.join(sorted(there)) or 'nothing yet'}"
+            f"no file {path}; "
+            + (f"there are sweeps called {', '.join(sorted(there))}" if there else NO_PROJECT)
         ) from None
     except ValidationError as e:
         raise SweepError("\n".join(f"{shown(path)}: {mistake}" for mistake in mistakes(e, Sweep))) from None

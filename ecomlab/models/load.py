@@ -66,6 +66,7 @@ def load_policy(name: str | Path, shop: "Shop", envs: Sequence[str], **chat: Any
     Raises PolicyError when there is no such policy, a file is damaged, or it was made for another renderer,
     tokenizer, vocabulary or environment version.
     """
+    _check_holds_one(Path(name))
     if is_ordinary(name):
         return load_chat_policy(name, **chat)
     folder = policy_folder(name)
@@ -107,6 +108,18 @@ def policy_folder(name: str | Path) -> Path:
             "or a Hugging Face model such as Qwen/Qwen3-8B will do too"
         )
     return folder
+
+
+def _check_holds_one(folder: Path) -> None:
+    """Raise PolicyError for a folder without a policy: a run, whose checkpoints are policies, or anything else."""
+    if not folder.is_dir() or (folder / MADE_FOR).exists():
+        return
+    saved = [path.parent for path in folder.glob(f"checkpoints/checkpoint-*/{MADE_FOR}")]
+    if saved:
+        newest = max(saved, key=lambda path: int(path.name.rpartition("-")[2]))
+        raise PolicyError(f"{folder} is a run, not a policy; use {newest}")
+    if not (folder / CONFIG).exists():
+        raise PolicyError(f"no policy is in {folder}: it has neither {MADE_FOR} nor {CONFIG}")
 
 
 def _shipped() -> dict[str, Path]:

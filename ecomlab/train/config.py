@@ -7,8 +7,11 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
+from ecomlab.catalog.synthetic import product_types
 from ecomlab.envs.registry import COLLECTIONS, ENVIRONMENTS
 from ecomlab.evaluate.heldout import DECODINGS
+from ecomlab.models.load import is_ordinary, policy_folder
+from ecomlab.models.policy import PolicyError
 from ecomlab.settings import ConfigError as ConfigError
 from ecomlab.settings import Settings, checked_by, one_of
 from ecomlab.suggest import unknown
@@ -46,6 +49,20 @@ def _wrong_schedule(name: str) -> str | None:
     return None
 
 
+def _wrong_starter(name: str) -> str | None:
+    try:
+        if not is_ordinary(name):
+            policy_folder(name)
+    except PolicyError as error:
+        return str(error)
+    return None
+
+
+def _too_few(products: int) -> str | None:
+    types = len(product_types())
+    return None if products >= types else f"a catalog has a product of each type; ask for {types} or more"
+
+
 class TrainConfig(Settings):
     """Everything that decides a run. The defaults suit a laptop; wrong values are rejected before anything runs."""
 
@@ -57,7 +74,7 @@ class TrainConfig(Settings):
     collection: Annotated[str, checked_by(_wrong_collection)] = "C1"
     seed: NonNegativeInt = 0
     steps: PositiveInt = 60
-    starter: str = "novice"
+    starter: Annotated[str, checked_by(_wrong_starter)] = "novice"
     """A shipped starter's name or a folder with a saved policy."""
     eval_every: NonNegativeInt = 20
     eval_difficulties: Annotated[tuple[NonNegativeInt, ...], Field(strict=False)] = (0, 1, 2, 3, 4)
@@ -87,7 +104,7 @@ class TrainConfig(Settings):
     tau_num: NonNegativeInt = 0
     """Rollouts at the window's upper edge before a check; 0 means 8 x group_size."""
     d_delta: PositiveInt = 4
-    catalog_size: PositiveInt = 20_000
+    catalog_size: Annotated[int, checked_by(_too_few)] = 20_000
     catalog_seed: NonNegativeInt = 0
     logger: Annotated[str, one_of("logger", LOGGERS)] = "none"
     """Destination of the metrics beside the tables: none, tensorboard, trackio or wandb."""
@@ -178,14 +195,32 @@ class TrainConfig(Settings):
 
 
 def from_toml(path: Path, changes: Mapping[str, Any] | None = None) -> TrainConfig:
-    """Read `TrainConfig` from a TOML file of its fields, overridden by `changes`. Raises ConfigError."""
+    """Read `TrainConfig` from a TOML file of its fields, overridden by `changes`, which are called --set in messages.
+
+    Raises ConfigError, which names the file or the option, whichever the mistakes come from.
+    """
+    if path.is_dir():
+        raise ConfigError(f"{path} is a folder; name a file in it")
     try:
-        given = tomllib.loads(path.read_text(encoding="utf-8")) | dict(changes or {})
+        given = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ConfigError(f"no file {path}; experiments/*/train.toml are examples") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from error
+    if "notebook" in given:
+        raise ConfigError(f"{path} is a sweep's file, not a run's; `ecomlab sweep {path}` executes it")
     try:
-        return TrainConfig(**given)
+        return TrainConfig(**(given | dict(changes or {})))
     except ConfigError as error:
-        raise ConfigError(f"{path}: {error}") from None
+        raise ConfigError(f"{_blamed(path, given, changes)}: {error}") from None
+
+
+def _blamed(path: Path, given: Mapping[str, Any], changes: Mapping[str, Any] | None) -> str:
+    """Name what the mistakes come from: the file, the option, or both."""
+    if not changes:
+        return str(path)
+    try:
+        TrainConfig(**given)
+    except ConfigError:
+        return f"{path} with --set"
+    return "--set"

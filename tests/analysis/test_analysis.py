@@ -8,8 +8,9 @@ import pytest
 from fake_tables import collection_rows, eval_rows, train_rows, write_certificate
 from matplotlib.colors import to_rgb
 
+from ecomlab import files
 from ecomlab.analysis import env_plots, plots, statistics, tables
-from ecomlab.lab import figures
+from ecomlab.lab import figures, provenance
 
 
 @pytest.fixture
@@ -234,6 +235,30 @@ def test_equal_data_give_equal_pdf_bytes(experiment):
     assert '"run": "a"' in (experiment / "a/growth.json").read_text()
 
 
+def test_an_equal_figure_keeps_its_provenance_and_a_failed_one_its_file(experiment, monkeypatch):
+    figure, out = plots.effective_ratio(tables.load_experiment(experiment)[0]), experiment / "a"
+    for steps, commit, recorded in (
+        (1, "a-dirty", "a-dirty"),
+        (1, "b", "b"),
+        (1, "c", "b"),
+        (2, "d", "d"),
+    ):
+        monkeypatch.setattr(provenance, "commit", lambda commit=commit: commit)
+        figures.save(figure, "f", out=out, parameters={"steps": steps})
+        assert (files.read_json(out / "f.json") or {})["commit"] == recorded
+    before = (out / "f.png").read_bytes()
+
+    def killed(draft, **_):
+        draft.write_bytes(b"")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(figure, "savefig", killed)
+    with pytest.raises(KeyboardInterrupt):
+        figures.save(figure, "f", out=out, parameters={"steps": 2})
+    assert (out / "f.png").read_bytes() == before
+    assert sorted(path.suffix for path in out.iterdir()) == [".json", ".pdf", ".png"]
+
+
 def test_one_run_and_the_axes_draw():
     one = train_rows().query("schedule == 'adaptive' and seed == 0")
     assert len(plots.one_run(one, eval_rows()).axes) == 3
@@ -264,10 +289,10 @@ def test_a_certificate_is_a_row_per_player_in_the_order_of_the_collection(tmp_pa
 
 @pytest.mark.parametrize("text", ["{", '{"rows": []}', '{"rows": [{"env": "CART"}]}', "[]", "{}"])
 def test_what_is_no_certificate_says_so_and_how_to_get_one(tmp_path, text):
-    with pytest.raises(tables.TableError, match="no file .* make certify writes it"):
+    with pytest.raises(tables.TableError, match="no file .* `ecomlab certify --json .*` writes it"):
         tables.load_certificate(tmp_path / "c.json")
     (tmp_path / "c.json").write_text(text)
-    with pytest.raises(tables.TableError, match="make certify writes"):
+    with pytest.raises(tables.TableError, match="ecomlab certify --json writes"):
         tables.load_certificate(tmp_path / "c.json")
 
 

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import nbformat
+import pandas as pd
 import psutil
 import pytest
 from fake_tables import eval_rows, train_rows
@@ -204,8 +205,8 @@ def test_all_mistakes_of_the_runs_are_told_at_once(tmp_path):
     ]
     files.write_text(file, "\n".join(lines))
     code, text = run(file)
-    said = [line.removeprefix(f"{file}: ") for line in text.splitlines()]
-    assert code == 1 and len(said) == 4, text  # each once, though both runs have it
+    said = text.splitlines()
+    assert code == 2 and len(said) == 4, text  # each once, though both runs have it
     assert "did you mean 'steps'" in text and "wants eval_every: int, not str 'often'" in text
     assert "did you mean 'adaptive'" in text and "more: no setting 'd_type'; did you mean 'dtype'" in text
 
@@ -234,11 +235,11 @@ def test_the_quick_ablation_is_sound():
 
 def test_a_wrong_value_stops_the_sweep_before_anything_runs(toy):
     code, text = run(toy(stepps=3))
-    assert (code, "did you mean 'steps'" in text) == (1, True)
+    assert (code, "did you mean 'steps'" in text) == (2, True)
     file = toy(steps=3)
     file.write_text(file.read_text().replace("toy.ipynb", "gone.ipynb"))
     code, text = run(file)
-    assert (code, "no notebook 'gone.ipynb'" in text) == (1, True)
+    assert (code, "no notebook 'gone.ipynb'" in text) == (2, True)
     assert not (file.parent.parent / "runs").exists()
 
 
@@ -248,7 +249,7 @@ def test_a_wrong_schedule_stops_the_ablation_before_anything_runs(tmp_path):
     notebook = ROOT / "notebooks" / "run_training.ipynb"
     file.write_text(f'notebook = "{notebook}"\nseeds = [0]\n[grid]\nschedule = ["adaptiv"]')
     code, text = run(file)
-    assert (code, "did you mean 'adaptive'" in text) == (1, True)
+    assert (code, "did you mean 'adaptive'" in text) == (2, True)
     assert not (tmp_path / "experiments" / "runs").exists()
 
 
@@ -280,7 +281,7 @@ def test_an_ablation_runs_once_and_then_only_redraws(toy, home):
     assert list(home.rglob("*")) == [], "something was written to the home directory"
 
     code, text = run(toy(steps=4))
-    assert code == 1 and "has a run with other parameters (steps was the notebook's own and is 4)" in text
+    assert code == 2 and "has a run with other parameters (steps was the notebook's own and is 4)" in text
 
 
 def test_a_failed_run_is_shown_and_the_others_go_on(toy):
@@ -304,6 +305,7 @@ def test_an_ended_ablation_leaves_no_process_and_goes_on(toy, how):
         env=environment,
         stdout=subprocess.PIPE,
         text=True,
+        stderr=subprocess.STDOUT,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     traces = [r.folder / "trace.txt" for r in sweep.load(file).runs()]
@@ -314,7 +316,7 @@ def test_an_ended_ablation_leaves_no_process_and_goes_on(toy, how):
     assert len(family) == 4, "two workers with a kernel each"
 
     code, text = run(file)  # a second one beside it does no harm
-    assert (code, "another process works in" in text) == (1, True)
+    assert (code, "another process works in" in text) == (2, True)
 
     process.send_signal(how)
     said, _ = process.communicate(timeout=60)
@@ -336,7 +338,7 @@ def test_where_nothing_can_be_written_the_message_says_so(toy, monkeypatch):
     file = toy()
     (file.parent.parent / "runs").write_text("a file where a folder should be")
     code, text = run(file)
-    assert code == 1 and "Not a directory" in text
+    assert code == 2 and "Not a directory" in text
     (file.parent.parent / "runs").unlink()
 
     def full(path, value):
@@ -344,27 +346,43 @@ def test_where_nothing_can_be_written_the_message_says_so(toy, monkeypatch):
 
     monkeypatch.setattr("ecomlab.lab.runner.write_json", full)
     code, text = run(file)
-    assert code == 1 and "No space left on device" in text and "Finished runs are kept" in text
+    assert code == 2 and "No space left on device" in text and "Finished runs are kept" in text
 
 
 def test_figures_without_tables_say_how_to_get_them(tmp_path, toy):
     text = io.StringIO()
-    assert experiment.draw_figures(toy(), console=Console(file=text, width=200)) == 1
+    assert experiment.draw_figures(toy(), console=Console(file=text, width=200)) == 2
     assert "no file" in text.getvalue() and "ecomlab sweep" in text.getvalue()
 
 
 def test_figures_that_belong_to_no_sweep_are_redrawn_with_the_others(tmp_path, monkeypatch):
     files.write_text(tmp_path / "pyproject.toml", (ROOT / "pyproject.toml").read_text())
-    for name in ("fig_axes", "fig_difficulty_growth"):
+    for name in ("fig_axes", "fig_difficulty_growth", "fig_certificate"):
         book = (ROOT / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8")
         files.write_text(tmp_path / "notebooks" / f"{name}.ipynb", book)
     monkeypatch.chdir(tmp_path)
     text = io.StringIO()
     assert experiment.draw_figures(console=Console(file=text, width=200)) == 0, text.getvalue()
     assert "Figure: figures/axes.pdf" in text.getvalue()
+    absent = "not drawn: fig_certificate; `ecomlab certify --json experiments/certificate/certificate.json`"
+    assert absent in text.getvalue()
     assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == [
         f"axes.{kind}" for kind in ("json", "pdf", "png")
     ]
+
+
+def test_outside_a_project_no_clone_is_written_to(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = io.StringIO()
+    assert experiment.draw_figures(console=Console(file=text, width=200)) == 2
+    assert f"no sweep and no figure in {tmp_path}; work in a clone" in " ".join(text.getvalue().split())
+    with pytest.raises(sweep.SweepError, match="`ecomlab init FOLDER` lays out"):
+        sweep.load("experiments/quick/sweep.toml")
+    with pytest.raises(sweep.SweepError, match=r"is a folder; name its file: .*quick/sweep\.toml"):
+        sweep.load(ROOT / "experiments" / "quick")
+    plan = sweep.load(ROOT / "experiments" / "quick" / "sweep.toml")
+    assert plan.notebook == ROOT / "notebooks" / "run_training.ipynb", "relative to the sweep's own project"
+    assert paths.shown(plan.file) == str(plan.file) and paths.shown("figures") == "figures"
 
 
 # --- files and words ------------------------------------------------------------------------------
@@ -492,6 +510,11 @@ def test_a_journey_is_shown_by_part_with_its_interruptions(shop):
     assert any("interrupted by" in text for text in table["the task"])
 
 
+def test_a_text_of_several_lines_keeps_them():
+    page = show.Table(pd.DataFrame({"text": ["to buy:\n- <2> Bands"], "share": [0.25]}))._repr_html_()
+    assert "to buy:\n- &lt;2&gt; Bands" in page and "0.25" in page
+
+
 def test_results_have_a_row_per_episode(shop):
     episode = play(ENVIRONMENTS["CART"].reference_player(shop), make_task("CART", 0, 1, shop), shop)
     row = show.results([episode]).frame.loc["CART"]
@@ -523,7 +546,7 @@ def test_a_new_folder_is_laid_out_and_is_a_project_of_its_own(tmp_path, monkeypa
     made = layout.lay_out(tmp_path / "work")
     there = {path.relative_to(tmp_path / "work").as_posix() for path in made}
     assert {"notebooks/start_here.ipynb", "experiments/quick/sweep.toml"} <= there
-    assert (tmp_path / "work" / "figures").is_dir()
+    assert (tmp_path / "work" / "figures").is_dir() and (tmp_path / "work/experiments/certificate").is_dir()
     monkeypatch.chdir(tmp_path / "work" / "notebooks")
     assert paths.project_root() == tmp_path / "work"
     plan = sweep.load("experiments/quick/sweep.toml")

@@ -197,7 +197,7 @@ def test_before_anything_is_known_the_cost_is_called_unknown(toy):
 
 def test_parts_of_a_cost_want_a_notebook_that_trains(toy):
     code, text = run(toy(cost={"step": 70, "episode": 1}), dry_run=True)
-    assert code == 1 and "no parameter 'eval_every'; give hours instead" in " ".join(text.split())
+    assert code == 2 and "no parameter 'eval_every'; give hours instead" in " ".join(text.split())
 
 
 def test_a_dry_run_writes_nothing(toy, tmp_path):
@@ -229,7 +229,7 @@ def test_environments_that_do_not_exist_stop_a_start_before_anything_runs(tmp_pa
     file.write_text(f'notebook = "{notebook}"\nseeds = [0]\n[grid]\n{grid}')
     for given in ({}, {"on": "local"}, {"dry_run": True}):
         code, text = run(file, **given)
-        assert code == 1 and "C9 needs MOON" in text
+        assert code == 2 and "C9 needs MOON" in text
         assert "did you mean 'adaptive'" in text, "other mistakes are not hidden by it"
     assert not (tmp_path / "experiments" / "runs").exists()
 
@@ -266,10 +266,11 @@ def test_a_failed_run_says_why_in_the_grid_until_it_is_tried_again(toy):
 def test_of_two_sweeps_started_at_once_one_works_and_the_other_is_told_so(toy, tmp_path):
     file = toy(steps=10, pause=0.2)
     command = [sys.executable, "-m", "ecomlab", "sweep", str(file)]
-    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    pipe, merged = subprocess.PIPE, subprocess.STDOUT
+    both = [subprocess.Popen(command, stdout=pipe, stderr=merged, text=True) for _ in range(2)]
     said = {process.wait(120): process.communicate()[0] for process in both}
-    assert set(said) == {0, 1}, said
-    assert "another process works in" in said[1]
+    assert set(said) == {0, 2}, said
+    assert "another process works in" in said[2]
     for job in sweep.load(file).runs():
         assert trace(job) == [str(step) for step in range(10)]
 
@@ -304,7 +305,7 @@ def test_two_workers_never_execute_one_run_together(toy):
 
 def test_what_is_missing_for_a_cluster_is_said(toy, monkeypatch):
     code, text = run(toy(), on="slurm")
-    assert code == 1 and "no [cluster] table; add one" in text
+    assert code == 2 and "no [cluster] table; add one" in text
     file = toy(cluster=CLUSTER)
     with monkeypatch.context() as m:
         m.setitem(sys.modules, "submitit", None)
@@ -314,7 +315,7 @@ def test_what_is_missing_for_a_cluster_is_said(toy, monkeypatch):
     pytest.importorskip("submitit")
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
     code, text = run(file, on="slurm")
-    assert code == 1 and "no SLURM on this machine" in text
+    assert code == 2 and "no SLURM on this machine" in text
     assert [p.name for p in (file.parent.parent / "runs").rglob("*") if p.is_file()] == [".lock"]
 
 
@@ -368,7 +369,7 @@ def test_slurm_gets_an_array_with_what_the_table_asks_for_once(toy, slurm):
     )
     assert not (slurm / "given.sh").exists()
     code, text = run(file)
-    assert code == 1 and "2 of the runs are with the cluster now (job 42)" in text
+    assert code == 2 and "2 of the runs are with the cluster now (job 42)" in text
 
     (slurm / "queue").write_text("42_1\n")  # the first task was cancelled
     assert "1 run is with the cluster" in run(file, on="slurm")[1]
@@ -391,7 +392,7 @@ def test_slurm_is_asked_for_nothing_that_the_table_does_not_ask_for(toy, slurm):
 def test_what_slurm_refuses_is_shown(toy, slurm):
     (slurm / "refuse").touch()
     code, text = run(toy(cluster=CLUSTER), on="slurm")
-    assert code == 1 and "no such partition" in text and "Repair [cluster]" in text
+    assert code == 2 and "no such partition" in text and "Repair [cluster]" in text
 
 
 def test_when_the_queue_cannot_be_asked_that_is_said(toy, slurm):
@@ -427,7 +428,7 @@ def test_jobs_go_on_by_themselves_and_a_second_submission_leaves_them_alone(subm
         code == 0 and "2 runs are with the cluster or at work already" in text and "nothing to submit" in text
     )
     code, text = run(file)
-    assert code == 1 and "2 of the runs are with the cluster now" in text
+    assert code == 2 and "2 of the runs are with the cluster now" in text
     until(lambda: all(job.finished for job in runs))
     for job in runs:
         assert trace(job) == [str(step) for step in range(12)]

@@ -452,7 +452,7 @@ def test_wrong_values_stop_before_anything_runs(wrong: dict[str, Any], message: 
 
 def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
     file = tmp_path / "train.toml"
-    file.write_text('stepz = 3\nlr = "much"\nschedule = "adaptve"\n')
+    file.write_text('stepz = 3\nlrr = 1\nlr = "much"\nschedule = "adaptve"\nstarter = "novise"\n')
     with pytest.raises(ConfigError) as told:
         from_toml(file, {"collection": "C3"})
     for words in (
@@ -460,8 +460,11 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
         "lr: should be a valid number",
         "did you mean 'adaptive'",
         "no collection 'C3'",
+        "did you mean 'novice'",
+        f"{file} with --set: ",
     ):
         assert words in str(told.value)
+    assert str(told.value).count("vllm_memory") == 1, "the keys are listed once"
     with pytest.raises(ConfigError, match=r"no room for a prompt.*; 8 groups do not split into 3"):
         TrainConfig(context_tokens=300, minibatches=3)
 
