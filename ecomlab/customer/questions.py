@@ -1,12 +1,13 @@
-"""Understanding of a message to the customer: which slots each of its parts asks for, of which item, and whether it asks
-for anything else.
+"""Understanding of a message to the customer: which slots each of its sentences asks for, of which item, and whether it
+asks for anything else.
 
-Phrases are data (`questions.toml`) and match by stems. Nothing here knows what the customer wants: a `Reader` is made from
-the slots that such a customer may have, the names of the items and the shop's vocabulary.
+Phrases are data (`questions.toml`) and match by stems. Nothing here knows what the customer wants: a `Reader` is made
+from the slots that such a customer may have, the names of the items and the shop's vocabulary. The customer does not
+use it yet (`dialogue.py` still hears words); `tests/customer/test_questions.py` measures it.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
@@ -19,13 +20,13 @@ FILE = Path(__file__).with_name("questions.toml")
 _STEMMER = snowballstemmer.stemmer("english")
 _IRREGULAR = {
     "made": "make", "making": "make", "bought": "buy", "paid": "pay", "sent": "send", "got": "get", "came": "come",
-    "kept": "keep", "was": "be", "were": "be", "is": "be", "are": "be", "am": "be", "been": "be", "did": "do", "does": "do",
-    "has": "have", "had": "have", "broke": "break", "broken": "break", "gave": "give", "wrote": "write", "saw": "see",
-    "rang": "ring", "chose": "choose", "chosen": "choose", "kindly": "kindly", "colour": "color", "colours": "color", "favour": "favor",
-    "favourite": "favorite", "grey": "gray", "u": "you", "ur": "your", "pls": "please", "plz": "please",
-    "qty": "quantity", "max": "maximum", "min": "minimum", "abt": "about", "wanna": "want", "gonna": "go", "gotta": "must",
-    "whats": "what", "whos": "who", "wheres": "where", "whens": "when", "hows": "how", "delivered": "deliver",
-    "delivery": "deliver", "deliveries": "deliver", "arrival": "arrive",
+    "kept": "keep", "was": "be", "were": "be", "is": "be", "are": "be", "am": "be", "been": "be", "did": "do",
+    "does": "do", "has": "have", "had": "have", "broke": "break", "broken": "break", "gave": "give", "wrote": "write",
+    "saw": "see", "rang": "ring", "chose": "choose", "chosen": "choose", "kindly": "kindly", "colour": "color",
+    "colours": "color", "favour": "favor", "favourite": "favorite", "grey": "gray", "u": "you", "ur": "your",
+    "pls": "please", "plz": "please", "qty": "quantity", "max": "maximum", "min": "minimum", "abt": "about",
+    "wanna": "want", "gonna": "go", "gotta": "must", "whats": "what", "whos": "who", "wheres": "where", "whens": "when",
+    "hows": "how", "delivered": "deliver", "delivery": "deliver", "deliveries": "deliver", "arrival": "arrive",
 }  # fmt: skip
 _CONTRACTED = [
     (r"\b(what|who|where|when|how|that|there|it|he|she)'s\b", r"\1 is"), (r"n't\b", " not"), (r"'re\b", " are"),
@@ -61,8 +62,12 @@ def stem(word: str) -> str:
 
 
 _INTERJECTIONS = "|".join(
-    stem(w) for w in "hi hello hey ok okay so and but or great thanks oh ah well alright right also then now hm just cool lovely sorry plus yes no".split()
-) + "|,"
+    stem(word)
+    for word in (
+        "hi hello hey ok okay so and but or great thanks oh ah well alright right also then now hm just cool lovely "
+        "sorry plus yes no ,"
+    ).split()
+)
 
 
 @cache
@@ -149,29 +154,30 @@ class Reader:
         file = phrases()
         self.slots = list(dict.fromkeys(slots))
         self.names = sorted(
-            ((name.lower(), number) for number, names in enumerate(items) for name in names), key=lambda n: -len(n[0])
+            ((name.lower(), number) for number, names in enumerate(items) for name in names),
+            key=lambda n: -len(n[0]),
         )
         by_value = [(str(value).lower(), slot) for slot, some in values.items() for value in some]
         self.values = dict(sorted(by_value, key=lambda v: -len(v[0])))
         self._value = (
-            re.compile(rf"(?<![\w$])(?:{'|'.join(map(re.escape, sorted(self.values, key=len, reverse=True)))})(?!\w)")
+            re.compile(
+                rf"(?<![\w$])(?:{'|'.join(map(re.escape, sorted(self.values, key=len, reverse=True)))})(?!\w)"
+            )
             if self.values
             else None
         )
         self._name = (
-            re.compile(rf"(?<!\w)(?:{'|'.join(re.escape(n) for n, _ in self.names)})(?!\w)") if self.names else None
+            re.compile(rf"(?<!\w)(?:{'|'.join(re.escape(n) for n, _ in self.names)})(?!\w)")
+            if self.names
+            else None
         )
-        self._words = {
-            slot: _matcher(
-                (
-                    *file.words.get(slot, ()),
-                    *(file.attributes.get(slot.removeprefix("attr:"), ()) if slot.startswith("attr:") else ()),
-                    *called.get(slot, ()),
-                    f"v{self.slots.index(slot)}",
-                )
-            )
-            for slot in self.slots
-        } | {"none": _matcher(file.words.get("none", ("nothing at all of this",)))}
+        self._words: dict[str, tuple[re.Pattern[str], ...]] = {"none": (_matcher(file.words["none"]),)}
+        for number, slot in enumerate(self.slots):
+            general = file.words.get(slot, ())
+            if slot.startswith("attr:"):
+                general = file.attributes.get(slot.removeprefix("attr:"), ())
+            own = (*called.get(slot, ()), f"v{number}")
+            self._words[slot] = tuple(_matcher(tuple(words)) for words in (general, own) if words)
 
     def read(self, text: str) -> Asked:
         """Understand a message."""
@@ -224,7 +230,10 @@ class Reader:
     def _named(self, stems: str) -> tuple[list[tuple[str, int]], list[tuple[int, int]]]:
         spans = []
         for rank, slot in enumerate((*self.slots, "none")):
-            spans += [(m.start(), m.end(), rank, slot) for m in self._words[slot].finditer(stems) if m.end() > m.start()]
+            found = (match for pattern in self._words[slot] for match in pattern.finditer(stems))
+            spans += [
+                (match.start(), match.end(), rank, slot) for match in found if match.end() > match.start()
+            ]
         chosen: list[tuple[int, int, int, str]] = []
         for span in sorted(spans, key=lambda s: (-stems[s[0] : s[1]].count(" "), s[0], s[2])):
             if all(span[1] <= other[0] or other[1] <= span[0] for other in chosen):
@@ -241,7 +250,8 @@ class Reader:
 
     def _asking(self, part: Part) -> bool:
         words = part.stems.split()
-        return part.marked or len(words) <= 4 or (len(words) <= 8 and not _STATED & set(words)) or bool(_matcher(phrases().asks).search(part.stems))
+        terse = len(words) <= 4 or (len(words) <= 8 and not _STATED & set(words))
+        return part.marked or terse or self._says("asks", part.stems)
 
     def _says(self, table: str, stems: str) -> bool:
         return bool(_matcher(getattr(phrases(), table)).search(stems))
