@@ -61,7 +61,7 @@ def certify(
     seeds: options.Seeds = 500,
     others: options.Others = 100,
     full: options.Full = False,
-    leaks: options.Leaks = 120,
+    leaks: options.Leaks = 150,
     workers: options.Workers = None,
     json_file: options.JsonFile = None,
 ) -> None:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -76,6 +77,7 @@ def enough(threshold: float) -> int:
     return 10 * math.ceil(math.log(1 - CONFIDENCE) / math.log(threshold) / 10)
 
 
+@cache  # thousands of attackers share few values, and each takes a search
 def bounds(share: float, n: int) -> tuple[float, float]:
     """Compute one-sided 99.9% Clopper-Pearson bounds of a share of `n`."""
     if n == 0:

@@ -398,8 +398,12 @@ def test_an_unfinished_environment_of_the_package_is_named_not_dropped() -> None
 
 
 def test_a_file_that_brings_no_environment_says_so(tmp_path: Path) -> None:
-    with pytest.raises(TaskError, match="is not a Python file"):
+    with pytest.raises(TaskError, match="there is no file .*nothing.py"):
         ENVIRONMENTS.load(tmp_path / "nothing.py")
+    words = tmp_path / "words.txt"
+    words.write_text("x = 1\n")
+    with pytest.raises(TaskError, match="is not a Python file"):
+        ENVIRONMENTS.load(words)
     empty, taken = tmp_path / "empty.py", tmp_path / "taken.py"
     empty.write_text("x = 1\n")
     with pytest.raises(TaskError, match="holds no environment"):
