@@ -2,8 +2,10 @@
 
 import difflib
 import json
+import traceback
 from collections.abc import Iterable, Sequence
 from numbers import Integral
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
 
@@ -67,6 +69,12 @@ def _keys(kind: Any, path: Sequence[int | str]) -> list[str]:
     if path:
         return _keys(next(f.annotation for name, f in fields.items() if path[0] in (name, f.alias)), path[1:])
     return [field.alias or name for name, field in fields.items()]
+
+
+def raised(error: Exception) -> str:
+    """Describe an exception with the line that raised it: `KeyError: 'day' (player.py, line 12)`."""
+    *_, last = traceback.extract_tb(error.__traceback__)
+    return f"{type(error).__name__}: {error} ({Path(last.filename).name}, line {last.lineno})"
 
 
 def whole(number: Any, what: str) -> int:

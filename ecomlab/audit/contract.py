@@ -6,7 +6,6 @@ and `big_shop`.
 
 import inspect
 import json
-import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -25,6 +24,7 @@ from ecomlab.episode.messages import parse_output
 from ecomlab.episode.play import ReplayError, finish, play, record, replay
 from ecomlab.players.base import Perturbation
 from ecomlab.seeding import rng
+from ecomlab.suggest import raised
 from ecomlab.task import Message, Task
 from ecomlab.world.state import World
 
@@ -303,19 +303,13 @@ def check(env: str, shop: Shop) -> list[str]:
                 test(**{n: given[n] for n in inspect.signature(test).parameters})
             except Exception as error:
                 held = ", ".join(getattr(test, "laws", ())) or "contract"
-                said = str(error) if isinstance(error, AssertionError) else _raised(error)
+                said = str(error) if isinstance(error, AssertionError) else raised(error)
                 found.append(f"{held}: not so: {name.removeprefix('test_').replace('_', ' ')}: {said}")
     return found
 
 
 def _tasks(env: str, levels: Any, seeds: int, shop: Shop) -> Iterator[Task]:
     return (make_task(env, d, seed, shop) for d in levels for seed in range(seeds))
-
-
-def _raised(error: Exception) -> str:
-    """Describe an exception with the line that raised it."""
-    *_, last = traceback.extract_tb(error.__traceback__)
-    return f"{type(error).__name__}: {error} ({last.filename}:{last.lineno}, in {last.name})"
 
 
 NO_ACT = ("shop", "catalog", "calls", "shown", "shown_pairs", "touched", "gone", "sold_out", "shortages")

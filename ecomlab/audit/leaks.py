@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ecomlab.audit.counterfactual import Prober
 from ecomlab.audit.surface import (
     calls,
     ids_of,
@@ -179,7 +180,8 @@ def _features(ids: list[str], flags: list[list[bool]]) -> list[list[float]]:
 def told(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int = 30) -> list[str]:
     """Describe the places where a tool, whatever it is asked, shows the value of a withheld slot as it is.
 
-    A place is one unless another task's value of the slot would be found there as often.
+    A place is one if it holds the value in most tasks, and the value of the task before in fewer: what a tool shows to
+    everybody tells nothing.
     """
     shown: dict[tuple[str, str, str], list[tuple[Any, list[Any]]]] = {}
     for task in (make_task(env_id, d, FIRST_SEED + seed, shop) for d in levels for seed in range(seeds)):
@@ -207,8 +209,6 @@ def _holds(values: list[Any], wanted: Any) -> bool:
 def _places(task: Task, shop: Shop) -> dict[tuple[str, str], list[Any]]:
     """Collect the values at each place of a tool's results, by (tool, path), as far as all results of the tool agree:
     in a declared list only what all its rows agree on, for its rows are what there is to choose from."""
-    from ecomlab.audit.counterfactual import Prober
-
     episode = Episode(replace(task, calls=10_000, turns=PROBES), shop)
     prober, tools = Prober(episode.env, rng("told", task.seed)), tools_of(episode.env)
     while not episode.done:

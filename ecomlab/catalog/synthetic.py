@@ -36,6 +36,12 @@ def product_types() -> tuple[ProductType, ...]:
     )
 
 
+def too_few(size: int) -> str | None:
+    """Say how many products a catalog has at least, if `size` is fewer."""
+    types = len(product_types())
+    return None if size >= types else f"a catalog has a product of each type; ask for {types} or more"
+
+
 def generate(size: int = 20_000, seed: int = 0) -> Catalog:
     """Generate a catalog of `size` products: same size and seed, same bytes, in every process.
 
@@ -43,8 +49,8 @@ def generate(size: int = 20_000, seed: int = 0) -> Catalog:
     bought even in a small catalog. Raises ValueError for fewer products than types.
     """
     types = product_types()
-    if size < len(types):
-        raise ValueError(f"a catalog has a product of each type; ask for {len(types)} or more, not {size}")
+    if wrong := too_few(size):
+        raise ValueError(f"{wrong}, not {size}")
     draw = rng("catalog", VERSION, size, seed)
     departments = vocabulary().departments
     brands = tuple(sorted({name for department in departments.values() for name in department.brands}))

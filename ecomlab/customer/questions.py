@@ -15,6 +15,7 @@ from pathlib import Path
 import snowballstemmer
 
 from ecomlab.data import Strict, read_toml
+from ecomlab.values import MONTHS
 
 FILE = Path(__file__).with_name("questions.toml")
 _STEMMER = snowballstemmer.stemmer("english")
@@ -84,9 +85,8 @@ def _pattern(phrase: str) -> str:
         if word == "..":
             made += r"(?:\S+ ){0,3}"
             continue
-        optional, word = word.endswith("?"), word.rstrip("?")
         forms = [rf"{w.lower()}\w*" if w.isupper() else re.escape(stem(w)) for w in word.split("|")]
-        made += f"(?:(?:{'|'.join(dict.fromkeys(forms))}) ){'?' if optional else ''}"
+        made += f"(?:{'|'.join(dict.fromkeys(forms))}) "
     return made
 
 
@@ -106,6 +106,29 @@ RANKED = ("price", "rating", "days")
 """Slots that a customer may rank by importance."""
 _SENTENCE = re.compile(r"(?<=[.!?])[\s]+|(?<=[?!])|\n+|;\s|:\s|\s-\s|\s\(\d\)\s")
 _WORD = re.compile(r"[a-z0-9:_'-]+|[?,]")
+
+
+_MARKED = [
+    (r"\$\s?\d[\d,.]*\d|\$\d|\b\d[\d,.]*\s?(?:dollars|bucks|usd)\b|\$", " money "),
+    (r"\b\d(?:\.\d)?\s?\+?\s?(?:stars?)\b|\b[1-5]\.\d\b", " stars "),
+    (r"\b\d+ days?\b", " days "),
+    (r"(?:^|(?<=[.!?,] ))(?:oh,? )?(?:wait|please wait|hang on|hold on)\b,?", " "),
+    (rf"\b(?:{'|'.join(MONTHS).lower()}) \d+(?:st|nd|rd|th)?\b", " date "),
+    (r"(?<![\w.])\d+(?![\w.]*\w)", " number "),
+]
+"""Patterns of values, each with the mark that is put in its place."""
+
+
+@lru_cache(maxsize=4_096)
+def _any_of(texts: tuple[str, ...]) -> re.Pattern[str]:
+    """Compile a pattern of any of these texts, the longest first."""
+    longest_first = sorted(texts, key=lambda text: (-len(text), text))
+    return re.compile(rf"(?<![\w$])(?:{'|'.join(map(re.escape, longest_first))})(?!\w)")
+
+
+def _marked(text: str, marks: Mapping[str, str]) -> str:
+    """Put each known text's mark in its place."""
+    return _any_of(tuple(marks)).sub(lambda match: marks[match.group()], text) if marks else text
 
 
 @dataclass(frozen=True)
@@ -153,25 +176,13 @@ class Reader:
     ) -> None:
         file = phrases()
         self.slots = list(dict.fromkeys(slots))
-        self.names = sorted(
-            ((name.lower(), number) for number, names in enumerate(items) for name in names),
-            key=lambda n: -len(n[0]),
-        )
-        by_value = [(str(value).lower(), slot) for slot, some in values.items() for value in some]
-        self.values = dict(sorted(by_value, key=lambda v: -len(v[0])))
-        self._value = (
-            re.compile(
-                rf"(?<![\w$])(?:{'|'.join(map(re.escape, sorted(self.values, key=len, reverse=True)))})(?!\w)"
-            )
-            if self.values
-            else None
-        )
-        self._name = (
-            re.compile(rf"(?<!\w)(?:{'|'.join(re.escape(n) for n, _ in self.names)})(?!\w)")
-            if self.names
-            else None
-        )
-        self._words: dict[str, tuple[re.Pattern[str], ...]] = {"none": (_matcher(file.words["none"]),)}
+        self.items = {name.lower(): f"item{number}" for number, names in enumerate(items) for name in names}
+        self.values = {
+            str(value).lower(): f"v{self.slots.index(slot)}"
+            for slot, some in values.items()
+            for value in some
+        }
+        self._words: dict[str, tuple[re.Pattern[str], ...]] = {}
         for number, slot in enumerate(self.slots):
             general = file.words.get(slot, ())
             if slot.startswith("attr:"):
@@ -210,26 +221,16 @@ class Reader:
         return Asked(tuple(found), is_open or (vague and not found), asks)
 
     def mark(self, text: str) -> str:
-        """Put marks in the place of items' names and of values."""
+        """Put marks in the place of items' names and of values, known ones first."""
         plain = text.lower().replace("’", "'")
-        numbers = dict(self.names)
-        if self._name:
-            plain = self._name.sub(lambda m: f"item{numbers[m.group()]}", plain)
-        if self._value:
-            plain = self._value.sub(lambda m: f"v{self.slots.index(self.values[m.group()])}", plain)
-        plain = re.sub(r"\$\s?\d[\d,.]*\d|\$\d|\b\d[\d,.]*\s?(?:dollars|bucks|usd)\b", " money ", plain)
-        plain = plain.replace("$", " money ")
-        plain = re.sub(r"\b\d(?:\.\d)?\s?\+?\s?(?:stars?)\b|\b[1-5]\.\d\b", " stars ", plain)
-        plain = re.sub(r"\b\d+ days?\b", " days ", plain)
-        plain = re.sub(r"(?<![\w.])\d+(?![\w.]*\w)", " number ", plain) if not self._value else plain
-        plain = re.sub(r"(?:^|(?<=[.!?,] ))(?:oh,? )?(?:wait|please wait|hang on|hold on)\b,?", " ", plain)
-        months = "january|february|march|april|may|june|july|august|september|october|november|december"
-        plain = re.sub(rf"\b(?:{months}) \d+(?:st|nd|rd|th)?\b", " date ", plain)
+        plain = _marked(_marked(plain, self.items), self.values)
+        for pattern, instead in _MARKED:
+            plain = re.sub(pattern, instead, plain)
         return plain
 
     def _named(self, stems: str) -> tuple[list[tuple[str, int]], list[tuple[int, int]]]:
         spans = []
-        for rank, slot in enumerate((*self.slots, "none")):
+        for rank, slot in enumerate(self.slots):
             found = (match for pattern in self._words[slot] for match in pattern.finditer(stems))
             spans += [
                 (match.start(), match.end(), rank, slot) for match in found if match.end() > match.start()
@@ -241,7 +242,7 @@ class Reader:
         items = [(m.start(), int(m[1])) for m in re.finditer(r"(?<!\S)item(\d+)", stems)]
         only = {number for _, number in items}
         item = only.pop() if len(only) == 1 else -1
-        ordered = [one for one in sorted(chosen) if one[3] != "none"]
+        ordered = sorted(chosen)
         ranks = [start for start, _, _, slot in ordered if slot == "importance"]
         if ranks:  # what is compared with what is part of the question for importance
             compared = " than " in stems or "outrank" in stems

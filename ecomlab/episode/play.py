@@ -1,11 +1,9 @@
 """Playing one episode, and replaying a recorded one."""
 
-import traceback
-from pathlib import Path
-
 from ecomlab.catalog import Shop
 from ecomlab.episode.episode import Episode, Trajectory
 from ecomlab.reward import Score
+from ecomlab.suggest import raised
 from ecomlab.task import Message, Player, Task
 
 
@@ -29,8 +27,7 @@ def finish(player: Player, episode: Episode) -> Trajectory:
         while not episode.done:
             episode.act(player(list(episode.messages), episode.tools))
     except Exception as error:
-        *_, last = traceback.extract_tb(error.__traceback__)
-        episode.fail(f"{type(error).__name__}: {error} ({Path(last.filename).name}, line {last.lineno})")
+        episode.fail(raised(error))
     return record(episode)
 
 

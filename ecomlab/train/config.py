@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
-from ecomlab.catalog.synthetic import product_types
+from ecomlab.catalog.synthetic import too_few
 from ecomlab.envs.registry import COLLECTIONS, ENVIRONMENTS
 from ecomlab.evaluate.heldout import DECODINGS
 from ecomlab.models.load import is_ordinary, policy_folder
@@ -58,11 +58,6 @@ def _wrong_starter(name: str) -> str | None:
     return None
 
 
-def _too_few(products: int) -> str | None:
-    types = len(product_types())
-    return None if products >= types else f"a catalog has a product of each type; ask for {types} or more"
-
-
 class TrainConfig(Settings):
     """Everything that decides a run. The defaults suit a laptop; wrong values are rejected before anything runs."""
 
@@ -104,7 +99,7 @@ class TrainConfig(Settings):
     tau_num: NonNegativeInt = 0
     """Rollouts at the window's upper edge before a check; 0 means 8 x group_size."""
     d_delta: PositiveInt = 4
-    catalog_size: Annotated[int, checked_by(_too_few)] = 20_000
+    catalog_size: Annotated[int, checked_by(too_few)] = 20_000
     catalog_seed: NonNegativeInt = 0
     logger: Annotated[str, one_of("logger", LOGGERS)] = "none"
     """Destination of the metrics beside the tables: none, tensorboard, trackio or wandb."""

@@ -96,3 +96,27 @@ def test_a_tool_that_acts_must_say_so(lockers: Any, shop: Shop, monkeypatch: pyt
     monkeypatch.setattr(lockers.Lockers, "tools", acting)
     with pytest.raises(AssertionError, match="declares no act"):
         contract.EnvironmentContract().test_tools_are_what_they_declare("LOCKERS", shop)
+
+
+def test_what_a_tool_changes_anywhere_in_the_world_is_seen(
+    lockers: Any, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def locker_list(world: Any) -> dict[str, Any]:
+        """List the lockers, and book one."""
+        world.booked = world.calls
+        return {"lockers": [dict(pairs) for pairs in world.given["lockers"]]}
+
+    monkeypatch.setattr(lockers.Lockers, "tools", (Tool(locker_list, {"lockers": ("locker_id",)}),))
+    with pytest.raises(AssertionError, match="declares no act"):
+        contract.EnvironmentContract().test_tools_are_what_they_declare("LOCKERS", shop)
+
+
+def test_an_exception_is_one_finding_and_ends_nothing(
+    lockers: Any, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(self: Any, task: Any, shop: Any) -> float:
+        raise ZeroDivisionError("no lockers")
+
+    monkeypatch.setattr(lockers.Lockers, "chance", broken)
+    found = contract.check("LOCKERS", shop)
+    assert any("ZeroDivisionError: no lockers (test_a_leaking_environment.py, line" in line for line in found)
