@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 MONTHS = (
@@ -18,6 +18,8 @@ class Format:
     write: Callable[[Any], str]
     pattern: str
     read: Callable[[str], Any]
+    words: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """Of a closed set: the words of each value, and the value."""
 
 
 def money(cents: int) -> str:
@@ -43,7 +45,7 @@ def choice(words: Mapping[Any, str]) -> Format:
             raise ValueError(f"there are no words for {value!r}; there are for {', '.join(map(repr, words))}")
         return words[value]
 
-    return Format(write, "|".join(map(re.escape, longest_first)), lambda text: back[text.lower()])
+    return Format(write, "|".join(map(re.escape, longest_first)), lambda text: back[text.lower()], dict(back))
 
 
 def ranking(names: Sequence[str]) -> Format:

@@ -27,8 +27,10 @@ class Mistake:
     act: Act
     reveals: tuple[Slot, ...] = ()
     item: int | None = None
+    too_early: bool = False
+    """The customer has not said yet which one they mean."""
 
     @property
     def name(self) -> str:
         """Name that one mistake keeps from turn to turn, and that no other mistake with the same item has."""
-        return f"{self.act.kind}: {self.act.seen if self.item is None else self.item}"
+        return f"{self.act.kind}: {self.act.seen if self.item is None or self.too_early else self.item}"

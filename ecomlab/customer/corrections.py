@@ -1,6 +1,7 @@
-"""Finding the mistakes in the world that the customer can see, and what is still missing."""
+"""Finding the mistakes in the world that the customer can see."""
 
 from collections.abc import Collection, Sequence
+from typing import Any
 
 from ecomlab.customer.acts import Act, Mistake
 from ecomlab.customer.templates import Phrases
@@ -10,27 +11,27 @@ from ecomlab.world.orders.history import find_line
 from ecomlab.world.orders.lines import expected_returns, line_value
 from ecomlab.world.state import World
 
-
-def mistakes(goal: Goal, phrases: Phrases, acts_on: Collection[str], world: World) -> list[Mistake]:
-    """Find the mistakes in what the agent's tools act on: the cart, the returns."""
-    found = _in_cart(goal, world) if "cart" in acts_on else []
-    return found + (_in_returns(goal, phrases, world) if "returns" in acts_on else [])
-
-
-def missing(goal: Goal, given_up: Collection[int], acts_on: Collection[str], world: World) -> list[Act]:
-    """Make the acts that ask for what is still missing when the agent says that it is done."""
-    if "cart" not in acts_on:
-        return [Act("hand in")]
-    wants = wants_of(goal)
-    held = match(wants, world).held
-    return [
-        Act("missing", want.type)
-        for want, units in zip(wants, held, strict=True)
-        if units == 0 and want.item not in given_up
-    ]
+MOST_WITHHELD = 3
+"""Most withheld slots that one correction reveals."""
+OF_A_LINE = ("option", "quantity")
+"""Slots that say how a product is wanted, not which."""
 
 
-def _in_returns(goal: Goal, phrases: Phrases, world: World) -> list[Mistake]:
+def mistakes(
+    goal: Goal,
+    phrases: Phrases,
+    acts_on: Collection[str],
+    world: World,
+    withheld: Collection[Slot] = (),
+) -> list[Mistake]:
+    """Find the mistakes in what the agent's tools act on: the cart, the returns. `withheld` is still to be told."""
+    found = _in_cart(goal, world, withheld) if "cart" in acts_on else []
+    return found + (_in_returns(goal, phrases, world, withheld) if "returns" in acts_on else [])
+
+
+def _in_returns(
+    goal: Goal, phrases: Phrases, world: World, withheld: Collection[Slot]
+) -> list[Mistake]:
     """Find the first return that is not what was asked for: of other units, or of another line."""
     if not world.returns:
         return []
@@ -53,12 +54,11 @@ def _in_returns(goal: Goal, phrases: Phrases, world: World) -> list[Mistake]:
         if not broken:  # the line meant, of which nothing may go back: no tool returned it
             continue
         broken.pop("type", None)
-        act = Act("wrong line", slots["type"], broken, world.catalog.title(row))
-        return [Mistake(act, tuple(Slot(0, name, value) for name, value in broken.items()), 0)]
+        return [_corrected("wrong line", 0, slots["type"], broken, withheld, world.catalog.title(row))]
     return []
 
 
-def _in_cart(goal: Goal, world: World) -> list[Mistake]:
+def _in_cart(goal: Goal, world: World, withheld: Collection[Slot]) -> list[Mistake]:
     """Find the mistakes in the cart, one per item; units that are merely not there yet are none."""
     wants = wants_of(goal)
     matched = match(wants, world)
@@ -70,40 +70,58 @@ def _in_cart(goal: Goal, world: World) -> list[Mistake]:
             for want, held in zip(wants, matched.held, strict=True)
             if want.type == world.catalog.type_of(row).name
         ]
-        found.append(_mistake(mine, world, row, variant, extra))
+        found.append(_mistake(mine, world, row, variant, extra, withheld))
     blamed = {mistake.item for mistake in found}
     for want, held in zip(wants, matched.held, strict=True):
         if 0 < held < want.quantity and want.item not in blamed:
-            act = Act("wrong quantity", want.type, seen=str(held), number=want.quantity)
-            found.append(Mistake(act, item=want.item))
+            found.append(_quantity(want, held))
     first = {mistake.name: mistake for mistake in reversed(found)}
     return list(reversed(first.values()))
 
 
+def _quantity(want: Want, units: int) -> Mistake:
+    wanted = {"quantity": want.quantity}
+    act = Act("correct", want.type, wanted, seen=str(units), number=want.quantity)
+    return Mistake(act, (Slot(want.item, "quantity", want.quantity),), want.item)
+
+
 def _mistake(
-    mine: Sequence[tuple[Want, int]], world: World, row: int, variant: str | None, extra: int
+    mine: Sequence[tuple[Want, int]],
+    world: World,
+    row: int,
+    variant: str | None,
+    extra: int,
+    withheld: Collection[Slot],
 ) -> Mistake:
-    """Find what is wrong with `extra` units of a line; `mine` pairs each want of its type with the units it holds."""
+    """Find all that is wrong with `extra` units of a line; `mine` pairs each want of its type with the units it holds."""
+    title = world.catalog.title(row)
+    seen = f"{title} in {variant}" if variant else title
     for want, _ in mine:
         if want.option in (None, variant) and world.catalog.satisfies(row, want.constraints):
-            act = Act("wrong quantity", want.type, seen=str(want.quantity + extra), number=want.quantity)
-            return Mistake(act, item=want.item)
+            return _quantity(want, want.quantity + extra)
     lacking = [want for want, held in mine if held < want.quantity]
-    for want in lacking:
-        if world.catalog.satisfies(row, want.constraints):
-            act = Act(
-                "wrong option" if variant else "no option", want.type, {"option": want.option}, variant or ""
-            )
-            return Mistake(act, (Slot(want.item, "option", want.option),), want.item)
     if not lacking:
-        title = world.catalog.title(row)
-        return Mistake(Act("not wanted", seen=f"{title} ({variant})" if variant else title))
-    want = lacking[0]
-    broken = {
+        return Mistake(Act("not wanted", seen=seen))
+    want = min(lacking, key=lambda w: not world.catalog.satisfies(row, w.constraints))
+    broken: dict[str, Any] = {
         c.field: want.slots[c.field]
         for c in want.constraints
         if c.field != "type" and not world.catalog.satisfies(row, (c,))
     }
-    slots = tuple(Slot(want.item, name, value) for name, value in broken.items())
-    act = Act("wrong product", want.type, broken, seen=f"The {world.catalog.title(row)}")
-    return Mistake(act, slots, want.item)
+    if want.option not in (None, variant):
+        broken["option"] = want.option
+    if extra != want.quantity:
+        broken["quantity"] = want.quantity
+    return _corrected("correct", want.item, want.type, broken, withheld, seen)
+
+
+def _corrected(
+    kind: str, item: int, type_name: str, broken: dict[str, Any], withheld: Collection[Slot], seen: str
+) -> Mistake:
+    """Make the correction of all that was said before and at most three withheld slots; where what identifies the item
+    is withheld, the customer has not said yet which one they mean."""
+    hidden = [slot for slot in withheld if slot.item == item and slot.name in broken]
+    if any(slot.name not in OF_A_LINE for slot in hidden):
+        return Mistake(Act("not told yet", type_name), (), item, too_early=True)
+    kept = {name: value for name, value in broken.items() if Slot(item, name, value) not in hidden[MOST_WITHHELD:]}
+    return Mistake(Act(kind, type_name, kept, seen=seen), tuple(hidden[:MOST_WITHHELD]), item)

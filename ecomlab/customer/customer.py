@@ -7,7 +7,10 @@ from ecomlab.customer import corrections, goal_changes
 from ecomlab.customer.acts import Act
 from ecomlab.customer.dialogue import DialogueManager, Reply
 from ecomlab.customer.goal_state import GoalState
+from ecomlab.customer.hearing import reader_of
 from ecomlab.customer.nlg import Speaker
+from ecomlab.customer.opinions import Judge, things_in
+from ecomlab.customer.questions import Reading
 from ecomlab.customer.templates import Phrases
 from ecomlab.task import Event, Goal
 from ecomlab.world.state import World
@@ -16,7 +19,8 @@ from ecomlab.world.state import World
 class Customer:
     """A customer with one goal, whose acts follow by rule from the goal, what was said and the world.
 
-    `acts_on` names what the agent's tools can change ("cart", "returns"), which the customer looks at and corrects.
+    `acts_on` names what the agent's tools can change ("cart", "returns"), which the customer looks at and corrects;
+    `judge` gives their opinion of things that the agent names.
     """
 
     def __init__(
@@ -27,16 +31,18 @@ class Customer:
         lexicon: Lexicon,
         speaker: Speaker,
         acts_on: frozenset[str],
+        judge: Judge,
     ) -> None:
         self.first = goal
         self.goal = goal
         """Goal as it is now; `first` is what it was."""
         self.phrases = phrases
+        self.lexicon = lexicon
         self.speaker = speaker
         self.acts_on = acts_on
-        topics = {name: slot.topic for name, slot in phrases.slots.items()}
-        self.state = GoalState(goal.said(), goal.said(withheld=True), topics=topics, which=phrases.which)
-        self.dialogue = DialogueManager(self.state, self.type_name, lexicon.called)
+        self.judge = judge
+        self.state = GoalState(goal.said(), goal.said(withheld=True), own=phrases.slots.keys())
+        self.dialogue = DialogueManager(self.state, self.type_name, phrases.slots)
         self.fired: list[tuple[int, Event]] = []
         """Events that changed something the customer cares about, with the turn after which they heard of it."""
         self._pending = list(events)
@@ -50,29 +56,25 @@ class Customer:
         """Name the product type that an item is called by; "" where it has none."""
         return str(self.goal.get("type", self.first.get("type", "", item), item))
 
-    def asked(self, question: str, about: Sequence[str] = ()) -> Reply:
-        """Answer a question; `about` lists its topics."""
-        return self.dialogue.asked(question, about)
+    def read(self, text: str) -> Reading:
+        """Understand a message: what it asks for, of which item."""
+        items = self.goal.items or self.first.items
+        return reader_of(self.phrases, self.lexicon, [self.type_name(item) for item in items]).read(text)
 
     def hear(self, text: str, world: World) -> Reply:
-        """Answer a message without a tool call."""
-        shown = {product_id: world.row(product_id) for product_id in world.shown}
-        lowered, catalog = text.lower(), world.catalog
-        presented = {
-            catalog.type_of(row).name
-            for product_id, row in shown.items()
-            if product_id.lower() in lowered or catalog.title(row).lower() in lowered
-        }
-        reply = self.dialogue.presented(sorted(presented)) if presented else None
-        if reply is None and self.dialogue.claims_done(text):
-            reply = self.dialogue.told_done(
-                corrections.missing(self.goal, self.dialogue.skipped, self.acts_on, world)
-            )
-        return reply or self.dialogue.told(text)
+        """Answer a message, whether it came as a question of a tool or by itself."""
+        reading = self.read(text)
+        opinions = []
+        if reading.asks or reading.agree or reading.which:
+            judged = [(thing, self.judge(self.goal, world, thing)) for thing in things_in(text, world)]
+            opinions = [(thing, opinion) for thing, opinion in judged if opinion is not None]
+        if opinions:
+            return self.dialogue.opinion(opinions, reading.which and not reading.agree, reading, text)
+        return self.dialogue.answer(reading, text)
 
     def sees(self, world: World) -> list[Act]:
         """Correct the mistakes in sight."""
-        found = corrections.mistakes(self.goal, self.phrases, self.acts_on, world)
+        found = corrections.mistakes(self.goal, self.phrases, self.acts_on, world, self.state.withheld)
         return self.dialogue.corrections([m for m in found if m.item not in self.dialogue.skipped])
 
     def tick(self, turn: int, world: World) -> list[Act]:

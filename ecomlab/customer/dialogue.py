@@ -1,49 +1,53 @@
-"""The dialogue manager: rules that choose the customer's acts from the goal state and the mistakes in sight."""
+"""The dialogue manager: rules that choose the customer's acts from what a message asks and from the mistakes in sight.
 
-import re
-from collections.abc import Callable, Iterable, Sequence
+A reply tells at most three slots: those that are asked for by name, in the order of asking, then up to two for an open
+question. Nothing here knows how the customer words it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 
 from ecomlab.customer.acts import Act, Mistake
-from ecomlab.customer.goal_state import OF_PRODUCTS, GoalState
-from ecomlab.customer.templates import common_file
+from ecomlab.customer.goal_state import GoalState
+from ecomlab.customer.hearing import Question, Reading, agrees
+from ecomlab.customer.opinions import Opinion, Thing
+from ecomlab.customer.templates import Template
 from ecomlab.task import Slot
 
 PATIENCE = 3
 """Ignored corrections or stalls in a row that end the episode."""
 REPEATS = 2
 """Ignored corrections of one mistake after which the customer gives up."""
+GUESSES = 2
+"""Wrong identifications in an episode that end it."""
 AT_ONCE = 3
-"""Most corrections in one message."""
-
-_WORD = re.compile(r"[a-z]+")
-_GENERAL = set("anything else more details detail preference preferences wishes which what".split())
-_DONE = re.compile(r"\b(?:done|finished|completed?|all set|added|in (?:your|the) cart)\b")
-_NOD = re.compile(
-    r"\b(?:(?:shall|should|may|can|could) i(?! (?:ask|know|have|get))|(?:want|like) me to|ready to|"
-    r"is (?:this|that|it|everything) (?:ok\w*|all|right|correct|fine|good)|"
-    r"(?:looks?|sounds?) (?:ok\w*|right|correct|fine|good))\b"
-)
-"""Marks of a question that only asks for agreement: "Shall I submit these?"."""
-
-
-@cache
-def _word_topics() -> dict[str, set[str]]:
-    """Map each word of a question to the topics that it may mean."""
-    found: dict[str, set[str]] = {}
-    for topic, words in common_file().topics.items():
-        for word in (topic, *words):
-            found.setdefault(word, set()).add(topic)
-    return found
+"""Most slots told in a reply, most topics of a message that is not a form letter, most withheld slots that a correction
+reveals, most candidates to choose from."""
+OPEN = 2
+"""Most slots told in answer to an open question."""
 
 
 @dataclass(frozen=True)
 class Reply:
-    """The customer's answer, and whether it revealed something that had been withheld."""
+    """The customer's answer, and the slots that it reveals."""
 
     acts: list[Act]
-    revealed: bool = False
+    news: tuple[Slot, ...] = ()
+
+    @property
+    def revealed(self) -> bool:
+        """True if it told something that had been withheld."""
+        return bool(self.news)
+
+
+@dataclass
+class Tally:
+    """Questions that a customer was asked: how many, slots learned by them, and those about what this customer cannot
+    have."""
+
+    questions: int = 0
+    learned: int = 0
+    absent: int = 0
 
 
 @dataclass
@@ -52,8 +56,7 @@ class DialogueManager:
 
     state: GoalState
     type_name: Callable[[int], str]
-    called: Callable[[str, str], frozenset[str]] = lambda kind, slot: frozenset()
-    """Words that name a slot of a product of that type: its option, one of its attributes."""
+    templates: Mapping[str, Template] = field(default_factory=dict)
     corrected: dict[str, int] = field(default_factory=dict)
     """Number of times that each standing mistake has been ignored, by its name."""
     given_up: set[str] = field(default_factory=set)
@@ -62,79 +65,159 @@ class DialogueManager:
     """Items that the customer has given up: never mentioned again, still scored."""
     annoyed: int = 0
     """Ignored corrections and stalls in a row."""
+    guessed: int = 0
+    """Wrong identifications so far."""
+    untold: int = 0
+    """Times that something was put there before the customer had said which one they mean."""
+    heard: set[tuple[str, int]] = field(default_factory=set)
+    """Questions that were asked before; asking again tells nothing new, and is a stall."""
+    tally: Tally = field(default_factory=Tally)
 
     @property
     def out_of_patience(self) -> bool:
-        return self.annoyed >= PATIENCE
+        return self.annoyed >= PATIENCE or self.guessed >= GUESSES or self.untold >= PATIENCE
 
-    def asked(self, question: str, about: Sequence[str]) -> Reply:
-        """Answer a question: reveal what is withheld of all that it or `about` names, or two slots if it is general.
+    # Answers.
 
-        `about` may hold any words; those that are no topics count as part of the question.
-        """
-        state = self.state
-        listed = {word for topic in about for word in _WORD.findall(topic.lower())}
-        asked = set(_WORD.findall(question.lower())) | (listed - set(_word_topics()))
-        names, own = state.named(asked), self._own(asked)
-        hidden = [words for slot, words in own if slot in state.withheld]
-        telling = asked.difference(
-            *(common_file().words[name] for name in names), *hidden
-        )  # a word that names a slot names no topic
-        spoken = self._topics(telling) - _only_general(asked)
-        if "mean" in asked:  # "Which one do you mean?"
-            spoken |= set(state.which.split())
-        if "feature" in spoken and not (state.about(["feature"]) or state.known(["feature"])):
-            spoken.add(
-                "details"
-            )  # "Any features you need?", where no feature is wanted: the details are meant
-        topics = sorted(self._topics(listed) | spoken)
-        if topics or names or own:
-            meant = [*state.about(topics), *state.known(topics), *(slot for slot, _ in own)]
+    def answer(self, reading: Reading, text: str) -> Reply:
+        """Answer a message that names nothing the customer could recognise."""
+        if not reading.asks:
+            return Reply([Act("thanks" if reading.done else "go ahead")])
+        if not (reading.questions or reading.open or reading.unclear):
+            return Reply([Act("thanks" if reading.done else "go ahead")])
+        self.tally.questions += 1
+        told: list[Slot] = []
+        acts: list[Act] = []
+        topics = list(dict.fromkeys(question.slot for question in reading.questions))
+        stall, absent = len(topics) > AT_ONCE, False
+        for question in reading.questions:
+            meant = self._meant(question)
+            new = [slot for slot in meant if slot not in told][: AT_ONCE - len(told)]
+            again = (question.slot, question.item) in self.heard
+            self.heard.add((question.slot, question.item))
+            if not meant:
+                said = self._implied(question)
+                acts += said
+                absent = absent or not said
+                stall = stall or again
+                continue
+            stall = stall or (again and not any(slot in self.state.withheld for slot in new))
+            acts += self._judged(question, new, text)
+            told += new
+        if reading.open:
+            first = sorted(self.state.withheld, key=lambda slot: slot.item != reading.open_item)
+            told += [slot for slot in first if slot not in told][: min(OPEN, AT_ONCE - len(told))]
+            stall = stall or (not self.state.withheld and ("", -1) in self.heard)
+            if not self.state.withheld:
+                self.heard.add(("", -1))
+        known = [slot for slot in told if slot not in self.state.withheld]
+        news = self.state.reveal(told)
+        self.tally.learned += len(news)
+        if news:
+            self.annoyed = 0
+        acts += self.spoken("elaborate", news) + self.spoken("remind", known, clean=True)
+        if absent and not told:
+            self.tally.absent += 1
+            acts += self._denied(reading.questions)
+        if reading.open:
+            acts.append(Act("more" if self.state.withheld else "nothing"))
+        if reading.unclear:
+            acts.append(Act("ask back", seen=reading.unclear[0]))
+            stall = stall or not (told or reading.open)
+        if len(topics) > AT_ONCE:
+            acts.append(Act("one at a time"))
+        return self._stalled(acts, news) if stall else Reply(acts, tuple(news))
 
-            def is_meant(slot: Slot) -> bool:
-                return slot in meant or slot.name in names
+    def opinion(
+        self, things: Sequence[tuple[Thing, Opinion]], which: bool, reading: Reading, text: str
+    ) -> Reply:
+        """Answer a question about things that the customer recognises: is it this one, which of these, may I?"""
+        self.tally.questions += 1
+        wrong = [(thing, opinion) for thing, opinion in things if not opinion.right]
+        right = [(thing, opinion) for thing, opinion in things if opinion.right]
+        if which and len(things) > 1:
+            if len(things) > AT_ONCE:
+                return self._stalled([Act("too many")])
+            if right:
+                return self._also(Act("choose", seen=right[0][0].text), reading, text)
+            return self._guess(Act("none of these"), things[0][1])
+        if not wrong:
+            kind = "this one" if len(things) == 1 and right[0][1].identifies else "as wanted"
+            return self._also(Act(kind), reading, text)
+        broken = next((o.broken for _, o in wrong if o.broken in self.state.known), None)
+        if wrong[0][1].identifies:
+            reminder = self.spoken("remind", [broken], clean=True) if broken else []
+            return self._guess(Act("not this one"), wrong[0][1], reminder)
+        broken = broken or wrong[0][1].broken
+        news = self.state.reveal([broken] if broken else [])
+        self.tally.learned += len(news)
+        act = Act("not as wanted", self.type_name(broken.item), {broken.name: broken.value}) if broken else Act("not this one")
+        own = bool(broken and broken.name in self.templates)
+        acts = [Act("not this one"), *self.spoken("elaborate", [broken])] if own and broken else [act]
+        return Reply(acts, tuple(news)) if news or broken in self.state.known else self._stalled(acts)
 
-            return self._tell(
-                [slot for slot in state.withheld if is_meant(slot)],
-                [slot for slot in state.stated + state.revealed if is_meant(slot)],
-            )
-        if not (_GENERAL & asked or "?" in question):
-            return self._stall(Act("clarify"))
-        return self._tell(state.withheld[:2], [])
+    def _also(self, act: Act, reading: Reading, text: str) -> Reply:
+        """Answer the rest of a message after this act; being right never costs patience."""
+        self.annoyed = 0
+        if not (reading.questions or reading.open):
+            return Reply([act])
+        rest = self.answer(reading, text)
+        return Reply([act, *rest.acts], rest.news)
 
-    def told(self, text: str) -> Reply:
-        """Answer a message that presents nothing new. A customer with nothing left to say answers only a question for
-        more than agreement, and otherwise tells the agent to go on."""
-        if not self.state.withheld and not _asks(text):
-            return self._stall(Act("continue"))
-        return self.asked(text, ())
+    def _guess(self, act: Act, opinion: Opinion, after: Sequence[Act] = ()) -> Reply:
+        """Take note of a wrong identification: the first is followed by a warning, the second ends the episode."""
+        if not opinion.identifies:
+            return self._stalled([act, *after])
+        self.guessed += 1
+        return Reply([act, *after, *([Act("dissatisfied")] if self.guessed < GUESSES else [])])
 
-    def _topics(self, words: Iterable[str]) -> set[str]:
-        mine = {*OF_PRODUCTS, *self.state.mine}
-        return {topic for word in words for topic in _word_topics().get(word, ())} & mine
+    def _judged(self, question: Question, slots: Sequence[Slot], text: str) -> list[Act]:
+        """Say yes or no where a question names one value, and no two slots would be meant by it."""
+        if len(question.values) != 1 or len(slots) != 1:
+            return []
+        template = self.templates.get(slots[0].name)
+        so = agrees(slots[0], question.values[0], template, text.lower())
+        return [] if so is None else [Act("yes" if so else "no")]
 
-    def _own(self, asked: set[str]) -> list[tuple[Slot, set[str]]]:
-        """Find the options and attributes that are called by name, with the words that do: "Which filter?"."""
-        state = self.state
-        slots = [*state.withheld, *state.stated, *state.revealed]
-        called = [(slot, asked & self.called(self.type_name(slot.item), slot.name)) for slot in slots]
-        return [(slot, words) for slot, words in called if words]
+    def _meant(self, question: Question) -> list[Slot]:
+        """List the slots that a question means, withheld ones first: of its item, or of any. Where the customer has no
+        such slot, others that answer the same question."""
+        slots = [*self.state.withheld, *self.state.known]
+        for name in (question.slot, *ALIKE.get(question.slot, ())):
+            meant = [s for s in slots if s.name == name]
+            meant = [s for s in meant if question.item in (-1, s.item) or s.name in self.state.own]
+            if meant:
+                return meant
+        return []
 
-    def presented(self, types: Iterable[str]) -> Reply | None:
-        """React to candidates of these types by saying what was withheld about them."""
-        names = set(types)
-        slots = [slot for slot in self.state.withheld if self.type_name(slot.item) in names]
-        return self._tell(slots, []) if slots else None
+    def _implied(self, question: Question) -> list[Act]:
+        """Answer a question for what is no slot because it goes without saying: one unit, the things on the list."""
+        kind = self.type_name(max(0, question.item))
+        if question.slot == "quantity" and kind:
+            return [Act("settle quantity", kind, number=1)]
+        if question.slot == "thing" and kind:
+            return [Act("remind", kind, clean=True)]
+        return [Act("nothing")] if question.slot in ("parts", "units") else []
 
-    def claims_done(self, text: str) -> bool:
-        """Tell whether a message says that the work is done, asking for agreement at most."""
-        return not _asks(text) and _DONE.search(text.lower()) is not None
+    def _denied(self, questions: Sequence[Question]) -> list[Act]:
+        """Say that there is no such wish; never while something withheld could be meant by another word."""
+        for question in questions:
+            near = NEAR.get(question.slot.partition(":")[0], ())
+            if any(slot.name.partition(":")[0] in near for slot in self.state.withheld):
+                return [Act("ask back", seen=question.slot.rpartition(":")[2].replace("_", " "))]
+        return [Act("indifferent")]
 
-    def told_done(self, missing: Sequence[Act]) -> Reply:
-        """Answer an agent that says it is done: confirm, or say what is still missing."""
-        if missing:
-            return self._stall(missing[0])
-        return Reply([Act("confirm")])
+    def spoken(self, kind: str, slots: Sequence[Slot], clean: bool = False) -> list[Act]:
+        """Make the acts that tell these slots, one for each item; what is about none comes last."""
+        several = len({slot.item for slot in slots}) > 1
+        by_item: dict[tuple[bool, int], dict[str, object]] = {}
+        for slot in slots:
+            last = several and kind == "elaborate" and slot.name in self.state.own
+            by_item.setdefault((last, slot.item), {})[slot.name] = slot.value
+        ordered = sorted(by_item.items(), key=lambda said: said[0][0])
+        return [Act(kind, self.type_name(item), said, clean=clean) for (_, item), said in ordered]
+
+    # Corrections.
 
     def corrections(self, mistakes: Sequence[Mistake]) -> list[Act]:
         """Correct the mistakes that stand after a turn in which the agent acted.
@@ -153,20 +236,40 @@ class DialogueManager:
         for name in mended:
             del self.corrected[name]
         acts: list[Act] = []
-        for name, mistake in list(standing.items())[:AT_ONCE]:
-            act = mistake.act
+        unwanted = [name for name in standing if standing[name].item is None]
+        for name, mistake in list(standing.items()):
             if name in self.corrected and not progress:
                 self.corrected[name] += 1
-            if self.corrected.setdefault(name, 0) >= REPEATS:
+            ignored = self.corrected.setdefault(name, 0)
+            if ignored >= REPEATS:
                 self.given_up.add(name)
-                if mistake.item is not None:
-                    self.skipped.add(mistake.item)
-                    self.state.forget(mistake.item)
-                acts.append(Act("give up", type=act.type) if act.type else Act("continue"))
-                continue
-            self.state.reveal(mistake.reveals)
-            acts.append(Act(act.kind, act.type, act.slots, act.seen, act.number, clean=name not in new))
-        return acts
+                acts += self._give_up(mistake)
+            elif len(unwanted) > 1 and mistake.item is None:
+                continue  # said once for all of them below
+            else:
+                acts += self._correct(mistake, clean=name not in new)
+            if len(acts) >= AT_ONCE:
+                break
+        if len(unwanted) > 1:
+            self.annoyed += any(name in new for name in unwanted)
+            acts.append(Act("unwanted things"))
+        warned = self.annoyed == PATIENCE - 1 or self.untold == PATIENCE - 1
+        return [*acts, Act("dissatisfied")] if acts and warned else acts
+
+    def _correct(self, mistake: Mistake, clean: bool) -> list[Act]:
+        act = mistake.act
+        if mistake.too_early:
+            self.untold += not clean
+            return [Act("not told yet", act.type)]
+        self.state.reveal(mistake.reveals)
+        return [Act(act.kind, act.type, act.slots, act.seen, act.number, clean=clean)]
+
+    def _give_up(self, mistake: Mistake) -> list[Act]:
+        if mistake.item is None:
+            return [Act("go ahead")]
+        self.skipped.add(mistake.item)
+        self.state.forget(mistake.item)
+        return [Act("give up", type=mistake.act.type)]
 
     def pleased(self) -> None:
         """Take note that the agent made progress."""
@@ -176,36 +279,31 @@ class DialogueManager:
         """Choose the last act of a customer who has lost patience."""
         return Act("quit")
 
-    def _tell(self, slots: Sequence[Slot], known: Sequence[Slot]) -> Reply:
-        news = self.state.reveal(slots)
-        if news:
-            self.annoyed = 0
-            return Reply(self._spoken("elaborate", news), revealed=True)
-        if known:
-            return self._stall(*self._spoken("remind", known[:3], clean=True))
-        return self._stall(Act("indifferent" if self.state.withheld else "nothing"))
-
-    def _stall(self, *acts: Act) -> Reply:
+    def _stalled(self, acts: Sequence[Act], news: Sequence[Slot] = ()) -> Reply:
         self.annoyed += 1
         dissatisfied = [Act("dissatisfied")] if self.annoyed == PATIENCE - 1 else []
-        return Reply([*acts, *dissatisfied])
-
-    def _spoken(self, kind: str, slots: Sequence[Slot], clean: bool = False) -> list[Act]:
-        several = len({slot.item for slot in slots}) > 1
-        by_item: dict[tuple[bool, int], dict[str, object]] = {}
-        for slot in slots:  # where there are several items, what is about none of them comes last
-            last = several and kind == "elaborate" and slot.name in self.state.topics
-            by_item.setdefault((last, slot.item), {})[slot.name] = slot.value
-        ordered = sorted(by_item.items(), key=lambda said: said[0][0])
-        return [Act(kind, self.type_name(item), said, clean=clean) for (_, item), said in ordered]
+        return Reply([*acts, *dissatisfied], tuple(news))
 
 
-def _asks(text: str) -> bool:
-    """Tell whether a sentence of the text asks for more than agreement."""
-    sentences = re.split(r"(?<=[.!?])", text.lower())
-    return any(sentence.endswith("?") and _NOD.search(sentence) is None for sentence in sentences)
-
-
-def _only_general(words: set[str]) -> set[str]:
-    """Name the topics that a general question mentions by accident: "any other details?" is about everything."""
-    return {"details"} if words & {"else", "other", "more"} else set()
+ALIKE = {
+    "was_brand": ("brand",),
+    "was_feature": ("feature",),
+    "brand": ("was_brand",),
+    "feature": ("was_feature",),
+    "price": ("budget", "replacement"),
+    "rating": ("replacement",),
+    "placed": ("when", "place", "correction", "relation"),
+    "when": ("placed", "place", "correction", "relation"),
+    "place": ("correction", "relation", "when", "placed"),
+    "relation": ("correction", "place"),
+    "quantity": ("units", "count"),
+}
+"""Slots that answer a question for another slot, where the customer does not have that one, by name."""
+NEAR = {
+    "feature": ("attr", "option"),
+    "option": ("attr", "feature"),
+    "attr": ("option", "feature", "must"),
+    "thing": ("brand", "feature", "things"),
+    "age": ("delivered",),
+}
+"""Slots that a question for a slot might mean in another word, by name without an attribute's own."""

@@ -1,21 +1,10 @@
 """The goal state: what the customer has stated of their goal, withholds, and has revealed since."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ecomlab.customer.templates import common_file
 from ecomlab.task import Slot
-
-OF_PRODUCTS = ("brand", "feature", "details", "option", "price", "rating", "delivery")
-"""Topics that every customer understands; others only where one of their slots belongs to them."""
-
-
-def topic_of(name: str) -> str:
-    """Name the topics of a product's slot, separated by spaces; a question that names one of them gets it."""
-    if name.startswith("attr:"):
-        return "details option" if name == "attr:size" else "details"
-    return {"days": "delivery"}.get(name, name)
 
 
 @dataclass
@@ -25,20 +14,13 @@ class GoalState:
     stated: list[Slot] = field(default_factory=list)
     withheld: list[Slot] = field(default_factory=list)
     revealed: list[Slot] = field(default_factory=list)
-    topics: Mapping[str, str] = field(default_factory=dict)
-    """Topics of slots that are no property of a product, by slot name."""
-    which: str = ""
-    """A further topic of all product slots, where they tell which item is meant."""
-
-    def topics_of(self, slot: Slot) -> set[str]:
-        """Name the topics of a slot; a question that names one of them gets it."""
-        said = self.topics.get(slot.name) or f"{topic_of(slot.name)} {self.which}"
-        return set(said.split())
+    own: Collection[str] = ()
+    """Slots that have sentences of their own, because they are no property of a product."""
 
     @property
-    def mine(self) -> set[str]:
-        """Topics that this customer has beside those of products."""
-        return set(" ".join([self.which, *self.topics.values()]).split())
+    def known(self) -> list[Slot]:
+        """Slots that the agent has been told."""
+        return [*self.stated, *self.revealed]
 
     def reveal(self, slots: Iterable[Slot]) -> list[Slot]:
         """Move withheld slots to the revealed ones; return those that were moved."""
@@ -47,18 +29,6 @@ class GoalState:
             self.withheld.remove(slot)
             self.revealed.append(slot)
         return news
-
-    def about(self, topics: Sequence[str]) -> list[Slot]:
-        """List the withheld slots on any of these topics, in the customer's order."""
-        return [slot for slot in self.withheld if self.topics_of(slot) & set(topics)]
-
-    def known(self, topics: Sequence[str]) -> list[Slot]:
-        """List what was already said on these topics."""
-        return [slot for slot in self.stated + self.revealed if self.topics_of(slot) & set(topics)]
-
-    def named(self, asked: set[str]) -> set[str]:
-        """Name the slots, of those that such a customer may have, that these words mean by themselves."""
-        return {name for name in self.topics if asked.intersection(common_file().words.get(name, ()))}
 
     def restate(self, item: int, slots: Mapping[str, Any]) -> None:
         """State these values of an item; older ones of the same slots no longer hold."""
@@ -76,4 +46,4 @@ class GoalState:
         """Remove what was said about these items, except slots that have sentences of their own."""
         gone = set(items)
         for said in (self.stated, self.revealed):
-            said[:] = [slot for slot in said if slot.item not in gone or slot.name in self.topics]
+            said[:] = [slot for slot in said if slot.item not in gone or slot.name in self.own]

@@ -52,6 +52,12 @@ def read_message(message: str, phrases: Phrases, lexicon: Lexicon) -> list[Menti
     ]
 
 
+def says(kind: str, message: str, phrases: Phrases) -> bool:
+    """Tell whether a message holds a sentence of an act without fields."""
+    said = message.lower()
+    return any(form.text.replace("[", "").replace("]", "").lower() in said for form in phrases.acts[kind])
+
+
 def hears_of_stock(message: str, phrases: Phrases) -> bool:
     """Tell whether a message says that products have sold out."""
     return any(effect == "stock" and pattern.match(message) for effect, pattern in phrases.effects)

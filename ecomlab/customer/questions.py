@@ -154,6 +154,27 @@ def parts(text: str) -> list[Part]:
 
 
 @dataclass(frozen=True)
+class Question:
+    slot: str
+    item: int = -1
+    values: tuple[str, ...] = ()
+    scope: bool = False
+
+
+@dataclass(frozen=True)
+class Reading:
+    questions: tuple[Question, ...] = ()
+    open: bool = False
+    open_item: int = -1
+    asks: bool = False
+    unclear: tuple[str, ...] = ()
+    done: bool = False
+    agree: bool = False
+    unavailable: tuple[int, ...] = ()
+    which: bool = False
+
+
+@dataclass(frozen=True)
 class Asked:
     """What a message asks for: (slot, item) in the order of asking, where item -1 is any; anything else; and whether it
     asks at all."""
@@ -190,7 +211,19 @@ class Reader:
             own = (*called.get(slot, ()), f"v{number}")
             self._words[slot] = tuple(_matcher(tuple(words)) for words in (general, own) if words)
 
-    def read(self, text: str) -> Asked:
+    def read(self, text: str) -> Reading:
+        asked = self.read_old(text)
+        low = text.lower()
+        agree = any(self._says("agree", part.stems) for part in parts(self.mark(text))) and not asked.slots
+        unclear = (text[:60],) if asked.asks and not asked.slots and not asked.open and not agree else ()
+        gone = (-1,) if re.search(r"sold out|out of stock|unavailable|not available|only \d+ .*left", low) else ()
+        return Reading(
+            tuple(Question(slot, item) for slot, item in asked.slots), asked.open, -1, asked.asks or agree, unclear,
+            bool(re.search(r"\b(?:done|finished|completed|all set|added|in your cart|started)\b", low)), agree, gone,
+            "which" in low,
+        )
+
+    def read_old(self, text: str) -> Asked:
         """Understand a message."""
         found: list[tuple[str, int]] = []
         is_open = vague = asks = False

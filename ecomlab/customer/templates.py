@@ -23,6 +23,8 @@ from ecomlab.values import FORMATS, Format, choice
 COMMON = Path(__file__).with_name("phrases.toml")
 BOUNDS = {"price": FORMATS["money"], "rating": FORMATS["stars"], "days": FORMATS["days"]}
 """Formats of the slots of a product that are bounds."""
+COMMON_ASKS = ("brand", "feature", "attr", "option", "price", "rating", "days", "quantity")
+"""Product slots that a customer may be asked about, where their file names none."""
 _MARKS = re.compile(r"\[([^\]]*)\]|\{(\w*)\}")
 
 
@@ -156,7 +158,7 @@ class _File(Strict):
     """Schema of a file of phrases."""
 
     speaks: str = "shop"
-    which: str = ""
+    asks: tuple[str, ...] | None = None
     anew: tuple[str, ...] = ()
     describes: tuple[str, ...] = ()
     closings: tuple[str, ...] = ()
@@ -177,8 +179,6 @@ class _Common(_File):
     complete: tuple[str, ...]
     answers: dict[str, tuple[str, ...]]
     effects: dict[str, tuple[str, ...]]
-    topics: dict[str, tuple[str, ...]]
-    words: dict[str, tuple[str, ...]]
     bounds: dict[str, tuple[str, ...]]
 
 
@@ -201,8 +201,8 @@ class Phrases:
     """Sentences before a slot's sentence that stands alone, by kind of act."""
     slots: Mapping[str, Template] = field(default_factory=dict)
     """Templates of the slots that are not properties of a product."""
-    which: str = ""
-    """Topic of a question for the item that is meant, if its properties answer it: "Which order?"."""
+    asks: tuple[str, ...] = ()
+    """Product slots that such a customer may be asked about, beside those that have sentences of their own."""
     anew: tuple[str, ...] = ()
     """Acts with which they turn to an entirely different item: announcements, and last the description."""
     describes: tuple[str, ...] = ()
@@ -225,10 +225,6 @@ class Phrases:
         common = common_file()
         acts = common.acts | (common.answers if file.speaks == "answer" else {}) | file.acts
         made = {name: table.template() for name, table in file.slots.items()}
-        for name, slot in {**slots, **made}.items():
-            for topic in slot.topic.split():
-                if topic not in common.topics:
-                    raise ValueError(f"slots.{name}.topic: {unknown('topic', topic, common.topics)}")
         return cls(
             intros=tuple(file.intros),
             leads={**common.leads, **file.leads},
@@ -238,7 +234,7 @@ class Phrases:
             acts={kind: tuple(map(Form, forms)) for kind, forms in acts.items()},
             before={**common.before, **file.before},
             slots={**slots, **made},
-            which=file.which,
+            asks=COMMON_ASKS if file.asks is None else tuple(file.asks),
             anew=tuple(file.anew),
             describes=tuple(file.describes),
             data=file.data,

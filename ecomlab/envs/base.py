@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 from ecomlab.catalog import Shop
 from ecomlab.catalog.lexicon import lexicon_of
+from ecomlab.customer.opinions import Opinion, Thing, of_product
 from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty
 from ecomlab.players.base import Perturbation
@@ -46,6 +47,11 @@ class Environment:
         """Judge the end state of the world, by code alone. `goal` is the final goal, `first` the one at the start;
         `answer` holds the arguments of `submit` and is empty where nothing was handed in."""
         raise NotImplementedError
+
+    def opinion(self, goal: Goal, world: World, thing: Thing) -> Opinion | None:
+        """Tell what the customer thinks of a thing that the agent names; None where a person in their place could not
+        tell. By default: whether a product meets their wishes for its type."""
+        return of_product(goal, world, thing)
 
     # For the audit: what a withheld slot might be instead, whether a goal can be met whatever happens in the task, and
     # the probability that picking from a list by position alone is correct.

@@ -9,6 +9,7 @@ from typing import Any
 from ecomlab.catalog import Shop
 from ecomlab.customer import corrections, goal_changes, goals
 from ecomlab.customer.dialogue import PATIENCE
+from ecomlab.customer.opinions import Opinion, Thing, of_product
 from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
@@ -95,6 +96,9 @@ class Cart(Environment):
         ]
         why += f" ({'; '.join(wrong)})" if wrong else ""
         return Verdict(cart_credit(right, matched.near, got, units), False, why, tuple(claims))
+
+    def opinion(self, goal: Goal, world: World, thing: Thing) -> Opinion | None:
+        return of_product(goal, world, thing, identifies=True)
 
     def chance(self, task: Task, shop: Shop) -> float:
         """Compute the chance of taking visits at random, one unit each: of one item a first pick and `PATIENCE` more,

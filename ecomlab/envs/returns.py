@@ -12,6 +12,7 @@ from ecomlab.answers.dates import read_day, says_none
 from ecomlab.answers.outcomes import is_named, read_outcome, read_replacement
 from ecomlab.catalog import Shop
 from ecomlab.customer.dialogue import PATIENCE
+from ecomlab.customer.opinions import Opinion, Thing
 from ecomlab.customer.goals import withhold
 from ecomlab.customer.replacements import can_be_had, draw_change, draw_wish, is_as_wanted
 from ecomlab.customer.templates import Phrases
@@ -134,6 +135,13 @@ class Returns(Environment):
         ]  # fmt: skip
         why = "; ".join(wrong) or ("exactly what was wanted was returned" if expected else "rightly declined")
         return Verdict.of(not wrong, 2 * share - 1, why, () if given is None else (given,))
+
+    def opinion(self, goal: Goal, world: World, thing: Thing) -> Opinion | None:
+        if thing.kind == "product":  # a replacement
+            return None
+        order, line = lines.line_meant(goal.of(), world.given["orders"], world.shop)
+        right = thing.id == order["order_id"] and thing.line in ("", line["line_id"])
+        return Opinion(right, identifies=True)
 
     def chance(self, task: Task, shop: Shop) -> float:
         """Compute the chance of returning line after line until the customer no longer corrects it, where units go back

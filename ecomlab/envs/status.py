@@ -11,6 +11,7 @@ from ecomlab.answers.dates import read_day, says_none
 from ecomlab.answers.status import read_status
 from ecomlab.catalog import Shop
 from ecomlab.customer.goals import withhold
+from ecomlab.customer.opinions import Opinion, Thing
 from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
@@ -111,6 +112,13 @@ class Status(Environment):
             said.append({name: goal.get(name) for name in ("type", "thing")})
         seen = look(orders, world.shop)
         return {orders[i]["order_id"] for slots in said for i in resolve(seen, slots, today)}
+
+    def opinion(self, goal: Goal, world: World, thing: Thing) -> Opinion | None:
+        if thing.kind == "product":
+            return None
+        orders = world.given["orders"]
+        (at,) = resolve(look(orders, world.shop), goal.of(), date.fromisoformat(world.given["today"]))
+        return Opinion(thing.id == orders[at]["order_id"], identifies=True)
 
     def chance(self, task: Task, shop: Shop) -> float:
         """Compute the chance of picking an order at random: all are equally likely to be meant in the end."""

@@ -11,13 +11,14 @@ import numpy as np
 from ecomlab.catalog import Shop
 from ecomlab.customer import demands
 from ecomlab.customer.goals import draw_row, withhold
+from ecomlab.customer.opinions import Opinion, Thing
 from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
 from ecomlab.players.substitution import SubstitutionPlayer, identity
 from ecomlab.reward import Verdict
 from ecomlab.seeding import pick
-from ecomlab.task import Event, Goal, Place, Problem, SellOut, Task, TaskError, TaskKey
+from ecomlab.task import Event, Goal, Place, Problem, SellOut, Slot, Task, TaskError, TaskKey
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.state import World, draw_sell_out
 from ecomlab.world.substitutes import LIMITS, fewest, noun, original_of, requirements, similarity, stages_of
@@ -119,6 +120,16 @@ class Substitution(Environment):
                 "best choice"
             )
         return Verdict.of(bool(correct), 2 * share * min(1.0, count / len(ids)) - 1, why, ids)
+
+    def opinion(self, goal: Goal, world: World, thing: Thing) -> Opinion | None:
+        row = world.row(thing.id)
+        if thing.kind != "product" or world.catalog.type_of(row).name != goal["type"]:
+            return None
+        if not world.stock(row):  # the product that they had chosen?
+            return Opinion(row == original_of(goal, world.shop), identifies=True)
+        broken = next((c for c in requirements(goal, world.shop) if not world.catalog.satisfies(row, (c,))), None)
+        name = "must" if broken and broken.field.startswith("attr:") else broken.field if broken else ""
+        return Opinion(broken is None, broken=Slot(0, name, goal[name]) if broken else None)
 
     def chance(self, task: Task, shop: Shop) -> float:
         """Compute the chance of picking as many visits as are asked for, where all of the best are among them."""

@@ -12,7 +12,6 @@ from ecomlab import reward
 from ecomlab.catalog import Shop
 from ecomlab.customer.acts import Act
 from ecomlab.customer.customer import Customer
-from ecomlab.customer.templates import common_file
 from ecomlab.difficulty import RANGES, Difficulty
 from ecomlab.envs.base import Environment
 from ecomlab.envs.registry import ENVIRONMENTS, moved_by
@@ -28,7 +27,7 @@ from ecomlab.world.state import World
 SYSTEM = (
     "You are a shop assistant. {brief} Use the tools to act; a message without a tool call goes to the customer, "
     "who answers. Turns are few: make calls that do not wait for each other in one message. Customers often leave "
-    "things out until they are asked, unless they say that this is all; ask once for everything that is open. Use only "
+    "things out until they are asked, unless they say that this is all; they tell a few at a time. Use only "
     "product and variant ids that a tool has shown. When the job is done, call submit."
 )
 
@@ -36,13 +35,9 @@ SYSTEM = (
 @tool
 def ask_user(
     world: World,
-    question: Annotated[str, Field(description="What to ask the customer.")],
-    about: Annotated[
-        list[str] | None,
-        Field(description=f"What the question is about, any of: {', '.join(common_file().topics)}."),
-    ] = None,
+    question: Annotated[str, Field(description="What to ask the customer, one or two things at a time.")],
 ) -> dict[str, Any]:
-    """Ask the customer a question when a detail is missing. Name everything you want to know at once."""
+    """Ask the customer a question, as in a message without a tool call."""
     raise AssertionError("the episode passes questions to the customer itself")
 
 
@@ -243,7 +238,7 @@ class Episode:
         for number, (name, arguments) in enumerate(calls):
             call_id = self.messages[before - 1]["tool_calls"][number]["id"]
             try:
-                result = self._call(name, arguments, alone=len(calls) == 1)
+                result = self._call(name, arguments)
             except InvalidCallError as error:
                 return self._finish("invalid", str(error), before)
             content = json.dumps(result, ensure_ascii=False)
@@ -333,13 +328,13 @@ class Episode:
         caused = sum(min(s.useful_asks, s.task.need.asks) for s in self.subtasks) + len(self.fired)
         return max(0, self.turn - caused - sum(s.answer is not None for s in self.subtasks))
 
-    def _call(self, name: str, arguments: str, alone: bool) -> dict[str, Any]:
+    def _call(self, name: str, arguments: str) -> dict[str, Any]:
         """Run one tool call and return its result."""
         found = find(self._tools, name)
         values = found.parse(arguments)
         if found is ask_user:
-            reply = self.customer.asked(values["question"], values["about"] or ())
-            self.subtask.useful_asks += reply.revealed and alone
+            reply = self.customer.hear(values["question"], self.world)
+            self.subtask.useful_asks += reply.revealed
             return {"customer": self.customer.say(reply.acts)}
         try:
             if found is self.env.submit:

@@ -21,7 +21,9 @@ class Subtask:
         self.env = ENVIRONMENTS[task.env]
         speaker = speaker_of(task.env, task.key, shop, task.axes.p_noise, part)
         lexicon = lexicon_of(shop.catalog)
-        self.customer = Customer(task.goal, task.events, self.env.phrases, lexicon, speaker, self.env.acts_on)
+        self.customer = Customer(
+            task.goal, task.events, self.env.phrases, lexicon, speaker, self.env.acts_on, self.env.opinion
+        )
         self.turn = 0
         self.answer: dict[str, Any] | None = None
         self.verdict: Verdict | None = None

@@ -6,8 +6,9 @@ from typing import Any
 
 from ecomlab.catalog.lexicon import Lexicon
 from ecomlab.customer import nlu
-from ecomlab.customer.templates import Phrases, common_file
-from ecomlab.players.base import Perturbation, Planner
+from ecomlab.customer.templates import Phrases
+from ecomlab.players.asking import Asking
+from ecomlab.players.base import Perturbation
 from ecomlab.players.goal_player import bounds
 from ecomlab.task import Goal, Message, Need, Place
 from ecomlab.world.cart import identity_of
@@ -82,7 +83,7 @@ class Wish:
         self.found, self.pages, self.more, self.choice = [], 0, True, None
 
 
-class Shopper(Planner):
+class Shopper(Asking):
     """Brings the cart in line with its wishes; everything that can be done at once goes into one message."""
 
     def __init__(self, perturbation: Perturbation | None = None) -> None:
@@ -188,7 +189,6 @@ class CartPlayer(Shopper):
         self.phrases = phrases
         self.lexicon = lexicon
         self.truth = truth
-        self._ask = False
 
     @staticmethod
     def need(goal: Goal) -> Need:
@@ -207,8 +207,9 @@ class CartPlayer(Shopper):
         if opening:
             for mention in nlu.read_opening(text, self.lexicon):
                 self.wishes.append(Wish(mention.type, self._slipped(mention.slots)))
-            self._ask = not nlu.is_complete(text)
+            self.begin(text)
             return
+        self.told(text)
         for mention in nlu.read_message(text, self.phrases, self.lexicon):
             if not self.slip():
                 self._take(mention)
@@ -217,13 +218,7 @@ class CartPlayer(Shopper):
         if self.truth is not None:
             known, goal = list(self.wishes), self.truth()
             self.wishes = [self._same(goal.of(item), known) for item in goal.items]
-        elif self._ask:
-            self._ask = False
-            if not self.slip():
-                return self.turn(
-                    self.call("ask_user", None, question=QUESTION, about=list(common_file().topics))
-                )
-        return super().plan()
+        return self.question() or super().plan()
 
     def _take(self, mention: nlu.Mention) -> None:
         wish = next((w for w in self.wishes if w.type == mention.type), None)
@@ -263,9 +258,6 @@ class CartPlayer(Shopper):
                     wish.reconsider()
                 return wish
         return Wish(type_name, dict(slots))
-
-
-QUESTION = "Is there anything else I should know: brand, style, details, option, price, rating or delivery?"
 
 
 def _line(line: tuple[str, str | None]) -> dict[str, Any]:

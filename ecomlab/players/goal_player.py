@@ -5,14 +5,13 @@ from typing import Any
 
 from ecomlab.catalog.lexicon import Lexicon
 from ecomlab.customer import nlu
-from ecomlab.customer.templates import Phrases, common_file
-from ecomlab.players.base import Perturbation, Planner
+from ecomlab.customer.templates import Phrases
+from ecomlab.players.asking import Asking
+from ecomlab.players.base import Perturbation
 from ecomlab.task import Goal, Message, Place
 
-QUESTION = "Is there anything else I should know before I start?"
 
-
-class GoalPlayer(Planner):
+class GoalPlayer(Asking):
     """Keeps `known` slots by place and starts its work again whenever they, or the stock, have changed.
 
     With `truth` it is the oracle: it knows the goal and acts through the tools alone. With a `perturbation` it makes
@@ -32,7 +31,6 @@ class GoalPlayer(Planner):
         self.truth = truth
         self.known: dict[Place, Any] = {}
         self._basis: dict[Place, Any] | None = None
-        self._ask = False
 
     def get(self, name: str, default: Any = None, item: int = 0) -> Any:
         """Look up the value of a slot, as far as it is known."""
@@ -82,9 +80,10 @@ class GoalPlayer(Planner):
             return
         if opening:
             read = self.read_opening(text)
-            self._ask = not nlu.is_complete(text)
+            self.begin(text)
         else:
             read = self.read_later(text)
+            self.told(text)
         self.known |= {place: value for place, value in read.items() if place[1] == "type" or not self.slip()}
 
     def search(
@@ -111,12 +110,9 @@ class GoalPlayer(Planner):
         )
 
     def plan(self) -> Message:
-        if self._ask:
-            self._ask = False
-            if not self.slip():
-                return self.turn(
-                    self.call("ask_user", None, question=QUESTION, about=list(common_file().topics))
-                )
+        question = self.question()
+        if question:
+            return question
         if self.truth is not None:
             self.known = dict(self.truth().slots)
         if self._basis != self.known:

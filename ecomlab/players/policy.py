@@ -31,7 +31,7 @@ class PolicyPlayer(GoalPlayer):
         if question is None and not self._asked_again:
             self._asked_again = True
             return self.turn(
-                self.call("ask_user", None, question="What would you like to know?", about=["details"])
+                self.call("ask_user", None, question="What would you like to know?")
             )
         if question is None:
             return self.turn(self.call("submit", None))

@@ -19,7 +19,7 @@ from ecomlab.task import Message, Player
 from ecomlab.values import DAY, MONEY
 from ecomlab.world.policy_book.rules import WINDOW
 
-ASK_ALL: Mapping[str, Any] = {"question": "Anything else?", "about": list(common_file().topics)}
+ASK_ALL: Mapping[str, Any] = {"question": "Anything else?"}
 TITLE = ("brand", "feature", "type")
 """Slots that make up a title, in order."""
 _ISO = re.compile(r"\d{4}-(\d\d-\d\d)")

@@ -17,7 +17,7 @@ from ecomlab import Shop, load_shop
 from ecomlab.catalog.lexicon import lexicon_of
 from ecomlab.customer.questions import Reader
 
-BANKS = Path(__file__).parent / "questions"
+BANKS = Path(__file__).parents[2] / "ecomlab" / "audit" / "questions"
 PRODUCT = ("brand", "feature", "attr", "option", "price", "rating", "days")
 SLOTS = {
     "CART": PRODUCT,

@@ -1,0 +1,188 @@
+"""UNDERSTOOD, measured: questions that people and models wrote, asked of customers in tasks that withhold what they ask for.
+
+A question is *exact* where the customer reveals the very slots that the rule of a reply gives: those that it asks for by
+name, three at most, then up to two for an open part.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ecomlab.catalog import Shop
+from ecomlab.catalog.lexicon import Lexicon, lexicon_of
+from ecomlab.customer.dialogue import AT_ONCE, OPEN
+from ecomlab.customer.templates import BOUNDS
+from ecomlab.envs.registry import ENVIRONMENTS
+from ecomlab.episode.episode import Episode, make_task
+from ecomlab.seeding import rng
+from ecomlab.task import Place, Slot, Task
+
+BANK = Path(__file__).parent / "questions"
+LEVELS = range(5, 13)
+TASKS = 24
+"""Tasks a level in which questions are asked."""
+NAMES = {"original_brand": "was_brand", "original_feature": "was_feature"}
+DENIALS = ("indifferent", "nothing")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One question asked of one customer: what the rule of a reply gives, and what came of it."""
+
+    question: Mapping[str, Any]
+    text: str
+    task: Task
+    later: bool
+    expected: frozenset[Place]
+    told: frozenset[Place]
+    asked_back: bool
+    denied: bool
+
+    @property
+    def exact(self) -> bool:
+        right = self.told == self.expected and not self.denied
+        return right and (self.asked_back or self.question["form"] != "nonsense")
+
+
+def questions(name: str) -> list[dict[str, Any]]:
+    """Read a bank of questions: env, text with {item}, {items}, {attr}, {value}, {wrong}, slots, open, form, register."""
+    return [json.loads(line) for line in (BANK / f"{name}.jsonl").read_text("utf-8").splitlines()]
+
+
+def ask(bank: Sequence[Mapping[str, Any]], shop: Shop, times: int = 2) -> Iterator[Asked]:
+    """Ask every question of `times` customers on the first turn, and of as many later."""
+    for number, question in enumerate(bank):
+        env = question.get("sub") or question["env"]
+        random, found = rng("understood", number), 0
+        pool = _tasks(env, shop)
+        for i in random.permutation(len(pool)).tolist():
+            if found == 2 * times:
+                break
+            one = _ask(question, pool[i], shop, later=found >= times, random=random)
+            if one is not None:
+                found += 1
+                yield one
+
+
+@cache
+def _tasks(env: str, shop: Shop) -> list[Task]:
+    return [make_task(env, d, 5_000_000 + seed, shop) for d in LEVELS for seed in range(TASKS)]
+
+
+def _ask(question: Mapping[str, Any], task: Task, shop: Shop, later: bool, random: Any) -> Asked | None:
+    episode = Episode(task, shop)
+    customer, world = episode.customer, episode.world
+    if later:
+        customer.hear("Is there anything else I should know?", world)
+    withheld, lexicon = list(customer.state.withheld), lexicon_of(shop.catalog)
+    names = [NAMES.get(name, name) for name in question["slots"]]
+    wanted = [_slot(name, question, withheld) for name in names]
+    if not all(wanted) or (question["open"] and len(withheld) <= len(names)):
+        return None
+    slots = [slot for slot in wanted if slot is not None]
+    items = {slot.item for slot in slots if slot.name not in customer.state.own}
+    mentions = "{item}" in question["text"] or "{items}" in question["text"]
+    if mentions and len(items) > 1:
+        return None
+    item = items.pop() if len(items) == 1 else customer.goal.items[0] if customer.goal.items else 0
+    text = _filled(question["text"], slots, customer.type_name(item), customer.phrases.slots, lexicon, shop, random)
+    if text is None:
+        return None
+    named = [
+        s
+        for slot in slots
+        for s in withheld
+        if s.name == slot.name and (not mentions or s.item == item or s.name in customer.state.own)
+    ]
+    expected = list(dict.fromkeys(map(_place, named)))[:AT_ONCE]
+    if question["open"]:
+        rest = [place for place in map(_place, withheld) if place not in expected]
+        expected += rest[: min(OPEN, AT_ONCE - len(expected))]
+    reply = customer.hear(text, world)
+    kinds = {act.kind for act in reply.acts}
+    could = [slot for slot in named if slot not in reply.news]
+    return Asked(
+        question, text, task, later, frozenset(expected), frozenset(map(_place, reply.news)), "ask back" in kinds,
+        bool(could and kinds & set(DENIALS) and not reply.news),
+    )  # fmt: skip
+
+
+def _place(slot: Slot) -> Place:
+    return slot.item, slot.name
+
+
+def _slot(name: str, question: Mapping[str, Any], withheld: Sequence[Slot]) -> Slot | None:
+    """Find a withheld slot that a question's label means; of several, the first."""
+    attribute = question.get("attr")
+    for slot in withheld:
+        if name == "attr" and slot.name.startswith("attr:"):
+            if attribute in (None, slot.name.removeprefix("attr:")):
+                return slot
+        elif slot.name == name:
+            return slot
+    return None
+
+
+def _filled(
+    text: str, slots: Sequence[Slot], kind: str, templates: Mapping[str, Any], lexicon: Lexicon, shop: Shop, random: Any
+) -> str | None:
+    """Put names and values into a question; None where it does not fit what is asked for."""
+    attributes = [slot.name for slot in slots if slot.name.startswith("attr:")]
+    if "{attr}" in text and not attributes:
+        return None
+    spoken = set(text.lower().replace("colour", "color").split())
+    literal = {name for name in shop.catalog.attr_values if set(name.split("_")) <= {w.strip(".,?!:;()") for w in spoken}}
+    if attributes and "{attr}" not in text and "{value}" not in text and {a[5:] for a in attributes} - literal:
+        return None  # the text names an attribute in words of its own
+    words = {"item": kind, "items": lexicon.types[kind].plural if kind in lexicon.types else kind}
+    if attributes:
+        words["attr"] = attributes[0].removeprefix("attr:").replace("_", " ")
+    for slot, suffix in zip(slots, ("", "2"), strict=False):
+        said = _words(slot, templates, shop)
+        others = [w for w in _others(slot, templates, kind, lexicon, shop) if w != said]
+        if said is None or (f"{{wrong{suffix}}}" in text and not others):
+            return None
+        words[f"value{suffix}"] = said
+        if others:
+            words[f"wrong{suffix}"] = others[int(random.integers(len(others)))]
+    for name, word in words.items():
+        text = text.replace(f"{{{name}}}", str(word))
+    return None if "{" in text else text
+
+
+def _words(slot: Slot, templates: Mapping[str, Any], shop: Shop) -> str | None:
+    value = slot.value
+    if isinstance(value, list | tuple):
+        flat = [one for one in value if isinstance(one, str)]
+        return flat[0] if flat else None
+    if slot.name in templates:
+        return str(templates[slot.name].format.write(value))
+    return BOUNDS[slot.name].write(value) if slot.name in BOUNDS else str(value)
+
+
+def _others(
+    slot: Slot, templates: Mapping[str, Any], kind: str, lexicon: Lexicon, shop: Shop
+) -> list[str]:
+    value, name = slot.value, slot.name
+    if isinstance(value, list | tuple):
+        return []
+    template = templates.get(name)
+    if template is not None and template.format.words:
+        return list(template.format.words)
+    if isinstance(value, int):
+        write = template.format.write if template is not None else BOUNDS[name].write if name in BOUNDS else str
+        step = 500 if value >= 500 else 5 if name == "rating" else 1
+        return [write(value + step), write(value + 2 * step)]
+    if name.endswith("brand"):
+        return list(shop.catalog.brands)
+    if name.endswith("feature"):
+        return list(shop.catalog.features)
+    if name == "thing":
+        return list(lexicon.types)
+    if kind in lexicon.types:
+        closed = {f"attr:{a.name}": a.values for a in lexicon.types[kind].attributes}
+        return list({"option": lexicon.types[kind].option.values, **closed}.get(name, ()))
+    return []

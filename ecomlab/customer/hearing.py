@@ -1,0 +1,107 @@
+"""Hearing: what a customer can be asked about, and a message's questions about it."""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from ecomlab.catalog.lexicon import Lexicon
+from ecomlab.customer.questions import Question, Reader, Reading
+from ecomlab.customer.templates import BOUNDS, Phrases, Template
+from ecomlab.task import Slot
+from ecomlab.values import FORMATS
+
+__all__ = ["Question", "Reading", "agrees", "reader_of"]
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_COMPARED = re.compile(r"\b(?:more|less|over|under|above|below|within|than|longer|least|most|up to|fewer)\b")
+AT_MOST, AT_LEAST = ("price", "budget", "days"), ("rating",)
+
+
+def reader_of(phrases: Phrases, lexicon: Lexicon, types: Sequence[str]) -> Reader:
+    """Make the reader of messages to a customer who speaks of items of these types, in the order of the items."""
+    own = tuple((name, slot) for name, slot in phrases.slots.items() if not slot.once)
+    return _reader(phrases.asks, own, lexicon, tuple(types))
+
+
+@lru_cache(maxsize=2_048)
+def _reader(
+    asks: tuple[str, ...], own: tuple[tuple[str, Template], ...], lexicon: Lexicon, types: tuple[str, ...]
+) -> Reader:
+    kinds = [lexicon.types[name] for name in types if name in lexicon.types]
+    attributes: dict[str, list[str]] = {}
+    for kind in kinds:
+        for attribute in kind.attributes:
+            attributes.setdefault(f"attr:{attribute.name}", []).extend(attribute.values)
+    slots = [name for ask in asks for name in (attributes if ask == "attr" else [ask])]
+    slots += [name for name, _ in own if name not in slots]
+    options = list(dict.fromkeys(value for kind in kinds for value in kind.option.values))
+    closed: dict[str, Sequence[str]] = {"option": options, **attributes}
+    for name in ("brand", "feature"):
+        closed |= dict.fromkeys((name, f"was_{name}"), _names(lexicon, name))
+    closed |= dict.fromkeys(("thing", "parts"), _names(lexicon, "type"))
+    closed |= {name: tuple(slot.format.words) for name, slot in own if slot.format.words}
+    called = {name: [name.removeprefix("attr:").replace("_", " ")] for name in attributes}
+    called["option"] = list({kind.option.name.replace("_", " "): None for kind in kinds})
+    called["must"] = [word for names in called.values() for word in names]
+    items = [[name, lexicon.types[name].plural] if name in lexicon.types else [] for name in types]
+    return Reader(
+        slots,
+        items,
+        {name: closed[name] for name in slots if name in closed},
+        {name: called[name] for name in slots if name in called},
+    )
+
+
+@lru_cache(maxsize=64)
+def _names(lexicon: Lexicon, kind: str) -> tuple[str, ...]:
+    return tuple(lexicon.names[kind].values())
+
+
+def agrees(slot: Slot, said: str, template: Template | None, text: str) -> bool | None:
+    """Tell whether the value that a message names beside a slot is so; None where yes and no would both mislead."""
+    value, name = slot.value, slot.name
+    if isinstance(value, list | tuple):
+        if name == "importance":
+            return bool(value) and said.lower() == str(value[0]).lower()
+        flat = {str(one).lower() for one in value if isinstance(one, str)}
+        return said.lower() in flat if flat else None
+    if isinstance(value, int) and not (template and template.format.words):
+        number = _said_number(name, said, template)
+        if number is None:
+            return None
+        if number == value and not (_COMPARED.search(text) and name not in (*AT_MOST, *AT_LEAST)):
+            return True
+        if name in AT_MOST:
+            return False if number > value else None
+        if name in AT_LEAST:
+            return False if number < value else None
+        return None if _COMPARED.search(text) else False
+    if template and template.format.words:
+        return _by_words(value, said, template)
+    if template is not None:
+        said = _read(said, template)
+    return str(said).casefold() == str(value).casefold()
+
+
+def _by_words(value: Any, said: str, template: Template) -> bool | None:
+    for words, meant in template.format.words.items():
+        if words.lower() == said.lower():
+            return bool(meant == value)
+    return None
+
+
+def _read(said: str, template: Template) -> str:
+    try:
+        return str(template.format.read(said))
+    except (ValueError, KeyError, IndexError):
+        return said
+
+
+def _said_number(name: str, said: str, template: Template | None) -> int | None:
+    found = _NUMBER.search(said.replace(",", ""))
+    if not found:
+        return None
+    number = float(found.group())
+    written = template.format if template else BOUNDS.get(name)
+    scale = 100 if written is FORMATS["money"] else 10 if written is FORMATS["stars"] else 1
+    return round(number * scale)

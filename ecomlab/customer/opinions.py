@@ -1,0 +1,96 @@
+"""What a customer thinks of the things that an agent names: a product, an order, one of its lines.
+
+They know which one they mean and whether its attributes meet their wishes, as a person in their place does. They have
+no opinion of sets, totals, clauses or statuses.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from typing import NamedTuple
+
+from ecomlab.task import Goal, Slot
+from ecomlab.values import MONTHS
+from ecomlab.world.cart import constraints_of, identity_of
+from ecomlab.world.state import World
+
+
+class Thing(NamedTuple):
+    """Something that a message names: a product ("product", its id), an order ("order", its id) or a line of one
+    ("line", order id, line id). `text` is how the customer would call it."""
+
+    kind: str
+    id: str
+    text: str
+    line: str = ""
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """A customer's opinion of a thing: whether it is right, whether that says which one they mean, and a slot that
+    it does not meet."""
+
+    right: bool
+    identifies: bool = False
+    broken: Slot | None = None
+
+
+Judge = Callable[[Goal, World, Thing], Opinion | None]
+"""A function that gives a customer's opinion of a thing; None where a person in their place could not tell."""
+
+
+def of_product(goal: Goal, world: World, thing: Thing, identifies: bool = False) -> Opinion | None:
+    """Judge a product by the wishes for its type; None for a type that the customer did not ask for."""
+    if thing.kind != "product":
+        return None
+    row = world.row(thing.id)
+    kind = world.catalog.type_of(row).name
+    items = [item for item in goal.items if goal.get("type", item=item) == kind]
+    if not items:
+        return None
+    slots = identity_of(goal.of(items[0]))
+    for constraint in constraints_of(kind, slots)[1:]:
+        if not world.catalog.satisfies(row, (constraint,)):
+            return Opinion(False, identifies, Slot(items[0], constraint.field, slots[constraint.field]))
+    return Opinion(True, identifies)
+
+
+def things_in(text: str, world: World) -> list[Thing]:
+    """Find the products, orders and order lines that a message names, by id, by title or by the order's day."""
+    said = text.lower()
+    orders = [order for order in world.given.get("orders", ()) if _names(order, said)]
+    lines = [
+        Thing("line", order["order_id"], world.catalog.title(world.row(line["product_id"])), line["line_id"])
+        for order in world.given.get("orders", ())
+        for line in order["lines"]
+        if line["line_id"].lower() in said
+        or world.catalog.title(world.row(line["product_id"])).lower() in said
+    ]
+    named = {order["order_id"] for order in orders}
+    lines = [line for line in lines if not named or line.id in named] or lines
+    if lines:
+        return lines
+    if orders:
+        return [Thing("order", order["order_id"], f"the one of {_day(order['placed'])}") for order in orders]
+    found: list[Thing] = []
+    for product_id in world.shown:
+        title = world.catalog.title(world.row(product_id))
+        if product_id.lower() in said or title.lower() in said:
+            found.append(Thing("product", product_id, title))
+    return sorted(found, key=lambda thing: _first(said, thing))
+
+
+def _first(said: str, thing: Thing) -> int:
+    places = [said.find(thing.id.lower()), said.find(thing.text.lower())]
+    return min(place for place in places if place >= 0)
+
+
+def _names(order: object, said: str) -> bool:
+    assert hasattr(order, "__getitem__")
+    day = order["placed"]
+    return order["order_id"].lower() in said or day in said or _day(day).lower() in said
+
+
+def _day(text: str) -> str:
+    day = date.fromisoformat(text)
+    return f"{MONTHS[day.month - 1]} {day.day}"
