@@ -9,7 +9,7 @@ from ecomlab.customer.dialogue import DialogueManager, Reply
 from ecomlab.customer.goal_state import GoalState
 from ecomlab.customer.hearing import reader_of
 from ecomlab.customer.nlg import Speaker
-from ecomlab.customer.opinions import Judge, things_in
+from ecomlab.customer.opinions import Judge, Opinion, Thing, things_in, without
 from ecomlab.customer.questions import Reading
 from ecomlab.customer.templates import Phrases
 from ecomlab.task import Event, Goal
@@ -63,14 +63,22 @@ class Customer:
 
     def hear(self, text: str, world: World) -> Reply:
         """Answer a message, whether it came as a question of a tool or by itself."""
-        reading = self.read(text)
-        opinions = []
-        if reading.asks or reading.agree or reading.which:
-            judged = [(thing, self.judge(self.goal, world, thing)) for thing in things_in(text, world)]
-            opinions = [(thing, opinion) for thing, opinion in judged if opinion is not None]
-        if opinions:
-            return self.dialogue.opinion(opinions, reading.which and not reading.agree, reading, text)
+        things = things_in(text, world)
+        reading = self.read(without(text, things))
+        if things and (reading.asks or reading.agree or reading.which):
+            opinions = self._opinions(things, world)
+            if opinions:
+                return self.dialogue.opinion(opinions, reading.which and not reading.agree, reading, text)
         return self.dialogue.answer(reading, text)
+
+    def _opinions(self, things: Sequence[Thing], world: World) -> list[tuple[Thing, Opinion]]:
+        """Judge the things that a message names; of several of one name, the one that is meant."""
+        found: dict[str, tuple[Thing, Opinion]] = {}
+        for thing in things:
+            opinion = self.judge(self.goal, world, thing)
+            if opinion is not None and (thing.text not in found or opinion.right):
+                found[thing.text] = (thing, opinion)
+        return list(found.values())
 
     def sees(self, world: World) -> list[Act]:
         """Correct the mistakes in sight."""

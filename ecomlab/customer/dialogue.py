@@ -4,7 +4,7 @@ A reply tells at most three slots: those that are asked for by name, in the orde
 question. Nothing here knows how the customer words it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ecomlab.customer.acts import Act, Mistake
@@ -86,47 +86,49 @@ class DialogueManager:
         if not (reading.questions or reading.open or reading.unclear):
             return Reply([Act("thanks" if reading.done else "go ahead")])
         self.tally.questions += 1
-        told: list[Slot] = []
-        acts: list[Act] = []
         topics = list(dict.fromkeys(question.slot for question in reading.questions))
-        stall, absent = len(topics) > AT_ONCE, False
-        for question in reading.questions:
-            meant = self._meant(question)
-            new = [slot for slot in meant if slot not in told][: AT_ONCE - len(told)]
-            again = (question.slot, question.item) in self.heard
-            self.heard.add((question.slot, question.item))
-            if not meant:
-                said = self._implied(question)
-                acts += said
-                absent = absent or not said
-                stall = stall or again
-                continue
-            stall = stall or (again and not any(slot in self.state.withheld for slot in new))
-            acts += self._judged(question, new, text)
-            told += new
+        again = {(q.slot, q.item) for q in reading.questions} & self.heard
+        self.heard |= {(q.slot, q.item) for q in reading.questions}
+        meant = [(question, self._meant(question)) for question in reading.questions]
+        news, known = self._chosen([slots for _, slots in meant])
         if reading.open:
             first = sorted(self.state.withheld, key=lambda slot: slot.item != reading.open_item)
-            told += [slot for slot in first if slot not in told][: min(OPEN, AT_ONCE - len(told))]
-            stall = stall or (not self.state.withheld and ("", -1) in self.heard)
-            if not self.state.withheld:
-                self.heard.add(("", -1))
-        known = [slot for slot in told if slot not in self.state.withheld]
-        news = self.state.reveal(told)
+            news += [slot for slot in first if slot not in news][: min(OPEN, AT_ONCE - len(news))]
+        known = known[: AT_ONCE - len(news)]
+        acts = [
+            act for q, slots in meant for act in self._judged(q, [s for s in slots if s in news or s in known], text)
+        ]
+        news = self.state.reveal(news)
         self.tally.learned += len(news)
         if news:
             self.annoyed = 0
         acts += self.spoken("elaborate", news) + self.spoken("remind", known, clean=True)
-        if absent and not told:
+        unknown = [question for question, slots in meant if not slots]
+        implied = [act for question in unknown for act in self._implied(question)]
+        acts += implied
+        if unknown and not implied and not news:
             self.tally.absent += 1
-            acts += self._denied(reading.questions)
+            acts += self._denied(unknown)
+        over = reading.open and not self.state.withheld
         if reading.open:
-            acts.append(Act("more" if self.state.withheld else "nothing"))
+            acts.append(Act("nothing" if over else "more"))
         if reading.unclear:
             acts.append(Act("ask back", seen=reading.unclear[0]))
-            stall = stall or not (told or reading.open)
         if len(topics) > AT_ONCE:
             acts.append(Act("one at a time"))
-        return self._stalled(acts, news) if stall else Reply(acts, tuple(news))
+        # Asking again for what was said, or for more where there is none, and what nobody can follow.
+        idle = bool(again) or (over and ("", -1) in self.heard) or bool(reading.unclear and not (known or implied))
+        if over:
+            self.heard.add(("", -1))
+        if len(topics) > AT_ONCE or (idle and not news):
+            return self._stalled(acts, news)
+        return Reply(acts, tuple(news))
+
+    def _chosen(self, asked: Sequence[Sequence[Slot]]) -> tuple[list[Slot], list[Slot]]:
+        """Choose the withheld slots to tell, and those to repeat of the questions that ask for nothing new."""
+        news = list(_distinct(slot for slots in asked for slot in slots if slot in self.state.withheld))
+        stale = [slots for slots in asked if not any(slot in self.state.withheld for slot in slots)]
+        return news[:AT_ONCE], list(_distinct(slot for slots in stale for slot in slots))
 
     def opinion(
         self, things: Sequence[tuple[Thing, Opinion]], which: bool, reading: Reading, text: str
@@ -283,6 +285,14 @@ class DialogueManager:
         self.annoyed += 1
         dissatisfied = [Act("dissatisfied")] if self.annoyed == PATIENCE - 1 else []
         return Reply([*acts, *dissatisfied], tuple(news))
+
+
+def _distinct(slots: Iterable[Slot]) -> Iterator[Slot]:
+    seen: list[Slot] = []  # values may be lists
+    for slot in slots:
+        if slot not in seen:
+            seen.append(slot)
+            yield slot
 
 
 ALIKE = {

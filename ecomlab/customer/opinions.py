@@ -4,7 +4,8 @@ They know which one they mean and whether its attributes meet their wishes, as a
 no opinion of sets, totals, clauses or statuses.
 """
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import NamedTuple
@@ -78,6 +79,13 @@ def things_in(text: str, world: World) -> list[Thing]:
         if product_id.lower() in said or title.lower() in said:
             found.append(Thing("product", product_id, title))
     return sorted(found, key=lambda thing: _first(said, thing))
+
+
+def without(text: str, things: Sequence[Thing]) -> str:
+    """Leave the names of things out of a message, so that they are not read as questions about their words."""
+    for thing in sorted(things, key=lambda thing: -len(thing.text)):
+        text = re.sub(re.escape(thing.text), "this one", text, flags=re.IGNORECASE)
+    return text
 
 
 def _first(said: str, thing: Thing) -> int:

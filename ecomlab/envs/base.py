@@ -9,6 +9,7 @@ from ecomlab.customer.opinions import Opinion, Thing, of_product
 from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty
 from ecomlab.players.base import Perturbation
+from ecomlab.players.courteous import Courtesy, sentences
 from ecomlab.reward import Verdict
 from ecomlab.task import Goal, Player, Problem, Task, TaskKey
 from ecomlab.tool import Tool
@@ -81,9 +82,20 @@ class Environment:
         """Things that the tools change and the customer looks at."""
         return frozenset(what for what, tool in CHANGED_BY.items() if tool in self.tools)
 
-    def reference_player(self, shop: Shop, perturbation: Perturbation | None = None) -> Any:
-        """Make a player that sees what a model sees; with a `perturbation` it makes mistakes."""
-        return self.player(self.phrases, lexicon_of(shop.catalog), perturbation=perturbation)
+    def reference_player(
+        self, shop: Shop, perturbation: Perturbation | None = None, courteous: bool = False
+    ) -> Any:
+        """Make a player that sees what a model sees; with a `perturbation` it makes mistakes, a `courteous` one asks for
+        one or two things at a time and talks to the customer about what it does."""
+        courtesy = Courtesy(self.asked_for) if courteous else None
+        lexicon = lexicon_of(shop.catalog)
+        return self.player(self.phrases, lexicon, perturbation=perturbation, courtesy=courtesy)
+
+    @property
+    def asked_for(self) -> list[str]:
+        """Slots that a customer may be asked for, as far as questions for them do not depend on the product."""
+        own = [name for name, slot in self.phrases.slots.items() if not slot.once]
+        return [name for name in (*self.phrases.asks, *own) if name in sentences().slots]
 
     def oracle(self, episode: Any) -> Player:
         """Make a player that knows the current goal of an episode or subtask, and acts through the tools."""

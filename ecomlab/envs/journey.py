@@ -73,8 +73,10 @@ class Journey(Environment):
         offered = {tool.name: tool for env in self.composes for tool in ENVIRONMENTS[env].tools}
         return tuple(offered.values())
 
-    def reference_player(self, shop: Shop, perturbation: Perturbation | None = None) -> JourneyPlayer:
-        return self._player(lambda env: ENVIRONMENTS[env].reference_player(shop, perturbation))
+    def reference_player(
+        self, shop: Shop, perturbation: Perturbation | None = None, courteous: bool = False
+    ) -> JourneyPlayer:
+        return self._player(lambda env: ENVIRONMENTS[env].reference_player(shop, perturbation, courteous))
 
     def oracle(self, episode: Any) -> Player:
         by_env = {subtask.task.env: subtask for subtask in episode.subtasks}

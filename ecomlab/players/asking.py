@@ -1,10 +1,13 @@
 """Asking as people ask: open questions in natural sentences, as long as the customer has more to tell."""
 
+import json
+from collections.abc import Collection
 from typing import Any
 
 from ecomlab.customer import nlu
 from ecomlab.customer.templates import Phrases
 from ecomlab.players.base import Planner
+from ecomlab.players.courteous import Courtesy
 from ecomlab.task import Message
 
 QUESTIONS = (
@@ -21,15 +24,28 @@ MOST = len(QUESTIONS)
 
 
 class Asking(Planner):
-    """A player that asks until the customer says that there is no more; a mistake leaves the rest unasked."""
+    """A player that asks until the customer says that there is no more; a mistake leaves the rest unasked.
+
+    With a `courtesy` it asks for one or two things by name as well, and talks to the customer about what it does.
+    """
 
     phrases: Phrases
 
-    def __init__(self, *args: Any, **named: Any) -> None:
+    def __init__(self, *args: Any, courtesy: Courtesy | None = None, **named: Any) -> None:
         super().__init__(*args, **named)
         self.asked = 0
+        self.courtesy = courtesy
         self.wants_more = False
         """True while the customer may have more to tell."""
+
+    def __call__(self, messages: list[Message], tools: list[dict[str, Any]]) -> Message:
+        if self.courtesy is None:
+            return super().__call__(messages, tools)
+        for message in messages[self._read :]:
+            if message["role"] == "tool":
+                self.courtesy.saw(json.loads(message["content"]))
+        said = super().__call__(messages, tools)
+        return self.courtesy.before(said) or said
 
     def begin(self, opening: str) -> None:
         """Take in whether an opening says that this is all."""
@@ -40,10 +56,16 @@ class Asking(Planner):
         if self.wants_more and nlu.says("nothing", text, self.phrases):
             self.wants_more = False
 
+    def heard_of(self) -> Collection[str]:
+        """Name the slots that are known of every item."""
+        return ()
+
     def question(self) -> Message | None:
         """Make the next question; None where there is nothing to ask."""
         if not self.wants_more or self.asked >= MOST or self.slip():
             self.wants_more = False
             return None
         self.asked += 1
+        if self.courtesy is not None:
+            return {"role": "assistant", "content": self.courtesy.question(list(self.heard_of()))}
         return self.turn(self.call("ask_user", None, question=QUESTIONS[self.asked - 1]))

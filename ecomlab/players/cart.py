@@ -1,6 +1,6 @@
 """The player of CART: keeps a wish for each item and brings the cart in line with them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +9,7 @@ from ecomlab.customer import nlu
 from ecomlab.customer.templates import Phrases
 from ecomlab.players.asking import Asking
 from ecomlab.players.base import Perturbation
+from ecomlab.players.courteous import Courtesy
 from ecomlab.players.goal_player import bounds
 from ecomlab.task import Goal, Message, Need, Place
 from ecomlab.world.cart import identity_of
@@ -86,8 +87,8 @@ class Wish:
 class Shopper(Asking):
     """Brings the cart in line with its wishes; everything that can be done at once goes into one message."""
 
-    def __init__(self, perturbation: Perturbation | None = None) -> None:
-        super().__init__(perturbation)
+    def __init__(self, perturbation: Perturbation | None = None, courtesy: Courtesy | None = None) -> None:
+        super().__init__(perturbation, courtesy=courtesy)
         self.wishes: list[Wish] = []
         self.variants: set[str] = set()
         self.cart: dict[tuple[str, str | None], int] = {}
@@ -184,8 +185,9 @@ class CartPlayer(Shopper):
         lexicon: Lexicon,
         truth: Callable[[], Goal] | None = None,
         perturbation: Perturbation | None = None,
+        courtesy: Courtesy | None = None,
     ) -> None:
-        super().__init__(perturbation)
+        super().__init__(perturbation, courtesy=courtesy)
         self.phrases = phrases
         self.lexicon = lexicon
         self.truth = truth
@@ -195,6 +197,9 @@ class CartPlayer(Shopper):
         """Count the steps to a cart: asking, searching, looking up variants where one is wanted, adding, handing in."""
         asks, options = int(bool(goal.withheld)), sum(name == "option" for _, name in goal.slots)
         return Need(turns=asks + 2 + bool(options), asks=asks, calls=2 * len(goal.items) + options)
+
+    def heard_of(self) -> Collection[str]:
+        return set.intersection(*(set(wish.slots) for wish in self.wishes)) if self.wishes else ()
 
     def read_opening(self, text: str) -> dict[Place, Any]:
         """Read every slot that the opening states, types included."""

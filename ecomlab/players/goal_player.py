@@ -8,6 +8,7 @@ from ecomlab.customer import nlu
 from ecomlab.customer.templates import Phrases
 from ecomlab.players.asking import Asking
 from ecomlab.players.base import Perturbation
+from ecomlab.players.courteous import Courtesy
 from ecomlab.task import Goal, Message, Place
 
 
@@ -24,8 +25,9 @@ class GoalPlayer(Asking):
         lexicon: Lexicon,
         truth: Callable[[], Goal] | None = None,
         perturbation: Perturbation | None = None,
+        courtesy: Courtesy | None = None,
     ) -> None:
-        super().__init__(perturbation)
+        super().__init__(perturbation, courtesy=courtesy)
         self.phrases = phrases
         self.lexicon = lexicon
         self.truth = truth
@@ -40,6 +42,9 @@ class GoalPlayer(Asking):
     def slots(self) -> dict[str, Any]:
         """Known slots of the only item, without those that have no value."""
         return {name: value for (_, name), value in self.known.items() if value is not None}
+
+    def heard_of(self) -> Collection[str]:
+        return {name for _, name in self.known}
 
     def read_opening(self, text: str) -> dict[Place, Any]:
         """Read every slot that the opening states, types included."""
