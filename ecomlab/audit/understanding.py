@@ -88,7 +88,9 @@ def _ask(question: Mapping[str, Any], task: Task, shop: Shop, later: bool, rando
     if mentions and len(items) > 1:
         return None
     item = items.pop() if len(items) == 1 else customer.goal.items[0] if customer.goal.items else 0
-    text = _filled(question["text"], slots, customer.type_name(item), customer.phrases.slots, lexicon, shop, random)
+    text = _filled(
+        question["text"], slots, customer.type_name(item), customer.phrases.slots, lexicon, shop, random
+    )
     if text is None:
         return None
     named = [
@@ -127,15 +129,30 @@ def _slot(name: str, question: Mapping[str, Any], withheld: Sequence[Slot]) -> S
 
 
 def _filled(
-    text: str, slots: Sequence[Slot], kind: str, templates: Mapping[str, Any], lexicon: Lexicon, shop: Shop, random: Any
+    text: str,
+    slots: Sequence[Slot],
+    kind: str,
+    templates: Mapping[str, Any],
+    lexicon: Lexicon,
+    shop: Shop,
+    random: Any,
 ) -> str | None:
     """Put names and values into a question; None where it does not fit what is asked for."""
     attributes = [slot.name for slot in slots if slot.name.startswith("attr:")]
     if "{attr}" in text and not attributes:
         return None
     spoken = set(text.lower().replace("colour", "color").split())
-    literal = {name for name in shop.catalog.attr_values if set(name.split("_")) <= {w.strip(".,?!:;()") for w in spoken}}
-    if attributes and "{attr}" not in text and "{value}" not in text and {a[5:] for a in attributes} - literal:
+    literal = {
+        name
+        for name in shop.catalog.attr_values
+        if set(name.split("_")) <= {w.strip(".,?!:;()") for w in spoken}
+    }
+    if (
+        attributes
+        and "{attr}" not in text
+        and "{value}" not in text
+        and {a[5:] for a in attributes} - literal
+    ):
         return None  # the text names an attribute in words of its own
     words = {"item": kind, "items": lexicon.types[kind].plural if kind in lexicon.types else kind}
     if attributes:
@@ -163,9 +180,7 @@ def _words(slot: Slot, templates: Mapping[str, Any], shop: Shop) -> str | None:
     return BOUNDS[slot.name].write(value) if slot.name in BOUNDS else str(value)
 
 
-def _others(
-    slot: Slot, templates: Mapping[str, Any], kind: str, lexicon: Lexicon, shop: Shop
-) -> list[str]:
+def _others(slot: Slot, templates: Mapping[str, Any], kind: str, lexicon: Lexicon, shop: Shop) -> list[str]:
     value, name = slot.value, slot.name
     if isinstance(value, list | tuple):
         return []
@@ -173,7 +188,9 @@ def _others(
     if template is not None and template.format.words:
         return list(template.format.words)
     if isinstance(value, int):
-        write = template.format.write if template is not None else BOUNDS[name].write if name in BOUNDS else str
+        write = (
+            template.format.write if template is not None else BOUNDS[name].write if name in BOUNDS else str
+        )
         step = 500 if value >= 500 else 5 if name == "rating" else 1
         return [write(value + step), write(value + 2 * step)]
     if name.endswith("brand"):

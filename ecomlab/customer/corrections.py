@@ -29,9 +29,7 @@ def mistakes(
     return found + (_in_returns(goal, phrases, world, withheld) if "returns" in acts_on else [])
 
 
-def _in_returns(
-    goal: Goal, phrases: Phrases, world: World, withheld: Collection[Slot]
-) -> list[Mistake]:
+def _in_returns(goal: Goal, phrases: Phrases, world: World, withheld: Collection[Slot]) -> list[Mistake]:
     """Find the first return that is not what was asked for: of other units, or of another line."""
     if not world.returns:
         return []
@@ -123,5 +121,7 @@ def _corrected(
     hidden = [slot for slot in withheld if slot.item == item and slot.name in broken]
     if any(slot.name not in OF_A_LINE for slot in hidden):
         return Mistake(Act("not told yet", type_name), (), item, too_early=True)
-    kept = {name: value for name, value in broken.items() if Slot(item, name, value) not in hidden[MOST_WITHHELD:]}
+    kept = {
+        name: value for name, value in broken.items() if Slot(item, name, value) not in hidden[MOST_WITHHELD:]
+    }
     return Mistake(Act(kind, type_name, kept, seen=seen), tuple(hidden[:MOST_WITHHELD]), item)

@@ -9,7 +9,7 @@ from ecomlab.customer.dialogue import DialogueManager, Reply
 from ecomlab.customer.goal_state import GoalState
 from ecomlab.customer.hearing import reader_of
 from ecomlab.customer.nlg import Speaker
-from ecomlab.customer.opinions import Judge, Opinion, Thing, things_in, without
+from ecomlab.customer.opinions import Judge, opinions_of, things_in, without
 from ecomlab.customer.questions import Reading
 from ecomlab.customer.templates import Phrases
 from ecomlab.task import Event, Goal
@@ -66,19 +66,10 @@ class Customer:
         things = things_in(text, world)
         reading = self.read(without(text, things))
         if things and (reading.asks or reading.agree or reading.which):
-            opinions = self._opinions(things, world)
+            opinions = opinions_of(things, self.goal, self.state.known, world, self.judge)
             if opinions:
                 return self.dialogue.opinion(opinions, reading.which and not reading.agree, reading, text)
         return self.dialogue.answer(reading, text)
-
-    def _opinions(self, things: Sequence[Thing], world: World) -> list[tuple[Thing, Opinion]]:
-        """Judge the things that a message names; of several of one name, the one that is meant."""
-        found: dict[str, tuple[Thing, Opinion]] = {}
-        for thing in things:
-            opinion = self.judge(self.goal, world, thing)
-            if opinion is not None and (thing.text not in found or opinion.right):
-                found[thing.text] = (thing, opinion)
-        return list(found.values())
 
     def sees(self, world: World) -> list[Act]:
         """Correct the mistakes in sight."""

@@ -96,7 +96,9 @@ class DialogueManager:
             news += [slot for slot in first if slot not in news][: min(OPEN, AT_ONCE - len(news))]
         known = known[: AT_ONCE - len(news)]
         acts = [
-            act for q, slots in meant for act in self._judged(q, [s for s in slots if s in news or s in known], text)
+            act
+            for q, slots in meant
+            for act in self._judged(q, [s for s in slots if s in news or s in known], text)
         ]
         news = self.state.reveal(news)
         self.tally.learned += len(news)
@@ -111,13 +113,17 @@ class DialogueManager:
             acts += self._denied(unknown)
         over = reading.open and not self.state.withheld
         if reading.open:
-            acts.append(Act("nothing" if over else "more"))
+            acts.append(Act("nothing" if over else "more", clean=True))
         if reading.unclear:
             acts.append(Act("ask back", seen=reading.unclear[0]))
         if len(topics) > AT_ONCE:
             acts.append(Act("one at a time"))
         # Asking again for what was said, or for more where there is none, and what nobody can follow.
-        idle = bool(again) or (over and ("", -1) in self.heard) or bool(reading.unclear and not (known or implied))
+        idle = (
+            bool(again)
+            or (over and ("", -1) in self.heard)
+            or bool(reading.unclear and not (known or implied))
+        )
         if over:
             self.heard.add(("", -1))
         if len(topics) > AT_ONCE or (idle and not news):
@@ -135,28 +141,36 @@ class DialogueManager:
     ) -> Reply:
         """Answer a question about things that the customer recognises: is it this one, which of these, may I?"""
         self.tally.questions += 1
-        wrong = [(thing, opinion) for thing, opinion in things if not opinion.right]
-        right = [(thing, opinion) for thing, opinion in things if opinion.right]
+        right = [thing for thing, opinion in things if opinion.right]
+        wrong = [opinion for _, opinion in things if not opinion.right]
         if which and len(things) > 1:
             if len(things) > AT_ONCE:
                 return self._stalled([Act("too many")])
+            stray = next((opinion for opinion in wrong if not opinion.consistent), None)
+            if stray:  # somebody who listened would not have named it, so whether the right one is there stays open
+                return self._guess(stray, *self._said())
             if right:
-                return self._also(Act("choose", seen=right[0][0].text), reading, text)
-            return self._guess(Act("none of these"), things[0][1])
+                return self._also(Act("choose", seen=right[0].text), reading, text)
+            return self._guess(wrong[0], Act("none of these"))
         if not wrong:
-            kind = "this one" if len(things) == 1 and right[0][1].identifies else "as wanted"
-            return self._also(Act(kind), reading, text)
-        broken = next((o.broken for _, o in wrong if o.broken in self.state.known), None)
-        if wrong[0][1].identifies:
-            reminder = self.spoken("remind", [broken], clean=True) if broken else []
-            return self._guess(Act("not this one"), wrong[0][1], reminder)
-        broken = broken or wrong[0][1].broken
-        news = self.state.reveal([broken] if broken else [])
+            certain = len(things) == 1 and things[0][1].identifies
+            return self._also(Act("this one" if certain else "as wanted"), reading, text)
+        first = min(wrong, key=lambda opinion: opinion.consistent)
+        return self._guess(first, Act("not this one")) if first.identifies else self._fault(first)
+
+    def _fault(self, opinion: Opinion) -> Reply:
+        """Name one thing that does not meet the customer's wishes."""
+        broken = opinion.broken
+        if broken is None:
+            return self._stalled([Act("not this one")])
+        news = self.state.reveal([broken])
         self.tally.learned += len(news)
-        act = Act("not as wanted", self.type_name(broken.item), {broken.name: broken.value}) if broken else Act("not this one")
-        own = bool(broken and broken.name in self.templates)
-        acts = [Act("not this one"), *self.spoken("elaborate", [broken])] if own and broken else [act]
-        return Reply(acts, tuple(news)) if news or broken in self.state.known else self._stalled(acts)
+        slots = {broken.name: broken.value}
+        if broken.name in self.state.own:
+            return Reply(
+                [Act("not this one"), Act("elaborate", self.type_name(broken.item), slots)], tuple(news)
+            )
+        return Reply([Act("not as wanted", self.type_name(broken.item), slots)], tuple(news))
 
     def _also(self, act: Act, reading: Reading, text: str) -> Reply:
         """Answer the rest of a message after this act; being right never costs patience."""
@@ -166,12 +180,19 @@ class DialogueManager:
         rest = self.answer(reading, text)
         return Reply([act, *rest.acts], rest.news)
 
-    def _guess(self, act: Act, opinion: Opinion, after: Sequence[Act] = ()) -> Reply:
+    def _said(self) -> list[Act]:
+        """Repeat what was said last, or at least what it is about."""
+        known = self.state.known[-AT_ONCE:]
+        return self.spoken("remind", known, clean=True) or [Act("remind", self.type_name(0), clean=True)]
+
+    def _guess(self, opinion: Opinion, *acts: Act) -> Reply:
         """Take note of a wrong identification: the first is followed by a warning, the second ends the episode."""
         if not opinion.identifies:
-            return self._stalled([act, *after])
+            return self._stalled(acts)
         self.guessed += 1
-        return Reply([act, *after, *([Act("dissatisfied")] if self.guessed < GUESSES else [])])
+        known = [opinion.broken] if opinion.broken and opinion.broken in self.state.known else []
+        told = [] if any(act.kind == "remind" for act in acts) else self.spoken("remind", known, clean=True)
+        return Reply([*acts, *told, *([Act("dissatisfied")] if self.guessed < GUESSES else [])])
 
     def _judged(self, question: Question, slots: Sequence[Slot], text: str) -> list[Act]:
         """Say yes or no where a question names one value, and no two slots would be meant by it."""

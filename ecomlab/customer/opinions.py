@@ -6,7 +6,7 @@ no opinion of sets, totals, clauses or statuses.
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import NamedTuple
 
@@ -34,26 +34,47 @@ class Opinion:
     right: bool
     identifies: bool = False
     broken: Slot | None = None
+    consistent: bool = True
+    """It fits everything that was said so far."""
 
 
 Judge = Callable[[Goal, World, Thing], Opinion | None]
-"""A function that gives a customer's opinion of a thing; None where a person in their place could not tell."""
+"""A function that judges a thing by a goal, which may hold only what was said; None where a person in the customer's place
+could not tell."""
 
 
 def of_product(goal: Goal, world: World, thing: Thing, identifies: bool = False) -> Opinion | None:
-    """Judge a product by the wishes for its type; None for a type that the customer did not ask for."""
+    """Judge a product by the wishes for its type. A type that nobody asked for is wrong where the customer means certain
+    products, else there is no opinion of it."""
     if thing.kind != "product":
         return None
     row = world.row(thing.id)
     kind = world.catalog.type_of(row).name
     items = [item for item in goal.items if goal.get("type", item=item) == kind]
     if not items:
-        return None
+        return Opinion(False, identifies) if identifies else None
     slots = identity_of(goal.of(items[0]))
     for constraint in constraints_of(kind, slots)[1:]:
         if not world.catalog.satisfies(row, (constraint,)):
             return Opinion(False, identifies, Slot(items[0], constraint.field, slots[constraint.field]))
     return Opinion(True, identifies)
+
+
+def opinions_of(
+    things: Sequence[Thing], goal: Goal, known: Sequence[Slot], world: World, judge: Judge
+) -> list[tuple[Thing, Opinion]]:
+    """Judge the things that a message names, by the goal and by what is known of it; of several of one name, the one
+    that is meant."""
+    places = {(slot.item, slot.name) for slot in known}
+    said = replace(goal, slots={p: v for p, v in goal.slots.items() if p in places or p[1] == "type"})
+    found: dict[str, tuple[Thing, Opinion]] = {}
+    for thing in things:
+        opinion, so_far = judge(goal, world, thing), judge(said, world, thing)
+        if opinion is None or so_far is None or (thing.text in found and not opinion.right):
+            continue
+        broken = so_far.broken or opinion.broken
+        found[thing.text] = (thing, replace(opinion, broken=broken, consistent=so_far.right))
+    return list(found.values())
 
 
 def things_in(text: str, world: World) -> list[Thing]:

@@ -216,10 +216,20 @@ class Reader:
         low = text.lower()
         agree = any(self._says("agree", part.stems) for part in parts(self.mark(text))) and not asked.slots
         unclear = (text[:60],) if asked.asks and not asked.slots and not asked.open and not agree else ()
-        gone = (-1,) if re.search(r"sold out|out of stock|unavailable|not available|only \d+ .*left", low) else ()
+        gone = (
+            (-1,)
+            if re.search(r"sold out|out of stock|unavailable|not available|only \d+ .*left", low)
+            else ()
+        )
         return Reading(
-            tuple(Question(slot, item) for slot, item in asked.slots), asked.open, -1, asked.asks or agree, unclear,
-            bool(re.search(r"\b(?:done|finished|completed|all set|added|in your cart|started)\b", low)), agree, gone,
+            tuple(Question(slot, item) for slot, item in asked.slots),
+            asked.open,
+            -1,
+            asked.asks or agree,
+            unclear,
+            bool(re.search(r"\b(?:done|finished|completed|all set|added|in your cart|started)\b", low)),
+            agree,
+            gone,
             "which" in low,
         )
 

@@ -139,8 +139,8 @@ class Returns(Environment):
     def opinion(self, goal: Goal, world: World, thing: Thing) -> Opinion | None:
         if thing.kind == "product":  # a replacement
             return None
-        order, line = lines.line_meant(goal.of(), world.given["orders"], world.shop)
-        right = thing.id == order["order_id"] and thing.line in ("", line["line_id"])
+        meant = lines.lines_meant(goal.of(), world.given["orders"], world.shop)
+        right = any(thing.id == o["order_id"] and thing.line in ("", n["line_id"]) for o, n in meant)
         return Opinion(right, identifies=True)
 
     def chance(self, task: Task, shop: Shop) -> float:

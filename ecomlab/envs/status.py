@@ -11,6 +11,7 @@ from ecomlab.answers.dates import read_day, says_none
 from ecomlab.answers.status import read_status
 from ecomlab.catalog import Shop
 from ecomlab.customer.goals import withhold
+from ecomlab.customer.dialogue import GUESSES
 from ecomlab.customer.opinions import Opinion, Thing
 from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty
@@ -116,13 +117,14 @@ class Status(Environment):
     def opinion(self, goal: Goal, world: World, thing: Thing) -> Opinion | None:
         if thing.kind == "product":
             return None
-        orders = world.given["orders"]
-        (at,) = resolve(look(orders, world.shop), goal.of(), date.fromisoformat(world.given["today"]))
-        return Opinion(thing.id == orders[at]["order_id"], identifies=True)
+        orders, today = world.given["orders"], date.fromisoformat(world.given["today"])
+        meant = resolve(look(orders, world.shop), goal.of(), today)
+        return Opinion(thing.id in [orders[i]["order_id"] for i in meant], identifies=True)
 
     def chance(self, task: Task, shop: Shop) -> float:
-        """Compute the chance of picking an order at random: all are equally likely to be meant in the end."""
-        return 1 / len(task.world["orders"])
+        """Compute the chance of picking orders at random until the customer agrees: all are equally likely to be meant in
+        the end, and the second wrong one ends the episode."""
+        return min(1.0, GUESSES / len(task.world["orders"]))
 
     def alternatives(self, slot: Place, goal: Goal, task: Task, shop: Shop) -> Sequence[Any]:
         return values_of(slot[1], look(task.world["orders"], shop), shop)

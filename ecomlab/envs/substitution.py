@@ -125,9 +125,12 @@ class Substitution(Environment):
         row = world.row(thing.id)
         if thing.kind != "product" or world.catalog.type_of(row).name != goal["type"]:
             return None
+        goal = goal if "must" in goal else goal.with_({"must": []})  # nothing was said of it yet
         if not world.stock(row):  # the product that they had chosen?
             return Opinion(row == original_of(goal, world.shop), identifies=True)
-        broken = next((c for c in requirements(goal, world.shop) if not world.catalog.satisfies(row, (c,))), None)
+        broken = next(
+            (c for c in requirements(goal, world.shop) if not world.catalog.satisfies(row, (c,))), None
+        )
         name = "must" if broken and broken.field.startswith("attr:") else broken.field if broken else ""
         return Opinion(broken is None, broken=Slot(0, name, goal[name]) if broken else None)
 

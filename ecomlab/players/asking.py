@@ -1,5 +1,6 @@
 """Asking as people ask: open questions in natural sentences, as long as the customer has more to tell."""
 
+import copy
 import json
 from collections.abc import Collection
 from typing import Any
@@ -44,8 +45,23 @@ class Asking(Planner):
         for message in messages[self._read :]:
             if message["role"] == "tool":
                 self.courtesy.saw(json.loads(message["content"]))
-        said = super().__call__(messages, tools)
-        return self.courtesy.before(said) or said
+        return super().__call__(messages, tools)
+
+    def planned(self) -> Message:
+        if self.courtesy is None or self.courtesy.finished:
+            return self.plan()
+        before = copy.deepcopy(vars(self), {id(one): one for one in self._shared()})
+        message = self.plan()
+        words = self.courtesy.before(message)
+        if words is None:
+            return message
+        vars(self).update(before)  # the plan was not carried out
+        return words
+
+    def _shared(self) -> list[Any]:
+        """List what a copy of this player's state shares with it."""
+        names = ("phrases", "lexicon", "courtesy", "perturbation", "truth")
+        return [vars(self)[name] for name in names if name in vars(self)]
 
     def begin(self, opening: str) -> None:
         """Take in whether an opening says that this is all."""

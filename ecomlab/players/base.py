@@ -45,6 +45,10 @@ class Planner:
             elif message["role"] == "user":
                 self.hear(message["content"], opening=self._read == 0)
         self._read = len(messages)
+        return self.planned()
+
+    def planned(self) -> Message:
+        """Plan, once everything new is read."""
         return self.plan()
 
     def hear(self, text: str, opening: bool) -> None:

@@ -30,9 +30,7 @@ class PolicyPlayer(GoalPlayer):
         question, kind = self.get("question"), self.get("type")
         if question is None and not self._asked_again:
             self._asked_again = True
-            return self.turn(
-                self.call("ask_user", None, question="What would you like to know?")
-            )
+            return self.turn(self.call("ask_user", None, question="What would you like to know?"))
         if question is None:
             return self.turn(self.call("submit", None))
         if (question, kind) not in self._looked:
