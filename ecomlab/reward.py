@@ -24,6 +24,8 @@ class Score:
     why: str
     parts: Mapping[str, float] = field(default_factory=dict)
     unscored: bool = False
+    asking: Mapping[str, int] = field(default_factory=dict)
+    """Beside the score: questions asked, slots learned by them, and questions about what this customer cannot have."""
 
     @classmethod
     def failed_by_us(cls, why: str) -> "Score":

@@ -1,9 +1,10 @@
 """The certificate: results of all players in every environment at every difficulty, which `laws` judges."""
 
 import json
+import math
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field
 from multiprocessing import get_context
@@ -15,6 +16,7 @@ import numpy as np
 from ecomlab.audit import attackers
 from ecomlab.audit.counterfactual import Comparison, compare
 from ecomlab.audit.leaks import LEVELS, Leak, measure
+from ecomlab.audit.listeners import listeners
 from ecomlab.audit.surface import reference_player
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.envs.registry import ENVIRONMENTS
@@ -26,6 +28,8 @@ from ecomlab.task import Message, Player
 
 SLIP_RATE = 0.2
 """Share of the perturbed player's decisions that go wrong."""
+EXACT = ("solver", "fair", "courteous", "noisy")
+"""Players that play every task."""
 FIRST_SEED = 1_000_000
 """First of the seeds that certificates use and nothing else does."""
 
@@ -60,6 +64,10 @@ class Row:
     """Misses of oracle and reference player, each with its reason."""
     jobs: int = 1
     """Most goals that one task chains."""
+    courteous: float = math.nan
+    """Share of the courteous player, on as many seeds as the reference player."""
+    asking: dict[str, float] = field(default_factory=dict)
+    """Means over the courteous player's episodes: questions, slots learned, questions about what a customer lacks."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -83,6 +91,7 @@ class Played:
     """The seed, and how the episode ended, in words."""
     submitted: tuple[str, ...]
     """The arguments of every submit, as JSON."""
+    asking: Mapping[str, int]
 
     @classmethod
     def of(cls, trajectory: Trajectory) -> "Played":
@@ -90,7 +99,7 @@ class Played:
         submitted = [c["function"]["arguments"] for c in calls if c["function"]["name"] == "submit"]
         score = trajectory.score
         how = f"seed {trajectory.task.seed}: {trajectory.end}: {score.why}"
-        return cls(score.correct, score.value, trajectory.turns, how, tuple(submitted))
+        return cls(score.correct, score.value, trajectory.turns, how, tuple(submitted), score.asking)
 
 
 def players(env_id: str, shop: Shop) -> dict[str, Callable[[Episode, int], Player]]:
@@ -99,12 +108,14 @@ def players(env_id: str, shop: Shop) -> dict[str, Callable[[Episode, int], Playe
     made: dict[str, Callable[[Episode, int], Player]] = {
         "solver": lambda episode, seed: env.oracle(episode),
         "fair": lambda episode, seed: reference_player(env_id, shop),
+        "courteous": lambda episode, seed: env.reference_player(shop, courteous=True),
         "noisy": lambda episode, seed: reference_player(
             env_id, shop, Perturbation(rng("noisy", env_id, seed), SLIP_RATE)
         ),
         "naive": lambda episode, seed: attackers.naive(env)(seed),
     }
-    for kind, group in (("blind", attackers.blind(env)), ("positional", attackers.positional(env))):
+    by_place = attackers.positional(env) | listeners(env)
+    for kind, group in (("blind", attackers.blind(env)), ("positional", by_place)):
         for name, factory in group.items():
             made[f"{kind}: {name}"] = lambda episode, seed, factory=factory: factory(seed)  # type: ignore[misc]
     return made
@@ -123,14 +134,17 @@ def certify_cell(env_id: str, d: int, seeds: int, others: int, shop: Shop) -> Ro
             played[name].append(Played.of(finish(make(episode, task.seed), episode)))
 
     for name, make in players(env_id, shop).items():
-        play_all(name, make, seeds if name in ("solver", "fair", "noisy") else others)
+        play_all(name, make, seeds if name in EXACT else others)
     commonest = _commonest(played["fair"])
     play_all("blind: the most common answer", lambda episode, seed: lambda messages, tools: commonest, others)
     share = {name: _mean([p.correct for p in ps]) for name, ps in played.items()}
     chances = [env.chance(task, shop) for task in tasks[:others]]
     if not all(0 <= chance <= 1 for chance in chances):
         raise ValueError(f"{env_id}.chance is a probability, not {min(chances)} to {max(chances)}")
-    exact = (("oracle", played["solver"]), ("reference player", played["fair"]))
+    exact = (
+        ("oracle", played["solver"]), ("reference player", played["fair"]), ("courteous player", played["courteous"]),
+    )  # fmt: skip
+    asking = [p.asking for p in played["courteous"]]
     return Row(
         env=env_id,
         d=d,
@@ -148,6 +162,8 @@ def certify_cell(env_id: str, d: int, seeds: int, others: int, shop: Shop) -> Ro
         rewards={n: _spread([p.value for p in ps]) for n, ps in played.items() if ":" in n},
         failed=_spread([p.value for p in played["noisy"] if not p.correct]),
         jobs=max(len(task.parts) for task in tasks),
+        courteous=share["courteous"],
+        asking={name: _mean([one.get(name, 0) for one in asking]) for name in asking[0]},
         misses=[f"{who} missed {p.how}" for who, mine in exact for p in mine if not p.correct],
     )
 

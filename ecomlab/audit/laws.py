@@ -14,12 +14,15 @@ if TYPE_CHECKING:
     from ecomlab.audit.certificate import Row
     from ecomlab.audit.counterfactual import Comparison
     from ecomlab.audit.leaks import Leak
+    from ecomlab.audit.understanding import Share
 
 CONFIDENCE = 0.999
 FAIR, FAIR_CHAIN = 0.99, 0.97
 """Smallest share of the reference player, in tasks of one goal and of several."""
 BLIND = 0.05
 """Largest share of a blind attacker."""
+UNDERSTOOD, UNDERSTOOD_GROUP = 0.95, 0.90
+"""Smallest share of questions answered exactly: of all, and in each environment and form."""
 HARDER = 0.2
 """Smallest fall of the perturbed player's success from d = 0 to d = 12."""
 
@@ -56,6 +59,7 @@ class Evidence:
     rows: "Sequence[Row]"
     leaks: "Sequence[Leak]" = ()
     comparisons: "Sequence[Comparison]" = ()
+    understood: "Sequence[Share]" = ()
 
 
 Judge = Callable[["Evidence"], Iterator[tuple[str, State, str, bool]]]
@@ -129,6 +133,7 @@ def _pooled(rows: "Sequence[Row]") -> "Row":
         jobs=max(row.jobs for row in rows),
         solver=float(np.average([row.solver for row in rows], weights=seeds)),
         fair=float(np.average([row.fair for row in rows], weights=seeds)),
+        courteous=float(np.average([row.courteous for row in rows], weights=seeds)),
         chance=float(np.average([row.chance for row in rows], weights=others)),
         blind=shares("blind"),
         positional=shares("positional"),
@@ -218,6 +223,25 @@ def _harder(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
         yield env, state, why, True
 
 
+def _understood(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
+    for share in evidence.understood:
+        least = UNDERSTOOD if share.group == "all" else UNDERSTOOD_GROUP
+        state = at_least(share.exact, share.asks, least)
+        why = (
+            f"{share.exact:.1%} of {share.asks} questions ({share.group}, {share.bank}) are answered exactly"
+        )
+        yield share.env, state, why, True
+        if share.denied:
+            why = f"{share.denied} of {share.asks} questions ({share.group}, {share.bank}) are answered with a denial"
+            yield share.env, State.BROKEN, why, False
+
+
+def _talked_through(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
+    for where, row, pooled in _samples(evidence.rows):
+        state = at_least(row.courteous, row.seeds, FAIR_CHAIN)
+        yield row.env, state, f"the courteous player is correct on {row.courteous:.1%} of {where}", pooled
+
+
 def _wins(share: float, n: int) -> np.ndarray:
     won = round(share * n)
     return np.concatenate([np.ones(won), np.zeros(n - won)])
@@ -285,13 +309,16 @@ LAWS = {
         ),
         Law(
             "UNDERSTOOD",
-            "The customer understands questions as people and language models ask them.",
-            State.NOT_MEASURED,
+            "Customers give exactly what natural questions ask for on 95% of a bank of them, on 90% in each environment "
+            "and form, and deny nothing that is so.",
+            "certificate: the bank asked on the first turn and later, by environment and form",
+            _understood,
         ),
         Law(
             "TALKED THROUGH",
             "A courteous player, which asks naturally and confirms, is correct on 97% of tasks at every d.",
-            State.NOT_MEASURED,
+            "certificate: the courteous player's share, every miss listed",
+            _talked_through,
         ),
     )
 }
@@ -308,10 +335,13 @@ def findings(evidence: Evidence) -> list[Finding]:
 
 
 def broken_laws(
-    rows: "Sequence[Row]", leaks: "Sequence[Leak]" = (), comparisons: "Sequence[Comparison]" = ()
+    rows: "Sequence[Row]",
+    leaks: "Sequence[Leak]" = (),
+    comparisons: "Sequence[Comparison]" = (),
+    understood: "Sequence[Share]" = (),
 ) -> list[str]:
     """List the broken laws in words. Shares are judged by exact binomial bounds at 99.9%."""
-    evidence = Evidence(rows, leaks, comparisons)
+    evidence = Evidence(rows, leaks, comparisons, understood)
     return [str(finding) for finding in findings(evidence) if finding.state is State.BROKEN]
 
 

@@ -1,4 +1,4 @@
-"""One-bit listeners for NOT GAMEABLE: attackers that hear only yes or no, which of three, or whether they were corrected.
+"""One-bit listeners for NOT GAMEABLE: they hear only yes or no, which of three, or whether they were corrected.
 
 They take rows of a list in random order, ask about them one after another, and act on or submit those that the customer
 agreed to. Like positional attackers they are held to the chance that the environment states, which includes such
@@ -11,15 +11,29 @@ import numpy as np
 
 from ecomlab.audit.attackers import (
     Factory,
-    _Plan as Plan,
-    _Row as Row,
     Script,
-    _answer as answer,
-    _arguments as arguments,
-    _explore as explore,
-    _plans as plans,
-    _scripted as scripted,
     text,
+)
+from ecomlab.audit.attackers import (
+    _answer as answer,
+)
+from ecomlab.audit.attackers import (
+    _arguments as arguments,
+)
+from ecomlab.audit.attackers import (
+    _explore as explore,
+)
+from ecomlab.audit.attackers import (
+    _Plan as Plan,
+)
+from ecomlab.audit.attackers import (
+    _plans as plans,
+)
+from ecomlab.audit.attackers import (
+    _Row as Row,
+)
+from ecomlab.audit.attackers import (
+    _scripted as scripted,
 )
 from ecomlab.audit.surface import calls, results, sources
 from ecomlab.customer import nlu

@@ -11,11 +11,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from ecomlab import __version__
-from ecomlab.audit import certificate, laws
+from ecomlab.audit import certificate, laws, understanding
 from ecomlab.audit.benchmark import Timing
 from ecomlab.audit.certificate import Row
 from ecomlab.audit.counterfactual import Comparison
 from ecomlab.audit.leaks import Leak
+from ecomlab.audit.understanding import Share
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.files import write_json
@@ -31,6 +32,7 @@ def certify(
     *,
     workers: int | None = None,
     json_file: Path | None = None,
+    ask: bool = True,
 ) -> list[str]:
     """Measure, show the tables, write `json_file` if given; return the broken laws. `leaks` is in tasks per level."""
     rows: list[Row] = []
@@ -43,20 +45,24 @@ def certify(
             progress.update(bar, advance=1, description=f"{row.env} d = {row.d} done")
         progress.add_task("looking for leaks", total=None, visible=leaks > 0)
         found, compared = certificate.find_leaks(envs, leaks, workers) if leaks else ([], [])
+        progress.add_task("asking the bank of questions", total=None, visible=ask)
+        asked = understanding.measure(load_shop()) if ask else []
     rows.sort(key=lambda row: (envs.index(row.env), row.d))
-    broken = laws.broken_laws(rows, found, compared)
+    broken = laws.broken_laws(rows, found, compared, asked)
     console.print(table_of_rows(rows))
     if found:
         console.print(table_of_leaks(found))
+    if asked:
+        console.print(table_of_questions(asked))
     for row in rows:
         for miss in row.misses:
             console.print(escape(f"{row.env} d = {row.d}: {miss}"))
     if json_file is not None:
-        write(json_file, rows, load_shop(), found, compared)
+        write(json_file, rows, load_shop(), found, compared, asked)
         console.print(f"written to {json_file}")
     for line in broken:
         console.print(f"[red]broken[/red]  {escape(line)}")
-    for law, states in laws.states(laws.Evidence(rows, found, compared)).items():
+    for law, states in laws.states(laws.Evidence(rows, found, compared, asked)).items():
         if unsure := [env_id for env_id, state in states.items() if state is laws.State.NOT_SHOWN]:
             console.print(f"not shown  {law}: too few tasks of {', '.join(unsure)}")
     console.print(f"{len(broken)} broken" if broken else "No law is broken.")
@@ -66,11 +72,11 @@ def certify(
 def table_of_rows(rows: Sequence[Row]) -> Table:
     """Tabulate a certificate, with the best blind and the best positional attacker of each row."""
     table = Table(box=None, pad_edge=False)
-    for heading in "env d oracle reference perturbed naive blind posit. chance turns".split():
+    for heading in "env d oracle reference courteous perturbed naive blind posit. chance turns".split():
         table.add_column(heading, no_wrap=True, justify="left" if heading == "env" else "right")
     for row in rows:
         best = [max(group.values(), default=0.0) for group in (row.blind, row.positional)]
-        shares = (row.solver, row.fair, row.noisy, row.naive, *best, row.chance)
+        shares = (row.solver, row.fair, row.courteous, row.noisy, row.naive, *best, row.chance)
         table.add_row(row.env, str(row.d), *(f"{share:.3f}" for share in shares), f"{row.turns:.1f}")
     return table
 
@@ -81,6 +87,16 @@ def table_of_leaks(leaks: Sequence[Leak]) -> Table:
     for leak in leaks:
         interval = f"{leak.low:.3f} to {leak.high:.3f}"
         table.add_row(leak.env, leak.kind, str(leak.lists), f"{leak.auc:.3f}", interval)
+    return table
+
+
+def table_of_questions(asked: Sequence[Share]) -> Table:
+    """Tabulate how many questions of the banks are answered exactly."""
+    table = Table("bank", "environment", "questions", "asks", "exact", "denied")
+    for share in asked:
+        table.add_row(
+            share.bank, share.env, share.group, str(share.asks), f"{share.exact:.3f}", str(share.denied)
+        )
     return table
 
 
@@ -112,6 +128,7 @@ def write(
     shop: Shop,
     leaks: Sequence[Leak] = (),
     comparisons: Sequence[Comparison] = (),
+    asked: Sequence[Share] = (),
 ) -> None:
     """Write the certificate as JSON: what was measured, on what, and what it says about the laws."""
     environments = {row.env: ENVIRONMENTS[row.env].version for row in rows}
@@ -119,8 +136,9 @@ def write(
         "rows": [row.to_json() for row in rows],
         "leaks": [asdict(leak) for leak in leaks],
         "comparisons": [asdict(comparison) for comparison in comparisons],
-        "broken": laws.broken_laws(rows, leaks, comparisons),
-        "laws": laws.states(laws.Evidence(rows, leaks, comparisons)),
+        "understood": [asdict(share) for share in asked],
+        "broken": laws.broken_laws(rows, leaks, comparisons, asked),
+        "laws": laws.states(laws.Evidence(rows, leaks, comparisons, asked)),
         "environments": environments,
         "fingerprint": shop.fingerprint,
         "slip_rate": certificate.SLIP_RATE,

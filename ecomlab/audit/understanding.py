@@ -1,7 +1,7 @@
-"""UNDERSTOOD, measured: questions that people and models wrote, asked of customers in tasks that withhold what they ask for.
+"""UNDERSTOOD, measured: a bank of questions, asked of customers in tasks that withhold what they ask for.
 
-A question is *exact* where the customer reveals the very slots that the rule of a reply gives: those that it asks for by
-name, three at most, then up to two for an open part.
+A question is *exact* where the customer reveals the very slots that the rule of a reply gives: those that it asks for
+by name, three at most, then up to two for an open part.
 """
 
 import json
@@ -15,7 +15,6 @@ from ecomlab.catalog import Shop
 from ecomlab.catalog.lexicon import Lexicon, lexicon_of
 from ecomlab.customer.dialogue import AT_ONCE, OPEN
 from ecomlab.customer.templates import BOUNDS
-from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode, make_task
 from ecomlab.seeding import rng
 from ecomlab.task import Place, Slot, Task
@@ -47,8 +46,42 @@ class Asked:
         return right and (self.asked_back or self.question["form"] != "nonsense")
 
 
+@dataclass(frozen=True)
+class Share:
+    """Share of a bank's questions to one environment's customers, or to all, that are answered exactly; `group` is
+    "all", "of it" or a form of question."""
+
+    bank: str
+    env: str
+    group: str
+    asks: int
+    exact: float
+    denied: int
+
+
+EVERYWHERE = "all"
+
+
+def measure(shop: Shop, times: int = 2, banks: Sequence[str] = ("read", "held")) -> list[Share]:
+    """Ask the banks' questions; return the shares by environment, by form, and of all."""
+    made = []
+    for bank in banks:
+        asked = list(ask(questions(bank), shop, times))
+        envs = dict.fromkeys(one.question["env"] for one in asked)
+        forms = dict.fromkeys(one.question["form"] for one in asked)
+        made.append(_share(bank, EVERYWHERE, "all", asked))
+        made += [_share(bank, EVERYWHERE, f, [a for a in asked if a.question["form"] == f]) for f in forms]
+        made += [_share(bank, env, "of it", [a for a in asked if a.question["env"] == env]) for env in envs]
+    return made
+
+
+def _share(bank: str, env: str, group: str, asked: Sequence[Asked]) -> Share:
+    exact = sum(one.exact for one in asked) / len(asked)
+    return Share(bank, env, group, len(asked), exact, sum(one.denied for one in asked))
+
+
 def questions(name: str) -> list[dict[str, Any]]:
-    """Read a bank of questions: env, text with {item}, {items}, {attr}, {value}, {wrong}, slots, open, form, register."""
+    """Read a bank: env, text with {item}, {items}, {attr}, {value}, {wrong}, slots, open, form, register."""
     return [json.loads(line) for line in (BANK / f"{name}.jsonl").read_text("utf-8").splitlines()]
 
 

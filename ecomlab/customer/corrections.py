@@ -91,7 +91,7 @@ def _mistake(
     extra: int,
     withheld: Collection[Slot],
 ) -> Mistake:
-    """Find all that is wrong with `extra` units of a line; `mine` pairs each want of its type with the units it holds."""
+    """Find all that is wrong with `extra` units of a line; `mine` pairs each want of its type with the units it has."""
     title = world.catalog.title(row)
     seen = f"{title} in {variant}" if variant else title
     for want, _ in mine:
@@ -120,7 +120,7 @@ def _corrected(
     is withheld, the customer has not said yet which one they mean."""
     hidden = [slot for slot in withheld if slot.item == item and slot.name in broken]
     if any(slot.name not in OF_A_LINE for slot in hidden):
-        return Mistake(Act("not told yet", type_name), (), item, too_early=True)
+        return Mistake(Act("not told yet", type_name, seen=seen), (), item, too_early=True)
     kept = {
         name: value for name, value in broken.items() if Slot(item, name, value) not in hidden[MOST_WITHHELD:]
     }

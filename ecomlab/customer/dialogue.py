@@ -147,7 +147,9 @@ class DialogueManager:
             if len(things) > AT_ONCE:
                 return self._stalled([Act("too many")])
             stray = next((opinion for opinion in wrong if not opinion.consistent), None)
-            if stray:  # somebody who listened would not have named it, so whether the right one is there stays open
+            if (
+                stray
+            ):  # somebody who listened would not have named it, so whether the right one is there stays open
                 return self._guess(stray, *self._said())
             if right:
                 return self._also(Act("choose", seen=right[0].text), reading, text)

@@ -39,13 +39,13 @@ class Opinion:
 
 
 Judge = Callable[[Goal, World, Thing], Opinion | None]
-"""A function that judges a thing by a goal, which may hold only what was said; None where a person in the customer's place
-could not tell."""
+"""A function that judges a thing by a goal, which may hold only what was said; None where a person in the customer's
+place could not tell."""
 
 
 def of_product(goal: Goal, world: World, thing: Thing, identifies: bool = False) -> Opinion | None:
-    """Judge a product by the wishes for its type. A type that nobody asked for is wrong where the customer means certain
-    products, else there is no opinion of it."""
+    """Judge a product by the wishes for its type. A type that nobody asked for is wrong where the customer means
+    certain products, else there is no opinion of it."""
     if thing.kind != "product":
         return None
     row = world.row(thing.id)

@@ -85,8 +85,8 @@ class Environment:
     def reference_player(
         self, shop: Shop, perturbation: Perturbation | None = None, courteous: bool = False
     ) -> Any:
-        """Make a player that sees what a model sees; with a `perturbation` it makes mistakes, a `courteous` one asks for
-        one or two things at a time and talks to the customer about what it does."""
+        """Make a player that sees what a model sees; with a `perturbation` it makes mistakes, a `courteous` one asks
+        for one or two things at a time and talks to the customer about what it does."""
         courtesy = Courtesy(self.asked_for) if courteous else None
         lexicon = lexicon_of(shop.catalog)
         return self.player(self.phrases, lexicon, perturbation=perturbation, courtesy=courtesy)

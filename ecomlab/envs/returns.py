@@ -12,8 +12,8 @@ from ecomlab.answers.dates import read_day, says_none
 from ecomlab.answers.outcomes import is_named, read_outcome, read_replacement
 from ecomlab.catalog import Shop
 from ecomlab.customer.dialogue import PATIENCE
-from ecomlab.customer.opinions import Opinion, Thing
 from ecomlab.customer.goals import withhold
+from ecomlab.customer.opinions import Opinion, Thing
 from ecomlab.customer.replacements import can_be_had, draw_change, draw_wish, is_as_wanted
 from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty

@@ -10,8 +10,8 @@ from pydantic import Field
 from ecomlab.answers.dates import read_day, says_none
 from ecomlab.answers.status import read_status
 from ecomlab.catalog import Shop
-from ecomlab.customer.goals import withhold
 from ecomlab.customer.dialogue import GUESSES
+from ecomlab.customer.goals import withhold
 from ecomlab.customer.opinions import Opinion, Thing
 from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty
@@ -122,8 +122,8 @@ class Status(Environment):
         return Opinion(thing.id in [orders[i]["order_id"] for i in meant], identifies=True)
 
     def chance(self, task: Task, shop: Shop) -> float:
-        """Compute the chance of picking orders at random until the customer agrees: all are equally likely to be meant in
-        the end, and the second wrong one ends the episode."""
+        """Compute the chance of picking orders at random until the customer agrees: all are equally likely to be meant
+        in the end, and the second wrong one ends the episode."""
         return min(1.0, GUESSES / len(task.world["orders"]))
 
     def alternatives(self, slot: Place, goal: Goal, task: Task, shop: Shop) -> Sequence[Any]:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Annotated, Any
 
@@ -320,7 +320,14 @@ class Episode:
             "hallucination": reward.hallucination(verdict.claims, shown),
         }
         why = verdict.why if self.end == "submit" else f"{verdict.why}; {self.why}"
-        return Score(reward.compose(verdict.credit, efficiency, parts["hallucination"]), correct, why, parts)
+        value = reward.compose(verdict.credit, efficiency, parts["hallucination"])
+        return Score(value, correct, why, parts, asking=self.asking)
+
+    @property
+    def asking(self) -> dict[str, int]:
+        """Count the questions that customers were asked, the slots learned by them, and those about what they lack."""
+        tallies = [asdict(subtask.customer.dialogue.tally) for subtask in self.subtasks]
+        return {name: sum(tally[name] for tally in tallies) for name in tallies[0]}
 
     @property
     def effective_turns(self) -> int:

@@ -1,5 +1,5 @@
-"""Courtesy: a player that talks as shop assistants do. It asks for one or two things at a time, says what it is about to
-do, asks whether that is right, and says when it is done."""
+"""Courtesy: a player that talks as shop assistants do. It asks for one or two things at a time, asks whether what it
+found is right before it acts, and says when it is done."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

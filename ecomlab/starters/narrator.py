@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ecomlab.customer.templates import Sentences, common_file
+from ecomlab.customer.templates import Sentences
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.players.goal_player import GoalPlayer
 from ecomlab.players.substitution import identity, titled

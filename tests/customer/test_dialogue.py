@@ -1,0 +1,259 @@
+"""The dialogue manager: what a reply tells, confirms and never denies; corrections and patience."""
+
+import pytest
+
+from ecomlab.customer.acts import Act, Mistake
+from ecomlab.customer.dialogue import DialogueManager, Reply
+from ecomlab.customer.goal_state import GoalState
+from ecomlab.customer.opinions import Opinion, Thing
+from ecomlab.customer.questions import Question, Reading
+from ecomlab.task import Slot
+
+CHARGER, STAND = "Phone Charger", "Tank Top"
+BRAND, FEATURE, OPTION = (
+    Slot(0, "brand", "SonicWave"),
+    Slot(0, "feature", "Classic"),
+    Slot(0, "option", "USB-C"),
+)
+PRICE, RATING = Slot(1, "price", 3000), Slot(1, "rating", 40)
+ALL = (BRAND, FEATURE, OPTION, PRICE, RATING)
+
+
+def manager(*withheld: Slot, stated: tuple[Slot, ...] = ()) -> DialogueManager:
+    return DialogueManager(GoalState(list(stated), list(withheld)), lambda item: (CHARGER, STAND)[item])
+
+
+def asked(*slots: str, is_open: bool = False, item: int = -1, **more: object) -> Reading:
+    return Reading(tuple(Question(slot, item) for slot in slots), is_open, -1, True, **more)  # type: ignore[arg-type]
+
+
+def answer(k: DialogueManager, *slots: str, text: str = "?", **more: object) -> Reply:
+    return k.answer(asked(*slots, **more), text)  # type: ignore[arg-type]
+
+
+def kinds(reply: Reply) -> list[str]:
+    return [act.kind for act in reply.acts]
+
+
+def told(reply: Reply) -> list[str]:
+    return [slot.name for slot in reply.news]
+
+
+def test_what_is_asked_for_by_name_is_told_and_nothing_else() -> None:
+    k = manager(*ALL)
+    assert told(answer(k, "option", "brand")) == ["option", "brand"]
+    assert k.state.withheld == [FEATURE, PRICE, RATING]
+
+
+def test_a_reply_tells_at_most_three_slots_named_ones_first_then_two_for_an_open_part() -> None:
+    assert told(answer(manager(*ALL), is_open=True)) == ["brand", "feature"]
+    assert told(answer(manager(*ALL), "price", is_open=True)) == ["price", "brand", "feature"]
+    assert told(answer(manager(*ALL), "price", "rating", is_open=True)) == ["price", "rating", "brand"]
+    assert told(answer(manager(*ALL), "price", "rating", "brand", is_open=True)) == [
+        "price",
+        "rating",
+        "brand",
+    ]
+
+
+def test_an_open_question_is_followed_by_whether_there_is_more() -> None:
+    k = manager(BRAND, FEATURE, OPTION)
+    assert kinds(answer(k, is_open=True))[-1] == "more"
+    assert kinds(answer(k, is_open=True))[-1] == "nothing"
+
+
+def test_a_form_letter_learns_three_slots_and_is_a_stall() -> None:
+    k = manager(*ALL)
+    reply = answer(k, "brand", "feature", "option", "price", "rating")
+    assert told(reply) == ["brand", "feature", "option"]
+    assert kinds(reply)[-1] == "one at a time"
+    assert k.annoyed == 1
+
+
+def test_the_item_that_is_named_is_the_one_that_is_told_about() -> None:
+    other = Slot(1, "brand", "BarkHarbor")
+    k = manager(BRAND, other)
+    assert answer(k, "brand", item=1).news == (other,)
+
+
+@pytest.mark.parametrize(
+    ("slot", "said", "heard"),
+    [
+        (BRAND, "SonicWave", "yes"), (BRAND, "BarkHarbor", "no"), (PRICE, "$30", "yes"), (PRICE, "$60", "no"),
+        (RATING, "4.0 stars", "yes"), (RATING, "3.5 stars", "no"),
+    ],
+)  # fmt: skip
+def test_a_value_is_affirmed_or_denied_and_the_right_one_told(slot: Slot, said: str, heard: str) -> None:
+    k = manager(slot)
+    reading = Reading((Question(slot.name, -1, (said,)),), asks=True)
+    reply = k.answer(reading, f"Is it {said}?")
+    assert kinds(reply) == [heard, "elaborate"]
+    assert reply.acts[1].slots == {slot.name: slot.value}
+
+
+def test_neither_yes_nor_no_where_both_would_mislead() -> None:
+    reading = Reading(
+        (Question("price", -1, ("$20",)),), asks=True
+    )  # "Would $20 be fine?", of a limit of $30
+    assert kinds(manager(PRICE).answer(reading, "Would $20 be fine?")) == ["elaborate"]
+
+
+def test_nothing_is_told_where_nothing_is_asked() -> None:
+    k = manager(*ALL)
+    for reading in (Reading(), Reading(done=True), Reading(agree=True, asks=True)):
+        reply = k.answer(reading, "I will look for it.")
+        assert (reply.news, k.annoyed) == ((), 0)
+    assert kinds(k.answer(Reading(done=True), "Done.")) == ["thanks"]
+
+
+def test_what_nobody_can_follow_is_asked_back_and_a_stall() -> None:
+    k = manager(*ALL)
+    reply = k.answer(Reading(asks=True, unclear=("Flurb the zint?",)), "Flurb the zint?")
+    assert reply.acts == [Act("ask back", seen="Flurb the zint?")]
+    assert (reply.news, k.annoyed) == ((), 1)
+
+
+def test_beside_a_part_that_nobody_can_follow_the_other_is_answered() -> None:
+    k = manager(*ALL)
+    reply = answer(k, "brand", unclear=("Flurb?",))
+    assert (told(reply), kinds(reply)[-1], k.annoyed) == (["brand"], "ask back", 0)
+
+
+def test_nothing_is_denied_while_something_withheld_could_be_meant() -> None:
+    attribute = Slot(0, "attr:color", "Red")
+    assert kinds(answer(manager(attribute), "feature")) == ["ask back"]
+    assert kinds(answer(manager(PRICE), "brand")) == ["indifferent"]
+    assert kinds(answer(manager(BRAND), "brand")) == ["elaborate"]
+
+
+def test_who_has_no_such_slot_answers_by_one_that_serves() -> None:
+    assert told(answer(manager(Slot(0, "place", -1)), "placed")) == ["place"]
+    assert answer(manager(), "quantity").acts == [Act("settle quantity", CHARGER, number=1)]
+
+
+def test_asking_once_for_what_was_said_gets_a_clean_reminder_and_again_it_is_a_stall() -> None:
+    k = manager(stated=(BRAND,))
+    assert answer(k, "brand").acts == [Act("remind", CHARGER, {"brand": "SonicWave"}, clean=True)]
+    assert k.annoyed == 0
+    answer(k, "brand")
+    assert k.annoyed == 1
+
+
+def test_three_stalls_in_a_row_end_it_the_second_is_followed_by_a_warning() -> None:
+    k = manager(BRAND)
+    nonsense = Reading(asks=True, unclear=("Flurb?",))
+    assert [kinds(k.answer(nonsense, ""))[-1] for _ in range(2)] == ["ask back", "dissatisfied"]
+    assert not k.out_of_patience
+    k.answer(nonsense, "")
+    assert k.out_of_patience
+
+
+def test_a_useful_question_restores_patience() -> None:
+    k = manager(BRAND)
+    for _ in range(2):
+        k.answer(Reading(asks=True, unclear=("Flurb?",)), "")
+    answer(k, "brand")
+    assert k.annoyed == 0
+
+
+def thing(number: int) -> Thing:
+    return Thing("product", f"P{number}", f"product {number}")
+
+
+RIGHT, WRONG, STRAY = Opinion(True, True), Opinion(False, True), Opinion(False, True, consistent=False)
+WHICH = Reading(asks=True, which=True)
+
+
+def test_a_right_identification_is_confirmed_and_costs_no_patience() -> None:
+    k = manager(BRAND)
+    assert kinds(k.opinion([(thing(1), RIGHT)], False, Reading(asks=True), "")) == ["this one"]
+    assert (k.annoyed, k.guessed) == (0, 0)
+
+
+def test_wrong_identifications_are_counted_over_the_episode() -> None:
+    k = manager(BRAND, PRICE)
+    assert kinds(k.opinion([(thing(1), WRONG)], False, Reading(asks=True), "")) == [
+        "not this one",
+        "dissatisfied",
+    ]
+    answer(k, "brand")
+    assert not k.out_of_patience
+    k.opinion([(thing(2), WRONG)], False, Reading(asks=True), "")
+    assert k.out_of_patience
+
+
+def test_one_of_at_most_three_candidates_is_chosen() -> None:
+    three = [(thing(1), WRONG), (thing(2), RIGHT), (thing(3), WRONG)]
+    assert manager().opinion(three, True, WHICH, "").acts == [Act("choose", seen="product 2")]
+    k = manager()
+    assert kinds(k.opinion([*three, (thing(4), WRONG)], True, WHICH, "")) == ["too many"]
+    assert k.annoyed == 1
+
+
+def test_a_set_with_strays_tells_nothing_about_the_right_one() -> None:
+    with_it = manager(stated=(BRAND,)).opinion([(thing(1), RIGHT), (thing(2), STRAY)], True, WHICH, "")
+    without = manager(stated=(BRAND,)).opinion([(thing(1), WRONG), (thing(2), STRAY)], True, WHICH, "")
+    assert with_it == without
+
+
+def test_a_product_that_misses_a_wish_gets_one_named_fault() -> None:
+    k = manager(PRICE)
+    reply = k.opinion([(thing(1), Opinion(False, broken=PRICE))], False, Reading(asks=True), "")
+    assert reply.acts == [Act("not as wanted", STAND, {"price": 3000})]
+    assert reply.news == (PRICE,)
+
+
+def mistake(kind: str, item: int, *reveals: Slot) -> Mistake:
+    act = Act(kind, (CHARGER, STAND)[item], {slot.name: slot.value for slot in reveals}, seen="HDMI")
+    return Mistake(act, reveals, item)
+
+
+def test_two_ignored_corrections_of_one_thing_and_the_customer_gives_it_up() -> None:
+    k = manager(OPTION)
+    said = [k.corrections([mistake("correct", 0, OPTION)])[0] for _ in range(3)]
+    assert [act.kind for act in said] == ["correct", "correct", "give up"]
+    assert [act.clean for act in said[:2]] == [False, True]
+    assert k.state.withheld == []  # a correction counts as a reveal
+    assert k.corrections([mistake("correct", 0, OPTION)]) == []
+
+
+def test_mending_one_thing_at_a_time_is_not_ignoring_the_rest() -> None:
+    k = manager()
+    wrong = [mistake("correct", 0), mistake("wrong line", 0), mistake("correct", 1)]
+    for left in (3, 2, 1):
+        assert all(act.kind != "give up" for act in k.corrections(wrong[:left]))
+        assert k.annoyed == 0
+    assert k.corrections([]) == []
+
+
+def test_trying_one_thing_after_another_costs_patience() -> None:
+    k = manager()
+    for number in range(4):
+        assert not k.out_of_patience
+        k.corrections([Mistake(Act("not wanted", seen=f"thing {number}"))])
+    assert k.out_of_patience
+
+
+def test_several_unwanted_things_at_once_are_a_stall_and_not_named() -> None:
+    k = manager()
+    acts = k.corrections([Mistake(Act("not wanted", seen=f"thing {n}")) for n in range(3)])
+    assert [act.kind for act in acts] == ["unwanted things"]
+    assert k.annoyed == 1
+
+
+def test_guessing_before_the_customer_said_which_one_ends_it_at_the_third_time() -> None:
+    k = manager(BRAND)
+    for number in range(3):
+        assert not k.out_of_patience
+        early = Mistake(Act("not told yet", CHARGER, seen=f"{number}"), (), 0, too_early=True)
+        assert k.corrections([early])[0].kind == "not told yet"
+        k.pleased()  # a question between does not help
+    assert k.out_of_patience
+    assert k.state.withheld == [BRAND]
+
+
+def test_the_tally_counts_questions_slots_learned_and_questions_for_what_is_not_there() -> None:
+    k = manager(BRAND, FEATURE)
+    answer(k, is_open=True)
+    answer(k, "weight")
+    assert (k.tally.questions, k.tally.learned, k.tally.absent) == (2, 2, 1)
