@@ -309,8 +309,8 @@ LAWS = {
         ),
         Law(
             "UNDERSTOOD",
-            "Customers give exactly what natural questions ask for on 95% of a bank of them, on 90% in each environment "
-            "and form, and deny nothing that is so.",
+            "Customers give exactly what natural questions ask for on 95% of a bank of them, on 90% by environment and "
+            "form, and deny nothing that is so.",
             "certificate: the bank asked on the first turn and later, by environment and form",
             _understood,
         ),
