@@ -124,6 +124,7 @@ def read_days(text: str) -> int:
 # Values of attributes: "20 cm", "4 Cups".
 
 _QUANTITY = re.compile(r"(\d+(?:\.\d+)?) ?([A-Za-z]+)")
+_BEFORE_NOUN = re.compile(r"\{\} (?!of )")
 _UNITS = {
     "mm": "millimeter", "cm": "centimeter", "m": "meter", "g": "gram", "kg": "kilo", "ml": "milliliter", "L": "liter",
     "W": "watt", "GB": "gigabyte", "TB": "terabyte",
@@ -135,21 +136,22 @@ NEAR = 0.02
 """Share by which whole inches may differ from the value that they stand for; shops' metric sizes do too."""
 
 
-def of_value(value: str) -> tuple[str, ...]:
-    """Put a value of an attribute in other words: "eight kilos" for "8 kg", "four cups" for "4 Cups", "10 inch" for "25 cm".
-    None where there is no number of something, or where converting would not come out even."""
+def of_value(value: str, phrase: str = "{}") -> tuple[str, ...]:
+    """Put a value of an attribute, as it stands in a phrase, in other words: "eight kilos" for "8 kg", "four cups" for
+    "4 Cups", "10 inch" for "25 cm". None where it is no number of something, or where converting does not come out
+    even."""
     found = _QUANTITY.fullmatch(value)
     if found is None:
         return ()
     text, unit = found.groups()
     amount, said = float(text), []
     if unit in _UNITS:
-        plural = "" if amount == 1 else "s"
+        plural = "" if amount == 1 or _BEFORE_NOUN.search(phrase) else "s"  # "a 2 meter cable"
         said.append(f"{text} {_UNITS[unit]}{plural}")
         if amount == int(amount):
             said += [f"{words} {_UNITS[unit]}{plural}" for words in _short(int(amount))]
         elif text.endswith(".5") and amount > 1:
-            said.append(f"{spelled(int(amount))} and a half {_UNITS[unit]}s")
+            said.append(f"{spelled(int(amount))} and a half {_UNITS[unit]}{plural}")
         said += _converted(amount, unit)
     elif unit == "C" and amount * 9 % 5 == 0:
         said.append(f"{int(amount * 9 / 5 + 32)} F")

@@ -1,6 +1,7 @@
 """The names that a shop uses (types, brands, features, option values), and the name nearest to a misspelt word."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache
 
@@ -66,18 +67,16 @@ class Lexicon:
         """By type: the pattern of all values, in other words too, and (slot name, value) by what is written."""
         made = {}
         for name, kind in self.types.items():
-            slots = {}
+            slots: dict[str, tuple[str, str]] = {}
+            others: list[tuple[str, tuple[str, str]]] = []
             for attribute in (kind.option, *kind.attributes):
                 slot = "option" if attribute is kind.option else f"attr:{attribute.name}"
-                slots |= {value: (slot, value) for value in attribute.values}
-            others = {(slot, value): other_words.of_value(value) for slot, value in slots.values()}
-            said = [text for texts in others.values() for text in texts]
-            slots |= {
-                text: meant
-                for meant, texts in others.items()
-                for text in texts
-                if said.count(text) == 1 and text not in slots
-            }
+                for value in attribute.values:
+                    slots[value] = slot, value
+                    said = other_words.of_value(value, attribute.phrase)
+                    others += [(text, (slot, value)) for text in said]
+            uses = Counter(text for text, _ in others)
+            slots |= {text: meant for text, meant in others if uses[text] == 1 and text not in slots}
             longest_first = sorted(slots, key=lambda v: (-len(v), v))
             alternatives = "|".join(re.escape(value) for value in longest_first)
             made[name] = (re.compile(rf"(?<![\w.-])(?:{alternatives})(?![\w-])"), slots)
@@ -92,7 +91,7 @@ class Lexicon:
     def in_other_words(self, type_name: str, slot: str, value: str) -> tuple[str, ...]:
         """Put a value of a type in other words that mean no other value of it: "four cups" for "4 Cups"."""
         _, slots = self._patterns[type_name]
-        return tuple(text for text in other_words.of_value(value) if slots.get(text) == (slot, value))
+        return tuple(text for text, meant in slots.items() if meant == (slot, value) and text != value)
 
     def phrase(self, type_name: str, slot: str, value: str) -> str:
         """Put an option or attribute of a type in the customer's words: "in size XL". Raises ValueError for a slot that

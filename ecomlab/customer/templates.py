@@ -1,19 +1,20 @@
 """Phrases: the sentences of one kind of customer, as data that is rendered and parsed by the same forms.
 
-The form of an act holds {fields} and [cues], words that distinguish the act and carry no noise. A slot that is not a
+The form of an act holds {fields} and [cues], words that decide what it means and carry no noise. A slot that is not a
 property of a product has sentences of its own. Both come from TOML; all customers share `phrases.toml`.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
+from ecomlab.customer.noise import SLANG, Piece, words_of
 from ecomlab.customer.replacements import REPLACEMENT
 from ecomlab.data import Strict, read_toml
 from ecomlab.seeding import pick
@@ -23,7 +24,13 @@ from ecomlab.values import FORMATS, Format, choice
 COMMON = Path(__file__).with_name("phrases.toml")
 BOUNDS = {"price": FORMATS["money"], "rating": FORMATS["stars"], "days": FORMATS["days"]}
 """Formats of the slots of a product that are bounds."""
+FIELDS = ("type", "plural", "number", "item", "wanted", "details", "seen")
+"""What a form of an act may hold: the product type, its plural, a number of units, the item with "a" and as the customer
+refers to it, its properties alone, and what the agent named or did."""
 _MARKS = re.compile(r"\[([^\]]*)\]|\{(\w*)\}")
+_WITHIN = r"(?:(?![.!?]\s).)+?"
+"""Pattern of a field: it does not go on after the end of a sentence."""
+SENTENCE_BREAK = re.compile(r"(?<=[.!?])\s+|\n(?!- )")
 
 
 @dataclass(frozen=True)
@@ -43,24 +50,26 @@ class Form:
         return tuple(run for run in (*made, ("free", self.text[end:])) if run[1])
 
     @cached_property
-    def pattern(self) -> re.Pattern[str] | None:
-        """Pattern that finds a sentence of this form by its cues, whatever noise did to the rest; None without cues.
-        Its group `wanted` is the part in which the customer names an item."""
-        if not any(kind == "cue" for kind, _ in self.runs):
-            return None
-        made, named = "", False
-        for kind, text in self.runs:
-            if kind == "cue":
-                made += rf"(?<![\w-]){re.escape(text)}(?![\w-])"
-            elif kind == "field" and text == "number":
-                made += r".*?\b\d+\b.*?"
-            elif kind == "field" and text in ("wanted", "item", "type", "plural") and not named:
-                made, named = made + "(?P<wanted>.*)", True
-            elif not made.endswith((".*?", ".*)")):
-                made += ".*?"
-        # Matched from the start of a text: a search would try every start, in time quadratic in its length.
-        first = "" if made.startswith(("(?P<wanted>", ".*?")) else ".*?"
-        return re.compile(first + made, re.IGNORECASE | re.DOTALL)
+    def fields(self) -> frozenset[str]:
+        """Names of the fields."""
+        return frozenset(text for run, text in self.runs if run == "field")
+
+    @cached_property
+    def literal(self) -> str:
+        """The text without its fields."""
+        return "".join(text for run, text in self.runs if run != "field")
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """Pattern of what this form says, in any case, with a group for each field. A quotation may hold anything."""
+        made = ""
+        for run, text in self.runs:
+            if run != "field":
+                made += re.escape(text)
+            else:
+                inside = r"[\w-]+" if text == "number" else r'[^"]+' if made.endswith('"') else _WITHIN
+                made += f"(?P<{text}>{inside})"
+        return re.compile(made + r"(?=\s|$)", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -74,9 +83,14 @@ class Template:
     once: bool = False
     """An announcement, said together with what it announces, and not a slot of the goal."""
 
-    def say(self, value: Any, random: np.random.Generator) -> str:
+    def say(self, value: Any, random: np.random.Generator) -> list[Piece]:
         """Word the value in one of the forms."""
-        return pick(random, self.forms).replace("{}", self.format.write(value))
+        before, _, after = pick(random, self.forms).partition("{}")
+        return [
+            Piece(before),
+            Piece(self.format.write(value), "fixed", self.format.others(value)),
+            Piece(after),
+        ]
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -86,7 +100,7 @@ class Template:
             before, _, after = form.partition("{}")
             first = f"(?i:{re.escape(before[:1])})" if before else ""
             value = self.format.pattern if before else f"(?i:{self.format.pattern})"
-            made.append(f"{first}{re.escape(before[1:])}({value}){re.escape(after)}")
+            made.append(f"(?<![\\w,] ){first}{re.escape(before[1:])}({value}){re.escape(after)}")
         return re.compile("|".join(made))
 
     def find(self, text: str) -> Iterable[tuple[Any, tuple[int, int]]]:
@@ -106,8 +120,8 @@ class Sentences(Template):
         super().__init__(topic, Format(str, "", str), forms, once)
         object.__setattr__(self, "sentences", sentences)
 
-    def say(self, value: Any, random: np.random.Generator) -> str:
-        return pick(random, self.sentences[value])
+    def say(self, value: Any, random: np.random.Generator) -> list[Piece]:
+        return [Piece(pick(random, self.sentences[value]), "fixed")]
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -155,7 +169,8 @@ class _SlotFile(Strict):
 class _File(Strict):
     """Schema of a file of phrases."""
 
-    speaks: str = "shop"
+    speaks: Literal["shop", "answer", "facts"] = "shop"
+    article: str = "the"
     which: str = ""
     anew: tuple[str, ...] = ()
     describes: tuple[str, ...] = ()
@@ -166,6 +181,7 @@ class _File(Strict):
     leads: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     acts: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     before: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    bounds: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     slots: dict[str, _SlotFile] = Field(default_factory=dict)
     data: dict[str, Any] = Field(default_factory=dict)
 
@@ -176,10 +192,10 @@ class _Common(_File):
     greetings: tuple[str, ...]
     complete: tuple[str, ...]
     answers: dict[str, tuple[str, ...]]
+    facts: dict[str, tuple[str, ...]]
     effects: dict[str, tuple[str, ...]]
     topics: dict[str, tuple[str, ...]]
     words: dict[str, tuple[str, ...]]
-    bounds: dict[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -199,6 +215,11 @@ class Phrases:
     acts: Mapping[str, tuple[Form, ...]] = field(default_factory=dict)
     before: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Sentences before a slot's sentence that stands alone, by kind of act."""
+    bounds: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Phrases for the limits of a product, after its name."""
+    article: str = "the"
+    """Article of an item that the customer speaks of again: "the" where it is one of those they named, "a" where any
+    that fits will do."""
     slots: Mapping[str, Template] = field(default_factory=dict)
     """Templates of the slots that are not properties of a product."""
     which: str = ""
@@ -223,7 +244,8 @@ class Phrases:
     @classmethod
     def _made(cls, file: "_File", slots: Mapping[str, Template]) -> "Phrases":
         common = common_file()
-        acts = common.acts | (common.answers if file.speaks == "answer" else {}) | file.acts
+        answers = common.answers if file.speaks in ("answer", "facts") else {}
+        acts = common.acts | answers | (common.facts if file.speaks == "facts" else {}) | file.acts
         made = {name: table.template() for name, table in file.slots.items()}
         for name, slot in {**slots, **made}.items():
             for topic in slot.topic.split():
@@ -237,6 +259,8 @@ class Phrases:
             joins=tuple(file.joins or common.joins),
             acts={kind: tuple(map(Form, forms)) for kind, forms in acts.items()},
             before={**common.before, **file.before},
+            bounds={**common.bounds, **file.bounds},
+            article=file.article,
             slots={**slots, **made},
             which=file.which,
             anew=tuple(file.anew),
@@ -267,14 +291,67 @@ class Phrases:
         )
 
     @cached_property
-    def effects(self) -> list[tuple[str, re.Pattern[str]]]:
-        """(effect on the goal, pattern of a form) of every form that has an effect, in order of precedence."""
+    def effects(self) -> dict[str, str]:
+        """Effect on the goal by kind of act; an act of any other kind has none."""
+        return {
+            kind: effect
+            for effect, kinds in common_file().effects.items()
+            for kind in kinds
+            if effect != "anew" or kind in self.anew
+        }
+
+    @cached_property
+    def _by_initial(self) -> dict[str, list[tuple[str, Form]]]:
+        """(kind, form) of all acts by the letter that they begin with, those that say most first; "" where a field
+        comes first."""
+        found: dict[str, list[tuple[str, Form]]] = {}
+        forms = [(kind, form) for kind, forms in self.acts.items() for form in forms]
+        for kind, form in sorted(forms, key=lambda pair: -len(pair[1].literal)):
+            run, text = form.runs[0]
+            found.setdefault("" if run == "field" else text[0].lower(), []).append((kind, form))
+        return found
+
+    def recognised(self, text: str, at: int = 0) -> tuple[str, re.Match[str]] | None:
+        """Recognise the act that is said at this place of a text, by the form that fits with most words of its own."""
+        best: tuple[int, str, re.Match[str]] | None = None
+        for initial in (text[at : at + 1].lower(), ""):
+            for kind, form in self._by_initial.get(initial, ()):
+                if best is not None and best[0] >= len(form.literal):
+                    break
+                match = form.pattern.match(text, at)
+                if match:
+                    best = len(form.literal), kind, match
+                    break
+        return best and best[1:]
+
+    @cached_property
+    def openings(self) -> tuple[re.Pattern[str], ...]:
+        """Patterns of the leads, those that say most first, with a group for what is asked for."""
+        leads = {lead for some in (*self.leads.values(), self.lists) for lead in some if "{}" in lead}
         made = []
-        for effect, kinds in common_file().effects.items():
-            own = [kind for kind in kinds if effect != "anew" or kind in self.anew]
-            patterns = [form.pattern for kind in own for form in self.acts.get(kind, ())]
-            made += [(effect, pattern) for pattern in patterns if pattern is not None]
-        return made
+        for lead in sorted(leads, key=lambda lead: (-len(lead), lead)):
+            before, after = map(_with_gaps, lead.split("{}"))
+            made.append(rf"{before}(?P<items>.+?){after}(?=\s|$)")
+            if lead in self.lists:  # the same, in lines
+                made.append(rf"{before.removesuffix(re.escape(' '))}\n(?P<items>- .+)")
+        return tuple(re.compile(rf"(?<!\w){pattern}", re.IGNORECASE | re.DOTALL) for pattern in made)
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Words of all these phrases, in lower case: what a careful reader takes a misspelt word for."""
+        common = common_file()
+        texts = [*self.intros, *self.lists, *self.closings, *common.greetings, *common.complete]
+        texts += [text for join in self.joins for text in join]
+        texts += [form.literal for forms in self.acts.values() for form in forms]
+        texts += [form for slot in self.slots.values() for form in slot.forms]
+        for table in (self.leads, self.before, self.bounds):
+            texts += [text for some in table.values() for text in some]
+        return words_of(" ".join(texts)) | words_of(" ".join(SLANG))
+
+
+def _with_gaps(text: str) -> str:
+    """Make the pattern of a text in which each {field} stands for anything."""
+    return "".join(".+?" if part[:1] == "{" else re.escape(part) for part in re.split(r"(\{\w+\})", text))
 
 
 @cache
