@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ecomlab.catalog.lexicon import Lexicon
-from ecomlab.other_words import SPELLED
+from ecomlab.other_words import SPELLED, WORDS
 
 
 class Piece(NamedTuple):
@@ -85,8 +85,9 @@ def corrected(word: str, words: frozenset[str]) -> str:
         found |= {before + letter + after for letter in letters}  # one was dropped
         if after:
             found |= {before + letter + after[1:] for letter in _NEIGHBOURS.get(after[0], "")}
-            found.add(before + after[1:])  # one was doubled
-            found.add(before + after[1:2] + after[0] + after[2:])
+            found.add(before + after[1:2] + after[0] + after[2:])  # two were swapped
+            if after[0] == before[-1]:
+                found.add(before + after[1:])  # one was doubled
     found = {text for text in found if len(text) > SHORT} & words
     return found.pop() if len(found) == 1 else word
 
@@ -101,7 +102,8 @@ def plain(text: str, words: frozenset[str], lexicon: Lexicon) -> str:
 
     def correct(match: re.Match[str]) -> str:
         word = match.group().lower()
-        known = len(word) < SHORT or word in words or word in lexicon.words or _SPELLED.fullmatch(word)
+        known = len(word) < SHORT or any(word in some for some in (words, lexicon.words, WORDS))
+        known = known or _SPELLED.fullmatch(word) is not None
         return match.group() if known else _as_in(match.group(), corrected(word, words))
 
     return _WORD.sub(correct, _MEANT.sub(meant, text))

@@ -17,6 +17,7 @@ from pydantic import Field, model_validator
 from ecomlab.customer.noise import SLANG, Piece, words_of
 from ecomlab.customer.replacements import REPLACEMENT
 from ecomlab.data import Strict, read_toml
+from ecomlab.other_words import NUMBER
 from ecomlab.seeding import pick
 from ecomlab.suggest import unknown
 from ecomlab.values import FORMATS, Format, choice
@@ -67,7 +68,7 @@ class Form:
             if run != "field":
                 made += re.escape(text)
             else:
-                inside = r"[\w-]+" if text == "number" else r'[^"]+' if made.endswith('"') else _WITHIN
+                inside = NUMBER if text == "number" else r'[^"]+' if made.endswith('"') else _WITHIN
                 made += f"(?P<{text}>{inside})"
         return re.compile(made + r"(?=\s|$)", re.IGNORECASE | re.DOTALL)
 
