@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ecomlab import other_words
+
 MONTHS = (
     "January", "February", "March", "April", "May", "June",
     "July", "August", "September", "October", "November", "December",
@@ -13,13 +15,29 @@ MONTHS = (
 
 @dataclass(frozen=True)
 class Format:
-    """One way of writing values: how one is written, the pattern that finds it in text, and how that is read back."""
+    """One way of writing values: how one is written, the pattern that finds it in text, and how that is read back.
+
+    `others` puts a value in other words that mean the same; `pattern` and `read` know these too.
+    """
 
     write: Callable[[Any], str]
     pattern: str
     read: Callable[[str], Any]
+    others: Callable[[Any], tuple[str, ...]] = lambda _: ()
     words: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """Of a closed set: the words of each value, and the value."""
+
+    def with_words(
+        self, others: Callable[[Any], tuple[str, ...]], pattern: str, read: Callable[[str], Any]
+    ) -> "Format":
+        """Add other words for the values, with the pattern that finds them and how they are read."""
+        own = re.compile(self.pattern)
+        return Format(
+            self.write,
+            f"{self.pattern}|{pattern}",
+            lambda text: self.read(text) if own.fullmatch(text) else read(text),
+            others,
+        )
 
 
 def money(cents: int) -> str:
@@ -45,7 +63,7 @@ def choice(words: Mapping[Any, str]) -> Format:
             raise ValueError(f"there are no words for {value!r}; there are for {', '.join(map(repr, words))}")
         return words[value]
 
-    return Format(write, "|".join(map(re.escape, longest_first)), lambda text: back[text.lower()], dict(back))
+    return Format(write, "|".join(map(re.escape, longest_first)), lambda text: back[text.lower()], words=dict(back))
 
 
 def ranking(names: Sequence[str]) -> Format:
@@ -55,11 +73,16 @@ def ranking(names: Sequence[str]) -> Format:
 
 
 def counted(unit: str) -> Format:
-    """Make the format of a number of units: "1 day", "3 days"."""
+    """Make the format of a number of units: "1 day", "3 days"; in other words "three days"."""
+
+    def with_unit(count: int, number: object) -> str:
+        return f"{number} {unit}" if count == 1 else f"{number} {unit}s"
+
     return Format(
-        lambda count: f"{count} {unit}" if count == 1 else f"{count} {unit}s",
-        rf"\d+ {unit}s?",
-        lambda text: int(text.split()[0]),
+        lambda count: with_unit(count, count),
+        rf"{other_words.NUMBER} {unit}s?",
+        lambda text: other_words.read_number(text.rpartition(" ")[0]),
+        lambda count: tuple(with_unit(count, words) for words in other_words.in_letters(count)),
     )
 
 
@@ -85,6 +108,19 @@ def _read_day(text: str) -> str:
     return f"{MONTHS.index(month) + 1:02d}-{int(day):02d}"
 
 
+def _day_of_month(value: str) -> tuple[str, ...]:
+    """Write "03-09" as "the 9th of March"."""
+    month, day = value[-5:].split("-")
+    number = int(day)
+    ending = "th" if number in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return (f"the {number}{ending} of {MONTHS[int(month) - 1]}",)
+
+
+def _read_day_of_month(text: str) -> str:
+    _, day, _, month = text.split()
+    return _read_day(f"{month} {day[:-2]}")
+
+
 def _read_row(text: str) -> list[str]:
     return re.split(", then |, | and ", text)
 
@@ -102,19 +138,29 @@ NAME = Format(str, r"[^\s.!?](?:[^.!?\n]|\.(?=\S))*?(?!\.\S)", str)
 """A name of a product type or a brand: "Levi's", "Johnson & Johnson", "de Buyer". It ends where the sentence ends."""
 
 FORMATS: dict[str, Format] = {
-    "money": MONEY,
-    "number": NUMBER,
-    "day": DAY,
+    "money": MONEY.with_words(other_words.dollars, other_words.DOLLARS, other_words.read_dollars),
+    "number": NUMBER.with_words(other_words.in_letters, other_words.SPELLED, other_words.read_number),
+    "day": DAY.with_words(
+        _day_of_month, rf"the \d{{1,2}}(?:st|nd|rd|th) of (?:{'|'.join(MONTHS)})", _read_day_of_month
+    ),
     "name": NAME,
     "count": Format(
         lambda count: "one" if count == 1 else str(count),
-        r"one|\d+",
-        lambda text: 1 if text == "one" else int(text),
+        other_words.NUMBER,
+        other_words.read_number,
+        lambda count: other_words.in_letters(count) if count > 1 else (),
     ),
     "stars": Format(
         lambda tenths: f"{tenths / 10:.1f} stars", r"\d\.\d stars", lambda text: int(text[0] + text[2])
+    ).with_words(other_words.stars, other_words.STARS, other_words.read_stars),
+    "days": counted("day").with_words(other_words.days, other_words.DAYS, other_words.read_days),
+    "kg": Format(lambda kilos: f"{kilos} kg", r"\d+ kg", lambda text: int(text.split()[0])).with_words(
+        lambda kilos: tuple(
+            f"{words} kilos" for words in (str(kilos), *other_words.in_letters(kilos)) if kilos > 1
+        ),
+        rf"{other_words.NUMBER} kilos",
+        lambda text: other_words.read_number(text.rpartition(" ")[0]),
     ),
-    "days": counted("day"),
     "suggestions": counted("suggestion"),
     "names": Format(joined, r"[A-Za-z][\w, /-]*", lambda text: re.split(", | and ", text)),
     "type": Format(str, r"[A-Z0-9][^.!?\n]*?", str),

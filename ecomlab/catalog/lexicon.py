@@ -1,16 +1,19 @@
 """The names that a shop uses (types, brands, features, option values), and the name nearest to a misspelt word."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache
 
 from rapidfuzz import fuzz, process
 
+from ecomlab import other_words
 from ecomlab.catalog import Catalog, ProductType
 
 CUTOFF = 72.0
 """Similarity (0-100, indel ratio) from which a word counts as a misspelling of a name."""
-_A_VOWEL = re.compile(r"\ba (?=[AEIOUaeiou]|LED\b)")
+_A_VOWEL = re.compile(r"\ba (?=(?!one\b)[AEIOUaeiou]|LED\b|8|11\b|18\b)")
+_WORD = re.compile(r"[a-z][a-z'-]*")
 
 
 class Lexicon:
@@ -31,7 +34,14 @@ class Lexicon:
     def phrase_words(self) -> frozenset[str]:
         """Words around option and attribute values: "in a ... shape", "comfortable at ..."."""
         phrases = {a.phrase for t in self.types.values() for a in (t.option, *t.attributes)}
-        return frozenset(re.findall(r"[a-z][a-z'-]*", " ".join(phrases).lower()))
+        return frozenset(_WORD.findall(" ".join(phrases).lower()))
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Every word of this shop's names, values and phrases, in lower case: none of them is a misspelling."""
+        texts = [*(name for names in self._lists.values() for name in names)]
+        texts += [text for _, slots in self._patterns.values() for text in slots]
+        return frozenset(_WORD.findall(" ".join(texts).lower())) | self.phrase_words
 
     def exact(self, kind: str, words: str) -> str | None:
         """Find the name of a kind that equals these words in any case."""
@@ -53,22 +63,35 @@ class Lexicon:
         return any(self.nearest(kind, word) is not None for kind in self.names)
 
     @cached_property
-    def _patterns(self) -> dict[str, tuple[re.Pattern[str], dict[str, str]]]:
+    def _patterns(self) -> dict[str, tuple[re.Pattern[str], dict[str, tuple[str, str]]]]:
+        """By type: the pattern of all values, in other words too, and (slot name, value) by what is written."""
         made = {}
         for name, kind in self.types.items():
-            slots = dict.fromkeys(kind.option.values, "option")
-            for attribute in kind.attributes:
-                slots |= dict.fromkeys(attribute.values, f"attr:{attribute.name}")
+            slots: dict[str, tuple[str, str]] = {}
+            others: list[tuple[str, tuple[str, str]]] = []
+            for attribute in (kind.option, *kind.attributes):
+                slot = "option" if attribute is kind.option else f"attr:{attribute.name}"
+                for value in attribute.values:
+                    slots[value] = slot, value
+                    said = other_words.of_value(value, attribute.phrase)
+                    others += [(text, (slot, value)) for text in said]
+            uses = Counter(text for text, _ in others)
+            slots |= {text: meant for text, meant in others if uses[text] == 1 and text not in slots}
             longest_first = sorted(slots, key=lambda v: (-len(v), v))
             alternatives = "|".join(re.escape(value) for value in longest_first)
             made[name] = (re.compile(rf"(?<![\w.-])(?:{alternatives})(?![\w-])"), slots)
         return made
 
     def values(self, type_name: str, text: str) -> Iterator[tuple[str, str, tuple[int, int]]]:
-        """Find option and attribute values of a type in `text`, as (slot name, value, span)."""
+        """Find option and attribute values of a type in `text`, also in other words, as (slot name, value, span)."""
         pattern, slots = self._patterns[type_name]
         for match in pattern.finditer(text):
-            yield slots[match.group()], match.group(), match.span()
+            yield (*slots[match.group()], match.span())
+
+    def in_other_words(self, type_name: str, slot: str, value: str) -> tuple[str, ...]:
+        """Put a value of a type in other words that mean no other value of it: "four cups" for "4 Cups"."""
+        _, slots = self._patterns[type_name]
+        return tuple(text for text, meant in slots.items() if meant == (slot, value) and text != value)
 
     def phrase(self, type_name: str, slot: str, value: str) -> str:
         """Put an option or attribute of a type in the customer's words: "in size XL". Raises ValueError for a slot that

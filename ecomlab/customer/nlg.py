@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,11 @@ import numpy as np
 from ecomlab.catalog.lexicon import Lexicon
 from ecomlab.customer.acts import Act
 from ecomlab.customer.noise import Piece, noised
-from ecomlab.customer.templates import BOUNDS, Phrases, common_file
+from ecomlab.customer.templates import BOUNDS, Form, Phrases, common_file
+from ecomlab.other_words import in_letters
 from ecomlab.seeding import pick, rng
 from ecomlab.task import Goal
+from ecomlab.values import with_article
 
 
 class Speaker:
@@ -46,7 +49,8 @@ class Speaker:
             if number:
                 body.append(Piece(join if number < len(items) - 1 else last, "fixed"))
             # Where items are joined by commas, the articles tell where the next one begins.
-            body += self.item(item, random, "" if as_list and last != " and " else "a")
+            article = "" if as_list and last != " and " else "a"
+            body += self.item(item, random, article, listed=as_list)
         if in_lines:
             lead = lead.replace(" {}.", "{}\n")
         if greeting.endswith(", ") and not lead.startswith("I"):
@@ -57,44 +61,59 @@ class Speaker:
         text = [Piece(before), *body, Piece(after)]
         for name, value in said:
             gap = Piece("" if text[-1].text.endswith("\n") else " ")
-            text += [gap, Piece(_capital(self.phrases.slots[name].say(value, random)), "fixed")]
-            after = ""
+            text += [gap, *_begun(self.phrases.slots[name].say(value, random))]
         if closing:
-            gap = Piece("" if after.endswith("\n") else " ")
+            gap = Piece("" if text[-1].text.endswith("\n") else " ")
             text += [gap, Piece(closing, "free" if goal.withheld else "fixed")]
-        return noised(text, self.p_noise, self.lexicon, random).strip()
+        return _joined(self._noised(text, "opening")).strip()
 
     def say(self, acts: Sequence[Act]) -> str:
         """Word these acts, in order, as one message."""
         random = rng("words", *self.key, self.said)
+        used: set[str] = set()
+        sentences = [_begun(self._sentence(act, random, used)) for act in acts]
+        pieces, ends = [], []
+        for act, sentence in zip(acts, sentences, strict=True):
+            pieces += [Piece(piece.text, "fixed") for piece in sentence] if act.clean else sentence
+            ends.append(len(pieces))
+        noisy = self._noised(pieces, self.said)
         self.said += 1
-        return " ".join(self._sentence(act, random) for act in acts)
+        said = [_joined(noisy[start:end]) for start, end in pairwise((0, *ends))]
+        return " ".join(" ".join(text.split()).replace(" .", ".").replace(" ,", ",") for text in said)
 
-    def item(self, slots: Mapping[str, Any], random: np.random.Generator, article: str) -> list[Piece]:
-        """Word an item as a noun phrase: "3 Tank Tops by PixelVault in size XS"; `article` is a, the or ""."""
+    def item(
+        self, slots: Mapping[str, Any], random: np.random.Generator, article: str, listed: bool = False
+    ) -> list[Piece]:
+        """Word an item as a noun phrase: "3 Tank Tops by PixelVault in size XS"; `article` is a, the or "". On a list it
+        may be "3 x Tank Top"."""
         kind, brand, feature = slots["type"], slots.get("brand"), slots.get("feature")
-        quantity = slots.get("quantity", 1)
-        form = int(random.integers(3)) if quantity > 1 else 0
-        name = self.lexicon.types[kind].plural if quantity > 1 and form == 0 else kind
+        quantity = slots.get("quantity")
+        times = listed and random.random() < 0.5
+        several = quantity is not None and quantity > 1
+        name = self.lexicon.types[kind].plural if several and not times else kind
         head: list[Piece] = []
         if feature:
-            head += [Piece(feature, "feature"), Piece(" ")]
+            head += [Piece(feature, "feature"), Piece(" ", "fixed")]
         by = brand is not None and random.random() < 0.4
         if brand and not by:
-            head += [Piece(brand, "brand"), Piece(" ")]
+            head += [Piece(brand, "brand"), Piece(" ", "fixed")]
         head.append(Piece(name, "type"))
         if by:
-            head += [Piece(" by "), Piece(str(brand), "brand")]
-        if quantity > 1:
-            count = (f"{quantity} ", f"{quantity} x ", "")[form]
-            head = [Piece(count, "fixed"), *head, Piece(f" ({quantity})" if form == 2 else "", "fixed")]
+            head += [Piece(" by ", "fixed"), Piece(str(brand), "brand")]
+        if several and times:
+            head.insert(0, Piece(f"{quantity} x ", "fixed"))
+        elif several:
+            head[:0] = [_number(quantity), Piece(" ", "fixed")]
+        elif quantity is not None:
+            head.insert(0, Piece("just one ", "fixed"))
         elif article:
-            vowel = article == "a" and head[0].text[0].lower() in "aeiou"
-            head.insert(0, Piece("an " if vowel else f"{article} ", "fixed"))
+            head.insert(
+                0, Piece("the " if article == "the" else f"{with_article(head[0].text).split()[0]} ", "fixed")
+            )
         details = self.details(
             {k: v for k, v in slots.items() if k not in ("brand", "feature")}, kind, random
         )
-        return head + ([Piece(" "), *details] if details else [])
+        return head + ([Piece(" ", "fixed"), *details] if details else [])
 
     def details(self, slots: Mapping[str, Any], kind: str, random: np.random.Generator) -> list[Piece]:
         """Word slots as phrases after the noun, joined by commas: "in size XS, for $30 or less"."""
@@ -103,50 +122,91 @@ class Speaker:
             if name in ("type", "quantity"):
                 continue
             if name == "brand":
-                phrases.append([Piece("by "), Piece(str(value), "brand")])
+                phrases.append([Piece("by ", "fixed"), Piece(str(value), "brand")])
             elif name == "feature":
-                phrases.append([Piece("the "), Piece(str(value), "feature"), Piece(" kind")])
+                phrases.append(
+                    [Piece("the ", "fixed"), Piece(str(value), "feature"), Piece(" kind", "fixed")]
+                )
             elif name in BOUNDS:
-                form = pick(random, common_file().bounds[name])
-                phrases.append([Piece(form.format(BOUNDS[name].write(value)), "fixed")])
+                form, bound = pick(random, self.phrases.bounds[name]), BOUNDS[name]
+                others = tuple(form.format(text) for text in bound.others(value))
+                phrases.append([Piece(form.format(bound.write(value)), "fixed", others)])
             else:
-                phrases.append([Piece(self.lexicon.phrase(kind, name, value), "fixed")])
+                others = tuple(
+                    self.lexicon.phrase(kind, name, text)
+                    for text in self.lexicon.in_other_words(kind, name, value)
+                )
+                phrases.append([Piece(self.lexicon.phrase(kind, name, value), "fixed", others)])
         joined: list[Piece] = []
         for phrase in phrases:
-            joined += [Piece(", "), *phrase] if joined else phrase
+            joined += [Piece(", ", "fixed"), *phrase] if joined else phrase
         return joined
 
-    def _sentence(self, act: Act, random: np.random.Generator) -> str:
+    def _noised(self, pieces: Sequence[Piece], about: int | str) -> Sequence[Piece]:
+        if self.p_noise <= 0:
+            return pieces
+        random = rng("noise", *self.key, about)
+        return noised(pieces, self.p_noise, self.phrases.words, self.lexicon, random)
+
+    def _sentence(self, act: Act, random: np.random.Generator, used: set[str]) -> list[Piece]:
+        """Word an act by a form that no other act of the message has `used`."""
         templates = self.phrases.slots
         spoken = [(name, value) for name, value in act.slots.items() if name in templates]
         if spoken:
-            said = [_capital(templates[name].say(value, random)) for name, value in spoken]
+            said: list[Piece] = []
             others = {name: value for name, value in act.slots.items() if name not in templates}
             if others:
-                said.insert(0, self._sentence(replace(act, slots=others), random))
+                said = _begun(self._sentence(replace(act, slots=others), random, used))
             elif self.phrases.before.get(act.kind):
-                said.insert(0, pick(random, self.phrases.before[act.kind]))
-            return " ".join(said)
-        form = pick(random, self.phrases.acts[act.kind])
-        fields = {name for run, name in form.runs if run == "field"}
+                said = [Piece(pick(random, self.phrases.before[act.kind]))]
+            for name, value in spoken:
+                said += [*([Piece(" ")] if said else []), *_begun(templates[name].say(value, random))]
+            return said
+        form = self._form(act, random, used)
         filled: dict[str, list[Piece]] = {
             "type": [Piece(self._named(act), "type")],
             "plural": [Piece(self.lexicon.types[act.type].plural if act.type else "", "type")],
             "seen": [Piece(act.seen, "fixed")],
-            "number": [Piece(str(act.number), "fixed")],
+            "number": [_number(act.number)],
             "details": self.details(act.slots, act.type, random) if act.type else [],
         }
-        for name, article in (("item", "a"), ("wanted", "the")):
-            if name in fields:
+        for name, article in (("item", "a"), ("wanted", self.phrases.article)):
+            if name in form.fields:
                 filled[name] = self.item({"type": act.type, **act.slots}, random, article)
         pieces: list[Piece] = []
         for run, text in form.runs:
             pieces += filled[text] if run == "field" else [Piece(text, "fixed" if run == "cue" else "free")]
-        text = noised(pieces, 0.0 if act.clean else self.p_noise, self.lexicon, random)
-        return _capital(" ".join(text.split()).replace(" .", ".").replace(" ,", ","))
+        return pieces
+
+    def _form(self, act: Act, random: np.random.Generator, used: set[str]) -> Form:
+        """Pick a form that has something to put into each of its fields, and was not used yet if there is one."""
+        forms = [form for form in self.phrases.acts[act.kind] if act.seen or "seen" not in form.fields]
+        forms = forms or list(self.phrases.acts[act.kind])
+        form = pick(random, [form for form in forms if form.text not in used] or forms)
+        used.add(form.text)
+        return form
 
     def _named(self, act: Act) -> str:
         return self.lexicon.types[act.type].plural if act.number > 1 and act.type else act.type
+
+
+def _number(count: int) -> Piece:
+    return Piece(str(count), "fixed", in_letters(count))
+
+
+def _joined(pieces: Sequence[Piece]) -> str:
+    return "".join(piece.text for piece in pieces)
+
+
+def _begun(pieces: Sequence[Piece]) -> list[Piece]:
+    """Begin a sentence with a capital, whichever words its first value is put in."""
+    first = next((at for at, piece in enumerate(pieces) if piece.text), 0)
+    return [
+        piece._replace(text=_capital(piece.text), others=tuple(map(_capital, piece.others)))
+        if at == first
+        else piece
+        for at, piece in enumerate(pieces)
+    ]
 
 
 def _capital(text: str) -> str:

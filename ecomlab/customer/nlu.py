@@ -1,25 +1,44 @@
 """Natural language understanding of the customer's messages, as by a careful reader: the inverse of `nlg`.
 
-An act is recognised by the cues of its forms, an item by the shop's names, its properties by how values are written.
+An act is recognised by the forms of its sentences, an item by the shop's names, its properties by how values are written.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
 from typing import Any
 
 from ecomlab.catalog.lexicon import Lexicon, windows
-from ecomlab.customer.noise import SLANG
-from ecomlab.customer.templates import BOUNDS, Phrases, common_file
+from ecomlab.customer import noise
+from ecomlab.customer.templates import BOUNDS, SENTENCE_BREAK, Phrases, common_file
+from ecomlab.other_words import SPELLED, read_number
 
-_SENTENCE_BREAK = re.compile(r"(?<=[.!?])\s+|\n(?!- )")
 _BOUNDS = [
-    (slot, bound.read, re.compile(rf"(?<!\w)(?:{bound.pattern})(?!\w)")) for slot, bound in BOUNDS.items()
+    (slot, bound.read, re.compile(rf"(?<!\w)(?:{bound.pattern})(?!\w)", re.IGNORECASE))
+    for slot, bound in BOUNDS.items()
 ]
 _NUMBER = re.compile(r"(?<![\w.$])(\d+)(?![\w.]*\w)")
+_SPELLED_FIRST = re.compile(rf"(?:the |just )?({SPELLED})(?= )", re.IGNORECASE)
 _TOKEN = re.compile(r"[A-Za-z][A-Za-z'-]*")
+
+
+@dataclass(frozen=True)
+class Said:
+    """A sentence or two that do one thing: the kind of act, "" where no form fits, and what its fields hold."""
+
+    kind: str
+    text: str
+    fields: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def item(self) -> str:
+        """The words in which the customer speaks of an item, or all where no form fits."""
+        if not self.kind:
+            return self.text
+        about = ("number", "item", "wanted", "type", "plural", "details")
+        return " ".join(self.fields[name] for name in about if name in self.fields)
 
 
 @dataclass
@@ -37,53 +56,80 @@ def is_complete(message: str) -> bool:
     return any(text in message for text in common_file().complete)
 
 
-def read_opening(message: str, lexicon: Lexicon) -> list[Mention]:
+def plain(message: str, phrases: Phrases, lexicon: Lexicon) -> str:
+    """Undo the noise of a message: slang is written out and typos are corrected."""
+    return noise.plain(message, phrases.words, lexicon)
+
+
+def read_opening(message: str, phrases: Phrases, lexicon: Lexicon) -> list[Mention]:
     """Read the items that a request asks for, in order."""
-    found = (read_item(segment, lexicon) for segment in _item_break().split(message))
-    return [Mention("add", slots.pop("type"), slots) for slots in found if "type" in slots]
+    message = plain(message, phrases, lexicon)
+    found = next((match for pattern in phrases.openings if (match := pattern.search(message))), None)
+    items = found["items"] if found else message
+    read = (read_item(segment, lexicon, phrases.words) for segment in _item_break().split(items))
+    return [Mention("add", slots.pop("type"), slots) for slots in read if "type" in slots]
+
+
+def read_acts(message: str, phrases: Phrases, lexicon: Lexicon) -> list[Said]:
+    """Read what a message does, act by act; what no form fits is read sentence by sentence."""
+    text, at, found = plain(message, phrases, lexicon), 0, []
+    while at < len(text):
+        if text[at].isspace():
+            at += 1
+            continue
+        known = phrases.recognised(text, at)
+        if known:
+            kind, match = known
+            found.append(Said(kind, match.group(), match.groupdict()))
+            at = match.end()
+        else:
+            end = SENTENCE_BREAK.search(text, at)
+            found.append(Said("", text[at : end.start() if end else len(text)]))
+            at = end.end() if end else len(text)
+    return found
 
 
 def read_message(message: str, phrases: Phrases, lexicon: Lexicon) -> list[Mention]:
-    """Read the changes that a later message makes, sentence by sentence."""
+    """Read the changes that a later message makes, act by act."""
     return [
         mention
-        for sentence in _SENTENCE_BREAK.split(message)
-        for mention in _sentence(sentence, phrases, lexicon)
+        for said in read_acts(message, phrases, lexicon)
+        for mention in _mentioned(said, phrases, lexicon)
     ]
 
 
-def says(kind: str, message: str, phrases: Phrases) -> bool:
-    """Tell whether a message holds a sentence of an act without fields."""
-    said = message.lower()
-    return any(form.text.replace("[", "").replace("]", "").lower() in said for form in phrases.acts[kind])
+def says(kind: str, message: str, phrases: Phrases, lexicon: Lexicon | None = None) -> bool:
+    """Tell whether a message holds a sentence of an act; with a lexicon, whatever noise did to it."""
+    text = plain(message, phrases, lexicon) if lexicon else message
+    starts = (0, *(end.end() for end in SENTENCE_BREAK.finditer(text)))
+    return any(known[0] == kind for start in starts if (known := phrases.recognised(text, start)))
 
 
 def hears_of_stock(message: str, phrases: Phrases) -> bool:
     """Tell whether a message says that products have sold out."""
-    return any(effect == "stock" and pattern.match(message) for effect, pattern in phrases.effects)
+    return any(
+        known and phrases.effects.get(known[0]) == "stock"
+        for start in (0, *(end.end() for end in SENTENCE_BREAK.finditer(message)))
+        if (known := phrases.recognised(message, start))
+    )
 
 
-def _sentence(sentence: str, phrases: Phrases, lexicon: Lexicon) -> Iterator[Mention]:
-    effect = "set"
-    for effect_, pattern in phrases.effects:
-        match = pattern.match(sentence)
-        if match:
-            effect = effect_
-            sentence = match.groupdict().get("wanted") or sentence
-            break
-    if effect in ("none", "stock"):
+def _mentioned(said: Said, phrases: Phrases, lexicon: Lexicon) -> Iterator[Mention]:
+    effect = phrases.effects.get(said.kind, "" if said.kind else "set")
+    if effect in ("", "stock"):
         return
-    slots = read_item(sentence, lexicon)
+    slots = read_item(said.item, lexicon, phrases.words)
     if "type" in slots:
         yield Mention(effect, slots.pop("type"), slots)
     elif effect == "anew":
         yield Mention(effect)
 
 
-def read_item(text: str, lexicon: Lexicon) -> dict[str, Any]:
-    """Read the slots of a noun phrase and what surrounds it; none when it names no product type."""
+def read_item(text: str, lexicon: Lexicon, plain: Collection[str] = frozenset()) -> dict[str, Any]:
+    """Read the slots of a noun phrase and what surrounds it; none when it names no product type. The words that are
+    `plain` are not taken for misspelt names."""
     words = [(m.group(), m.span()) for m in _TOKEN.finditer(text)]
-    kind = _name(words, lexicon, "type", longest=3)
+    kind = _name(words, lexicon, "type", plain, longest=3)
     if kind is None:
         return {}
     name, start, end = kind
@@ -96,7 +142,7 @@ def read_item(text: str, lexicon: Lexicon) -> dict[str, Any]:
             taken.append(span)
     rest = [word for word in rest if not _overlaps(word[1], taken[1:])]
     for wanted in ("brand", "feature"):
-        hit = _name(rest, lexicon, wanted, longest=1)
+        hit = _name(rest, lexicon, wanted, plain, longest=1)
         if hit is not None:
             slots[wanted] = hit[0]
             rest = rest[: hit[1]] + rest[hit[2] :]
@@ -105,10 +151,10 @@ def read_item(text: str, lexicon: Lexicon) -> dict[str, Any]:
         if match and not _overlaps(match.span(), taken):
             slots[slot] = read(match.group())
             taken.append(match.span())
-    for match in _NUMBER.finditer(text):
-        if not _overlaps(match.span(), taken):
-            slots["quantity"] = int(match.group(1))
-            break
+    counts = [_SPELLED_FIRST.match(text), *_NUMBER.finditer(text)]
+    number = next((match for match in counts if match and not _overlaps(match.span(1), taken)), None)
+    if number:
+        slots["quantity"] = read_number(number[1])
     return slots
 
 
@@ -117,7 +163,11 @@ def _overlaps(span: tuple[int, int], taken: list[tuple[int, int]]) -> bool:
 
 
 def _name(
-    words: list[tuple[str, tuple[int, int]]], lexicon: Lexicon, kind: str, longest: int
+    words: list[tuple[str, tuple[int, int]]],
+    lexicon: Lexicon,
+    kind: str,
+    plain: Collection[str],
+    longest: int,
 ) -> tuple[str, int, int] | None:
     """Find the name of that kind among the words: an exact one first, else the nearest misspelling."""
     texts = [word for word, _ in words]
@@ -127,9 +177,9 @@ def _name(
         exact = lexicon.exact(kind, " ".join(texts[start:end]))
         if exact is not None:
             return exact, start, end
-    plain = _filler() | lexicon.phrase_words
     for start, end in spans:
-        if all(word.lower() in plain or len(word) < 3 for word in texts[start:end]):
+        said = [word.lower() for word in texts[start:end]]
+        if all(word in plain or word in lexicon.phrase_words or len(word) < 3 for word in said):
             continue
         near = lexicon.nearest(kind, " ".join(texts[start:end]))
         if near is not None and (best is None or near[1] > best[0]):
@@ -147,26 +197,3 @@ def _item_break() -> re.Pattern[str]:
     """Compile the separators between the items of a request."""
     joins = dict.fromkeys(text for join in common_file().joins for text in join)
     return re.compile("|".join(map(re.escape, joins)) + r"|\n- ?")
-
-
-@cache
-def _filler() -> frozenset[str]:
-    """Collect the words of the common phrases in lower case, which nobody takes for names."""
-    common = common_file()
-    forms = [
-        form
-        for table in (common.acts, common.answers, common.before, common.bounds)
-        for some in table.values()
-        for form in some
-    ]
-    texts = [
-        *common.greetings,
-        *common.leads["default"],
-        *common.lists,
-        *common.complete,
-        *common.closings,
-        *forms,
-    ]
-    texts += [text for join in common.joins for text in join]
-    texts.append("by kind stars day days")
-    return frozenset(re.findall(r"[a-z][a-z'-]*", " ".join(texts).lower())) | frozenset(SLANG.values())

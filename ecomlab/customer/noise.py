@@ -1,44 +1,61 @@
-"""Noise in the customer's messages: typos and slang.
+"""Noise in the customer's messages, and its undoing by a careful reader.
 
-Ids, numbers, units, values of closed vocabularies and words of four letters or fewer are spared. A typo is redrawn if
-it brings a name as near to another name, or makes another word look like a name.
+A noisy message has one typo or one word of slang, and apart from that it may put one value in other words. Ids, numbers,
+units, product types, values of closed vocabularies and words of four letters or fewer are spared, and so is whatever
+nobody could take back: a typo is made only where `plain` gives the word again.
 """
 
 import re
+from collections.abc import Collection, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from ecomlab.catalog.lexicon import Lexicon
+from ecomlab.other_words import SPELLED, WORDS
 
 
 class Piece(NamedTuple):
-    """A run of text; `kind` is free (may carry noise), fixed (may not), or the kind of name that it is."""
+    """A run of text. `kind` is free (may carry noise), fixed (may not), or the kind of name that it is; `others` are
+    texts that mean the same."""
 
     text: str
     kind: str = "free"
+    others: tuple[str, ...] = ()
 
 
 SLANG = {
-    "please": "pls",
-    "thanks": "thx",
-    "thank you": "ty",
-    "going to": "gonna",
-    "want to": "wanna",
-    "you": "u",
-    "about": "abt",
-    "could": "cud",
-    "would like": "wanna have",
-}
+    "pls": "please", "plz": "please", "thx": "thanks", "ty": "thank you", "gonna": "going to", "wanna": "want to",
+    "gotta": "got to", "lemme": "let me", "gimme": "give me", "u": "you", "ur": "your", "abt": "about", "btw": "by the way",
+    "cuz": "because", "rly": "really", "smth": "something", "tho": "though", "rn": "right now", "dunno": "don't know",
+    "sry": "sorry", "prob": "probably", "tmrw": "tomorrow", "asap": "as soon as possible", "msg": "message",
+    "kinda": "kind of", "ok": "okay",
+}  # fmt: skip
+"""What slang means."""
 SHORT = 4
 """Words of so many letters, or fewer, are spared."""
+P_SLANG = 0.4
+"""Share of slang among noisy words, where there is a word that slang has another one for."""
+P_NAME = 0.1
+"""Share of names among typos, where a message has several names."""
+TRIES = 6
+_NAMES = ("brand", "feature")
 _NEIGHBOURS = {
     key: row[max(0, i - 1) : i] + row[i + 1 : i + 2]
     for row in ("qwertyuiop", "asdfghjkl", "zxcvbnm")
     for i, key in enumerate(row)
 }
 _WORD = re.compile(r"[A-Za-z][A-Za-z'-]*")
-_SLANG = re.compile(r"\b(" + "|".join(sorted(SLANG, key=len, reverse=True)) + r")\b", re.IGNORECASE)
+_SAID = {meaning: slang for slang, meaning in reversed(SLANG.items())}
+_SLANG = re.compile(r"(?<![\w'-])(?:" + "|".join(sorted(_SAID, key=len, reverse=True)) + r")(?![\w'-])", re.I)
+_MEANT = re.compile(r"(?<![\w'-])(?:" + "|".join(sorted(SLANG, key=len, reverse=True)) + r")(?![\w'-])", re.I)
+_SPELLED = re.compile(SPELLED)
+
+
+def words_of(text: str) -> frozenset[str]:
+    """Collect the words of a text, in lower case."""
+    return frozenset(word.lower() for word in _WORD.findall(text))
 
 
 def mistype(word: str, rng: np.random.Generator) -> str:
@@ -57,37 +74,112 @@ def mistype(word: str, rng: np.random.Generator) -> str:
     return word[:at] + (key.upper() if word[at].isupper() else key) + word[at + 1 :]
 
 
-def noised(pieces: list[Piece], p: float, lexicon: Lexicon, rng: np.random.Generator) -> str:
-    """Join the pieces, each word that may carry noise being hit with probability `p`."""
-    if p <= 0:
-        return "".join(piece.text for piece in pieces)
-    return "".join(_noised(piece, p, lexicon, rng) for piece in pieces)
+@lru_cache(maxsize=20_000)
+def corrected(word: str, words: frozenset[str]) -> str:
+    """Find the one of `words` of which this, in lower case, is a typo; the word itself where there is none, or more
+    than one."""
+    letters = "abcdefghijklmnopqrstuvwxyz'-"
+    found: set[str] = set()
+    for at in range(1, len(word) + 1):
+        before, after = word[:at], word[at:]
+        found |= {before + letter + after for letter in letters}  # one was dropped
+        if after:
+            found |= {before + letter + after[1:] for letter in _NEIGHBOURS.get(after[0], "")}
+            found.add(before + after[1:2] + after[0] + after[2:])  # two were swapped
+            if after[0] == before[-1]:
+                found.add(before + after[1:])  # one was doubled
+    found = {text for text in found if len(text) > SHORT} & words
+    return found.pop() if len(found) == 1 else word
 
 
-def _noised(piece: Piece, p: float, lexicon: Lexicon, rng: np.random.Generator) -> str:
-    if piece.kind == "fixed" or len(piece.text) <= SHORT:
-        return piece.text
-    text = piece.text
-    if piece.kind == "free":
-        text = _SLANG.sub(lambda m: SLANG[m.group().lower()] if rng.random() < p else m.group(), text)
+def plain(text: str, words: frozenset[str], lexicon: Lexicon) -> str:
+    """Undo noise, as a careful reader does: write out slang, and correct what is neither one of `words` nor of the
+    shop's."""
 
-    def hit(match: re.Match[str]) -> str:
-        word = match.group()
-        if sum(map(str.isalpha, word)) <= SHORT or rng.random() >= p:
-            return word
-        for _ in range(4):
-            typo = mistype(word, rng)
-            if piece.kind != "free" or not lexicon.looks_like_a_name(typo):
-                return typo
-        return word
+    def meant(match: re.Match[str]) -> str:
+        slang = match.group().lower()
+        return match.group() if slang in lexicon.words else _as_in(match.group(), SLANG[slang])
 
-    if piece.kind == "free":
-        return _WORD.sub(hit, text)
-    for _ in range(4):
-        typed = _WORD.sub(hit, text)
-        if typed == text:
-            return text
-        near = lexicon.nearest(piece.kind, typed)
-        if near is not None and near[0] == lexicon.exact(piece.kind, text):
-            return typed
-    return text
+    def correct(match: re.Match[str]) -> str:
+        word = match.group().lower()
+        known = len(word) < SHORT or any(word in some for some in (words, lexicon.words, WORDS))
+        known = known or _SPELLED.fullmatch(word) is not None
+        return match.group() if known else _as_in(match.group(), corrected(word, words))
+
+    return _WORD.sub(correct, _MEANT.sub(meant, text))
+
+
+def noised(
+    pieces: Sequence[Piece], p: float, words: frozenset[str], lexicon: Lexicon, rng: np.random.Generator
+) -> list[Piece]:
+    """Give a message one noisy word with probability `p`, and put one of its values in other words with the same;
+    `words` are those of the phrases that it is made of."""
+    made = list(pieces)
+    if rng.random() < p:
+        if rng.random() >= P_SLANG or not _say_in_slang(made, words, lexicon, rng):
+            _misspell(made, words, lexicon, rng)
+    if rng.random() < p:
+        able = [at for at, piece in enumerate(made) if piece.others]
+        if able:
+            at = able[int(rng.integers(len(able)))]
+            others = made[at].others
+            made[at] = Piece(others[int(rng.integers(len(others)))], made[at].kind)
+    return made
+
+
+def _say_in_slang(
+    pieces: list[Piece], words: frozenset[str], lexicon: Lexicon, rng: np.random.Generator
+) -> bool:
+    """Put one word or phrase of the free text in slang, if there is one."""
+    able = _places(pieces, _SLANG, ("free",))
+    for at, match in _shuffled(able, rng):
+        slang = _as_in(match.group(), _SAID[match.group().lower()])
+        text = pieces[at].text[: match.start()] + slang + pieces[at].text[match.end() :]
+        if plain(text, words, lexicon).lower() == pieces[at].text.lower():
+            pieces[at] = Piece(text)
+            return True
+    return False
+
+
+def _misspell(pieces: list[Piece], words: frozenset[str], lexicon: Lexicon, rng: np.random.Generator) -> None:
+    """Misspell one word: of the free text, or now and then of a name beside another name."""
+    names = sum(piece.kind in _NAMES for piece in pieces) > 1 and rng.random() < P_NAME
+    able = _places(pieces, _WORD, _NAMES if names else ("free",))
+    long = [(at, match) for at, match in able if sum(map(str.isalpha, match.group())) > SHORT]
+    for at, match in _shuffled(long, rng)[:TRIES]:
+        piece, word = pieces[at], match.group()
+        typo = mistype(word, rng)
+        text = piece.text[: match.start()] + typo + piece.text[match.end() :]
+        read = plain(text, words, lexicon)
+        if typo.lower() in words or typo.lower() in lexicon.words:
+            continue
+        if piece.kind == "free":
+            fine = read == piece.text and not lexicon.looks_like_a_name(typo)
+        else:
+            near = lexicon.nearest(piece.kind, text)
+            fine = read == text and near is not None and near[0] == lexicon.exact(piece.kind, piece.text)
+        if fine:
+            pieces[at] = Piece(text, piece.kind)
+            return
+
+
+def _places(
+    pieces: Sequence[Piece], pattern: re.Pattern[str], kinds: Collection[str]
+) -> list[tuple[int, re.Match[str]]]:
+    return [
+        (at, m)
+        for at, piece in enumerate(pieces)
+        if piece.kind in kinds
+        for m in pattern.finditer(piece.text)
+    ]
+
+
+def _shuffled(
+    places: list[tuple[int, re.Match[str]]], rng: np.random.Generator
+) -> list[tuple[int, re.Match[str]]]:
+    return [places[i] for i in rng.permutation(len(places)).tolist()]
+
+
+def _as_in(original: str, text: str) -> str:
+    """Begin a text with a capital where the original does."""
+    return text[:1].upper() + text[1:] if original[:1].isupper() else text

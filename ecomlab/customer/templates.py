@@ -1,21 +1,23 @@
 """Phrases: the sentences of one kind of customer, as data that is rendered and parsed by the same forms.
 
-The form of an act holds {fields} and [cues], words that distinguish the act and carry no noise. A slot that is not a
+The form of an act holds {fields} and [cues], words that decide what it means and carry no noise. A slot that is not a
 property of a product has sentences of its own. Both come from TOML; all customers share `phrases.toml`.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
+from ecomlab.customer.noise import SLANG, Piece, words_of
 from ecomlab.customer.replacements import REPLACEMENT
 from ecomlab.data import Strict, read_toml
+from ecomlab.other_words import NUMBER
 from ecomlab.seeding import pick
 from ecomlab.suggest import unknown
 from ecomlab.values import FORMATS, Format, choice
@@ -25,7 +27,13 @@ BOUNDS = {"price": FORMATS["money"], "rating": FORMATS["stars"], "days": FORMATS
 """Formats of the slots of a product that are bounds."""
 COMMON_ASKS = ("brand", "feature", "attr", "option", "price", "rating", "days", "quantity")
 """Product slots that a customer may be asked about, where their file names none."""
+FIELDS = ("type", "plural", "number", "item", "wanted", "details", "seen")
+"""What a form of an act may hold: the product type, its plural, a number of units, the item with "a" and as the customer
+refers to it, its properties alone, and what the agent named or did."""
 _MARKS = re.compile(r"\[([^\]]*)\]|\{(\w*)\}")
+_WITHIN = r"(?:(?![.!?]\s).)+?"
+"""Pattern of a field: it does not go on after the end of a sentence."""
+SENTENCE_BREAK = re.compile(r"(?<=[.!?])\s+|\n(?!- )")
 
 
 @dataclass(frozen=True)
@@ -45,40 +53,45 @@ class Form:
         return tuple(run for run in (*made, ("free", self.text[end:])) if run[1])
 
     @cached_property
-    def pattern(self) -> re.Pattern[str] | None:
-        """Pattern that finds a sentence of this form by its cues, whatever noise did to the rest; None without cues.
-        Its group `wanted` is the part in which the customer names an item."""
-        if not any(kind == "cue" for kind, _ in self.runs):
-            return None
-        made, named = "", False
-        for kind, text in self.runs:
-            if kind == "cue":
-                made += rf"(?<![\w-]){re.escape(text)}(?![\w-])"
-            elif kind == "field" and text == "number":
-                made += r".*?\b\d+\b.*?"
-            elif kind == "field" and text in ("wanted", "item", "type", "plural") and not named:
-                made, named = made + "(?P<wanted>.*)", True
-            elif not made.endswith((".*?", ".*)")):
-                made += ".*?"
-        # Matched from the start of a text: a search would try every start, in time quadratic in its length.
-        first = "" if made.startswith(("(?P<wanted>", ".*?")) else ".*?"
-        return re.compile(first + made, re.IGNORECASE | re.DOTALL)
+    def fields(self) -> frozenset[str]:
+        """Names of the fields."""
+        return frozenset(text for run, text in self.runs if run == "field")
+
+    @cached_property
+    def literal(self) -> str:
+        """The text without its fields."""
+        return "".join(text for run, text in self.runs if run != "field")
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """Pattern of what this form says, in any case, with a group for each field. A quotation may hold anything."""
+        made = ""
+        for run, text in self.runs:
+            if run != "field":
+                made += re.escape(text)
+            else:
+                inside = NUMBER if text == "number" else r'[^"]+' if made.endswith('"') else _WITHIN
+                made += f"(?P<{text}>{inside})"
+        return re.compile(made + r"(?=\s|$)", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Template:
-    """Sentences of one slot. `forms` hold {} where the value stands; a question that names one of the words of `topic`
-    gets the slot."""
+    """Sentences of one slot; `forms` hold {} where the value stands."""
 
-    topic: str
     format: Format
     forms: tuple[str, ...]
     once: bool = False
     """An announcement, said together with what it announces, and not a slot of the goal."""
 
-    def say(self, value: Any, random: np.random.Generator) -> str:
+    def say(self, value: Any, random: np.random.Generator) -> list[Piece]:
         """Word the value in one of the forms."""
-        return pick(random, self.forms).replace("{}", self.format.write(value))
+        before, _, after = pick(random, self.forms).partition("{}")
+        return [
+            Piece(before),
+            Piece(self.format.write(value), "fixed", self.format.others(value)),
+            Piece(after),
+        ]
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -88,7 +101,7 @@ class Template:
             before, _, after = form.partition("{}")
             first = f"(?i:{re.escape(before[:1])})" if before else ""
             value = self.format.pattern if before else f"(?i:{self.format.pattern})"
-            made.append(f"{first}{re.escape(before[1:])}({value}){re.escape(after)}")
+            made.append(f"(?<![\\w,] ){first}{re.escape(before[1:])}({value}){re.escape(after)}")
         return re.compile("|".join(made))
 
     def find(self, text: str) -> Iterable[tuple[Any, tuple[int, int]]]:
@@ -103,13 +116,13 @@ class Sentences(Template):
 
     sentences: Mapping[str, Sequence[str]]
 
-    def __init__(self, topic: str, sentences: Mapping[str, Sequence[str]], once: bool = False) -> None:
+    def __init__(self, sentences: Mapping[str, Sequence[str]], once: bool = False) -> None:
         forms = tuple(form for some in sentences.values() for form in some)
-        super().__init__(topic, Format(str, "", str), forms, once)
+        super().__init__(Format(str, "", str), forms, once)
         object.__setattr__(self, "sentences", sentences)
 
-    def say(self, value: Any, random: np.random.Generator) -> str:
-        return pick(random, self.sentences[value])
+    def say(self, value: Any, random: np.random.Generator) -> list[Piece]:
+        return [Piece(pick(random, self.sentences[value]), "fixed")]
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -128,7 +141,6 @@ class Sentences(Template):
 class _SlotFile(Strict):
     """Table of a slot: the name of a format, pairs of values and words, or sentences by value."""
 
-    topic: str
     format: str = ""
     values: dict[str, str] | tuple[tuple[str | int, str], ...] = ()
     sentences: dict[str, tuple[str, ...]] = Field(default_factory=dict)
@@ -147,17 +159,18 @@ class _SlotFile(Strict):
 
     def template(self) -> Template:
         if self.sentences:
-            return Sentences(self.topic, self.sentences, self.once)
+            return Sentences(self.sentences, self.once)
         found = (
             choice(dict(self.values)) if self.values else {**FORMATS, "replacement": REPLACEMENT}[self.format]
         )
-        return Template(self.topic, found, tuple(self.forms), self.once)
+        return Template(found, tuple(self.forms), self.once)
 
 
 class _File(Strict):
     """Schema of a file of phrases."""
 
-    speaks: str = "shop"
+    speaks: Literal["shop", "answer", "facts"] = "shop"
+    article: str = "the"
     asks: tuple[str, ...] | None = None
     anew: tuple[str, ...] = ()
     describes: tuple[str, ...] = ()
@@ -168,6 +181,7 @@ class _File(Strict):
     leads: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     acts: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     before: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    bounds: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     slots: dict[str, _SlotFile] = Field(default_factory=dict)
     data: dict[str, Any] = Field(default_factory=dict)
 
@@ -178,8 +192,8 @@ class _Common(_File):
     greetings: tuple[str, ...]
     complete: tuple[str, ...]
     answers: dict[str, tuple[str, ...]]
+    facts: dict[str, tuple[str, ...]]
     effects: dict[str, tuple[str, ...]]
-    bounds: dict[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -199,6 +213,11 @@ class Phrases:
     acts: Mapping[str, tuple[Form, ...]] = field(default_factory=dict)
     before: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Sentences before a slot's sentence that stands alone, by kind of act."""
+    bounds: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Phrases for the limits of a product, after its name."""
+    article: str = "the"
+    """Article of an item that the customer speaks of again: "the" where it is one of those they named, "a" where any
+    that fits will do."""
     slots: Mapping[str, Template] = field(default_factory=dict)
     """Templates of the slots that are not properties of a product."""
     asks: tuple[str, ...] = ()
@@ -223,7 +242,8 @@ class Phrases:
     @classmethod
     def _made(cls, file: "_File", slots: Mapping[str, Template]) -> "Phrases":
         common = common_file()
-        acts = common.acts | (common.answers if file.speaks == "answer" else {}) | file.acts
+        answers = common.answers if file.speaks in ("answer", "facts") else {}
+        acts = common.acts | answers | (common.facts if file.speaks == "facts" else {}) | file.acts
         made = {name: table.template() for name, table in file.slots.items()}
         return cls(
             intros=tuple(file.intros),
@@ -233,6 +253,8 @@ class Phrases:
             joins=tuple(file.joins or common.joins),
             acts={kind: tuple(map(Form, forms)) for kind, forms in acts.items()},
             before={**common.before, **file.before},
+            bounds={**common.bounds, **file.bounds},
+            article=file.article,
             slots={**slots, **made},
             asks=COMMON_ASKS if file.asks is None else tuple(file.asks),
             anew=tuple(file.anew),
@@ -263,14 +285,67 @@ class Phrases:
         )
 
     @cached_property
-    def effects(self) -> list[tuple[str, re.Pattern[str]]]:
-        """(effect on the goal, pattern of a form) of every form that has an effect, in order of precedence."""
+    def effects(self) -> dict[str, str]:
+        """Effect on the goal by kind of act; an act of any other kind has none."""
+        return {
+            kind: effect
+            for effect, kinds in common_file().effects.items()
+            for kind in kinds
+            if effect != "anew" or kind in self.anew
+        }
+
+    @cached_property
+    def _by_initial(self) -> dict[str, list[tuple[str, Form]]]:
+        """(kind, form) of all acts by the letter that they begin with, those that say most first; "" where a field
+        comes first."""
+        found: dict[str, list[tuple[str, Form]]] = {}
+        forms = [(kind, form) for kind, forms in self.acts.items() for form in forms]
+        for kind, form in sorted(forms, key=lambda pair: -len(pair[1].literal)):
+            run, text = form.runs[0]
+            found.setdefault("" if run == "field" else text[0].lower(), []).append((kind, form))
+        return found
+
+    def recognised(self, text: str, at: int = 0) -> tuple[str, re.Match[str]] | None:
+        """Recognise the act that is said at this place of a text, by the form that fits with most words of its own."""
+        best: tuple[int, str, re.Match[str]] | None = None
+        for initial in (text[at : at + 1].lower(), ""):
+            for kind, form in self._by_initial.get(initial, ()):
+                if best is not None and best[0] >= len(form.literal):
+                    break
+                match = form.pattern.match(text, at)
+                if match:
+                    best = len(form.literal), kind, match
+                    break
+        return best and best[1:]
+
+    @cached_property
+    def openings(self) -> tuple[re.Pattern[str], ...]:
+        """Patterns of the leads, those that say most first, with a group for what is asked for."""
+        leads = {lead for some in (*self.leads.values(), self.lists) for lead in some if "{}" in lead}
         made = []
-        for effect, kinds in common_file().effects.items():
-            own = [kind for kind in kinds if effect != "anew" or kind in self.anew]
-            patterns = [form.pattern for kind in own for form in self.acts.get(kind, ())]
-            made += [(effect, pattern) for pattern in patterns if pattern is not None]
-        return made
+        for lead in sorted(leads, key=lambda lead: (-len(lead), lead)):
+            before, after = map(_with_gaps, lead.split("{}"))
+            made.append(rf"{before}(?P<items>.+?){after}(?=\s|$)")
+            if lead in self.lists:  # the same, in lines
+                made.append(rf"{before.removesuffix(re.escape(' '))}\n(?P<items>- .+)")
+        return tuple(re.compile(rf"(?<!\w){pattern}", re.IGNORECASE | re.DOTALL) for pattern in made)
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Words of all these phrases, in lower case: what a careful reader takes a misspelt word for."""
+        common = common_file()
+        texts = [*self.intros, *self.lists, *self.closings, *common.greetings, *common.complete]
+        texts += [text for join in self.joins for text in join]
+        texts += [form.literal for forms in self.acts.values() for form in forms]
+        texts += [form for slot in self.slots.values() for form in slot.forms]
+        for table in (self.leads, self.before, self.bounds):
+            texts += [text for some in table.values() for text in some]
+        return words_of(" ".join(texts)) | words_of(" ".join(SLANG))
+
+
+def _with_gaps(text: str) -> str:
+    """Make the pattern of a text in which each {field} stands for anything."""
+    return "".join(".+?" if part[:1] == "{" else re.escape(part) for part in re.split(r"(\{\w+\})", text))
 
 
 @cache

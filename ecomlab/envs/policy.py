@@ -60,7 +60,7 @@ class Policy(Environment):
     submit, player = submit, PolicyPlayer
     phrases = Phrases.load(
         Path(__file__).parent / "phrases" / "POLICY.toml",
-        question=Sentences("details", {name: rule.questions for name, rule in RULES.items()}),
+        question=Sentences({name: rule.questions for name, rule in RULES.items()}),
     )
 
     def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:

@@ -5,6 +5,7 @@ import json
 from collections.abc import Collection
 from typing import Any
 
+from ecomlab.catalog.lexicon import Lexicon
 from ecomlab.customer import nlu
 from ecomlab.customer.templates import Phrases
 from ecomlab.players.base import Planner
@@ -31,6 +32,7 @@ class Asking(Planner):
     """
 
     phrases: Phrases
+    lexicon: Lexicon
 
     def __init__(self, *args: Any, courtesy: Courtesy | None = None, **named: Any) -> None:
         super().__init__(*args, **named)
@@ -69,7 +71,7 @@ class Asking(Planner):
 
     def told(self, text: str) -> None:
         """Take in whether a reply says that there is no more."""
-        if self.wants_more and nlu.says("nothing", text, self.phrases):
+        if self.wants_more and nlu.says("nothing", text, self.phrases, self.lexicon):
             self.wants_more = False
 
     def heard_of(self) -> Collection[str]:

@@ -203,14 +203,14 @@ class CartPlayer(Shopper):
 
     def read_opening(self, text: str) -> dict[Place, Any]:
         """Read every slot that the opening states, types included."""
-        mentions = enumerate(nlu.read_opening(text, self.lexicon))
+        mentions = enumerate(nlu.read_opening(text, self.phrases, self.lexicon))
         return {(i, n): v for i, m in mentions for n, v in {"type": m.type, **m.slots}.items()}
 
     def hear(self, text: str, opening: bool) -> None:
         if self.truth is not None:
             return
         if opening:
-            for mention in nlu.read_opening(text, self.lexicon):
+            for mention in nlu.read_opening(text, self.phrases, self.lexicon):
                 self.wishes.append(Wish(mention.type, self._slipped(mention.slots)))
             self.begin(text)
             return

@@ -48,16 +48,16 @@ class GoalPlayer(Asking):
 
     def read_opening(self, text: str) -> dict[Place, Any]:
         """Read every slot that the opening states, types included."""
-        said, rest = self.phrases.read(text)
+        said, rest = self._said(text)
         read: dict[Place, Any] = {(0, name): value for name, value in said}
-        for item, mention in enumerate(nlu.read_opening(rest, self.lexicon)):
+        for item, mention in enumerate(nlu.read_opening(rest, self.phrases, self.lexicon)):
             slots = {"type": mention.type, **mention.slots}
             read |= {(item, name): value for name, value in slots.items()}
         return read
 
     def read_later(self, text: str) -> dict[Place, Any]:
         """Read the slots that a later message states; those of a product belong to the item of its type."""
-        said, rest = self.phrases.read(text)
+        said, rest = self._said(text)
         read: dict[Place, Any] = {(0, name): value for name, value in said}
         for mention in nlu.read_message(rest, self.phrases, self.lexicon):
             for (item, name), value in self.known.items():
@@ -68,7 +68,7 @@ class GoalPlayer(Asking):
     def read_renamed(self, text: str, keeps: Collection[str] = ()) -> dict[Place, Any]:
         """Read a later message of a customer who may turn to an entirely different item: the slots that described the
         old one no longer hold, except those that such a change `keeps`."""
-        said, rest = self.phrases.read(text)
+        said, rest = self._said(text)
         read: dict[Place, Any] = {}
         for mention in nlu.read_message(rest, self.phrases, self.lexicon):
             if mention.effect == "anew":
@@ -77,6 +77,10 @@ class GoalPlayer(Asking):
                 slots = {"type": mention.type, **mention.slots}
                 read |= {(0, name): value for name, value in slots.items() if self.phrases.describe(name)}
         return read | {(0, name): value for name, value in said}
+
+    def _said(self, text: str) -> tuple[list[tuple[str, Any]], str]:
+        """Read (name, value) of every sentence of a slot, and the rest of the text, once its noise is undone."""
+        return self.phrases.read(nlu.plain(text, self.phrases, self.lexicon))
 
     def hear(self, text: str, opening: bool) -> None:
         if not opening and nlu.hears_of_stock(text, self.phrases):

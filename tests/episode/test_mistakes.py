@@ -29,9 +29,7 @@ from ecomlab.values import choice
         (lambda task, shop: ENVIRONMENTS[None], KeyError, "no environment None; there are"),  # type: ignore[index]
         (lambda task, shop: choice({"Mon": "on Monday"}).write("Sun"), ValueError, "no words for 'Sun'"),
         (
-            lambda task, shop: Phrases.of(
-                ("{}?",), day=Template("schedule", choice({1: "one"}), ("It's {}.",))
-            ),
+            lambda task, shop: Phrases.of(("{}?",), day=Template(choice({1: "one"}), ("It's {}.",))),
             ValueError,
             "slots.day.topic: no topic 'schedule'",
         ),
@@ -60,5 +58,5 @@ def test_a_player_s_exception_names_its_line(shop: Shop) -> None:
 
 
 def test_a_value_that_begins_a_sentence_is_read_back() -> None:
-    slot = Template("order", choice({"e": "the evening", "m": "the morning"}), ("{} would be fine.",))
+    slot = Template(choice({"e": "the evening", "m": "the morning"}), ("{} would be fine.",))
     assert [value for value, _ in slot.find("The evening would be fine.")] == ["e"]
