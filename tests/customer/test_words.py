@@ -334,7 +334,7 @@ def test_slang_means_one_thing_and_typos_are_undone_in_one_way() -> None:
     assert corrected("pleease", words) == "please"
     assert corrected("ordr", words) == "order"
     assert corrected("kettle", words) == "kettle"
-    assert corrected("theee", words) == "theee"  # there and these are as near
+    assert corrected("thre", frozenset({"three", "there"})) == "thre"  # either may be meant
 
 
 # Values in other words.
@@ -389,7 +389,7 @@ def test_every_limit_in_a_cart_or_on_a_list_is_for_each(big_shop: Shop, lexicon:
         phrases = ENVIRONMENTS[env].phrases
         assert all(re.search(r"\beach\b|\bapiece\b", form) for form in phrases.bounds["price"])
     budget = ENVIRONMENTS["BUNDLE"].phrases.slots["budget"]
-    assert all(re.search(r"in total|together|everything|whole list|sum", form) for form in budget.forms)
+    assert all(re.search(r"total|together|everything|whole list|sum", form) for form in budget.forms)
 
 
 def test_the_sentences_name_nothing_of_the_shop() -> None:
