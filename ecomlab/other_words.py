@@ -50,9 +50,22 @@ def in_letters(number: int) -> tuple[str, ...]:
 
 
 WORDS = frozenset(
-    (*_ONES, *_TENS, *"hundred and a half point dollar dollars buck bucks cents star stars day days week weeks".split())
-) | {"kilo", "kilos", "inch", "people", *(f"{u}{s}" for u in (
-    "millimeter centimeter meter gram milliliter liter watt gigabyte terabyte").split() for s in ("", "s"))}
+    (
+        *_ONES,
+        *_TENS,
+        *"hundred and a half point dollar dollars buck bucks cents star stars day days week weeks".split(),
+    )
+) | {
+    "kilo",
+    "kilos",
+    "inch",
+    "people",
+    *(
+        f"{u}{s}"
+        for u in ("millimeter centimeter meter gram milliliter liter watt gigabyte terabyte").split()
+        for s in ("", "s")
+    ),
+}
 """Every word that other words for values are made of, numbers with a hyphen aside."""
 
 # Amounts of money, in cents.

@@ -153,7 +153,9 @@ FORMATS: dict[str, Format] = {
     ).with_words(other_words.stars, other_words.STARS, other_words.read_stars),
     "days": counted("day").with_words(other_words.days, other_words.DAYS, other_words.read_days),
     "kg": Format(lambda kilos: f"{kilos} kg", r"\d+ kg", lambda text: int(text.split()[0])).with_words(
-        lambda kilos: tuple(f"{words} kilos" for words in (str(kilos), *other_words.in_letters(kilos)) if kilos > 1),
+        lambda kilos: tuple(
+            f"{words} kilos" for words in (str(kilos), *other_words.in_letters(kilos)) if kilos > 1
+        ),
         rf"{other_words.NUMBER} kilos",
         lambda text: other_words.read_number(text.rpartition(" ")[0]),
     ),

@@ -102,12 +102,14 @@ class Speaker:
             head += [Piece(" by ", "fixed"), Piece(str(brand), "brand")]
         if several and times:
             head.insert(0, Piece(f"{quantity} x ", "fixed"))
-        elif several:
+        elif quantity is not None and several:
             head[:0] = [_number(quantity), Piece(" ", "fixed")]
         elif quantity is not None:
             head.insert(0, Piece("just one ", "fixed"))
         elif article:
-            head.insert(0, Piece("the " if article == "the" else f"{with_article(head[0].text).split()[0]} ", "fixed"))
+            head.insert(
+                0, Piece("the " if article == "the" else f"{with_article(head[0].text).split()[0]} ", "fixed")
+            )
         details = self.details(
             {k: v for k, v in slots.items() if k not in ("brand", "feature")}, kind, random
         )
@@ -122,7 +124,9 @@ class Speaker:
             if name == "brand":
                 phrases.append([Piece("by ", "fixed"), Piece(str(value), "brand")])
             elif name == "feature":
-                phrases.append([Piece("the ", "fixed"), Piece(str(value), "feature"), Piece(" kind", "fixed")])
+                phrases.append(
+                    [Piece("the ", "fixed"), Piece(str(value), "feature"), Piece(" kind", "fixed")]
+                )
             elif name in BOUNDS:
                 form, bound = pick(random, self.phrases.bounds[name]), BOUNDS[name]
                 others = tuple(form.format(text) for text in bound.others(value))
@@ -198,7 +202,9 @@ def _begun(pieces: Sequence[Piece]) -> list[Piece]:
     """Begin a sentence with a capital, whichever words its first value is put in."""
     first = next((at for at, piece in enumerate(pieces) if piece.text), 0)
     return [
-        piece._replace(text=_capital(piece.text), others=tuple(map(_capital, piece.others))) if at == first else piece
+        piece._replace(text=_capital(piece.text), others=tuple(map(_capital, piece.others)))
+        if at == first
+        else piece
         for at, piece in enumerate(pieces)
     ]
 

@@ -156,7 +156,11 @@ def _overlaps(span: tuple[int, int], taken: list[tuple[int, int]]) -> bool:
 
 
 def _name(
-    words: list[tuple[str, tuple[int, int]]], lexicon: Lexicon, kind: str, plain: Collection[str], longest: int
+    words: list[tuple[str, tuple[int, int]]],
+    lexicon: Lexicon,
+    kind: str,
+    plain: Collection[str],
+    longest: int,
 ) -> tuple[str, int, int] | None:
     """Find the name of that kind among the words: an exact one first, else the nearest misspelling."""
     texts = [word for word, _ in words]

@@ -166,7 +166,12 @@ def _misspell(pieces: list[Piece], words: frozenset[str], lexicon: Lexicon, rng:
 def _places(
     pieces: Sequence[Piece], pattern: re.Pattern[str], kinds: Collection[str]
 ) -> list[tuple[int, re.Match[str]]]:
-    return [(at, m) for at, piece in enumerate(pieces) if piece.kind in kinds for m in pattern.finditer(piece.text)]
+    return [
+        (at, m)
+        for at, piece in enumerate(pieces)
+        if piece.kind in kinds
+        for m in pattern.finditer(piece.text)
+    ]
 
 
 def _shuffled(

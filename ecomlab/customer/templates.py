@@ -101,7 +101,7 @@ class Template:
             before, _, after = form.partition("{}")
             first = f"(?i:{re.escape(before[:1])})" if before else ""
             value = self.format.pattern if before else f"(?i:{self.format.pattern})"
-            made.append(f"(?<![\\w,] ){first}{re.escape(before[1:])}({value}){re.escape(after)}")
+            made.append(f"(?<![\\w,] ){first}{re.escape(before[1:])}({value}){re.escape(after)}(?=\\s|$)")
         return re.compile("|".join(made))
 
     def find(self, text: str) -> Iterable[tuple[Any, tuple[int, int]]]:

@@ -38,9 +38,7 @@ def lexicon(big_shop: Shop) -> Lexicon:
     return lexicon_of(big_shop.catalog)
 
 
-def described(
-    shop: Shop, random: np.random.Generator, kind: str = "", env: str = "CART"
-) -> dict[str, Any]:
+def described(shop: Shop, random: np.random.Generator, kind: str = "", env: str = "CART") -> dict[str, Any]:
     """A product in all the words that there are for one, but not those that make sentences of their own."""
     catalog = shop.catalog
     rows = catalog.type_rows(kind) if kind else range(catalog.size)
@@ -61,7 +59,13 @@ def act_of(kind: str, slots: dict[str, Any], number: int) -> Act:
     if kind in ("correct", "add", "exchange", "replace", "another line") and number > 1:
         about["quantity"] = number
     bare = kind in ("quantity", "settle quantity", "drop", "give up", "not told yet", "still wanted")
-    return Act(kind, slots["type"], {} if bare else about, seen=f"the {NAMED}" if kind == "correct" else NAMED, number=number if "quantity" in kind else 0)
+    return Act(
+        kind,
+        slots["type"],
+        {} if bare else about,
+        seen=f"the {NAMED}" if kind == "correct" else NAMED,
+        number=number if "quantity" in kind else 0,
+    )
 
 
 def only(form: Form, kind: str, phrases: Phrases) -> Phrases:
@@ -80,15 +84,21 @@ def every_form(env: str) -> Iterator[tuple[str, Form]]:
 
 @pytest.mark.parametrize("env", SPEAKING)
 @pytest.mark.parametrize("p_noise", [0.0, 1.0])
-def test_every_form_of_every_act_is_read_back(env: str, p_noise: float, big_shop: Shop, lexicon: Lexicon) -> None:
+def test_every_form_of_every_act_is_read_back(
+    env: str, p_noise: float, big_shop: Shop, lexicon: Lexicon
+) -> None:
     """As the act that it is, and with what it says."""
     phrases = ENVIRONMENTS[env].phrases
     for number, (kind, form) in enumerate(every_form(env)):
         for count in (1, 3):
             random = rng("form", env, number, count)
             act = act_of(kind, described(big_shop, random, env=env), count)
-            said = Speaker(only(form, kind, phrases), lexicon, p_noise, ("form", env, number, count)).say([act])
+            said = Speaker(only(form, kind, phrases), lexicon, p_noise, ("form", env, number, count)).say(
+                [act]
+            )
+            assert phrases.read(nlu.plain(said, phrases, lexicon))[0] == [], said
             read = nlu.read_acts(said, phrases, lexicon)
+            assert p_noise or nlu.plain(said, phrases, lexicon) == said
             assert [entry.kind for entry in read] == [kind], (said, read)
             effect = phrases.effects.get(kind)
             mentions = nlu.read_message(said, phrases, lexicon)
@@ -179,7 +189,9 @@ def values_of(name: str, slot: Any, shop: Shop, random: np.random.Generator) -> 
 
 @pytest.mark.parametrize("env", SPEAKING)
 @pytest.mark.parametrize("p_noise", [0.0, 1.0])
-def test_every_sentence_of_every_slot_is_read_back(env: str, p_noise: float, big_shop: Shop, lexicon: Lexicon) -> None:
+def test_every_sentence_of_every_slot_is_read_back(
+    env: str, p_noise: float, big_shop: Shop, lexicon: Lexicon
+) -> None:
     phrases = ENVIRONMENTS[env].phrases
     for name, slot in phrases.slots.items():
         for number, form in enumerate(slot.forms):
@@ -238,7 +250,9 @@ def test_lists_are_read_item_by_item(p_noise: float, big_shop: Shop, lexicon: Le
         random = rng("list", seed)
         kinds = [kind.name for kind in big_shop.catalog.types[seed % 40 : seed % 40 + 3]]
         items = [described(big_shop, random, kind) | {"quantity": n} for n, kind in enumerate(kinds, 2)]
-        goal = Goal({(i, name): value for i, item in enumerate(items) for name, value in item.items()}, frozenset())
+        goal = Goal(
+            {(i, name): value for i, item in enumerate(items) for name, value in item.items()}, frozenset()
+        )
         said = Speaker(phrases, lexicon, p_noise, ("list", seed)).opening(goal, phrases.leads["default"])
         read = nlu.read_opening(said, phrases, lexicon)
         assert [{"type": m.type, **m.slots} for m in read] == items, said
@@ -252,7 +266,11 @@ def test_an_intro_says_which_subtask_begins() -> None:
         phrases = ENVIRONMENTS[env].phrases
         texts = [form.text for _, form in every_form(env)]
         texts += [text for some in (*phrases.leads.values(), *phrases.before.values()) for text in some]
-        texts += [*phrases.closings, *phrases.lists, *(form for slot in phrases.slots.values() for form in slot.forms)]
+        texts += [
+            *phrases.closings,
+            *phrases.lists,
+            *(form for slot in phrases.slots.values() for form in slot.forms),
+        ]
         texts += [text for key in ("first", "next", "interrupt", "back") for text in data[key]]
         assert not [(intro, text) for intro in intros for text in texts if intro.lower() in text.lower()]
 
@@ -262,13 +280,19 @@ def test_turning_to_another_subtask_takes_nothing_back() -> None:
     data = ENVIRONMENTS["JOURNEY"].phrases.data
     for key in ("first", "next", "interrupt", "back"):
         assert len(set(data[key])) >= 20
-        assert not [text for text in data[key] if re.search(r"forget|never mind|instead|changed|wrong|great|perfect", text.lower())]
+        assert not [
+            text
+            for text in data[key]
+            if re.search(r"forget|never mind|instead|changed|wrong|great|perfect", text.lower())
+        ]
 
 
 # Noise.
 
 
-def test_a_message_carries_one_noisy_word_and_one_value_in_other_words_at_most(big_shop: Shop, lexicon: Lexicon) -> None:
+def test_a_message_carries_one_noisy_word_and_one_value_in_other_words_at_most(
+    big_shop: Shop, lexicon: Lexicon
+) -> None:
     phrases = ENVIRONMENTS["CART"].phrases
     words = values = 0
     for seed in range(400):
@@ -311,7 +335,12 @@ def test_noise_spares_types_numbers_and_the_only_name(big_shop: Shop, lexicon: L
     words = ENVIRONMENTS["CART"].phrases.words
     for kind in big_shop.catalog.types:
         for brand in big_shop.catalog.brands[:3]:
-            pieces = [Piece("this for "), Piece(brand, "brand"), Piece(kind.name, "type"), Piece(" 12 $30", "fixed")]
+            pieces = [
+                Piece("this for "),
+                Piece(brand, "brand"),
+                Piece(kind.name, "type"),
+                Piece(" 12 $30", "fixed"),
+            ]
             assert noised(pieces, 1.0, words, lexicon, rng("spared", kind.name, brand)) == pieces
 
 
@@ -320,7 +349,9 @@ def test_a_typo_in_a_name_stays_nearest_to_that_name(big_shop: Shop, lexicon: Le
     for brand, feature in combinations([*big_shop.catalog.brands[:40], *big_shop.catalog.features[:10]], 2):
         kinds = ["brand" if name in big_shop.catalog.brands else "feature" for name in (brand, feature)]
         pieces = [Piece(name, kind) for name, kind in zip((brand, feature), kinds, strict=True)]
-        for piece, typed in zip(pieces, noised(pieces, 1.0, words, lexicon, rng("typo", brand, feature)), strict=True):
+        for piece, typed in zip(
+            pieces, noised(pieces, 1.0, words, lexicon, rng("typo", brand, feature)), strict=True
+        ):
             hit += typed.text != piece.text
             near = lexicon.nearest(piece.kind, plain(typed.text, words, lexicon))
             assert near is not None and near[0] == piece.text, typed
@@ -379,7 +410,9 @@ def test_every_way_of_writing_a_value_is_read_as_that_value() -> None:
                 assert FORMATS[name].read(text) == value, text
 
 
-@pytest.mark.parametrize(("number", "words"), [(1, "one"), (13, "thirteen"), (45, "forty-five"), (120, "one hundred and twenty")])
+@pytest.mark.parametrize(
+    ("number", "words"), [(1, "one"), (13, "thirteen"), (45, "forty-five"), (120, "one hundred and twenty")]
+)
 def test_numbers_are_spelled(number: int, words: str) -> None:
     assert spelled(number) == words
 
@@ -397,5 +430,7 @@ def test_the_sentences_name_nothing_of_the_shop() -> None:
     names = {name for d in vocabulary().departments.values() for name in (*d.brands, *d.features, *d.types)}
     texts = [form.literal for env in SPEAKING for _, form in every_form(env)]
     texts += [text for env in SPEAKING for some in ENVIRONMENTS[env].phrases.leads.values() for text in some]
-    found = [(name, text) for name in names for text in texts if re.search(rf"\b{re.escape(name)}\b", text, re.I)]
+    found = [
+        (name, text) for name in names for text in texts if re.search(rf"\b{re.escape(name)}\b", text, re.I)
+    ]
     assert not found
