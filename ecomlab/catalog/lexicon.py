@@ -41,6 +41,7 @@ class Lexicon:
         """Every word of this shop's names, values and phrases, in lower case: none of them is a misspelling."""
         texts = [*(name for names in self._lists.values() for name in names)]
         texts += [text for _, slots in self._patterns.values() for text in slots]
+        texts += [a.name.replace("_", " ") for t in self.types.values() for a in (t.option, *t.attributes)]
         return frozenset(_WORD.findall(" ".join(texts).lower())) | self.phrase_words
 
     def exact(self, kind: str, words: str) -> str | None:

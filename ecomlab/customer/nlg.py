@@ -102,7 +102,7 @@ class Speaker:
             head += [Piece(" by ", "fixed"), Piece(str(brand), "brand")]
         if several and times:
             head.insert(0, Piece(f"{quantity} x ", "fixed"))
-        elif several:
+        elif quantity is not None and several:
             head[:0] = [_number(quantity), Piece(" ", "fixed")]
         elif quantity is not None:
             head.insert(0, Piece("just one ", "fixed"))

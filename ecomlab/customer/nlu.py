@@ -65,7 +65,7 @@ def read_opening(message: str, phrases: Phrases, lexicon: Lexicon) -> list[Menti
     """Read the items that a request asks for, in order."""
     message = plain(message, phrases, lexicon)
     found = next((match for pattern in phrases.openings if (match := pattern.search(message))), None)
-    items = found["items"] if found else message
+    items = found["items"].removeprefix("- ") if found else message
     read = (read_item(segment, lexicon, phrases.words) for segment in _item_break().split(items))
     return [Mention("add", slots.pop("type"), slots) for slots in read if "type" in slots]
 

@@ -8,6 +8,7 @@ nobody could take back: a typo is made only where `plain` gives the word again.
 import re
 from collections.abc import Collection, Sequence
 from functools import lru_cache
+from string import ascii_lowercase
 from typing import NamedTuple
 
 import numpy as np
@@ -78,11 +79,10 @@ def mistype(word: str, rng: np.random.Generator) -> str:
 def corrected(word: str, words: frozenset[str]) -> str:
     """Find the one of `words` of which this, in lower case, is a typo; the word itself where there is none, or more
     than one."""
-    letters = "abcdefghijklmnopqrstuvwxyz'-"
     found: set[str] = set()
     for at in range(1, len(word) + 1):
         before, after = word[:at], word[at:]
-        found |= {before + letter + after for letter in letters}  # one was dropped
+        found |= {before + letter + after for letter in ascii_lowercase}  # one was dropped
         if after:
             found |= {before + letter + after[1:] for letter in _NEIGHBOURS.get(after[0], "")}
             found.add(before + after[1:2] + after[0] + after[2:])  # two were swapped

@@ -105,7 +105,7 @@ def things_in(text: str, world: World) -> list[Thing]:
 def without(text: str, things: Sequence[Thing]) -> str:
     """Leave the names of things out of a message, so that they are not read as questions about their words."""
     for thing in sorted(things, key=lambda thing: -len(thing.text)):
-        text = re.sub(re.escape(thing.text), "this one", text, flags=re.IGNORECASE)
+        text = re.sub(re.escape(thing.text), "it", text, flags=re.IGNORECASE)
     return text
 
 

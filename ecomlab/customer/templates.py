@@ -101,7 +101,7 @@ class Template:
             before, _, after = form.partition("{}")
             first = f"(?i:{re.escape(before[:1])})" if before else ""
             value = self.format.pattern if before else f"(?i:{self.format.pattern})"
-            made.append(f"(?<![\\w,] ){first}{re.escape(before[1:])}({value}){re.escape(after)}")
+            made.append(f"(?<![\\w,] ){first}{re.escape(before[1:])}({value}){re.escape(after)}(?=\\s|$)")
         return re.compile("|".join(made))
 
     def find(self, text: str) -> Iterable[tuple[Any, tuple[int, int]]]:
@@ -325,7 +325,7 @@ class Phrases:
         made = []
         for lead in sorted(leads, key=lambda lead: (-len(lead), lead)):
             before, after = map(_with_gaps, lead.split("{}"))
-            made.append(rf"{before}(?P<items>.+?){after}(?=\s|$)")
+            made.append(rf"{before}(?P<items>(?:(?![.!?]\s).)+){after}(?=\s|$)")
             if lead in self.lists:  # the same, in lines
                 made.append(rf"{before.removesuffix(re.escape(' '))}\n(?P<items>- .+)")
         return tuple(re.compile(rf"(?<!\w){pattern}", re.IGNORECASE | re.DOTALL) for pattern in made)
@@ -337,7 +337,7 @@ class Phrases:
         texts = [*self.intros, *self.lists, *self.closings, *common.greetings, *common.complete]
         texts += [text for join in self.joins for text in join]
         texts += [form.literal for forms in self.acts.values() for form in forms]
-        texts += [form for slot in self.slots.values() for form in slot.forms]
+        texts += [text for slot in self.slots.values() for text in (*slot.forms, slot.format.pattern)]
         for table in (self.leads, self.before, self.bounds):
             texts += [text for some in table.values() for text in some]
         return words_of(" ".join(texts)) | words_of(" ".join(SLANG))

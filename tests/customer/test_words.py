@@ -96,7 +96,9 @@ def test_every_form_of_every_act_is_read_back(
             said = Speaker(only(form, kind, phrases), lexicon, p_noise, ("form", env, number, count)).say(
                 [act]
             )
+            assert phrases.read(nlu.plain(said, phrases, lexicon))[0] == [], said
             read = nlu.read_acts(said, phrases, lexicon)
+            assert p_noise or nlu.plain(said, phrases, lexicon) == said
             assert [entry.kind for entry in read] == [kind], (said, read)
             effect = phrases.effects.get(kind)
             mentions = nlu.read_message(said, phrases, lexicon)
@@ -363,7 +365,7 @@ def test_slang_means_one_thing_and_typos_are_undone_in_one_way() -> None:
     assert corrected("pleease", words) == "please"
     assert corrected("ordr", words) == "order"
     assert corrected("kettle", words) == "kettle"
-    assert corrected("theee", words) == "theee"  # there and these are as near
+    assert corrected("thre", frozenset({"three", "there"})) == "thre"  # either may be meant
 
 
 # Values in other words.
@@ -420,7 +422,7 @@ def test_every_limit_in_a_cart_or_on_a_list_is_for_each(big_shop: Shop, lexicon:
         phrases = ENVIRONMENTS[env].phrases
         assert all(re.search(r"\beach\b|\bapiece\b", form) for form in phrases.bounds["price"])
     budget = ENVIRONMENTS["BUNDLE"].phrases.slots["budget"]
-    assert all(re.search(r"in total|together|everything|whole list|sum", form) for form in budget.forms)
+    assert all(re.search(r"total|together|everything|whole list|sum", form) for form in budget.forms)
 
 
 def test_the_sentences_name_nothing_of_the_shop() -> None:
