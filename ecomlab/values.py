@@ -63,7 +63,9 @@ def choice(words: Mapping[Any, str]) -> Format:
             raise ValueError(f"there are no words for {value!r}; there are for {', '.join(map(repr, words))}")
         return words[value]
 
-    return Format(write, "|".join(map(re.escape, longest_first)), lambda text: back[text.lower()], words=dict(back))
+    return Format(
+        write, "|".join(map(re.escape, longest_first)), lambda text: back[text.lower()], words=dict(back)
+    )
 
 
 def ranking(names: Sequence[str]) -> Format:

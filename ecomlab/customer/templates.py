@@ -272,9 +272,17 @@ class Phrases:
         for (start, stop), name, value in found:
             if start >= end:
                 said.append((name, value))
-                rest += text[end:start]
+                rest += self._led_in.sub("", text[end:start])
                 end = stop
         return said, rest + text[end:]
+
+    @cached_property
+    def _led_in(self) -> re.Pattern[str]:
+        """Pattern of what comes before a slot's sentence that stands alone, at the end of a text."""
+        texts = sorted(
+            {text for some in self.before.values() for text in some}, key=lambda text: (-len(text), text)
+        )
+        return re.compile(rf"(?:{'|'.join(map(re.escape, texts))})\s*$") if texts else re.compile(r"(?!)")
 
     def describe(self, name: str) -> bool:
         """Tell whether an item may be described by this product slot."""
