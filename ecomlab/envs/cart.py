@@ -4,7 +4,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from ecomlab.catalog import Shop
 from ecomlab.customer import corrections, goal_changes, goals
@@ -23,7 +25,9 @@ from ecomlab.world.tools.catalog import catalog_get_variants, catalog_search, us
 
 
 @tool
-def submit(world: World, done: bool = True) -> dict[str, Any]:
+def submit(
+    world: World, done: Annotated[bool, Field(description="The cart is right.")] = True
+) -> dict[str, Any]:
     """Hand in the cart as it is; the conversation ends."""
     if not done:
         raise RefusedError("nothing was handed in; call submit with done true when the cart is right")

@@ -39,7 +39,7 @@ right section, "yes" or a name only beside the right clause, so that a constant 
 def submit(
     world: World,
     answer: Annotated[
-        str | float | int | None,
+        str | None,
         Field(description='The answer: a number with its unit, such as "15 days", "yes" or "no", or a name.'),
     ] = None,
     clause: Annotated[
