@@ -31,21 +31,21 @@ def parse_output(text: str) -> dict[str, Any]:
     """
     said = _THINKING.sub("", text, count=1)
     if CLOSE in said.partition(OPEN)[0]:
-        return _invalid(text, f"{CLOSE} without {OPEN}")
+        return invalid(text, f"{CLOSE} without {OPEN}")
     content, *blocks = said.split(OPEN)
     calls: list[dict[str, Any]] = []
     for block in blocks:
         body, closed, rest = block.partition(CLOSE)
         if not closed:
-            return _invalid(text, f"a tool call is not closed by {CLOSE}")
+            return invalid(text, f"a tool call is not closed by {CLOSE}")
         if rest.strip():
-            return _invalid(text, "text behind a tool call")
+            return invalid(text, "text behind a tool call")
         try:
             call = json.loads(body)
         except (ValueError, RecursionError) as error:
-            return _invalid(text, f"bad JSON in a tool call: {error}")
+            return invalid(text, f"bad JSON in a tool call: {error}")
         if not isinstance(call, dict) or not isinstance(call.get("name"), str):
-            return _invalid(text, "a tool call has no name")
+            return invalid(text, "a tool call has no name")
         arguments = call.get("arguments", {})
         written = arguments if isinstance(arguments, str) else json.dumps(arguments)
         function = {"name": call["name"], "arguments": written}
@@ -56,7 +56,8 @@ def parse_output(text: str) -> dict[str, Any]:
     return message
 
 
-def _invalid(text: str, reason: str) -> dict[str, Any]:
+def invalid(text: str, reason: str) -> dict[str, Any]:
+    """Make the message of output that is no message, which ends the episode."""
     return {"role": "assistant", "content": text, "invalid": reason}
 
 

@@ -16,6 +16,8 @@ class PolicyPlayer(GoalPlayer):
         super().__init__(*args, **named)
         self._looked: set[tuple[str, str | None]] = set()
         self._found: dict[tuple[str, str | None], tuple[Rule, str, list[Clause]]] = {}
+        self._titles: dict[tuple[str, str | None], list[str]] = {}
+        """Titles of sections left to open for a question, as the one shown does not answer it."""
         self._answers: list[str] = []
         """Outcomes of all clauses that were read."""
         self._asked_again = False
@@ -39,7 +41,9 @@ class PolicyPlayer(GoalPlayer):
             self._looked.add((question, kind))
             words = RULES[question].questions[0] + (f" {kind}" if kind and question == WINDOW else "")
             return self.turn(self.call("policy_search", (question, kind), query=words))
-        found = self._found.get((question, kind))
+        found, titles = self._found.get((question, kind)), self._titles.get((question, kind), [])
+        if found is None and titles:
+            return self.turn(self.call("policy_search", (question, kind), query=titles.pop(0)))
         if found is None:
             return self.turn(self.call("submit", None))
         rule, precedence, clauses = found
@@ -61,11 +65,15 @@ class PolicyPlayer(GoalPlayer):
             return
         question, kind = about
         plurals = {self.lexicon.types[name].plural: name for name in self.lexicon.types}
-        read = [read_section(s["section"], s["text"], plurals) for s in result["sections"]]
-        self._answers += [RULES[r[0]].kind.write(clause["then"]) for r in read if r for clause in r[3]]
-        fitting = [r for r in read if r and r[0] == question and (not r[1] or kind in r[1])]
-        others = [r for r in read if r and r not in fitting]
-        chosen = others if others and self.slip() and self.slip() else fitting  # headings are read twice
-        if chosen:
-            name, _, precedence, clauses = chosen[0]
-            self._found[question, kind] = (RULES[name], precedence, clauses)
+        read = [r for s in result["sections"] if (r := read_section(s["section"], s["text"], plurals))]
+        self._answers += [RULES[r[0]].kind.write(clause["then"]) for r in read for clause in r[3]]
+        strayed = about in self._titles and not self._titles[about]  # then whatever was opened is taken
+        fitting = [r for r in read if strayed or (r[0] == question and (not r[1] or kind in r[1]))]
+        if not strayed and result["others"] and self.slip() and self.slip():  # headings are read twice
+            self._titles[about] = result["others"][:1]
+        elif fitting:
+            name, _, precedence, clauses = fitting[0]
+            self._found[about] = (RULES[name], precedence, clauses)
+        else:
+            named = [title for title in result["others"] if title == RULES[question].title]
+            self._titles.setdefault(about, named or result["others"][:1])

@@ -20,7 +20,7 @@ _ENDING = re.compile(r"(?:ing|ed|es|e|s)$")
 
 def search(book: Book, query: str, catalog: Catalog) -> tuple[list[dict[str, str]], list[str]]:
     """Find the section that shares most words with the query, each word weighted by its inverse document frequency, and
-    the titles of the next best.
+    the titles of the next best, without what they list in brackets.
 
     A word in a heading counts three times; a section without any of the words is never shown. A title finds its own.
     """
@@ -37,11 +37,17 @@ def search(book: Book, query: str, catalog: Catalog) -> tuple[list[dict[str, str
         sum(weight * (3 * (stem in title) + (stem in text)) for stem, weight in weights.items())
         for title, text in documents
     ]
-    named = [title.casefold() == " ".join(query.split()).casefold() for title, _ in shown]
+    said = short(" ".join(query.split())).casefold()
+    named = [short(title).casefold() == said for title, _ in shown]
     fitting = [number for number, score in enumerate(scores) if score or named[number]]
     best = [shown[n] for n in sorted(fitting, key=lambda n: (not named[n], -scores[n], n))]
     sections = [{"section": title, "text": text} for title, text in best[:1]]
-    return sections, [title for title, _ in best[1 : 1 + TITLES]]
+    return sections, [short(title) for title, _ in best[1 : 1 + TITLES]]
+
+
+def short(title: str) -> str:
+    """Write a title without what it lists in brackets."""
+    return title.partition(" (")[0]
 
 
 def stems(text: str) -> list[str]:
