@@ -112,7 +112,11 @@ class Tool:
             given = {}
         if not isinstance(given, dict):
             raise SlipError(f"{self.name} takes its arguments as a JSON object: {self._takes()}")
-        given = {name: value for name, value in given.items() if name in self.required or not self._empty(name, value)}
+        given = {
+            name: value
+            for name, value in given.items()
+            if name in self.required or not self._empty(name, value)
+        }
         try:
             checked = self.arguments.model_validate(read_arguments(given, self._schemas))
         except ValidationError as error:
@@ -192,8 +196,8 @@ def _no_constant(name: str) -> float:
 
 
 def _plain(schema: Any) -> Any:
-    """Drop what a model has no use for: titles, defaults of null and false, `anyOf: [X, null]` around optionals, and that there are no
-    further arguments, which an error tells when it matters."""
+    """Drop what a model has no use for: titles, defaults of null and false, `anyOf: [X, null]` around optionals, and
+    that there are no further arguments, which an error tells when it matters."""
     if isinstance(schema, list):
         return [_plain(entry) for entry in schema]
     if not isinstance(schema, dict):

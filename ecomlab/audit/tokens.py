@@ -1,7 +1,8 @@
 """Tokens of prompts and whole episodes, counted with Qwen's own byte pairs and its chat template.
 
-`python -m ecomlab.audit.tokens QWEN.TIKTOKEN` writes experiments/tokens/tokens.csv anew. The file of byte pairs is not ours
-to ship; the PyPI package dashscope has it at dashscope/resources/qwen.tiktoken (`pip download --no-deps dashscope`).
+`python -m ecomlab.audit.tokens QWEN.TIKTOKEN` writes experiments/tokens/tokens.csv anew. The file of byte pairs is not
+ours to ship; the PyPI package dashscope has it at dashscope/resources/qwen.tiktoken (`pip download --no-deps
+dashscope`).
 """
 
 import argparse
@@ -11,6 +12,7 @@ import math
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -50,11 +52,10 @@ class Count:
     max: int
 
 
-def count(env: str, d: int, seeds: Iterable[int], shop: Shop, renderer: ChatRenderer, player: Player) -> Count:
-    """Count the tokens of the episodes that a player plays with these seeds, thinking aside.
-
-    `player` is made anew for each: a function of no arguments.
-    """
+def count(
+    env: str, d: int, seeds: Iterable[int], shop: Shop, renderer: ChatRenderer, player: Callable[[], Player]
+) -> Count:
+    """Count the tokens of the episodes that players, made by `player` for each, play with these seeds."""
     prompts, whole = set(), []
     for seed in seeds:
         task = make_task(env, d, seed, shop)
@@ -100,12 +101,12 @@ def read_tiktoken(path: Path) -> tuple[dict[str, int], list[tuple[str, str]]]:
     """
     ranks: Ranks = {}
     for line in path.read_bytes().splitlines():
-        token, rank = line.split()
-        ranks[base64.b64decode(token)] = int(rank)
-    written = _byte_letters()
+        written, number = line.split()
+        ranks[base64.b64decode(written)] = int(number)
+    letters = _byte_letters()
 
     def write(token: bytes) -> str:
-        return "".join(written[byte] for byte in token)
+        return "".join(letters[byte] for byte in token)
 
     merges = []
     for token, rank in sorted(ranks.items(), key=lambda item: item[1]):
@@ -153,7 +154,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     counts = []
     for env in chosen.env:
         for d in chosen.levels:
-            made = count(env, d, range(chosen.tasks), shop, renderer, lambda env=env: reference_player(env, shop))
+            made = count(env, d, range(chosen.tasks), shop, renderer, partial(reference_player, env, shop))
             counts.append(made)
             print(made, flush=True)
     write_table(counts, chosen.table)

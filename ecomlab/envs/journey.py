@@ -23,7 +23,9 @@ from ecomlab.world.state import World
 def submit(
     world: World,
     done: Annotated[bool | None, Field(description="Cart: it is right.")] = None,
-    product_ids: Annotated[list[str] | None, Field(description="Recommendations, replacements, list.")] = None,
+    product_ids: Annotated[
+        list[str] | None, Field(description="Recommendations, replacements, list.")
+    ] = None,
     order_id: Annotated[str | None, Field(description="Return, status: which order.")] = None,
     line_id: Annotated[str | None, Field(description="Return: which line.")] = None,
     outcome: Annotated[Outcome | None, Field(description="Return.")] = None,

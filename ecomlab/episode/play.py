@@ -65,7 +65,10 @@ def replay(trajectory: Trajectory, shop: Shop) -> Score:
         episode.fail(trajectory.score.why)
     if episode.end != trajectory.end or len(episode.messages) != len(recorded):
         raise ReplayError(f"the record ends with {trajectory.end!r}, the replay with {episode.end!r}")
-    for what, was, now in (("turns", trajectory.turns, episode.turn), ("calls", trajectory.calls, episode.world.calls)):
+    for what, was, now in (
+        ("turns", trajectory.turns, episode.turn),
+        ("calls", trajectory.calls, episode.world.calls),
+    ):
         if was != now:
             raise ReplayError(f"the record has {was} {what}, its messages {now}; it was cut or added to")
     return episode.score()

@@ -167,4 +167,3 @@ def _with_adapters(model: Any, saved: Path | None, rank: int) -> Any:
 
 def _base(adapters: Path) -> str:
     return str(json.loads(adapters.read_text())["base_model_name_or_path"])
-

@@ -83,4 +83,6 @@ class TextRenderer:
             return pattern.sub(lambda marker: marker[0][0] + BREAK + marker[0][1:], whole)
 
         heard = ("user", "tool")
-        return [{**m, "content": broken(str(m["content"]))} if m["role"] in heard else dict(m) for m in messages]
+        return [
+            {**m, "content": broken(str(m["content"]))} if m["role"] in heard else dict(m) for m in messages
+        ]

@@ -12,7 +12,6 @@ from ecomlab.starters.compact_results import NEVER, WEEKDAYS, YES, heading
 from ecomlab.starters.demonstrations import ANY, ASK
 from ecomlab.starters.narrator import ASK_ALL
 from ecomlab.values import MONTHS
-from ecomlab.answers.status import STATUSES
 from ecomlab.world.policy_book.rules import FACTS, RULES, Amount
 from ecomlab.world.substitutes import noun
 

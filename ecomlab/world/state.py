@@ -108,8 +108,8 @@ class World:
         )
 
     def in_stock(self, rows: np.ndarray, option: str | None = None) -> np.ndarray:
-        """Keep the rows (ascending) of which a unit can be bought, in `option` if given; only a few need a look of their
-        own."""
+        """Keep the rows (ascending) of which a unit can be bought, in `option` if given. Only a few need a look of
+        their own."""
         keep = self.catalog.stock[rows] > 0
         for code, gone in self.sold_out.items():
             mine = self.catalog.type_code[rows] == code

@@ -38,7 +38,8 @@ def catalog_search(
     sort: Annotated[
         Sort,
         Field(
-            description="Cheapest, best rated, soonest: the first counts most. Without a category, only of the best hits."
+            description="Cheapest, best rated, soonest: the first counts most. Without a category, only of the best "
+            "hits."
         ),
     ] = None,
     page: Annotated[int, Field(description="From 1.")] = 1,
