@@ -1,8 +1,8 @@
 """Reads the arguments of a call as a person would: what can be meant in one way only is taken for that.
 
-"20" is 20 where a number is wanted, 3.0 is 3, "true" is true, a lone string is a list of one and a list of one its entry,
-and JSON inside a string is what it says. 3.5 is not 3, and true is not 1: what is unclear is left as it is, for the
-checks that follow.
+"20" is 20 where a number is wanted, 3.0 is 3, "true" is true, a lone string is a list of one and a list of one its
+entry, and JSON inside a string is what it says. 3.5 is not 3, and true is not 1: what is unclear is left as it is, for
+the checks that follow.
 """
 
 import json

@@ -106,8 +106,8 @@ class Tool:
         return properties
 
     def check(self, given: Any) -> dict[str, Any]:
-        """Check the arguments of a call, reading what can be read in one way only. An optional argument that says nothing
-        counts as left out; null or "" for all of them as none. Raises SlipError."""
+        """Check the arguments of a call, reading what can be read in one way only. An optional argument that says
+        nothing counts as left out; null or "" for all of them as none. Raises SlipError."""
         if given in (None, ""):
             given = {}
         if not isinstance(given, dict):

@@ -13,6 +13,7 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -119,7 +120,7 @@ def read_tiktoken(path: Path) -> tuple[dict[str, int], list[tuple[str, str]]]:
 def _pair(token: bytes, below: int, ranks: Ranks) -> tuple[bytes, bytes]:
     parts = [token[i : i + 1] for i in range(len(token))]
     while len(parts) > 2:
-        rated = [(ranks.get(a + b, below), i) for i, (a, b) in enumerate(zip(parts, parts[1:], strict=False))]
+        rated = [(ranks.get(a + b, below), i) for i, (a, b) in enumerate(pairwise(parts))]
         _, at = min(rated)
         parts[at : at + 2] = [parts[at] + parts[at + 1]]
     return parts[0], parts[1]

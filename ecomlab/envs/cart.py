@@ -141,9 +141,8 @@ def _wrong(wants: Sequence[Want], matched: Match, world: World) -> list[str]:
         if not broken and meant.option not in (None, variant):
             broken = [f"{name} is in {variant or 'no variant'}, wanted {meant.option}"]
         wrong += broken or [f"{units} too many of {name}"]
+    there = {catalog.type_of(world.row(product_id)).name for product_id, _ in matched.extra}
     for want, held in zip(wants, matched.held, strict=True):
-        if held < want.quantity:
-            wrong.append(
-                f"{want.type}: {held} of {want.quantity}" if held else f"no {want.type} that is wanted"
-            )
+        if held < want.quantity and want.type not in there:
+            wrong.append(f"{held} of {want.quantity} units of the {want.type}" if held else f"no {want.type}")
     return wrong

@@ -29,9 +29,10 @@ SLIPS = 3
 """Slips of form that end an episode as invalid; in a journey, those of one subtask."""
 
 SYSTEM = (
-    "You are a shop assistant. {brief} A message without tool calls goes to the customer, who answers; text beside tool "
-    "calls is not heard. Turns are few: make independent calls in one message. Customers leave things out until they are "
-    "asked, unless they say that this is all. Use only ids that a tool has shown. When the job is done, call submit."
+    "You are a shop assistant. {brief} A message without tool calls goes to the customer, who answers; text beside "
+    "tool calls is not heard. Turns are few: make independent calls in one message. Customers leave things out until "
+    "they are asked, unless they say that this is all. Use only ids that a tool has shown. When the job is done, call "
+    "submit."
 )
 
 

@@ -10,7 +10,7 @@ from ecomlab.world.policy_book.wording import read_section
 
 
 class PolicyPlayer(GoalPlayer):
-    """Searches for the rule's section in the words of the question and applies its clauses to the facts."""
+    """Searches for the rule's section and applies its clauses to the facts."""
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
@@ -39,7 +39,8 @@ class PolicyPlayer(GoalPlayer):
             return self.turn(self.call("submit", None))
         if (question, kind) not in self._looked:
             self._looked.add((question, kind))
-            words = RULES[question].questions[0] + (f" {kind}" if kind and question == WINDOW else "")
+            rule = RULES[question]  # whose heading a shop assistant knows, but for what the departments sell
+            words = f"{rule.questions[0]} {kind or ''}" if question == WINDOW else rule.title
             return self.turn(self.call("policy_search", (question, kind), query=words))
         found, titles = self._found.get((question, kind)), self._titles.get((question, kind), [])
         if found is None and titles:
@@ -75,5 +76,4 @@ class PolicyPlayer(GoalPlayer):
             name, _, precedence, clauses = fitting[0]
             self._found[about] = (RULES[name], precedence, clauses)
         else:
-            named = [title for title in result["others"] if title == RULES[question].title]
-            self._titles.setdefault(about, named or result["others"][:1])
+            self._titles.setdefault(about, result["others"][:1])
