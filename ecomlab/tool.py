@@ -10,15 +10,26 @@ from typing import Any, overload
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
-from ecomlab.suggest import unknown
+from ecomlab.arguments import read_arguments
+from ecomlab.suggest import mistakes, unknown
 
 
 class InvalidCallError(Exception):
-    """An invalid tool call: unknown tool, malformed JSON, missing or wrongly typed arguments."""
+    """Output that is no message or no call, such as malformed JSON; it ends the episode."""
+
+
+class SlipError(Exception):
+    """A slip of form: an unknown tool, a missing, unknown or wrong argument. Its text, which names the fact and the way
+    out, becomes the call's result; few are forgiven."""
 
 
 class RefusedError(Exception):
     """A legal call that does not succeed; its text becomes the tool's result and the episode goes on."""
+
+
+_UNSAID = ("default", "additionalProperties")
+MOST_SAID = 500
+"""Most characters of what is said about a slip."""
 
 
 class _Arguments(BaseModel):
@@ -89,23 +100,37 @@ class Tool:
             },
         }
 
-    def parse(self, arguments: str) -> dict[str, Any]:
-        """Check the arguments of a call; null for an optional argument counts as left out. Raises InvalidCallError with
-        the reason in words."""
+    @cached_property
+    def _schemas(self) -> dict[str, dict[str, Any]]:
+        properties: dict[str, dict[str, Any]] = self.schema["function"]["parameters"].get("properties", {})
+        return properties
+
+    def check(self, given: Any) -> dict[str, Any]:
+        """Check the arguments of a call, reading what can be read in one way only. An optional argument that says
+        nothing counts as left out; null or "" for all of them as none. Raises SlipError."""
+        if given in (None, ""):
+            given = {}
+        if not isinstance(given, dict):
+            raise SlipError(f"{self.name} takes its arguments as a JSON object: {self._takes()}")
+        given = {
+            name: value
+            for name, value in given.items()
+            if name in self.required or not self._empty(name, value)
+        }
         try:
-            value = json.loads(arguments, parse_constant=_no_constant) if arguments else {}
-        except (ValueError, RecursionError) as error:
-            raise InvalidCallError(f"the arguments of {self.name} are not JSON: {error}") from None
-        if not isinstance(value, dict):
-            raise InvalidCallError(f"the arguments of {self.name} are not a JSON object")
-        value = {name: given for name, given in value.items() if given is not None or name in self.required}
-        try:
-            checked = self.arguments.model_validate(value)
+            checked = self.arguments.model_validate(read_arguments(given, self._schemas))
         except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            where = ".".join(str(part) for part in first["loc"]) or "arguments"
-            raise InvalidCallError(f"{self.name}: {where}: {first['msg']}") from None
+            raise SlipError(f"{self.name}: {mistakes(error, self.arguments)[0][:MOST_SAID]}") from None
         return {name: getattr(checked, name) for name in type(checked).model_fields}
+
+    def _empty(self, name: str, value: Any) -> bool:
+        """Tell whether a value says nothing: null, and "" where no free text is wanted."""
+        schema = self._schemas.get(name, {})
+        return value is None or (value == "" and (schema.get("type") != "string" or "enum" in schema))
+
+    def _takes(self) -> str:
+        names = [f"{n}{'' if n in self.required else ' (optional)'}" for n in self.arguments.model_fields]
+        return ", ".join(names) or "it takes none"
 
 
 @overload
@@ -145,12 +170,20 @@ def tool(
     return make(function) if function else make
 
 
+def load_arguments(name: str, arguments: str) -> Any:
+    """Parse the arguments of a call to the tool `name` as JSON, empty ones as null. Raises InvalidCallError."""
+    try:
+        return json.loads(arguments, parse_constant=_no_constant) if arguments.strip() else None
+    except (ValueError, RecursionError) as error:
+        raise InvalidCallError(f"the arguments of {name} are not JSON: {error}") from None
+
+
 def find(tools: dict[str, Tool], name: str) -> Tool:
-    """Look up a tool by name. Raises InvalidCallError with a suggestion."""
+    """Look up a tool by name. Raises SlipError with a suggestion."""
     try:
         return tools[name]
     except KeyError:
-        raise InvalidCallError(unknown("tool", name, tools)) from None
+        raise SlipError(unknown("tool", name, tools)) from None
 
 
 def plain(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -163,7 +196,8 @@ def _no_constant(name: str) -> float:
 
 
 def _plain(schema: Any) -> Any:
-    """Drop what a model has no use for: titles, null defaults, and `anyOf: [X, null]` around optionals."""
+    """Drop what a model has no use for: titles, defaults of null and false, `anyOf: [X, null]` around optionals, and
+    that there are no further arguments, which an error tells when it matters."""
     if isinstance(schema, list):
         return [_plain(entry) for entry in schema]
     if not isinstance(schema, dict):
@@ -176,7 +210,7 @@ def _plain(schema: Any) -> Any:
     for key, value in schema.items():
         if key == "properties":
             kept[key] = {name: _plain(entry) for name, entry in value.items()}
-        elif key == "title" or (key == "default" and value is None):
+        elif key == "title" or (key in _UNSAID and (value is None or value is False)):
             continue
         else:
             kept[key] = _plain(value)

@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator
 
 from ecomlab.answers.dates import says_none
 from ecomlab.catalog import Catalog
@@ -22,6 +24,10 @@ def read_outcome(said: Any) -> str | None:
     """Read the outcome that a text names first, "returned" or "declined"."""
     match = _OUTCOME.search(said[:200].replace("_", " ")) if isinstance(said, str) else None
     return None if match is None else "declined" if match["no"] else "returned"
+
+
+Outcome = Annotated[Literal["returned", "declined"], BeforeValidator(lambda said: read_outcome(said) or said)]
+"""What came of a return, also in other words for it."""
 
 
 def read_replacement(said: str | None, catalog: Catalog) -> str | None:

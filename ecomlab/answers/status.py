@@ -1,8 +1,14 @@
 """A lenient reader of the status of an order."""
 
 import re
-from typing import Any
+from typing import Annotated, Any, Literal, get_args
 
+from pydantic import BeforeValidator
+
+StatusName = Literal[
+    "processing", "shipped", "delayed", "delivered", "cancelled", "partly shipped", "partly delivered"
+]
+STATUSES: tuple[str, ...] = get_args(StatusName)
 _SAID = (
     ("partly delivered", r"part\w*[ -]+(?:delivered|arrived)|(?:delivered|arrived) (?:in )?part\w*"),
     ("partly shipped", r"part\w*[ -]+(?:shipped|sent)|(?:shipped|sent) (?:in )?part\w*"),
@@ -29,3 +35,7 @@ def read_status(said: Any) -> str | None:
         found += [status] if count else []
     partly = [status for status in found if status.startswith("partly")]
     return (partly or found)[0] if len(partly or found) == 1 else None
+
+
+Status = Annotated[StatusName, BeforeValidator(lambda said: read_status(said) or said)]
+"""The status of an order, also in other words for it."""

@@ -142,7 +142,6 @@ class Catalog:
             "type": kind,
             "price": self.price_cents.item(row) / 100,
             "rating": self.rating_tenths.item(row) / 10,
-            "reviews": self.reviews.item(row),
             "ship_days": self.days.item(row),
             "stock": self.stock.item(row),
             "attributes": self.attributes(row),

@@ -19,7 +19,8 @@ from ecomlab.seeding import pick, shuffled
 from ecomlab.task import Event, Goal, GoalChange, Place, Problem, SellOut, Task, TaskError, TaskKey
 from ecomlab.values import money
 from ecomlab.world.cart import constraints_of
-from ecomlab.world.shopping_list import draw_trait, draw_types, least_total, parts_of, rows_left
+from ecomlab.world.faults import faults, named, told
+from ecomlab.world.shopping_list import Part, draw_trait, draw_types, least_total, parts_of, rows_left
 from ecomlab.world.state import World, draw_sell_out
 from ecomlab.world.tools.catalog import (
     catalog_get_product,
@@ -105,9 +106,9 @@ class Bundle(Environment):
         correct = right == len(parts) == len(ids) and cost <= budget
         why = f"all {len(parts)} things on the list for {money(cost)} of {money(budget)}"
         if not correct:
-            why = f"{right} of {len(parts)} things on the list, {len(ids) - right} others, "
-            why += f"for {money(cost)} of {money(budget)}"
-            why += f" (missing: {', '.join(missing)})" if missing else ""
+            dear = [f"it costs {money(cost)}, wanted at most {money(budget)}"] if cost > budget else []
+            wrong = told([*dear, *_wrong(ids, parts, missing, world)])
+            why = f"{right} of {len(parts)} things on the list: {wrong}"
         overspent = max(0, cost - budget) / budget
         return Verdict.of(correct, 4 * right / (len(ids) + len(parts)) - 1 - overspent, why, ids)
 
@@ -128,6 +129,23 @@ class Bundle(Environment):
         goals = (goal, goal.after(task.events))
         totals = [least_total(parts_of(wanted.slots), shop.catalog, task.key, sold) for wanted in goals]
         return all(t is not None and t <= g["budget"] for t, g in zip(totals, goals, strict=True))
+
+
+def _wrong(ids: Sequence[str], parts: Sequence[Part], missing: Mapping[str, Any], world: World) -> list[str]:
+    """List what is wrong with a list: what is on it that does not fit, twice or for nothing, and what it lacks."""
+    catalog, wanted, wrong, seen = world.catalog, dict(parts), list[str](), set[str]()
+    for product_id in ids:
+        row = catalog.row(product_id)
+        kind = "" if row is None else catalog.type_of(row).name
+        found = faults(product_id, constraints_of(kind, wanted[kind]) if kind in wanted else (), world)
+        if not found and kind not in wanted:
+            found = [f"{named(product_id, catalog)} is not wanted"]
+        elif not found and kind in seen:
+            found = [f"{named(product_id, catalog)} is a second {kind}"]
+        seen |= {kind} if not found else set()
+        wrong += found
+    there = {catalog.type_of(row).name for p in ids if (row := catalog.row(p)) is not None}
+    return wrong + [f"no {kind}" for kind in missing if kind not in there]
 
 
 def _draw_change(goal: Goal, spare: Sequence[str], random: np.random.Generator) -> GoalChange:

@@ -4,10 +4,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from ecomlab.catalog import Shop
-from ecomlab.customer import corrections, goal_changes, goals
+from ecomlab.customer import goal_changes, goals
 from ecomlab.customer.dialogue import PATIENCE
 from ecomlab.customer.opinions import Opinion, Thing, of_product
 from ecomlab.customer.templates import Phrases
@@ -17,14 +19,17 @@ from ecomlab.players.cart import CartPlayer
 from ecomlab.reward import Verdict, cart_credit
 from ecomlab.task import Goal, Place, Problem, Task, TaskKey
 from ecomlab.tool import RefusedError, tool
-from ecomlab.world.cart import identity_of, match, wants_of
+from ecomlab.world.cart import Match, Want, identity_of, match, wants_of
+from ecomlab.world.faults import faults, named, told
 from ecomlab.world.state import World, options_of
 from ecomlab.world.tools.cart import cart_add, cart_remove, cart_set_quantity, cart_view
 from ecomlab.world.tools.catalog import catalog_get_variants, catalog_search, user_get_visit_history
 
 
 @tool
-def submit(world: World, done: bool = True) -> dict[str, Any]:
+def submit(
+    world: World, done: Annotated[bool, Field(description="The cart is right.")] = True
+) -> dict[str, Any]:
     """Hand in the cart as it is; the conversation ends."""
     if not done:
         raise RefusedError("nothing was handed in; call submit with done true when the cart is right")
@@ -86,15 +91,7 @@ class Cart(Environment):
         claims += [line for line in world.cart if line[1] is not None]
         if right == got == units:
             return Verdict(1.0, True, f"the cart holds exactly the {units} units wanted", tuple(claims))
-        why = f"{right} of {units} wanted units are in the cart" + (
-            f", {got - right} others" if got > right else ""
-        )
-        found = corrections.mistakes(goal, self.phrases, self.acts_on, world)
-        wrong = [f"{mistake.act.kind}: {mistake.act.type or mistake.act.seen}" for mistake in found]
-        wrong += [
-            f"missing: {want.type}" for want, held in zip(wants, matched.held, strict=True) if held == 0
-        ]
-        why += f" ({'; '.join(wrong)})" if wrong else ""
+        why = f"{right} of {units} wanted units are in the cart: {told(_wrong(wants, matched, world))}"
         return Verdict(cart_credit(right, matched.near, got, units), False, why, tuple(claims))
 
     def opinion(self, goal: Goal, world: World, thing: Thing) -> Opinion | None:
@@ -133,3 +130,23 @@ class Cart(Environment):
         catalog = shop.catalog
         wants = wants_of(goal)
         return all((catalog.stock[catalog.select(w.constraints)] >= w.quantity).any() for w in wants)
+
+
+def _wrong(wants: Sequence[Want], matched: Match, world: World) -> list[str]:
+    """List what is wrong with a cart: lines that no wish accounts for, and what is missing."""
+    catalog, wrong = world.catalog, list[str]()
+    for (product_id, variant), units in matched.extra.items():
+        name, kind = named(product_id, catalog), catalog.type_of(world.row(product_id)).name
+        meant = next((want for want in wants if want.type == kind), None)
+        if meant is None:
+            wrong.append(f"{name} is not wanted")
+            continue
+        broken = faults(product_id, meant.constraints, world, had=True)
+        if not broken and meant.option not in (None, variant):
+            broken = [f"{name} is in {variant or 'no variant'}, wanted {meant.option}"]
+        wrong += broken or [f"{units} too many of {name}"]
+    there = {catalog.type_of(world.row(product_id)).name for product_id, _ in matched.extra}
+    for want, held in zip(wants, matched.held, strict=True):
+        if held < want.quantity and want.type not in there:
+            wrong.append(f"{held} of {want.quantity} units of the {want.type}" if held else f"no {want.type}")
+    return wrong

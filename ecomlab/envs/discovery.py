@@ -1,6 +1,7 @@
 """PD: recommend the k best products of a type under the customer's constraints and order of preferences."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from ecomlab.seeding import pick, shuffled
 from ecomlab.task import Event, Goal, GoalChange, Place, Problem, SellOut, Task, TaskError, TaskKey
 from ecomlab.world import ranking
 from ecomlab.world.cart import constraints_of
+from ecomlab.world.faults import faults, named, told
 from ecomlab.world.state import World, draw_sell_out
 from ecomlab.world.tools.catalog import CATALOG, submit
 
@@ -91,9 +93,24 @@ class Discovery(Environment):
         if correct:
             why = f"these are the {count} best by {', then '.join(goal['importance'])}"
         else:
-            why = f"{len(ids)} recommended of {count} asked for, {len(usable)} of them usable, {above} beyond doubt"
-            why += "; better ones were left out" if len(usable) == count else ""
+            left_out = [
+                row for row, p in zip(ordered.tolist(), places, strict=True) if p < worst and row not in rows
+            ]
+            why = told(self._wrong(ids, goal, world, [world.catalog.ids[row] for row in left_out]))
         return Verdict(1.0 if correct and ranked > 0.999 else min(credit, 0.999), correct, why, tuple(ids))
+
+    def _wrong(self, ids: Sequence[str], goal: Goal, world: World, better: Sequence[str]) -> list[str]:
+        """List what is wrong with a recommendation; `better` than its last are those left out."""
+        wrong = [] if len(ids) == goal["count"] else [f"{len(ids)} recommended, wanted {goal['count']}"]
+        for product_id in dict.fromkeys(ids):
+            wrong += faults(product_id, ranking.constraints(goal), world)
+        twice = [product_id for product_id, times in Counter(ids).items() if times > 1]
+        wrong += [f"{named(product_id, world.catalog)} is recommended twice" for product_id in twice]
+        if better:
+            others = f" and {len(better) - 1} more" if len(better) > 1 else ""
+            order = ", then ".join(goal["importance"])
+            wrong.append(f"better by {order}: {named(better[0], world.catalog)}{others}")
+        return wrong
 
     def alternatives(self, slot: Place, goal: Goal, task: Task, shop: Shop) -> Sequence[Any]:
         name, value = slot[1], goal[slot[1]]

@@ -6,6 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from ecomlab.answers.outcomes import Outcome
+from ecomlab.answers.status import Status
 from ecomlab.catalog import Shop
 from ecomlab.customer.templates import Phrases
 from ecomlab.envs.base import Environment
@@ -14,37 +16,33 @@ from ecomlab.players.base import Perturbation
 from ecomlab.players.journey import JourneyPlayer
 from ecomlab.task import Player
 from ecomlab.tool import Tool, tool
-from ecomlab.world.orders.history import STATUSES
 from ecomlab.world.state import World
 
 
 @tool
 def submit(
     world: World,
-    done: Annotated[bool | None, Field(description="A cart: it is as the customer wants it.")] = None,
+    done: Annotated[bool | None, Field(description="Cart: it is right.")] = None,
     product_ids: Annotated[
-        list[str] | None, Field(description="Recommendations, substitutes, a list.")
+        list[str] | None, Field(description="Recommendations, replacements, list.")
     ] = None,
-    order_id: Annotated[str | None, Field(description="Returns and order status: which order.")] = None,
-    line_id: Annotated[str | None, Field(description="Returns: which line of it.")] = None,
-    outcome: Annotated[str | None, Field(description='Returns: "returned" or "declined".')] = None,
+    order_id: Annotated[str | None, Field(description="Return, status: which order.")] = None,
+    line_id: Annotated[str | None, Field(description="Return: which line.")] = None,
+    outcome: Annotated[Outcome | None, Field(description="Return.")] = None,
     last_return_day: Annotated[
-        str | None,
-        Field(description='Declined returns: the last day on which it is or was possible, or "never".'),
+        str | None, Field(description='Declined return: last day it was or is possible, or "never".')
     ] = None,
-    replacement: Annotated[str | None, Field(description="Returns: the product id of a replacement.")] = None,
-    status: Annotated[str | None, Field(description=f"Order status, one of: {', '.join(STATUSES)}.")] = None,
+    replacement: Annotated[str | None, Field(description="Return: id of a product for it.")] = None,
+    status: Annotated[Status | None, Field(description="Status.")] = None,
     date: Annotated[
-        str | None,
-        Field(description="Order status: the day on which its last parcel was delivered or is expected."),
+        str | None, Field(description="Status: day its last parcel was delivered or is expected.")
     ] = None,
     answer: Annotated[
-        str | float | int | None,
-        Field(description="Questions about policy: a number with its unit, yes or no, or a name."),
+        str | None, Field(description="Policy: a number with its unit, yes or no, or a name.")
     ] = None,
-    clause: Annotated[str | None, Field(description="Questions about policy: the deciding clause.")] = None,
+    clause: Annotated[str | None, Field(description="Policy: the deciding clause.")] = None,
 ) -> dict[str, Any]:
-    """Hand in the job at hand with the fields that belong to it; the customer then says what is next."""
+    """Hand in the job at hand, with its own fields alone; the customer then says what is next."""
     raise AssertionError("a journey hands in by the subtask's own submit")
 
 

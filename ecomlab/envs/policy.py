@@ -39,7 +39,7 @@ right section, "yes" or a name only beside the right clause, so that a constant 
 def submit(
     world: World,
     answer: Annotated[
-        str | float | int | None,
+        str | None,
         Field(description='The answer: a number with its unit, such as "15 days", "yes" or "no", or a name.'),
     ] = None,
     clause: Annotated[
@@ -103,8 +103,14 @@ class Policy(Environment):
         elif not answer:
             why = "nothing was handed in"
         else:
-            what = "right" if found == clause["then"] else "not read" if found is None else "wrong"
-            why = f"the answer is {what} ({said}), the clause is {named or 'not named'} ({clause['id']})"
+            handed = f"clause {named}" if named else "no clause"
+            wrong = [] if by_clause else [f"{handed} handed in, {clause['id']} decides"]
+            if found is None:
+                what = "cannot be read" if answer.get("answer") else "is missing"
+                wrong.append(f"the answer {what}, it is {said}")
+            elif found != clause["then"]:
+                wrong.append(f"{rule.kind.write(found)} answered, it is {said}")
+            why = "; ".join(wrong)
         return Verdict.of(right and by_clause, round(2 * share - 1, 6), why)
 
     def chance(self, task: Task, shop: Shop) -> float:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from ecomlab.answers.dates import read_day, says_none
-from ecomlab.answers.outcomes import is_named, read_outcome, read_replacement
+from ecomlab.answers.outcomes import Outcome, is_named, read_outcome, read_replacement
 from ecomlab.catalog import Shop
 from ecomlab.customer.dialogue import PATIENCE
 from ecomlab.customer.goals import withhold
@@ -38,7 +38,7 @@ def submit(
     world: World,
     order_id: Annotated[str | None, Field(description="The order that the customer means.")] = None,
     line_id: Annotated[str | None, Field(description="Its line that the customer means.")] = None,
-    outcome: Annotated[str | None, Field(description='"returned" or "declined".')] = None,
+    outcome: Annotated[Outcome | None, Field(description="What came of it.")] = None,
     last_return_day: Annotated[
         str | None,
         Field(description='If declined: the last day on which it can or could be returned, or "never".'),

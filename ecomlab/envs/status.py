@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from ecomlab.answers.dates import read_day, says_none
+from ecomlab.answers.status import Status as StatusSaid
 from ecomlab.answers.status import read_status
 from ecomlab.catalog import Shop
 from ecomlab.customer.dialogue import GUESSES
@@ -21,7 +22,7 @@ from ecomlab.reward import Verdict
 from ecomlab.seeding import shuffled
 from ecomlab.task import Goal, GoalChange, Place, Problem, Task, TaskError, TaskKey
 from ecomlab.tool import tool
-from ecomlab.world.orders.history import STATUSES, draw_history, last_date, status_of
+from ecomlab.world.orders.history import draw_history, last_date, status_of
 from ecomlab.world.orders.references import STEPS, draw_another, look, refer, resolve, values_of
 from ecomlab.world.state import World
 from ecomlab.world.tools.catalog import catalog_get_product, datetime_now
@@ -37,7 +38,7 @@ picked at random."""
 def submit(
     world: World,
     order_id: Annotated[str | None, Field(description="The order that the customer means.")] = None,
-    status: Annotated[str | None, Field(description=f"One of: {', '.join(STATUSES)}.")] = None,
+    status: Annotated[StatusSaid | None, Field(description="How it stands.")] = None,
     date: Annotated[
         str | None,
         Field(description="The day on which it was delivered or is expected, its last parcel if it has several; none "

@@ -21,14 +21,17 @@ from ecomlab.episode.subtask import Subtask, speaker_of
 from ecomlab.reward import Score
 from ecomlab.suggest import whole
 from ecomlab.task import Event, Goal, Message, Problem, Task, TaskError, TaskKey, in_order
-from ecomlab.tool import InvalidCallError, RefusedError, Tool, find, tool
+from ecomlab.tool import InvalidCallError, RefusedError, SlipError, Tool, find, load_arguments, tool
 from ecomlab.world.state import World
 
+SLIPS = 3
+"""Slips of form that end an episode as invalid; in a journey, those of one subtask."""
+
 SYSTEM = (
-    "You are a shop assistant. {brief} Use the tools to act; a message without a tool call goes to the customer, "
-    "who answers. Turns are few: make calls that do not wait for each other in one message. Customers often leave "
-    "things out until they are asked, unless they say that this is all; they tell a few at a time. Use only "
-    "product and variant ids that a tool has shown. When the job is done, call submit."
+    "You are a shop assistant. {brief} A message without tool calls goes to the customer, who answers; text beside "
+    "tool calls is not heard. Turns are few: make independent calls in one message. Customers leave things out until "
+    "they are asked, unless they say that this is all; ask one or two things at a time. Use only ids that a tool has shown. When the job is done, call "
+    "submit."
 )
 
 
@@ -37,7 +40,7 @@ def ask_user(
     world: World,
     question: Annotated[str, Field(description="What to ask the customer, one or two things at a time.")],
 ) -> dict[str, Any]:
-    """Ask the customer a question, as in a message without a tool call."""
+    """Ask the customer a question, beside other calls."""
     raise AssertionError("the episode passes questions to the customer itself")
 
 
@@ -61,7 +64,10 @@ class Trajectory:
     end: str | None
     score: Score
     turns: int
+    """Assistant messages that were played; a replay must come to as many, so that a record cut short is noticed."""
     calls: int
+    strict: bool = False
+    """True if the first slip of form ended the episode."""
 
 
 def make_task(
@@ -147,6 +153,9 @@ class Episode:
     turn: int = 0
     end: str | None = None
     why: str = ""
+    strict: bool = False
+    """End at the first slip of form, such as an unknown tool or a wrong argument; otherwise it is told as an error and
+    the third ends the episode."""
 
     def __post_init__(self) -> None:
         task, shop = self.task, self.shop
@@ -235,12 +244,16 @@ class Episode:
             self.messages.append({"role": "assistant", "content": text_of(message)})
             return self._finish("invalid", str(error), before)
         self.messages.append(recorded(message, calls))
+        slipped = False
         for number, (name, arguments) in enumerate(calls):
             call_id = self.messages[before - 1]["tool_calls"][number]["id"]
             try:
                 result = self._call(name, arguments)
             except InvalidCallError as error:
                 return self._finish("invalid", str(error), before)
+            except SlipError as slip:
+                result, first, slipped = {"error": str(slip)}, not slipped, True
+                self._slip(str(slip), counts=first)
             content = json.dumps(result, ensure_ascii=False)
             self.messages.append({"role": "tool", "tool_call_id": call_id, "name": name, "content": content})
             if self.end is not None:
@@ -337,8 +350,9 @@ class Episode:
 
     def _call(self, name: str, arguments: str) -> dict[str, Any]:
         """Run one tool call and return its result."""
+        given = load_arguments(name, arguments)
         found = find(self._tools, name)
-        values = found.parse(arguments)
+        values = found.check(given)
         if found is ask_user:
             reply = self.customer.hear(values["question"], self.world)
             self.subtask.useful_asks += reply.revealed
@@ -350,6 +364,12 @@ class Episode:
             return found.function(self.world, **values)
         except RefusedError as refusal:
             return {"error": str(refusal)}
+
+    def _slip(self, why: str, counts: bool) -> None:
+        """Note a slip of form, and end the episode where it is one too many. Several in one message count once."""
+        self.subtask.slips += counts
+        if self.strict or self.subtask.slips >= SLIPS:
+            self.end, self.why = "invalid", why
 
     def _submit(self, values: dict[str, Any]) -> dict[str, Any]:
         if self.subtask.answer is not None:

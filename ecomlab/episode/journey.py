@@ -4,7 +4,6 @@ The subtasks share one cart, one order history, one clock and one customer. The 
 current one, right or wrong; the customer may also interrupt one with the next and come back to it later.
 """
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,7 +16,7 @@ from ecomlab.episode.subtask import Subtask
 from ecomlab.reward import Verdict
 from ecomlab.seeding import pick, rng, shuffled
 from ecomlab.task import Goal, Need, Problem, Task, TaskError, TaskKey
-from ecomlab.tool import InvalidCallError, RefusedError
+from ecomlab.tool import RefusedError, SlipError
 from ecomlab.world.orders.history import draw_history
 
 LOOKING = ("CART", "SUB")
@@ -92,8 +91,8 @@ def answer_of(environment: Environment, values: Mapping[str, Any]) -> dict[str, 
     if not given and any(value is not None for value in values.values()):
         raise RefusedError(f"{belongs}; nothing of that was given")  # another subtask was meant
     try:
-        return own.parse(json.dumps(given))
-    except InvalidCallError as error:
+        return own.check(given)
+    except SlipError as error:
         raise RefusedError(f"{belongs}: {error}") from None
 
 

@@ -6,6 +6,7 @@ syntax alone: the episode checks that the tool exists and its arguments fit.
 
 import json
 import re
+import reprlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +17,8 @@ MOST_CALLS = 64
 """Most tool calls in one message."""
 MOST_TEXT = 20_000
 """Most characters in one message, and in one call's arguments."""
+MOST_NAME = 200
+"""Most characters of a tool's name, and of a call's id."""
 _THINKING = re.compile(r"^\s*<think>.*?</think>\s*", re.DOTALL)
 
 
@@ -24,29 +27,28 @@ def parse_output(text: str) -> dict[str, Any]:
 
     Malformed output never raises: it gives a message whose `invalid` holds the reason, which ends the episode as
     invalid. Reasons: a call that is not closed, text between or behind calls, JSON that does not parse, a call that is
-    not an object with a name and arguments.
+    not an object with a name. Whether the arguments fit is for the tool to say.
     """
     said = _THINKING.sub("", text, count=1)
     if CLOSE in said.partition(OPEN)[0]:
-        return _invalid(text, f"{CLOSE} without {OPEN}")
+        return invalid(text, f"{CLOSE} without {OPEN}")
     content, *blocks = said.split(OPEN)
     calls: list[dict[str, Any]] = []
     for block in blocks:
         body, closed, rest = block.partition(CLOSE)
         if not closed:
-            return _invalid(text, f"a tool call is not closed by {CLOSE}")
+            return invalid(text, f"a tool call is not closed by {CLOSE}")
         if rest.strip():
-            return _invalid(text, "text behind a tool call")
+            return invalid(text, "text behind a tool call")
         try:
             call = json.loads(body)
         except (ValueError, RecursionError) as error:
-            return _invalid(text, f"bad JSON in a tool call: {error}")
+            return invalid(text, f"bad JSON in a tool call: {error}")
         if not isinstance(call, dict) or not isinstance(call.get("name"), str):
-            return _invalid(text, "a tool call has no name")
+            return invalid(text, "a tool call has no name")
         arguments = call.get("arguments", {})
-        if not isinstance(arguments, dict):
-            return _invalid(text, "a tool call's arguments are not an object")
-        function = {"name": call["name"], "arguments": json.dumps(arguments)}
+        written = arguments if isinstance(arguments, str) else json.dumps(arguments)
+        function = {"name": call["name"], "arguments": written}
         calls.append({"id": f"call_{len(calls)}", "type": "function", "function": function})
     message: dict[str, Any] = {"role": "assistant", "content": content.strip()}
     if calls:
@@ -54,13 +56,17 @@ def parse_output(text: str) -> dict[str, Any]:
     return message
 
 
-def _invalid(text: str, reason: str) -> dict[str, Any]:
+def invalid(text: str, reason: str) -> dict[str, Any]:
+    """Make the message of output that is no message, which ends the episode."""
     return {"role": "assistant", "content": text, "invalid": reason}
 
 
 def read_calls(message: Any) -> list[tuple[str, str]]:
-    """Read (tool name, arguments) of each call. Raises InvalidCallError for anything but an assistant message."""
-    if not isinstance(message, dict) or message.get("role") != "assistant":
+    """Read (tool name, arguments) of each call. Raises InvalidCallError for anything but an assistant message.
+
+    Only what JSON can be is looked at, dict, list and str themselves: a subclass may do anything when it is read.
+    """
+    if type(message) is not dict or message.get("role") != "assistant":
         raise InvalidCallError("not an assistant message")
     if message.get("invalid"):
         raise InvalidCallError(str(message["invalid"]))
@@ -69,36 +75,42 @@ def read_calls(message: Any) -> list[tuple[str, str]]:
     if len(message.get("content") or "") > MOST_TEXT:
         raise InvalidCallError(f"the message is longer than {MOST_TEXT} characters")
     calls = message.get("tool_calls") or []
-    if isinstance(calls, list) and len(calls) > MOST_CALLS:
+    if type(calls) is not list:
+        raise InvalidCallError("tool_calls is not a list")
+    if len(calls) > MOST_CALLS:
         raise InvalidCallError(f"{len(calls)} tool calls in one message; {MOST_CALLS} are allowed")
-    try:
-        named = [(call["function"]["name"], call["function"].get("arguments", "{}")) for call in calls]
-    except (TypeError, KeyError, AttributeError):
-        raise InvalidCallError("a tool call is not an object with a function's name and arguments") from None
-    texts = []
-    for name, arguments in named:
-        if isinstance(arguments, dict):
-            try:
-                arguments = json.dumps(arguments)
-            except (TypeError, ValueError, RecursionError):
-                raise InvalidCallError(f"the arguments of {name} are not JSON") from None
-        if not isinstance(name, str) or not isinstance(arguments, str):
-            raise InvalidCallError("a tool call's name and arguments are not text")
-        if len(arguments) > MOST_TEXT:
-            raise InvalidCallError(f"the arguments of {name[:40]} are longer than {MOST_TEXT} characters")
-        texts.append((name, arguments))
-    return texts
+    return [_read_call(call) for call in calls]
+
+
+def _read_call(call: Any) -> tuple[str, str]:
+    function = call.get("function") if type(call) is dict else None
+    if type(function) is not dict or "name" not in function:
+        raise InvalidCallError("a tool call is not an object with a function's name and arguments")
+    name, arguments = function["name"], function.get("arguments")
+    if type(name) is not str:
+        raise InvalidCallError("a tool call's name is not text")
+    if len(name) > MOST_NAME:
+        raise InvalidCallError(f"a tool's name is longer than {MOST_NAME} characters: {name[:40]}")
+    if arguments is None or type(arguments) is dict:
+        try:
+            arguments = json.dumps(arguments)
+        except (TypeError, ValueError, RecursionError):
+            raise InvalidCallError(f"the arguments of {name} are not JSON") from None
+    if type(arguments) is not str:
+        raise InvalidCallError(f"the arguments of {name} are not text")
+    if len(arguments) > MOST_TEXT:
+        raise InvalidCallError(f"the arguments of {name} are longer than {MOST_TEXT} characters")
+    return name, arguments
 
 
 def text_of(message: Any) -> str:
     """Extract text for the record from something that is not a valid message."""
-    content = message.get("content") if isinstance(message, dict) else None
-    if isinstance(content, str):
-        return content[:MOST_TEXT]
+    if type(message) is dict and type(message.get("content") or "") is str:
+        return (message.get("content") or "")[:MOST_TEXT]
     try:
-        return repr(message)[:2000]
-    except RecursionError:
-        return "a message nested too deeply to write down"
+        return reprlib.repr(message)
+    except Exception:  # it is not ours, and may raise anything
+        return "a message that cannot be written down"
 
 
 def recorded(message: dict[str, Any], calls: Sequence[tuple[str, str]]) -> dict[str, Any]:
@@ -108,10 +120,15 @@ def recorded(message: dict[str, Any], calls: Sequence[tuple[str, str]]) -> dict[
         given = message["tool_calls"]
         kept["tool_calls"] = [
             {
-                "id": str(given[i].get("id") or f"call_{i}"),
+                "id": _id(given[i].get("id"), i),
                 "type": "function",
                 "function": {"name": name, "arguments": arguments},
             }
             for i, (name, arguments) in enumerate(calls)
         ]
     return kept
+
+
+def _id(given: Any, number: int) -> str:
+    """Return a call's id if it is one, else one made of its number."""
+    return given if type(given) is str and 0 < len(given) <= MOST_NAME else f"call_{number}"

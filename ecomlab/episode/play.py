@@ -11,9 +11,10 @@ class ReplayError(Exception):
     """A replay that differs from its record; the text says where."""
 
 
-def play(player: Player, task: Task, shop: Shop) -> Trajectory:
-    """Play a task to its end. Any exception makes the episode unscored (BROKEN IS NOT WRONG)."""
-    episode = Episode(task, shop)
+def play(player: Player, task: Task, shop: Shop, strict: bool = False) -> Trajectory:
+    """Play a task to its end, with `strict` only up to the first slip of form. Any exception makes the episode unscored
+    (BROKEN IS NOT WRONG)."""
+    episode = Episode(task, shop, strict=strict)
     if not callable(player):
         raise TypeError(
             f"a player is a function of messages and tools that returns a message, not {player!r}"
@@ -40,15 +41,17 @@ def record(episode: Episode) -> Trajectory:
         score=episode.score(),
         turns=episode.turn,
         calls=episode.world.calls,
+        strict=episode.strict,
     )
 
 
 def replay(trajectory: Trajectory, shop: Shop) -> Score:
     """Play a recorded trajectory again and return its score.
 
-    Raises ReplayError, naming the message and both texts, when the shop or the customer answers differently.
+    Raises ReplayError, naming the message and both texts, when the shop or the customer answers differently, and for a
+    record that was cut before its end.
     """
-    episode = Episode(trajectory.task, shop)
+    episode = Episode(trajectory.task, shop, strict=trajectory.strict)
     recorded = trajectory.messages
     _compare(recorded, episode.messages, 0)
     for message in recorded:
@@ -62,6 +65,12 @@ def replay(trajectory: Trajectory, shop: Shop) -> Score:
         episode.fail(trajectory.score.why)
     if episode.end != trajectory.end or len(episode.messages) != len(recorded):
         raise ReplayError(f"the record ends with {trajectory.end!r}, the replay with {episode.end!r}")
+    for what, was, now in (
+        ("turns", trajectory.turns, episode.turn),
+        ("calls", trajectory.calls, episode.world.calls),
+    ):
+        if was != now:
+            raise ReplayError(f"the record has {was} {what}, its messages {now}; it was cut or added to")
     return episode.score()
 
 

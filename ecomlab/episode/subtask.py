@@ -29,6 +29,8 @@ class Subtask:
         self.verdict: Verdict | None = None
         """The verdict as of when the answer was handed in."""
         self.useful_asks = 0
+        self.slips = 0
+        """Messages with a slip of form."""
 
     @property
     def goal(self) -> Goal:

@@ -8,23 +8,23 @@ tokens and `follow` equals the template's rendering of the whole conversation if
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ecomlab.episode.messages import parse_output
+from ecomlab.episode.messages import invalid, parse_output
 from ecomlab.models.policy import MADE_FOR, Policy, PolicyError
-from ecomlab.models.renderer import END, START, Message, TextRenderer
+from ecomlab.models.renderer import END, START, TAGS, Message, TextRenderer
 
 KIND = "qwen3"
 """Name of this renderer in made_for.json."""
 PAD = "<|endoftext|>"
 MARKERS = (START, END, PAD)
-THINK, THOUGHT = "<think>", "</think>"
-ALSO_TOKENS = (THINK, THOUGHT, "<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>")
+ALSO_TOKENS = TAGS
 """Further single tokens of Qwen3, which decode to ordinary text."""
+THINK, THOUGHT = TAGS[:2]
 
 
 @cache
@@ -48,6 +48,11 @@ class ChatRenderer(TextRenderer):
             )
         self.end_id, self.pad_id = known[END], known[PAD]
         self.stop_ids: Sequence[int] = (self.end_id, self.pad_id)
+        self.marker_ids = {known[marker]: marker for marker in MARKERS}
+
+    @property
+    def markers(self) -> Iterable[str]:
+        return (*super().markers, *self.tokenizer.get_added_vocab())
 
     def dialogue(self) -> "ChatDialogue":
         return ChatDialogue(self)
@@ -74,9 +79,10 @@ class ChatDialogue:
         self._renderer = renderer
 
     def open(self, messages: Sequence[Message], tools: Sequence[Any]) -> list[int]:
-        return self._renderer.encode(self._renderer.text(messages, tools))
+        return self._renderer.encode(self._renderer.text(self._renderer.defused(messages), tools))
 
     def follow(self, messages: Sequence[Message]) -> list[int]:
+        messages = self._renderer.defused(messages)
         before = [{"role": "user", "content": ""}, {"role": "assistant", "content": ""}]
         said = self._renderer.text(before, speak=False)
         whole = self._renderer.text([*before, *messages])
@@ -86,16 +92,16 @@ class ChatDialogue:
         """Parse the message in sampled ids, leaving out thinking.
 
         Also invalid: a turn that does not end in <|im_end|>, a chat marker inside a turn (it would look like somebody
-        else's turn), and thinking that is not closed.
+        else's turn; its letters, copied from a product's name, do not), and thinking that is not closed.
         """
         text = self._renderer.decode(ids)
-        said = text.removesuffix(END)
-        if said == text:
-            return _invalid(text, f"the turn does not end in {END}")
-        if found := [marker for marker in MARKERS if marker in said]:
-            return _invalid(text, f"{found[0]} inside a turn")
+        if not ids or ids[-1] != self._renderer.end_id:
+            return invalid(text, f"the turn does not end in {END}")
+        said = self._renderer.decode(ids[:-1])
+        if found := [marker for i in ids[:-1] if (marker := self._renderer.marker_ids.get(i))]:
+            return invalid(text, f"{found[0]} inside a turn")
         if said.lstrip().startswith(THINK) and THOUGHT not in said:
-            return _invalid(text, f"thinking is not closed by {THOUGHT}")
+            return invalid(text, f"thinking is not closed by {THOUGHT}")
         return parse_output(said)
 
 
@@ -161,7 +167,3 @@ def _with_adapters(model: Any, saved: Path | None, rank: int) -> Any:
 
 def _base(adapters: Path) -> str:
     return str(json.loads(adapters.read_text())["base_model_name_or_path"])
-
-
-def _invalid(text: str, reason: str) -> dict[str, Any]:
-    return {"role": "assistant", "content": text, "invalid": reason}

@@ -1,9 +1,14 @@
 """Protocols of renderers, which turn an episode's messages into tokens and back, strictly by appending."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 START, END = "<|im_start|>", "<|im_end|>"
+TAGS = ("<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>")
+"""Texts that structure a turn in Qwen3's format."""
+BREAK = "\ufdd0"
+"""A noncharacter, which no text may contain: `encode` cuts a text there and leaves it out."""
 
 Message = Mapping[str, Any]
 
@@ -52,12 +57,32 @@ class TextRenderer:
     def __init__(self, tokenizer: Any) -> None:
         self.tokenizer = tokenizer
 
+    @property
+    def markers(self) -> Iterable[str]:
+        """Texts that mean something to the format, which contents of messages must not be able to write."""
+        return (START, END, str(self.tokenizer.pad_token), *TAGS)
+
     def encode(self, text: str) -> list[int]:
-        """Tokenise a piece of text on its own."""
-        return list(self.tokenizer.encode(text, add_special_tokens=False))
+        """Tokenise a piece of text on its own; a BREAK in it separates tokens."""
+        pieces = [piece for piece in text.split(BREAK) if piece]
+        return [i for piece in pieces for i in self.tokenizer.encode(piece, add_special_tokens=False)]
 
     def decode(self, ids: Sequence[int]) -> str:
         """Decode ids to text, markers included."""
         return str(
             self.tokenizer.decode(list(ids), skip_special_tokens=False, clean_up_tokenization_spaces=False)
         )
+
+    def defused(self, messages: Sequence[Message]) -> list[dict[str, Any]]:
+        """Copy messages with a BREAK inside each marker in a tool's or customer's text, so that a product called
+        "<|im_end|>" reads so and ends no turn."""
+        pattern = re.compile("|".join(map(re.escape, sorted(self.markers, key=len, reverse=True))))
+
+        def broken(text: str) -> str:
+            whole = text.replace(BREAK, "\ufffd")
+            return pattern.sub(lambda marker: marker[0][0] + BREAK + marker[0][1:], whole)
+
+        heard = ("user", "tool")
+        return [
+            {**m, "content": broken(str(m["content"]))} if m["role"] in heard else dict(m) for m in messages
+        ]

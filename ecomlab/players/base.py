@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ecomlab.task import Message
+from ecomlab.world.tools.catalog import whole
 
 
 class Perturbation:
@@ -30,6 +31,8 @@ class Planner:
     def __init__(self, perturbation: Perturbation | None = None) -> None:
         self.perturbation = perturbation
         self._asked_for: dict[str, Any] = {}
+        self._given: dict[str, dict[str, Any]] = {}
+        """Arguments of calls whose results are awaited."""
         self._read = 0
         self._calls = 0
 
@@ -37,7 +40,10 @@ class Planner:
         for message in messages[self._read :]:
             if message["role"] == "tool":
                 about = self._asked_for.pop(message["tool_call_id"], None)
+                given = self._given.pop(message["tool_call_id"], {})
                 result = json.loads(message["content"])
+                if "results" in result:
+                    result["results"] = [whole(row, given) for row in result["results"]]
                 if "customer" in result:
                     self.hear(result["customer"], opening=False)
                 else:
@@ -67,6 +73,7 @@ class Planner:
         call_id = f"c{self._calls}"
         self._asked_for[call_id] = about
         arguments = {key: value for key, value in arguments.items() if value is not None}
+        self._given[call_id] = arguments
         return {
             "id": call_id,
             "type": "function",

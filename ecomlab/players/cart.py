@@ -160,8 +160,10 @@ class Shopper(Asking):
             about.more = result["page"] < result["pages"]
         elif "variants" in result:
             self.variants.add(result["product_id"])
-        elif "cart" in result:
-            self.cart = {(e["product_id"], e["variant_id"]): e["quantity"] for e in result["cart"]}
+        elif "line" in result:
+            line = result["line"]
+            self.cart[line["product_id"], line["variant_id"]] = line["quantity"]
+            self.cart = {line: quantity for line, quantity in self.cart.items() if quantity}
         elif "error" in result:
             self._refused(about)
 

@@ -10,12 +10,14 @@ from ecomlab.world.policy_book.wording import read_section
 
 
 class PolicyPlayer(GoalPlayer):
-    """Searches for the rule's section in the words of the question and applies its clauses to the facts."""
+    """Searches for the rule's section and applies its clauses to the facts."""
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
         self._looked: set[tuple[str, str | None]] = set()
         self._found: dict[tuple[str, str | None], tuple[Rule, str, list[Clause]]] = {}
+        self._titles: dict[tuple[str, str | None], list[str]] = {}
+        """Titles of sections left to open for a question, as the one shown does not answer it."""
         self._answers: list[str] = []
         """Outcomes of all clauses that were read."""
         self._asked_again = False
@@ -35,9 +37,12 @@ class PolicyPlayer(GoalPlayer):
             return self.turn(self.call("submit", None))
         if (question, kind) not in self._looked:
             self._looked.add((question, kind))
-            words = RULES[question].questions[0] + (f" {kind}" if kind and question == WINDOW else "")
+            rule = RULES[question]  # whose heading a shop assistant knows, but for what the departments sell
+            words = f"{rule.questions[0]} {kind or ''}" if question == WINDOW else rule.title
             return self.turn(self.call("policy_search", (question, kind), query=words))
-        found = self._found.get((question, kind))
+        found, titles = self._found.get((question, kind)), self._titles.get((question, kind), [])
+        if found is None and titles:
+            return self.turn(self.call("policy_search", (question, kind), query=titles.pop(0)))
         if found is None:
             return self.turn(self.call("submit", None))
         rule, precedence, clauses = found
@@ -59,11 +64,14 @@ class PolicyPlayer(GoalPlayer):
             return
         question, kind = about
         plurals = {self.lexicon.types[name].plural: name for name in self.lexicon.types}
-        read = [read_section(s["section"], s["text"], plurals) for s in result["sections"]]
-        self._answers += [RULES[r[0]].kind.write(clause["then"]) for r in read if r for clause in r[3]]
-        fitting = [r for r in read if r and r[0] == question and (not r[1] or kind in r[1])]
-        others = [r for r in read if r and r not in fitting]
-        chosen = others if others and self.slip() and self.slip() else fitting  # headings are read twice
-        if chosen:
-            name, _, precedence, clauses = chosen[0]
-            self._found[question, kind] = (RULES[name], precedence, clauses)
+        read = [r for s in result["sections"] if (r := read_section(s["section"], s["text"], plurals))]
+        self._answers += [RULES[r[0]].kind.write(clause["then"]) for r in read for clause in r[3]]
+        strayed = about in self._titles and not self._titles[about]  # then whatever was opened is taken
+        fitting = [r for r in read if strayed or (r[0] == question and (not r[1] or kind in r[1]))]
+        if not strayed and result["others"] and self.slip() and self.slip():  # headings are read twice
+            self._titles[about] = result["others"][:1]
+        elif fitting:
+            name, _, precedence, clauses = fitting[0]
+            self._found[about] = (RULES[name], precedence, clauses)
+        else:
+            self._titles.setdefault(about, result["others"][:1])

@@ -44,7 +44,7 @@ class SubstitutionPlayer(GoalPlayer):
     def work(self) -> Message:
         if self.visits is None:
             self.visits, self.looked = [], {}
-            return self.turn(self.call("user_get_visit_history", "visits"))
+            return self.turn(self.call("user_get_visit_history", "visits", category=self.get("type")))
         fitting = [v["product_id"] for v in self.visits if titled(v["title"], self._was())]
         new = [product_id for product_id in fitting if product_id not in self.looked]
         if new:

@@ -5,13 +5,13 @@ from collections.abc import Iterator, Sequence
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
+from ecomlab.answers.status import STATUSES
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.starters.compact_renderer import RESULTS, call_text
 from ecomlab.starters.compact_results import NEVER, WEEKDAYS, YES, heading
 from ecomlab.starters.demonstrations import ANY, ASK
 from ecomlab.starters.narrator import ASK_ALL
 from ecomlab.values import MONTHS
-from ecomlab.world.orders.history import STATUSES
 from ecomlab.world.policy_book.rules import FACTS, RULES, Amount
 from ecomlab.world.substitutes import noun
 

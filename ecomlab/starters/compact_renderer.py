@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ecomlab.episode.messages import parse_output
+from ecomlab.episode.messages import invalid, parse_output
 from ecomlab.models.renderer import END, START, Message, TextRenderer
 from ecomlab.starters.compact_results import KNOWN, Call, Generic, View
 from ecomlab.starters.id_aliases import Aliases
@@ -121,8 +121,10 @@ class ShortLines:
             return "\n".join(shown) or NOTHING
         if "variants" in result:
             return ",".join(f" {v['variant_id']}{'' if v['stock'] else SOLD_OUT}" for v in result["variants"])
+        if "line" in result:
+            return OK
         if "cart" in result:
-            return OK if message.get("name") != "cart_view" else self._cart(result["cart"])
+            return self._cart(result["cart"])
         return self.aliases.in_text(json.dumps(result))
 
     def _cart(self, lines: Sequence[Mapping[str, Any]]) -> str:
@@ -142,15 +144,18 @@ class ShortDialogue(ShortLines):
         self._renderer = renderer
 
     def open(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> list[int]:
-        return self._renderer.encode(self.opening(messages, tools))
+        return self._renderer.encode(self.opening(self._renderer.defused(messages), tools))
 
     def follow(self, messages: Sequence[Message]) -> list[int]:
-        return self._renderer.encode(self.answer(messages))
+        return self._renderer.encode(self.answer(self._renderer.defused(messages)))
 
     def read(self, ids: Sequence[int]) -> dict[str, Any]:
         text = self._renderer.decode(ids).removesuffix(END)
         message = dict(parse_output(text))
-        message["tool_calls"] = [self._translated(call) for call in message.get("tool_calls") or []]
+        try:
+            message["tool_calls"] = [self._translated(call) for call in message.get("tool_calls") or []]
+        except RecursionError:  # lists within lists that JSON can hold and a function here cannot walk
+            return invalid(text, "a tool call is nested too deeply")
         self._said = [_call(call) for call in message["tool_calls"]]
         if not message["tool_calls"]:
             del message["tool_calls"]
@@ -161,7 +166,7 @@ class ShortDialogue(ShortLines):
         function = call["function"]
         try:
             arguments = json.loads(function["arguments"])
-        except ValueError:
+        except (ValueError, RecursionError):
             return dict(call)
         if isinstance(arguments, dict):
             arguments = {key: self.aliases.real(_stripped(value)) for key, value in arguments.items()}
@@ -174,7 +179,7 @@ def call_text(name: str, arguments: Mapping[str, Any]) -> str:
 
 
 def visible(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Select the rows of a result that the laptop policy sees: the first few in stock."""
+    """Select the rows of a result that the laptop policy sees: the first few in stock, sponsored or not."""
     return [row for row in rows if row["stock"] > 0][:ROWS_SHOWN]
 
 
@@ -182,7 +187,7 @@ def _call(call: Mapping[str, Any]) -> Call:
     """Return a parsed call's name and arguments, empty if they are malformed."""
     try:
         arguments = json.loads(call["function"]["arguments"])
-    except ValueError:
+    except (ValueError, RecursionError):
         arguments = {}
     return call["function"]["name"], arguments if isinstance(arguments, dict) else {}
 

@@ -7,10 +7,10 @@ look as they do in a search. The forms are fixed rules on the messages and know 
 - Orders: the day and the id, then every title with the order's id again.
 - One order: status, the days of its parcels (delivered or expected, in order), then its lines, with details where the
   customer has bought more than one item of that type.
-- Search within a category: rows in stock that satisfy the call's own filters (distractors do not), each product once
-  per turn; searches of one category are merged, several categories get a few rows each.
+- Search within a category: rows in stock that are not sponsored, each product once per turn; searches of one category
+  are merged, several categories get a few rows each.
 - Visits: those that are sold out, which is what one looks for there; all of them if none is.
-- Policy sections: the best two, each with its heading, then per clause its conditions, its outcome and its id.
+- A policy section: its heading, then per clause its conditions, its outcome and its id. Titles of others are left out.
 - Any other tool (`Generic`): a line of the single values, then a line per entry of a list, with field names.
 """
 
@@ -40,8 +40,6 @@ LISTED = 6
 """Rows shown of searches within one category."""
 EACH = 2
 """Rows shown per category, of searches within several."""
-SECTIONS = 2
-"""Policy sections shown of a search."""
 DONE, NOTHING_FOUND, YES, NO, NEVER = "ok", "nothing found", "yes", "no", " never"
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
@@ -108,7 +106,7 @@ class View(Generic):
                     blocks.append("")
                 place, rows = lists[category]
                 for record in result["results"]:
-                    if len(rows) < most and record["stock"] > 0 and satisfies(record, arguments):
+                    if len(rows) < most and record["stock"] > 0 and "sponsored" not in record:
                         rows[record["product_id"]] = self._row(record)
                 blocks[place] = "\n".join(rows.values()) or NOTHING_FOUND
             else:
@@ -128,7 +126,7 @@ class View(Generic):
             return self._order_status(result)
         if "eligible" in result:
             return self._eligibility(result)
-        if "returns" in result or "submitted" in result:
+        if {"returns", "submitted", "line"} & result.keys():
             return DONE
         if "sections" in result:
             return "\n".join(map(self._section, result["sections"])) or NOTHING_FOUND
@@ -191,8 +189,6 @@ def seen(result: Mapping[str, Any]) -> dict[str, Any]:
     kept = dict(result)
     if "visits" in kept:
         kept["visits"] = [row for row in kept["visits"] if not row["stock"]] or kept["visits"]
-    if "sections" in kept:
-        kept["sections"] = kept["sections"][:SECTIONS]
     return kept
 
 
@@ -213,24 +209,6 @@ def condition(atom: Atom) -> str:
 def attributes_text(attributes: Mapping[str, str]) -> str:
     """Write attributes as a search takes them, with the tokenizer's leading space before values."""
     return json.dumps({name: f" {value}" for name, value in attributes.items()})
-
-
-def satisfies(record: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
-    """Tell whether a search result satisfies the call's own filters."""
-    limits = (
-        ("price", "price_max", lambda shown, most: shown <= most),
-        ("rating", "rating_min", lambda shown, least: shown >= least),
-        ("ship_days", "ship_days_max", lambda shown, most: shown <= most),
-        ("brand", "brand", lambda shown, wanted: shown == wanted),
-        ("type", "category", lambda shown, wanted: shown == wanted),
-    )
-    wanted = arguments.get("attributes")
-    alike = (
-        all(record["attributes"].get(n) == v for n, v in wanted.items()) if isinstance(wanted, dict) else True
-    )
-    return alike and all(
-        arguments.get(name) is None or fits(record[field], arguments[name]) for field, name, fits in limits
-    )
 
 
 class _AsWritten(dict[str, str]):

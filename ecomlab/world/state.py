@@ -13,7 +13,7 @@ from ecomlab.seeding import digest, rng
 from ecomlab.tool import RefusedError
 
 PAGE = 5
-"""Search results per page, not counting distractors."""
+"""Search results per page, not counting sponsored ones."""
 VARIANTS = 3
 """Variants that an episode offers of a product: one that may be wanted and two plausible others."""
 MOST = 99
@@ -107,8 +107,9 @@ class World:
             self.key, self.catalog, type_name, share
         )
 
-    def in_stock(self, rows: np.ndarray) -> np.ndarray:
-        """Keep the rows (ascending) of which a unit can be bought; only a few need a look of their own."""
+    def in_stock(self, rows: np.ndarray, option: str | None = None) -> np.ndarray:
+        """Keep the rows (ascending) of which a unit can be bought, in `option` if given. Only a few need a look of
+        their own."""
         keep = self.catalog.stock[rows] > 0
         for code, gone in self.sold_out.items():
             mine = self.catalog.type_code[rows] == code
@@ -119,7 +120,7 @@ class World:
         for row in special:
             at = int(np.searchsorted(rows, row))
             if at < len(rows) and rows[at] == row:
-                keep[at] = self.stock(row) > 0
+                keep[at] = self.stock(row, option) > 0
         return rows[keep]
 
     def held(self, constraints: tuple[Constraint, ...], option: str | None) -> int:
@@ -141,39 +142,52 @@ class World:
         sort: Sequence[str],
         page: int,
         in_stock: bool = False,
+        option: str | None = None,
     ) -> tuple[list[dict[str, Any]], int]:
-        """Return one page of results, with distractors inserted, and the number of pages."""
-        among = self.in_stock(self.catalog.select(filters)) if in_stock else None
+        """Return one page of results, with sponsored ones inserted, and the number of pages.
+
+        With an `option`, which every found product must come in, stock is that of the variant.
+        """
+        among = self.in_stock(self.catalog.select(filters), option) if in_stock else None
         rows = self.shop.engine.search(query, filters, sort, self.axes.top_k, among)
         pages = max(1, -(-len(rows) // PAGE))
         wanted = rows[(page - 1) * PAGE : page * PAGE]
         key = [query, [c.to_list() for c in filters], ",".join(sort) or "relevance", page]
-        shown = self._with_distractors(wanted, rows, [*key, "in stock"] if in_stock else key)
-        return [self.show(row) for row in shown], pages
+        key += ["in stock"] * in_stock + [option] * (option is not None)
+        shown = self._with_distractors(wanted, rows, key)
+        return [_marked(self.show(row, option), sponsored) for row, sponsored in shown], pages
 
-    def show(self, row: int) -> dict[str, Any]:
-        """Return a product's record as tools show it, with its stock in this episode."""
+    def show(self, row: int, option: str | None = None) -> dict[str, Any]:
+        """Return a product's record as tools show it, with its stock in this episode: of the variant `option`, where it
+        comes in that."""
         record = self.catalog.record(row)
-        record["stock"] = self.stock(row)
+        option = option if option is not None and option in self.options(row) else None
+        if option is not None:
+            record["variant_id"] = option
+            self.shown_pairs.add((record["product_id"], option))
+        record["stock"] = self.stock(row, option)
         self.shown.add(record["product_id"])
-        self.touched.append((row, None))
+        self.touched.append((row, option))
         return record
 
-    def _with_distractors(self, wanted: Sequence[int], rows: Sequence[int], key: Any) -> list[int]:
-        """Insert products that the search did not find, without dropping a result or moving it to another page."""
+    def _with_distractors(
+        self, wanted: Sequence[int], rows: Sequence[int], key: Any
+    ) -> list[tuple[int, bool]]:
+        """Insert products that the search did not find, marked True, without dropping a result or moving it to another
+        page."""
         share = self.axes.eps_rank
         if share <= 0 or not wanted:
-            return list(wanted)
+            return [(row, False) for row in wanted]
         random = rng("distractors", *self.key, digest(key))
         found = set(rows)
-        shown: list[int] = []
+        shown: list[tuple[int, bool]] = []
         for row in wanted:
             while random.random() < share:
                 decoy = self._decoy(row, found, random)
                 if decoy is None:
                     break
-                shown.append(decoy)
-            shown.append(row)
+                shown.append((decoy, True))
+            shown.append((row, False))
         return shown
 
     def _decoy(self, row: int, found: set[int], random: Any) -> int | None:
@@ -253,6 +267,10 @@ def options_of(key: tuple[Any, ...], catalog: Catalog, type_name: str) -> tuple[
 def _order_numbers(key: tuple[Any, ...], types: int) -> list[float]:
     """Draw a number in [0, 1) per type that encodes an order of its options, once per task."""
     return rng("options", *key).random(types).tolist()
+
+
+def _marked(record: dict[str, Any], sponsored: bool) -> dict[str, Any]:
+    return {"sponsored": True, **record} if sponsored else record
 
 
 def _units(quantity: int) -> int:

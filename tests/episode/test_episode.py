@@ -2,6 +2,7 @@
 
 import gc
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,11 +21,12 @@ from ecomlab.audit.attackers import SUBMIT, calls, text
 from ecomlab.difficulty import AXES
 from ecomlab.envs.base import Environment
 from ecomlab.envs.registry import Registry, UnknownEnvironmentError
+from ecomlab.episode.play import ReplayError, record, replay
 from ecomlab.reward import cart_credit, compose, efficiency, hallucination, share_used
 from ecomlab.seeding import digest, rng
 from ecomlab.suggest import unknown
 from ecomlab.task import Message
-from ecomlab.tool import InvalidCallError, tool
+from ecomlab.tool import SlipError, tool
 
 
 def test_importing_ecomlab_is_light() -> None:
@@ -147,7 +149,6 @@ def test_a_tool_schema_comes_from_the_signature() -> None:
         "name": "lend",
         "description": "Lend a book.",
         "parameters": {
-            "additionalProperties": False,
             "properties": {
                 "book": {"description": "Its title.", "type": "string"},
                 "days": {"default": 7, "type": "integer"},
@@ -157,29 +158,36 @@ def test_a_tool_schema_comes_from_the_signature() -> None:
             "type": "object",
         },
     }
-    assert lend.parse('{"book": "Emma"}') == {"book": "Emma", "days": 7, "to": None}
-    for bad in (
-        '{"book": 3}',
-        "{}",
-        '{"book": "Emma", "days": 1.5}',
-        '{"book": "Emma", "x": 1}',
-        "[1]",
-        "{",
-        '{"book": NaN}',
+    for said, taken in (
+        ({"book": "Emma"}, ("Emma", 7, None)),
+        ({"book": ["Emma"], "days": "3", "to": None}, ("Emma", 3, None)),
+        ({"book": 1984, "days": 3.0, "to": ""}, ("1984", 3, "")),
+        ({"book": "Emma", "days": ""}, ("Emma", 7, None)),
     ):
-        with pytest.raises(InvalidCallError):
-            lend.parse(bad)
+        assert tuple(lend.check(said).values()) == taken
+    for bad, why in (
+        ({}, "lend: book: is needed"),
+        (None, "lend: book: is needed"),
+        ({"book": None}, "lend: book: should be a valid string"),
+        ({"book": ["Emma", "Persuasion"]}, "lend: book: should be a valid string"),
+        ({"book": "Emma", "days": 1.5}, "lend: days: should be a valid integer, not 1.5"),
+        ({"book": "Emma", "days": True}, "lend: days: should be a valid integer, not True"),
+        ({"book": "Emma", "days": "a week"}, "lend: days: should be a valid integer, not 'a week'"),
+        ({"book": "Emma", "day": 1}, "lend: day: no key 'day'; did you mean 'days'?"),
+        ([1], "lend takes its arguments as a JSON object: book, days (optional), to (optional)"),
+    ):
+        with pytest.raises(SlipError, match=f"^{re.escape(why)}"):
+            lend.check(bad)
 
 
 INVALID: dict[str, Any] = {
-    "unknown tool": calls(("cart_ad", {"product_id": "x"})),
-    "missing argument": calls(("cart_add", {})),
-    "wrongly typed": calls(("cart_add", {"product_id": 7})),
-    "a number as text": calls(("cart_add", {"product_id": "x", "quantity": "2"})),
-    "an argument that does not exist": calls(("cart_view", {"why": 1})),
     "malformed JSON": {
         "role": "assistant",
         "tool_calls": [{"function": {"name": "submit", "arguments": "{"}}],
+    },
+    "not a number": {
+        "role": "assistant",
+        "tool_calls": [{"function": {"name": "cart_ad", "arguments": '{"x": NaN}'}}],
     },
     "said by the parser": {"role": "assistant", "content": "x", "invalid": "bad JSON"},
     "not a call": {"role": "assistant", "tool_calls": ["submit"]},
@@ -200,10 +208,70 @@ def test_invalid_output_ends_at_once_with_minus_one(name: str, shop: Shop) -> No
         episode.act(SUBMIT)
 
 
-def test_an_unknown_tool_gets_a_suggestion(shop: Shop) -> None:
+# Slips of form.
+
+SLIPS_OF_FORM: dict[str, tuple[Message, str]] = {
+    "unknown tool": (calls(("cart_ad", {"product_id": "x"})), "did you mean 'cart_add'?"),
+    "missing argument": (calls(("cart_add", {})), "product_id: is needed"),
+    "wrongly typed": (calls(("cart_add", {"product_id": {"id": 7}})), "product_id: should be a valid string"),
+    "half a unit": (
+        calls(("cart_add", {"product_id": "x", "quantity": 2.5})),
+        "quantity: should be a valid integer",
+    ),
+    "an argument that does not exist": (calls(("cart_view", {"why": 1})), "no key 'why'"),
+    "none of the choices": (calls(("catalog_search", {"query": "x", "sort": "cheap"})), "'price'"),
+    "a list of arguments": (
+        {"role": "assistant", "tool_calls": [{"function": {"name": "submit", "arguments": "[1]"}}]},
+        "as a JSON object: done",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SLIPS_OF_FORM)
+def test_a_slip_of_form_is_an_error_that_costs_its_turn_and_the_third_ends_the_episode(
+    name: str, shop: Shop
+) -> None:
+    message, why = SLIPS_OF_FORM[name]
     episode = Episode(make_task("CART", 0, 0, shop), shop)
-    episode.act(INVALID["unknown tool"])
-    assert "did you mean 'cart_add'?" in episode.score().why
+    for count in (1, 2, 3):
+        turn = episode.act(message)
+        assert why in json.loads(turn.messages[0]["content"])["error"]
+        assert (episode.turn, episode.world.calls) == (count, 0)
+        assert turn.end == ("invalid" if count == 3 else None)
+    assert episode.score().value == -1.0 and why in episode.score().why
+    assert replay(record(episode), shop) == episode.score()
+
+
+def test_slips_in_one_message_count_once_and_valid_calls_beside_them_run(shop: Shop) -> None:
+    episode = Episode(make_task("CART", 0, 0, shop), shop)
+    both = calls(("cart_ad", {}), ("user_get_visit_history", None), ("cart_add", {}))
+    for _ in range(2):
+        slip, visits, other = (json.loads(m["content"]) for m in episode.act(both).messages[:3])
+        assert list(slip) == list(other) == ["error"] and visits["visits"]
+    assert not episode.done and episode.subtask.slips == 2 and episode.world.calls == 2
+
+
+def test_strict_ends_at_the_first_slip_and_the_record_says_so(shop: Shop) -> None:
+    task = make_task("CART", 0, 0, shop)
+    wrong = SLIPS_OF_FORM["missing argument"][0]
+    strict = play(lambda messages, tools: wrong, task, shop, strict=True)
+    assert (strict.end, strict.turns, strict.score.value) == ("invalid", 1, -1.0)
+    assert replay(strict, shop) == strict.score
+    with pytest.raises(ReplayError):
+        replay(replace(strict, strict=False), shop)
+    lenient = play(lambda messages, tools: wrong, task, shop)
+    assert (lenient.end, lenient.turns) == ("invalid", 3)
+
+
+def test_a_record_cut_before_its_end_does_not_replay(shop: Shop) -> None:
+    task = make_task("CART", 4, 1, shop)
+    whole = play(ENVIRONMENTS["CART"].reference_player(shop), task, shop)
+    assert replay(whole, shop) == whole.score
+    said = [i for i, message in enumerate(whole.messages) if message["role"] == "assistant"]
+    for cut in said[1:]:
+        for end in ("truncated", "failed"):
+            with pytest.raises(ReplayError, match="turns"):
+                replay(replace(whole, messages=whole.messages[:cut], end=end), shop)
 
 
 REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
@@ -222,9 +290,10 @@ REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
         {"query": "x", "category": "Lunchbx"},
     ),
     "no brand": ("catalog_search", {"query": "x", "brand": "zzz"}),
-    "is what the variants of Lunch Boxes differ in": (
+    "give words to look for, or a category": ("catalog_search", {"price_max": 20}),
+    "no material 'Cheese'": (
         "catalog_search",
-        {"query": "x", "category": "Lunch Box", "attributes": {"material": "Bamboo"}},
+        {"category": "Lunch Box", "attributes": {"material": "Cheese"}},
     ),
     "nothing was handed in": ("submit", {"done": False}),
 }

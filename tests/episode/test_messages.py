@@ -1,12 +1,16 @@
 """Raw model text into messages: strict, classified, never an exception."""
 
 import json
+from time import perf_counter
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ecomlab import Episode, Shop, make_task
 from ecomlab.episode.messages import parse_output
+from ecomlab.episode.play import record, replay
 
 
 def block(value: object) -> str:
@@ -42,7 +46,6 @@ def test_text_alone_has_no_calls_and_thinking_is_left_out() -> None:
         ("</tool_call>", "without"),
         ("<tool_call>\n[1]\n</tool_call>", "no name"),
         (block({"name": 1}), "no name"),
-        (block({"name": "a", "arguments": "x"}), "not an object"),
         (block({"name": "a"}) + " and so on", "behind"),
     ],
 )
@@ -50,6 +53,61 @@ def test_what_went_wrong_is_said(text: str, reason: str) -> None:
     message = parse_output(text)
     assert reason in message["invalid"]
     assert message["content"] == text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "written"),
+    [(None, "null"), ("", ""), ('{"x": 1}', '{"x": 1}'), ([1], "[1]"), ({"x": 1}, '{"x": 1}')],
+)
+def test_what_the_arguments_are_is_for_the_tool_to_judge(arguments: object, written: str) -> None:
+    (call,) = parse_output(block({"name": "a", "arguments": arguments}))["tool_calls"]
+    assert call["function"]["arguments"] == written
+
+
+class Loud(dict[str, Any]):
+    """A dict that answers by raising."""
+
+    def get(self, key: str, default: Any = None) -> Any:
+        raise ZeroDivisionError
+
+
+def call(**function: Any) -> dict[str, Any]:
+    return {"role": "assistant", "content": None, "tool_calls": [{"function": function}]}
+
+
+HOSTILE: dict[str, Any] = {
+    "a name without end": call(name="x" * 10_000_000, arguments="{}"),
+    "arguments without end": call(name="submit", arguments=" " * 10_000_000),
+    "a million calls": {"role": "assistant", "content": None, "tool_calls": [{"function": {}}] * 1_000_000},
+    "a generator": {"role": "assistant", "tool_calls": (c for c in [{"function": {"name": "submit"}}])},
+    "a tuple": {"role": "assistant", "tool_calls": ({"function": {"name": "submit"}},)},
+    "a loud message": Loud(role="assistant", content="hello"),
+    "a loud call": {"role": "assistant", "tool_calls": [Loud(function={"name": "submit"})]},
+    "a loud function": {"role": "assistant", "tool_calls": [{"function": Loud(name="submit")}]},
+    "a number for a name": call(name=7, arguments="{}"),
+    "a list of arguments": call(name="submit", arguments=[]),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_message_is_invalid_at_once_and_cheaply(name: str, shop: Shop) -> None:
+    episode = Episode(make_task("CART", 0, 0, shop), shop)
+    started = perf_counter()
+    assert episode.act(HOSTILE[name]).end == "invalid"
+    assert perf_counter() - started < 0.5
+    assert len(json.dumps(episode.messages)) < 100_000
+    assert replay(record(episode), shop) == episode.score()
+
+
+def test_an_id_that_is_none_gets_one(shop: Shop) -> None:
+    nested: list[Any] = []
+    for _ in range(100_000):
+        nested = [nested]
+    for made in (nested, "", None, 7, "y" * 1_000):
+        episode = Episode(make_task("CART", 0, 0, shop), shop)
+        function = {"name": "cart_view", "arguments": None}
+        message = {"role": "assistant", "tool_calls": [{"id": made, "function": function}]}
+        assert episode.act(message).messages[0]["tool_call_id"] == "call_0"
 
 
 @given(

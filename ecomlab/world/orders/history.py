@@ -32,9 +32,6 @@ SPLITS = (
 )
 LINES = (0.28, 0.3, 0.2, 0.13, 0.09)
 """Shares of orders with 1 to 5 lines."""
-STATUSES = (
-    "processing", "shipped", "delayed", "delivered", "cancelled", "partly shipped", "partly delivered",
-)  # fmt: skip
 TRIES = 24
 _LETTERS = "BCDFGHJKLMNPQRSTVWXZ23456789"  # no vowels: no words
 

@@ -10,18 +10,19 @@ from ecomlab.world.policy_book.book import Book
 from ecomlab.world.policy_book.rules import STOP_WORDS
 from ecomlab.world.policy_book.wording import text_of, title_of
 
-SHOWN = 4
-"""Maximum number of sections that a search shows."""
+TITLES = 5
+"""Maximum number of further titles that a search shows."""
 STEM = 5
 """Leading letters of a word that the search compares."""
 _WORD = re.compile(r"[a-z0-9]+")
 _ENDING = re.compile(r"(?:ing|ed|es|e|s)$")
 
 
-def search(book: Book, query: str, catalog: Catalog) -> list[dict[str, str]]:
-    """Find the sections that share most words with the query, each word weighted by its inverse document frequency.
+def search(book: Book, query: str, catalog: Catalog) -> tuple[list[dict[str, str]], list[str]]:
+    """Find the section that shares most words with the query, each word weighted by its inverse document frequency, and
+    the titles of the next best, without what they list in brackets.
 
-    A word in a heading counts three times; a section without any of the words is never shown.
+    A word in a heading counts three times; a section without any of the words is never shown. A title finds its own.
     """
     plurals = {kind.name: kind.plural for kind in catalog.types}
     shown = [(title_of(section, catalog), text_of(section, book, plurals)) for section in book["sections"]]
@@ -36,8 +37,17 @@ def search(book: Book, query: str, catalog: Catalog) -> list[dict[str, str]]:
         sum(weight * (3 * (stem in title) + (stem in text)) for stem, weight in weights.items())
         for title, text in documents
     ]
-    best = sorted((number for number, score in enumerate(scores) if score), key=lambda n: (-scores[n], n))
-    return [{"section": shown[n][0], "text": shown[n][1]} for n in best[:SHOWN]]
+    said = short(" ".join(query.split())).casefold()
+    named = [short(title).casefold() == said for title, _ in shown]
+    fitting = [number for number, score in enumerate(scores) if score or named[number]]
+    best = [shown[n] for n in sorted(fitting, key=lambda n: (not named[n], -scores[n], n))]
+    sections = [{"section": title, "text": text} for title, text in best[:1]]
+    return sections, [short(title) for title, _ in best[1 : 1 + TITLES]]
+
+
+def short(title: str) -> str:
+    """Write a title without what it lists in brackets."""
+    return title.partition(" (")[0]
 
 
 def stems(text: str) -> list[str]:

@@ -1,48 +1,56 @@
 """Tools of the cart."""
 
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from ecomlab.tool import tool
 from ecomlab.world.state import World
 from ecomlab.world.tools.catalog import ProductId, VariantId
 
+Quantity = Annotated[int, Field(description="Units.")]
+
 
 @tool(acts=True)
 def cart_add(
-    world: World, product_id: ProductId, variant_id: VariantId = None, quantity: int = 1
+    world: World, product_id: ProductId, variant_id: VariantId = None, quantity: Quantity = 1
 ) -> dict[str, Any]:
-    """Put a product into the customer's cart, in a variant if the customer cares which."""
+    """Put a product into the customer's cart, in a variant if they care which."""
     world.add(product_id, variant_id, quantity)
-    return _cart(world)
+    return _changed(world, product_id, variant_id)
 
 
 @tool(undoes=cart_add)
 def cart_remove(world: World, product_id: ProductId, variant_id: VariantId = None) -> dict[str, Any]:
     """Take a line out of the cart."""
     world.remove(product_id, variant_id)
-    return _cart(world)
+    return _changed(world, product_id, variant_id)
 
 
 @tool(acts=True)
 def cart_set_quantity(
-    world: World, product_id: ProductId, quantity: int, variant_id: VariantId = None
+    world: World, product_id: ProductId, quantity: Quantity, variant_id: VariantId = None
 ) -> dict[str, Any]:
-    """Change the quantity of a line that is in the cart."""
+    """Change the quantity of a line in the cart."""
     world.set_quantity(product_id, variant_id, quantity)
-    return _cart(world)
+    return _changed(world, product_id, variant_id)
 
 
 @tool
 def cart_view(world: World) -> dict[str, Any]:
-    """Show what is in the cart."""
-    return _cart(world)
+    """Show the cart."""
+    return {"cart": [_line(world, *line) for line in world.cart]}
 
 
-def _cart(world: World) -> dict[str, Any]:
-    lines = []
-    for (product_id, variant_id), quantity in world.cart.items():
-        title = world.catalog.title(world.row(product_id))
-        lines.append(
-            {"product_id": product_id, "title": title, "variant_id": variant_id, "quantity": quantity}
-        )
-    return {"cart": lines}
+def _changed(world: World, product_id: str, variant_id: str | None) -> dict[str, Any]:
+    """Show the line that was changed, as it is now: with quantity 0 if it is gone."""
+    return {"line": _line(world, product_id, variant_id)}
+
+
+def _line(world: World, product_id: str, variant_id: str | None) -> dict[str, Any]:
+    return {
+        "product_id": product_id,
+        "title": world.catalog.title(world.row(product_id)),
+        "variant_id": variant_id,
+        "quantity": world.cart.get((product_id, variant_id), 0),
+    }

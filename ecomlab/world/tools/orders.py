@@ -8,8 +8,8 @@ from ecomlab.tool import RefusedError, tool
 from ecomlab.world.orders.history import eligible_now, find_line, find_order, status_of
 from ecomlab.world.state import World
 
-OrderId = Annotated[str, Field(description="An order id exactly as order_list showed it.")]
-LineId = Annotated[str, Field(description="A line id exactly as order_get_status showed it.")]
+OrderId = Annotated[str, Field(description="As shown.")]
+LineId = Annotated[str, Field(description="As shown.")]
 PARCEL = ("status", "shipped", "delivered", "first_expected", "expected")
 """Fields of a parcel in the order shown."""
 
@@ -67,7 +67,7 @@ def order_get_status(world: World, order_id: OrderId) -> dict[str, Any]:
 
 @tool
 def return_check_eligibility(world: World, order_id: OrderId, line_id: LineId) -> dict[str, Any]:
-    """Tell whether a line of an order can be returned today, why not, and until when it can or could be."""
+    """Tell whether a line can be returned today, why not, and until when it can or could be."""
     order, line = find_line(world, order_id, line_id)
     found = eligible_now(world, order, line)
     last = "never" if found.window == 0 else found.last_day.isoformat() if found.last_day else None
@@ -82,8 +82,13 @@ def return_check_eligibility(world: World, order_id: OrderId, line_id: LineId) -
 
 
 @tool(acts=True)
-def return_initiate(world: World, order_id: OrderId, line_id: LineId, quantity: int = 1) -> dict[str, Any]:
-    """Start the return of so many units of a line."""
+def return_initiate(
+    world: World,
+    order_id: OrderId,
+    line_id: LineId,
+    quantity: Annotated[int, Field(description="Units.")] = 1,
+) -> dict[str, Any]:
+    """Start the return of units of a line."""
     order, line = find_line(world, order_id, line_id)
     found = eligible_now(world, order, line)
     if not found.eligible:
@@ -98,7 +103,7 @@ def return_initiate(world: World, order_id: OrderId, line_id: LineId, quantity: 
 
 @tool(undoes=return_initiate)
 def return_cancel(world: World, order_id: OrderId, line_id: LineId) -> dict[str, Any]:
-    """Undo every return of a line that was started in this conversation."""
+    """Undo every return of a line started in this conversation."""
     find_line(world, order_id, line_id)
     if world.returns.pop((order_id, line_id), None) is None:
         raise RefusedError(

@@ -11,8 +11,10 @@ from ecomlab.world.state import World
 
 @tool(lists={"sections": "section"}, ranked=True)
 def policy_search(
-    world: World, query: Annotated[str, Field(description="What the rule is about, in words.")]
+    world: World, query: Annotated[str, Field(description="What the rule is about, or a section's title.")]
 ) -> dict[str, Any]:
-    """Search the store's policy book; shows the few sections whose words fit best. Clause ids stand in brackets."""
+    """Search the store's policy book. Shows the section that fits best, clause ids in brackets, and titles of others;
+    search for a title to read its section."""
     book = world.given.get("policies")
-    return {"sections": search(book, query, world.catalog) if book else []}
+    sections, others = search(book, query, world.catalog) if book else ([], [])
+    return {"sections": sections, "others": others}

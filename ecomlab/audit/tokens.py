@@ -1,0 +1,165 @@
+"""Tokens of prompts and whole episodes, counted with Qwen's own byte pairs and its chat template.
+
+`python -m ecomlab.audit.tokens QWEN.TIKTOKEN` writes experiments/tokens/tokens.csv anew. The file of byte pairs is not
+ours to ship; the PyPI package dashscope has it at dashscope/resources/qwen.tiktoken (`pip download --no-deps
+dashscope`).
+"""
+
+import argparse
+import base64
+import csv
+import math
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from ecomlab.audit.surface import reference_player
+from ecomlab.catalog import Shop, load_shop
+from ecomlab.envs.registry import ENVIRONMENTS
+from ecomlab.episode.episode import Episode, make_task
+from ecomlab.episode.play import play
+from ecomlab.models.qwen3 import ALSO_TOKENS, PAD, ChatRenderer
+from ecomlab.models.renderer import END, START
+from ecomlab.task import Player
+
+TABLE = Path("experiments/tokens/tokens.csv")
+LEVELS = (0, 4, 8, 12)
+TASKS = 100
+"""Episodes counted per environment and level."""
+WORDS = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
+    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+"""Qwen's rule for cutting text into words (its tokenizer.json, pre_tokenizer)."""
+
+Encode = Callable[[str], Sequence[int]]
+Ranks = dict[bytes, int]
+
+
+@dataclass(frozen=True)
+class Count:
+    """Tokens of one environment at one level: of system prompt and tool schemas, and of whole episodes."""
+
+    env: str
+    d: int
+    tasks: int
+    prompt: int
+    median: int
+    p99: int
+    max: int
+
+
+def count(
+    env: str, d: int, seeds: Iterable[int], shop: Shop, renderer: ChatRenderer, player: Callable[[], Player]
+) -> Count:
+    """Count the tokens of the episodes that players, made by `player` for each, play with these seeds."""
+    prompts, whole = set(), []
+    for seed in seeds:
+        task = make_task(env, d, seed, shop)
+        tools = Episode(task, shop).tools
+        messages = play(player(), task, shop).messages
+        prompts.add(_length(renderer, messages[:1], tools))
+        whole.append(_length(renderer, messages, tools))
+    whole.sort()
+    at_99 = whole[math.ceil(0.99 * len(whole)) - 1]
+    return Count(env, d, len(whole), max(prompts), round(statistics.median(whole)), at_99, whole[-1])
+
+
+def prompt_tokens(env: str, shop: Shop, renderer: ChatRenderer) -> int:
+    """Count the tokens of an environment's system prompt and tool schemas, the template's framing included."""
+    episode = Episode(make_task(env, 0, 0, shop), shop)
+    return _length(renderer, episode.messages[:1], episode.tools)
+
+
+def _length(renderer: ChatRenderer, messages: Sequence[Any], tools: Sequence[Any]) -> int:
+    return len(renderer.encode(renderer.text(messages, tools, speak=False)))
+
+
+def qwen_renderer(path: Path | str) -> ChatRenderer:
+    """Make Qwen3's renderer around the byte pairs of a `qwen.tiktoken` file and Qwen3's markers."""
+    from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    vocabulary, merges = read_tiktoken(Path(path))
+    core = Tokenizer(models.BPE(vocab=vocabulary, merges=merges))
+    words = pre_tokenizers.Split(Regex(WORDS), "isolated")
+    bytes_of = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    core.pre_tokenizer = pre_tokenizers.Sequence([words, bytes_of])
+    core.decoder = decoders.ByteLevel()
+    core.add_special_tokens([AddedToken(text, special=True, normalized=False) for text in (PAD, START, END)])
+    core.add_tokens([AddedToken(text, normalized=False) for text in ALSO_TOKENS])
+    return ChatRenderer(PreTrainedTokenizerFast(tokenizer_object=core, pad_token=PAD, eos_token=END))
+
+
+def read_tiktoken(path: Path) -> tuple[dict[str, int], list[tuple[str, str]]]:
+    """Read (vocabulary, merges) from a file with a base64 token and its rank per line.
+
+    tiktoken keeps no list of merges. The pair that makes a token is what merging its bytes by lower ranks leaves.
+    """
+    ranks: Ranks = {}
+    for line in path.read_bytes().splitlines():
+        written, number = line.split()
+        ranks[base64.b64decode(written)] = int(number)
+    letters = _byte_letters()
+
+    def write(token: bytes) -> str:
+        return "".join(letters[byte] for byte in token)
+
+    merges = []
+    for token, rank in sorted(ranks.items(), key=lambda item: item[1]):
+        if len(token) > 1:
+            left, right = _pair(token, rank, ranks)
+            merges.append((write(left), write(right)))
+    return {write(token): rank for token, rank in ranks.items()}, merges
+
+
+def _pair(token: bytes, below: int, ranks: Ranks) -> tuple[bytes, bytes]:
+    parts = [token[i : i + 1] for i in range(len(token))]
+    while len(parts) > 2:
+        rated = [(ranks.get(a + b, below), i) for i, (a, b) in enumerate(pairwise(parts))]
+        _, at = min(rated)
+        parts[at : at + 2] = [parts[at] + parts[at + 1]]
+    return parts[0], parts[1]
+
+
+def _byte_letters() -> dict[int, str]:
+    """Map bytes to the printable letters that byte-level tokenizers write them with."""
+    plain = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
+    others = (byte for byte in range(256) if byte not in plain)
+    return {byte: chr(byte) for byte in plain} | {byte: chr(256 + n) for n, byte in enumerate(others)}
+
+
+def write_table(counts: Iterable[Count], path: Path) -> None:
+    """Write one row per environment and level."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="") as file:
+        table = csv.DictWriter(file, [field.name for field in fields(Count)], lineterminator="\n")
+        table.writeheader()
+        table.writerows(map(asdict, counts))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Count every environment and level, and write the table."""
+    parser = argparse.ArgumentParser(prog="python -m ecomlab.audit.tokens", description=__doc__)
+    parser.add_argument("file", type=Path, help="qwen.tiktoken")
+    parser.add_argument("--table", type=Path, default=TABLE)
+    parser.add_argument("--tasks", type=int, default=TASKS)
+    parser.add_argument("--levels", type=int, nargs="+", default=LEVELS)
+    parser.add_argument("--env", nargs="+", default=list(ENVIRONMENTS))
+    chosen = parser.parse_args(arguments)
+    shop, renderer = load_shop(), qwen_renderer(chosen.file)
+    counts = []
+    for env in chosen.env:
+        for d in chosen.levels:
+            made = count(env, d, range(chosen.tasks), shop, renderer, partial(reference_player, env, shop))
+            counts.append(made)
+            print(made, flush=True)
+    write_table(counts, chosen.table)
+
+
+if __name__ == "__main__":
+    main()

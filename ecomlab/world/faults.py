@@ -1,0 +1,60 @@
+"""What is wrong with a product for somebody who wants another, in words: "Docking Station PP7XRSS has 3.9 stars, wanted
+4.0"."""
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+
+from ecomlab.catalog import Catalog, Constraint
+from ecomlab.values import counted, money
+from ecomlab.world.state import World
+from ecomlab.world.substitutes import noun
+
+MOST_TOLD = 4
+"""Most faults that a reason names."""
+_DAYS = counted("day")
+
+
+def named(product_id: str, catalog: Catalog) -> str:
+    """Name a product by its type and id; an unknown id alone."""
+    row = catalog.row(product_id)
+    return product_id if row is None else f"{catalog.type_of(row).name} {product_id}"
+
+
+def faults(product_id: str, constraints: Iterable[Constraint], world: World, had: bool = False) -> list[str]:
+    """List why a product is not what these constraints want: it does not exist, no tool showed it, it breaks one of
+    them, or it cannot be bought, which does not matter where it is `had` already. Empty if nothing is wrong with it."""
+    catalog, name = world.catalog, named(product_id, world.catalog)
+    row = catalog.row(product_id)
+    if row is None:
+        return [f"there is no product {product_id}"]
+    if product_id not in world.shown and not had:
+        return [f"{name} was shown by no tool"]
+    wrong = [f"{name} {_broken(row, c, catalog)}" for c in constraints if not catalog.satisfies(row, (c,))]
+    return wrong or ([] if had or world.stock(row) > 0 else [f"{name} is sold out"])
+
+
+def told(reasons: Sequence[str]) -> str:
+    """Join reasons, the first few in full."""
+    more = len(reasons) - MOST_TOLD
+    return "; ".join(islice(reasons, MOST_TOLD)) + (f"; {more} more" if more > 0 else "")
+
+
+def _broken(row: int, constraint: Constraint, catalog: Catalog) -> str:
+    """Say how a product breaks a constraint."""
+    field, wanted = constraint.field, constraint.value
+    match field:
+        case "price":
+            return f"costs {money(catalog.price_cents.item(row))}, wanted at most {money(int(wanted))}"
+        case "rating":
+            return f"has {catalog.rating_tenths.item(row) / 10} stars, wanted {int(wanted) / 10}"
+        case "days":
+            took = _DAYS.write(catalog.days.item(row))
+            return f"arrives in {took}, wanted within {_DAYS.write(int(wanted))}"
+        case "type":
+            return f"is no {wanted}"
+        case "brand":
+            return f"is by {catalog.brands[catalog.brand_code.item(row)]}, wanted {wanted}"
+        case "feature":
+            return f"is {catalog.features[catalog.feature_code.item(row)]}, wanted {wanted}"
+    name = field.removeprefix("attr:")
+    return f"has {noun(name)} {catalog.attributes(row).get(name, 'unknown')}, wanted {wanted}"
