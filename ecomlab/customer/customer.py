@@ -1,16 +1,25 @@
 """The simulated customer, who hears messages, answers questions, sees what is done and changes their mind."""
 
+import re
 from collections.abc import Sequence
 
 from ecomlab.catalog.lexicon import Lexicon
-from ecomlab.customer import corrections, goal_changes
+from ecomlab.customer import corrections, goal_changes, shortages
 from ecomlab.customer.acts import Act
 from ecomlab.customer.dialogue import DialogueManager, Reply
 from ecomlab.customer.goal_state import GoalState
 from ecomlab.customer.nlg import Speaker
+from ecomlab.customer.progress import Progress
 from ecomlab.customer.templates import Phrases
-from ecomlab.task import Event, Goal
+from ecomlab.task import Event, Goal, GoalChange, Instead, SellOut
+from ecomlab.world.cart import match, wants_of
 from ecomlab.world.state import World
+
+_SHORT = re.compile(
+    r"\b(?:sold out|out of stock|unavailable|(?:not|isn't|aren't|no longer|n't) (?:be )?available|not in stock|"
+    r"run out|ran out|only [^.!?]{1,60}\bleft|(?:is|are|has|have) gone)\b"
+)
+"""Marks of a message that tells of a shortage."""
 
 
 class Customer:
@@ -37,10 +46,11 @@ class Customer:
         topics = {name: slot.topic for name, slot in phrases.slots.items()}
         self.state = GoalState(goal.said(), goal.said(withheld=True), topics=topics, which=phrases.which)
         self.dialogue = DialogueManager(self.state, self.type_name, lexicon.called)
-        self.fired: list[tuple[int, Event]] = []
-        """Events that changed something the customer cares about, with the turn after which they heard of it."""
-        self._pending = list(events)
-        self._silent: list[Event] = []
+        self.lexicon = lexicon
+        self.fired: list[Event] = []
+        """Events that have happened; a change of mind when the agent is told."""
+        self._instead = {event.item: event for event in events if isinstance(event, Instead)}
+        self._pending = [event for event in events if not isinstance(event, Instead)]
 
     @property
     def out_of_patience(self) -> bool:
@@ -50,50 +60,129 @@ class Customer:
         """Name the product type that an item is called by; "" where it has none."""
         return str(self.goal.get("type", self.first.get("type", "", item), item))
 
-    def asked(self, question: str, about: Sequence[str] = ()) -> Reply:
+    @property
+    def expects_more(self) -> bool:
+        """True while something is still to happen."""
+        return bool(self._pending)
+
+    def asked(self, question: str, about: Sequence[str], world: World) -> Reply:
         """Answer a question; `about` lists its topics."""
-        return self.dialogue.asked(question, about)
+        return self._told_of_stock(question, world) or self.dialogue.asked(question, about)
 
     def hear(self, text: str, world: World) -> Reply:
         """Answer a message without a tool call."""
-        shown = {product_id: world.row(product_id) for product_id in world.shown}
-        lowered, catalog = text.lower(), world.catalog
-        presented = {
-            catalog.type_of(row).name
-            for product_id, row in shown.items()
-            if product_id.lower() in lowered or catalog.title(row).lower() in lowered
-        }
-        reply = self.dialogue.presented(sorted(presented)) if presented else None
+        told = self._told_of_stock(text, world)
+        if told is not None:
+            return told
+        presented = self.proposed(text, world)
+        reply = self.dialogue.presented(presented) if presented else None
         if reply is None and self.dialogue.claims_done(text):
             reply = self.dialogue.told_done(
-                corrections.missing(self.goal, self.dialogue.skipped, self.acts_on, world)
+                corrections.missing(self._in_view(world), self.dialogue.skipped, self.acts_on, world)
             )
         return reply or self.dialogue.told(text)
 
+    def proposed(self, text: str, world: World) -> list[str]:
+        """List the types of the products that a message names, of those that a tool has shown."""
+        lowered, catalog = text.lower(), world.catalog
+        rows = {product_id: world.row(product_id) for product_id in world.shown}
+        named = {
+            catalog.type_of(row).name
+            for product_id, row in rows.items()
+            if product_id.lower() in lowered or catalog.title(row).lower() in lowered
+        }
+        return sorted(named)
+
     def sees(self, world: World) -> list[Act]:
         """Correct the mistakes in sight."""
-        found = corrections.mistakes(self.goal, self.phrases, self.acts_on, world)
+        found = corrections.mistakes(self._in_view(world), self.phrases, self.acts_on, world)
         return self.dialogue.corrections([m for m in found if m.item not in self.dialogue.skipped])
 
-    def tick(self, turn: int, world: World) -> list[Act]:
-        """Let the events that are due after this turn happen in the world; react to those that are heard of."""
+    # Shortages. The customer knows no stock: they hear of a shortage from the agent, and then say what they want
+    # instead, which was drawn with the task. The verifier expects that wish whether they have heard or not: it is what
+    # they would want, so that silence is no way to an easier cart, and a guess at it no mistake.
+
+    def is_short(self, item: int, world: World) -> bool:
+        """Tell whether the shop has less of an item than the customer wants."""
+        return self._change_for(item, self.goal, world) is not None
+
+    def told_short(self, item: int | None, world: World) -> list[Act]:
+        """Take in that an item, or with None any, has run short, and say what is wanted instead; what the shop has is
+        still wanted."""
+        asked_about = self.goal.items if item is None else [item]
         acts: list[Act] = []
-        due = [event for event in self._pending if event.turn <= turn]
-        heard = [event for event in self._silent if goal_changes.run_into(event, world)]
-        for event in due:
-            self._pending.remove(event)
-            goal_changes.occur(event, world)
-            (self._silent if event.silent else heard).append(event)
-        for event in heard:
-            if event in self._silent:
-                self._silent.remove(event)
-            if event.item in self.dialogue.skipped:
-                continue  # given up, and not mentioned again
-            found = goal_changes.apply(event, self.goal, self.state, self.phrases, self.type_name, world)
-            if found is not None:
-                self.goal, said = found
-                self.fired.append((turn, event))
+        for each in asked_about:
+            change = self._change_for(each, self.goal, world)
+            if change is not None:
+                name = self.type_name(each)
+                self.goal, said = goal_changes.settle(change, self.goal, self.state, self.phrases, name)
                 acts += said
+        return acts or [Act("still wanted", self.type_name(asked_about[0] if asked_about else 0))]
+
+    def wanted(self, world: World) -> Goal:
+        """Return the goal that the verifier expects: what the customer wants, and instead of what has run short what
+        they would want."""
+        goal = self.goal
+        for item in goal.items if self._instead else ():
+            change = self._change_for(item, goal, world)
+            goal = goal.changed(change) if change else goal
+        return goal
+
+    def _change_for(self, item: int, goal: Goal, world: World) -> GoalChange | None:
+        """Choose what is wanted instead of an item; None if it has not run short."""
+        if item not in self._instead:
+            return None
+        want = next((want for want in wants_of(goal) if want.item == item), None)
+        return shortages.instead(self._instead[item], want, goal, world) if want else None
+
+    def _in_view(self, world: World) -> Goal:
+        """Return the goal by which the customer looks at the cart: who finds there, untold, what they would take
+        instead of something that has run short does not object."""
+        goal = self.goal
+        for item in goal.items if self._instead else ():
+            change = self._change_for(item, goal, world)
+            if change is None or change.how == "drop":
+                continue
+            other = goal.changed(change)
+            wants = wants_of(other)
+            at = next(number for number, want in enumerate(wants) if want.item == item)
+            if match(wants, world).held[at] == wants[at].quantity:
+                goal = other
+        return goal
+
+    def _told_of_stock(self, text: str, world: World) -> Reply | None:
+        """Answer a message that says that something has run short; None for any other."""
+        lowered = text.lower()
+        if not self._instead or _SHORT.search(lowered) is None:
+            return None
+        items = [item for item in self.goal.items if self._names(item, lowered)]
+        acts = [act for item in items for act in self.told_short(item, world)]
+        self.dialogue.pleased()
+        return Reply(acts or self.told_short(None, world))
+
+    def _names(self, item: int, lowered: str) -> bool:
+        """Tell whether a text in lower case names the type of an item."""
+        kind = self.type_name(item)
+        return kind.lower() in lowered or self.lexicon.types[kind].plural.lower() in lowered
+
+    def tick(self, progress: Progress, world: World, quiet: bool) -> list[Act]:
+        """Let the events happen that are due after a turn; the customer tells of a change of mind only in a message of
+        its own: `quiet` says that they have said nothing else in this turn, or are asked for their last word."""
+        acts: list[Act] = []
+        for event in [event for event in self._pending if progress.reached(event)]:
+            if isinstance(event, SellOut):
+                world.sell_out(event)
+            elif not quiet:
+                continue
+            self._pending.remove(event)
+            if event.item in self.dialogue.skipped and not isinstance(event, SellOut):
+                continue  # given up, and not mentioned again
+            self.fired.append(event)
+            if isinstance(event, GoalChange):
+                found = goal_changes.apply(event, self.goal, self.state, self.phrases, self.type_name)
+                if found is not None:
+                    self.goal, said = found
+                    acts += said
         return acts
 
     def say(self, acts: Sequence[Act]) -> str:

@@ -52,11 +52,6 @@ def read_message(message: str, phrases: Phrases, lexicon: Lexicon) -> list[Menti
     ]
 
 
-def hears_of_stock(message: str, phrases: Phrases) -> bool:
-    """Tell whether a message says that products have sold out."""
-    return any(effect == "stock" and pattern.match(message) for effect, pattern in phrases.effects)
-
-
 def _sentence(sentence: str, phrases: Phrases, lexicon: Lexicon) -> Iterator[Mention]:
     effect = "set"
     for effect_, pattern in phrases.effects:
@@ -65,7 +60,7 @@ def _sentence(sentence: str, phrases: Phrases, lexicon: Lexicon) -> Iterator[Men
             effect = effect_
             sentence = match.groupdict().get("wanted") or sentence
             break
-    if effect in ("none", "stock"):
+    if effect == "none":
         return
     slots = read_item(sentence, lexicon)
     if "type" in slots:

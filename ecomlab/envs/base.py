@@ -9,7 +9,7 @@ from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty
 from ecomlab.players.base import Perturbation
 from ecomlab.reward import Verdict
-from ecomlab.task import Goal, Player, Problem, Task, TaskKey
+from ecomlab.task import ACT, LOOK, Goal, Need, Player, Problem, Task, TaskKey
 from ecomlab.tool import Tool
 from ecomlab.world.state import World
 from ecomlab.world.tools.cart import cart_add
@@ -35,6 +35,8 @@ class Environment:
     phrases: ClassVar[Phrases]
     player: ClassVar[Callable[..., Any]]
     """Class of the reference player and oracle: a `GoalPlayer`, or one that takes the same arguments."""
+    moments: ClassVar[Sequence[str]] = (LOOK, ACT)
+    """Moments after which a customer may change their mind, the earliest first; see `Event`."""
     composes: ClassVar[Sequence[str]] = ()
     """Ids of the environments that a journey chains; such an environment neither draws nor verifies by itself."""
 
@@ -46,6 +48,12 @@ class Environment:
         """Judge the end state of the world, by code alone. `goal` is the final goal, `first` the one at the start;
         `answer` holds the arguments of `submit` and is empty where nothing was handed in."""
         raise NotImplementedError
+
+    def budget(self, axes: Difficulty, shop: Shop, items: int | None) -> Need:
+        """Count what the courteous player needs in 99% of tasks whose openings name so many items, or of any number if
+        None. A function of these alone, for it is told."""
+        found: Need = self.player.budget(axes, shop, items)  # type: ignore[attr-defined]
+        return found
 
     # For the audit: what a withheld slot might be instead, whether a goal can be met whatever happens in the task, and
     # the probability that picking from a list by position alone is correct.

@@ -38,6 +38,8 @@ class Planner:
             if message["role"] == "tool":
                 about = self._asked_for.pop(message["tool_call_id"], None)
                 result = json.loads(message["content"])
+                if "notice" in result:
+                    self.notice(result["notice"])
                 if "customer" in result:
                     self.hear(result["customer"], opening=False)
                 else:
@@ -49,6 +51,9 @@ class Planner:
 
     def hear(self, text: str, opening: bool) -> None:
         """Take in a customer's message."""
+
+    def notice(self, text: str) -> None:
+        """Take in a notice that came with a tool's result, before the result itself."""
 
     def result(self, about: Any, result: dict[str, Any]) -> None:
         """Take in a tool's result; `about` is what the call was made for."""

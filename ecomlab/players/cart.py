@@ -1,13 +1,19 @@
 """The player of CART: keeps a wish for each item and brings the cart in line with them."""
 
+import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ecomlab.catalog import Shop
 from ecomlab.catalog.lexicon import Lexicon
 from ecomlab.customer import nlu
+from ecomlab.customer.shortages import TELLING
 from ecomlab.customer.templates import Phrases, common_file
+from ecomlab.difficulty import Difficulty
 from ecomlab.players.base import Perturbation, Planner
+from ecomlab.players.budgets import budget, quantile
 from ecomlab.players.goal_player import bounds
 from ecomlab.task import Goal, Message, Need, Place
 from ecomlab.world.cart import identity_of
@@ -28,8 +34,8 @@ class Wish:
     pages: int = 0
     more: bool = True
     choice: str | None = None
-    refused: set[str] = field(default_factory=set)
-    """Product ids that could not be bought."""
+    told: bool = False
+    """True once the customer was told that it has run short."""
 
     @property
     def option(self) -> str | None:
@@ -62,6 +68,8 @@ class Wish:
         """Set the slots that were said; a slot that identifies the product starts the search again."""
         new = {name: value for name, value in slots.items() if self.slots.get(name) != value}
         self.slots.update(new)
+        if new:
+            self.choice, self.told = None, False
         if any(name in IDENTITY or name.startswith("attr:") for name in new):
             self.restart()
 
@@ -70,16 +78,13 @@ class Wish:
         self.slots = dict(slots)
         self.restart()
 
-    def reconsider(self) -> None:
-        """Retry after news: what could not be bought perhaps now can, and the choice stands only if it still fits."""
-        self.refused.clear()
-        chosen = [r for r in self.found if r["product_id"] == self.choice]
-        if not any(self.fits(r) and r["stock"] >= self.quantity for r in chosen):
-            self.choice = None
-
     def restart(self) -> None:
         """Forget what was found and chosen."""
-        self.found, self.pages, self.more, self.choice = [], 0, True, None
+        self.found, self.pages, self.more, self.choice, self.told = [], 0, True, None, False
+
+
+_ONLY = re.compile(r"only (\d+)")
+"""What an error says of a product of which there is not enough."""
 
 
 class Shopper(Planner):
@@ -90,18 +95,22 @@ class Shopper(Planner):
         self.wishes: list[Wish] = []
         self.variants: set[str] = set()
         self.cart: dict[tuple[str, str | None], int] = {}
+        self.units: dict[tuple[str, str | None], int] = {}
+        """Units that can be bought, as a tool last showed them, by product and variant (None: of the product)."""
 
     def plan(self) -> Message:
         """Make the next message: search for what is not found, look up variants, bring the cart in line, hand in."""
         calls: list[dict[str, Any]] = []
         wanted: dict[tuple[str, str | None], int] = {}
-        waiting = False
+        waiting, short = False, list[Wish]()
         for wish in self.wishes:
             self._choose(wish)
             if wish.choice is None:
-                if wish.more and wish.pages < MAX_PAGES:
+                if wish.more and wish.pages < MAX_PAGES and not self._fitting(wish):
                     calls.append(self._search(wish))
                     waiting = True
+                elif not wish.told and self._fitting(wish):
+                    short.append(wish)
                 continue
             if wish.option and wish.choice not in self.variants:
                 calls.append(self.call("catalog_get_variants", wish, product_id=wish.choice))
@@ -109,7 +118,7 @@ class Shopper(Planner):
                 continue
             line = (wish.choice, wish.option)
             wanted[line] = wanted.get(line, 0) + wish.quantity
-        calls += self._cart_calls(wanted)
+        calls += [*self._cart_calls(wanted), *self.tell(short)]
         if not calls and not waiting:
             calls = [self.call("submit", None, done=True)]
         return {"role": "assistant", "content": "", "tool_calls": calls}
@@ -125,17 +134,31 @@ class Shopper(Planner):
                 calls.append(self.call("cart_set_quantity", line, **_line(line), quantity=quantity))
         return calls
 
+    def tell(self, short: list[Wish]) -> list[dict[str, Any]]:
+        """Make the call that tells the customer what has run short."""
+        return []
+
     def _choose(self, wish: Wish) -> None:
-        if wish.choice is not None:
+        """Choose a product that fits and of which enough is left; one chosen before stays if that still holds."""
+        able = [r for r in self._fitting(wish) if self._left(r["product_id"], wish) >= wish.quantity]
+        if any(r["product_id"] == wish.choice for r in able):
             return
-        fitting = [r for r in wish.found if wish.fits(r) and r["product_id"] not in wish.refused]
-        fitting = [r for r in fitting if r["stock"] >= wish.quantity]
-        if not fitting:
+        wish.choice = None
+        if not able:
             return
         if self.slip():
-            others = [r for r in wish.found if r["product_id"] != fitting[0]["product_id"]]
-            fitting = others or fitting
-        wish.choice = fitting[0]["product_id"]
+            others = [r for r in wish.found if r["product_id"] != able[0]["product_id"]]
+            able = others or able
+        wish.choice = able[0]["product_id"]
+
+    def _fitting(self, wish: Wish) -> list[dict[str, Any]]:
+        return [record for record in wish.found if wish.fits(record)]
+
+    def _left(self, product_id: str, wish: Wish) -> int:
+        """Count the units of a product that the customer can have, with those in the cart."""
+        lines = {(product_id, None), (product_id, wish.option)}
+        left = min((self.units[line] for line in lines if line in self.units), default=0)
+        return left + self.cart.get((product_id, wish.option), 0)
 
     def _search(self, wish: Wish) -> dict[str, Any]:
         slots = wish.slots
@@ -156,22 +179,18 @@ class Shopper(Planner):
         if "results" in result and isinstance(about, Wish):
             about.found += result["results"]
             about.more = result["page"] < result["pages"]
+            self.units |= {(record["product_id"], None): record["stock"] for record in result["results"]}
         elif "variants" in result:
-            self.variants.add(result["product_id"])
+            product_id = result["product_id"]
+            self.variants.add(product_id)
+            self.units |= {(product_id, v["variant_id"]): v["stock"] for v in result["variants"]}
         elif "cart" in result:
             self.cart = {(e["product_id"], e["variant_id"]): e["quantity"] for e in result["cart"]}
-        elif "error" in result:
-            self._refused(about)
-
-    def _refused(self, about: Any) -> None:
-        """Give up a product that could not be bought: another one that fits is as good until the customer objects."""
-        if isinstance(about, Wish):
+        elif "error" in result and isinstance(about, Wish):
             about.more = False
-            return
-        for wish in self.wishes:
-            if isinstance(about, tuple) and wish.choice == about[0]:
-                wish.refused.add(about[0])
-                wish.choice = None
+        elif "error" in result and isinstance(about, tuple):
+            only = _ONLY.search(result["error"])
+            self.units[about] = int(only[1]) if only else 0
 
 
 class CartPlayer(Shopper):
@@ -192,9 +211,20 @@ class CartPlayer(Shopper):
 
     @staticmethod
     def need(goal: Goal) -> Need:
-        """Count the steps to a cart: asking, searching, looking up variants where one is wanted, adding, handing in."""
-        asks, options = int(bool(goal.withheld)), sum(name == "option" for _, name in goal.slots)
-        return Need(turns=asks + 2 + bool(options), asks=asks, calls=2 * len(goal.items) + options)
+        """Count the steps to a cart: searching, looking up variants where one is wanted, adding, handing in."""
+        options = sum(name == "option" for _, name in goal.slots)
+        return Need(turns=3 + bool(options), calls=2 * len(goal.items) + options)
+
+    @staticmethod
+    def budget(axes: Difficulty, shop: Shop, items: int | None) -> Need:
+        """Count the steps to any cart of so many items, as many as there can be if None."""
+        items, draws = items or math.ceil(axes.cart.items), axes.cart
+        options, several = draws.p_option > 0, draws.p_quantity > 0
+        work = Need(3 + options, (2 + options) * items)
+        short = quantile(items, axes.p_oos)
+        rushes = (axes.p_oos, TELLING + short - 1, items + 2 * short)
+        change = (axes.p_switch, 2 + options, 3)
+        return budget(work, items * (axes.constraints - 1 + options + several), axes, rushes, change)
 
     def read_opening(self, text: str) -> dict[Place, Any]:
         """Read every slot that the opening states, types included."""
@@ -225,6 +255,24 @@ class CartPlayer(Shopper):
                 )
         return super().plan()
 
+    def tell(self, short: list[Wish]) -> list[dict[str, Any]]:
+        if not short or self.truth is not None:
+            return []
+        for wish in short:
+            wish.told = True
+        if self.slip():
+            return []
+        said = [self._news(wish) for wish in short]
+        question = f"I'm sorry, {' and '.join(said)}. What would you like instead?"
+        return [self.call("ask_user", None, question=question)]
+
+    def _news(self, wish: Wish) -> str:
+        left = max(self._left(record["product_id"], wish) for record in self._fitting(wish))
+        option = f" in {wish.option}" if wish.option else ""
+        if left <= 0:
+            return f"the {wish.type}{option} is sold out"
+        return f"there {'is' if left == 1 else 'are'} only {left} of the {wish.type}{option} left"
+
     def _take(self, mention: nlu.Mention) -> None:
         wish = next((w for w in self.wishes if w.type == mention.type), None)
         if mention.effect == "add" or wish is None:
@@ -236,7 +284,6 @@ class CartPlayer(Shopper):
             wish.replace(self._slipped(mention.slots))
         else:
             wish.learn(self._slipped(mention.slots))
-            wish.reconsider()
 
     def _slipped(self, slots: dict[str, Any]) -> dict[str, Any]:
         """Read slots with mistakes: each may be lost, a quantity misread."""
@@ -258,9 +305,7 @@ class CartPlayer(Shopper):
             if wish.type == type_name:
                 if identity_of(slots) != identity_of(wish.slots):
                     wish.restart()
-                if wish.slots != slots:
-                    wish.slots = dict(slots)
-                    wish.reconsider()
+                wish.slots = dict(slots)
                 return wish
         return Wish(type_name, dict(slots))
 

@@ -76,8 +76,6 @@ class GoalPlayer(Planner):
         return read | {(0, name): value for name, value in said}
 
     def hear(self, text: str, opening: bool) -> None:
-        if not opening and nlu.hears_of_stock(text, self.phrases):
-            self._basis = None
         if self.truth is not None:
             return
         if opening:
@@ -123,6 +121,14 @@ class GoalPlayer(Planner):
             self._basis = dict(self.known)
             self.restart()
         return self.work()
+
+    def notice(self, text: str) -> None:
+        if "sold out" in text:
+            self._basis = None
+            self.stock_changed()
+
+    def stock_changed(self) -> None:
+        """Forget what was found in stock."""
 
     def restart(self) -> None:
         """Forget what was found: it was sought under other wishes, or is sold out by now."""
