@@ -20,7 +20,8 @@ MOST_WANTED = 4
 """Most units that are wanted of an item."""
 TRIES = 16
 TELLING = 3
-"""Turns for a first item that runs short: to tell of it, to look for what is wanted instead, to take it."""
+"""Turns for a first item of which something has sold out: to tell of it, to look for what is wanted instead, to take
+it. Others are done in the same turns, but for the telling."""
 
 
 def draw_rushes(
@@ -49,15 +50,22 @@ def draw_rushes(
         if other is None:
             continue
         slots = goal.of(item)
-        if left.units(slots) < slots.get("quantity", 1):
-            sold = replace(sold, turns=1 if short else TELLING, calls=3)
-            short.add(item)
+        if left.hits(slots):
+            first = not any(event.turns for event in events)
+            sold = replace(sold, turns=TELLING if first else 1, calls=4)
         else:
             sold = replace(sold, turns=0)
+        if left.units(slots) < slots.get("quantity", 1):
+            short.add(item)
         prefers = pick(random, _preferences(item, slots, left))
         instead = Instead(item=item, prefers=prefers, slots=other, turns=0, calls=0)  # type: ignore[arg-type]
         events += [sold, instead]
     return events, short
+
+
+def rush_chance(axes: Difficulty) -> float:
+    """Compute the probability that something of a wanted type sells out."""
+    return 1 - (1 - _share(axes)) ** WANTED
 
 
 def _share(axes: Difficulty) -> float:
@@ -107,6 +115,11 @@ class Left:
         at = row - self.catalog.type_rows(self.kind).start
         return int(min(self.catalog.stock[row], self._units[at, column]))
 
+    def hits(self, slots: Mapping[str, Any]) -> bool:
+        """Tell whether there is less than before of a product that these slots describe."""
+        rows = self.catalog.select(constraints_of(self.kind, identity_of(slots))).tolist()
+        return any(self.of(row, slots.get("option")) < self.catalog.stock[row] for row in rows)
+
     def units(self, slots: Mapping[str, Any]) -> int:
         """Count the units left of a product that these slots describe, the one of which most are left."""
         rows = self.catalog.select(constraints_of(self.kind, identity_of(slots)))
@@ -133,7 +146,8 @@ def instead(event: Instead | None, want: Want, goal: Goal, world: World) -> Goal
                 return GoalChange(item=want.item, slots={"option": option})
     if event.prefers == "drop" and len(goal.items) > 1:
         return GoalChange(item=want.item, how="drop")
-    return GoalChange(item=want.item, how="replace", slots=event.slots)
+    several = {"quantity": want.quantity} if want.quantity > 1 else {}
+    return GoalChange(item=want.item, how="replace", slots={**event.slots, **several})
 
 
 def _units(want: Want, option: str | None, world: World) -> int:

@@ -322,10 +322,8 @@ class Episode:
 
     def _noted(self, result: dict[str, Any]) -> dict[str, Any]:
         """Add to a tool's result what the shop has to tell the agent."""
-        news, self.world.news = self.world.news, []
-        if self.world.told_calls():
-            news.append("Two tool calls are left.")
-        return {**result, "notice": " ".join(news)} if news else result
+        notice = self.world.notice()
+        return {**result, "notice": notice} if notice else result
 
     def _remind(self, by_tool: bool) -> None:
         """Say that two messages are left: with the last tool's result, or else below what the customer said."""

@@ -9,7 +9,7 @@ from typing import Any
 from ecomlab.catalog import Shop
 from ecomlab.catalog.lexicon import Lexicon
 from ecomlab.customer import nlu
-from ecomlab.customer.shortages import TELLING
+from ecomlab.customer.shortages import TELLING, rush_chance
 from ecomlab.customer.templates import Phrases, common_file
 from ecomlab.difficulty import Difficulty
 from ecomlab.players.base import Perturbation, Planner
@@ -34,6 +34,8 @@ class Wish:
     pages: int = 0
     more: bool = True
     choice: str | None = None
+    again: bool = False
+    """True once it was looked for again among what is left."""
     told: bool = False
     """True once the customer was told that it has run short."""
 
@@ -69,7 +71,7 @@ class Wish:
         new = {name: value for name, value in slots.items() if self.slots.get(name) != value}
         self.slots.update(new)
         if new:
-            self.choice, self.told = None, False
+            self.choice, self.again, self.told = None, False, False
         if any(name in IDENTITY or name.startswith("attr:") for name in new):
             self.restart()
 
@@ -80,7 +82,8 @@ class Wish:
 
     def restart(self) -> None:
         """Forget what was found and chosen."""
-        self.found, self.pages, self.more, self.choice, self.told = [], 0, True, None, False
+        self.found, self.pages, self.more, self.choice = [], 0, True, None
+        self.again = self.told = False
 
 
 _ONLY = re.compile(r"only (\d+)")
@@ -97,6 +100,8 @@ class Shopper(Planner):
         self.cart: dict[tuple[str, str | None], int] = {}
         self.units: dict[tuple[str, str | None], int] = {}
         """Units that can be bought, as a tool last showed them, by product and variant (None: of the product)."""
+        self.rushed = False
+        """True once something has sold out."""
 
     def plan(self) -> Message:
         """Make the next message: search for what is not found, look up variants, bring the cart in line, hand in."""
@@ -107,6 +112,10 @@ class Shopper(Planner):
             self._choose(wish)
             if wish.choice is None:
                 if wish.more and wish.pages < MAX_PAGES and not self._fitting(wish):
+                    calls.append(self._search(wish))
+                    waiting = True
+                elif self._may_be_elsewhere(wish):
+                    wish.again, wish.pages = True, 0
                     calls.append(self._search(wish))
                     waiting = True
                 elif not wish.told and self._fitting(wish):
@@ -143,13 +152,21 @@ class Shopper(Planner):
         able = [r for r in self._fitting(wish) if self._left(r["product_id"], wish) >= wish.quantity]
         if any(r["product_id"] == wish.choice for r in able):
             return
-        wish.choice = None
-        if not able:
+        lost, wish.choice = wish.choice, None
+        if not able or (lost and self._may_be_elsewhere(wish)):
             return
         if self.slip():
             others = [r for r in wish.found if r["product_id"] != able[0]["product_id"]]
             able = others or able
         wish.choice = able[0]["product_id"]
+
+    def _may_be_elsewhere(self, wish: Wish) -> bool:
+        """Tell whether a search of what is left may find another product that fits."""
+        fitting = self._fitting(wish)
+        return self.rushed and not wish.again and bool(fitting) and (wish.more or len(fitting) > 1)
+
+    def notice(self, text: str) -> None:
+        self.rushed = self.rushed or "sold out" in text
 
     def _fitting(self, wish: Wish) -> list[dict[str, Any]]:
         return [record for record in wish.found if wish.fits(record)]
@@ -164,7 +181,9 @@ class Shopper(Planner):
         slots = wish.slots
         attributes = {name[5:]: value for name, value in slots.items() if name.startswith("attr:")}
         words = [slots.get("feature"), slots.get("brand"), wish.type, *attributes.values()]
-        arguments: dict[str, Any] = {"query": " ".join(word for word in words if word)}
+        arguments: dict[str, Any] = {"query": " ".join(word for word in words if word), "category": wish.type}
+        if self.rushed:
+            arguments["in_stock"] = True
         if "brand" in slots:
             arguments["brand"] = slots["brand"]
         arguments |= bounds(slots)
@@ -221,10 +240,10 @@ class CartPlayer(Shopper):
         items, draws = items or math.ceil(axes.cart.items), axes.cart
         options, several = draws.p_option > 0, draws.p_quantity > 0
         work = Need(3 + options, (2 + options) * items)
-        short = quantile(items, axes.p_oos)
-        rushes = (axes.p_oos, TELLING + short - 1, items + 2 * short)
+        rushes = quantile(items, rush_chance(axes))
+        rush = (axes.p_oos, TELLING + rushes - 1, items + 3 * rushes)
         change = (axes.p_switch, 2 + options, 3)
-        return budget(work, items * (axes.constraints - 1 + options + several), axes, rushes, change)
+        return budget(work, items * (axes.constraints - 1 + options + several), axes, rush, change)
 
     def read_opening(self, text: str) -> dict[Place, Any]:
         """Read every slot that the opening states, types included."""

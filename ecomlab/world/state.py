@@ -22,7 +22,7 @@ PLENTY = 10**6
 """Units left of what has not sold out: no limit."""
 LAST_CALLS = 2
 """Tool calls left of which the agent is reminded."""
-MOST_NAMED = 3
+MOST_NAMED = 6
 """Product types that a notice names at most."""
 MOST_GONE = 0.9
 """Largest share of a type that sells out, so that something is left even at p_oos = 1."""
@@ -56,7 +56,7 @@ class World:
         self.kept: dict[tuple[str, str | None], int] = {}
         """The cart as of the last sell-out: what was in it then stays valid."""
         self.news: list[str] = []
-        """Notices that no tool has shown yet."""
+        """Product types that have sold out since a tool last gave notice."""
         self.shown: set[str] = set()
         """Product ids that a tool has shown in this episode."""
         self.shown_pairs: set[tuple[str, str]] = set()
@@ -69,12 +69,6 @@ class World:
         if self.calls >= self.call_budget:
             raise RefusedError("the budget of tool calls is spent; finish with submit")
         self.calls += 1
-
-    def told_calls(self) -> bool:
-        """Tell, once, that `LAST_CALLS` calls are left of those that the budget has."""
-        due = not self._calls_told and self.calls and self.call_budget - self.calls == LAST_CALLS
-        self._calls_told = self._calls_told or bool(due)
-        return bool(due)
 
     def row(self, product_id: str) -> int:
         """Find the catalog row of a product id. Raises RefusedError for an unknown id."""
@@ -114,7 +108,16 @@ class World:
             left, before = units_left(self.key, self.catalog, name, sold), self.left.get(code)
             self.left[code] = left if before is None else np.minimum(left, before)
         self.kept = dict(self.cart)
-        self.news.append(_stock_notice([self.catalog.types[self.catalog.type_codes[n]] for n in sold.types]))
+        self.news += sold.types
+
+    def notice(self) -> str:
+        """Word what the agent has not been told of stock and budget; empty if there is nothing."""
+        said = [_stock_notice([self.catalog.types[self.catalog.type_codes[n]] for n in self.news])]
+        self.news = []
+        if not self._calls_told and self.calls and self.call_budget - self.calls == LAST_CALLS:
+            self._calls_told = True
+            said.append("Two tool calls are left.")
+        return " ".join(filter(None, said))
 
     def in_stock(self, rows: np.ndarray) -> np.ndarray:
         """Keep the rows (ascending) of which a unit can be bought; only a few need a look of their own."""
@@ -256,11 +259,15 @@ def _units_of(product_id: str, cart: Mapping[tuple[str, str | None], int]) -> in
 
 
 def _stock_notice(kinds: Sequence[ProductType]) -> str:
-    """Word the news of a sell-out, by the departments where it hits many types."""
+    """Word the news of sell-outs, by departments where they hit many types; empty where nothing has sold out."""
+    if not kinds:
+        return ""
     names = [kind.plural for kind in kinds]
     if len(names) > MOST_NAMED:
         names = [f"products in {name}" for name in dict.fromkeys(kind.department for kind in kinds)]
-    return f"Stock has changed: some {', '.join(names)} have sold out."
+    *first, last = dict.fromkeys(names)
+    listed = f"{', '.join(first)} and {last}" if first else last
+    return f"Stock has changed: some {listed} have sold out."
 
 
 def options_of(key: tuple[Any, ...], catalog: Catalog, type_name: str) -> tuple[str, ...]:
