@@ -107,12 +107,14 @@ def changes(goal: Goal, random: np.random.Generator) -> list[GoalChange]:
     """List other values of the limits, higher and lower ones, in random order."""
     other: dict[str, list[int]] = {}
     if "price" in goal:
-        other["price"] = [100 * max(1, round(goal["price"] * share / 100)) for share in (0.85, 1.25)]
+        other["price"] = [
+            100 * max(1, round(goal["price"] * share / 100)) for share in (0.7, 0.85, 1.25, 1.6)
+        ]
     if "rating" in goal:
-        steps = (-1, 1) * random.integers(2, 6, 2)
+        steps = (-1, 1, -2, 2) * random.integers(2, 6, 4)
         other["rating"] = [value for value in (goal["rating"] + steps).tolist() if 0 < value <= 50]
     if "days" in goal:
-        other["days"] = [days for days in (goal["days"] - 1, goal["days"] + 1) if days > 0]
+        other["days"] = [goal["days"] + step for step in (-2, -1, 1, 2) if goal["days"] + step > 0]
     made = [GoalChange(slots={n: value}) for n, values in other.items() for value in values]
     return [change for change in shuffled(random, made) if all(goal[n] != v for n, v in change.slots.items())]
 

@@ -142,7 +142,7 @@ def instead(event: Instead | None, want: Want, goal: Goal, world: World) -> Goal
         return GoalChange(item=want.item, slots={"quantity": have})
     if event.prefers == "option":
         for option in options_of(world.key, world.catalog, want.type):
-            if option != want.option and _units(want, option, world) >= want.quantity:
+            if option != want.option and _units(want, option, world, held=True) >= want.quantity:
                 return GoalChange(item=want.item, slots={"option": option})
     if event.prefers == "drop" and len(goal.items) > 1:
         return GoalChange(item=want.item, how="drop")
@@ -150,7 +150,11 @@ def instead(event: Instead | None, want: Want, goal: Goal, world: World) -> Goal
     return GoalChange(item=want.item, how="replace", slots={**event.slots, **several})
 
 
-def _units(want: Want, option: str | None, world: World) -> int:
-    """Count the units that can be bought of what is wanted, in this option: of the product of which there are most."""
+def _units(want: Want, option: str | None, world: World, held: bool = False) -> int:
+    """Count the units that can be bought of what is wanted, in this option: of the product of which there are most.
+    With `held`, those in the cart count too, so that buying them does not change the answer."""
+    cart = world.cart if held else {}
     rows = world.catalog.select(want.constraints).tolist()
-    return max((world.stock(row, option) for row in rows), default=0)
+    return max(
+        (world.stock(row, option) + cart.get((world.catalog.ids[row], option), 0) for row in rows), default=0
+    )

@@ -156,7 +156,11 @@ def _draw_change(
     """Draw a change of mind: a bound moved up or down, or another order of preferences. None that leaves the same
     products the best, or that leaves fewer than are shown without it."""
     order = goal["importance"]
-    steps = {"price": (-500, -1000, 1000), "rating": (5, -5), "days": (1, -1)}
+    steps = {
+        "price": (-2000, -1000, -500, 1000, 2000, 4000),
+        "rating": (-10, -5, 5, 10),
+        "days": (-2, -1, 1, 2),
+    }
     most = {"price": math.inf, "rating": 50, "days": math.inf}
     able = [(name, goal[name] + step) for name in steps if name in goal for step in steps[name]]
     moved = [{name: value} for name, value in able if 0 < value <= most[name]]

@@ -4,15 +4,13 @@ from typing import Any
 
 from ecomlab.catalog import Shop
 from ecomlab.difficulty import Difficulty
-from ecomlab.players.budgets import MOST_WITHHELD, budget
+from ecomlab.players.budgets import budget
 from ecomlab.players.goal_player import GoalPlayer
 from ecomlab.task import Goal, Message, Need
 from ecomlab.world.policy_book.book import Clause, decisive, holds
+from ecomlab.world.policy_book.cases import LEAST_FACTS
 from ecomlab.world.policy_book.rules import RULES, WINDOW, Rule
 from ecomlab.world.policy_book.wording import read_section
-
-MOST_FACTS = 2 * MOST_WITHHELD
-"""Most facts that a customer tells of a case."""
 
 
 class PolicyPlayer(GoalPlayer):
@@ -34,7 +32,7 @@ class PolicyPlayer(GoalPlayer):
     @staticmethod
     def budget(axes: Difficulty, shop: Shop, items: int | None) -> Need:
         """Count the steps to any answer; another question takes another search."""
-        return budget(Need(2, 1), MOST_FACTS, axes, (axes.p_switch, 1, 1))
+        return budget(Need(2, 1), LEAST_FACTS + axes.branches, axes, (axes.p_switch, 1, 1))
 
     def work(self) -> Message:
         question, kind = self.get("question"), self.get("type")

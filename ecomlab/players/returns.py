@@ -14,7 +14,7 @@ from ecomlab.world.orders.history import Order
 from ecomlab.world.orders.lines import LOOKUPS, is_identity, may_be
 from ecomlab.world.orders.references import named
 
-MOST_SAID = 9
+MOST_SAID = 7
 """Most slots by which a customer says what goes back, and for what."""
 
 

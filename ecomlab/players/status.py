@@ -12,7 +12,7 @@ from ecomlab.players.goal_player import GoalPlayer
 from ecomlab.task import Goal, GoalChange, Message, Need, Place
 from ecomlab.world.orders.references import LOOKUPS, STEPS, resolve
 
-MOST_SAID = 4
+MOST_SAID = 3
 """Most slots by which a customer refers to an order."""
 
 
