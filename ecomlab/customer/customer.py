@@ -17,7 +17,7 @@ from ecomlab.world.state import World
 
 _SHORT = re.compile(
     r"\b(?:sold out|out of stock|unavailable|(?:not|isn't|aren't|no longer|n't) (?:be )?available|not in stock|"
-    r"run out|ran out|only [^.!?]{1,60}\bleft|(?:is|are|has|have) gone)\b"
+    r"run out|ran out|only .{1,80}\bleft|(?:is|are|has|have) gone)\b"
 )
 """Marks of a message that tells of a shortage."""
 

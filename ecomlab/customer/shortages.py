@@ -11,7 +11,7 @@ from ecomlab.customer.goals import alternative
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick
 from ecomlab.task import LOOK, Event, Goal, GoalChange, Instead, SellOut, TaskKey
-from ecomlab.world.cart import Want, constraints_of, identity_of, match, wants_of
+from ecomlab.world.cart import Want, constraints_of, identity_of
 from ecomlab.world.state import MOST_GONE, World, draw_sell_out, options_of, units_left
 
 WANTED = 3
@@ -126,23 +126,20 @@ class Left:
         return max((self.of(row, slots.get("option")) for row in rows.tolist()), default=0)
 
 
-def instead(event: Instead | None, want: Want, goal: Goal, world: World) -> GoalChange | None:
+def instead(event: Instead, want: Want, goal: Goal, world: World) -> GoalChange | None:
     """Choose what the customer wants instead of an item that has run short; None if it has not.
 
-    What is in the cart stays wanted: a customer who has some takes as many as they can get.
+    What was in the cart when it happened stays wanted: a customer who had some takes as many as they can get. Nothing
+    that the agent buys afterwards changes the answer.
     """
-    if event is None:
-        return None
-    wants = wants_of(goal)
-    held = match(wants, world).held[wants.index(want)]
-    have = held + _units(want, want.option, world)
+    have = _units(want, want.option, world)
     if have >= want.quantity:
         return None
-    if have and (held or event.prefers == "quantity"):
+    if have and (event.prefers == "quantity" or _kept(want, world)):
         return GoalChange(item=want.item, slots={"quantity": have})
     if event.prefers == "option":
         for option in options_of(world.key, world.catalog, want.type):
-            if option != want.option and _units(want, option, world, held=True) >= want.quantity:
+            if option != want.option and _units(want, option, world) >= want.quantity:
                 return GoalChange(item=want.item, slots={"option": option})
     if event.prefers == "drop" and len(goal.items) > 1:
         return GoalChange(item=want.item, how="drop")
@@ -150,11 +147,19 @@ def instead(event: Instead | None, want: Want, goal: Goal, world: World) -> Goal
     return GoalChange(item=want.item, how="replace", slots={**event.slots, **several})
 
 
-def _units(want: Want, option: str | None, world: World, held: bool = False) -> int:
-    """Count the units that can be bought of what is wanted, in this option: of the product of which there are most.
-    With `held`, those in the cart count too, so that buying them does not change the answer."""
-    cart = world.cart if held else {}
-    rows = world.catalog.select(want.constraints).tolist()
-    return max(
-        (world.stock(row, option) + cart.get((world.catalog.ids[row], option), 0) for row in rows), default=0
+def _units(want: Want, option: str | None, world: World) -> int:
+    """Count the units that the customer can have of what is wanted, in this option, with those in the cart: of the
+    product of which there are most."""
+    most = 0
+    for row in world.catalog.select(want.constraints).tolist():
+        lines = [(p, v) for p, v in world.cart if p == world.catalog.ids[row] and option in (None, v)]
+        most = max(most, world.stock(row, option) + sum(world.cart[line] for line in lines))
+    return most
+
+
+def _kept(want: Want, world: World) -> bool:
+    """Tell whether some of what is wanted was in the cart when something sold out."""
+    return any(
+        want.option in (None, variant) and world.catalog.satisfies(world.row(product_id), want.constraints)
+        for product_id, variant in world.kept
     )
