@@ -196,12 +196,12 @@ class GoalChange(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class SellOut(Event):
-    """Sell-out of a share of each of these product types, or of their options, whatever the customer wants. Of a share
-    `few` of what it hits, one to three units are left."""
+    """Sell-out of a share of each of these product types, whatever is wanted: of single products, of lines (all
+    products of one title) or of options of lines. Of a share `few` of what it hits, one to three units are left."""
 
     types: tuple[str, ...]
     share: float
-    of: Literal["products", "options"] = "products"
+    of: Literal["products", "lines", "options"] = "products"
     few: float = 0.0
 
 

@@ -19,9 +19,11 @@ WANTED = 3
 MOST_WANTED = 4
 """Most units that are wanted of an item."""
 TRIES = 16
-TELLING = 3
-"""Turns for a first item of which something has sold out: to tell of it, to look for what is wanted instead, to take
-it. Others are done in the same turns, but for the telling."""
+TELLING = 4
+"""Turns for a first item of which something has sold out: to look again, to tell of it, to look for what is wanted
+instead, to take it. Others are done in the same turns, but for the telling."""
+RETAKING = 6
+"""Tool calls for each such item: two searches, what is left of three others, one more attempt to take it."""
 
 
 def draw_rushes(
@@ -37,7 +39,7 @@ def draw_rushes(
         sold = SellOut(
             types=(kind,),
             share=share,
-            of="options" if random.random() < axes.cart.p_option / 2 else "products",
+            of="options" if random.random() < axes.cart.p_option / 2 else "lines",
             few=axes.cart.p_quantity / 2,
             item=item,
             moment=LOOK,
@@ -52,7 +54,7 @@ def draw_rushes(
         slots = goal.of(item)
         if left.hits(slots):
             first = not any(event.turns for event in events)
-            sold = replace(sold, turns=TELLING if first else 1, calls=4)
+            sold = replace(sold, turns=TELLING if first else 1, calls=RETAKING)
         else:
             sold = replace(sold, turns=0)
         if left.units(slots) < slots.get("quantity", 1):

@@ -34,7 +34,7 @@ def submit(world: World, done: bool = True) -> dict[str, Any]:
 
 class Cart(Environment):
     id, version = "CART", 2
-    brief = "Put exactly what the customer wants into the cart: product, variant and quantity. Tell them what has sold out."
+    brief = "Put exactly what the customer wants into the cart: product, variant, quantity. Tell them what sells out."
     tools = (
         catalog_search, catalog_get_variants,
         cart_add, cart_remove, cart_set_quantity, cart_view, user_get_visit_history,

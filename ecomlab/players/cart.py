@@ -9,7 +9,7 @@ from typing import Any
 from ecomlab.catalog import Shop
 from ecomlab.catalog.lexicon import Lexicon
 from ecomlab.customer import nlu
-from ecomlab.customer.shortages import TELLING, rush_chance
+from ecomlab.customer.shortages import RETAKING, TELLING, rush_chance
 from ecomlab.customer.templates import Phrases, common_file
 from ecomlab.difficulty import Difficulty
 from ecomlab.players.base import Perturbation, Planner
@@ -115,14 +115,14 @@ class Shopper(Planner):
                     calls.append(self._search(wish))
                     waiting = True
                 elif self._may_be_elsewhere(wish):
-                    wish.again, wish.pages = True, 0
+                    wish.again, wish.found, wish.pages = True, [], 0
                     calls.append(self._search(wish))
                     waiting = True
-                elif not wish.told and self._fitting(wish):
+                elif not wish.told and (wish.again or self._fitting(wish)):
                     short.append(wish)
                 continue
             if wish.option and wish.choice not in self.variants:
-                calls.append(self.call("catalog_get_variants", wish, product_id=wish.choice))
+                calls += [self.call("catalog_get_variants", wish, product_id=p) for p in self._unseen(wish)]
                 waiting = True
                 continue
             line = (wish.choice, wish.option)
@@ -142,6 +142,12 @@ class Shopper(Planner):
             elif self.cart[line] != quantity:
                 calls.append(self.call("cart_set_quantity", line, **_line(line), quantity=quantity))
         return calls
+
+    def _unseen(self, wish: Wish) -> list[str]:
+        """List the products whose variants to look up: the choice and, after a shortage, all others that fit."""
+        others = [record["product_id"] for record in self._fitting(wish)] if wish.again else []
+        assert wish.choice is not None
+        return list(dict.fromkeys([wish.choice, *(other for other in others if other not in self.variants)]))
 
     def tell(self, short: list[Wish]) -> list[dict[str, Any]]:
         """Make the call that tells the customer what has run short."""
@@ -241,7 +247,7 @@ class CartPlayer(Shopper):
         options, several = draws.p_option > 0, draws.p_quantity > 0
         work = Need(3 + options, (2 + options) * items)
         rushes = quantile(items, rush_chance(axes))
-        rush = (axes.p_oos, TELLING + rushes - 1, items + 3 * rushes)
+        rush = (axes.p_oos, TELLING + rushes - 1, RETAKING * rushes)
         change = (axes.p_switch, 2 + options, 3)
         return budget(work, items * (axes.constraints - 1 + options + several), axes, rush, change)
 
@@ -286,7 +292,7 @@ class CartPlayer(Shopper):
         return [self.call("ask_user", None, question=question)]
 
     def _news(self, wish: Wish) -> str:
-        left = max(self._left(record["product_id"], wish) for record in self._fitting(wish))
+        left = max((self._left(record["product_id"], wish) for record in self._fitting(wish)), default=0)
         option = f" in {wish.option}" if wish.option else ""
         if left <= 0:
             return f"the {wish.type}{option} is sold out"

@@ -18,6 +18,8 @@ VARIANTS = 3
 """Variants that an episode offers of a product: one that may be wanted and two plausible others."""
 MOST = 99
 """Maximum units of a cart line."""
+MOST_LEFT = 3
+"""Most units that are left of what has sold out but for a few."""
 PLENTY = 10**6
 """Units left of what has not sold out: no limit."""
 LAST_CALLS = 2
@@ -239,18 +241,24 @@ def sold_out_rows(key: Sequence[Any], catalog: Catalog, type_name: str, share: f
 def units_left(key: Sequence[Any], catalog: Catalog, type_name: str, sold: SellOut) -> np.ndarray:
     """Count what a sell-out leaves of a type: by row, the units of the product, then those of each option, in the order
     of `options_of`; `PLENTY` where it is not hit. All of it is public randomness."""
-    rows, options = len(catalog.type_rows(type_name)), len(options_of(tuple(key), catalog, type_name))
-    left = np.full((rows, 1 + options), PLENTY)
-    random = rng("rush", *key, type_name, sold.of)
-    some = np.where(random.random(left.shape) < sold.few, random.integers(1, 4, left.shape), 0)
+    rows = catalog.type_rows(type_name)
+    left = np.full((len(rows), 1 + len(options_of(tuple(key), catalog, type_name))), PLENTY)
     if sold.of == "products":
-        hit = sold_out_rows(key, catalog, type_name, sold.share)
-        left[hit] = some[hit, :1]
+        left[sold_out_rows(key, catalog, type_name, sold.share)] = 0
+        return left
+    where = slice(rows.start, rows.stop)
+    titles = np.stack([catalog.brand_code[where], catalog.feature_code[where]], axis=1)
+    _, line = np.unique(titles, axis=0, return_inverse=True)
+    random = rng("rush", *key, type_name, sold.of)
+    shape = (int(line.max()) + 1, left.shape[1])
+    hit = random.random(shape) < sold.share
+    some = np.where(random.random(shape) < sold.few, random.integers(1, MOST_LEFT + 1, shape), 0)
+    if sold.of == "lines":
+        hit, some = np.repeat(hit[:, :1], shape[1], axis=1), np.repeat(some[:, :1], shape[1], axis=1)
     else:
-        hit = random.random(left.shape) < sold.share
         hit[:, 0] = False
-        left[hit] = some[hit]
-        left[:, 0] = np.minimum(PLENTY, left[:, 1:].sum(axis=1))  # a product is what its options are
+    left[hit[line]] = some[line][hit[line]]
+    left[:, 0] = np.minimum(left[:, 0], left[:, 1:].sum(axis=1))  # a product is what its options are
     return left
 
 
