@@ -59,6 +59,41 @@ def cart_credit(matched: int, near: int, got: int, wanted: int) -> float:
     return min(1.0, max(-1.0, 2.0 * agreement - 1.0 - excess))
 
 
+@dataclass(frozen=True, kw_only=True)
+class Effort:
+    """Turns and tool calls of an episode: used, needed as it unfolded, and the slack of the budgets.
+
+    Turns that the customer caused are `excused`: useful questions, as many as a courteous agent asks, alone or beside
+    calls, and its courtesies. What events cost is part of what is needed.
+    """
+
+    turns: int
+    excused: int
+    turns_needed: int
+    turn_slack: int
+    calls: int
+    calls_needed: int
+    call_slack: int
+
+    @property
+    def turn_share(self) -> float:
+        """Share of the turn slack that was used up."""
+        return share_used(self.turns - self.excused, self.turns_needed, self.turn_slack)
+
+    @property
+    def call_share(self) -> float:
+        """Share of the tool call slack that was used up."""
+        return share_used(self.calls, self.calls_needed, self.call_slack)
+
+    def __str__(self) -> str:
+        counted = max(0, self.turns - self.excused)
+        less = f" ({self.turns} less {self.excused} for questions and courtesies)" if self.excused else ""
+        return (
+            f"{counted} turns{less} of {self.turns_needed} needed, slack {self.turn_slack}; "
+            f"{self.calls} calls of {self.calls_needed} needed, slack {self.call_slack}"
+        )
+
+
 def efficiency(correct: bool, turn_share: float, tool_share: float) -> float:
     """Compute r_eff: -1 unless correct, else `1 - 2 w`, w being the mean share of turn and tool slack that was used."""
     if not correct:

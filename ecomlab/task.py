@@ -1,7 +1,8 @@
 """Data types of a task: its key, the customer's goal, events, what the reference player needs, the task itself."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -32,6 +33,8 @@ class TaskKey(NamedTuple):
     seed: int
     shop: str
     """Fingerprint of catalog, embedder and index: the same key means the same task only in the same shop."""
+    attempt: int = 0
+    """Number of draws before this one, of tasks that did not fit the budgets of their kind."""
 
     def rng(self, *name: Any) -> np.random.Generator:
         """Make the task's random stream of this name."""
@@ -112,7 +115,7 @@ class Goal:
         return self.with_(change.slots, change.item)
 
     def after(self, events: Sequence["Event"]) -> "Goal":
-        """Apply every goal change among these events, except those that a shortage may lead to."""
+        """Apply every goal change among these events."""
         goal = self
         for change in changes_of(events):
             goal = goal.changed(change)
@@ -139,19 +142,25 @@ class Goal:
         return cls(slots, frozenset((item, name) for item, name in value["withheld"]), value["unsaid"])
 
 
+LOOK, ACT = "look", "act"
+"""Moments that are no tool's name: a tool has listed a product of one of an event's types; the agent has changed the
+world, or proposed a product to the customer."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """Something that happens after a turn that the task fixes.
+    """Something that happens after the turn in which the agent's work first reaches a moment, and at the latest when it
+    first hands in.
 
-    `chain` and `calls` are the turns and tool calls that it costs the reference player from then on. A `silent` event
-    is not mentioned until the agent runs into it.
+    `moment` is `LOOK`, `ACT` or the name of a tool, `about` the product types whose look-up counts. Neither depends on
+    what the agent found or chose. `turns` and `calls` are what it costs the reference player to react.
     """
 
-    turn: int = 0
+    moment: str = ""
+    about: tuple[str, ...] = ()
     item: int = 0
-    chain: int = 1
+    turns: int = 1
     calls: int = 1
-    silent: bool = False
     kinds: ClassVar[dict[str, type["Event"]]] = {}
 
     def __init_subclass__(cls) -> None:
@@ -163,12 +172,12 @@ class Event:
         return {**value, "slots": list(map(list, value["slots"].items()))} if "slots" in value else value
 
     @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> "Event":
+    def from_json(cls, value: Mapping[str, Any]) -> Any:
         """Read what `to_json` wrote."""
         fields_ = {name: given for name, given in value.items() if name != "event"}
         if "slots" in fields_:
             fields_["slots"] = dict(map(tuple, fields_["slots"]))
-        for name in ("forgets", "types"):
+        for name in ("about", "forgets", "types"):
             if name in fields_:
                 fields_[name] = tuple(fields_[name])
         return cls.kinds[value["event"]](**fields_)
@@ -187,49 +196,56 @@ class GoalChange(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class SellOut(Event):
-    """Sell-out of a share of each of these product types, whatever the customer wants."""
+    """Sell-out of a share of each of these product types, whatever is wanted: of single products, of lines (all
+    products of one title) or of options of lines. Of a share `few` of what it hits, one to three units are left."""
 
     types: tuple[str, ...]
     share: float
+    of: Literal["products", "lines", "options"] = "products"
+    few: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shortage(GoalChange):
-    """Shortage of an item: of the products that meet `constraints`, in `option`, only `left` units remain.
+class Instead(Event):
+    """What the customer wants instead when they hear that an item has run short. It never happens by itself.
 
-    `how` and `slots` are the goal change that follows if the customer cannot have what they want; "set" without slots
-    means that they take what is left.
+    `slots` describe another product, which is left whatever sells out; the customer takes it where what they prefer
+    (another option, as many units as there are, to do without) cannot be had either.
     """
 
-    constraints: Sequence[Sequence[Any]]
-    option: str | None = None
-    left: int = 0
+    prefers: Literal["option", "quantity", "replace", "drop"] = "replace"
+    slots: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interrupt(Event):
+    """The customer of a journey leaves a subtask for the next one, and comes back to it later."""
+
+    turns: int = 0
+    calls: int = 0
 
 
 @dataclass(frozen=True)
 class Need:
-    """Turns before handing in, `asks` of them questions, and tool calls that the reference player needs without
-    events."""
+    """Turns and tool calls: of a task, what the reference player needs where nothing is withheld and nothing happens,
+    handing in included; of an environment, the most that the courteous player needs in 99% of tasks that look alike."""
 
     turns: int
-    asks: int
     calls: int
 
-    def with_events(self, fired: Sequence[tuple[int, Event]], asks: int) -> tuple[int, int]:
-        """Count (turns, calls) with these events, each with the turn after which it was heard, and so many useful asks.
+    def plus(self, events: Iterable[Event]) -> "Need":
+        """Add what these events cost, each once."""
+        events = list(events)
+        return Need(
+            self.turns + sum(event.turns for event in events),
+            self.calls + sum(event.calls for event in events),
+        )
 
-        After an event, `chain` turns are left to do; handing in takes one more. An event counts from when it could be
-        heard of at the latest, even if a slow agent heard of it later.
-        """
-        work = self.turns - max(0, self.asks - asks)
-        for turn, event in fired:
-            work = max(work, min(turn, self.latest(event)) + event.chain)
-        return work + 1, self.calls + sum(event.calls for _, event in fired)
 
-    def latest(self, event: Event) -> int:
-        """Find the turn after which the reference player hears of an event at the latest: of a silent one when it acts
-        on the item, in its last turn of work."""
-        return max(event.turn, self.turns) if event.silent else event.turn
+COURTESY = 2
+"""Turns of a courteous agent beside work and questions: a confirmation before it acts, a word when it is done."""
+AT_ONCE = 2
+"""Slots that a courteous agent learns by one question."""
 
 
 @dataclass(frozen=True)
@@ -248,7 +264,7 @@ class Problem:
     opening: str = ""
     """The whole opening, where it is not made from `goal` and `leads`."""
     subtasks: Sequence["Task"] = ()
-    interrupts: Sequence[tuple[int, int]] = ()
+    interrupts: Sequence[tuple[int, Interrupt]] = ()
 
 
 @dataclass(frozen=True)
@@ -267,14 +283,14 @@ class Task:
     need: Need
     events: tuple[Event, ...]
     turns: int
-    """Turn budget: what the reference player needs plus the turn slack."""
+    """Turn budget: what the courteous player needs in tasks that look like this one, plus the turn slack."""
     calls: int
     """Tool call budget, likewise."""
     notes: Mapping[str, Any] = field(default_factory=dict)
     subtasks: tuple["Task", ...] = ()
     """Tasks of a journey, all in its world."""
-    interrupts: tuple[tuple[int, int], ...] = ()
-    """(subtask, turn in it) after which the customer of a journey interrupts it with the next one."""
+    interrupts: tuple[tuple[int, Interrupt], ...] = ()
+    """(number of a subtask, the interruption of it) in a journey."""
 
     def __post_init__(self) -> None:
         shared = tuple(replace(s, world=self.world, overrides=self.overrides) for s in self.subtasks)
@@ -302,6 +318,25 @@ class Task:
         return self.key.shop
 
     @property
+    def asks(self) -> int:
+        """Number of questions that a courteous agent asks; in a journey, of all its customers."""
+        return sum(math.ceil(len(part.goal.withheld) / AT_ONCE) for part in self.parts)
+
+    @property
+    def fullest(self) -> Need:
+        """What the courteous player needs for this very task when all its events happen."""
+        needs = [part.need.plus(part.events) for part in self.parts]
+        turns = sum(need.turns + COURTESY for need in needs) + self.asks
+        return Need(turns, sum(need.calls for need in needs))
+
+    @property
+    def fits(self) -> bool:
+        """True if the courteous player can do the task within the budgets, without the slack."""
+        jobs, most = len(self.parts), self.fullest
+        turns, calls = self.turns - jobs * self.axes.turn_slack, self.calls - jobs * self.axes.tool_slack
+        return most.turns <= turns and most.calls <= calls
+
+    @property
     def parts(self) -> tuple["Task", ...]:
         """The subtasks of a journey, else this task alone."""
         return self.subtasks or (self,)
@@ -323,7 +358,7 @@ class Task:
             "calls": self.calls,
             "notes": self.notes,
             "subtasks": [subtask._record() for subtask in self.subtasks],
-            "interrupts": self.interrupts,
+            "interrupts": [[number, event.to_json()] for number, event in self.interrupts],
         }
 
     @classmethod
@@ -336,7 +371,9 @@ class Task:
             fields_["need"] = Need(**fields_["need"])
             fields_["events"] = tuple(map(Event.from_json, fields_["events"]))
             fields_["subtasks"] = tuple(map(cls.from_json, fields_["subtasks"]))
-            fields_["interrupts"] = tuple((number, turn) for number, turn in fields_["interrupts"])
+            fields_["interrupts"] = tuple(
+                (n, Interrupt.from_json(event)) for n, event in fields_["interrupts"]
+            )
             task = cls(**fields_)
             if not (isinstance(task.turns, int) and isinstance(task.calls, int) and task.axes):
                 raise ValueError(
@@ -353,11 +390,6 @@ class Task:
         return digest(self.to_json())
 
 
-def in_order(events: Sequence[Event]) -> tuple[Event, ...]:
-    """Sort events by when they happen; within a turn, goal changes come before sell-outs."""
-    return tuple(sorted(events, key=lambda event: (event.turn, isinstance(event, SellOut), event.item)))
-
-
-def changes_of(events: Sequence[Event]) -> Iterator[GoalChange]:
-    """Select the goal changes, leaving out those that a shortage may lead to."""
-    return (event for event in events if isinstance(event, GoalChange) and not isinstance(event, Shortage))
+def changes_of(events: Iterable[Event]) -> Iterator[GoalChange]:
+    """Select the goal changes."""
+    return (event for event in events if isinstance(event, GoalChange))

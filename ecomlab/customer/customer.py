@@ -1,19 +1,28 @@
 """The simulated customer, who hears messages, answers questions, sees what is done and changes their mind."""
 
+import re
 from collections.abc import Sequence
 
 from ecomlab.catalog.lexicon import Lexicon
-from ecomlab.customer import corrections, goal_changes
+from ecomlab.customer import corrections, goal_changes, shortages
 from ecomlab.customer.acts import Act
 from ecomlab.customer.dialogue import DialogueManager, Reply
 from ecomlab.customer.goal_state import GoalState
 from ecomlab.customer.hearing import reader_of
 from ecomlab.customer.nlg import Speaker
 from ecomlab.customer.opinions import Judge, opinions_of, things_in, without
+from ecomlab.customer.progress import Progress
 from ecomlab.customer.questions import Reading
 from ecomlab.customer.templates import Phrases
-from ecomlab.task import Event, Goal
+from ecomlab.task import Event, Goal, GoalChange, Instead, SellOut
+from ecomlab.world.cart import match, wants_of
 from ecomlab.world.state import World
+
+_SHORT = re.compile(
+    r"\b(?:sold out|out of stock|unavailable|(?:not|isn't|aren't|no longer|n't) (?:be )?available|not in stock|"
+    r"run out|ran out|only .{1,80}\bleft|(?:is|are|has|have) gone)\b"
+)
+"""Marks of a message that tells of a shortage."""
 
 
 class Customer:
@@ -43,10 +52,10 @@ class Customer:
         self.judge = judge
         self.state = GoalState(goal.said(), goal.said(withheld=True), own=phrases.slots.keys())
         self.dialogue = DialogueManager(self.state, self.type_name, phrases.slots)
-        self.fired: list[tuple[int, Event]] = []
-        """Events that changed something the customer cares about, with the turn after which they heard of it."""
-        self._pending = list(events)
-        self._silent: list[Event] = []
+        self.fired: list[Event] = []
+        """Events that have happened; a change of mind when the agent is told."""
+        self._instead = {event.item: event for event in events if isinstance(event, Instead)}
+        self._pending = [event for event in events if not isinstance(event, Instead)]
 
     @property
     def out_of_patience(self) -> bool:
@@ -56,6 +65,11 @@ class Customer:
         """Name the product type that an item is called by; "" where it has none."""
         return str(self.goal.get("type", self.first.get("type", "", item), item))
 
+    @property
+    def expects_more(self) -> bool:
+        """True while something is still to happen."""
+        return bool(self._pending)
+
     def read(self, text: str) -> Reading:
         """Understand a message: what it asks for, of which item."""
         items = self.goal.items or self.first.items
@@ -63,6 +77,9 @@ class Customer:
 
     def hear(self, text: str, world: World) -> Reply:
         """Answer a message, whether it came as a question of a tool or by itself."""
+        told = self._told_of_stock(text, world)
+        if told is not None:
+            return told
         things = things_in(text, world)
         reading = self.read(without(text, things))
         if things and (reading.asks or reading.agree or reading.which):
@@ -71,30 +88,108 @@ class Customer:
                 return self.dialogue.opinion(opinions, reading.which and not reading.agree, reading, text)
         return self.dialogue.answer(reading, text)
 
+    def proposed(self, text: str, world: World) -> list[str]:
+        """List the types of the products that a message names, of those that a tool has shown."""
+        lowered, catalog = text.lower(), world.catalog
+        rows = {product_id: world.row(product_id) for product_id in world.shown}
+        named = {
+            catalog.type_of(row).name
+            for product_id, row in rows.items()
+            if product_id.lower() in lowered or catalog.title(row).lower() in lowered
+        }
+        return sorted(named)
+
     def sees(self, world: World) -> list[Act]:
         """Correct the mistakes in sight."""
-        found = corrections.mistakes(self.goal, self.phrases, self.acts_on, world, self.state.withheld)
+        seen = self._in_view(world)
+        found = corrections.mistakes(seen, self.phrases, self.acts_on, world, self.state.withheld)
         return self.dialogue.corrections([m for m in found if m.item not in self.dialogue.skipped])
 
-    def tick(self, turn: int, world: World) -> list[Act]:
-        """Let the events that are due after this turn happen in the world; react to those that are heard of."""
+    # Shortages. The customer knows no stock: they hear of a shortage from the agent, and then say what they want
+    # instead, which was drawn with the task. The verifier expects that wish whether they have heard or not: it is what
+    # they would want, so that silence is no way to an easier cart, and a guess at it no mistake.
+
+    def is_short(self, item: int, world: World) -> bool:
+        """Tell whether the shop has less of an item than the customer wants."""
+        return self._change_for(item, self.goal, world) is not None
+
+    def told_short(self, item: int | None, world: World) -> list[Act]:
+        """Take in that an item, or with None any, has run short, and say what is wanted instead; what the shop has is
+        still wanted."""
+        asked_about = self.goal.items if item is None else [item]
         acts: list[Act] = []
-        due = [event for event in self._pending if event.turn <= turn]
-        heard = [event for event in self._silent if goal_changes.run_into(event, world)]
-        for event in due:
-            self._pending.remove(event)
-            goal_changes.occur(event, world)
-            (self._silent if event.silent else heard).append(event)
-        for event in heard:
-            if event in self._silent:
-                self._silent.remove(event)
-            if event.item in self.dialogue.skipped:
-                continue  # given up, and not mentioned again
-            found = goal_changes.apply(event, self.goal, self.state, self.phrases, self.type_name, world)
-            if found is not None:
-                self.goal, said = found
-                self.fired.append((turn, event))
+        for each in asked_about:
+            change = self._change_for(each, self.goal, world)
+            if change is not None:
+                name = self.type_name(each)
+                self.goal, said = goal_changes.settle(change, self.goal, self.state, self.phrases, name)
                 acts += said
+        return acts or [Act("still wanted", self.type_name(asked_about[0] if asked_about else 0))]
+
+    def wanted(self, world: World) -> Goal:
+        """Return the goal that the verifier expects: what the customer wants, and instead of what has run short what
+        they would want."""
+        goal = self.goal
+        for item in goal.items if self._instead else ():
+            change = self._change_for(item, goal, world)
+            goal = goal.changed(change) if change else goal
+        return goal
+
+    def _change_for(self, item: int, goal: Goal, world: World) -> GoalChange | None:
+        """Choose what is wanted instead of an item; None if it has not run short."""
+        if item not in self._instead:
+            return None
+        want = next((want for want in wants_of(goal) if want.item == item), None)
+        return shortages.instead(self._instead[item], want, goal, world) if want else None
+
+    def _in_view(self, world: World) -> Goal:
+        """Return the goal by which the customer looks at the cart: who finds there, untold, what they would take
+        instead of something that has run short does not object."""
+        goal = self.goal
+        for item in goal.items if self._instead else ():
+            change = self._change_for(item, goal, world)
+            if change is None or change.how == "drop":
+                continue
+            other = goal.changed(change)
+            wants = wants_of(other)
+            at = next(number for number, want in enumerate(wants) if want.item == item)
+            if match(wants, world).held[at] == wants[at].quantity:
+                goal = other
+        return goal
+
+    def _told_of_stock(self, text: str, world: World) -> Reply | None:
+        """Answer a message that says that something has run short; None for any other."""
+        lowered = text.lower()
+        if not self._instead or _SHORT.search(lowered) is None:
+            return None
+        items = [item for item in self.goal.items if self._names(item, lowered)]
+        acts = [act for item in items for act in self.told_short(item, world)]
+        self.dialogue.pleased()
+        return Reply(acts or self.told_short(None, world))
+
+    def _names(self, item: int, lowered: str) -> bool:
+        """Tell whether a text in lower case names the type of an item."""
+        kind = self.type_name(item)
+        return kind.lower() in lowered or self.lexicon.types[kind].plural.lower() in lowered
+
+    def tick(self, progress: Progress, world: World, quiet: bool) -> list[Act]:
+        """Let the events happen that are due after a turn; the customer tells of a change of mind only in a message of
+        its own: `quiet` says that they have said nothing else in this turn, or are asked for their last word."""
+        acts: list[Act] = []
+        for event in [event for event in self._pending if progress.reached(event)]:
+            if isinstance(event, SellOut):
+                world.sell_out(event)
+            elif not quiet:
+                continue
+            self._pending.remove(event)
+            if event.item in self.dialogue.skipped and not isinstance(event, SellOut):
+                continue  # given up, and not mentioned again
+            self.fired.append(event)
+            if isinstance(event, GoalChange):
+                found = goal_changes.apply(event, self.goal, self.state, self.phrases, self.type_name)
+                if found is not None:
+                    self.goal, said = found
+                    acts += said
         return acts
 
     def say(self, acts: Sequence[Act]) -> str:

@@ -103,21 +103,20 @@ def draw_limits(
     return {name: limits[name] for name in LIMITS if name in limits}
 
 
-def draw_change(goal: Goal, random: np.random.Generator) -> GoalChange | None:
-    """Draw another value of a limit; the caller drops one that leaves nothing to choose."""
-    names = [name for name in LIMITS if name in goal]
-    if not names:
-        return None
-    name = pick(random, names)
-    value: int = goal[name]
-    if name == "price":
-        other = 100 * max(1, round(value * (0.85 if random.random() < 0.5 else 1.25) / 100))
-        other = other if other != value else value + 100
-    elif name == "rating":
-        other = max(0, value - 2 - int(random.integers(4)))
-    else:
-        other = max(1, value - 1) if value > 1 and random.random() < 0.5 else value + 1
-    return GoalChange(slots={name: other})
+def changes(goal: Goal, random: np.random.Generator) -> list[GoalChange]:
+    """List other values of the limits, higher and lower ones, in random order."""
+    other: dict[str, list[int]] = {}
+    if "price" in goal:
+        other["price"] = [
+            100 * max(1, round(goal["price"] * share / 100)) for share in (0.7, 0.85, 1.25, 1.6)
+        ]
+    if "rating" in goal:
+        steps = (-1, 1, -2, 2) * random.integers(2, 6, 4)
+        other["rating"] = [value for value in (goal["rating"] + steps).tolist() if 0 < value <= 50]
+    if "days" in goal:
+        other["days"] = [goal["days"] + step for step in (-2, -1, 1, 2) if goal["days"] + step > 0]
+    made = [GoalChange(slots={n: value}) for n, values in other.items() for value in values]
+    return [change for change in shuffled(random, made) if all(goal[n] != v for n, v in change.slots.items())]
 
 
 def other_originals(goal: Goal, gone: Sequence[str], shop: Shop) -> list[Goal]:

@@ -1,70 +1,36 @@
-"""Goal changes and shortages: drawn with the task, later applied to the goal and the world, and put into acts."""
+"""Changes of mind: drawn with the task, later applied to the goal, and put into acts."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ecomlab.catalog import Constraint, Shop
+from ecomlab.catalog import Shop
 from ecomlab.customer.acts import Act
 from ecomlab.customer.goal_state import GoalState
-from ecomlab.customer.goals import alternative, draw_item, other_option
+from ecomlab.customer.goals import draw_item
+from ecomlab.customer.shortages import Left, alternative_left
 from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick
-from ecomlab.task import Event, Goal, GoalChange, Need, SellOut, Shortage, TaskKey
-from ecomlab.world.cart import constraints_of, identity_of, match, wants_of, without_type
-from ecomlab.world.state import World
-
-
-def draw_shortage(
-    i: int, goal: Goal, need: Need, key: TaskKey, shop: Shop, random: np.random.Generator
-) -> Shortage | None:
-    """Draw a shortage of an item, after a turn in which it could have been seen and before the last of `need`; None
-    where the item has no replacement."""
-    slots = goal.of(i)
-    option, quantity, left = slots.get("option"), slots.get("quantity", 1), 0
-    reactions = ["replace"]
-    reactions += ["option"] if option else []
-    reactions += ["quantity"] if quantity > 1 else []
-    reactions += ["drop"] if i > 0 else []  # the first item stays, so that a cart is left
-    reaction = pick(random, reactions)
-    then: dict[str, Any] = {}
-    if reaction == "option":
-        then = {"option": other_option(slots["type"], key, shop, random, than=option)}
-    elif reaction == "quantity":
-        left = int(random.integers(1, quantity))
-    elif reaction == "replace":
-        to = alternative(slots, shop, random)
-        if to is None:
-            return None
-        then = to
-    silent = bool(random.random() < 0.5)
-    return Shortage(
-        turn=int(random.integers(1, need.turns)),
-        item=i,
-        chain=2 if reaction == "replace" else 1,
-        calls=3,
-        silent=silent,
-        how=reaction if reaction in ("drop", "replace") else "set",  # type: ignore[arg-type]
-        slots=then,
-        constraints=[c.to_list() for c in constraints_of(slots["type"], identity_of(slots))],
-        option=option,
-        left=left,
-    )
+from ecomlab.task import ACT, LOOK, Goal, GoalChange, TaskKey
+from ecomlab.world.cart import without_type
+from ecomlab.world.state import options_of
 
 
 def draw_change(
     goal: Goal,
     free: Sequence[int],
+    lefts: Mapping[int, Left],
     spare_types: Sequence[str],
     axes: Difficulty,
     key: TaskKey,
     shop: Shop,
     random: np.random.Generator,
 ) -> GoalChange | None:
-    """Draw a change of mind about one of the `free` items, or an item of a spare type; its turn is set later."""
+    """Draw a change of mind about one of the `free` items, or an item of a spare type. What is wanted then is left,
+    after the sell-outs that `lefts` has by item."""
     optional = [i for i in free if goal.get("option", item=i)]
     kinds = ["add"] if spare_types else []
     kinds += ["quantity", "replace"] if free else []
@@ -72,87 +38,58 @@ def draw_change(
     kinds += ["drop"] if any(i > 0 for i in free) else []
     if not kinds:
         return None
-    kind = pick(random, kinds)
+    kind, moment = pick(random, kinds), pick(random, (LOOK, ACT))
+    types = tuple(str(goal.get("type", item=i)) for i in goal.items)
     if kind == "add":
         slots = draw_item(spare_types[0], axes, key, shop, random)["slots"]
-        chain = 3 if "option" in slots else 2
-        return GoalChange(how="add", item=len(goal.items), slots=slots, chain=chain, calls=3)
+        turns = 3 if "option" in slots else 2
+        return GoalChange(
+            how="add", item=len(types), slots=slots, moment=moment, about=types, turns=turns, calls=3
+        )
     able = [i for i in free if (kind != "option" or i in optional) and (kind != "drop" or i > 0)]
     i = pick(random, able)
-    slots = goal.of(i)
-    if kind == "quantity":
-        others = [q for q in range(1, 5) if q != slots.get("quantity", 1)]
-        return GoalChange(item=i, slots={"quantity": pick(random, others)})
-    if kind == "option":
-        other = other_option(slots["type"], key, shop, random, slots["option"])
-        return GoalChange(item=i, slots={"option": other}, calls=3)
+    slots, left = goal.of(i), lefts.get(i)
+    change = GoalChange(item=i, moment=moment, about=(slots["type"],))
     if kind == "drop":
-        return GoalChange(how="drop", item=i)
-    to = alternative(slots, shop, random)
-    return None if to is None else GoalChange(how="replace", item=i, slots=to, chain=2, calls=3)
-
-
-def occur(event: Event, world: World) -> None:
-    """Apply an event to the world; the customer has not heard of it yet."""
-    if isinstance(event, SellOut):
-        for kind in event.types:
-            world.sell_out(kind, event.share)
-    elif isinstance(event, Shortage):
-        world.run_short(_affected(event), event.option, event.left)
-
-
-def run_into(event: Event, world: World) -> bool:
-    """Tell whether the agent came across a shortage in the turn just played."""
-    return isinstance(event, Shortage) and any(
-        event.option in (None, option) and world.catalog.satisfies(row, _affected(event))
-        for row, option in world.touched
-    )
+        return replace(change, how="drop")
+    if kind == "replace":
+        to = alternative_left(slots, shop, random, left)
+        return None if to is None else replace(change, how="replace", slots=to, turns=2, calls=3)
+    values: list[Any] = [q for q in range(1, 5) if q != slots.get("quantity", 1)]
+    if kind == "option":
+        values = [option for option in options_of(key, shop.catalog, slots["type"]) if option != slots[kind]]
+    new = [{kind: value} for value in values]
+    new = [v for v in new if left is None or left.units({**slots, **v}) >= (slots | v).get("quantity", 1)]
+    return replace(change, slots=pick(random, new), calls=3 if kind == "option" else 1) if new else None
 
 
 def apply(
-    event: Event,
+    event: GoalChange,
     goal: Goal,
     state: GoalState,
     phrases: Phrases,
     type_name: Callable[[int], str],
-    world: World,
 ) -> tuple[Goal, list[Act]] | None:
-    """Return the goal after an event and the acts that tell of it; None if it changed nothing that is wanted."""
-    if isinstance(event, SellOut):
-        return goal, [Act("check stock", event.types[0])]
-    if not isinstance(event, GoalChange) or (event.how != "add" and event.item not in goal.items):
+    """Return the goal after a change of mind and the acts that tell of it; None if what it is about is not wanted any
+    more."""
+    if event.how != "add" and event.item not in goal.items:
         return None
-    if isinstance(event, Shortage):
-        return _run_short(event, goal, state, world)
     if event.how == "anew":
         return _turn_to(event, goal, state, phrases)
     kind = "exchange" if event.how == "replace" else ""
     return _change(event, goal, state, phrases, type_name(event.item), kind)
 
 
-def _affected(event: Shortage) -> tuple[Constraint, ...]:
-    return tuple(Constraint.from_list(c) for c in event.constraints)
+SETTLED = {"drop": "give up", "replace": "replace", "option": "settle option", "quantity": "settle quantity"}
+"""Kinds of the acts that say what is wanted instead."""
 
 
-def _run_short(event: Shortage, goal: Goal, state: GoalState, world: World) -> tuple[Goal, list[Act]] | None:
-    """Apply a shortage. Units already in the cart stay wanted; a customer who has some wants nothing else instead."""
-    wants = wants_of(goal)
-    at = next(n for n, want in enumerate(wants) if want.item == event.item)
-    want, held = wants[at], match(wants, world).held[at]
-    if held >= want.quantity:
-        return None
-    option = {"option": event.option} if event.option else {}
-    news = Act("sold out", want.type, option)
-    if held or (event.how == "set" and not event.slots):
-        enough = min(want.quantity, held + event.left)
-        change = GoalChange(item=event.item, slots={"quantity": enough})
-        after, _ = _change(change, goal, state, Phrases(), want.type)
-        if event.left:
-            news = Act("only left", want.type, number=event.left)
-        return after, [news, Act("settle quantity", want.type, number=enough)]
-    kind = {"drop": "give up", "set": "settle option"}.get(event.how, "")
-    after, said = _change(event, goal, state, Phrases(), want.type, kind)
-    return after, [news, *said]
+def settle(
+    event: GoalChange, goal: Goal, state: GoalState, phrases: Phrases, type_name: str
+) -> tuple[Goal, list[Act]]:
+    """Return the goal of a customer who has heard of a shortage, and the acts that say what they want instead."""
+    how = event.how if event.how != "set" else next(iter(event.slots))
+    return _change(event, goal, state, phrases, type_name, SETTLED[how])
 
 
 def _change(

@@ -105,18 +105,9 @@ def says(kind: str, message: str, phrases: Phrases, lexicon: Lexicon | None = No
     return any(known[0] == kind for start in starts if (known := phrases.recognised(text, start)))
 
 
-def hears_of_stock(message: str, phrases: Phrases) -> bool:
-    """Tell whether a message says that products have sold out."""
-    return any(
-        known and phrases.effects.get(known[0]) == "stock"
-        for start in (0, *(end.end() for end in SENTENCE_BREAK.finditer(message)))
-        if (known := phrases.recognised(message, start))
-    )
-
-
 def _mentioned(said: Said, phrases: Phrases, lexicon: Lexicon) -> Iterator[Mention]:
     effect = phrases.effects.get(said.kind, "" if said.kind else "set")
-    if effect in ("", "stock"):
+    if not effect:
         return
     slots = read_item(said.item, lexicon, phrases.words)
     if "type" in slots:

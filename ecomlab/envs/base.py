@@ -11,7 +11,7 @@ from ecomlab.difficulty import Difficulty
 from ecomlab.players.base import Perturbation
 from ecomlab.players.courteous import Courtesy, sentences
 from ecomlab.reward import Verdict
-from ecomlab.task import Goal, Player, Problem, Task, TaskKey
+from ecomlab.task import ACT, LOOK, Goal, Need, Player, Problem, Task, TaskKey
 from ecomlab.tool import Tool
 from ecomlab.world.state import World
 from ecomlab.world.tools.cart import cart_add
@@ -37,6 +37,8 @@ class Environment:
     phrases: ClassVar[Phrases]
     player: ClassVar[Callable[..., Any]]
     """Class of the reference player and oracle: a `GoalPlayer`, or one that takes the same arguments."""
+    moments: ClassVar[Sequence[str]] = (LOOK, ACT)
+    """Moments after which a customer may change their mind, the earliest first; see `Event`."""
     composes: ClassVar[Sequence[str]] = ()
     """Ids of the environments that a journey chains; such an environment neither draws nor verifies by itself."""
 
@@ -53,6 +55,12 @@ class Environment:
         """Tell what the customer thinks of a thing that the agent names; None where a person in their place could not
         tell. By default: whether a product meets their wishes for its type."""
         return of_product(goal, world, thing)
+
+    def budget(self, axes: Difficulty, shop: Shop, items: int | None) -> Need:
+        """Count what the courteous player needs in 99% of tasks whose openings name so many items, or of any number if
+        None. A function of these alone, for it is told."""
+        found: Need = self.player.budget(axes, shop, items)  # type: ignore[attr-defined]
+        return found
 
     # For the audit: what a withheld slot might be instead, whether a goal can be met whatever happens in the task, and
     # the probability that picking from a list by position alone is correct.

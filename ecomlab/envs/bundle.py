@@ -16,7 +16,18 @@ from ecomlab.envs.base import Environment
 from ecomlab.players.bundle import BundlePlayer
 from ecomlab.reward import Verdict
 from ecomlab.seeding import pick, shuffled
-from ecomlab.task import Event, Goal, GoalChange, Place, Problem, SellOut, Task, TaskError, TaskKey
+from ecomlab.task import (
+    LOOK,
+    Event,
+    Goal,
+    GoalChange,
+    Place,
+    Problem,
+    SellOut,
+    Task,
+    TaskError,
+    TaskKey,
+)
 from ecomlab.values import money
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.faults import faults, named, told
@@ -67,22 +78,22 @@ class Bundle(Environment):
         if later:
             slots[0, "parts"] = later
         goal = withhold(Goal(slots, frozenset(slots) & {(0, "parts")}), axes, random, ("parts",))
-        change = _draw_change(goal, spare, random) if random.random() < axes.p_switch else None
+        change = _draw_change(goal, spare, axes, random) if random.random() < axes.p_switch else None
         added = {"added": spare[0]} if change and "added" in change.slots else {}
         total = least_total(parts_of(goal.with_(added).slots), catalog, key, sold)
         assert total is not None, "each part was drawn with a product that is left"
         budget = _rounded(total, axes.bundle.slack)
         goal = goal.with_({"budget": budget})
-        if change and "budget" in change.slots:
-            other = _rounded(total, 0.4 * axes.bundle.slack)
-            other = other if other < budget and random.random() < 0.5 else budget + 1000
-            change = replace(change, slots={"budget": other})
-        elif random.random() < axes.p_missing:
+        if change and "budget" in change.slots:  # a higher one would leave every list as right as it was
+            less = min(budget - 100, _rounded(total, 0.4 * axes.bundle.slack))
+            change = replace(change, slots={"budget": less}) if less >= total else None
+        if random.random() < axes.p_missing:
             goal = replace(goal, withheld=goal.withheld | {(0, "budget")})
         need = BundlePlayer.need(goal)
-        events: list[Event] = [replace(sold, calls=need.calls + len(added))] if sold.types else []
-        events += [change] if change else []
-        events = [replace(event, turn=int(random.integers(1, need.turns + 1))) for event in events]
+        sold = replace(sold, moment=LOOK, about=sold.types, calls=need.calls + len(added))
+        events: list[Event] = [sold] if sold.types else []
+        if change:
+            events.append(replace(change, moment=pick(random, self.moments), about=tuple(usable)))
         data, first = self.phrases.data, departments[0]
         options = data["mixed"] if departments[1:] else data["projects"].get(first, [f"my {first} project"])
         project = pick(random, options)
@@ -148,17 +159,15 @@ def _wrong(ids: Sequence[str], parts: Sequence[Part], missing: Mapping[str, Any]
     return wrong + [f"no {kind}" for kind in missing if kind not in there]
 
 
-def _draw_change(goal: Goal, spare: Sequence[str], random: np.random.Generator) -> GoalChange:
+def _draw_change(
+    goal: Goal, spare: Sequence[str], axes: Difficulty, random: np.random.Generator
+) -> GoalChange:
     """Draw a change of mind: another budget (its value is set later), a part added or a part dropped."""
-    # A part with a withheld slot is not dropped: a question about it would have been pointless.
-    untold = {item for item, name in goal.withheld if name != "parts"}
-    able = [item for item in goal.items if item not in untold]
-    changes = [GoalChange(slots={"budget": 0}, chain=0, calls=0)]
+    item = pick(random, goal.items)
+    dropped = {"dropped": goal.get("type", item=item)}
+    changes = [GoalChange(slots=dropped, turns=0, calls=0, forgets=(item,))]
+    changes += [GoalChange(slots={"budget": 0}, turns=0, calls=0)] if axes.bundle.slack else []
     changes += [GoalChange(slots={"added": spare[0]})] if spare else []
-    if able:
-        item = pick(random, able)
-        dropped = {"dropped": goal.get("type", item=item)}
-        changes.append(GoalChange(slots=dropped, chain=0, calls=0, forgets=(item,)))
     return pick(random, changes)
 
 

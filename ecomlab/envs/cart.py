@@ -9,15 +9,17 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from ecomlab.catalog import Shop
-from ecomlab.customer import goal_changes, goals
+from ecomlab.customer import goal_changes, goals, shortages
 from ecomlab.customer.dialogue import PATIENCE
 from ecomlab.customer.opinions import Opinion, Thing, of_product
 from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
+from ecomlab.players.budgets import MOST_WITHHELD
 from ecomlab.players.cart import CartPlayer
 from ecomlab.reward import Verdict, cart_credit
-from ecomlab.task import Goal, Place, Problem, Task, TaskKey
+from ecomlab.seeding import shuffled
+from ecomlab.task import Goal, Place, Problem, SellOut, Task, TaskKey
 from ecomlab.tool import RefusedError, tool
 from ecomlab.world.cart import Match, Want, identity_of, match, wants_of
 from ecomlab.world.faults import faults, named, told
@@ -38,7 +40,7 @@ def submit(
 
 class Cart(Environment):
     id, version = "CART", 2
-    brief = "Put exactly what the customer wants into the cart: product, variant and quantity."
+    brief = "Put exactly what the customer wants into the cart: product, variant, quantity. Tell them what sells out."
     tools = (
         catalog_search, catalog_get_variants,
         cart_add, cart_remove, cart_set_quantity, cart_view, user_get_visit_history,
@@ -54,34 +56,19 @@ class Cart(Environment):
         wanted = Goal(
             {(i, name): value for i, item in enumerate(items) for name, value in item["slots"].items()}
         )
-        sold_out = [i for i in range(count) if random.random() < axes.p_oos]
-        switching = bool(random.random() < axes.p_switch)
-        free = [i for i in range(count) if i not in sold_out]
-        change = (
-            goal_changes.draw_change(wanted, free, names[count:], axes, key, shop, random)
-            if switching
-            else None
-        )
-        # An item that sells out is talked about and shows in the tools, so nothing about it may be withheld. The same
-        # holds for a product or option that will be exchanged.
-        fixed = set(sold_out)
-        if change and (change.how in ("replace", "add") or "option" in change.slots):
-            fixed.add(change.item)
-        goal = replace(
-            wanted,
-            withheld=frozenset(
-                (i, name)
-                for i, name in wanted.slots
-                if i not in fixed and name not in ("type", "quantity") and random.random() < axes.p_missing
-            ),
-        )
-        need = CartPlayer.need(goal)
-        events = [goal_changes.draw_shortage(i, goal, need, key, shop, random) for i in sold_out]
-        if change:
-            events.append(replace(change, turn=int(random.integers(1, need.turns + 1))))  # type: ignore[arg-type]
+        # By one law for every item, whatever will happen to it, or a full description would tell what does.
+        able = [place for place in wanted.slots if place[1] not in ("type", "quantity")]
+        hidden = [place for place in able if random.random() < axes.p_missing]
+        goal = replace(wanted, withheld=frozenset(shuffled(random, hidden)[:MOST_WITHHELD]))
+        events, short = shortages.draw_rushes(goal, axes, key, shop, random)
+        if random.random() < axes.p_switch:
+            free = [i for i in range(count) if i not in short]
+            left = {e.item: shortages.Left(e, key, shop) for e in events if isinstance(e, SellOut)}
+            change = goal_changes.draw_change(goal, free, left, names[count:], axes, key, shop, random)
+            events += [change] if change else []
         told = [[name for name in goal.of(i) if (i, name) not in goal.withheld] for i in goal.items]
         visits = goals.draw_visits(items, told, names[count + 1 :], axes, key, shop)
-        return Problem(goal, {"visits": visits}, need, [event for event in events if event])
+        return Problem(goal, {"visits": visits}, CartPlayer.need(goal), events)
 
     def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:
         wants = wants_of(goal)
@@ -127,8 +114,10 @@ class Cart(Environment):
         return [goal.with_(other, item) for other in others if other and other[name] != slots[name]]
 
     def possible(self, goal: Goal, task: Task, shop: Shop) -> bool:
-        catalog = shop.catalog
-        wants = wants_of(goal)
+        """Tell whether there is enough of everything before anything sells out. Afterwards there is, or of what the
+        customer takes instead."""
+        catalog, changed = shop.catalog, goal.after(task.events)
+        wants = [*wants_of(goal), *wants_of(changed)]
         return all((catalog.stock[catalog.select(w.constraints)] >= w.quantity).any() for w in wants)
 
 

@@ -17,11 +17,22 @@ from ecomlab.envs.base import Environment
 from ecomlab.players.discovery import PREFERENCES, DiscoveryPlayer
 from ecomlab.reward import Verdict, ndcg
 from ecomlab.seeding import pick, shuffled
-from ecomlab.task import Event, Goal, GoalChange, Place, Problem, SellOut, Task, TaskError, TaskKey
+from ecomlab.task import (
+    LOOK,
+    Event,
+    Goal,
+    GoalChange,
+    Place,
+    Problem,
+    SellOut,
+    Task,
+    TaskError,
+    TaskKey,
+)
 from ecomlab.world import ranking
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.faults import faults, named, told
-from ecomlab.world.state import World, draw_sell_out
+from ecomlab.world.state import PAGE, World, draw_sell_out
 from ecomlab.world.tools.catalog import CATALOG, submit
 
 BOUNDS = {"price": "price", "rating": "rating", "days": "delivery"}
@@ -51,21 +62,19 @@ class Discovery(Environment):
         importance = [PREFERENCES[i] for i in np.argsort(-weights).tolist()]
         goal = Goal.one({"type": kind, **limits, "importance": importance})
         share, switching = draw_sell_out(axes.p_oos, axes.k_rec, random), random.random() < axes.p_switch
-        change = _draw_change(shop, row, limits, importance, random)
-        events: list[Event] = [SellOut(types=(kind,), share=share)] if share else []
-        events += [GoalChange(slots=change)] if switching and change else []
-        changed = [name for event in events if isinstance(event, GoalChange) for name in event.slots]
-        while events and not min(map(len, ranking.stages(goal, events, key, shop))):  # it must stay possible
-            events.pop()
+        calls = math.ceil(axes.k_rec / PAGE)
+        sold = SellOut(types=(kind,), share=share, moment=LOOK, about=(kind,), calls=calls)
+        events: list[Event] = [sold] if share else []
+        if not min(map(len, ranking.stages(goal, events, key, shop))):  # it must stay possible
+            events = []
+        change = _draw_change(goal, events, axes, key, shop, random) if switching else None
+        if change:
+            events.append(replace(change, moment=pick(random, self.moments), about=(kind,), calls=calls))
         most = min(map(len, ranking.stages(goal, events, key, shop)))
-        goal = withhold(
-            goal.with_({"count": min(axes.k_rec, axes.top_k, most)}), axes, random, ("count", *changed)
+        goal = withhold(goal.with_({"count": min(axes.k_rec, axes.top_k, most)}), axes, random, ("count",))
+        return Problem(
+            goal, {}, DiscoveryPlayer.need(goal), events, notes={"weights": weights.round(6).tolist()}
         )
-        need = DiscoveryPlayer.need(goal)
-        timed = [
-            replace(event, turn=int(random.integers(1, need.turns + 1)), calls=need.calls) for event in events
-        ]
-        return Problem(goal, {}, need, timed, notes={"weights": weights.round(6).tolist()})
 
     def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:
         ids, count = list(answer.get("product_ids", ())), goal["count"]
@@ -154,16 +163,34 @@ def _limits(shop: Shop, row: int, axes: Difficulty, random: np.random.Generator)
 
 
 def _draw_change(
-    shop: Shop, row: int, limits: Mapping[str, Any], order: Sequence[str], random: np.random.Generator
-) -> dict[str, Any]:
-    """Draw a change of mind: a bound moved so that the drawn product still satisfies it, or another order of
-    preferences."""
-    name = pick(random, [name for name in limits if name in BOUNDS] + ["importance"])
-    if name == "importance":
-        return {"importance": [*order[1:], order[0]]}
-    if name == "rating":
-        return {"rating": max(0, limits["rating"] - 5)}
-    if name == "days":
-        return {"days": limits["days"] + 1}
-    floor = 500 * math.ceil(shop.catalog.price_cents.item(row) / 500)
-    return {"price": floor if floor < limits["price"] else limits["price"] + 1000}
+    goal: Goal,
+    events: Sequence[Event],
+    axes: Difficulty,
+    key: TaskKey,
+    shop: Shop,
+    random: np.random.Generator,
+) -> GoalChange | None:
+    """Draw a change of mind: a bound moved up or down, or another order of preferences. None that leaves the same
+    products the best, or that leaves fewer than are shown without it."""
+    order = goal["importance"]
+    steps = {
+        "price": (-2000, -1000, -500, 1000, 2000, 4000),
+        "rating": (-10, -5, 5, 10),
+        "days": (-2, -1, 1, 2),
+    }
+    most = {"price": math.inf, "rating": 50, "days": math.inf}
+    able = [(name, goal[name] + step) for name in steps if name in goal for step in steps[name]]
+    moved = [{name: value} for name, value in able if 0 < value <= most[name]]
+    turned = [{"importance": [*order[i:], *order[:i]]} for i in range(1, len(order))]
+    before = ranking.stages(goal, events, key, shop)
+    enough = min(axes.k_rec, *map(len, before))
+    for name in shuffled(random, dict.fromkeys(name for slots in (*moved, *turned) for name in slots)):
+        for slots in shuffled(random, [slots for slots in (*moved, *turned) if name in slots]):
+            change = GoalChange(slots=slots)
+            if min(map(len, ranking.stages(goal, [*events, change], key, shop))) < enough:
+                continue
+            after = goal.changed(change)
+            rows = ranking.stages(after, events, key, shop)[-1]
+            if not ranking.among_the_best(before[-1], rows, goal, after, enough, shop):
+                return change
+    return None

@@ -1,5 +1,6 @@
 """JOURNEY: a conversation that chains two to five of the other environments in one world."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,11 +11,12 @@ from ecomlab.answers.outcomes import Outcome
 from ecomlab.answers.status import Status
 from ecomlab.catalog import Shop
 from ecomlab.customer.templates import Phrases
+from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.players.base import Perturbation
 from ecomlab.players.journey import JourneyPlayer
-from ecomlab.task import Player
+from ecomlab.task import Need, Player
 from ecomlab.tool import Tool, tool
 from ecomlab.world.state import World
 
@@ -64,6 +66,13 @@ class Journey(Environment):
                 *jobs,
             )
         )
+
+    def budget(self, axes: Difficulty, shop: Shop, items: int | None) -> Need:
+        """Count what the most demanding subtasks need, so many of them: which ones come is not told beforehand."""
+        jobs = items or math.ceil(axes.journey.subtasks)
+        needs = [ENVIRONMENTS[env].budget(axes, shop, None) for env in self.composes]
+        turns, calls = ([getattr(need, name) for need in needs] for name in ("turns", "calls"))
+        return Need(*(sum(sorted(some, reverse=True)[:jobs]) for some in (turns, calls)))
 
     @property
     def tools(self) -> Sequence[Tool]:  # type: ignore[override]

@@ -14,7 +14,8 @@ from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
 from ecomlab.players.policy import PolicyPlayer
 from ecomlab.reward import Verdict
-from ecomlab.task import Goal, GoalChange, Place, Problem, Task, TaskKey
+from ecomlab.seeding import pick
+from ecomlab.task import ACT, Goal, GoalChange, Place, Problem, Task, TaskKey
 from ecomlab.tool import tool
 from ecomlab.world.policy_book.book import decide, draw_book
 from ecomlab.world.policy_book.cases import (
@@ -57,6 +58,7 @@ class Policy(Environment):
         "in the answer, a number with its unit, yes or no, or a name, and the id of the one clause that decides it."
     )
     tools = (policy_search, catalog_search, catalog_get_product, datetime_now)
+    moments = ("policy_search", ACT)
     submit, player = submit, PolicyPlayer
     phrases = Phrases.load(
         Path(__file__).parent / "phrases" / "POLICY.toml",
@@ -76,13 +78,13 @@ class Policy(Environment):
             facts, twist = facts | twist, {fact: facts[fact] for fact in twist}
         question = {"question": section["rule"]}
         told = facts | question if random.random() < 0.5 else question | facts
-        goal = withhold(Goal.one(product | told), axes, random, ("question", *twist))
+        goal = withhold(Goal.one(product | told), axes, random, ("question",))
         need, changes = PolicyPlayer.need(goal), []
         if twist:
             again = int("question" in twist)  # a changed fact needs no other section
             slots = {"twist": "question" if again else "case", **twist}
-            turn = int(random.integers(1, need.turns + 1))
-            changes.append(GoalChange(turn=turn, chain=again, calls=again, slots=slots))
+            moment = pick(random, self.moments)
+            changes.append(GoalChange(moment=moment, turns=again, calls=again, slots=slots))
         return Problem(goal, {"policies": book}, need, changes, "default" if product else "without")
 
     def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:

@@ -1,6 +1,7 @@
 """RETURN: find the order line that the customer means, and return the wanted units of it or decline."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from itertools import islice
 from pathlib import Path
@@ -20,7 +21,8 @@ from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
 from ecomlab.players.returns import ReturnsPlayer
 from ecomlab.reward import Verdict
-from ecomlab.task import Event, Goal, Place, Problem, SellOut, Task, TaskError, TaskKey
+from ecomlab.seeding import pick
+from ecomlab.task import LOOK, Event, Goal, Place, Problem, SellOut, Task, TaskError, TaskKey
 from ecomlab.tool import tool
 from ecomlab.world.orders import history, lines
 from ecomlab.world.state import World, draw_sell_out
@@ -65,6 +67,7 @@ class Returns(Environment):
         order_tools.return_initiate, order_tools.return_cancel, shop_tools.catalog_search,
         shop_tools.catalog_get_product, shop_tools.catalog_get_variants, shop_tools.datetime_now,
     )  # fmt: skip
+    moments = ("order_get_status", "return_check_eligibility")
     submit, player = submit, ReturnsPlayer
     phrases = Phrases.load(Path(__file__).parent / "phrases" / "RETURN.toml")
 
@@ -81,24 +84,19 @@ class Returns(Environment):
         switching = random.random() < axes.p_switch
         first, slots = last, draw_wish(last, swapping, axes, shop, random)
         change = draw_change(last, slots, bool(others), axes, shop, random) if switching else None
-        events: list[Event] = [change] if change else []
-        never = [*change.slots] if change else []
+        events: list[Event] = [replace(change, moment=pick(random, self.moments))] if change else []
+        later = [change.slots] if change and "replacement" in change.slots else []
         if change and change.how == "anew":  # the customer speaks of another line first
             first = others[0]
             slots = draw_wish(first, swapping, axes, shop, random)
-            never = [*slots]
-        wanted = slots["replacement"] if not change or "replacement" not in change.slots else []
-        if share and wanted and can_be_had(wanted, first.line, key, shop, share):
-            events.append(SellOut(types=(slots["type"],), share=share))
-            never.append("replacement")
-        goal = withhold(Goal.one(slots), axes, random, never)
+        wishes = [(slots["replacement"], first), *((s["replacement"], last) for s in later)]
+        # Whether or not a replacement is wanted, or a sell-out would tell that one is.
+        if share and all(can_be_had(w, meant.line, key, shop, share) for w, meant in wishes if w):
+            events.append(SellOut(types=(slots["type"],), share=share, moment=LOOK, about=(slots["type"],)))
+        goal = withhold(Goal.one(slots), axes, random)
         need = ReturnsPlayer.need(goal, first.goes, orders, shop)
-        turns = [int(random.integers(need.asks + 1, need.turns + 1)) for _ in events]
-        timed = [
-            ReturnsPlayer.timed(event, turn, first.goes, last.goes, orders, shop)
-            for event, turn in zip(events, turns, strict=True)
-        ]
-        return Problem(goal, world, need, timed)
+        events = [ReturnsPlayer.costs(event, first.goes, last.goes, orders, shop) for event in events]
+        return Problem(goal, world, need, events)
 
     def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:
         slots, today = goal.of(), date.fromisoformat(world.given["today"])

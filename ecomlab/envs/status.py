@@ -1,6 +1,7 @@
 """STATUS: tell which order the customer means, how it stands, and when it arrives or arrived."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,7 +20,7 @@ from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
 from ecomlab.players.status import StatusPlayer
 from ecomlab.reward import Verdict
-from ecomlab.seeding import shuffled
+from ecomlab.seeding import pick, shuffled
 from ecomlab.task import Goal, GoalChange, Place, Problem, Task, TaskError, TaskKey
 from ecomlab.tool import tool
 from ecomlab.world.orders.history import draw_history, last_date, status_of
@@ -56,6 +57,7 @@ class Status(Environment):
         "day on which it was delivered or is expected (of the last parcel, if it has several)."
     )
     tools = (order_list, order_get_status, return_check_eligibility, catalog_get_product, datetime_now)
+    moments = ("order_list", "order_get_status")
     submit, player = submit, StatusPlayer
     phrases = Phrases.load(Path(__file__).parent / "phrases" / "STATUS.toml")
 
@@ -76,13 +78,10 @@ class Status(Environment):
             if first and told:
                 slots = first
                 change = GoalChange(slots=told, how="set" if "correction" in told else "anew")
-        never = slots if change and change.how == "anew" else ()
-        goal = withhold(Goal.one(slots), axes, random, never)
+        goal = withhold(Goal.one(slots), axes, random)
         need = StatusPlayer.need(goal, orders, today)
         if change:
-            change = StatusPlayer.timed(
-                change, goal, need, turn=int(random.integers(need.asks + 1, need.turns + 1))
-            )
+            change = replace(StatusPlayer.costs(change, goal), moment=pick(random, self.moments))
         leads = "beside" if "relation" in goal else "default" if "type" in goal else "vague"
         return Problem(goal, world, need, [change] if change else [], leads)
 

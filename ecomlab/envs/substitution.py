@@ -18,10 +18,31 @@ from ecomlab.envs.base import Environment
 from ecomlab.players.substitution import SubstitutionPlayer, identity
 from ecomlab.reward import Verdict
 from ecomlab.seeding import pick
-from ecomlab.task import Event, Goal, Place, Problem, SellOut, Slot, Task, TaskError, TaskKey
+from ecomlab.task import (
+    ACT,
+    Event,
+    Goal,
+    GoalChange,
+    Place,
+    Problem,
+    SellOut,
+    Slot,
+    Task,
+    TaskError,
+    TaskKey,
+)
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.state import World, draw_sell_out
-from ecomlab.world.substitutes import LIMITS, fewest, noun, original_of, requirements, similarity, stages_of
+from ecomlab.world.substitutes import (
+    LIMITS,
+    fewest,
+    most_similar,
+    noun,
+    original_of,
+    requirements,
+    similarity,
+    stages_of,
+)
 from ecomlab.world.tools import catalog as shop_tools
 
 TRIES = 128
@@ -39,6 +60,7 @@ class Substitution(Environment):
         shop_tools.user_get_visit_history, shop_tools.catalog_search, shop_tools.catalog_get_product,
         shop_tools.catalog_get_variants, shop_tools.catalog_rerank, shop_tools.datetime_now,
     )  # fmt: skip
+    moments = ("catalog_search", ACT)
     submit, player = shop_tools.submit, SubstitutionPlayer
     phrases = Phrases.load(Path(__file__).parent / "phrases" / "SUB.toml")
 
@@ -56,7 +78,8 @@ class Substitution(Environment):
             # products a type (1,000 in all) about four can be replacements at any level: there the list cannot grow,
             # demands cannot exclude much, and d hardly makes the task harder.
             part = share * min(1.0, 2 * (1 - attempt / TRIES))
-            events: list[Event] = [SellOut(types=(kind,), share=part)] if share else []
+            sold = SellOut(types=(kind,), share=part, moment="catalog_search")
+            events: list[Event] = [sold] if share else []
             must = demands.draw_must(catalog.attributes(row), random)
             if not must:
                 continue
@@ -71,22 +94,43 @@ class Substitution(Environment):
             raise TaskError("nothing of this shop can be replaced; load a larger shop")
         left = stages_of(goal, events, gone, key, shop)[-1]
         goal = goal.with_(demands.draw_limits(kind, left, axes, shop, random))
-        change = demands.draw_change(goal, random)
-        if change and random.random() < axes.p_switch:
-            events.append(change)
         while events and not fewest(goal, events, gone, key, shop):  # it must stay possible
             events.pop()
+        if random.random() < axes.p_switch:
+            change = self._draw_change(goal, events, gone, axes, key, shop, random)
+            events += [replace(change, moment=pick(random, self.moments))] if change else []
         count = min(axes.k_rec, axes.top_k, fewest(goal, events, gone, key, shop))
         goal = goal.with_({"count": count})
-        able = {"must", *LIMITS} - set(change.slots if change and change in events else ())
+        able = {"must", *LIMITS}
         goal = withhold(goal, axes, random, never=[name for name in goal.of() if name not in able])
         need = SubstitutionPlayer.need(goal, visits, shop)
-        chain, calls = SubstitutionPlayer.steps(goal, shop)
-        timed = [
-            replace(event, turn=int(random.integers(1, need.turns + 1)), chain=chain, calls=calls)
-            for event in events
-        ]
-        return Problem(goal, {"visits": visits, "gone": gone}, need, timed)
+        turns, calls = SubstitutionPlayer.steps(goal, shop)
+        events = [replace(event, turns=turns, calls=calls) for event in events]
+        return Problem(goal, {"visits": visits, "gone": gone}, need, events)
+
+    def _draw_change(
+        self,
+        goal: Goal,
+        events: Sequence[Event],
+        gone: Sequence[str],
+        axes: Difficulty,
+        key: TaskKey,
+        shop: Shop,
+        random: np.random.Generator,
+    ) -> GoalChange | None:
+        """Draw another value of a limit. None that leaves the same replacements the best, or too few."""
+        before = stages_of(goal, events, gone, key, shop)
+        count = min(axes.k_rec, *map(len, before))
+        best = most_similar(before[-1], goal, count, shop)
+        for change in demands.changes(goal, random):
+            after = stages_of(goal, [*events, change], gone, key, shop)
+            if min(map(len, after)) < count:
+                continue
+            rows = stages_of(goal.changed(change), events, gone, key, shop)[-1]
+            still, now = best[np.isin(best, rows)], most_similar(rows, goal, count, shop)
+            if similarity(still, goal, shop).sum() < similarity(now, goal, shop).sum():
+                return change
+        return None
 
     def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:
         shop, catalog, count = world.shop, world.catalog, int(goal["count"])

@@ -12,6 +12,7 @@ from ecomlab import reward
 from ecomlab.catalog import Shop
 from ecomlab.customer.acts import Act
 from ecomlab.customer.customer import Customer
+from ecomlab.customer.dialogue import Reply
 from ecomlab.difficulty import RANGES, Difficulty
 from ecomlab.envs.base import Environment
 from ecomlab.envs.registry import ENVIRONMENTS, moved_by
@@ -20,7 +21,7 @@ from ecomlab.episode.messages import read_calls, recorded, text_of
 from ecomlab.episode.subtask import Subtask, speaker_of
 from ecomlab.reward import Score
 from ecomlab.suggest import whole
-from ecomlab.task import Event, Goal, Message, Problem, Task, TaskError, TaskKey, in_order
+from ecomlab.task import Event, Goal, Message, Problem, Task, TaskError, TaskKey
 from ecomlab.tool import InvalidCallError, RefusedError, SlipError, Tool, find, load_arguments, tool
 from ecomlab.world.state import World
 
@@ -28,11 +29,17 @@ SLIPS = 3
 """Slips of form that end an episode as invalid; in a journey, those of one subtask."""
 
 SYSTEM = (
-    "You are a shop assistant. {brief} A message without tool calls goes to the customer, who answers; text beside "
-    "tool calls is not heard. Turns are few: make independent calls in one message. Customers leave things out until "
-    "they are asked, unless they say that this is all; ask one or two things at a time. Use only ids that a tool has shown. When the job is done, call "
-    "submit."
+    "You are a shop assistant. {brief} You have {turns} messages and {calls} tool calls. A message without tool calls "
+    "goes to the customer, who answers; text beside tool calls is not heard. Make independent calls in one message. "
+    "Customers leave things out until they are asked, unless they say that this is all; ask one or two things at a "
+    "time. Use only ids that a tool has shown. When the job is done, call submit."
 )
+ATTEMPTS = 64
+"""Most draws of a task until one fits the budgets of its kind."""
+LAST = 2
+"""Messages and tool calls left of which the agent is reminded."""
+AGREED = frozenset(("confirm", "thanks", "go ahead", "yes", "this one", "as wanted"))
+"""Kinds of acts with which the customer adds nothing but agrees."""
 
 
 @tool
@@ -99,12 +106,16 @@ def draw_task(
     seed, difficulty = whole(seed, "a seed"), whole(difficulty, "difficulty")
     axes = Difficulty.at(difficulty, **(overrides or {}))
     overrides = {name: axes.value(name) for name in overrides or {}}
-    key = TaskKey(env, environment.version, difficulty, seed, shop.fingerprint)
-    if environment.composes:
-        problem = journey.draw(environment, key, axes, shop, task_of)
-    else:
-        problem = environment.draw(key, axes, shop)
-    return task_of(environment, problem, key, axes, shop, overrides)
+    for attempt in range(ATTEMPTS):
+        key = TaskKey(env, environment.version, difficulty, seed, shop.fingerprint, attempt)
+        if environment.composes:
+            problem = journey.draw(environment, key, axes, shop, task_of)
+        else:
+            problem = environment.draw(key, axes, shop)
+        task = task_of(environment, problem, key, axes, shop, overrides)
+        if task.fits:
+            return task
+    raise TaskError(f"{env} at d = {difficulty}: no draw of {ATTEMPTS} fits the budgets; take another seed")
 
 
 def task_of(
@@ -117,9 +128,9 @@ def task_of(
     part: bool = False,
 ) -> Task:
     """Make the task of a problem: word its opening, set its budgets. `part`: part of the journey named by `key`."""
-    need, events = problem.need, in_order(problem.events)
-    turns, calls = need.with_events([(need.latest(event), event) for event in events], need.asks)
-    opening = problem.opening
+    items = len(problem.subtasks) or sum(name == "type" for _, name in problem.goal.slots)
+    most = environment.budget(axes, shop, None if part else items)
+    jobs, opening = max(1, len(problem.subtasks)), problem.opening
     if not opening:
         leads = (
             problem.leads if not isinstance(problem.leads, str) else environment.phrases.leads[problem.leads]
@@ -133,14 +144,19 @@ def task_of(
         opening=opening,
         world=problem.world,
         goal=problem.goal,
-        need=need,
-        events=events,
-        turns=turns + axes.turn_slack,
-        calls=calls + axes.tool_slack,
+        need=problem.need,
+        events=tuple(problem.events),
+        turns=most.turns + jobs * axes.turn_slack,
+        calls=most.calls + jobs * axes.tool_slack,
         notes=problem.notes,
         subtasks=tuple(problem.subtasks),
         interrupts=tuple(problem.interrupts),
     )
+
+
+def system_of(task: Task) -> str:
+    """Word the system prompt of a task: the work, the budgets and how to talk."""
+    return SYSTEM.format(brief=ENVIRONMENTS[task.env].brief, turns=task.turns, calls=task.calls)
 
 
 @dataclass
@@ -178,6 +194,8 @@ class Episode:
         self.subtasks = [Subtask(part, shop, self.world, part=part is not task) for part in task.parts]
         self._open = [0]
         """Numbers of the subtasks under way, the current one last."""
+        self._unread = self._answered = self._refused = False
+        """Of the turn under way: news was waiting for it; the customer said something; handing in was refused."""
         self.opened = 1
         """Number of subtasks that the customer has begun."""
         self._tools: dict[str, Tool] = {
@@ -186,7 +204,7 @@ class Episode:
             "submit": self.env.submit,
         }
         self.messages = [
-            {"role": "system", "content": SYSTEM.format(brief=self.env.brief)},
+            {"role": "system", "content": system_of(task)},
             {"role": "user", "content": task.opening},
         ]
 
@@ -211,8 +229,8 @@ class Episode:
         return self.subtask.answer
 
     @property
-    def fired(self) -> list[tuple[int, Event]]:
-        """Events that the customer has heard of, each with the turn of its subtask after which they did."""
+    def fired(self) -> list[Event]:
+        """Events that have happened."""
         return [fired for subtask in self.subtasks for fired in subtask.customer.fired]
 
     @property
@@ -234,9 +252,10 @@ class Episode:
         if self.done:
             raise RuntimeError("the episode is over; make a new one")
         self.turn += 1
-        self.subtask.turn += 1
         before = len(self.messages) + 1
         self.world.touched.clear()
+        self._unread = bool(self.world.news)
+        self._answered = self._refused = False
         changes = self.world.changes
         try:
             calls = read_calls(message)
@@ -248,7 +267,7 @@ class Episode:
         for number, (name, arguments) in enumerate(calls):
             call_id = self.messages[before - 1]["tool_calls"][number]["id"]
             try:
-                result = self._call(name, arguments)
+                result = self._noted(self._call(name, arguments))
             except InvalidCallError as error:
                 return self._finish("invalid", str(error), before)
             except SlipError as slip:
@@ -259,9 +278,14 @@ class Episode:
             if self.end is not None:
                 return self._finish(self.end, self.why, before)
         customer = self.customer
+        self._note([name for name, _ in calls], message.get("content") or "")
         said = self._reaction(None if calls else message.get("content") or "", self.world.changes > changes)
+        if self._refused:  # it was our news that came too late: the message counts for nothing
+            self.turn -= 1
         if said:
             self.messages.append({"role": "user", "content": customer.say(said)})
+        if self.task.turns - self.turn == LAST and not self._refused:
+            self._remind(bool(calls))
         if customer.out_of_patience:
             return self._finish("patience", "the customer lost patience", before)
         if self.turn >= self.task.turns:
@@ -280,13 +304,44 @@ class Episode:
         corrections = customer.sees(self.world) if changed or text is not None else []
         acts = list(corrections)
         if text is not None and not corrections:  # mistakes in the world come first
-            reply = customer.hear(text, self.world)
-            subtask.useful_asks += reply.revealed
-            acts += reply.acts
+            acts += self._heard(customer.hear(text, self.world))
         if changed and not corrections:
             customer.dialogue.pleased()
-        acts += customer.tick(subtask.turn, self.world)  # last: nobody could have known of a change before
+        quiet = not acts and not self._answered
+        acts += customer.tick(subtask.progress, self.world, quiet or self._refused)
+        self._answered = self._answered or bool(acts)
         return [*acts, customer.dialogue.farewell()] if customer.out_of_patience else acts
+
+    def _heard(self, reply: Reply) -> list[Act]:
+        """Take note of what a message to the customer was good for; return their answer."""
+        self.subtask.useful_asks += reply.revealed and not self._answered  # a turn is excused once
+        self.subtask.confirmed += not reply.revealed and any(act.kind in AGREED for act in reply.acts)
+        self._answered = True
+        return reply.acts
+
+    def _note(self, tools: list[str], text: str) -> None:
+        """Take note of the moments that a turn has reached."""
+        catalog = self.world.catalog
+        types = {catalog.type_of(row).name for row, _ in self.world.touched}
+        acted = any(name in self._tools and self._tools[name].acts for name in tools)
+        proposed = not tools and bool(self.customer.proposed(text, self.world))
+        self.subtask.progress.note(tools, types, acted or proposed)
+
+    def _noted(self, result: dict[str, Any]) -> dict[str, Any]:
+        """Add to a tool's result what the shop has to tell the agent."""
+        notice = self.world.notice()
+        return {**result, "notice": notice} if notice else result
+
+    def _remind(self, by_tool: bool) -> None:
+        """Say that two messages are left: with the last tool's result, or else below what the customer said."""
+        line = "Two messages are left."
+        if by_tool:
+            message = next(m for m in reversed(self.messages) if m["role"] == "tool")
+            result = json.loads(message["content"])
+            result["notice"] = " ".join([*([result["notice"]] if "notice" in result else []), line])
+            message["content"] = json.dumps(result, ensure_ascii=False)
+        else:
+            self.messages[-1]["content"] += f"\n[{line}]"
 
     def _next_subtask(self) -> str:
         """Go on to another subtask if the customer does, and return what they say."""
@@ -295,7 +350,8 @@ class Episode:
         back = self.subtask.answer is not None
         if back:
             self._open.pop()
-        now = journey.following(self.task, self._open, self.opened, self.subtask.turn if self._open else 0)
+        progress = self.subtask.progress if self._open and not self._answered else None
+        now = journey.following(self.task, self._open, self.opened, progress)
         if now is None:
             return journey.turning(self.task, None) if back else ""
         self._open.append(now)
@@ -320,19 +376,15 @@ class Episode:
             return Score(reward.INVALID, False, f"invalid output: {self.why}", {"invalid": reward.INVALID})
         verdict = journey.judge(self.subtasks, self.opened)
         correct = verdict.correct and self.end != "truncated"
-        turns, calls = map(sum, zip(*(subtask.needed() for subtask in self.subtasks), strict=True))
-        efficiency = reward.efficiency(
-            correct,
-            reward.share_used(self.turn, turns, self.task.axes.turn_slack),
-            reward.share_used(self.world.calls, calls, self.task.axes.tool_slack),
-        )
+        effort = self.effort
+        efficiency = reward.efficiency(correct, effort.turn_share, effort.call_share)
         shown: set[object] = {*self.world.shown, *self.world.shown_pairs}
         parts = {
             "task": verdict.credit,
             "efficiency": efficiency,
             "hallucination": reward.hallucination(verdict.claims, shown),
         }
-        why = verdict.why if self.end == "submit" else f"{verdict.why}; {self.why}"
+        why = "; ".join([verdict.why, *([] if self.end == "submit" else [self.why]), str(effort)])
         value = reward.compose(verdict.credit, efficiency, parts["hallucination"])
         return Score(value, correct, why, parts, asking=self.asking)
 
@@ -343,9 +395,23 @@ class Episode:
         return {name: sum(tally[name] for tally in tallies) for name in tallies[0]}
 
     @property
+    def effort(self) -> reward.Effort:
+        """Turns and tool calls that were used and needed; slack is given per subtask."""
+        needs, jobs = [subtask.needed() for subtask in self.subtasks], len(self.subtasks)
+        return reward.Effort(
+            turns=self.turn,
+            excused=sum(subtask.excused for subtask in self.subtasks),
+            turns_needed=sum(need.turns for need in needs),
+            turn_slack=jobs * self.task.axes.turn_slack,
+            calls=self.world.calls,
+            calls_needed=sum(need.calls for need in needs),
+            call_slack=jobs * self.task.axes.tool_slack,
+        )
+
+    @property
     def effective_turns(self) -> int:
         """Number of turns that the customer did not cause: all but useful questions, events and handing in."""
-        caused = sum(min(s.useful_asks, s.task.need.asks) for s in self.subtasks) + len(self.fired)
+        caused = sum(subtask.excused for subtask in self.subtasks) + len(self.fired)
         return max(0, self.turn - caused - sum(s.answer is not None for s in self.subtasks))
 
     def _call(self, name: str, arguments: str) -> dict[str, Any]:
@@ -355,8 +421,7 @@ class Episode:
         values = found.check(given)
         if found is ask_user:
             reply = self.customer.hear(values["question"], self.world)
-            self.subtask.useful_asks += reply.revealed
-            return {"customer": self.customer.say(reply.acts)}
+            return {"customer": self.customer.say(self._heard(reply))}
         try:
             if found is self.env.submit:
                 return self._submit(values)
@@ -375,11 +440,28 @@ class Episode:
         if self.subtask.answer is not None:
             raise RefusedError("this was handed in already; the customer will say what comes next")
         answer = journey.answer_of(self.subtask.env, values) if self.task.subtasks else values
+        if self._has_news():
+            raise RefusedError(
+                "nothing was handed in, something has changed; look at it, then call submit again"
+            )
         result: dict[str, Any] = self.subtask.env.submit.function(self.world, **answer)
         self.subtask.hand_in(answer)
         if all(subtask.answer is not None for subtask in self.subtasks):
             self.end, self.why = "submit", "handed in"
         return result
+
+    def _has_news(self) -> bool:
+        """Tell whether something has happened, or happens now, of which the agent does not know: then the first attempt
+        to hand in is refused, so that nobody is too fast for it."""
+        subtask = self.subtask
+        subtask.progress.handing_in = True
+        if subtask.held_back or not (self._unread or subtask.customer.expects_more):
+            return False
+        subtask.customer.tick(
+            subtask.progress, self.world, quiet=False
+        )  # what happens in the shop shows at once
+        subtask.held_back = self._refused = True
+        return True
 
     def _finish(self, end: str, why: str, before: int) -> Turn:
         self.end, self.why = end, why

@@ -9,13 +9,14 @@ from typing import Any
 
 from ecomlab.catalog import Shop
 from ecomlab.customer.goals import describe, draw_row, draw_visits, half_gone
+from ecomlab.customer.progress import Progress
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.subtask import Subtask
 from ecomlab.reward import Verdict
 from ecomlab.seeding import pick, rng, shuffled
-from ecomlab.task import Goal, Need, Problem, Task, TaskError, TaskKey
+from ecomlab.task import Goal, Interrupt, Need, Problem, Task, TaskError, TaskKey
 from ecomlab.tool import RefusedError, SlipError
 from ecomlab.world.orders.history import draw_history
 
@@ -40,9 +41,9 @@ def draw(
         raise TaskError("the subtasks of this journey are all about the same products; take another seed")
     interrupted = int(random.integers(len(chosen) - 1))
     switching = bool(random.random() < axes.p_switch)
-    turn = int(random.integers(1, chosen[interrupted].need.turns + 1))
-    turns = sum(part.turns - axes.turn_slack for part in chosen)
-    calls = sum(part.calls - axes.tool_slack for part in chosen)
+    left = chosen[interrupted]
+    types = tuple(str(kind) for (_, name), kind in left.goal.slots.items() if name == "type")
+    interrupt = Interrupt(moment=ENVIRONMENTS[left.env].moments[0], about=types)
     opening = pick(random, environment.phrases.data["first"]) + _begun(chosen[0], random)
     # The world holds what any subtask might need, so that tools do not tell which ones will not come (SILENT).
     absent = [env for env in LOOKING if env not in {part.env for part in chosen}]
@@ -51,24 +52,26 @@ def draw(
     return Problem(
         goal=Goal(),
         world=_merged([*worlds, *(part.world for part in chosen), *phantoms], key),
-        need=Need(turns - 1, 0, calls),
+        need=Need(sum(part.need.turns for part in chosen), sum(part.need.calls for part in chosen)),
         opening=opening,
         subtasks=chosen,
-        interrupts=[(interrupted, turn)] if switching else [],
+        interrupts=[(interrupted, interrupt)] if switching else [],
     )
 
 
-def following(task: Task, under_way: Sequence[int], opened: int, turn: int) -> int | None:
+def following(task: Task, under_way: Sequence[int], opened: int, progress: Progress | None) -> int | None:
     """Find the number of the subtask to which the customer goes on; None where they stay with the last one under way.
 
-    `opened` subtasks have begun; the last one `under_way` has had `turn` turns.
+    `opened` subtasks have begun; `progress` is that of the last one `under_way`, None while the customer talks of it.
     """
     if opened == len(task.subtasks):
         return None
     if not under_way:
         return opened
-    interrupted = (under_way[-1], turn) in task.interrupts and opened == under_way[-1] + 1
-    return opened if interrupted else None
+    if progress is None or opened != under_way[-1] + 1:
+        return None
+    due = any(at == under_way[-1] and progress.reached(event) for at, event in task.interrupts)
+    return opened if due else None
 
 
 def turning(task: Task, number: int | None, interrupts: bool = False) -> str:

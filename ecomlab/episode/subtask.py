@@ -6,9 +6,10 @@ from ecomlab.catalog import Shop
 from ecomlab.catalog.lexicon import lexicon_of
 from ecomlab.customer.customer import Customer
 from ecomlab.customer.nlg import Speaker
+from ecomlab.customer.progress import Progress
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.reward import Verdict
-from ecomlab.task import Goal, Task, TaskKey
+from ecomlab.task import COURTESY, Goal, Need, Task, TaskKey
 from ecomlab.world.state import World
 
 
@@ -24,18 +25,23 @@ class Subtask:
         self.customer = Customer(
             task.goal, task.events, self.env.phrases, lexicon, speaker, self.env.acts_on, self.env.opinion
         )
-        self.turn = 0
+        self.progress = Progress()
+        self.held_back = False
+        """True once handing in was refused because something happened."""
         self.answer: dict[str, Any] | None = None
         self.verdict: Verdict | None = None
         """The verdict as of when the answer was handed in."""
         self.useful_asks = 0
+        """Turns in which a question revealed something."""
+        self.confirmed = 0
+        """Messages that the customer had nothing to add to: a confirmation, a word when the work is done."""
         self.slips = 0
         """Messages with a slip of form."""
 
     @property
     def goal(self) -> Goal:
-        """The customer's goal as it is now."""
-        return self.customer.goal
+        """The goal that the verifier expects as the world is now."""
+        return self.customer.wanted(self.world)
 
     def verify(self) -> Verdict:
         """Judge the world as it stands."""
@@ -46,10 +52,14 @@ class Subtask:
         self.answer = answer
         self.verdict = self.verify()
 
-    def needed(self) -> tuple[int, int]:
-        """Count (turns, calls), handing in included, that the reference player needs for this goal as it unfolded."""
-        need = self.task.need
-        return need.with_events(self.customer.fired, min(self.useful_asks, need.asks))
+    def needed(self) -> Need:
+        """Count what the reference player needs for this goal as it unfolded: events that happened earn their turns."""
+        return self.task.need.plus(self.customer.fired)
+
+    @property
+    def excused(self) -> int:
+        """Number of turns that do not count: useful questions, as many as a courteous agent asks, and courtesies."""
+        return min(self.useful_asks, self.task.asks) + min(self.confirmed, COURTESY)
 
 
 def speaker_of(env: str, key: TaskKey, shop: Shop, p_noise: float, part: bool) -> Speaker:

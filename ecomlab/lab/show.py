@@ -16,7 +16,7 @@ from ecomlab.files import write_json
 from ecomlab.lab.conversation import COLOURS, Conversation, as_json, call, cut, say
 from ecomlab.lab.paths import resolve
 from ecomlab.reward import WEIGHTS, Score
-from ecomlab.task import Event, GoalChange, SellOut, Shortage, Task
+from ecomlab.task import ACT, LOOK, Event, GoalChange, Instead, SellOut, Task
 
 __all__ = ["Conversation", "Table", "Tokens", "axes", "call", "matrix", "openings", "results"]
 __all__ += ["save", "say", "score", "task", "tools"]
@@ -107,17 +107,18 @@ def task(task: Task) -> Table:
         told = [("withheld", about, "; ".join(slots)) for about, slots in withheld.items()]
         for event in subtask.events:
             about = subtask.goal.get("type", "", event.item)
-            told.append((f"after turn {event.turn}", about, cut(_event(event), 200)))
+            told.append((f"after {_moment(event)}", about, cut(_event(event), 200)))
         named = f"{subtask.env} " if task.subtasks else ""
         rows += [(row, named + about, text) for row, about, text in told]
-    for number, turn in task.interrupts:
+    for number, event in task.interrupts:
         inner, outer = task.parts[number + 1].env, task.parts[number].env
-        rows.append((f"after turn {turn}", outer, f"interrupted by {inner}"))
-    for name, budget, slack in (
-        ("turns", task.turns, task.axes.turn_slack),
-        ("tool calls", task.calls, task.axes.tool_slack),
+        rows.append((f"after {_moment(event)}", outer, f"interrupted by {inner}"))
+    most, jobs = task.fullest, len(task.parts)
+    for name, budget, need, slack in (
+        ("turns", task.turns, most.turns, jobs * task.axes.turn_slack),
+        ("tool calls", task.calls, most.calls, jobs * task.axes.tool_slack),
     ):
-        rows.append(("budget", name, f"{budget}: {budget - slack} are needed, {slack} are slack"))
+        rows.append(("budget", name, f"{budget}: at most {need} are needed here, {slack} are slack"))
     return Table(pd.DataFrame(rows, columns=["", "about", "the task"]).set_index(""))
 
 
@@ -131,18 +132,35 @@ HOW = {
 """Goal changes in words."""
 
 
+PREFERS = {
+    "option": "another option",
+    "quantity": "as many as there are",
+    "replace": "another product",
+    "drop": "nothing",
+}
+"""What is preferred instead of what has run short, in words."""
+
+
+def _moment(event: Event) -> str:
+    """Describe when an event happens, at the latest when the agent first hands in."""
+    if isinstance(event, Instead):
+        return "hearing of it"
+    return {LOOK: "a look at the type", ACT: "a first act or proposal"}.get(event.moment, event.moment)
+
+
 def _event(event: Event) -> str:
     """Describe an event: its kind and what it changes."""
-    unsaid = " (unsaid)" if event.silent else ""
     if isinstance(event, SellOut):
-        return f"sells out: {event.share:.0%} of {', '.join(event.types)}"
+        options = " (options)" if event.of == "options" else ""
+        return f"sells out: {event.share:.0%} of {', '.join(event.types)}{options}"
+    if isinstance(event, Instead):
+        return f"would take: {PREFERS[event.prefers]}, or {as_json(dict(event.slots))}"
     if isinstance(event, GoalChange):
-        before = "shortage, then " if isinstance(event, Shortage) else ""
         slots = dict(event.slots)
         if "correction" in slots:  # STATUS: in steps from the order first asked about
             slots["order"] = f"{slots.pop('correction'):+d} from the one asked about"
         told = "; ".join(f"{name}: {as_json(value)}" for name, value in slots.items())
-        return f"{before}{HOW[event.how]}{unsaid} {told}".rstrip()
+        return f"{HOW[event.how]} {told}".rstrip()
     return type(event).__name__
 
 

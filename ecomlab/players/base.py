@@ -44,6 +44,8 @@ class Planner:
                 result = json.loads(message["content"])
                 if "results" in result:
                     result["results"] = [whole(row, given) for row in result["results"]]
+                if "notice" in result:
+                    self.notice(result["notice"])
                 if "customer" in result:
                     self.hear(result["customer"], opening=False)
                 else:
@@ -59,6 +61,9 @@ class Planner:
 
     def hear(self, text: str, opening: bool) -> None:
         """Take in a customer's message."""
+
+    def notice(self, text: str) -> None:
+        """Take in a notice that came with a tool's result, before the result itself."""
 
     def result(self, about: Any, result: dict[str, Any]) -> None:
         """Take in a tool's result; `about` is what the call was made for."""

@@ -1,8 +1,11 @@
 """The player of BUNDLE: takes the cheapest product that fits each part of the list."""
 
+import math
 from typing import Any
 
-from ecomlab.customer import nlu
+from ecomlab.catalog import Shop
+from ecomlab.difficulty import Difficulty
+from ecomlab.players.budgets import budget
 from ecomlab.players.cart import Wish
 from ecomlab.players.goal_player import GoalPlayer
 from ecomlab.task import Goal, Message, Need, Place
@@ -17,9 +20,16 @@ class BundlePlayer(GoalPlayer):
 
     @staticmethod
     def need(goal: Goal) -> Need:
-        """Count the steps to a list: asking if something is withheld, and one turn with a search per part."""
-        asks = int(bool(goal.withheld))
-        return Need(asks + 1, asks, len(parts_of(goal.slots)))
+        """Count the steps to a list: one turn with a search per part, and handing in."""
+        return Need(2, len(parts_of(goal.slots)))
+
+    @staticmethod
+    def budget(axes: Difficulty, shop: Shop, items: int | None) -> Need:
+        """Count the steps to any list; after a rush all is looked for again. The opening does not show how many parts
+        there are, so the budget does not either."""
+        parts = math.ceil(axes.bundle.parts)
+        events = ((axes.p_oos, 1, parts + 1), (axes.p_switch, 1, 1))
+        return budget(Need(2, parts), min(parts, axes.constraints - 1) + 2, axes, *events)
 
     def read_opening(self, text: str) -> dict[Place, Any]:
         return super().read_opening(NEXT_WITH_ARTICLE.sub("; ", text))
@@ -28,9 +38,12 @@ class BundlePlayer(GoalPlayer):
         return {place: value for place, value in super().read_later(text).items() if place[1] != "quantity"}
 
     def hear(self, text: str, opening: bool) -> None:
-        if opening or nlu.hears_of_stock(text, self.phrases):
+        if opening:
             self.found = {}
         super().hear(text, opening)
+
+    def stock_changed(self) -> None:
+        self.found = {}
 
     def restart(self) -> None:
         """Keep what was found for each part until something sells out."""

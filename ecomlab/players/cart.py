@@ -1,14 +1,20 @@
 """The player of CART: keeps a wish for each item and brings the cart in line with them."""
 
+import math
+import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
+from ecomlab.catalog import Shop
 from ecomlab.catalog.lexicon import Lexicon
 from ecomlab.customer import nlu
+from ecomlab.customer.shortages import RETAKING, TELLING, rush_chance
 from ecomlab.customer.templates import Phrases
+from ecomlab.difficulty import Difficulty
 from ecomlab.players.asking import Asking
 from ecomlab.players.base import Perturbation
+from ecomlab.players.budgets import budget, quantile
 from ecomlab.players.courteous import Courtesy
 from ecomlab.players.goal_player import bounds
 from ecomlab.task import Goal, Message, Need, Place
@@ -30,8 +36,10 @@ class Wish:
     pages: int = 0
     more: bool = True
     choice: str | None = None
-    refused: set[str] = field(default_factory=set)
-    """Product ids that could not be bought."""
+    again: bool = False
+    """True once it was looked for again among what is left."""
+    told: bool = False
+    """True once the customer was told that it has run short."""
 
     @property
     def option(self) -> str | None:
@@ -64,6 +72,8 @@ class Wish:
         """Set the slots that were said; a slot that identifies the product starts the search again."""
         new = {name: value for name, value in slots.items() if self.slots.get(name) != value}
         self.slots.update(new)
+        if new:
+            self.choice, self.again, self.told = None, False, False
         if any(name in IDENTITY or name.startswith("attr:") for name in new):
             self.restart()
 
@@ -72,16 +82,14 @@ class Wish:
         self.slots = dict(slots)
         self.restart()
 
-    def reconsider(self) -> None:
-        """Retry after news: what could not be bought perhaps now can, and the choice stands only if it still fits."""
-        self.refused.clear()
-        chosen = [r for r in self.found if r["product_id"] == self.choice]
-        if not any(self.fits(r) and r["stock"] >= self.quantity for r in chosen):
-            self.choice = None
-
     def restart(self) -> None:
         """Forget what was found and chosen."""
         self.found, self.pages, self.more, self.choice = [], 0, True, None
+        self.again = self.told = False
+
+
+_ONLY = re.compile(r"only (\d+)")
+"""What an error says of a product of which there is not enough."""
 
 
 class Shopper(Asking):
@@ -92,26 +100,36 @@ class Shopper(Asking):
         self.wishes: list[Wish] = []
         self.variants: set[str] = set()
         self.cart: dict[tuple[str, str | None], int] = {}
+        self.units: dict[tuple[str, str | None], int] = {}
+        """Units that can be bought, as a tool last showed them, by product and variant (None: of the product)."""
+        self.rushed = False
+        """True once something has sold out."""
 
     def plan(self) -> Message:
         """Make the next message: search for what is not found, look up variants, bring the cart in line, hand in."""
         calls: list[dict[str, Any]] = []
         wanted: dict[tuple[str, str | None], int] = {}
-        waiting = False
+        waiting, short = False, list[Wish]()
         for wish in self.wishes:
             self._choose(wish)
             if wish.choice is None:
-                if wish.more and wish.pages < MAX_PAGES:
+                if wish.more and wish.pages < MAX_PAGES and not self._fitting(wish):
                     calls.append(self._search(wish))
                     waiting = True
+                elif self._may_be_elsewhere(wish):
+                    wish.again, wish.found, wish.pages = True, [], 0
+                    calls.append(self._search(wish))
+                    waiting = True
+                elif not wish.told and (wish.again or self._fitting(wish)):
+                    short.append(wish)
                 continue
             if wish.option and wish.choice not in self.variants:
-                calls.append(self.call("catalog_get_variants", wish, product_id=wish.choice))
+                calls += [self.call("catalog_get_variants", wish, product_id=p) for p in self._unseen(wish)]
                 waiting = True
                 continue
             line = (wish.choice, wish.option)
             wanted[line] = wanted.get(line, 0) + wish.quantity
-        calls += self._cart_calls(wanted)
+        calls += [*self._cart_calls(wanted), *self.tell(short)]
         if not calls and not waiting:
             calls = [self.call("submit", None, done=True)]
         return {"role": "assistant", "content": "", "tool_calls": calls}
@@ -127,23 +145,53 @@ class Shopper(Asking):
                 calls.append(self.call("cart_set_quantity", line, **_line(line), quantity=quantity))
         return calls
 
+    def _unseen(self, wish: Wish) -> list[str]:
+        """List the products whose variants to look up: the choice and, after a shortage, all others that fit."""
+        others = [record["product_id"] for record in self._fitting(wish)] if wish.again else []
+        assert wish.choice is not None
+        return list(dict.fromkeys([wish.choice, *(other for other in others if other not in self.variants)]))
+
+    def tell(self, short: list[Wish]) -> list[dict[str, Any]]:
+        """Make the call that tells the customer what has run short."""
+        return []
+
     def _choose(self, wish: Wish) -> None:
-        if wish.choice is not None:
+        """Choose a product that fits and of which enough is left; one chosen before stays if that still holds."""
+        able = [r for r in self._fitting(wish) if self._left(r["product_id"], wish) >= wish.quantity]
+        if any(r["product_id"] == wish.choice for r in able):
             return
-        fitting = [r for r in wish.found if wish.fits(r) and r["product_id"] not in wish.refused]
-        fitting = [r for r in fitting if r["stock"] >= wish.quantity]
-        if not fitting:
+        lost, wish.choice = wish.choice, None
+        if not able or (lost and self._may_be_elsewhere(wish)):
             return
         if self.slip():
-            others = [r for r in wish.found if r["product_id"] != fitting[0]["product_id"]]
-            fitting = others or fitting
-        wish.choice = fitting[0]["product_id"]
+            others = [r for r in wish.found if r["product_id"] != able[0]["product_id"]]
+            able = others or able
+        wish.choice = able[0]["product_id"]
+
+    def _may_be_elsewhere(self, wish: Wish) -> bool:
+        """Tell whether a search of what is left may find another product that fits."""
+        fitting = self._fitting(wish)
+        return self.rushed and not wish.again and bool(fitting) and (wish.more or len(fitting) > 1)
+
+    def notice(self, text: str) -> None:
+        self.rushed = self.rushed or "sold out" in text
+
+    def _fitting(self, wish: Wish) -> list[dict[str, Any]]:
+        return [record for record in wish.found if wish.fits(record)]
+
+    def _left(self, product_id: str, wish: Wish) -> int:
+        """Count the units of a product that the customer can have, with those in the cart."""
+        lines = {(product_id, None), (product_id, wish.option)}
+        left = min((self.units[line] for line in lines if line in self.units), default=0)
+        return left + self.cart.get((product_id, wish.option), 0)
 
     def _search(self, wish: Wish) -> dict[str, Any]:
         slots = wish.slots
         attributes = {name[5:]: value for name, value in slots.items() if name.startswith("attr:")}
         words = [slots.get("feature"), slots.get("brand"), wish.type, *attributes.values()]
-        arguments: dict[str, Any] = {"query": " ".join(word for word in words if word)}
+        arguments: dict[str, Any] = {"query": " ".join(word for word in words if word), "category": wish.type}
+        if self.rushed:
+            arguments["in_stock"] = True
         if "brand" in slots:
             arguments["brand"] = slots["brand"]
         arguments |= bounds(slots)
@@ -158,24 +206,20 @@ class Shopper(Asking):
         if "results" in result and isinstance(about, Wish):
             about.found += result["results"]
             about.more = result["page"] < result["pages"]
+            self.units |= {(record["product_id"], None): record["stock"] for record in result["results"]}
         elif "variants" in result:
-            self.variants.add(result["product_id"])
+            product_id = result["product_id"]
+            self.variants.add(product_id)
+            self.units |= {(product_id, v["variant_id"]): v["stock"] for v in result["variants"]}
         elif "line" in result:
             line = result["line"]
             self.cart[line["product_id"], line["variant_id"]] = line["quantity"]
             self.cart = {line: quantity for line, quantity in self.cart.items() if quantity}
-        elif "error" in result:
-            self._refused(about)
-
-    def _refused(self, about: Any) -> None:
-        """Give up a product that could not be bought: another one that fits is as good until the customer objects."""
-        if isinstance(about, Wish):
+        elif "error" in result and isinstance(about, Wish):
             about.more = False
-            return
-        for wish in self.wishes:
-            if isinstance(about, tuple) and wish.choice == about[0]:
-                wish.refused.add(about[0])
-                wish.choice = None
+        elif "error" in result and isinstance(about, tuple):
+            only = _ONLY.search(result["error"])
+            self.units[about] = int(only[1]) if only else 0
 
 
 class CartPlayer(Shopper):
@@ -196,9 +240,20 @@ class CartPlayer(Shopper):
 
     @staticmethod
     def need(goal: Goal) -> Need:
-        """Count the steps to a cart: asking, searching, looking up variants where one is wanted, adding, handing in."""
-        asks, options = int(bool(goal.withheld)), sum(name == "option" for _, name in goal.slots)
-        return Need(turns=asks + 2 + bool(options), asks=asks, calls=2 * len(goal.items) + options)
+        """Count the steps to a cart: searching, looking up variants where one is wanted, adding, handing in."""
+        options = sum(name == "option" for _, name in goal.slots)
+        return Need(turns=3 + bool(options), calls=2 * len(goal.items) + options)
+
+    @staticmethod
+    def budget(axes: Difficulty, shop: Shop, items: int | None) -> Need:
+        """Count the steps to any cart of so many items, as many as there can be if None."""
+        items, draws = items or math.ceil(axes.cart.items), axes.cart
+        options, several = draws.p_option > 0, draws.p_quantity > 0
+        work = Need(3 + options, (2 + options) * items)
+        rushes = quantile(items, rush_chance(axes))
+        rush = (axes.p_oos, TELLING + rushes - 1, RETAKING * rushes)
+        change = (axes.p_switch, 2 + options, 3)
+        return budget(work, items * (axes.constraints - 1 + options + several), axes, rush, change)
 
     def heard_of(self) -> Collection[str]:
         return set.intersection(*(set(wish.slots) for wish in self.wishes)) if self.wishes else ()
@@ -227,6 +282,24 @@ class CartPlayer(Shopper):
             self.wishes = [self._same(goal.of(item), known) for item in goal.items]
         return self.question() or super().plan()
 
+    def tell(self, short: list[Wish]) -> list[dict[str, Any]]:
+        if not short or self.truth is not None:
+            return []
+        for wish in short:
+            wish.told = True
+        if self.slip():
+            return []
+        said = [self._news(wish) for wish in short]
+        question = f"I'm sorry, {' and '.join(said)}. What would you like instead?"
+        return [self.call("ask_user", None, question=question)]
+
+    def _news(self, wish: Wish) -> str:
+        left = max((self._left(record["product_id"], wish) for record in self._fitting(wish)), default=0)
+        option = f" in {wish.option}" if wish.option else ""
+        if left <= 0:
+            return f"the {wish.type}{option} is sold out"
+        return f"there {'is' if left == 1 else 'are'} only {left} of the {wish.type}{option} left"
+
     def _take(self, mention: nlu.Mention) -> None:
         wish = next((w for w in self.wishes if w.type == mention.type), None)
         if mention.effect == "add" or wish is None:
@@ -238,7 +311,6 @@ class CartPlayer(Shopper):
             wish.replace(self._slipped(mention.slots))
         else:
             wish.learn(self._slipped(mention.slots))
-            wish.reconsider()
 
     def _slipped(self, slots: dict[str, Any]) -> dict[str, Any]:
         """Read slots with mistakes: each may be lost, a quantity misread."""
@@ -260,9 +332,7 @@ class CartPlayer(Shopper):
             if wish.type == type_name:
                 if identity_of(slots) != identity_of(wish.slots):
                     wish.restart()
-                if wish.slots != slots:
-                    wish.slots = dict(slots)
-                    wish.reconsider()
+                wish.slots = dict(slots)
                 return wish
         return Wish(type_name, dict(slots))
 

@@ -4,6 +4,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from ecomlab.catalog import Shop
+from ecomlab.difficulty import Difficulty
+from ecomlab.players.budgets import budget
 from ecomlab.players.cart import Wish
 from ecomlab.players.goal_player import GoalPlayer
 from ecomlab.task import Goal, Message, Need
@@ -21,9 +24,15 @@ class DiscoveryPlayer(GoalPlayer):
 
     @staticmethod
     def need(goal: Goal) -> Need:
-        """Count the steps to a recommendation: asking, the pages of a search, handing in."""
-        asks = int(bool(goal.withheld))
-        return Need(turns=asks + 1, asks=asks, calls=math.ceil(goal["count"] / PAGE))
+        """Count the steps to a recommendation: the pages of a search, handing in."""
+        return Need(2, math.ceil(goal["count"] / PAGE))
+
+    @staticmethod
+    def budget(axes: Difficulty, shop: Shop, items: int | None) -> Need:
+        """Count the steps to any recommendation; a rush and a change of mind each start the search again."""
+        pages = math.ceil(axes.k_rec / PAGE)
+        events = ((axes.p_oos, 1, pages), (axes.p_switch, 1, pages))
+        return budget(Need(2, pages), axes.constraints + 1, axes, *events)
 
     def restart(self) -> None:
         self.found: list[dict[str, Any]] | None = None

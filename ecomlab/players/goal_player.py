@@ -83,8 +83,6 @@ class GoalPlayer(Asking):
         return self.phrases.read(nlu.plain(text, self.phrases, self.lexicon))
 
     def hear(self, text: str, opening: bool) -> None:
-        if not opening and nlu.hears_of_stock(text, self.phrases):
-            self._basis = None
         if self.truth is not None:
             return
         if opening:
@@ -128,6 +126,14 @@ class GoalPlayer(Asking):
             self._basis = dict(self.known)
             self.restart()
         return self.work()
+
+    def notice(self, text: str) -> None:
+        if "sold out" in text:
+            self._basis = None
+            self.stock_changed()
+
+    def stock_changed(self) -> None:
+        """Forget what was found in stock."""
 
     def restart(self) -> None:
         """Forget what was found: it was sought under other wishes, or is sold out by now."""

@@ -2,9 +2,13 @@
 
 from typing import Any
 
+from ecomlab.catalog import Shop
+from ecomlab.difficulty import Difficulty
+from ecomlab.players.budgets import budget
 from ecomlab.players.goal_player import GoalPlayer
 from ecomlab.task import Goal, Message, Need
 from ecomlab.world.policy_book.book import Clause, decisive, holds
+from ecomlab.world.policy_book.cases import LEAST_FACTS
 from ecomlab.world.policy_book.rules import RULES, WINDOW, Rule
 from ecomlab.world.policy_book.wording import read_section
 
@@ -24,9 +28,13 @@ class PolicyPlayer(GoalPlayer):
 
     @staticmethod
     def need(goal: Goal) -> Need:
-        """Count the steps to an answer: asking if something is withheld, and one search of the book."""
-        asks = int(bool(goal.withheld))
-        return Need(asks + 1, asks, calls=1)
+        """Count the steps to an answer: one search of the book, and handing in."""
+        return Need(2, 1)
+
+    @staticmethod
+    def budget(axes: Difficulty, shop: Shop, items: int | None) -> Need:
+        """Count the steps to any answer; another question takes another search."""
+        return budget(Need(2, 1), LEAST_FACTS + axes.branches, axes, (axes.p_switch, 1, 1))
 
     def work(self) -> Message:
         question, kind = self.get("question"), self.get("type")

@@ -5,13 +5,17 @@ from dataclasses import replace
 from typing import Any
 
 from ecomlab.catalog import Shop
-from ecomlab.customer import nlu
+from ecomlab.difficulty import Difficulty
+from ecomlab.players.budgets import budget
 from ecomlab.players.cart import Wish
 from ecomlab.players.goal_player import GoalPlayer
 from ecomlab.task import Event, Goal, GoalChange, Message, Need, Place
 from ecomlab.world.orders.history import Order
 from ecomlab.world.orders.lines import LOOKUPS, is_identity, may_be
 from ecomlab.world.orders.references import named
+
+MOST_SAID = 7
+"""Most slots by which a customer says what goes back, and for what."""
 
 
 class ReturnsPlayer(GoalPlayer):
@@ -30,29 +34,36 @@ class ReturnsPlayer(GoalPlayer):
 
     @staticmethod
     def need(goal: Goal, goes: bool, orders: Sequence[Order], shop: Shop) -> Need:
-        """Count the steps to a decline, or to a return if the line `goes` back: asking, listing the orders, looking
-        into those that may be meant, checking the line, returning it while searching for a replacement."""
-        asks = int(bool(goal.withheld))
-        return Need(asks + 3 + goes, asks, 1 + _calls(goal.of(), goes, orders, shop))
+        """Count the steps to a decline, or to a return if the line `goes` back: listing the orders, looking into those
+        that may be meant, checking the line, returning it while searching for a replacement, handing in."""
+        return Need(4 + goes, 1 + _calls(goal.of(), goes, orders, shop))
 
     @staticmethod
-    def timed(event: Event, turn: int, goes: bool, then: bool, orders: Sequence[Order], shop: Shop) -> Event:
-        """Set the turn of an event and the steps that it costs; `then`: the line meant from then on goes back."""
-        chain = calls = int(goes)  # returned again, or a replacement sought again
+    def budget(axes: Difficulty, shop: Shop, items: int | None) -> Need:
+        """Count the steps to any return; who turns to another line has the orders looked into again."""
+        look = min(LOOKUPS, axes.history)
+        events = ((axes.p_oos, 1, 1), (axes.p_switch, 3, look + 4))
+        return budget(Need(5, 1 + look + 3), MOST_SAID, axes, *events)
+
+    @staticmethod
+    def costs(event: Event, goes: bool, then: bool, orders: Sequence[Order], shop: Shop) -> Event:
+        """Set the steps that an event costs; `then`: the line meant from then on goes back."""
+        turns = calls = int(goes)  # returned again, or a replacement sought again
         if isinstance(event, GoalChange) and event.how == "anew":
-            chain = 2 + then
+            turns = 2 + then
             calls = _calls(event.slots, then, orders, shop) + goes  # the first return is undone
         elif isinstance(event, GoalChange) and "units" in event.slots:
             calls = 2 * goes
         elif isinstance(event, GoalChange):
-            chain = calls = int(goes and bool(event.slots["replacement"]))
-        return replace(event, turn=turn, chain=chain, calls=calls)
+            turns = calls = int(goes and bool(event.slots["replacement"]))
+        return replace(event, turns=turns, calls=calls)
 
     def hear(self, text: str, opening: bool) -> None:
         super().hear(text, opening)
-        if nlu.hears_of_stock(text, self.phrases):
-            self.found.clear()
         self.choice = None
+
+    def stock_changed(self) -> None:
+        self.found.clear()
 
     def read_later(self, text: str) -> dict[Place, Any]:
         return self.read_renamed(text, keeps=("replacement",))

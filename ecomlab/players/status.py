@@ -5,9 +5,15 @@ from dataclasses import replace
 from datetime import date
 from typing import Any
 
+from ecomlab.catalog import Shop
+from ecomlab.difficulty import Difficulty
+from ecomlab.players.budgets import budget
 from ecomlab.players.goal_player import GoalPlayer
 from ecomlab.task import Goal, GoalChange, Message, Need, Place
 from ecomlab.world.orders.references import LOOKUPS, STEPS, resolve
+
+MOST_SAID = 3
+"""Most slots by which a customer refers to an order."""
 
 
 class StatusPlayer(GoalPlayer):
@@ -22,19 +28,23 @@ class StatusPlayer(GoalPlayer):
 
     @staticmethod
     def need(goal: Goal, orders: Sequence[Mapping[str, Any]], today: date) -> Need:
-        """Count the steps to an answer: asking, listing orders, looking into those that may be meant, handing in."""
-        asks, lookups = int(bool(goal.withheld)), 1
+        """Count the steps to an answer: listing orders, looking into those that may be meant, handing in."""
+        lookups = 1
         if "parcels" in goal:  # no list shows the number of parcels
             lookups = len(resolve(orders, goal.but("parcels", *STEPS).of(), today))
-        return Need(asks + 2, asks, 1 + ("when" in goal) + lookups)
+        return Need(3, 1 + ("when" in goal) + lookups)
 
     @staticmethod
-    def timed(change: GoalChange, goal: Goal, need: Need, turn: int) -> GoalChange:
-        """Set the turn of a change of mind and the steps that it costs."""
-        # Which order is in two parcels must be found out before the next one can be looked at.
-        again = turn == need.asks + 1 and "parcels" in goal and change.how == "set"
-        dated = "when" in change.slots and "when" not in goal  # then today's date is needed
-        return replace(change, turn=turn, chain=1 + (again or dated), calls=1 + dated)
+    def budget(axes: Difficulty, shop: Shop, items: int | None) -> Need:
+        """Count the steps to any answer; the list does not show parcels, so all orders may have to be looked into."""
+        lookups = min(LOOKUPS, axes.history)
+        return budget(Need(3, 2 + lookups), MOST_SAID, axes, (axes.p_switch, 2, 2))
+
+    @staticmethod
+    def costs(change: GoalChange, goal: Goal) -> GoalChange:
+        """Set the steps that a change of mind costs: a look at another order, for which today's date may be needed."""
+        dated = "when" in change.slots and "when" not in goal
+        return replace(change, turns=1 + dated, calls=1 + dated)
 
     def read_later(self, text: str) -> dict[Place, Any]:
         return self.read_renamed(text)

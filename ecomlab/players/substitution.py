@@ -6,6 +6,9 @@ from itertools import combinations
 from typing import Any
 
 from ecomlab.catalog import Shop
+from ecomlab.customer.goals import CLUSTER
+from ecomlab.difficulty import Difficulty
+from ecomlab.players.budgets import budget
 from ecomlab.players.cart import Wish
 from ecomlab.players.goal_player import GoalPlayer
 from ecomlab.task import Goal, Message, Need
@@ -30,11 +33,22 @@ class SubstitutionPlayer(GoalPlayer):
 
     @classmethod
     def need(cls, goal: Goal, visits: Sequence[str], shop: Shop) -> Need:
-        """Count the steps to the best replacements: asking, listing visits, looking at those that fit, searching."""
-        asks, was = int(bool(goal.withheld)), identity(goal.of())
+        """Count the steps to the best replacements: visits, a look at those that fit, the search, handing in."""
+        was = identity(goal.of())
         looks = sum(titled(shop.catalog.title(shop.catalog.row(visit) or 0), was) for visit in visits)
         turns, calls = cls.steps(goal, shop)
-        return Need(asks + 2 + turns, asks, 1 + looks + calls)
+        return Need(3 + turns, 1 + looks + calls)
+
+    @staticmethod
+    def budget(axes: Difficulty, shop: Shop, items: int | None) -> Need:
+        """Count the steps to any replacements, of products with as many attributes as there are, one of which stays; a
+        rush and a change of mind each start the search again."""
+        pages = math.ceil(axes.k_rec / PAGE)
+        entries = max(len(kind.attributes) for kind in shop.catalog.types)
+        turns, calls = 1 + (pages > 1), pages * 2**entries
+        events = ((axes.p_oos, turns, calls), (axes.p_switch, turns, calls))
+        work = Need(3 + turns, 1 + CLUSTER + calls)
+        return budget(work, len(LIMITS[: axes.constraints - 1]) + 3, axes, *events)
 
     def restart(self) -> None:
         self.found: dict[str, dict[str, Any]] = {}

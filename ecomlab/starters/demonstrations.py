@@ -42,6 +42,8 @@ class Demonstrator(CartPlayer):
         super().__init__(ENVIRONMENTS["CART"].phrases, lexicon, perturbation=perturbation)
         self._restated: dict[int, str] = {}
         self._quoted: dict[int, str | None] = {}
+        self.refused: dict[int, set[str]] = {}
+        """Product ids that the customer or the shop refused, by wish."""
 
     def hear(self, text: str, opening: bool) -> None:
         super().hear(text, opening)
@@ -85,9 +87,12 @@ class Demonstrator(CartPlayer):
 
     def _choose(self, wish: Wish) -> None:
         """Choose by what the policy can see: the first row whose title fits, else the first; by mistake, another."""
-        if wish.choice is not None:
+        if wish.choice is not None and self._left(wish.choice, wish) >= wish.quantity:
             return
-        rows = [r for r in visible(wish.found) if r["product_id"] not in wish.refused]
+        wish.choice = None
+        gone = self.refused.get(id(wish), set())
+        rows = [r for r in visible(wish.found) if r["product_id"] not in gone]
+        rows = [r for r in rows if self._left(r["product_id"], wish) >= wish.quantity]
         if not rows:
             return
         words = [wish.type, *(wish.slots[name] for name in ("brand", "feature") if name in wish.slots)]
@@ -103,11 +108,12 @@ class Demonstrator(CartPlayer):
         return {name: value for name, value in slots.items() if not self.slip()}
 
     def _take(self, mention: Mention) -> None:
-        before = [(wish, wish.choice, set(wish.refused)) for wish in self.wishes]
+        before = [(wish, wish.choice) for wish in self.wishes]
         super()._take(mention)
-        for wish, choice, refused in before:
+        for wish, choice in before:
             if wish.choice is None and choice is not None and wish.found:
-                wish.refused = refused | {choice}  # told that it is wrong, with nothing new to search by
+                # told that it is wrong, with nothing new to search by
+                self.refused.setdefault(id(wish), set()).add(choice)
 
     def _search(self, wish: Wish) -> dict[str, Any]:
         """Search by the words that titles show and by bounds on everything else."""

@@ -55,3 +55,18 @@ def share_met(row: int | None, goal: Goal, world: World) -> float:
         return 0.0
     wanted = constraints(goal)
     return sum(world.catalog.satisfies(row, (c,)) for c in wanted) / len(wanted)
+
+
+def among_the_best(
+    before: np.ndarray, after: np.ndarray, goal: Goal, changed: Goal, count: int, shop: Shop
+) -> bool:
+    """Tell whether the `count` best of `before` by the first goal are a right choice of `after` by the changed one."""
+    best = ranked_first(before, goal, count, shop)
+    ordered, order = places(after, changed["importance"], shop)
+    mine = np.isin(ordered, best)
+    return int(mine.sum()) == count and not bool((~mine & (order < order[mine].max())).any())
+
+
+def ranked_first(rows: np.ndarray, goal: Goal, count: int, shop: Shop) -> np.ndarray:
+    """Return the first `count` of these rows by a goal's order of preferences."""
+    return places(rows, goal["importance"], shop)[0][:count]

@@ -1,15 +1,15 @@
 """The world of one episode: stock, variants, cart and visits over the shared shop, which never changes (ISOLATED)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from ecomlab.catalog import Catalog, Constraint, Shop
+from ecomlab.catalog import Catalog, Constraint, ProductType, Shop
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import digest, rng
+from ecomlab.task import SellOut
 from ecomlab.tool import RefusedError
 
 PAGE = 5
@@ -18,17 +18,16 @@ VARIANTS = 3
 """Variants that an episode offers of a product: one that may be wanted and two plausible others."""
 MOST = 99
 """Maximum units of a cart line."""
+MOST_LEFT = 3
+"""Most units that are left of what has sold out but for a few."""
+PLENTY = 10**6
+"""Units left of what has not sold out: no limit."""
+LAST_CALLS = 2
+"""Tool calls left of which the agent is reminded."""
+MOST_NAMED = 6
+"""Product types that a notice names at most."""
 MOST_GONE = 0.9
 """Largest share of a type that sells out, so that something is left even at p_oos = 1."""
-
-
-@dataclass(frozen=True)
-class Shortage:
-    """A limit of `total` units in the cart on products that satisfy `constraints`, in `option` (None: in any)."""
-
-    constraints: tuple[Constraint, ...]
-    option: str | None
-    total: int
 
 
 class World:
@@ -46,6 +45,7 @@ class World:
         self.visits = tuple(given.get("visits", ()))
         self.call_budget = calls
         self.calls = 0
+        self._calls_told = False
         self.cart: dict[tuple[str, str | None], int] = {}
         self.returns: dict[tuple[str, str], int] = {}
         """Units returned in this episode, by (order id, line id)."""
@@ -53,9 +53,12 @@ class World:
         """Number of changes by the agent; the customer looks at the world after a turn that made one."""
         self.gone = {self.row(product_id) for product_id in given.get("gone", ())}
         """Rows that cannot be bought, including those sold out from the start."""
-        self.sold_out: dict[int, np.ndarray] = {}
-        """Rows that have sold out in this episode: by type code, a mask over the type's rows."""
-        self.shortages: list[Shortage] = []
+        self.left: dict[int, np.ndarray] = {}
+        """Units left of products and options that have sold out in this episode, by type code; see `units_left`."""
+        self.kept: dict[tuple[str, str | None], int] = {}
+        """The cart as of the last sell-out: what was in it then stays valid."""
+        self.news: list[str] = []
+        """Product types that have sold out since a tool last gave notice."""
         self.shown: set[str] = set()
         """Product ids that a tool has shown in this episode."""
         self.shown_pairs: set[tuple[str, str]] = set()
@@ -85,55 +88,53 @@ class World:
 
     def stock(self, row: int, option: str | None = None) -> int:
         """Count the units of a product, or of one option, that can be bought beyond those in the cart."""
+        if row in self.gone:
+            return 0
         product_id = self.catalog.ids[row]
-        left = int(self.catalog.stock[row]) - sum(
-            n for (held, _), n in self.cart.items() if held == product_id
-        )
-        for shortage in self.shortages:
-            if shortage.option in (None, option) and self.catalog.satisfies(row, shortage.constraints):
-                left = min(left, shortage.total - self.held(shortage.constraints, shortage.option))
-        return 0 if row in self.gone or self._sold_out(row) else max(0, left)
+        left = int(self.catalog.stock[row]) - _units_of(product_id, self.cart)
+        limits = self.left.get(int(self.catalog.type_code[row]))
+        if limits is not None:
+            at = limits[row - self.catalog.type_rows(self.catalog.type_of(row).name).start]
+            more = _units_of(product_id, self.kept) - _units_of(product_id, self.cart)
+            left = min(left, int(at[0]) + more)
+            if option is not None:
+                line = (product_id, option)
+                more = self.kept.get(line, 0) - self.cart.get(line, 0)
+                left = min(left, int(at[1 + self.options(row).index(option)]) + more)
+        return max(0, left)
 
-    def _sold_out(self, row: int) -> bool:
-        if not self.sold_out:
-            return False
-        kind = self.catalog.type_of(row).name
-        gone = self.sold_out.get(self.catalog.type_codes[kind])
-        return gone is not None and bool(gone[row - self.catalog.type_rows(kind).start])
+    def sell_out(self, sold: SellOut) -> None:
+        """Let a sell-out happen, whatever the customer wants, and give notice of it."""
+        for name in sold.types:
+            code = self.catalog.type_codes[name]
+            left, before = units_left(self.key, self.catalog, name, sold), self.left.get(code)
+            self.left[code] = left if before is None else np.minimum(left, before)
+        self.kept = dict(self.cart)
+        self.news += sold.types
 
-    def sell_out(self, type_name: str, share: float) -> None:
-        """Mark a share of a type's products as sold out, drawn from public randomness whatever the customer wants."""
-        self.sold_out[self.catalog.type_codes[type_name]] = sold_out_rows(
-            self.key, self.catalog, type_name, share
-        )
+    def notice(self) -> str:
+        """Word what the agent has not been told of stock and budget; empty if there is nothing."""
+        said = [_stock_notice([self.catalog.types[self.catalog.type_codes[n]] for n in self.news])]
+        self.news = []
+        if not self._calls_told and self.calls and self.call_budget - self.calls == LAST_CALLS:
+            self._calls_told = True
+            said.append("Two tool calls are left.")
+        return " ".join(filter(None, said))
 
     def in_stock(self, rows: np.ndarray, option: str | None = None) -> np.ndarray:
         """Keep the rows (ascending) of which a unit can be bought, in `option` if given. Only a few need a look of
         their own."""
         keep = self.catalog.stock[rows] > 0
-        for code, gone in self.sold_out.items():
+        for code, left in self.left.items():
             mine = self.catalog.type_code[rows] == code
-            keep[mine] &= ~gone[rows[mine] - self.catalog.type_rows(self.catalog.types[code].name).start]
-        special = set(self.gone) | {self.row(product_id) for product_id, _ in self.cart}
-        for shortage in self.shortages:
-            special.update(self.catalog.select(shortage.constraints).tolist())
-        for row in special:
+            start = self.catalog.type_rows(self.catalog.types[code].name).start
+            keep[mine] &= left[rows[mine] - start, 0] > 0
+        held = {self.row(product_id) for product_id, _ in (*self.cart, *self.kept)}
+        for row in self.gone | held:
             at = int(np.searchsorted(rows, row))
             if at < len(rows) and rows[at] == row:
                 keep[at] = self.stock(row, option) > 0
         return rows[keep]
-
-    def held(self, constraints: tuple[Constraint, ...], option: str | None) -> int:
-        """Count the units in the cart of products that satisfy `constraints`, in `option` if given."""
-        return sum(
-            units
-            for (product_id, variant), units in self.cart.items()
-            if option in (None, variant) and self.catalog.satisfies(self.row(product_id), constraints)
-        )
-
-    def run_short(self, constraints: tuple[Constraint, ...], option: str | None, left: int) -> None:
-        """Limit further purchases of these products to `left` units; units in the cart stay valid."""
-        self.shortages.append(Shortage(constraints, option, left + self.held(constraints, option)))
 
     def search(
         self,
@@ -249,6 +250,46 @@ def draw_sell_out(p_oos: float, wanted: int, random: np.random.Generator) -> flo
 def sold_out_rows(key: Sequence[Any], catalog: Catalog, type_name: str, share: float) -> np.ndarray:
     """Draw a mask of a type's rows that sell out, each with probability `share` whether it is wanted or not."""
     return rng("rush", *key, type_name).random(len(catalog.type_rows(type_name))) < share
+
+
+def units_left(key: Sequence[Any], catalog: Catalog, type_name: str, sold: SellOut) -> np.ndarray:
+    """Count what a sell-out leaves of a type: by row, the units of the product, then those of each option, in the order
+    of `options_of`; `PLENTY` where it is not hit. All of it is public randomness."""
+    rows = catalog.type_rows(type_name)
+    left = np.full((len(rows), 1 + len(options_of(tuple(key), catalog, type_name))), PLENTY)
+    if sold.of == "products":
+        left[sold_out_rows(key, catalog, type_name, sold.share)] = 0
+        return left
+    where = slice(rows.start, rows.stop)
+    titles = np.stack([catalog.brand_code[where], catalog.feature_code[where]], axis=1)
+    _, line = np.unique(titles, axis=0, return_inverse=True)
+    random = rng("rush", *key, type_name, sold.of)
+    shape = (int(line.max()) + 1, left.shape[1])
+    hit = random.random(shape) < sold.share
+    some = np.where(random.random(shape) < sold.few, random.integers(1, MOST_LEFT + 1, shape), 0)
+    if sold.of == "lines":
+        hit, some = np.repeat(hit[:, :1], shape[1], axis=1), np.repeat(some[:, :1], shape[1], axis=1)
+    else:
+        hit[:, 0] = False
+    left[hit[line]] = some[line][hit[line]]
+    left[:, 0] = np.minimum(left[:, 0], left[:, 1:].sum(axis=1))  # a product is what its options are
+    return left
+
+
+def _units_of(product_id: str, cart: Mapping[tuple[str, str | None], int]) -> int:
+    return sum(units for (held, _), units in cart.items() if held == product_id)
+
+
+def _stock_notice(kinds: Sequence[ProductType]) -> str:
+    """Word the news of sell-outs, by departments where they hit many types; empty where nothing has sold out."""
+    if not kinds:
+        return ""
+    names = [kind.plural for kind in kinds]
+    if len(names) > MOST_NAMED:
+        names = [f"products in {name}" for name in dict.fromkeys(kind.department for kind in kinds)]
+    *first, last = dict.fromkeys(names)
+    listed = f"{', '.join(first)} and {last}" if first else last
+    return f"Stock has changed: some {listed} have sold out."
 
 
 def options_of(key: tuple[Any, ...], catalog: Catalog, type_name: str) -> tuple[str, ...]:

@@ -80,6 +80,11 @@ def similarity(rows: np.ndarray, goal: Goal, shop: Shop) -> np.ndarray:
     return equal
 
 
+def most_similar(rows: np.ndarray, goal: Goal, count: int, shop: Shop) -> np.ndarray:
+    """Return the `count` of these rows that have most in common with the original."""
+    return rows[np.argsort(-similarity(rows, goal, shop), kind="stable")[:count]]
+
+
 def stages_of(
     goal: Goal, events: Sequence[Event], gone: Iterable[str], key: TaskKey, shop: Shop
 ) -> list[np.ndarray]:

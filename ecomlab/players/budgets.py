@@ -1,0 +1,36 @@
+"""Budgets: what the courteous player needs in 99% of tasks of one kind, in closed form beside the players.
+
+A budget is told, so it must tell nothing: it is a function of environment, axes and what an opening shows (how many
+items it names) alone. A task that needs more is drawn again.
+"""
+
+import math
+
+from ecomlab.difficulty import Difficulty
+from ecomlab.task import AT_ONCE, COURTESY, Need
+
+SURE = 0.99
+"""Share of tasks that a budget is enough for."""
+MOST_WITHHELD = 9
+"""Most slots that a task withholds."""
+
+
+def quantile(n: int, p: float) -> int:
+    """Find the least number that the hits of `n` draws with probability `p` do not exceed with probability `SURE`."""
+    total, k = (1 - p) ** n, 0
+    while total < SURE and k < n:
+        k += 1
+        total += math.comb(n, k) * p**k * (1 - p) ** (n - k)
+    return k
+
+
+def budget(work: Need, slots: int, axes: Difficulty, *events: tuple[float, int, int]) -> Need:
+    """Add to `work` the questions about `slots` that may be withheld, the courtesies, and events, each with its
+    probability, turns and calls."""
+    asks = math.ceil(min(MOST_WITHHELD, quantile(slots, axes.p_missing)) / AT_ONCE)
+    turns = work.turns + asks + COURTESY
+    calls = work.calls
+    for p, more_turns, more_calls in events:
+        if p > 1 - SURE:
+            turns, calls = turns + more_turns, calls + more_calls
+    return Need(turns, calls)
