@@ -74,7 +74,7 @@ def draw_change(
         return None
     kind = pick(random, kinds)
     if kind == "add":
-        slots = draw_item(spare_types[0], axes, key, shop, random)["slots"]
+        slots = draw_item(spare_types[0], axes, key, shop, random)
         chain = 3 if "option" in slots else 2
         return GoalChange(how="add", item=len(goal.items), slots=slots, chain=chain, calls=3)
     able = [i for i in free if (kind != "option" or i in optional) and (kind != "drop" or i > 0)]

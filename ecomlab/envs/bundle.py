@@ -15,7 +15,7 @@ from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
 from ecomlab.players.bundle import BundlePlayer
 from ecomlab.reward import Verdict
-from ecomlab.seeding import pick, shuffled
+from ecomlab.seeding import pick, shuffled, whole_near
 from ecomlab.task import Event, Goal, GoalChange, Place, Problem, SellOut, Task, TaskError, TaskKey
 from ecomlab.values import money
 from ecomlab.world.cart import constraints_of
@@ -42,7 +42,8 @@ class Bundle(Environment):
     phrases = Phrases.load(Path(__file__).parent / "phrases" / "BUNDLE.toml")
 
     def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:
-        random, catalog, count = key.rng("bundle"), shop.catalog, axes.bundle.parts
+        random, catalog = key.rng("bundle"), shop.catalog
+        count = whole_near(random, axes.bundle.parts)
         departments, pool = draw_types(catalog, count + 1, random)
         # The sell-out is drawn over whole departments, so that it tells nothing about the list.
         share = draw_sell_out(axes.p_oos, count, random)

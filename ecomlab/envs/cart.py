@@ -10,10 +10,12 @@ from ecomlab.catalog import Shop
 from ecomlab.customer import corrections, goal_changes, goals
 from ecomlab.customer.dialogue import PATIENCE
 from ecomlab.customer.templates import Phrases
+from ecomlab.customer.visits import VISITS
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
 from ecomlab.players.cart import CartPlayer
 from ecomlab.reward import Verdict, cart_credit
+from ecomlab.seeding import whole_near
 from ecomlab.task import Goal, Place, Problem, Task, TaskKey
 from ecomlab.tool import RefusedError, tool
 from ecomlab.world.cart import identity_of, match, wants_of
@@ -41,40 +43,23 @@ class Cart(Environment):
     phrases = Phrases.load(Path(__file__).parent / "phrases" / "CART.toml")
 
     def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:
-        random, count, types = key.rng("cart"), axes.cart.items, shop.catalog.types
-        order = random.permutation(len(types))[: count + 1 + goals.VISITS * axes.history]
-        names = [types[i].name for i in order.tolist()]
-        items = [goals.draw_item(name, axes, key, shop, random) for name in names[:count]]
-        wanted = Goal(
-            {(i, name): value for i, item in enumerate(items) for name, value in item["slots"].items()}
-        )
+        random, types = key.rng("cart"), shop.catalog.types
+        count = min(whole_near(random, axes.cart.items), len(types) - 1)
+        names = [types[i].name for i in random.permutation(len(types)).tolist()]
+        names = names[: count + 1 + VISITS * axes.history]
+        goal, visits = goals.draw_items(names[:count], names[count + 1 :], axes, key, shop, random)
         sold_out = [i for i in range(count) if random.random() < axes.p_oos]
         switching = bool(random.random() < axes.p_switch)
         free = [i for i in range(count) if i not in sold_out]
         change = (
-            goal_changes.draw_change(wanted, free, names[count:], axes, key, shop, random)
+            goal_changes.draw_change(goal, free, names[count:], axes, key, shop, random)
             if switching
             else None
-        )
-        # An item that sells out is talked about and shows in the tools, so nothing about it may be withheld. The same
-        # holds for a product or option that will be exchanged.
-        fixed = set(sold_out)
-        if change and (change.how in ("replace", "add") or "option" in change.slots):
-            fixed.add(change.item)
-        goal = replace(
-            wanted,
-            withheld=frozenset(
-                (i, name)
-                for i, name in wanted.slots
-                if i not in fixed and name not in ("type", "quantity") and random.random() < axes.p_missing
-            ),
         )
         need = CartPlayer.need(goal)
         events = [goal_changes.draw_shortage(i, goal, need, key, shop, random) for i in sold_out]
         if change:
             events.append(replace(change, turn=int(random.integers(1, need.turns + 1))))  # type: ignore[arg-type]
-        told = [[name for name in goal.of(i) if (i, name) not in goal.withheld] for i in goal.items]
-        visits = goals.draw_visits(items, told, names[count + 1 :], axes, key, shop)
         return Problem(goal, {"visits": visits}, need, [event for event in events if event])
 
     def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:
