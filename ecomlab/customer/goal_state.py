@@ -7,7 +7,7 @@ from typing import Any
 from ecomlab.customer.templates import common_file
 from ecomlab.task import Slot
 
-OF_PRODUCTS = ("brand", "feature", "details", "option", "price", "rating", "delivery")
+OF_PRODUCTS = ("brand", "feature", "details", "option", "price", "rating", "delivery", "quantity")
 """Topics that every customer understands; others only where one of their slots belongs to them."""
 
 
@@ -75,5 +75,5 @@ class GoalState:
     def unsay(self, items: Iterable[int]) -> None:
         """Remove what was said about these items, except slots that have sentences of their own."""
         gone = set(items)
-        for said in (self.stated, self.revealed):
+        for said in (self.stated, self.withheld, self.revealed):
             said[:] = [slot for slot in said if slot.item not in gone or slot.name in self.topics]

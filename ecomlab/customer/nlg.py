@@ -35,6 +35,8 @@ class Speaker:
             {name: value for (i, name), value in told if i == item and name not in self.phrases.slots}
             for item in typed
         ]
+        for number, item in enumerate(typed):  # "a Kettle" would say that one will do
+            items[number] |= {"quantity": None} if (item, "quantity") in goal.withheld else {}
         as_list = len(items) > 1 and random.random() < 0.4
         lead = pick(random, self.phrases.lists if as_list else leads)
         greeting = pick(random, common.greetings) if greet else ""
@@ -71,11 +73,13 @@ class Speaker:
         return " ".join(self._sentence(act, random) for act in acts)
 
     def item(self, slots: Mapping[str, Any], random: np.random.Generator, article: str) -> list[Piece]:
-        """Word an item as a noun phrase: "3 Tank Tops by PixelVault in size XS"; `article` is a, the or ""."""
+        """Word an item as a noun phrase: "3 Tank Tops by PixelVault in size XS"; `article` is a, the or "". A quantity of
+        None is several, without saying how many: "some Tank Tops"."""
         kind, brand, feature = slots["type"], slots.get("brand"), slots.get("feature")
         quantity = slots.get("quantity", 1)
-        form = int(random.integers(3)) if quantity > 1 else 0
-        name = self.lexicon.types[kind].plural if quantity > 1 and form == 0 else kind
+        several = quantity is None or quantity > 1
+        form = int(random.integers(3)) if quantity and several else 0
+        name = self.lexicon.types[kind].plural if several and form == 0 else kind
         head: list[Piece] = []
         if feature:
             head += [Piece(feature, "feature"), Piece(" ")]
@@ -85,7 +89,9 @@ class Speaker:
         head.append(Piece(name, "type"))
         if by:
             head += [Piece(" by "), Piece(str(brand), "brand")]
-        if quantity > 1:
+        if quantity is None:
+            head.insert(0, Piece("some ", "fixed"))
+        elif several:
             count = (f"{quantity} ", f"{quantity} x ", "")[form]
             head = [Piece(count, "fixed"), *head, Piece(f" ({quantity})" if form == 2 else "", "fixed")]
         elif article:
@@ -127,7 +133,10 @@ class Speaker:
             elif self.phrases.before.get(act.kind):
                 said.insert(0, pick(random, self.phrases.before[act.kind]))
             return " ".join(said)
-        form = pick(random, self.phrases.acts[act.kind])
+        forms = self.phrases.acts[act.kind]
+        if "quantity" in act.slots:  # details leave it out
+            forms = [form for form in forms if {("field", "item"), ("field", "wanted")} & set(form.runs)]
+        form = pick(random, forms)
         fields = {name for run, name in form.runs if run == "field"}
         filled: dict[str, list[Piece]] = {
             "type": [Piece(self._named(act), "type")],
