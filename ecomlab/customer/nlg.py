@@ -73,8 +73,8 @@ class Speaker:
         return " ".join(self._sentence(act, random) for act in acts)
 
     def item(self, slots: Mapping[str, Any], random: np.random.Generator, article: str) -> list[Piece]:
-        """Word an item as a noun phrase: "3 Tank Tops by PixelVault in size XS"; `article` is a, the or "". A quantity of
-        None is several, without saying how many: "some Tank Tops"."""
+        """Word an item as a noun phrase: "3 Tank Tops by PixelVault in size XS"; `article` is a, the or "". A quantity
+        of None is several, without saying how many: "some Tank Tops"."""
         kind, brand, feature = slots["type"], slots.get("brand"), slots.get("feature")
         quantity = slots.get("quantity", 1)
         several = quantity is None or quantity > 1

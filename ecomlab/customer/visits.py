@@ -129,15 +129,15 @@ def visited_types(count: int, history: int) -> int:
 def history_of(
     wanted: Sequence[Sequence[int]], others: Iterable[Sequence[int]], count: int
 ) -> list[list[int]]:
-    """Choose `count` clusters, those of `wanted` types first, all of one size: how many visits a type has tells
-    nothing."""
-    size, chosen = min(map(len, wanted)), [list(rows) for rows in wanted]
+    """Choose `count` clusters, those of `wanted` types first, all of one size, where the shop has them: how many visits
+    a type has tells nothing."""
+    size, chosen, smaller = min(map(len, wanted)), list(wanted), list[Sequence[int]]()
     for rows in others:
         if len(chosen) >= count:
             break
-        if len(rows) >= size:
-            chosen.append(list(rows))
-    return [rows[:size] for rows in chosen]
+        (chosen if len(rows) >= size else smaller).append(rows)
+    chosen += sorted(smaller, key=len, reverse=True)[: count - len(chosen)]
+    return [list(rows[: min(map(len, chosen))]) for rows in chosen]
 
 
 def visits_of(clusters: Iterable[Sequence[int]], key: Sequence[Any], shop: Shop) -> list[str]:

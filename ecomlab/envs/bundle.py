@@ -19,8 +19,15 @@ from ecomlab.seeding import pick, shuffled, whole_near
 from ecomlab.task import Event, Goal, GoalChange, Place, Problem, SellOut, Task, TaskError, TaskKey
 from ecomlab.values import money
 from ecomlab.world.cart import constraints_of
-from ecomlab.world.shopping_list import draw_trait, draw_types, least_total, parts_of, rows_left
-from ecomlab.world.state import World, draw_sell_out
+from ecomlab.world.shopping_list import (
+    dearest_total,
+    draw_trait,
+    draw_types,
+    least_total,
+    parts_of,
+    rows_left,
+)
+from ecomlab.world.state import World, sell_out_share
 from ecomlab.world.tools.catalog import (
     catalog_get_product,
     catalog_get_variants,
@@ -45,12 +52,12 @@ class Bundle(Environment):
         random, catalog = key.rng("bundle"), shop.catalog
         count = whole_near(random, axes.bundle.parts)
         departments, pool = draw_types(catalog, count + 1, random)
-        # The sell-out is drawn over whole departments, so that it tells nothing about the list.
-        share = draw_sell_out(axes.p_oos, count, random)
-        sold = SellOut(types=tuple(pool) if share else (), share=share)
-        left = [kind for kind in sold.types if len(rows_left((kind, {}), catalog, key, sold))]
-        sold = replace(sold, types=tuple(left))
-        usable = [kind for kind in pool if kind in left or len(rows_left((kind, {}), catalog, key))]
+        # The sell-out is drawn over whole departments, so that it tells nothing about the list. All is drawn as if it
+        # happened, so that neither the budget nor anything else tells whether it will.
+        sold = SellOut(types=tuple(pool), share=sell_out_share(axes.p_oos, count))
+        usable = [kind for kind in pool if len(rows_left((kind, {}), catalog, key, sold))]
+        sold = replace(sold, types=tuple(usable))
+        happens = random.random() < 1 - (1 - axes.p_oos) ** count
         if len(usable) < 2:
             raise TaskError(f"too little of {', '.join(departments)} is in stock; load a larger shop")
         kinds = shuffled(random, usable)
@@ -66,21 +73,25 @@ class Bundle(Environment):
                 slots[i, name] = value
         if later:
             slots[0, "parts"] = later
-        goal = withhold(Goal(slots, frozenset(slots) & {(0, "parts")}), axes, random, ("parts",))
+
+        def dearest(goal: Goal) -> int:
+            return dearest_total(goal.slots, len(later), usable, catalog, key, sold)
+
+        goal = Goal(slots, frozenset(slots) & {(0, "parts")})
+        goal = goal.with_({"budget": _draw_budget(dearest(goal), axes.bundle.slack, random)})
         change = _draw_change(goal, spare, random) if random.random() < axes.p_switch else None
-        added = {"added": spare[0]} if change and "added" in change.slots else {}
-        total = least_total(parts_of(goal.with_(added).slots), catalog, key, sold)
-        assert total is not None, "each part was drawn with a product that is left"
-        budget = _rounded(total, axes.bundle.slack)
-        goal = goal.with_({"budget": budget})
         if change and "budget" in change.slots:
-            other = _rounded(total, 0.4 * axes.bundle.slack)
-            other = other if other < budget and random.random() < 0.5 else budget + 1000
+            other = _draw_budget(dearest(goal), 0.4 * axes.bundle.slack, random)
+            other = other if other < goal["budget"] and random.random() < 0.5 else goal["budget"] + 1000
             change = replace(change, slots={"budget": other})
-        elif random.random() < axes.p_missing:
-            goal = replace(goal, withheld=goal.withheld | {(0, "budget")})
+        elif change and "added" in change.slots:
+            # A budget that had room for it from the start would tell that it will come.
+            more = _draw_budget(dearest(goal.with_(change.slots)), axes.bundle.slack, random)
+            change = replace(change, slots={**change.slots, "budget": max(more, goal["budget"] + 100)})
+        goal = withhold(goal, axes, random, ("parts",))
         need = BundlePlayer.need(goal)
-        events: list[Event] = [replace(sold, calls=need.calls + len(added))] if sold.types else []
+        added = change is not None and "added" in change.slots
+        events: list[Event] = [replace(sold, calls=need.calls + added)] if happens else []
         events += [change] if change else []
         events = [replace(event, turn=int(random.integers(1, need.turns + 1))) for event in events]
         data, first = self.phrases.data, departments[0]
@@ -133,18 +144,14 @@ class Bundle(Environment):
 
 def _draw_change(goal: Goal, spare: Sequence[str], random: np.random.Generator) -> GoalChange:
     """Draw a change of mind: another budget (its value is set later), a part added or a part dropped."""
-    # A part with a withheld slot is not dropped: a question about it would have been pointless.
-    untold = {item for item, name in goal.withheld if name != "parts"}
-    able = [item for item in goal.items if item not in untold]
     changes = [GoalChange(slots={"budget": 0}, chain=0, calls=0)]
     changes += [GoalChange(slots={"added": spare[0]})] if spare else []
-    if able:
-        item = pick(random, able)
-        dropped = {"dropped": goal.get("type", item=item)}
-        changes.append(GoalChange(slots=dropped, chain=0, calls=0, forgets=(item,)))
+    item = pick(random, goal.items)
+    dropped = {"dropped": goal.get("type", item=item)}
+    changes.append(GoalChange(slots=dropped, chain=0, calls=0, forgets=(item,)))
     return pick(random, changes)
 
 
-def _rounded(total: int, slack: float) -> int:
-    """Add slack to a total and round it up to whole dollars, in cents."""
-    return 100 * math.ceil(total * (1 + slack) / 100)
+def _draw_budget(total: int, slack: float, random: np.random.Generator) -> int:
+    """Add random slack, `slack` in the mean, to a total and round it up to whole dollars, in cents."""
+    return 100 * math.ceil(total * (1 + 2 * slack * random.random()) / 100)

@@ -52,13 +52,10 @@ class Discovery(Environment):
         change = _draw_change(shop, row, limits, importance, random)
         events: list[Event] = [SellOut(types=(kind,), share=share)] if share else []
         events += [GoalChange(slots=change)] if switching and change else []
-        changed = [name for event in events if isinstance(event, GoalChange) for name in event.slots]
         while events and not min(map(len, ranking.stages(goal, events, key, shop))):  # it must stay possible
             events.pop()
         most = min(map(len, ranking.stages(goal, events, key, shop)))
-        goal = withhold(
-            goal.with_({"count": min(axes.k_rec, axes.top_k, most)}), axes, random, ("count", *changed)
-        )
+        goal = withhold(goal.with_({"count": min(axes.k_rec, axes.top_k, most)}), axes, random, ("count",))
         need = DiscoveryPlayer.need(goal)
         timed = [
             replace(event, turn=int(random.integers(1, need.turns + 1)), calls=need.calls) for event in events
@@ -112,15 +109,16 @@ class Discovery(Environment):
 
 
 def _limits(shop: Shop, row: int, axes: Difficulty, random: np.random.Generator) -> dict[str, Any]:
-    """Draw constraints that a product satisfies: the price and up to m - 1 others, numeric ones with slack.
+    """Draw constraints that a product satisfies: the price and up to m - 1 others, numeric ones with random slack.
 
     They leave k_rec products to choose from, even after a sell-out: a list of one is no recommendation.
     """
-    catalog, slack = shop.catalog, axes.discovery.slack
+    catalog = shop.catalog
+    at_price, at_rating, at_days = (2 * axes.discovery.slack * random.random(3)).tolist()
     kind = catalog.type_of(row).name
     values: dict[str, Any] = {
-        "rating": math.floor(catalog.rating_tenths.item(row) * (1 - slack / 2) / 5) * 5,
-        "days": catalog.days.item(row) + round(4 * slack),
+        "rating": max(0, math.floor(catalog.rating_tenths.item(row) * (1 - at_rating / 2) / 5) * 5),
+        "days": catalog.days.item(row) + round(4 * at_days),
         "brand": catalog.brands[catalog.brand_code.item(row)],
     }
     values |= {f"attr:{name}": value for name, value in catalog.attributes(row).items()}
@@ -132,7 +130,7 @@ def _limits(shop: Shop, row: int, axes: Difficulty, random: np.random.Generator)
         if len(limits) < axes.constraints - 1 and len(narrower) >= min(enough, len(rows)):
             limits[name], rows = values[name], narrower
     prices = np.sort(catalog.price_cents[rows])
-    dearest = max(catalog.price_cents.item(row) * (1 + slack), prices[min(enough, len(prices)) - 1].item())
+    dearest = max(catalog.price_cents.item(row) * (1 + at_price), prices[min(enough, len(prices)) - 1].item())
     return {"price": 500 * math.ceil(dearest / 500), **limits}
 
 

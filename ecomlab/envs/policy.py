@@ -76,7 +76,7 @@ class Policy(Environment):
             facts, twist = facts | twist, {fact: facts[fact] for fact in twist}
         question = {"question": section["rule"]}
         told = facts | question if random.random() < 0.5 else question | facts
-        goal = withhold(Goal.one(product | told), axes, random, ("question", *twist))
+        goal = withhold(Goal.one(product | told), axes, random, ("question",))
         need, changes = PolicyPlayer.need(goal), []
         if twist:
             again = int("question" in twist)  # a changed fact needs no other section

@@ -81,16 +81,13 @@ class Returns(Environment):
         first, slots = last, draw_wish(last, swapping, axes, shop, random)
         change = draw_change(last, slots, bool(others), axes, shop, random) if switching else None
         events: list[Event] = [change] if change else []
-        never = [*change.slots] if change else []
         if change and change.how == "anew":  # the customer speaks of another line first
             first = others[0]
             slots = draw_wish(first, swapping, axes, shop, random)
-            never = [*slots]
         wanted = slots["replacement"] if not change or "replacement" not in change.slots else []
         if share and wanted and can_be_had(wanted, first.line, key, shop, share):
             events.append(SellOut(types=(slots["type"],), share=share))
-            never.append("replacement")
-        goal = withhold(Goal.one(slots), axes, random, never)
+        goal = withhold(Goal.one(slots), axes, random)
         need = ReturnsPlayer.need(goal, first.goes, orders, shop)
         turns = [int(random.integers(need.asks + 1, need.turns + 1)) for _ in events]
         timed = [
@@ -136,16 +133,18 @@ class Returns(Environment):
         return Verdict.of(not wrong, 2 * share - 1, why, () if given is None else (given,))
 
     def chance(self, task: Task, shop: Shop) -> float:
-        """Compute the chance of returning line after line until the customer no longer corrects it, where units go back
-        and no replacement is wanted; otherwise that of picking one of the delivered lines."""
+        """Compute the chance of returning one unit of line after line until the customer no longer corrects it, where
+        units go back; otherwise that of picking one of the delivered lines. Nobody guesses a replacement."""
         goal, arrived = task.goal.after(task.events), history.delivered_lines(task.world["orders"])
         meant = lines.meant_by(goal.of(), task.world, task.key, shop)
         if not meant or not meant.goes:
             return 1 / len(arrived)
+        if goal["replacement"] or goal.get("units", 1) != 1:
+            return 0.0
         able = sum(
             history.eligible_first(task.world, task.key, *pair, shop.catalog).eligible for pair in arrived
         )
-        return 0.0 if goal["replacement"] else min(1.0, (PATIENCE + 1) / able)
+        return min(1.0, (PATIENCE + 1) / able)
 
     def alternatives(self, slot: Place, goal: Goal, task: Task, shop: Shop) -> Sequence[Any]:
         if slot[1] == "replacement":

@@ -1,6 +1,7 @@
 """STATUS: tell which order the customer means, how it stands, and when it arrives or arrived."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
@@ -73,8 +74,12 @@ class Status(Environment):
             if first and told:
                 slots = first
                 change = GoalChange(slots=told, how="set" if "correction" in told else "anew")
-        never = slots if change and change.how == "anew" else ()
-        goal = withhold(Goal.one(slots), axes, random, never)
+        goal = withhold(Goal.one(slots), axes, random)
+        if (
+            change and change.how == "set"
+        ):  # "the one before that" says nothing until one knows which order "that" is
+            hidden = {name: slots[name] for name in slots if (0, name) in goal.withheld}
+            change = replace(change, slots={**hidden, **change.slots})
         need = StatusPlayer.need(goal, orders, today)
         if change:
             change = StatusPlayer.timed(

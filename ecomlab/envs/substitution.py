@@ -12,6 +12,7 @@ from ecomlab.catalog import Shop
 from ecomlab.customer import demands
 from ecomlab.customer.goals import withhold
 from ecomlab.customer.templates import Phrases
+from ecomlab.customer.visits import CLUSTER
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
 from ecomlab.players.substitution import SubstitutionPlayer, identity
@@ -51,9 +52,10 @@ class Substitution(Environment):
             enough = max(2, round((axes.k_rec + 2) * (1 - 2 * attempt / TRIES)))
             # A small shop has too few products of a type for such a share; then less of it sells out.
             part = share * min(1.0, 2 * (1 - attempt / TRIES))
+            least = max(1, round(CLUSTER * (1 - 2 * attempt / TRIES)))
             kind = pick(random, catalog.types).name
             missed = demands.draw_missed(kind, enough, part, axes, key, shop, random)
-            if missed is None:
+            if missed is None or len(missed.rows) < least:
                 continue
             events: list[Event] = [SellOut(types=(kind,), share=part)] if share else []
             cluster, visits, gone = demands.draw_visits(missed, enough, part, axes, key, shop)
