@@ -58,7 +58,13 @@ class Discovery(Environment):
         goal = withhold(goal.with_({"count": min(axes.k_rec, axes.top_k, most)}), axes, random, ("count",))
         need = DiscoveryPlayer.need(goal)
         timed = [
-            replace(event, turn=int(random.integers(1, need.turns + 1)), calls=need.calls) for event in events
+            replace(
+                event,
+                turn=int(random.integers(1, need.turns + 1)),
+                chain=len(PREFERENCES),
+                calls=need.calls,
+            )
+            for event in events
         ]
         return Problem(goal, {}, need, timed, notes={"weights": weights.round(6).tolist()})
 

@@ -1,6 +1,7 @@
 """Base of players that work from slots: an oracle takes them from the goal, others from what the customer says."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from ecomlab.catalog.lexicon import Lexicon
@@ -92,10 +93,12 @@ class GoalPlayer(Planner):
         about: Any,
         kind: str,
         slots: Mapping[str, Any],
-        sort: Sequence[str] | None = None,
+        sort: str | None = None,
         page: int = 1,
+        further: Mapping[str, float] = MappingProxyType({}),
     ) -> dict[str, Any]:
-        """Make the call that finds products of a type that are in stock and satisfy these slots."""
+        """Make the call that finds products of a type that are in stock and satisfy these slots and `further` filters,
+        ordered by one key."""
         attributes = {name[5:]: value for name, value in slots.items() if name.startswith("attr:")}
         return self.call(
             "catalog_search",
@@ -105,8 +108,8 @@ class GoalPlayer(Planner):
             brand=slots.get("brand"),
             attributes=attributes or None,
             in_stock=True,
-            sort=sort,
-            **bounds(slots),
+            sort=[sort] if sort else None,
+            **{**bounds(slots), **further},
             page=page if page > 1 else None,
         )
 
