@@ -35,8 +35,9 @@ class Speaker:
             {name: value for (i, name), value in told if i == item and name not in self.phrases.slots}
             for item in typed
         ]
-        for number, item in enumerate(typed):  # "a Kettle" would say that one will do
-            items[number] |= {"quantity": None} if (item, "quantity") in goal.withheld else {}
+        for slots, item in zip(items, typed, strict=True):
+            if (item, "quantity") in goal.withheld:  # "a Kettle" would say that one will do
+                slots["quantity"] = None
         as_list = len(items) > 1 and random.random() < 0.4
         lead = pick(random, self.phrases.lists if as_list else leads)
         greeting = pick(random, common.greetings) if greet else ""
@@ -133,7 +134,7 @@ class Speaker:
             elif self.phrases.before.get(act.kind):
                 said.insert(0, pick(random, self.phrases.before[act.kind]))
             return " ".join(said)
-        forms = self.phrases.acts[act.kind]
+        forms = list(self.phrases.acts[act.kind])
         if "quantity" in act.slots:  # details leave it out
             forms = [form for form in forms if {("field", "item"), ("field", "wanted")} & set(form.runs)]
         form = pick(random, forms)
