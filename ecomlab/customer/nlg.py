@@ -35,8 +35,8 @@ class Speaker:
             {name: value for (i, name), value in told if i == item and name not in self.phrases.slots}
             for item in typed
         ]
-        for slots, item in zip(items, typed, strict=True):
-            if (item, "quantity") in goal.withheld:  # "a Kettle" would say that one will do
+        for slots, place in zip(items, typed, strict=True):
+            if (place, "quantity") in goal.withheld:  # "a Kettle" would say that one will do
                 slots["quantity"] = None
         as_list = len(items) > 1 and random.random() < 0.4
         lead = pick(random, self.phrases.lists if as_list else leads)
