@@ -104,16 +104,24 @@ def _judged(trajectory: Trajectory, shop: Shop) -> Iterator[tuple[str, list[Feat
     shown, stock = _shown(trajectory, shop), Episode(task, shop).world.stock
     status = _statuses(env_id, shown)
 
-    def state(value: str) -> tuple[Any, Any]:
-        row = shop.catalog.row(value)
-        return status.get(value), row is not None and stock(row) > 0
+    def states(ids: Sequence[str]) -> list[Any]:
+        """Status of each, and what of its type is in stock: sold-out products are never bought, others not replaced."""
+        rows = [shop.catalog.row(value) for value in ids]
+        left = [row is not None and stock(row) > 0 for row in rows]
+        types = [None if row is None else shop.catalog.type_of(row).name for row in rows]
+        short = {kind for kind, here in zip(types, left, strict=True) if not here}
+        return [
+            (status.get(value), here, kind in short)
+            for value, here, kind in zip(ids, left, types, strict=True)
+        ]
 
     unsaid = {str(value) for part in task.parts for value in part.goal.unsaid.values()}
     handed = set(_wanted(trajectory)) - unsaid
     for kind, ids, listed in _candidates(env_id, shown):
+        found = states(ids)
         for label, wanted in (("", handed), (", meant", unsaid)):
-            alike = {state(value) for value in ids if value in wanted}
-            kept = [i for i, value in enumerate(ids) if state(value) in alike]
+            alike = {state for state, value in zip(found, ids, strict=True) if value in wanted}
+            kept = [i for i, state in enumerate(found) if state in alike]
             labels = [ids[i] in wanted for i in kept]
             if any(labels) and not all(labels):
                 places = _features(ids, listed)
