@@ -1,4 +1,8 @@
-"""Every function of the difficulty level d: twelve axes, and groups of values that one environment uses."""
+"""Every function of the difficulty level d: twelve axes, and groups of values that one environment uses.
+
+Sizes are means: a task draws one of the two whole numbers next to a mean (`seeding.whole_near`), so that no level is a
+cliff.
+"""
 
 import math
 from collections.abc import Mapping
@@ -23,7 +27,7 @@ def _ranged(low: float, high: float, about: str) -> Any:
 class CartDraws:
     """Further values for carts: the number of items, and how exactly each is wanted."""
 
-    items: int = _ranged(1, 20, "items wanted in a cart")
+    items: float = _ranged(1, 20, "mean number of items wanted in a cart")
     p_option: float = _ranged(0, 1, "probability that an item is wanted in a certain variant")
     p_quantity: float = _ranged(0, 1, "probability that more than one unit is wanted")
 
@@ -32,7 +36,7 @@ class CartDraws:
 class DiscoveryDraws:
     """Further values for recommendations: how tight the bounds are, and how much meeting them counts."""
 
-    slack: float = _ranged(0, 10, "how far numeric bounds lie from the drawn product, as a share")
+    slack: float = _ranged(0, 10, "how far numeric bounds lie from the drawn product in the mean, as a share")
     alpha: int = _ranged(1, 1000, "power of the satisfied share in the reward")
 
 
@@ -47,15 +51,15 @@ class SubstitutionDraws:
 class BundleDraws:
     """Further values for shopping lists: their length, and how tight the budget is."""
 
-    parts: int = _ranged(2, 40, "product types on the list")
-    slack: float = _ranged(0, 10, "share of the cheapest total by which the budget exceeds it")
+    parts: float = _ranged(2, 40, "mean number of product types on the list")
+    slack: float = _ranged(0, 10, "mean share of the cheapest total by which the budget exceeds it")
 
 
 @dataclass(frozen=True)
 class JourneyDraws:
     """Further values for journeys: the number of subtasks."""
 
-    subtasks: int = _ranged(2, 7, "subtasks of a journey")
+    subtasks: float = _ranged(2, 7, "mean number of subtasks of a journey")
 
 
 @dataclass(frozen=True)
@@ -155,14 +159,15 @@ def _formulas(d: int) -> Difficulty:
         history=5 + d // 2,
         branches=1 + d // 3,
         cart=CartDraws(
-            items=min(5, 1 + d // 3),
-            p_option=_sigmoid((d - 2) / 1.5) if d > 1 else 0.0,
+            items=min(5.0, 1 + d / 3),
+            # Published: 0 up to d = 1, then the sigmoid, which starts at one half. A line leads up to it, d = 5.
+            p_option=min(_sigmoid((d - 2) / 1.5), max(0.0, (d - 1) / 4)),
             p_quantity=min(0.5, 0.1 * d),
         ),
         discovery=DiscoveryDraws(slack=slack, alpha=4 + d // 4),
         substitution=SubstitutionDraws(similarity=min(0.8, max(0.4, 0.4 + 0.05 * d))),
-        bundle=BundleDraws(parts=min(12, 3 + d // 2), slack=slack),
-        journey=JourneyDraws(subtasks=min(5, 2 + d // 4)),
+        bundle=BundleDraws(parts=min(12.0, 3 + d / 2), slack=slack),
+        journey=JourneyDraws(subtasks=min(5.0, 2 + d / 4)),
         orders=OrderDraws(
             p_edge=0.7 * _sigmoid((d - 4) / 1.5),
             p_again=0.05 + 0.8 * _sigmoid((d - 5) / 2),

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -44,3 +45,8 @@ def shuffled(random: np.random.Generator, items: Iterable[T]) -> list[T]:
     """List `items` in random order."""
     listed = list(items)
     return [listed[i] for i in random.permutation(len(listed)).tolist()]
+
+
+def whole_near(random: np.random.Generator, mean: float) -> int:
+    """Draw one of the two whole numbers next to `mean`, which is the mean of what is drawn."""
+    return math.floor(mean) + bool(random.random() < mean % 1)

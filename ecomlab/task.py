@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from ecomlab.difficulty import Difficulty
+from ecomlab.frozen import frozen
 from ecomlab.seeding import digest, rng
 
 Message = dict[str, Any]
@@ -278,7 +279,7 @@ class Task:
     opening: str
     """The customer's first message."""
     world: Mapping[str, Any]
-    """Data behind the tools; nothing here tells what is wanted."""
+    """Data behind the tools, which nobody can change; nothing here tells what is wanted."""
     goal: Goal
     need: Need
     events: tuple[Event, ...]
@@ -293,6 +294,7 @@ class Task:
     """(number of a subtask, the interruption of it) in a journey."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "world", frozen(self.world))
         shared = tuple(replace(s, world=self.world, overrides=self.overrides) for s in self.subtasks)
         object.__setattr__(self, "subtasks", shared)
 

@@ -219,7 +219,8 @@ class EnvironmentContract:
     def test_ids_and_places_do_not_tell_what_is_wanted(self, env: str, big_shop: Shop) -> None:
         found = [leak for leak in leaks.measure(env, big_shop, seeds=30) if leak.leaks]
         assert not found, "; ".join(
-            f"ids, places or flags in {leak.kind} tell what is wanted, AUC {leak.auc:.2f}" for leak in found
+            f"ids, places, flags or contents in {leak.kind} tell {leak.what}, AUC {leak.auc:.2f}"
+            for leak in found
         )
 
     @shows("SILENT")

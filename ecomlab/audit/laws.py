@@ -192,7 +192,7 @@ def _pays(reward: tuple[float, float, int], failed: tuple[float, float, int]) ->
 
 def _silent(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
     for leak in evidence.leaks:
-        why = f"{leak.kind} tells what is wanted in {leak.env}: AUC {leak.auc:.2f}, 99% above {leak.low:.2f}"
+        why = f"{leak.kind} tells {leak.what} in {leak.env}: AUC {leak.auc:.2f}, 99% above {leak.low:.2f}"
         yield leak.env, State.BROKEN if leak.leaks else State.KEPT, why, False
     for env in dict.fromkeys(one.env for one in evidence.comparisons):
         mine = [one for one in evidence.comparisons if one.env == env]

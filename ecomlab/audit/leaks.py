@@ -1,16 +1,19 @@
 """Leaks, which SILENT forbids, in what tools show.
 
-`measure` finds ids, places in lists, lists' lengths or flags that tell what is wanted, by a classifier's AUC. Wanted is
-what the reference player submits or acts on. Candidates are all ids of a kind in the same declared list, except in
-ranked lists, whose order may mean something. Where a tool tells the status of items, candidates are those of the same
-status as a wanted one: undelivered items are never returned and tend to be new, but that is no secret.
+`measure` finds ids, places in lists, lists' lengths, flags or contents that tell what is wanted, by a classifier's AUC.
+Wanted is what the reference player submits or acts on, and what the goal means without saying it. Candidates are all
+ids of a kind in the same declared list, except in ranked lists, whose order may mean something. Where a tool tells the
+status of items, candidates are those of the same status as a wanted one, and of the same when it comes to being in
+stock: undelivered items are never returned and tend to be new, but that is no secret.
 
 `told` finds withheld values that a tool shows as they are. It sees what counterfactuals cannot where the environment's
-`alternatives` keep the world that was drawn for the first goal.
+`alternatives` keep the world that was drawn for the first goal. What openings and budgets tell is in `foretold`.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
@@ -49,6 +52,14 @@ MOST = 8
 """Most values at a place, for them to tell one."""
 
 
+WORDS = ("first", "second")
+"""Words of a row's longest text that are counted: in a product's title its brand and what comes next."""
+
+Features = dict[str, float]
+Lists = list[tuple[int, list[Features], list[bool]]]
+"""(number of the task, features of the candidates, whether each is wanted) by list."""
+
+
 @dataclass(frozen=True)
 class Leak:
     """A classifier's success in telling wanted from unwanted ids of one kind, with a 99% interval over tasks."""
@@ -61,6 +72,8 @@ class Leak:
     auc: float
     low: float
     high: float
+    what: str = "what is wanted"
+    """What it tells."""
 
     @property
     def leaks(self) -> bool:
@@ -69,31 +82,54 @@ class Leak:
 
 
 def measure(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int = 120) -> list[Leak]:
-    """Measure the leak of each kind of id that an environment's tools list, over `seeds` tasks per level."""
-    kinds: dict[str, list[tuple[int, list[list[float]], list[bool]]]] = {}
+    """Measure the leaks of each kind of id that an environment's tools list, over `seeds` tasks per level: by places,
+    by contents, and of what is meant but never said."""
+    kinds: dict[str, Lists] = {}
     number = 0
     for d in levels:
         for seed in range(seeds):
             task = make_task(env_id, d, FIRST_SEED + seed, shop)
             trajectory = play(reference_player(env_id, shop), task, shop)
             if trajectory.score.correct:
-                wanted, shown = set(_wanted(trajectory)), _shown(trajectory, shop)
-                status = _statuses(env_id, shown)
-                for kind, ids, flags in _candidates(env_id, shown):
-                    alike = {status.get(value) for value in ids if value in wanted}
-                    kept = [i for i, value in enumerate(ids) if status.get(value) in alike]
-                    labels = [ids[i] in wanted for i in kept]
-                    if any(labels) and not all(labels):
-                        features = _features(ids, flags)
-                        kinds.setdefault(kind, []).append((number, [features[i] for i in kept], labels))
+                for kind, rows, labels in _judged(trajectory, shop):
+                    kinds.setdefault(kind, []).append((number, rows, labels))
             number += 1
-    found = []
-    for kind, lists in sorted(kinds.items()):
-        tasks = {number for number, _, _ in lists}
-        if min(sum(number % 2 == half for number in tasks) for half in (0, 1)) >= FEWEST:
-            sizes = [len(labels) for _, _, labels in lists]
-            found.append(Leak(env_id, kind, len(lists), sum(sizes), *_auc(lists)))
-    return found
+    found = (auc_of(env_id, kind, lists) for kind, lists in sorted(kinds.items()))
+    return [leak for leak in found if leak is not None]
+
+
+def _judged(trajectory: Trajectory, shop: Shop) -> Iterator[tuple[str, list[Features], list[bool]]]:
+    """Yield (kind, features of the candidates, whether each is wanted) of every list that has both kinds."""
+    task, env_id = trajectory.task, trajectory.task.env
+    shown, stock = _shown(trajectory, shop), Episode(task, shop).world.stock
+    status = _statuses(env_id, shown)
+
+    def states(ids: Sequence[str]) -> list[Any]:
+        """Status of each, and what of its type is in stock: sold-out products are never bought, others not replaced."""
+        rows = [shop.catalog.row(value) for value in ids]
+        left = [row is not None and stock(row) > 0 for row in rows]
+        types = [None if row is None else shop.catalog.type_of(row).name for row in rows]
+        short = {kind for kind, here in zip(types, left, strict=True) if not here}
+        return [
+            (status.get(value), here, kind in short)
+            for value, here, kind in zip(ids, left, types, strict=True)
+        ]
+
+    unsaid = {str(value) for part in task.parts for value in part.goal.unsaid.values()}
+    handed = set(_wanted(trajectory)) - unsaid
+    for kind, ids, listed in _candidates(env_id, shown):
+        found = states(ids)
+        for label, wanted in (("", handed), (", meant", unsaid)):
+            alike = {state for state, value in zip(found, ids, strict=True) if value in wanted}
+            kept = [i for i, state in enumerate(found) if state in alike]
+            labels = [ids[i] in wanted for i in kept]
+            if any(labels) and not all(labels):
+                places = _features(ids, listed)
+                yield f"{kind}{label}", [places[i] for i in kept], labels
+                # What is handed in instead of something that is meant follows from it by content.
+                if wanted is unsaid or not unsaid:
+                    rows = [listed[i] for i in kept]
+                    yield f"{kind}{label}, content", content([ids[i] for i in kept], rows, shop), labels
 
 
 def _shown(trajectory: Trajectory, shop: Shop) -> list[tuple[str, Any]]:
@@ -105,8 +141,8 @@ def _shown(trajectory: Trajectory, shop: Shop) -> list[tuple[str, Any]]:
 
 def _candidates(
     env_id: str, shown: Iterable[tuple[str, Any]]
-) -> Iterator[tuple[str, list[str], list[list[bool]]]]:
-    """Yield ("tool: id", ids in order, the true-or-false fields of their rows) of every unranked list once."""
+) -> Iterator[tuple[str, list[str], list[Mapping[str, Any]]]]:
+    """Yield ("tool: id", ids in order, their rows) of every unranked list once."""
     seen, tools = set(), tools_of(ENVIRONMENTS[env_id])
     for name, result in shown:
         for ids, rows in tools[name].rows(result) if not tools[name].ranked else ():
@@ -115,10 +151,7 @@ def _candidates(
                 values = [str(row[field]) for row in listed]
                 if (name, field, *values) not in seen:
                     seen.add((name, field, *values))
-                    flags = sorted(
-                        {n for row in listed for n, value in row.items() if isinstance(value, bool)}
-                    )
-                    yield f"{name}: {field}", values, [[row.get(n) is True for n in flags] for row in listed]
+                    yield f"{name}: {field}", values, list(listed)
 
 
 def _statuses(env_id: str, shown: Iterable[tuple[str, Any]]) -> dict[str, str]:
@@ -166,15 +199,66 @@ def _wanted(trajectory: Trajectory) -> Iterator[str]:
                     yield from (str(entry) for entry in (value if isinstance(value, list) else [value]))
 
 
-def _features(ids: list[str], flags: list[list[bool]]) -> list[list[float]]:
+def _features(ids: list[str], rows: Sequence[Mapping[str, Any]]) -> list[Features]:
     """Describe each id by its place, its place from the end, the list's length, its row's flags (read as a binary
     number, and how many rows share them) and its last characters."""
-    codes = [[float(ord(c)) for c in value[-CHARACTERS:].rjust(CHARACTERS)] for value in ids]
-    marks = [
-        [float(sum(2**k for k, flag in enumerate(row) if flag)), float(flags.count(row))] for row in flags
+    names = sorted({n for row in rows for n, value in row.items() if isinstance(value, bool)})
+    flags = [[row.get(name) is True for name in names] for row in rows]
+    marks = [float(sum(2**k for k, flag in enumerate(row) if flag)) for row in flags]
+    return [
+        {
+            "place": float(i),
+            "from the end": float(len(ids) - i),
+            "length": float(len(ids)),
+            "flags": marks[i],
+            "with these flags": float(flags.count(flags[i])),
+            **{f"character {k}": float(ord(c)) for k, c in enumerate(value[-CHARACTERS:].rjust(CHARACTERS))},
+        }
+        for i, value in enumerate(ids)
     ]
-    places = [[float(i), float(len(ids) - i), float(len(ids))] for i in range(len(ids))]
-    return [[*place, *mark, *code] for place, mark, code in zip(places, marks, codes, strict=True)]
+
+
+def content(ids: Sequence[str], rows: Sequence[Mapping[str, Any]], shop: Shop) -> list[Features]:
+    """Describe each row by what is in it, a product's also by what can be looked up: numbers and their ranks, the
+    lengths of texts, and in how many rows of its kind (texts that end in the same word) each value or word occurs."""
+    full = [{**_product(value, shop), **row} for value, row in zip(ids, rows, strict=True)]
+    texts = [
+        max((v for v in row.values() if isinstance(v, str)), key=len, default="").split() for row in full
+    ]
+    kinds = [words[-1] if words else "" for words in texts]
+    found: list[Features] = [{"length": float(len(" ".join(words)))} for words in texts]
+    for kind in set(kinds):
+        mine = [i for i, own in enumerate(kinds) if own == kind]
+        for k, name in enumerate(WORDS):
+            said = Counter(texts[i][k] for i in mine if len(texts[i]) > k)
+            for i in mine:
+                found[i][f"rows with its {name} word"] = (
+                    float(said[texts[i][k]]) if len(texts[i]) > k else 0.0
+                )
+        for name in {name for i in mine for name in full[i]}:
+            values = [full[i].get(name) for i in mine]
+            for i, value in zip(mine, values, strict=True):
+                if isinstance(value, int | float):
+                    found[i][name] = float(value)
+                    found[i][f"rank by {name}"] = sum(
+                        other < value for other in values if isinstance(other, int | float)
+                    ) / len(mine)
+                if isinstance(value, list):
+                    found[i][f"entries of {name}"] = float(len(value))
+                elif not isinstance(value, dict):
+                    found[i][f"rows with its {name}"] = float(values.count(value))
+    return found
+
+
+def _product(value: str, shop: Shop) -> dict[str, Any]:
+    """Look up a product's record, its attributes by name; empty for the id of anything else."""
+    row = shop.catalog.row(value)
+    if row is None:
+        return {}
+    record = shop.catalog.record(row)
+    # The order of attributes is the same for all products of a type; their names differ between types.
+    attributes = {f"attribute {k}": text for k, text in enumerate(record["attributes"].values())}
+    return {name: value for name, value in record.items() if not isinstance(value, dict)} | attributes
 
 
 def told(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int = 30) -> list[str]:
@@ -240,8 +324,9 @@ def _scalars(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
-def _auc(lists: list[tuple[int, list[list[float]], list[bool]]]) -> tuple[float, float, float]:
-    """Fit gradient-boosted trees to half of the tasks; return the mean AUC on the other half and its 99% interval.
+def auc_of(env_id: str, kind: str, lists: Lists, what: str = "what is wanted") -> Leak | None:
+    """Fit gradient-boosted trees to half of the tasks and measure the AUC on the other half; None where there are too
+    few tasks.
 
     The AUC is taken within lists, for a longer list may well hold more that is wanted: what matters is which. The
     interval is a bootstrap over the tasks. Not cross-validated: folds that judge each other put chance below one half
@@ -250,17 +335,23 @@ def _auc(lists: list[tuple[int, list[list[float]], list[bool]]]) -> tuple[float,
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.metrics import roc_auc_score
 
+    tasks = {number for number, _, _ in lists}
+    if min(sum(number % 2 == half for number in tasks) for half in (0, 1)) < FEWEST:
+        return None
+    names = sorted({name for _, rows, _ in lists for row in rows for name in row})
+
+    def matrix(some: Lists) -> list[list[float]]:
+        return [[row.get(name, math.nan) for name in names] for _, rows, _ in some for row in rows]
+
     learned, judged = ([entry for entry in lists if entry[0] % 2 == half] for half in (0, 1))
     model = HistGradientBoostingClassifier(max_iter=60, max_leaf_nodes=8, random_state=0)
-    model.fit(
-        [row for _, rows, _ in learned for row in rows],
-        [label for _, _, labels in learned for label in labels],
-    )
-    scores = iter(model.predict_proba([row for _, rows, _ in judged for row in rows])[:, 1].tolist())
+    model.fit(matrix(learned), [label for _, _, labels in learned for label in labels])
+    scores = iter(model.predict_proba(matrix(judged))[:, 1].tolist())
     by_task: dict[int, list[float]] = {}
     for number, _, labels in judged:
         by_task.setdefault(number, []).append(float(roc_auc_score(labels, list(islice(scores, len(labels))))))
     means = np.array([np.mean(values) for values in by_task.values()])
     drawn = means[rng("leaks", len(means)).integers(len(means), size=(BOOTSTRAPS, len(means)))].mean(axis=1)
     low, high = np.quantile(drawn, (0.005, 0.995)).tolist()
-    return float(means.mean()), low, high
+    size = sum(len(labels) for _, _, labels in lists)
+    return Leak(env_id, kind, len(lists), size, float(means.mean()), low, high, what)

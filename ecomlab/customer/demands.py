@@ -1,20 +1,31 @@
 """Drawing how a customer describes a sold-out product, and what they demand of its replacement (SUB)."""
 
-import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ecomlab.catalog import Shop
-from ecomlab.customer.goals import VISITS, draw_visits, half_gone
+from ecomlab.customer.goals import draw_row
+from ecomlab.customer.visits import (
+    Cluster,
+    Outline,
+    draw_cluster,
+    exact_value,
+    half_gone,
+    history_of,
+    left_out,
+    visited_types,
+    visits_of,
+)
 from ecomlab.difficulty import Difficulty
-from ecomlab.seeding import pick, shuffled
+from ecomlab.seeding import pick, rng, shuffled
 from ecomlab.task import Goal, GoalChange, TaskKey
 from ecomlab.values import FORMATS
 from ecomlab.world.cart import constraints_of
-from ecomlab.world.substitutes import LIMITS, noun, original_of
+from ecomlab.world.state import sold_out_rows
+from ecomlab.world.substitutes import LIMITS, alike_counts, hard_names, noun
 
 TELLING = (
     "works_with", "power", "wattage", "voltage", "size", "capacity", "charge", "layout", "connector", "video", "speed",
@@ -25,7 +36,7 @@ MOST_SOFT = 2
 """Most attributes that count for similarity; where a type has more, the others must be the same."""
 
 
-def draw_must(attributes: Mapping[str, str], random: np.random.Generator) -> list[str]:
+def draw_must(attributes: Sequence[str], random: np.random.Generator) -> list[str]:
     """Draw the attributes that must be the same, in a customer's words; none where no attribute can be named.
 
     Half of the time the first decides whether the product can do its job, else it is any, so that it cannot be guessed
@@ -48,57 +59,106 @@ def draw_must(attributes: Mapping[str, str], random: np.random.Generator) -> lis
     return [noun(name) for name in attributes if name in chosen]
 
 
-def draw_words(row: int, shop: Shop, random: np.random.Generator) -> dict[str, str]:
-    """Draw the words that name a product: brand and feature, sometimes an attribute as well."""
-    words = {name: name_of(row, name, shop) for name in ("brand", "feature")}
-    attributes = list(shop.catalog.attributes(row).items())
-    if attributes and random.random() < 0.4:
-        name, value = pick(random, attributes)
-        words[f"attr:{name}"] = value
-    return words
+@dataclass(frozen=True)
+class Missed:
+    """What a customer says of a sold-out product before it is known which: `rows` are visits that it may be."""
+
+    outline: Outline
+    must: tuple[str, ...]
+    """Attributes that must stay the same in a replacement, in the customer's words."""
+    rows: tuple[int, ...]
 
 
-def name_of(row: int, slot: str, shop: Shop) -> str:
-    """Look up a product's brand or feature, whichever the slot states."""
-    catalog = shop.catalog
-    if slot.endswith("brand"):
-        return catalog.brands[catalog.brand_code.item(row)]
-    return catalog.features[catalog.feature_code.item(row)]
+def draw_missed(
+    kind: str,
+    enough: int,
+    share: float,
+    axes: Difficulty,
+    key: TaskKey,
+    shop: Shop,
+    random: np.random.Generator,
+) -> Missed | None:
+    """Draw the description of a sold-out product of a type, and visits that it fits: for each `enough` others could
+    replace it, even after `share` of the type sold out. None where there is no such product."""
+    catalog, rows = shop.catalog, shop.catalog.type_rows(kind)
+    row = draw_row(rows, shop, random)
+    attributes = [] if row is None else list(catalog.attributes(row))
+    must = draw_must(attributes, random) if attributes else []
+    if not must:
+        return None
+    names = ["brand", "feature", *([f"attr:{pick(random, attributes)}"] if random.random() < 0.4 else [])]
+    hidden = {name for _, name in left_out([(0, "brand"), (0, "feature")], axes.p_missing, random)}
+    outline = Outline(kind, tuple(names), frozenset(hidden))
+    hard = [f"attr:{name}" for name in hard_names(must, attributes)]
+    left = catalog.stock[rows.start : rows.stop] > 0
+    left &= ~sold_out_rows(key, catalog, kind, share)
+
+    def usable(pool: np.ndarray) -> np.ndarray:
+        return pool[alike_counts(catalog, pool, rows.start + np.flatnonzero(left), hard) >= enough]
+
+    found = draw_cluster(outline, shop, random, usable)
+    return Missed(outline, tuple(must), tuple(found)) if found else None
 
 
-def draw_sold_out(
-    goal: Goal, axes: Difficulty, key: TaskKey, shop: Shop, random: np.random.Generator
-) -> tuple[Goal, list[str], list[str]]:
-    """Draw the customer's visits, and which are sold out: half of each type's, those first that fit what is stated.
+def draw_visits(
+    missed: Missed, enough: int, share: float, axes: Difficulty, key: TaskKey, shop: Shop
+) -> tuple[Cluster, list[str], list[str]]:
+    """Draw which of the visits it is, all visits, and those that are sold out.
 
-    In the goal returned, brand and feature may be withheld and are then "was_brand" and "was_feature": said later, they
-    need sentences of their own, or they would be taken for demands on the replacement.
+    Half of each type's visits are, chosen in the same way around a product that is missed, by nobody where the type is
+    another: they tell neither the type nor the product.
     """
-    catalog, row, slots = shop.catalog, original_of(goal, shop), goal.but("must").of()
-    drawn = (random.random(2) < axes.p_missing).tolist()
-    hidden = [name for name, hit in zip(("brand", "feature"), drawn, strict=True) if hit]
-    told = {name: value for name, value in slots.items() if name not in hidden}
-    others = [kind.name for kind in shuffled(random, catalog.types)[: VISITS * axes.history]]
-    others = [name for name in others if name != goal["type"]]
-    visits = draw_visits([{"row": row, "slots": slots}], [told], others, axes, key, shop)
-    rows = np.sort(np.array([catalog.row(visit) for visit in visits], int))
-    fitting = set(catalog.select(constraints_of(goal["type"], told), rows).tolist())
-    gone = half_gone(visits, key, shop, lambda r: (r != row, r not in fitting))
-    later = {f"was_{name}": slots[name] for name in hidden}
-    goal = Goal.one({**goal.but(*hidden).of(), **later}, withheld=[*later], **goal.unsaid)
-    return goal, visits, gone
+    random, catalog = rng("sold out", *key), shop.catalog
+    kinds = [kind.name for kind in shuffled(random, catalog.types) if kind.name != missed.outline.type]
+    found = {missed.outline.type: missed}
+
+    def others() -> Iterator[Sequence[int]]:
+        for kind in kinds:
+            other = draw_missed(kind, enough, share, axes, key, shop, random)
+            if other is not None:
+                found[kind] = other
+                yield other.rows
+
+    chosen = history_of([missed.rows], others(), visited_types(1, axes.history))
+    clusters = [
+        Cluster(found[catalog.type_of(rows[0]).name].outline, tuple(rows), pick(random, rows))
+        for rows in chosen
+    ]
+    gone = [row for cluster in clusters for row in half_gone(cluster, shop, random)]
+    return clusters[0], visits_of(chosen, key, shop), sorted(catalog.ids[row] for row in gone)
+
+
+def goal_of(cluster: Cluster, must: Sequence[str], shop: Shop) -> Goal:
+    """Make the goal of a customer who misses this product.
+
+    What is hidden of its brand and feature is "was_brand" and "was_feature": said later, it needs sentences of its own,
+    or it would be taken for a demand on the replacement.
+    """
+    outline, row = cluster.outline, cluster.row
+    values = {name: exact_value(row, name, shop) for name in outline.names}
+    told = {name: value for name, value in values.items() if name not in outline.hidden}
+    later = {f"was_{name}": value for name, value in values.items() if name in outline.hidden}
+    slots = {"type": outline.type, **told, "must": list(must), **later}
+    return Goal.one(slots, withheld=[*later], original=shop.catalog.ids[row])
 
 
 def draw_limits(
     kind: str, rows: np.ndarray, axes: Difficulty, shop: Shop, random: np.random.Generator
 ) -> dict[str, int]:
-    """Draw m - 1 further demands, so that they exclude some of these rows and leave enough to choose from."""
+    """Draw m - 1 further demands, so that they exclude some of these rows and leave enough to choose from.
+
+    Each lies anywhere between the last product that it admits and the next, so that it names neither.
+    """
     catalog, limits = shop.catalog, {}
     columns = {"price": catalog.price_cents, "rating": -catalog.rating_tenths, "days": catalog.days}
+    step = {"price": 100, "rating": 1, "days": 1}
     for name in shuffled(random, LIMITS)[: axes.constraints - 1]:
         keep = min(len(rows), max(axes.k_rec + 1, round(len(rows) * random.uniform(0.4, 0.75))))
-        edge = int(np.sort(columns[name][rows])[keep - 1])
-        limits[name] = {"price": 100 * math.ceil(edge / 100), "rating": -edge, "days": edge}[name]
+        values = np.sort(columns[name][rows])
+        edge, beyond = int(values[keep - 1]), [*values[values > values[keep - 1]].tolist(), None][0]
+        low = -(-edge // step[name])
+        high = low if beyond is None else max(low, -(-beyond // step[name]) - 1)
+        limits[name] = abs(step[name] * int(random.integers(low, high + 1)))
         rows = catalog.select(constraints_of(kind, {name: limits[name]})[1:], rows)
     return {name: limits[name] for name in LIMITS if name in limits}
 
@@ -126,6 +186,10 @@ def other_originals(goal: Goal, gone: Sequence[str], shop: Shop) -> list[Goal]:
     rows = sorted(catalog.row(product_id) or 0 for product_id in gone)
     made = []
     for row in catalog.select(constraints_of(goal["type"], told), rows).tolist():
-        words = {name: name_of(row, name, shop) for name in slots if name.startswith("was_")}
+        words = {
+            name: exact_value(row, name.removeprefix("was_"), shop)
+            for name in slots
+            if name.startswith("was_")
+        }
         made.append(replace(goal.with_(words), unsaid={"original": catalog.ids[row]}))
     return made

@@ -41,7 +41,7 @@ def draw_change(
     kind, moment = pick(random, kinds), pick(random, (LOOK, ACT))
     types = tuple(str(goal.get("type", item=i)) for i in goal.items)
     if kind == "add":
-        slots = draw_item(spare_types[0], axes, key, shop, random)["slots"]
+        slots = draw_item(spare_types[0], axes, key, shop, random)
         turns = 3 if "option" in slots else 2
         return GoalChange(
             how="add", item=len(types), slots=slots, moment=moment, about=types, turns=turns, calls=3
@@ -111,6 +111,15 @@ def _change(
     }
     after = goal.changed(replace(event, slots=kept))
     state.unsay(event.forgets)
+    # What held all along and is among the slots makes sense of the others: it is said first, if it has not been.
+    known = [
+        slot for slot in state.withheld if slot.item == event.item and slots.get(slot.name) == slot.value
+    ]
+    first = {slot.name: slot.value for slot in state.reveal(known)}
+    before = [Act("elaborate", type_name, first)] if first else []
+    slots = {
+        name: value for name, value in slots.items() if goal.get(name, item=event.item) != value
+    } or slots
     state.restate(event.item, without_type(kept))
     if event.how in ("add", "replace"):
         return after, [Act(kind or event.how, slots.get("type", type_name), without_type(slots))]
@@ -118,7 +127,7 @@ def _change(
         return after, [Act(kind or "quantity", type_name, number=slots["quantity"])]
     if slots.keys() == {"option"}:
         return after, [Act(kind or "option", type_name, slots)]
-    return after, [Act(kind or "change", type_name, slots)]
+    return after, [*before, Act(kind or "change", type_name, slots)]
 
 
 def _turn_to(event: GoalChange, goal: Goal, state: GoalState, phrases: Phrases) -> tuple[Goal, list[Act]]:

@@ -45,5 +45,5 @@ class GoalState:
     def unsay(self, items: Iterable[int]) -> None:
         """Remove what was said about these items, except slots that have sentences of their own."""
         gone = set(items)
-        for said in (self.stated, self.revealed):
+        for said in (self.stated, self.withheld, self.revealed):
             said[:] = [slot for slot in said if slot.item not in gone or slot.name in self.own]

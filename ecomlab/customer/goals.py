@@ -1,28 +1,33 @@
-"""Drawing what a customer wants: products, described by slots, and the visits that hide them among decoys."""
+"""Drawing what a customer wants: products, described by slots, and the visits among which they are."""
 
-import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ecomlab.catalog import Constraint, Shop
+from ecomlab.customer.visits import (
+    MOST_WITHHELD,
+    PLENTY,
+    Cluster,
+    Outline,
+    draw_cluster,
+    history_of,
+    left_out,
+    values_of,
+    visited_types,
+    visits_of,
+)
 from ecomlab.difficulty import Difficulty
-from ecomlab.seeding import pick, rng
-from ecomlab.task import Goal, TaskError, TaskKey
+from ecomlab.seeding import pick, rng, shuffled
+from ecomlab.task import Goal, Place, TaskError, TaskKey
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.state import options_of
 
-PLENTY = 8
-"""Least stock of a product that may be wanted: more than any quantity that is asked for."""
+BOUNDS = ("price", "rating", "days")
+"""Slots of products that are limits."""
 TRIES = 64
-POOL = 512
-"""Most rows of a type among which a similar product is sought."""
-VISITS = 5
-"""Visits per past order of the history axis."""
-CLUSTER = 8
-"""Visits per product type in the history, for wanted and unwanted types alike."""
 
 
 def draw_row(
@@ -44,51 +49,96 @@ def draw_row(
     return None
 
 
-def bounded(rows: range, random: np.random.Generator) -> range:
-    """Draw at most `POOL` consecutive ones of these rows, so that a large catalog costs no more than a small one."""
-    start = int(random.random() * max(1, len(rows) - POOL + 1))
-    return rows[start : start + POOL]
-
-
-def draw_item(
-    type_name: str,
+def draw_items(
+    kinds: Sequence[str],
+    unwanted: Sequence[str],
     axes: Difficulty,
     key: TaskKey,
     shop: Shop,
     random: np.random.Generator,
+) -> tuple[Goal, list[str]]:
+    """Draw a customer who wants a product of each of these types, and the visits among which these are.
+
+    Raises TaskError where a type has no product that is well in stock.
+    """
+    outlines = draw_outlines(kinds, axes, shop, random)
+    found = [draw_cluster(outline, shop, random) for outline in outlines]
+    for outline, rows in zip(outlines, found, strict=True):
+        if not rows:
+            raise _too_few(outline.type, shop)
+    decoys = rng("decoys", *key)
+    batches = (unwanted[i : i + len(kinds)] for i in range(0, len(unwanted), len(kinds)))
+    others = (
+        draw_cluster(outline, shop, decoys)
+        for batch in batches
+        for outline in draw_outlines(batch, axes, shop, decoys)
+    )
+    clusters = history_of(found, others, visited_types(len(kinds), axes.history))
+    slots: dict[Place, Any] = {}
+    for item, (outline, rows) in enumerate(zip(outlines, clusters, strict=False)):
+        cluster = Cluster(outline, tuple(rows), pick(random, rows))
+        values = values_of(cluster, shop, random) | _line_values(outline, key, shop, random)
+        slots |= {(item, name): value for name, value in values.items()}
+    hidden = {(item, name) for item, outline in enumerate(outlines) for name in outline.hidden}
+    return Goal(slots, frozenset(hidden)), visits_of(clusters, key, shop)
+
+
+def draw_outlines(
+    kinds: Sequence[str], axes: Difficulty, shop: Shop, random: np.random.Generator
+) -> list[Outline]:
+    """Draw what a customer who wants one item of each type will say, and leave out, of each.
+
+    A type of which nothing is well in stock is described by its name alone.
+    """
+    outlines = []
+    for kind in kinds:
+        row = draw_row(shop.catalog.type_rows(kind), shop, random)
+        names = [] if row is None else draw_names(row, axes.constraints, shop, random)
+        names += ["option"] if random.random() < axes.cart.p_option else []
+        names += ["quantity"] if random.random() < axes.cart.p_quantity else []
+        outlines.append(Outline(kind, tuple(names)))
+    places = [(item, name) for item, outline in enumerate(outlines) for name in outline.names]
+    hidden = left_out(places, axes.p_missing, random)
+    return [
+        replace(outline, hidden=frozenset(name for i, name in hidden if i == item))
+        for item, outline in enumerate(outlines)
+    ]
+
+
+def draw_names(row: int, constraints: int, shop: Shop, random: np.random.Generator) -> list[str]:
+    """Draw the slots that describe products which have the same attributes as this row's: brand, feature, then others
+    in random order; with the type they are `constraints`."""
+    more = [*(f"attr:{name}" for name in shop.catalog.attributes(row)), *BOUNDS]
+    return ["brand", "feature", *shuffled(random, more)][: max(0, constraints - 1)]
+
+
+def draw_item(
+    kind: str, axes: Difficulty, key: TaskKey, shop: Shop, random: np.random.Generator
 ) -> dict[str, Any]:
-    """Draw a wanted product and its slots: m constraints (the type is the first), an option, a quantity."""
-    row = draw_row(shop.catalog.type_rows(type_name), shop, random)
-    if row is None:
-        raise TaskError(
-            f"no {type_name} of this shop of {shop.catalog.size} products is well in stock; load a larger shop"
-        )
-    slots = describe(shop, row, axes.constraints, random)
-    if axes.cart.p_option and random.random() < axes.cart.p_option:
-        slots["option"] = other_option(type_name, key, shop, random)
-    if random.random() < axes.cart.p_quantity:
-        slots["quantity"] = int(random.integers(2, 5))
-    return {"slots": slots, "row": row}
+    """Draw the slots of an item that is wanted without having been visited, the type first."""
+    (outline,) = draw_outlines([kind], axes, shop, random)
+    rows = draw_cluster(outline, shop, random)
+    if not rows:
+        raise _too_few(kind, shop)
+    said = replace(outline, hidden=frozenset())
+    cluster = Cluster(said, tuple(rows), pick(random, rows))
+    return values_of(cluster, shop, random) | _line_values(outline, key, shop, random)
 
 
-def describe(shop: Shop, row: int, constraints: int, random: np.random.Generator) -> dict[str, Any]:
-    """Describe a product by slots: type, brand, feature, then its other properties in random order."""
-    catalog = shop.catalog
-    slots: dict[str, Any] = {
-        "type": catalog.type_of(row).name,
-        "brand": catalog.brands[catalog.brand_code.item(row)],
-        "feature": catalog.features[catalog.feature_code.item(row)],
-    }
-    if constraints <= len(slots):
-        return dict(list(slots.items())[: max(1, constraints)])
-    values: dict[str, Any] = {f"attr:{name}": value for name, value in catalog.attributes(row).items()}
-    values["price"] = 500 * math.ceil(catalog.price_cents.item(row) * 1.1 / 500)
-    values["rating"] = catalog.rating_tenths.item(row) // 5 * 5
-    values["days"] = catalog.days.item(row)
-    names = list(values)
-    for i in random.permutation(len(names))[: constraints - len(slots)].tolist():
-        slots[names[i]] = values[names[i]]
-    return slots
+def _line_values(outline: Outline, key: TaskKey, shop: Shop, random: np.random.Generator) -> dict[str, Any]:
+    """Draw the values of the slots that are about a line in the cart: option and quantity."""
+    values: dict[str, Any] = {}
+    if "option" in outline.names:
+        values["option"] = other_option(outline.type, key, shop, random)
+    if "quantity" in outline.names:
+        values["quantity"] = int(random.integers(2, 5))
+    return values
+
+
+def _too_few(kind: str, shop: Shop) -> TaskError:
+    return TaskError(
+        f"no {kind} of this shop of {shop.catalog.size} products is well in stock; load a larger shop"
+    )
 
 
 def that_fit(product_ids: Sequence[str], slots: Mapping[str, Any], shop: Shop) -> list[int]:
@@ -127,93 +177,15 @@ def alternative(slots: Mapping[str, Any], shop: Shop, random: np.random.Generato
     """Draw another product of the type, described by brand and feature, that is not what was wanted."""
     avoid = constraints_of(slots["type"], {"brand": slots["brand"]} if "brand" in slots else slots)
     row = draw_row(shop.catalog.type_rows(slots["type"]), shop, random, avoid)
-    return None if row is None else describe(shop, row, 3, random)
-
-
-def draw_visits(
-    items: Sequence[Mapping[str, Any]],
-    told: Sequence[Collection[str]],
-    unwanted: Sequence[str],
-    axes: Difficulty,
-    key: Sequence[Any],
-    shop: Shop,
-) -> list[str]:
-    """Draw products that the customer looked at lately, shuffled: up to eight of each wanted type, as many of others.
-
-    The list must not tell wanted from unwanted (NOT GAMEABLE, SILENT). So the clusters of unwanted types are made in
-    the same way, around an invented wish, and all products are well in stock. Where a slot that identifies a product is
-    withheld, its cluster holds another that fits everything stated, if there is one among `POOL` rows.
-    """
-    random = rng("visits", *key)
-    catalog = shop.catalog
-    wanted = [
-        _cluster(item["row"], item["slots"], stated, shop, random)
-        for item, stated in zip(items, told, strict=True)
-    ]
-    size = min(map(len, wanted))  # of one size, so that the number of visits to a type tells nothing
-    clusters = [found[:size] for found in wanted]
-    count = max(len(items) + 1, VISITS * axes.history // CLUSTER)
-    for name in unwanted:
-        if len(clusters) == count:
-            break
-        row = draw_row(catalog.type_rows(name), shop, random)
-        if row is not None:
-            slots = describe(shop, row, axes.constraints, random)
-            kept = (random.random(len(slots)) >= axes.p_missing).tolist()
-            stated = [n for n, keep in zip(slots, kept, strict=True) if keep or n == "type"]
-            found = _cluster(row, slots, stated, shop, random)
-            if len(found) >= size:
-                clusters.append(found[:size])
-    rows = [row for found in clusters for row in found]
-    shuffled = np.asarray(rows)[random.permutation(len(rows))]
-    return [packed.decode() for packed in catalog.packed_ids[shuffled].tolist()]
-
-
-def half_gone(
-    visits: Sequence[str], key: Sequence[Any], shop: Shop, rank: Callable[[int], Any] = lambda row: 0
-) -> list[str]:
-    """Draw which of these visits are sold out: half of each type's, those of least rank first, ties at random."""
-    catalog = shop.catalog
-    rows = [row for row in map(catalog.row, visits) if row is not None]
-    # Shuffled again: if the first of the list sold out, those that can replace them would come late in it (SILENT).
-    rows = [rows[i] for i in rng("gone", *key).permutation(len(rows)).tolist()]
-    gone: list[str] = []
-    for code in dict.fromkeys(catalog.type_code[rows].tolist()):
-        mine = sorted((row for row in rows if catalog.type_code.item(row) == code), key=rank)
-        gone += [catalog.ids[row] for row in mine[: math.ceil(len(mine) / 2)]]
-    return sorted(gone)
-
-
-def _cluster(
-    row: int, slots: Mapping[str, Any], stated: Collection[str], shop: Shop, random: np.random.Generator
-) -> list[int]:
-    """Draw others of a product's type that are not meant; one fits everything stated, where a slot is withheld."""
-    catalog = shop.catalog
-    pool = bounded(catalog.type_rows(slots["type"]), random)
-    meant = constraints_of(slots["type"], slots)[1:]  # every row of the pool is of the right type
-    withheld = [c for c in meant if c.field not in stated]
-    found = [row]
-    if withheld:
-        fitting = catalog.select([c for c in meant if c.field in stated], pool)
-        other = draw_row(fitting, shop, random, avoid=withheld)
-        if other is not None:
-            found.append(other)
-    # Drawn all at once: a call of the generator costs more than judging a row. A small shop may not have enough.
-    for other in random.integers(pool.start, pool.stop, 3 * CLUSTER).tolist():
-        if len(found) == CLUSTER:
-            break
-        usable = other not in found and catalog.stock.item(other) >= PLENTY
-        if usable and not catalog.satisfies(other, meant):
-            found.append(other)
-    return found
+    if row is None:
+        return None
+    cluster = Cluster(Outline(slots["type"], ("brand", "feature")), (row,), row)
+    return values_of(cluster, shop, random)
 
 
 def withhold(goal: Goal, axes: Difficulty, random: np.random.Generator, never: Collection[str] = ()) -> Goal:
-    """Draw the slots that the opening leaves out, each with probability p_missing, but never a type or those named."""
-    drawn = (random.random(len(goal.slots)) < axes.p_missing).tolist()
-    left_out = {
-        place
-        for place, hit in zip(goal.slots, drawn, strict=True)
-        if hit and place[1] not in ("type", *never)
-    }
-    return replace(goal, withheld=goal.withheld | left_out)
+    """Draw the slots that the opening leaves out, each with probability p_missing, whatever will happen to it; never
+    types, nor those named, without which the request makes no sense."""
+    able = [place for place in goal.slots if place[1] not in ("type", *never) and place not in goal.withheld]
+    hidden = left_out(able, axes.p_missing, random, MOST_WITHHELD - len(goal.withheld))
+    return replace(goal, withheld=goal.withheld | hidden)

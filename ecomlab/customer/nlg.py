@@ -38,6 +38,9 @@ class Speaker:
             {name: value for (i, name), value in told if i == item and name not in self.phrases.slots}
             for item in typed
         ]
+        for slots, place in zip(items, typed, strict=True):
+            if (place, "quantity") in goal.withheld:  # "a Kettle" would say that one will do
+                slots["quantity"] = None
         as_list = len(items) > 1 and random.random() < 0.4
         lead = pick(random, self.phrases.lists if as_list else leads)
         greeting = pick(random, common.greetings) if greet else ""
@@ -85,11 +88,12 @@ class Speaker:
         self, slots: Mapping[str, Any], random: np.random.Generator, article: str, listed: bool = False
     ) -> list[Piece]:
         """Word an item as a noun phrase: "3 Tank Tops by PixelVault in size XS"; `article` is a, the or "". On a list it
-        may be "3 x Tank Top"."""
+        may be "3 x Tank Top". A quantity of None is several, without saying how many: "some Tank Tops"."""
         kind, brand, feature = slots["type"], slots.get("brand"), slots.get("feature")
         quantity = slots.get("quantity")
         times = listed and random.random() < 0.5
-        several = quantity is not None and quantity > 1
+        unsaid = "quantity" in slots and quantity is None
+        several = unsaid or (quantity is not None and quantity > 1)
         name = self.lexicon.types[kind].plural if several and not times else kind
         head: list[Piece] = []
         if feature:
@@ -100,7 +104,9 @@ class Speaker:
         head.append(Piece(name, "type"))
         if by:
             head += [Piece(" by ", "fixed"), Piece(str(brand), "brand")]
-        if several and times:
+        if unsaid:
+            head.insert(0, Piece("some ", "fixed"))
+        elif several and times:
             head.insert(0, Piece(f"{quantity} x ", "fixed"))
         elif quantity is not None and several:
             head[:0] = [_number(quantity), Piece(" ", "fixed")]
@@ -182,6 +188,8 @@ class Speaker:
         """Pick a form that has something to put into each of its fields, and was not used yet if there is one."""
         forms = [form for form in self.phrases.acts[act.kind] if act.seen or "seen" not in form.fields]
         forms = forms or list(self.phrases.acts[act.kind])
+        if "quantity" in act.slots:  # details leave it out
+            forms = [form for form in forms if {"item", "wanted", "number"} & form.fields] or forms
         form = pick(random, [form for form in forms if form.text not in used] or forms)
         used.add(form.text)
         return form

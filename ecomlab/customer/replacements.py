@@ -1,7 +1,6 @@
 """Goals of a return (RETURN): the units that go back and the replacement for them, drawn and worded, and the products
 that fit."""
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,6 +9,7 @@ import numpy as np
 
 from ecomlab.catalog import Shop
 from ecomlab.customer.goals import draw_row
+from ecomlab.customer.visits import price_above
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, shuffled
 from ecomlab.task import GoalChange, TaskKey
@@ -124,7 +124,7 @@ def draw_replacement(
         return []
     assert row is not None
     values: dict[str, Any] = {
-        "price": 500 * math.ceil(catalog.price_cents.item(row) * 1.1 / 500),
+        "price": price_above(catalog.price_cents.item(row), random),
         "rating": catalog.rating_tenths.item(row) // 5 * 5,
         "brand": catalog.brands[catalog.brand_code.item(row)],
     }

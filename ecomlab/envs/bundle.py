@@ -15,7 +15,7 @@ from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
 from ecomlab.players.bundle import BundlePlayer
 from ecomlab.reward import Verdict
-from ecomlab.seeding import pick, shuffled
+from ecomlab.seeding import pick, shuffled, whole_near
 from ecomlab.task import (
     LOOK,
     Event,
@@ -31,8 +31,16 @@ from ecomlab.task import (
 from ecomlab.values import money
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.faults import faults, named, told
-from ecomlab.world.shopping_list import Part, draw_trait, draw_types, least_total, parts_of, rows_left
-from ecomlab.world.state import World, draw_sell_out
+from ecomlab.world.shopping_list import (
+    Part,
+    dearest_total,
+    draw_trait,
+    draw_types,
+    least_total,
+    parts_of,
+    rows_left,
+)
+from ecomlab.world.state import World, sell_out_share
 from ecomlab.world.tools.catalog import (
     catalog_get_product,
     catalog_get_variants,
@@ -54,14 +62,15 @@ class Bundle(Environment):
     phrases = Phrases.load(Path(__file__).parent / "phrases" / "BUNDLE.toml")
 
     def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:
-        random, catalog, count = key.rng("bundle"), shop.catalog, axes.bundle.parts
+        random, catalog = key.rng("bundle"), shop.catalog
+        count = whole_near(random, axes.bundle.parts)
         departments, pool = draw_types(catalog, count + 1, random)
-        # The sell-out is drawn over whole departments, so that it tells nothing about the list.
-        share = draw_sell_out(axes.p_oos, count, random)
-        sold = SellOut(types=tuple(pool) if share else (), share=share)
-        left = [kind for kind in sold.types if len(rows_left((kind, {}), catalog, key, sold))]
-        sold = replace(sold, types=tuple(left))
-        usable = [kind for kind in pool if kind in left or len(rows_left((kind, {}), catalog, key))]
+        # The sell-out is drawn over whole departments, so that it tells nothing about the list. All is drawn as if it
+        # happened, so that neither the budget nor anything else tells whether it will.
+        sold = SellOut(types=tuple(pool), share=sell_out_share(axes.p_oos, count))
+        usable = [kind for kind in pool if len(rows_left((kind, {}), catalog, key, sold))]
+        sold = replace(sold, types=tuple(usable))
+        happens = random.random() < 1 - (1 - axes.p_oos) ** count
         if len(usable) < 2:
             raise TaskError(f"too little of {', '.join(departments)} is in stock; load a larger shop")
         kinds = shuffled(random, usable)
@@ -77,21 +86,25 @@ class Bundle(Environment):
                 slots[i, name] = value
         if later:
             slots[0, "parts"] = later
-        goal = withhold(Goal(slots, frozenset(slots) & {(0, "parts")}), axes, random, ("parts",))
+
+        def dearest(goal: Goal) -> int:
+            return dearest_total(goal.slots, len(later), usable, catalog, key, sold)
+
+        goal = Goal(slots, frozenset(slots) & {(0, "parts")})
+        goal = goal.with_({"budget": _draw_budget(dearest(goal), axes.bundle.slack, random)})
         change = _draw_change(goal, spare, axes, random) if random.random() < axes.p_switch else None
-        added = {"added": spare[0]} if change and "added" in change.slots else {}
-        total = least_total(parts_of(goal.with_(added).slots), catalog, key, sold)
-        assert total is not None, "each part was drawn with a product that is left"
-        budget = _rounded(total, axes.bundle.slack)
-        goal = goal.with_({"budget": budget})
         if change and "budget" in change.slots:  # a higher one would leave every list as right as it was
-            less = min(budget - 100, _rounded(total, 0.4 * axes.bundle.slack))
-            change = replace(change, slots={"budget": less}) if less >= total else None
-        if random.random() < axes.p_missing:
-            goal = replace(goal, withheld=goal.withheld | {(0, "budget")})
+            less = _draw_budget(dearest(goal), 0.4 * axes.bundle.slack, random)
+            change = replace(change, slots={"budget": less}) if less < goal["budget"] else None
+        elif change and "added" in change.slots:
+            # A budget that had room for it from the start would tell that it will come.
+            more = _draw_budget(dearest(goal.with_(change.slots)), axes.bundle.slack, random)
+            change = replace(change, slots={**change.slots, "budget": max(more, goal["budget"] + 100)})
+        goal = withhold(goal, axes, random, ("parts",))
         need = BundlePlayer.need(goal)
-        sold = replace(sold, moment=LOOK, about=sold.types, calls=need.calls + len(added))
-        events: list[Event] = [sold] if sold.types else []
+        added = change is not None and "added" in change.slots
+        sold = replace(sold, moment=LOOK, about=sold.types, calls=need.calls + added)
+        events: list[Event] = [sold] if happens else []
         if change:
             events.append(replace(change, moment=pick(random, self.moments), about=tuple(usable)))
         data, first = self.phrases.data, departments[0]
@@ -171,6 +184,6 @@ def _draw_change(
     return pick(random, changes)
 
 
-def _rounded(total: int, slack: float) -> int:
-    """Add slack to a total and round it up to whole dollars, in cents."""
-    return 100 * math.ceil(total * (1 + slack) / 100)
+def _draw_budget(total: int, slack: float, random: np.random.Generator) -> int:
+    """Add random slack, `slack` in the mean, to a total and round it up to whole dollars, in cents."""
+    return 100 * math.ceil(total * (1 + 2 * slack * random.random()) / 100)

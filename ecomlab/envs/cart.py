@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,12 +12,12 @@ from ecomlab.customer import goal_changes, goals, shortages
 from ecomlab.customer.dialogue import PATIENCE
 from ecomlab.customer.opinions import Opinion, Thing, of_product
 from ecomlab.customer.templates import Phrases
+from ecomlab.customer.visits import VISITS
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
-from ecomlab.players.budgets import MOST_WITHHELD
 from ecomlab.players.cart import CartPlayer
 from ecomlab.reward import Verdict, cart_credit
-from ecomlab.seeding import shuffled
+from ecomlab.seeding import whole_near
 from ecomlab.task import Goal, Place, Problem, SellOut, Task, TaskKey
 from ecomlab.tool import RefusedError, tool
 from ecomlab.world.cart import Match, Want, identity_of, match, wants_of
@@ -49,25 +48,17 @@ class Cart(Environment):
     phrases = Phrases.load(Path(__file__).parent / "phrases" / "CART.toml")
 
     def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:
-        random, count, types = key.rng("cart"), axes.cart.items, shop.catalog.types
-        order = random.permutation(len(types))[: count + 1 + goals.VISITS * axes.history]
-        names = [types[i].name for i in order.tolist()]
-        items = [goals.draw_item(name, axes, key, shop, random) for name in names[:count]]
-        wanted = Goal(
-            {(i, name): value for i, item in enumerate(items) for name, value in item["slots"].items()}
-        )
-        # By one law for every item, whatever will happen to it, or a full description would tell what does.
-        able = [place for place in wanted.slots if place[1] not in ("type", "quantity")]
-        hidden = [place for place in able if random.random() < axes.p_missing]
-        goal = replace(wanted, withheld=frozenset(shuffled(random, hidden)[:MOST_WITHHELD]))
+        random, types = key.rng("cart"), shop.catalog.types
+        count = min(whole_near(random, axes.cart.items), len(types) - 1)
+        names = [types[i].name for i in random.permutation(len(types)).tolist()]
+        names = names[: count + 1 + VISITS * axes.history]
+        goal, visits = goals.draw_items(names[:count], names[count + 1 :], axes, key, shop, random)
         events, short = shortages.draw_rushes(goal, axes, key, shop, random)
         if random.random() < axes.p_switch:
             free = [i for i in range(count) if i not in short]
             left = {e.item: shortages.Left(e, key, shop) for e in events if isinstance(e, SellOut)}
             change = goal_changes.draw_change(goal, free, left, names[count:], axes, key, shop, random)
             events += [change] if change else []
-        told = [[name for name in goal.of(i) if (i, name) not in goal.withheld] for i in goal.items]
-        visits = goals.draw_visits(items, told, names[count + 1 :], axes, key, shop)
         return Problem(goal, {"visits": visits}, CartPlayer.need(goal), events)
 
     def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:

@@ -62,14 +62,16 @@ class Discovery(Environment):
         importance = [PREFERENCES[i] for i in np.argsort(-weights).tolist()]
         goal = Goal.one({"type": kind, **limits, "importance": importance})
         share, switching = draw_sell_out(axes.p_oos, axes.k_rec, random), random.random() < axes.p_switch
-        calls = math.ceil(axes.k_rec / PAGE)
-        sold = SellOut(types=(kind,), share=share, moment=LOOK, about=(kind,), calls=calls)
+        searches = len(PREFERENCES)
+        calls = searches * math.ceil(axes.k_rec / PAGE)
+        sold = SellOut(types=(kind,), share=share, moment=LOOK, about=(kind,), turns=searches, calls=calls)
         events: list[Event] = [sold] if share else []
         if not min(map(len, ranking.stages(goal, events, key, shop))):  # it must stay possible
             events = []
         change = _draw_change(goal, events, axes, key, shop, random) if switching else None
         if change:
-            events.append(replace(change, moment=pick(random, self.moments), about=(kind,), calls=calls))
+            timed = replace(change, moment=pick(random, self.moments), about=(kind,))
+            events.append(replace(timed, turns=searches, calls=calls))
         most = min(map(len, ranking.stages(goal, events, key, shop)))
         goal = withhold(goal.with_({"count": min(axes.k_rec, axes.top_k, most)}), axes, random, ("count",))
         return Problem(
@@ -138,15 +140,16 @@ class Discovery(Environment):
 
 
 def _limits(shop: Shop, row: int, axes: Difficulty, random: np.random.Generator) -> dict[str, Any]:
-    """Draw constraints that a product satisfies: the price and up to m - 1 others, numeric ones with slack.
+    """Draw constraints that a product satisfies: the price and up to m - 1 others, numeric ones with random slack.
 
     They leave k_rec products to choose from, even after a sell-out: a list of one is no recommendation.
     """
-    catalog, slack = shop.catalog, axes.discovery.slack
+    catalog = shop.catalog
+    at_price, at_rating, at_days = (2 * axes.discovery.slack * random.random(3)).tolist()
     kind = catalog.type_of(row).name
     values: dict[str, Any] = {
-        "rating": math.floor(catalog.rating_tenths.item(row) * (1 - slack / 2) / 5) * 5,
-        "days": catalog.days.item(row) + round(4 * slack),
+        "rating": max(0, math.floor(catalog.rating_tenths.item(row) * (1 - at_rating / 2) / 5) * 5),
+        "days": catalog.days.item(row) + round(4 * at_days),
         "brand": catalog.brands[catalog.brand_code.item(row)],
     }
     values |= {f"attr:{name}": value for name, value in catalog.attributes(row).items()}
@@ -158,7 +161,7 @@ def _limits(shop: Shop, row: int, axes: Difficulty, random: np.random.Generator)
         if len(limits) < axes.constraints - 1 and len(narrower) >= min(enough, len(rows)):
             limits[name], rows = values[name], narrower
     prices = np.sort(catalog.price_cents[rows])
-    dearest = max(catalog.price_cents.item(row) * (1 + slack), prices[min(enough, len(prices)) - 1].item())
+    dearest = max(catalog.price_cents.item(row) * (1 + at_price), prices[min(enough, len(prices)) - 1].item())
     return {"price": 500 * math.ceil(dearest / 500), **limits}
 
 

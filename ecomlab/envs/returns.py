@@ -142,16 +142,18 @@ class Returns(Environment):
         return Opinion(right, identifies=True)
 
     def chance(self, task: Task, shop: Shop) -> float:
-        """Compute the chance of returning line after line until the customer no longer corrects it, where units go back
-        and no replacement is wanted; otherwise that of picking one of the delivered lines."""
+        """Compute the chance of returning one unit of line after line until the customer no longer corrects it, where
+        units go back; otherwise that of picking one of the delivered lines. Nobody guesses a replacement."""
         goal, arrived = task.goal.after(task.events), history.delivered_lines(task.world["orders"])
         meant = lines.meant_by(goal.of(), task.world, task.key, shop)
         if not meant or not meant.goes:
             return 1 / len(arrived)
+        if goal["replacement"] or goal.get("units", 1) != 1:
+            return 0.0
         able = sum(
             history.eligible_first(task.world, task.key, *pair, shop.catalog).eligible for pair in arrived
         )
-        return 0.0 if goal["replacement"] else min(1.0, (PATIENCE + 1) / able)
+        return min(1.0, (PATIENCE + 1) / able)
 
     def alternatives(self, slot: Place, goal: Goal, task: Task, shop: Shop) -> Sequence[Any]:
         if slot[1] == "replacement":

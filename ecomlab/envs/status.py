@@ -79,6 +79,10 @@ class Status(Environment):
                 slots = first
                 change = GoalChange(slots=told, how="set" if "correction" in told else "anew")
         goal = withhold(Goal.one(slots), axes, random)
+        if change and change.how == "set":
+            # "The one before that" says nothing until one knows which order "that" is.
+            hidden = {name: slots[name] for name in slots if (0, name) in goal.withheld}
+            change = replace(change, slots={**hidden, **change.slots})
         need = StatusPlayer.need(goal, orders, today)
         if change:
             change = replace(StatusPlayer.costs(change, goal), moment=pick(random, self.moments))

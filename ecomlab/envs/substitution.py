@@ -10,9 +10,10 @@ import numpy as np
 
 from ecomlab.catalog import Shop
 from ecomlab.customer import demands
-from ecomlab.customer.goals import draw_row, withhold
+from ecomlab.customer.goals import withhold
 from ecomlab.customer.opinions import Opinion, Thing
 from ecomlab.customer.templates import Phrases
+from ecomlab.customer.visits import CLUSTER
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
 from ecomlab.players.substitution import SubstitutionPlayer, identity
@@ -68,26 +69,21 @@ class Substitution(Environment):
         random, catalog = key.rng("substitution"), shop.catalog
         share = draw_sell_out(axes.p_oos, axes.k_rec, random)
         for attempt in range(TRIES):
-            # Enough for a choice, where the shop has it; the visits will take some of them.
+            # Enough for a choice, where the shop has it; the visits will take some of them. With nine products a type
+            # (1,000 in all) about four can be replacements at any level: there the list cannot grow, demands cannot
+            # exclude much, and d hardly makes the task harder.
             enough = max(2, round((axes.k_rec + 2) * (1 - 2 * attempt / TRIES)))
-            kind = pick(random, catalog.types).name
-            row = draw_row(catalog.type_rows(kind), shop, random)
-            if row is None:
-                continue
-            # A small shop has too few products of a type for such a share; then less of it sells out. With nine
-            # products a type (1,000 in all) about four can be replacements at any level: there the list cannot grow,
-            # demands cannot exclude much, and d hardly makes the task harder.
+            # A small shop has too few products of a type for such a share; then less of it sells out.
             part = share * min(1.0, 2 * (1 - attempt / TRIES))
+            least = max(1, round(CLUSTER * (1 - 2 * attempt / TRIES)))
+            kind = pick(random, catalog.types).name
+            missed = demands.draw_missed(kind, enough, part, axes, key, shop, random)
+            if missed is None or len(missed.rows) < least:
+                continue
             sold = SellOut(types=(kind,), share=part, moment="catalog_search")
             events: list[Event] = [sold] if share else []
-            must = demands.draw_must(catalog.attributes(row), random)
-            if not must:
-                continue
-            words = demands.draw_words(row, shop, random)
-            goal = Goal.one({"type": kind, **words, "must": must}, original=catalog.ids[row])
-            if fewest(goal, events, (), key, shop) < enough:
-                continue
-            goal, visits, gone = demands.draw_sold_out(goal, axes, key, shop, random)
+            cluster, visits, gone = demands.draw_visits(missed, enough, part, axes, key, shop)
+            goal = demands.goal_of(cluster, missed.must, shop)
             if fewest(goal, events, gone, key, shop):
                 break
         else:
@@ -101,8 +97,7 @@ class Substitution(Environment):
             events += [replace(change, moment=pick(random, self.moments))] if change else []
         count = min(axes.k_rec, axes.top_k, fewest(goal, events, gone, key, shop))
         goal = goal.with_({"count": count})
-        able = {"must", *LIMITS}
-        goal = withhold(goal, axes, random, never=[name for name in goal.of() if name not in able])
+        goal = withhold(goal, axes, random, [name for name in goal.of() if name not in ("must", *LIMITS)])
         need = SubstitutionPlayer.need(goal, visits, shop)
         turns, calls = SubstitutionPlayer.steps(goal, shop)
         events = [replace(event, turns=turns, calls=calls) for event in events]

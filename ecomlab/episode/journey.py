@@ -8,20 +8,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ecomlab.catalog import Shop
-from ecomlab.customer.goals import describe, draw_row, draw_visits, half_gone
 from ecomlab.customer.progress import Progress
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.subtask import Subtask
 from ecomlab.reward import Verdict
-from ecomlab.seeding import pick, rng, shuffled
+from ecomlab.seeding import pick, rng, shuffled, whole_near
 from ecomlab.task import Goal, Interrupt, Need, Problem, Task, TaskError, TaskKey
 from ecomlab.tool import RefusedError, SlipError
 from ecomlab.world.orders.history import draw_history
 
 LOOKING = ("CART", "SUB")
 """Environments to which the customer's visits belong."""
+PHANTOMS = 64
+"""Most tasks drawn to find visits that share no type with a journey."""
 
 
 def draw(
@@ -32,9 +33,10 @@ def draw(
 
     random = key.rng("journey")
     order = shuffled(random, environment.composes)
+    count = whole_near(random, axes.journey.subtasks)
     for first in range(len(order)):  # the first rarely agrees with no other
         names = order[first:] + order[:first]
-        chosen, taken, visited = _agreeing(names, axes.journey.subtasks, key, axes, shop, make)
+        chosen, taken, visited = _agreeing(names, count, key, axes, shop, make)
         if len(chosen) > 1:
             break
     else:
@@ -153,24 +155,20 @@ def _types_of(product_ids: Sequence[str], shop: Shop) -> set[str]:
 def _phantom_visits(
     absent: Sequence[str], taken: set[str], key: TaskKey, axes: Difficulty, shop: Shop
 ) -> Iterator[dict[str, Any]]:
-    """Draw the visits that absent environments would have brought, around goals that nobody has, so that the visits do
-    not tell which subtasks will not come (SILENT). None is of a type that this journey is about."""
+    """Draw the visits that absent environments would have brought, from tasks of theirs that nobody has, so that the
+    visits do not tell which subtasks will not come (SILENT). None is of a type that this journey is about."""
     for env in absent:
-        named = (*key, "phantom", env)
-        random = rng(*named)
-        kinds = [kind.name for kind in shuffled(random, shop.catalog.types) if kind.name not in taken]
-        rows = (draw_row(shop.catalog.type_rows(kind), shop, random) for kind in kinds)
-        row = next((row for row in rows if row is not None), None)
-        if row is None:
-            continue
-        slots = describe(shop, row, axes.constraints, random)
-        stated = [name for name in slots if name == "type" or random.random() >= axes.p_missing]
-        others = [kind for kind in kinds if kind != slots["type"]]
-        visits = draw_visits([{"row": row, "slots": slots}], [stated], others, axes, named, shop)
-        taken = taken | _types_of(visits, shop)
-        yield (
-            {"visits": visits, "gone": half_gone(visits, named, shop)} if env == "SUB" else {"visits": visits}
-        )
+        for attempt in range(PHANTOMS):
+            named = key._replace(env=f"{key.env} without {env} {attempt}")
+            try:
+                world = ENVIRONMENTS[env].draw(named, axes, shop).world
+            except TaskError:
+                continue
+            seen = _types_of(world["visits"], shop)
+            if not seen & taken:
+                taken = taken | seen
+                yield dict(world)
+                break
 
 
 def _agreeing(

@@ -53,7 +53,7 @@ class BundlePlayer(GoalPlayer):
         new = [part for part in parts if repr(part) not in self.found]
         if new:
             self.found |= {repr(part): [] for part in new}
-            return self.turn(*(self.search(repr(part), *part, sort=["price"]) for part in new))
+            return self.turn(*(self.search(repr(part), *part, sort="price") for part in new))
         chosen = []
         for kind, slots in parts:
             fitting = [r for r in self.found[repr((kind, slots))] if Wish(kind, slots).fits(r) and r["stock"]]

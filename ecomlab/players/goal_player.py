@@ -1,6 +1,7 @@
 """Base of players that work from slots: an oracle takes them from the goal, others from what the customer says."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from ecomlab.catalog.lexicon import Lexicon
@@ -98,10 +99,12 @@ class GoalPlayer(Asking):
         about: Any,
         kind: str,
         slots: Mapping[str, Any],
-        sort: Sequence[str] | None = None,
+        sort: str | None = None,
         page: int = 1,
+        further: Mapping[str, float] = MappingProxyType({}),
     ) -> dict[str, Any]:
-        """Make the call that finds products of a type that are in stock and satisfy these slots."""
+        """Make the call that finds products of a type that are in stock and satisfy these slots and `further` filters,
+        ordered by one key."""
         attributes = {name[5:]: value for name, value in slots.items() if name.startswith("attr:")}
         return self.call(
             "catalog_search",
@@ -112,7 +115,7 @@ class GoalPlayer(Asking):
             attributes=attributes or None,
             in_stock=True,
             sort=sort,
-            **bounds(slots),
+            **{**bounds(slots), **further},
             page=page if page > 1 else None,
         )
 

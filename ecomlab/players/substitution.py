@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import Any
 
 from ecomlab.catalog import Shop
-from ecomlab.customer.goals import CLUSTER
+from ecomlab.customer.visits import CLUSTER
 from ecomlab.difficulty import Difficulty
 from ecomlab.players.budgets import budget
 from ecomlab.players.cart import Wish

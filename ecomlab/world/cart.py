@@ -1,12 +1,14 @@
 """The cart lines that a goal asks for, and how well a cart matches them."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from ecomlab.catalog import Constraint
+import numpy as np
+
+from ecomlab.catalog import Catalog, Constraint
 from ecomlab.task import Goal
 from ecomlab.world.state import World
 
@@ -46,13 +48,34 @@ def constraints_of(type_name: str, slots: Mapping[str, Any]) -> tuple[Constraint
     """Build the constraints that define the class of products these slots describe."""
     made = [_constraint("type", "==", type_name)]
     for name, value in slots.items():
-        if name in ("brand", "feature") or name.startswith("attr:"):
+        if is_exact(name):
             made.append(_constraint(name, "==", value))
         elif name in ("price", "days"):
             made.append(_constraint(name, "<=", value))
         elif name == "rating":
             made.append(_constraint(name, ">=", value))
     return tuple(made)
+
+
+def is_exact(name: str) -> bool:
+    """Tell whether a product's slot is equal or not, rather than a bound."""
+    return name in ("brand", "feature") or name.startswith("attr:")
+
+
+def keys_of(catalog: Catalog, rows: np.ndarray, names: Iterable[str]) -> np.ndarray:
+    """Number the rows so that those equal in all of these slots have the same number."""
+    keys = np.zeros(len(rows), np.int64)
+    for name in names:
+        column = column_of(catalog, name)[rows].astype(np.int64)
+        keys = np.unique(keys * (column.max() + 1) + column, return_inverse=True)[1].reshape(-1)
+    return keys
+
+
+def column_of(catalog: Catalog, name: str) -> np.ndarray:
+    """Return the codes of an exact slot by row; -1: the product has none."""
+    if name == "brand":
+        return catalog.brand_code
+    return catalog.feature_code if name == "feature" else catalog.attr[name.removeprefix("attr:")]
 
 
 _constraint = lru_cache(maxsize=20_000)(Constraint)  # every reset asks for the same few

@@ -48,6 +48,26 @@ def least_total(parts: Iterable[Part], catalog: Catalog, key: TaskKey, sold: Sel
     return sum(int(catalog.price_cents[rows].min()) for rows in fitting)
 
 
+def dearest_total(
+    wanted: Mapping[Place, Any],
+    later: int,
+    usable: Iterable[str],
+    catalog: Catalog,
+    key: TaskKey,
+    sold: SellOut | None,
+) -> int:
+    """Add up the cheapest products for the parts of the opening and for `later` others, in cents.
+
+    Of the `usable` types that the opening does not name, the dearest are counted, whichever will be wanted: a budget
+    made from this does not tell which.
+    """
+    said = {place: value for place, value in wanted.items() if place != (0, "parts")}
+    named = parts_of(said)
+    kinds = [kind for kind in usable if kind not in {name for name, _ in named}]
+    least = [least_total([(kind, {})], catalog, key, sold) or 0 for kind in kinds]
+    return (least_total(named, catalog, key, sold) or 0) + sum(sorted(least, reverse=True)[:later])
+
+
 def draw_types(catalog: Catalog, least: int, random: np.random.Generator) -> tuple[list[str], list[str]]:
     """Draw one or two adjacent departments, more if they have fewer than `least` types; also return their types."""
     of: dict[str, list[str]] = {}

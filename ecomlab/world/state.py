@@ -243,8 +243,12 @@ class World:
 
 def draw_sell_out(p_oos: float, wanted: int, random: np.random.Generator) -> float:
     """Draw the share of a type that sells out, so that each of `wanted` products does with probability `p_oos`."""
-    chance = 1 - (1 - p_oos) ** wanted
-    return min(MOST_GONE, p_oos / chance) if random.random() < chance else 0.0
+    return sell_out_share(p_oos, wanted) if random.random() < 1 - (1 - p_oos) ** wanted else 0.0
+
+
+def sell_out_share(p_oos: float, wanted: int) -> float:
+    """Return the share of a type that sells out where something does."""
+    return min(MOST_GONE, p_oos / (1 - (1 - p_oos) ** wanted)) if p_oos else 0.0
 
 
 def sold_out_rows(key: Sequence[Any], catalog: Catalog, type_name: str, share: float) -> np.ndarray:

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ecomlab.catalog import Constraint, Shop
+from ecomlab.catalog import Catalog, Constraint, Shop
 from ecomlab.task import Event, Goal, TaskKey
 from ecomlab.world import ranking
-from ecomlab.world.cart import constraints_of
+from ecomlab.world.cart import constraints_of, keys_of
 
 LIMITS = ("price", "rating", "days")
 """Slots that a customer may limit beyond the attributes that must stay the same."""
@@ -83,6 +83,15 @@ def similarity(rows: np.ndarray, goal: Goal, shop: Shop) -> np.ndarray:
 def most_similar(rows: np.ndarray, goal: Goal, count: int, shop: Shop) -> np.ndarray:
     """Return the `count` of these rows that have most in common with the original."""
     return rows[np.argsort(-similarity(rows, goal, shop), kind="stable")[:count]]
+
+
+def alike_counts(catalog: Catalog, rows: np.ndarray, others: np.ndarray, names: Sequence[str]) -> np.ndarray:
+    """Count, for each of these rows, how many of `others` but itself equal it in these slots."""
+    together = np.concatenate([rows, others])
+    keys = keys_of(catalog, together, names)
+    mine, theirs = keys[: len(rows)], keys[len(rows) :]
+    counts = np.bincount(theirs, minlength=int(keys.max(initial=0)) + 1)
+    return counts[mine] - np.isin(rows, others)
 
 
 def stages_of(

@@ -3,8 +3,11 @@
 `make test` plays 5,000 actions, `make certify` 100,000 (ECOMLAB_ACTIONS).
 """
 
+import copy
 import json
 import os
+import pickle
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -12,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from ecomlab import ENVIRONMENTS, Episode, Shop, make_task
+from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task
 from ecomlab.episode.messages import parse_output
 from ecomlab.episode.play import record, replay
 
@@ -195,3 +198,34 @@ def test_adversarial_episodes_do_not_touch_each_other(env: str, shop: Shop) -> N
     alone = [said(script) for script in scripts]
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(said, scripts * 2)) == alone * 2
+
+
+@pytest.mark.parametrize("env", ["RETURN", "STATUS", "POLICY", "CART", "JOURNEY"])
+def test_the_world_of_a_task_cannot_be_changed(env: str, shop: Shop) -> None:
+    """Tasks of one key share their history and their book."""
+    task = make_task(env, 6, 0, shop)
+
+    def containers(value: Any) -> Iterator[Any]:
+        yield from (value,) if isinstance(value, Mapping | Sequence) and not isinstance(value, str) else ()
+        for inner in (
+            value.values() if isinstance(value, Mapping) else value if isinstance(value, tuple) else ()
+        ):
+            yield from containers(inner)
+
+    changes: tuple[Callable[[Any], Any], ...] = (
+        lambda held: held.__setitem__(next(iter(held), 0), None),
+        lambda held: held.pop(next(iter(held), 0)),
+        lambda held: held.clear(),
+        lambda held: held.update(x=1),
+        lambda held: held.reverse(),
+        lambda held: held.append(1),
+    )
+    held = list(containers(task.world))
+    assert len(held) > 1
+    for value in held:
+        for change in changes:
+            with pytest.raises((TypeError, AttributeError)):
+                change(value)
+    for same in (pickle.loads(pickle.dumps(task)), copy.deepcopy(task), Task.from_json(task.to_json())):
+        assert same.world == task.world
+        assert same.digest() == task.digest() == make_task(env, 6, 0, shop).digest()

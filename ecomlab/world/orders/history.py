@@ -12,6 +12,7 @@ import numpy as np
 from ecomlab.answers.dates import before
 from ecomlab.catalog import Catalog, Shop
 from ecomlab.difficulty import Difficulty
+from ecomlab.frozen import frozen
 from ecomlab.task import TaskKey
 from ecomlab.tool import RefusedError
 from ecomlab.world.policy_book.terms import Terms, draw_terms
@@ -39,8 +40,8 @@ Order = Mapping[str, Any]
 Line = Mapping[str, Any]
 
 
-@lru_cache(maxsize=16)  # the subtasks of a journey share one history; nobody may change it
-def draw_history(key: TaskKey, axes: Difficulty, shop: Shop) -> dict[str, Any]:
+@lru_cache(maxsize=16)  # the subtasks of a journey share one history
+def draw_history(key: TaskKey, axes: Difficulty, shop: Shop) -> Mapping[str, Any]:
     """Draw {"today", "orders"}: the episode's date and past orders, the newest first, from public randomness alone.
 
     As d rises, customers reorder more, more orders come in two parcels, and more deliveries lie on the last day of
@@ -83,7 +84,8 @@ def draw_history(key: TaskKey, axes: Difficulty, shop: Shop) -> dict[str, Any]:
             }
         )
     orders.sort(key=lambda order: (order["placed"], order["order_id"]), reverse=True)
-    return {"today": today.isoformat(), "orders": orders}
+    history: Mapping[str, Any] = frozen({"today": today.isoformat(), "orders": orders})
+    return history
 
 
 def _tokens(random: np.random.Generator) -> Iterator[str]:

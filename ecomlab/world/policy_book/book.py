@@ -12,6 +12,7 @@ import numpy as np
 
 from ecomlab.catalog import Catalog, Shop
 from ecomlab.difficulty import Difficulty
+from ecomlab.frozen import frozen
 from ecomlab.seeding import pick, rng, shuffled
 from ecomlab.world.policy_book.rules import FACTS, PRECEDENCE, RULES, WINDOW, Named
 from ecomlab.world.policy_book.terms import draw_terms
@@ -33,8 +34,8 @@ LETTERS = "ABCDEFGHJKLMNPRSTVWX"
 """First letters of clause ids, none of which is easily taken for another letter or a digit."""
 
 
-@lru_cache(maxsize=16)  # the subtasks of a journey share one book; nobody may change it
-def draw_book(key: tuple[Any, ...], axes: Difficulty, shop: Shop) -> dict[str, Any]:
+@lru_cache(maxsize=16)  # the subtasks of a journey share one book
+def draw_book(key: tuple[Any, ...], axes: Difficulty, shop: Shop) -> Book:
     """Draw the policy book of the task that `key` names, independently of what the customer asks.
 
     Each rule has `axes.branches` clauses, and more branches mean more rules. The return windows are the terms that the
@@ -53,7 +54,8 @@ def draw_book(key: tuple[Any, ...], axes: Difficulty, shop: Shop) -> dict[str, A
         clause["id"] = f"{LETTERS[number % len(LETTERS)]}-{10 + number // len(LETTERS)}"
     sections = shuffled(random, sections)
     form = int(random.integers(len(PRECEDENCE[precedence])))
-    return {"precedence": precedence, "form": form, "sections": sections}
+    book: Book = frozen({"precedence": precedence, "form": form, "sections": sections})
+    return book
 
 
 def _draw_section(

@@ -18,7 +18,7 @@ TODAY = "2026-03-02"
 
 ProductId = Annotated[str, Field(description="As shown.")]
 VariantId = Annotated[str | None, Field(description="As shown.")]
-Sort = list[Literal["price", "rating", "delivery"]] | None
+Sort = Literal["price", "rating", "delivery"] | None
 
 
 @tool(lists={"results": "product_id"}, ranked=True)
@@ -38,8 +38,7 @@ def catalog_search(
     sort: Annotated[
         Sort,
         Field(
-            description="Cheapest, best rated, soonest: the first counts most. Without a category, only of the best "
-            "hits."
+            description="Cheapest, best rated or soonest first. Without a category, only of the best hits."
         ),
     ] = None,
     page: Annotated[int, Field(description="From 1.")] = 1,
@@ -60,7 +59,7 @@ def catalog_search(
     if not words:
         raise RefusedError("give words to look for, or a category")
     filters = (*found.constraints, *bounds)
-    records, pages = world.search(words, filters, sort or (), min(page, 10_000), in_stock, found.option)
+    records, pages = world.search(words, filters, (sort,) if sort else (), min(page, 10_000), in_stock, found.option)
     if page > pages:
         raise RefusedError("there is only one page" if pages == 1 else f"there are only {pages} pages")
     return {"results": [_shown(r, found.fixed) for r in records], "page": page, "pages": pages}
@@ -121,7 +120,7 @@ def catalog_rerank(
     if unseen:
         raise RefusedError(f"no tool has shown {unseen[0]!r} yet; search for it first")
     rows = np.array([world.row(product_id) for product_id in product_ids], int)
-    ordered = world.shop.engine.ordered(rows, sort) if sort else rows
+    ordered = world.shop.engine.ordered(rows, (sort,)) if sort else rows
     return {"results": [world.show(row) for row in dict.fromkeys(ordered.tolist())], "page": 1, "pages": 1}
 
 

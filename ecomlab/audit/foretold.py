@@ -1,0 +1,165 @@
+"""What openings, budgets and bounds tell before anything is asked, which SILENT forbids.
+
+`foretold` measures whether the words and the silence of an opening, or the budgets of turns and calls, tell what will
+happen, and whether the budgets tell how much is withheld. `bounds` measures whether the limits that a customer states
+single out the product or the parts that they withhold. Tasks are drawn, not played.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from ecomlab.audit.leaks import FIRST_SEED, LEVELS, Features, Leak, Lists, auc_of
+from ecomlab.catalog import Shop
+from ecomlab.customer.nlu import is_complete
+from ecomlab.envs.registry import ENVIRONMENTS
+from ecomlab.episode.episode import make_task
+from ecomlab.task import Event, GoalChange, Task
+from ecomlab.world.cart import constraints_of
+from ecomlab.world.shopping_list import least_total, parts_of
+
+BLOCK = 20
+"""Tasks that look alike, among which those in which something happens are to be told from the others."""
+Case = tuple[Any, Features, bool]
+"""(what looks alike, features, whether it is so)."""
+
+
+def foretold(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int = 400) -> list[Leak]:
+    """Measure what openings and budgets tell of what will happen, and budgets of how much is withheld.
+
+    Tasks are compared with those of the same level whose opening shows as many items.
+    """
+    tasks = [make_task(env_id, d, FIRST_SEED + seed, shop) for d in levels for seed in range(seeds)]
+    kinds = sorted({kind for task in tasks for event in task.parts[0].events for kind in _kinds(event)})
+    found = []
+    for kind in kinds:
+        for by, features in (("opening", _opening), ("budgets", _budgets)):
+            cases = [(_alike(task), features(task), _happens(task, kind)) for task in tasks]
+            found.append(_measured(env_id, f"{by}: {kind}", cases, "what will happen"))
+        items = [case for task in tasks for case in _items(task, kind)]
+        found.append(_measured(env_id, f"what is said of an item: {kind}", items, "what will happen"))
+    hidden = [sum(len(part.goal.withheld) for part in task.parts) for task in tasks]
+    for most in sorted(set(hidden)):
+        cases = [(_alike(task), _budgets(task), n > most) for task, n in zip(tasks, hidden, strict=True)]
+        found.append(_measured(env_id, f"budgets: more than {most} withheld", cases, "how much is withheld"))
+    return [leak for leak in found if leak is not None]
+
+
+def bounds(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int = 400) -> list[Leak]:
+    """Measure whether the limits that are stated tell which of the visits that fit is wanted, or which parts of a
+    shopping list are withheld."""
+    visits: Lists = []
+    parts: Lists = []
+    for number, (d, seed) in enumerate((d, seed) for d in levels for seed in range(seeds)):
+        task = make_task(env_id, d, FIRST_SEED + seed, shop)
+        visits += [(number, *case) for case in _among_visits(task, shop)]
+        parts += [(number, *case) for case in _among_parts(task, shop)]
+    found = (
+        auc_of(env_id, "limits: visits", visits),
+        auc_of(env_id, "budget: parts", parts, "what is withheld"),
+    )
+    return [leak for leak in found if leak is not None]
+
+
+def _measured(env_id: str, kind: str, cases: Iterable[Case], what: str) -> Leak | None:
+    """Measure how well features tell which cases are so, among those that look alike."""
+    blocks: dict[Any, list[list[tuple[Features, bool]]]] = {}
+    for alike, features, so in cases:
+        mine = blocks.setdefault(alike, [[]])
+        if len(mine[-1]) == BLOCK:
+            mine.append([])
+        mine[-1].append((features, so))
+    full = [block for mine in blocks.values() for block in mine if len({so for _, so in block}) == 2]
+    lists = [(n, [features for features, _ in b], [so for _, so in b]) for n, b in enumerate(full)]
+    return auc_of(env_id, kind, lists, what)
+
+
+def _alike(task: Task) -> tuple[int, int]:
+    """Return the level and how many items the opening shows."""
+    return task.difficulty, len(task.parts[0].goal.items)
+
+
+def _opening(task: Task) -> Features:
+    """Describe the opening: its length, whether it says that this is all, and which slots it states how often."""
+    said = task.parts[0].goal.said()
+    names = [slot.name.partition(":")[0] for slot in said]
+    return {
+        "complete": float(is_complete(task.opening)),
+        "words": float(len(task.opening.split())),
+        "stated": float(len(said)),
+        **{f"stated {name}": float(names.count(name)) for name in names},
+    }
+
+
+def _budgets(task: Task) -> Features:
+    return {"turns": float(task.turns), "calls": float(task.calls)}
+
+
+def _items(task: Task, kind: str) -> Iterator[Case]:
+    """Describe each of several items by what is stated of it; it is so where the event is about this item."""
+    goal = task.parts[0].goal
+    for item in goal.items if len(goal.items) > 1 else ():
+        names = [slot.name.partition(":")[0] for slot in goal.said() if slot.item == item]
+        events = [event for event in task.parts[0].events if kind in _kinds(event)]
+        features = {"stated": float(len(names)), **{f"stated {n}": float(names.count(n)) for n in names}}
+        yield task.difficulty, features, any(event.item == item for event in events)
+
+
+def _happens(task: Task, kind: str) -> bool:
+    return any(kind in _kinds(event) for event in task.parts[0].events)
+
+
+def _kinds(event: Event) -> list[str]:
+    """Name what an event is: any, of its class, and the way in which a goal changes."""
+    way = [f"{type(event).__name__} {event.how}"] if isinstance(event, GoalChange) else []
+    return ["any event", type(event).__name__, *way]
+
+
+def _among_visits(task: Task, shop: Shop) -> Iterator[tuple[list[Features], list[bool]]]:
+    """Yield the visits that fit all that is stated of an item, by how far the stated limits are from them."""
+    catalog = shop.catalog
+    measures: dict[str, Callable[[int], float]] = {
+        "price": lambda row: catalog.price_cents.item(row),
+        "rating": lambda row: catalog.rating_tenths.item(row),
+        "days": lambda row: catalog.days.item(row),
+    }
+    for part in task.parts:
+        rows = [row for visit in part.world.get("visits", ()) if (row := catalog.row(visit)) is not None]
+        for item in part.goal.items if "cart" in ENVIRONMENTS[part.env].acts_on else ():
+            slots = part.goal.of(item)
+            told = {name: value for name, value in slots.items() if (item, name) not in part.goal.withheld}
+            limits = {name: told[name] for name in measures if name in told}
+            fits = [row for row in rows if catalog.satisfies(row, constraints_of(slots["type"], told))]
+            wanted = [catalog.satisfies(row, constraints_of(slots["type"], slots)) for row in fits]
+            if limits and any(wanted) and not all(wanted):
+                yield (
+                    [
+                        {name: measures[name](row) / max(1, limit) for name, limit in limits.items()}
+                        for row in fits
+                    ],
+                    wanted,
+                )
+
+
+def _among_parts(task: Task, shop: Shop) -> Iterator[tuple[list[Features], list[bool]]]:
+    """Yield the types that a list might have and does not name, by what the stated budget leaves for them."""
+    for part in task.parts:
+        goal, pool = part.goal, part.notes.get("pool", ())
+        if (0, "parts") not in goal.withheld or (0, "budget") in goal.withheld or "budget" not in goal:
+            continue
+        named = parts_of({place: v for place, v in goal.slots.items() if place != (0, "parts")})
+        others = [kind for kind in pool if kind not in dict(named)]
+        left = goal["budget"] - (least_total(named, shop.catalog, task.key, None) or 0)
+        least = {kind: least_total([(kind, {})], shop.catalog, task.key, None) or 0 for kind in others}
+        count = len(goal["parts"])
+        rows = [
+            {
+                "count": float(count),
+                "left": left - count * price,
+                "share": price / max(1, left),
+                "d": task.difficulty,
+            }
+            for price in least.values()
+        ]
+        wanted = [kind in goal["parts"] for kind in others]
+        if any(wanted) and not all(wanted):
+            yield [{name: float(value) for name, value in row.items()} for row in rows], wanted
