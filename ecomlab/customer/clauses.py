@@ -18,10 +18,10 @@ _AUXILIARY = _stems("be do have can could will would shall should may might must
 _PREPOSITION = _stems("at by for from in into of on to under until up till upon with within since through about out via")
 _SPEAKER = _stems("i we")
 _PRONOUN = _stems("i we you it they he she there this that these those")
-_LINKS = frozenset({",", "and", "or", "but", "plus"})
+_LINKS = frozenset({",", ":", "and", "or", "but", "plus"})
 _INTERJECTION = _stems(
     "hi hello hey ok okay so and but or great oh ah aw aww well alright right also then now hm hmm just cool lovely plus yes "
-    "no , perfect sure certainly next first firstly second secondly finally last lastly again good day sir madam dear customer "
+    "no , : lol haha hehe no perfect sure certainly next first firstly second secondly finally last lastly again good day sir madam dear customer "
     "ooh phew fine wonderful super nice excellent thing yeah yep yup wow ha haha to start with"
 )
 _ORDER = _stems(
@@ -32,19 +32,20 @@ _ORDER = _stems(
 """Verbs of imperatives that ask."""
 _KNOW = _stems("know tell hear learn confirm specify clarify ask find understand check say verify establish see sure idea")
 _WANT = _stems(
-    "need require want wonder ask enquire inquire miss lack request appreciate must value seek look curious eager guess "
+    "need require want wonder ask enquire inquire miss lack request appreciate must value seek curious eager guess "
     "assume suppose presume take trust gather understand beg"
 )
 _WISH = _stems("like love appreciate want need be prefer value welcome require ask know")
-_OF_YOU = _stems("mean want need like prefer look after have seek wish buy pay think would will got ask say remember")
+_OF_YOU = _stems("mean want need like prefer look after seek wish buy pay think would will got ask say remember")
+_GREETING = _stems("hi hello hey dear customer sir madam wait oh ok okay ooh lol haha hm hmm right so well , ah aw um er")
 _THANKS = _stems("thank thanks sorry apology noted understood gotcha sure welcome cheers ta congratulation glad happy")
 _WAITING = _stems("wait hold bear minute moment second sec tick")
 _TAG = _stems("right correct yes yeah yep no huh innit eh true ok okay")
 _REASON = _stems("because although though whereas unless")
 _AIM = _stems("help make narrow find avoid ensure identify locate determine proceed complete finish get place process finalize")
 _HELPFUL = _stems("help helpful useful handy appreciate appreciated welcome great good nice enough grateful glad lovely perfect plenty")
-_POINTS = _stems("it they that this there these those he she")
-_FINITE = _stems("cost arrive come fit ship go include contain look match have meet seem sell offer weigh take make sound")
+_POINTS = _stems("here it they that this there these those he she")
+_FINITE = _stems("depend distinguish vary differ cover want happen sell leave left send go read hear cost arrive come fit ship go include contain look match have meet seem sell offer weigh take make sound")
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,10 @@ class Clause:
 
 def clauses(stems: Sequence[str], mark: str, polite: bool) -> list[Clause]:
     """Split a sentence of stems into clauses; `mark` is "?" or "!" where it ends so."""
-    starts = [0, *(place for place in range(1, len(stems)) if _begins(stems, place)), len(stems)]
+    first = 0
+    while first < len(stems) - 1 and stems[first] in _GREETING:
+        first += 1
+    starts = [first, *(place for place in range(first + 1, len(stems)) if _begins(stems, place)), len(stems)]
     found = []
     for start, end in zip(starts, starts[1:], strict=False):
         last = end == len(stems)
@@ -70,6 +74,9 @@ def _settled(found: list[Clause], stems: Sequence[str], mark: str) -> list[Claus
     """Settle the clauses whose kind depends on others: a sentence with a question mark asks somewhere, and fragments do what
     the clause before them does."""
     kinds = [clause.kind for clause in found]
+    for place, clause in enumerate(found[:-1]):
+        if clause.kind == FRAGMENT and stems[clause.end - 1] == ":":
+            kinds[place] = PURPOSE  # the topic of what follows
     if mark == "?" and ASK not in kinds:
         for place in reversed(range(len(kinds))):
             if kinds[place] != PURPOSE:
@@ -95,6 +102,10 @@ def _begins(stems: Sequence[str], place: int) -> bool:
     """Tell whether a clause begins here."""
     here, before = stems[place], stems[place - 1]
     after = stems[place + 1] if place + 1 < len(stems) else ""
+    if before == ":":
+        return True
+    if before == "or" and here in WH:
+        return after in _AUXILIARY
     if before in _LINKS:
         return here not in _LINKS and _opens(stems, place)
     if here in _REASON:
@@ -130,8 +141,6 @@ def _opens(stems: Sequence[str], place: int) -> bool:
 def _kind(words: Sequence[str], mark: str, polite: bool) -> str:
     """Tell what a clause does, by its first words."""
     place = 0
-    if words[:1] == ["wait"] and len(words) > 1:
-        place = 1
     while place < len(words) and words[place] in _INTERJECTION and not _is_frame(words, place):
         place += 1
     rest = list(words[place:])
@@ -149,10 +158,14 @@ def _kind(words: Sequence[str], mark: str, polite: bool) -> str:
         return ASK if mark == "?" and len(rest) <= 3 else STATEMENT
     if first in _ORDER or first == "do" and second == _tell:
         return STATEMENT if _WAITING & set(rest[:4]) or second in _SPEAKER else ASK
+    if rest[:2] == ["let", "us"] and {"start", "begin"} & set(rest[2:4]):
+        return ASK
     if first == "let":
         return ASK if {"know", "hear", "have"} & set(rest[1:6]) else STATEMENT
     if first == "feel" or rest[:2] == ["do", "not"]:
         return ASK
+    if first in {"allow", "permit"}:
+        return ASK if _KNOW & set(rest[1:5]) - {"check", "see"} else STATEMENT
     if first in _WAITING or first in {"allow", "permit", "look", "check", "search", "found", "done"}:
         return ASK if mark == "?" else STATEMENT
     if first in _AUXILIARY:
@@ -172,9 +185,21 @@ def _kind(words: Sequence[str], mark: str, polite: bool) -> str:
         return STATEMENT
     if polite:
         return STATEMENT if _WAITING & set(rest) else ASK
-    if {"i", "we"} & set(rest[:6]) and mark != "?":
+    if WH & set(rest):
+        return ASK
+    if first != ITEM and mark != "?" and _FINITE & set(rest):
         return STATEMENT
+    if mark != "?":
+        speaker = next((place for place, word in enumerate(rest[:7]) if word in _SPEAKER), 0)
+        if speaker:
+            return _of_speaker(rest[speaker:])
+        if len(rest) > LONG and not {",", "and", "or"} & set(rest):
+            return STATEMENT
     return FRAGMENT
+
+
+LONG = 8
+"""Most words of a fragment that asks."""
 
 
 _tell = stem("tell")
@@ -215,6 +240,8 @@ def _of_speaker(rest: Sequence[str]) -> str:
     if not words:
         return FRAGMENT
     first = words[0]
+    if {"without", "unless"} & set(words) and _KNOW & set(words):
+        return ASK
     if _WAITING & set(words[:4]) and not WH & set(words):
         return STATEMENT
     if first in _WANT and not (words[1:2] == ["to"] and not _KNOW & set(words[2:5])):
@@ -244,6 +271,6 @@ def _asks_inside(rest: Sequence[str]) -> bool:
     words = set(rest)
     if {"would", "will", "be"} & words and _HELPFUL & words:
         return rest[0] in {"it", "that"} and bool({"know", "have", "if", "hear"} & words) or rest[0] not in _PRONOUN
-    if _stems("still missing need required left remain lack request") & words and not {"i", "we"} & words:
+    if _stems("still missing need required remain lack") & words and not {"i", "we"} & words:
         return "not" not in words
     return bool(WH & words and _stems("know tell depend question") & words)

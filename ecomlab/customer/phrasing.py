@@ -1,6 +1,6 @@
 """Phrases by which people ask for things, and where they stand in a sentence of stems: `questions.toml`, compiled once."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -11,7 +11,7 @@ from ecomlab.data import Strict, read_toml
 FILE = Path(__file__).with_name("questions.toml")
 GAP = 3
 """Most words that `..` stands for."""
-_UNCROSSED = frozenset({",", "and", "or", "but", "plus"})
+_UNCROSSED = frozenset({",", ":", "and", "or", "but", "plus"})
 """Stems that `..` does not stand for: the next part of a sentence begins there."""
 
 
@@ -143,16 +143,19 @@ class Found:
 
 
 def find(
-    stems: Sequence[str], bounds: tuple[int, int], indices: Iterable[Index], wanted: Callable[[str], bool]
+    stems: Sequence[str],
+    bounds: tuple[int, int],
+    indices: Iterable[Index],
+    wanted: frozenset[str] | None = None,
 ) -> list[Found]:
-    """Find all patterns with a wanted meaning in the clause of `stems` within `bounds`."""
+    """Find all patterns, or those with a wanted meaning, in the clause of `stems` within `bounds`."""
     start, end = bounds
     there = set(stems[start:end])
     found = []
     for some in indices:
         for place in range(start, end):
             for pattern in some.get(stems[place], ()):
-                if not wanted(pattern.meaning) or (pattern.starts and place != start):
+                if (wanted is not None and pattern.meaning not in wanted) or (pattern.starts and place != start):
                     continue
                 if any(need.isdisjoint(there) for need in pattern.needs) or not pattern.bars.isdisjoint(there):
                     continue

@@ -26,6 +26,8 @@ _AMOUNTS = {
     "items": NUMBER,
 }  # fmt: skip
 """Marks that are values of slots."""
+TAG = 5
+"""Most words of a question that may only ask whether what is said before it is right."""
 _LAST = frozenset({"open:alone", "open:announces"})
 """What a phrase may mean only where none with another meaning stands."""
 _JOINTS = frozenset({"and", "or", "but", "plus"})
@@ -114,6 +116,7 @@ class Reader:
         own = tuple((slot, tuple(some)) for slot, some in called.items() if slot in self.slots)
         self._rank = {slot: number for number, slot in enumerate(self.slots)}
         self._own = _own(self.slots, own)
+        self._wanted = _wanted(self.slots)
         words = tuple((slot, tuple(map(str, some))) for slot, some in values.items() if slot in self.slots)
         self._known = (_item_names(tuple(map(tuple, items))), *(_value_names(*one) for one in words))
 
@@ -151,6 +154,8 @@ class _Sentence:
         self.reader, self.sentence, self.text, self.heard = reader, sentence, text, heard
         self.tokens = sentence.tokens
         self.stems = [token.stem for token in self.tokens]
+        self._ranks = False
+        self._found: dict[tuple[int, int], list[Found]] = {}
 
     def read(self) -> None:
         found = clauses(self.stems, self.sentence.mark, self.sentence.polite)
@@ -166,7 +171,14 @@ class _Sentence:
             heard.asks = True
             heard.unclear.append(self._quoted())
             return
+        self._ranks = any(
+            one.meaning == "importance" for clause in asking for one in self._finds(clause)
+        ) and "importance" in self.reader.slots
+        before = (len(heard.asked), heard.open)
         results = [self._asked(clause) for clause in asking]
+        tags = all(clause.end - clause.start <= TAG for clause in asking)
+        if self.sentence.mark == "?" and tags and before == (len(heard.asked), heard.open):
+            results += [self._asked(clause) for clause in found if clause.kind == STATEMENT]
         if not any(results):
             aims = [clause for clause in found if clause.kind != ASK]
             results += [self._asked(clause) for clause in aims]
@@ -181,6 +193,9 @@ class _Sentence:
         meanings = {one.meaning for one in found}
         named = self._named(clause, found)
         firm = any(self.stems[place] == VALUE for place in range(clause.start, clause.end))
+        if "says:small" in meanings:
+            self.heard.agree = True
+            return True
         if "says:agree" in meanings and not (firm and named) and not self._leads(clause):
             waiting = self.heard.waiting if _names_right(self.stems[clause.start : clause.end]) else []
             self.heard.add(one for one in waiting if one.values)
@@ -192,13 +207,21 @@ class _Sentence:
         ]
         self.heard.add(questions)
         more = "open:adds" in meanings or ("open:alone" in meanings and not named)
+        before = self.heard.open
         if more and not self._refers_back(clause, questions):
             self.heard.open = True
             if len(items) == 1:
                 self.heard.open_item = items[0]
+        if more and not named and "open:adds" in meanings and self._announces(clause):
+            self.heard.open, self.heard.announced = before, True
         self.heard.announced = self.heard.announced or ("open:announces" in meanings and not named)
         self.heard.which = self.heard.which or ("says:which" in meanings and not named)
         return bool(named or more or "open:announces" in meanings)
+
+    def _announces(self, clause: Clause) -> bool:
+        """Tell whether a clause that asks for more only announces what follows: "I need some more details:"."""
+        stems = self.stems[clause.start : clause.end]
+        return (stems[-1] == ":" or self.sentence.colon) and bool({"i", "we", "me", "us"} & set(stems))
 
     def _refers_back(self, clause: Clause, questions: Sequence[Question]) -> bool:
         """Hear "Is that the one?" after a sentence that named values."""
@@ -247,12 +270,15 @@ class _Sentence:
 
     def _finds(self, clause: Clause) -> list[Found]:
         """Choose the phrases of a clause: of those that overlap the longest; weak ones where no strong one is near."""
+        bounds = clause.start, clause.end
+        if bounds not in self._found:
+            self._found[bounds] = self._chosen(clause)
+        return self._found[bounds]
+
+    def _chosen(self, clause: Clause) -> list[Found]:
         reader = self.reader
 
-        def wanted(meaning: str) -> bool:
-            return ":" in meaning and not meaning.startswith("value:") or reader.slot_of(meaning) is not None
-
-        found = find(self.stems, (clause.start, clause.end), (shared(), reader._own), wanted)
+        found = find(self.stems, (clause.start, clause.end), (shared(), reader._own), reader._wanted)
         found = [one for one in found if self._is_of_its_slot(one)]
         says = [one for one in found if one.meaning.startswith("says:")]
         rest = [one for one in found if not one.meaning.startswith("says:")]
@@ -283,6 +309,11 @@ class _Sentence:
             start -= 1
         while end < clause.end and self.stems[end] not in _JOINTS:
             end += 1
+        mark = one.pattern.row[0] or frozenset()
+        if len(one.pattern.row) == 1 and any(
+            _AMOUNTS.get(slot) in mark for slot, _ in self.heard.asked if slot != self.reader.slot_of(one.meaning)
+        ):
+            return True
         beside = any(other.start < end and start < other.end for other in chosen)
         return beside or any(self.stems[place] == VALUE for place in range(start, end) if not one.start <= place < one.end)
 
@@ -319,7 +350,8 @@ class _Sentence:
         """Leave out what is compared in a question for importance."""
         ranks = [place for place, slot in places if slot == "importance"]
         if not ranks:
-            return places
+            several = len({slot for _, slot in places if slot in RANKED}) > 1
+            return [one for one in places if one[1] not in RANKED] if self._ranks and several else places
         beside = {slot for _, slot in places if slot in RANKED}
         if len(beside) > 1:
             return [one for one in places if one[1] not in RANKED]
@@ -339,7 +371,7 @@ class _Sentence:
                 found += [(place, value) for of, value in token.means if of == slot]
             elif token.stem == _AMOUNTS.get(slot):
                 found.append((place, self.text[token.start : token.end]))
-        some = find(self.stems, (clause.start, clause.end), (_closed(slot),), lambda meaning: True)
+        some = find(self.stems, (clause.start, clause.end), (_closed(slot),))
         some.sort(key=lambda one: (-one.pattern.weight, one.start))
         taken: list[Found] = []
         for one in some:
@@ -382,6 +414,15 @@ def _own(slots: tuple[str, ...], called: tuple[tuple[str, tuple[str, ...]], ...]
         for name in dict.fromkeys(own):
             made += compiled((name.lower(), *other.get(name.lower().replace(" ", "_"), ())), slot)
     return index(made)
+
+
+@lru_cache(maxsize=4_096)
+def _wanted(slots: tuple[str, ...]) -> frozenset[str]:
+    """Meanings of phrases that count for a customer with these slots."""
+    file = phrases()
+    others = [meaning for meaning, slot in _ALSO.items() if slot in slots]
+    said = [f"open:{name}" for name in file.open] + [f"says:{name}" for name in file.says]
+    return frozenset((*slots, *others, *said))
 
 
 @lru_cache(maxsize=256)

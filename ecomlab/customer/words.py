@@ -39,7 +39,7 @@ _HAS_IS = frozenset("what who where when how that there it he she here which why
 _IRREGULAR = {
     "made": "make", "making": "make", "bought": "buy", "paid": "pay", "sent": "send", "got": "get", "gotten": "get",
     "came": "come", "kept": "keep", "was": "be", "were": "be", "is": "be", "are": "be", "am": "be", "been": "be",
-    "being": "be", "did": "do", "does": "do", "done": "done", "has": "have", "had": "have", "having": "have",
+    "being": "be", "did": "do", "does": "do", "done": "done", "has": "have", "had": "have", "having": "having",
     "broke": "break", "broken": "break", "gave": "give", "given": "give", "wrote": "write", "saw": "see", "seen": "see",
     "rang": "ring", "chose": "choose", "chosen": "choose", "went": "go", "gone": "go", "spent": "spend", "cost": "cost",
     "sold": "sell", "told": "tell", "said": "say", "held": "hold", "took": "take", "taken": "take", "brought": "bring",
@@ -71,9 +71,9 @@ _BETWEEN = frozenset({"busi", "work", "calendar", "full"})
 _TAGS = frozenset({"right", "fine", "clear", "left", "full", "light", "open", "still", "well"})
 """Words that are a value only when written like a name."""
 _MONTHS = frozenset(month.lower() for month in MONTHS)
-_WORD = re.compile(r"\$ ?\d[\d,]*(?:\.\d+)?|\d+(?:[.,:]\d+)*(?:st|nd|rd|th)?|\$|[^\W\d_]+(?:'[^\W\d_]+)*|[&+,()/]")
+_WORD = re.compile(r"\$ ?\d[\d,]*(?:\.\d+)?|\d+(?:[.,:]\d+)*(?:st|nd|rd|th)?|\$|[^\W\d_]+(?:'[^\W\d_]+)*|[&+,()/]|:(?=\s|$)")
 _SENTENCE = re.compile(
-    r"(?<=[.!?…])[\"')]*\s+|(?<=[?!])(?=\w)|\n+|;\s*|:\s+|\s+[-–—]+\s+|—|\.\.+\s*|\s*\(\d\)\s*|(?:^|(?<=\s))\d\)\s"
+    r"(?<=[.!?…])[\"')]*\s+|(?<=[?!])(?=\w)|\n+|;\s*|:\s*\n|\s+[-–—]+\s+|—|\.\.+\s*|\s*\(\d\)\s*|(?:^|(?<=\s))\d\)\s"
 )
 
 
@@ -150,6 +150,9 @@ def _words(plain: str, offset: int = 0) -> list[Token]:
         word, (start, end) = match.group(), (match.start() + offset, match.end() + offset)
         if word in "(),/":
             found.append(Token(",", start, end))
+            continue
+        if word == ":":
+            found.append(Token(":", start, end))
             continue
         for part in _SPOKEN.get(word, word).split():
             found += [Token(stem(piece), start, end) for piece in _parts(part)]
