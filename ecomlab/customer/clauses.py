@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ecomlab.customer.words import ITEM, MARKS, stem
+from ecomlab.customer.words import ITEM, MARKS, Token, stem
 
 ASK, FRAGMENT, STATEMENT, PURPOSE = "ask", "fragment", "statement", "purpose"
 """What a clause does: it asks; it has no verb of its own, and does what its neighbours do; it tells; it says what for."""
@@ -45,7 +45,7 @@ _REASON = _stems("because although though whereas unless")
 _AIM = _stems("help make narrow find avoid ensure identify locate determine proceed complete finish get place process finalize")
 _HELPFUL = _stems("help helpful useful handy appreciate appreciated welcome great good nice enough grateful glad lovely perfect plenty")
 _POINTS = _stems("here it they that this there these those he she")
-_FINITE = _stems("depend distinguish vary differ cover want happen sell leave left send go read hear cost arrive come fit ship go include contain look match have meet seem sell offer weigh take make sound")
+_FINITE = _stems("remain close depend distinguish vary differ cover want happen sell leave left send go read hear cost arrive come fit ship go include contain look match have meet seem sell offer weigh take make sound")
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,9 @@ class Clause:
     kind: str
 
 
-def clauses(stems: Sequence[str], mark: str, polite: bool) -> list[Clause]:
-    """Split a sentence of stems into clauses; `mark` is "?" or "!" where it ends so."""
+def clauses(tokens: Sequence[Token], mark: str, polite: bool) -> list[Clause]:
+    """Split a sentence into clauses; `mark` is "?" or "!" where it ends so."""
+    stems = [token.stem for token in tokens]
     first = 0
     while first < len(stems) - 1 and stems[first] in _GREETING:
         first += 1
@@ -66,7 +67,7 @@ def clauses(stems: Sequence[str], mark: str, polite: bool) -> list[Clause]:
     found = []
     for start, end in zip(starts, starts[1:], strict=False):
         last = end == len(stems)
-        found.append(Clause(start, end, _kind(stems[start:end], mark if last else "", polite)))
+        found.append(Clause(start, end, _kind(tokens[start:end], mark if last else "", polite)))
     return _settled(found, stems, mark)
 
 
@@ -88,11 +89,11 @@ def _settled(found: list[Clause], stems: Sequence[str], mark: str) -> list[Claus
     for place, kind in enumerate(kinds):
         if kind == FRAGMENT:
             before = kinds[place - 1] if place else ASK
-            kinds[place] = ASK if asking and before != STATEMENT else before if place else FRAGMENT
-            if not place and (asking or mark != "!"):
-                kinds[place] = ASK
-            elif not place:
-                kinds[place] = STATEMENT
+            before = ASK if before == PURPOSE else before
+            kinds[place] = ASK if asking and before != STATEMENT else before
+            if not place:
+                told = not asking and (mark == "!" or STATEMENT in kinds[1:])
+                kinds[place] = STATEMENT if told else ASK
     if ASK not in kinds and PURPOSE in kinds and STATEMENT not in kinds and mark == "?":
         kinds = [ASK] * len(kinds)
     return [Clause(clause.start, clause.end, kind) for clause, kind in zip(found, kinds, strict=True)]
@@ -127,6 +128,8 @@ def _opens(stems: Sequence[str], place: int) -> bool:
         return True
     if here in _PREPOSITION and after in WH:
         return True
+    if here == "so" and after in _ORDER:
+        return True
     if here in _stems("if so as since before while") or here in _REASON:
         return after in _PRONOUN or after == ITEM or here == "if"
     if here in _AUXILIARY:
@@ -138,8 +141,9 @@ def _opens(stems: Sequence[str], place: int) -> bool:
     return False
 
 
-def _kind(words: Sequence[str], mark: str, polite: bool) -> str:
+def _kind(tokens: Sequence[Token], mark: str, polite: bool) -> str:
     """Tell what a clause does, by its first words."""
+    words = [token.stem for token in tokens]
     place = 0
     while place < len(words) and words[place] in _INTERJECTION and not _is_frame(words, place):
         place += 1
@@ -156,7 +160,10 @@ def _kind(words: Sequence[str], mark: str, polite: bool) -> str:
         return ASK
     if first in _THANKS:
         return ASK if mark == "?" and len(rest) <= 3 else STATEMENT
-    if first in _ORDER or first == "do" and second == _tell:
+    if first == "get" and mark != "?" or rest[:2] == ["give", "me"] and len(rest) <= 3 and "minimum" in rest:
+        return STATEMENT
+    orders = not tokens[place].noun and not tokens[place].word.endswith(("ed", "ing"))
+    if first in _ORDER and orders or first == "do" and second == _tell:
         return STATEMENT if _WAITING & set(rest[:4]) or second in _SPEAKER else ASK
     if rest[:2] == ["let", "us"] and {"start", "begin"} & set(rest[2:4]):
         return ASK
@@ -172,7 +179,11 @@ def _kind(words: Sequence[str], mark: str, polite: bool) -> str:
         return ASK
     if first in _SPEAKER:
         return _of_speaker(rest)
+    if mark != "!" and len(rest) > 3 and (rest[-3] in _AUXILIARY and rest[-2] == "not" or rest[-2] in _AUXILIARY) and rest[-1] in _POINTS:
+        return ASK
     if words and words[-1] in _TAG and len(words) > 1 and mark != "!":
+        return ASK
+    if first == "you" and _stems("request ask invite") & set(rest[2:4]) and second == "be":
         return ASK
     if first == "you":
         aims = second == "be" and bool(_OF_YOU & set(rest[2:4]))
@@ -181,14 +192,18 @@ def _kind(words: Sequence[str], mark: str, polite: bool) -> str:
         return ASK
     if first == ITEM and second in _FINITE:
         return STATEMENT
-    if first in _POINTS or _tells(rest):
+    if first in _POINTS:
         return STATEMENT
     if polite:
         return STATEMENT if _WAITING & set(rest) else ASK
+    if _tells(rest):
+        return STATEMENT
+    more = bool(_stems("whatever anything else everything") & set(rest))
+    question = next((place for place, word in enumerate(rest) if word in WH), len(rest))
+    if not more and mark != "?" and _FINITE & set(rest[1:question]) - {"cost"}:
+        return STATEMENT
     if WH & set(rest):
         return ASK
-    if first != ITEM and mark != "?" and _FINITE & set(rest):
-        return STATEMENT
     if mark != "?":
         speaker = next((place for place, word in enumerate(rest[:7]) if word in _SPEAKER), 0)
         if speaker:
@@ -240,6 +255,12 @@ def _of_speaker(rest: Sequence[str]) -> str:
     if not words:
         return FRAGMENT
     first = words[0]
+    if "i" in words[1:4] and {"afraid", "sorri"} & set(words[:3]):
+        return _of_speaker(words[words.index("i", 1) :])
+    if "if" in words and _stems("remember tell say") & set(words[words.index("if") :]) and WH & set(words):
+        return ASK
+    if "not" in words and WH & set(words[words.index("not") :]) and _stems("say mention tell state") & set(words):
+        return ASK
     if {"without", "unless"} & set(words) and _KNOW & set(words):
         return ASK
     if _WAITING & set(words[:4]) and not WH & set(words):
@@ -271,6 +292,6 @@ def _asks_inside(rest: Sequence[str]) -> bool:
     words = set(rest)
     if {"would", "will", "be"} & words and _HELPFUL & words:
         return rest[0] in {"it", "that"} and bool({"know", "have", "if", "hear"} & words) or rest[0] not in _PRONOUN
-    if _stems("still missing need required remain lack") & words and not {"i", "we"} & words:
+    if _stems("still missing need required lack") & words and not {"i", "we"} & words:
         return "not" not in words
     return bool(WH & words and _stems("know tell depend question") & words)

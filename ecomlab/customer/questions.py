@@ -31,6 +31,8 @@ TAG = 5
 _LAST = frozenset({"open:alone", "open:announces"})
 """What a phrase may mean only where none with another meaning stands."""
 _JOINTS = frozenset({"and", "or", "but", "plus"})
+_LIMITS = frozenset(map(stem, "maximum minimum limit most least any deadline".split())) | set(_AMOUNTS.values())
+"""Words by which a question for several limits is none for which of them comes first."""
 _EACH = frozenset(map(stem, "each apiece per both all together total combined altogether everything whole".split()))
 
 
@@ -154,11 +156,11 @@ class _Sentence:
         self.reader, self.sentence, self.text, self.heard = reader, sentence, text, heard
         self.tokens = sentence.tokens
         self.stems = [token.stem for token in self.tokens]
-        self._ranks = False
+        self._ranks = self._named_here = False
         self._found: dict[tuple[int, int], list[Found]] = {}
 
     def read(self) -> None:
-        found = clauses(self.stems, self.sentence.mark, self.sentence.polite)
+        found = clauses(self.tokens, self.sentence.mark, self.sentence.polite)
         asking = [clause for clause in found if clause.kind == ASK]
         heard = self.heard
         for clause in found:
@@ -192,7 +194,14 @@ class _Sentence:
         found = self._finds(clause)
         meanings = {one.meaning for one in found}
         named = self._named(clause, found)
-        firm = any(self.stems[place] == VALUE for place in range(clause.start, clause.end))
+        marks = {VALUE, *_AMOUNTS.values()}
+        firm = any(self.stems[place] in marks for place in range(clause.start, clause.end))
+        agrees = [one.start for one in found if one.meaning == "says:agree"]
+        firm = firm or any(
+            one.pattern.strong and one.start < min(agrees, default=0)
+            for one in found
+            if self.reader.slot_of(one.meaning)
+        )
         if "says:small" in meanings:
             self.heard.agree = True
             return True
@@ -206,7 +215,12 @@ class _Sentence:
             Question(slot, item, self._values(slot, clause), scope) for slot, scope in named for item in items
         ]
         self.heard.add(questions)
-        more = "open:adds" in meanings or ("open:alone" in meanings and not named)
+        joined = clause.start == 0 or self.stems[clause.start - 1] in _JOINTS or not self._named_here
+        more = "open:adds" in meanings or ("open:alone" in meanings and not named and joined)
+        self._named_here = self._named_here or bool(named)
+        if not named and "open:adds" not in meanings and "says:picks" in meanings and self.heard.waiting and not self.heard.asked:
+            self.heard.add(self.heard.waiting)
+            return True
         before = self.heard.open
         if more and not self._refers_back(clause, questions):
             self.heard.open = True
@@ -310,10 +324,12 @@ class _Sentence:
         while end < clause.end and self.stems[end] not in _JOINTS:
             end += 1
         mark = one.pattern.row[0] or frozenset()
-        if len(one.pattern.row) == 1 and any(
-            _AMOUNTS.get(slot) in mark for slot, _ in self.heard.asked if slot != self.reader.slot_of(one.meaning)
-        ):
+        own = self.reader.slot_of(one.meaning)
+        others = {slot for slot, _ in self.heard.asked} | {self.reader.slot_of(other.meaning) for other in chosen}
+        if len(one.pattern.row) == 1 and any(slot and _AMOUNTS.get(slot) in mark for slot in others - {own}):
             return True
+        if "EACH" in one.pattern.text or "ALL" in one.pattern.text:
+            start, end = clause.start, clause.end
         beside = any(other.start < end and start < other.end for other in chosen)
         return beside or any(self.stems[place] == VALUE for place in range(start, end) if not one.start <= place < one.end)
 
@@ -341,6 +357,8 @@ class _Sentence:
             places.append((place, min(slots, key=self.reader._rank.__getitem__)))
         places.sort()
         ordered = list(dict.fromkeys(slot for _, slot in self._compared(places, clause)))
+        if "replacement" in ordered and not _JOINTS & set(self.stems[clause.start : clause.end]):
+            ordered = ["replacement", *(slot for slot in ordered if slot in ("ordered", "delivered", "units"))]
         scope = bool(_EACH & set(self.stems[clause.start : clause.end])) and {"each"} <= set(
             self.stems[clause.start : clause.end]
         ) | {"per", "apiec"}
@@ -351,6 +369,9 @@ class _Sentence:
         ranks = [place for place, slot in places if slot == "importance"]
         if not ranks:
             several = len({slot for _, slot in places if slot in RANKED}) > 1
+            stems = set(self.stems[clause.start : clause.end])
+            if several and "importance" in self.reader.slots and "or" in stems and not (stems & _LIMITS or "and" in stems):
+                return [(places[0][0], "importance"), *(one for one in places if one[1] not in RANKED)]
             return [one for one in places if one[1] not in RANKED] if self._ranks and several else places
         beside = {slot for _, slot in places if slot in RANKED}
         if len(beside) > 1:
@@ -390,7 +411,7 @@ class _Sentence:
 
     def _leads(self, clause: Clause) -> bool:
         """Tell whether a clause has a question word."""
-        return bool(WH & set(self.stems[clause.start : clause.end]))
+        return bool(WH & set(self.stems[clause.start : min(clause.end, clause.start + 4)]))
 
     def _quoted(self) -> str:
         words = self.sentence.text

@@ -21,7 +21,7 @@ _SPOKEN = {
     "isnt": "is not", "wasnt": "was not", "dont": "do not", "didnt": "did not", "doesnt": "does not", "arent": "are not",
     "cant": "can not", "cannot": "can not", "wont": "will not", "shouldnt": "should not", "couldnt": "could not",
     "im": "i am", "ive": "i have", "youre": "you are", "youd": "you would", "youve": "you have",
-    "lemme": "let me", "gimme": "give me", "wanna": "want to", "gonna": "go to", "gotta": "have to", "kinda": "kind of",
+    "lemme": "let me", "gimme": "give me", "wanna": "want to", "gonna": "will", "gotta": "have to", "kinda": "kind of",
     "sorta": "sort of", "whatcha": "what do you", "whaddya": "what do you", "dya": "do you", "dyou": "do you",
     "u": "you", "ur": "your", "urself": "yourself", "r": "are", "ya": "you", "n": "and", "em": "them", "y": "why",
     "pls": "please", "plz": "please", "qty": "quantity", "max": "maximum", "min": "minimum", "abt": "about", "w": "with",
@@ -35,7 +35,7 @@ _SPOKEN = {
     "starwise": "stars", "brandwise": "brand", "reviewwise": "reviews", "pressie": "present", "prezzie": "present",
 }  # fmt: skip
 _CONTRACTED = {"s": "is", "re": "are", "ve": "have", "ll": "will", "d": "would", "m": "am", "t": "not"}
-_HAS_IS = frozenset("what who where when how that there it he she here which why everything let".split())
+_HAS_IS = frozenset("what who where when how that there it he she here which why everything whatever anything something let".split())
 _IRREGULAR = {
     "made": "make", "making": "make", "bought": "buy", "paid": "pay", "sent": "send", "got": "get", "gotten": "get",
     "came": "come", "kept": "keep", "was": "be", "were": "be", "is": "be", "are": "be", "am": "be", "been": "be",
@@ -54,6 +54,11 @@ _IRREGULAR = {
     "later": "later", "latest": "latest", "late": "late", "earlier": "earlier", "used": "use", "using": "use",
     "importance": "importance", "important": "important", "ordered": "order", "ordering": "order", "one": "one",
     "ones": "one", "particulars": "particulars", "specifics": "specifics", "thing": "thing", "news": "news",
+    "preference": "preference", "preferences": "preference", "requirement": "requirement", "requirements": "requirement",
+    "specification": "specification", "specifications": "specification", "information": "information",
+    "consideration": "consideration", "considerations": "consideration", "expectation": "expectation",
+    "expectations": "expectation", "indication": "indication", "description": "description", "noted": "noted",
+    "descriptions": "description", "stipulations": "stipulation", "stipulation": "stipulation",
     "else": "else", "general": "general", "wishes": "wish", "returned": "return", "universe": "universe",
 }  # fmt: skip
 DROPPED = frozenset(
@@ -61,6 +66,7 @@ DROPPED = frozenset(
     "exact exactly precisely precise".split()
 )
 """Words that change nothing of what is asked for."""
+_ARTICLES = frozenset("a an the your our my their".split())
 _NUMBERS = frozenset(
     "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
     "nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand".split()
@@ -91,6 +97,10 @@ class Token:
     stem: str
     start: int
     end: int
+    word: str = ""
+    """The word of the message, in lower case."""
+    noun: bool = False
+    """It follows an article or a possessive."""
     means: tuple[tuple[str, str], ...] = ()
     """For a value, (slot, value) of each slot that has it; for an item, ("", its number); for an amount, ("", its text)."""
 
@@ -140,7 +150,11 @@ def _sentence(text: str, plain: str, start: int, end: int, gap: str, known: tupl
     marked = [token for token in _amounts(_named(words, known, text)) if token.stem]
     tail = plain[start:end].rstrip(" \"')")
     mark = "?" if "?" in plain[start:end] else tail[-1] if tail.endswith("!") else ""
-    kept = tuple(token for token in marked if token.means or plain[token.start : token.end] not in DROPPED)
+    kept = tuple(
+        replace(token, noun=True) if place and marked[place - 1].word in _ARTICLES else token
+        for place, token in enumerate(marked)
+        if token.means or token.word not in DROPPED
+    )
     return Sentence(kept, text[start:end].strip(), mark, polite, ":" in gap)
 
 
@@ -154,8 +168,9 @@ def _words(plain: str, offset: int = 0) -> list[Token]:
         if word == ":":
             found.append(Token(":", start, end))
             continue
+        word = "money" if word == "$" else word
         for part in _SPOKEN.get(word, word).split():
-            found += [Token(stem(piece), start, end) for piece in _parts(part)]
+            found += [Token(stem(piece), start, end, piece) for piece in _parts(part)]
     return found
 
 
@@ -193,7 +208,7 @@ def _named(words: list[Token], known: tuple[Names, ...], text: str) -> list[Toke
         items = [meaning for meaning in means if not meaning[0]]
         mark = ITEM if items else VALUE
         found.append(
-            Token(mark, words[place].start, words[place + size - 1].end, tuple(items[:1]) or means)
+            Token(mark, words[place].start, words[place + size - 1].end, means=tuple(items[:1]) or means)
         )
         place += size
     return found
@@ -206,7 +221,7 @@ def _amounts(words: list[Token]) -> list[Token]:
         size, mark = _amount(words, place)
         if mark:
             start, end = words[place].start, words[place + size - 1].end
-            found.append(Token(mark, start, end, (("", ""),)))
+            found.append(Token(mark, start, end, means=(("", ""),)))
         else:
             found.append(words[place])
         place += size
@@ -216,8 +231,6 @@ def _amounts(words: list[Token]) -> list[Token]:
 def _amount(words: list[Token], place: int) -> tuple[int, str]:
     """Size and mark of the amount that begins here; (1, "") for none."""
     stems = [word.stem for word in words[place : place + 5]]
-    if stems[0] == "$":
-        return 1, MONEY
     if stems[0].startswith("$"):
         return 1, MONEY
     if stems[0] in _MONTHS:
@@ -242,9 +255,3 @@ def _amount(words: list[Token], place: int) -> tuple[int, str]:
 def _is_number(word: str) -> bool:
     return word in _NUMBERS or word[0].isdigit()
 
-
-def with_text(token: Token, text: str) -> Token:
-    """Give an amount the words of the message as its meaning."""
-    if token.stem in (ITEM, VALUE) or not token.means:
-        return token
-    return replace(token, means=(("", text[token.start : token.end]),))
