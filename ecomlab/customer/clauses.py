@@ -21,8 +21,8 @@ _PRONOUN = _stems("i we you it they he she there this that these those")
 _LINKS = frozenset({",", ":", "and", "or", "but", "plus"})
 _INTERJECTION = _stems(
     "hi hello hey ok okay so and but or great oh ah aw aww well alright right also then now hm hmm just cool lovely plus yes "
-    "no , : lol haha hehe no perfect sure certainly next first firstly second secondly finally last lastly again good day sir madam dear customer "
-    "ooh phew fine wonderful super nice excellent thing yeah yep yup wow ha haha to start with"
+    "no , : lol haha hehe no perfect sure certainly next first firstly second secondly finally last lastly again good "
+    "ooh phew fine wonderful super nice excellent thing yeah yep yup wow ha haha"
 )
 _ORDER = _stems(
     "tell say name give state specify indicate provide share confirm mention list describe rank advise inform choose pick "
@@ -38,7 +38,9 @@ _WANT = _stems(
 _WISH = _stems("like love appreciate want need be prefer value welcome require ask know")
 _OF_YOU = _stems("mean want need like prefer look after seek wish buy pay think would will got ask say remember")
 _GREETING = _stems("hi hello hey dear customer sir madam wait oh ok okay ooh lol haha hm hmm right so well , ah aw um er")
+_TOPIC = _stems("concerning regarding about for as on turning next back moving coming now")
 _THANKS = _stems("thank thanks sorry apology noted understood gotcha sure welcome cheers ta congratulation glad happy")
+_ABOUT = _stems("me us roughly approximately about around remember recall of idea")
 _WAITING = _stems("wait hold bear minute moment second sec tick")
 _TAG = _stems("right correct yes yeah yep no huh innit eh true ok okay")
 _REASON = _stems("because although though whereas unless")
@@ -63,10 +65,15 @@ def clauses(tokens: Sequence[Token], mark: str, polite: bool) -> list[Clause]:
     first = 0
     while first < len(stems) - 1 and stems[first] in _GREETING:
         first += 1
-    starts = [first, *(place for place in range(first + 1, len(stems)) if _begins(stems, place)), len(stems)]
+    inner = {place for place in range(first + 1, len(stems)) if _is_inner(stems, place)}
+    begun = (place for place in range(first + 1, len(stems)) if place in inner or _begins(stems, place, mark))
+    starts = [first, *begun, len(stems)]
     found = []
     for start, end in zip(starts, starts[1:], strict=False):
         last = end == len(stems)
+        if start in inner:
+            found.append(Clause(start, end, PURPOSE))
+            continue
         found.append(Clause(start, end, _kind(tokens[start:end], mark if last else "", polite)))
     return _settled(found, stems, mark)
 
@@ -76,7 +83,8 @@ def _settled(found: list[Clause], stems: Sequence[str], mark: str) -> list[Claus
     the clause before them does."""
     kinds = [clause.kind for clause in found]
     for place, clause in enumerate(found[:-1]):
-        if clause.kind == FRAGMENT and stems[clause.end - 1] == ":":
+        named = stems[clause.start] in _TOPIC and stems[clause.end - 1] == ","
+        if clause.kind == FRAGMENT and (named or stems[clause.end - 1] == ":"):
             kinds[place] = PURPOSE  # the topic of what follows
     if mark == "?" and ASK not in kinds:
         for place in reversed(range(len(kinds))):
@@ -99,7 +107,16 @@ def _settled(found: list[Clause], stems: Sequence[str], mark: str) -> list[Claus
     return [Clause(clause.start, clause.end, kind) for clause, kind in zip(found, kinds, strict=True)]
 
 
-def _begins(stems: Sequence[str], place: int) -> bool:
+def _is_inner(stems: Sequence[str], place: int) -> bool:
+    """Tell whether "when you ..." begins here inside a question for something else."""
+    after = stems[place + 1] if place + 1 < len(stems) else ""
+    before = stems[:place]
+    if stems[place] != "when" or after not in _PRONOUN or before[-1] in _LINKS | _KNOW | _ABOUT:
+        return False
+    return bool(WH & set(before)) or before[0] in _AUXILIARY and not _KNOW & set(before)
+
+
+def _begins(stems: Sequence[str], place: int, mark: str) -> bool:
     """Tell whether a clause begins here."""
     here, before = stems[place], stems[place - 1]
     after = stems[place + 1] if place + 1 < len(stems) else ""
@@ -108,7 +125,8 @@ def _begins(stems: Sequence[str], place: int) -> bool:
     if before == "or" and here in WH:
         return after in _AUXILIARY
     if before in _LINKS:
-        return here not in _LINKS and _opens(stems, place)
+        verb = here in _AUXILIARY and mark != "?" and stems[place + 1 : place + 2] not in ([one] for one in _PRONOUN)
+        return here not in _LINKS and not verb and _opens(stems, place)
     if here in _REASON:
         return True
     if here == "so":
@@ -160,7 +178,9 @@ def _kind(tokens: Sequence[Token], mark: str, polite: bool) -> str:
         return ASK
     if first in _THANKS:
         return ASK if mark == "?" and len(rest) <= 3 else STATEMENT
-    if first == "get" and mark != "?" or rest[:2] == ["give", "me"] and len(rest) <= 3 and "minimum" in rest:
+    if first == "have" and mark != "?" and second not in _PRONOUN:
+        return STATEMENT
+    if first == "get" and second != stem("any") and mark != "?" or rest[:2] == ["give", "me"] and len(rest) <= 3 and "minimum" in rest:
         return STATEMENT
     orders = not tokens[place].noun and not tokens[place].word.endswith(("ed", "ing"))
     if first in _ORDER and orders or first == "do" and second == _tell:
@@ -271,7 +291,7 @@ def _of_speaker(rest: Sequence[str]) -> str:
         rest_of = words[1:5]
         if first in {"would", "should"} and _WISH & set(rest_of):
             return STATEMENT if set(rest_of) & _stems("help thank inform look check") else ASK
-        if set(rest_of) & _WANT - _stems("look value take understand see") and first not in {"can", "could", "would", "should"}:
+        if set(rest_of[:2]) & _WANT - _stems("look value take understand see") and first not in {"can", "could", "would", "should"}:
             return ASK
         if "to" in rest_of and _KNOW & set(words[1:6]) - _stems("check find see"):
             return ASK

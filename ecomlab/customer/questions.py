@@ -26,6 +26,8 @@ _AMOUNTS = {
     "items": NUMBER,
 }  # fmt: skip
 """Marks that are values of slots."""
+LISTED = 4
+"""Places between commas within which a part of a list stands."""
 TAG = 5
 """Most words of a question that may only ask whether what is said before it is right."""
 _LAST = frozenset({"open:alone", "open:announces"})
@@ -196,7 +198,7 @@ class _Sentence:
         named = self._named(clause, found)
         marks = {VALUE, *_AMOUNTS.values()}
         firm = any(self.stems[place] in marks for place in range(clause.start, clause.end))
-        agrees = [one.start for one in found if one.meaning == "says:agree"]
+        agrees = [one.end for one in found if one.meaning == "says:agree"]
         firm = firm or any(
             one.pattern.strong and one.start < min(agrees, default=0)
             for one in found
@@ -250,7 +252,7 @@ class _Sentence:
     def _otherwise(self, found: Sequence[Clause], said: Sequence[Found]) -> None:
         """Hear a sentence that asks, in which no slot was recognised and nothing open."""
         meanings = {one.meaning for one in said}
-        if self.heard.waiting and "says:refers" in meanings:
+        if "says:refers" in meanings and any(one.values for one in self.heard.waiting):
             self.heard.add(self.heard.waiting)
         elif "says:which" in meanings:
             self.heard.which = True
@@ -323,6 +325,12 @@ class _Sentence:
             start -= 1
         while end < clause.end and self.stems[end] not in _JOINTS:
             end += 1
+        if "," in self.stems[start:end]:  # a list: each of its short parts stands for itself
+            commas = [start - 1, *(place for place in range(start, end) if self.stems[place] == ","), end]
+            left = max(place for place in commas if place < one.start)
+            right = min(place for place in commas if place >= one.end)
+            if right - left <= LISTED:
+                start, end = left + 1, right
         mark = one.pattern.row[0] or frozenset()
         own = self.reader.slot_of(one.meaning)
         others = {slot for slot, _ in self.heard.asked} | {self.reader.slot_of(other.meaning) for other in chosen}

@@ -87,7 +87,7 @@ _SENTENCE = re.compile(
 def stem(word: str) -> str:
     """Reduce a word in lower case to its stem; irregular forms to the plain one's."""
     known = _IRREGULAR.get(word, word)
-    return known if known == word and word in _IRREGULAR else str(_STEMMER.stemWord(known))
+    return known if _IRREGULAR.get(known) == known else str(_STEMMER.stemWord(known))
 
 
 @dataclass(frozen=True)
