@@ -5,6 +5,7 @@ and `development.jsonl` was written to learn from; `held.jsonl` is never opened:
 """
 
 import json
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -15,7 +16,8 @@ import pytest
 
 from ecomlab import Shop, load_shop
 from ecomlab.catalog.lexicon import lexicon_of
-from ecomlab.customer.questions import Reader
+from ecomlab.catalog import ProductType
+from ecomlab.customer.questions import Reader, Reading
 
 BANKS = Path(__file__).parents[2] / "ecomlab" / "audit" / "questions"
 PRODUCT = ("brand", "feature", "attr", "option", "price", "rating", "days")
@@ -46,7 +48,12 @@ VALUES = {
     "feature": ("Vintage", "Lightweight"), "was_feature": ("Vintage", "Lightweight"),
 }  # fmt: skip
 """A right and a wrong value to put into a question; those of brands, options and attributes come from the shop."""
-Judged = tuple[dict[str, Any], str, list[str], Any, bool]
+Judged = tuple[dict[str, Any], str, list[str], Reading, bool]
+LITERAL = {
+    "color": r"colou?rs?\b|shades?\b|hues?\b", "material": r"materials?\b|made (?:of|from|out)|fabric\b",
+    "size": r"\bsizes?\b|how (?:big|large|small)\b|dimensions?\b|measurements?\b", "capacity": r"capacity|how much .*\bhold\b",
+}  # fmt: skip
+"""Attributes that a text may name without a placeholder."""
 
 
 def bank(name: str) -> list[dict[str, Any]]:
@@ -54,43 +61,48 @@ def bank(name: str) -> list[dict[str, Any]]:
 
 
 def judged(questions: Sequence[dict[str, Any]], shop: Shop) -> Iterator[Judged]:
-    """Yield (question, its text, slots asked for, what was read, whether that agrees) of each question."""
+    """Yield (question, its text, slots asked for, what was read, whether that agrees) of each question that some product
+    type has the attributes of."""
     for number, question in enumerate(questions):
-        text, asked, reader = _filled(question, number, shop)
+        filled = _filled(question, number, shop)
+        if filled is None:
+            continue
+        text, asked, reader = filled
         read = reader.read(text)
-        slots = [slot for slot, _ in read.slots]
         # Who asks for a date and who asks for roughly when get what the customer knows of the two.
         alike = {"placed": "when"}
-        agrees = {alike.get(s, s) for s in slots} == {alike.get(s, s) for s in asked}
+        agrees = {alike.get(one.slot, one.slot) for one in read.questions} == {alike.get(s, s) for s in asked}
         yield question, text, asked, read, agrees and read.open == question["open"]
 
 
-def _filled(question: dict[str, Any], number: int, shop: Shop) -> tuple[str, list[str], Reader]:
-    """Put an item, attributes and values into a question; make the reader of such a customer."""
-    env, lexicon, wanted = (
-        question.get("sub") or question["env"],
-        lexicon_of(shop.catalog),
-        question.get("attr"),
-    )
-    kinds = [kind for kind in shop.catalog.types if len(kind.attributes) > 1]
-    if wanted is None and "option" in question["slots"] and "size" in question["text"].lower():
-        wanted = "size"
-    if wanted and env != "SUB":
-        kinds = [k for k in kinds if wanted in {a.name for a in k.attributes} | {k.option.name}] or kinds
+def _filled(question: dict[str, Any], number: int, shop: Shop) -> tuple[str, list[str], Reader] | None:
+    """Put an item, attributes and values into a question; make the reader of such a customer. None where no product type
+    has what the text names."""
+    env, lexicon = question.get("sub") or question["env"], lexicon_of(shop.catalog)
+    named = _attributes(question)
+    if named is None:
+        return None
+    kinds = [kind for kind in shop.catalog.types if len(kind.attributes) > 1 and _has(kind, named, env)]
+    if not kinds:
+        return None
     kind = kinds[7 * number % len(kinds)]
     attributes = {a.name: a.values for a in kind.attributes}
-    attribute = wanted if wanted in attributes else list(attributes)[number % len(attributes)]
     slots = [
         s for name in SLOTS[env] for s in ([f"attr:{a}" for a in attributes] if name == "attr" else [name])
     ]
-    asked = []
+    free = [name for name in attributes if name not in named]
+    drawn = iter([*named, free[number % len(free)] if free else list(attributes)[0]])
+    asked, words = [], {}
     for name in question["slots"]:
-        as_option = name == "attr" and wanted == "size" and "attr:size" not in slots and "option" in slots
-        asked.append(
-            "option" if as_option else f"attr:{attribute}" if name == "attr" else NAMES.get(name, name)
-        )
+        if name == "attr":
+            attribute = next(drawn)
+            words.setdefault("attr", attribute.replace("_", " "))
+            asked.append(f"attr:{attribute}" if attribute in attributes else "option")
+        else:
+            asked.append(NAMES.get(name, name))
     plural = lexicon.types[kind.name].plural
-    words = {"items": plural, "item": kind.name, "attr": attribute.replace("_", " ")}
+    words |= {"items": plural, "item": kind.name}
+    words.setdefault("attr", next(iter(attributes)).replace("_", " "))
     known = {
         **VALUES, "option": kind.option.values,
         **dict.fromkeys(("brand", "was_brand"), shop.catalog.brands[3:5]),
@@ -106,8 +118,8 @@ def _filled(question: dict[str, Any], number: int, shop: Shop) -> tuple[str, lis
     ]
     closed = {
         "brand": shop.catalog.brands, "was_brand": shop.catalog.brands, "option": kind.option.values,
-        "feature": lexicon.names["feature"], "was_feature": lexicon.names["feature"], "thing": others, "parts": others,
-        **{name: VALUES[name] for name in ("destination", "when", "place")},
+        "feature": lexicon.names["feature"].values(), "was_feature": lexicon.names["feature"].values(), "thing": others,
+        "parts": others, **{name: VALUES[name] for name in ("destination", "when", "place")},
         **{f"attr:{name}": values for name, values in attributes.items()},
     }  # fmt: skip
     called = {f"attr:{name}": [name.replace("_", " ")] for name in attributes}
@@ -118,6 +130,28 @@ def _filled(question: dict[str, Any], number: int, shop: Shop) -> tuple[str, lis
         asked,
         Reader(slots, [[kind.name, plural]], {s: closed[s] for s in slots if s in closed}, called),
     )
+
+
+def _attributes(question: dict[str, Any]) -> list[str] | None:
+    """Name the attributes that a question names by their own word; None where it asks for one that nothing names."""
+    if "attr" in question:
+        return [question[name] for name in ("attr", "attr2") if name in question]
+    text = question["text"].lower()
+    said = [name for name, words in LITERAL.items() if re.search(words, text)]
+    wanted = question["slots"].count("attr") - text.count("{attr}")
+    if wanted > 0 and "{value" not in text:
+        return said[:wanted] if len(said) >= wanted else None
+    if "option" in question["slots"]:
+        return [name for name in said if name in ("size", "color", "material")][:1]
+    return []
+
+
+def _has(kind: ProductType, named: Sequence[str], env: str) -> bool:
+    """Tell whether a type has what is named: as an attribute where the customer has attributes, else as its option."""
+    names = {a.name for a in kind.attributes} if "attr" in SLOTS[env] else set()
+    if "option" in SLOTS[env]:
+        names.add(kind.option.name)
+    return env in ("SUB", "STATUS", "POLICY") or set(named) <= names
 
 
 def rates(questions: Sequence[dict[str, Any]], shop: Shop) -> dict[str, tuple[int, float]]:

@@ -1,0 +1,182 @@
+"""Phrases by which people ask for things, and where they stand in a sentence of stems: `questions.toml`, compiled once."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from ecomlab.customer.words import DROPPED, MARKS, stem
+from ecomlab.data import Strict, read_toml
+
+FILE = Path(__file__).with_name("questions.toml")
+GAP = 3
+"""Most words that `..` stands for."""
+_UNCROSSED = frozenset({",", ":", "and", "or", "but", "plus"})
+"""Stems that `..` does not stand for: the next part of a sentence begins there."""
+
+
+class Phrases(Strict):
+    """Phrases of one meaning: strong ones decide; weak ones count where no strong one stands in the same part of a
+    sentence."""
+
+    strong: tuple[str, ...] = ()
+    weak: tuple[str, ...] = ()
+
+
+class File(Strict):
+    """Schema of the file of phrases."""
+
+    classes: dict[str, tuple[str, ...]]
+    slots: dict[str, Phrases]
+    attributes: dict[str, tuple[str, ...]]
+    open: dict[str, tuple[str, ...]]
+    says: dict[str, tuple[str, ...]]
+    values: dict[str, dict[str, tuple[str, ...]]]
+
+
+@cache
+def phrases() -> File:
+    """Read the phrases of questions."""
+    return read_toml(FILE, File)
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A phrase: elements in a row (sets of stems; None for a gap), and stems that its clause must and must not hold."""
+
+    text: str
+    meaning: str
+    strong: bool
+    row: tuple[frozenset[str] | None, ...]
+    starts: bool = False
+    ends: bool = False
+    needs: tuple[frozenset[str], ...] = ()
+    bars: frozenset[str] = frozenset()
+
+    @property
+    def weight(self) -> int:
+        """Number of words that have to be there."""
+        return sum(element is not None for element in self.row) + len(self.needs) + self.starts + self.ends
+
+
+Index = dict[str, list[Pattern]]
+"""Patterns by each stem that they may begin with."""
+
+
+def compiled(texts: Iterable[str], meaning: str, strong: bool = True) -> list[Pattern]:
+    """Compile phrases. In one, words match by their stem; a|b is either of two; UPPER is a class of words or a mark; .. is
+    at most three words; ^ and $ are the ends of a clause; & and ! begin a word that the clause holds somewhere, or nowhere."""
+    return [_compiled(text, meaning, strong) for text in texts]
+
+
+def _compiled(text: str, meaning: str, strong: bool) -> Pattern:
+    row: list[frozenset[str] | None] = []
+    needs, bars = [], set[str]()
+    starts = ends = False
+    for word in text.split():
+        if word == "^":
+            starts = True
+        elif word == "$":
+            ends = True
+        elif word == "..":
+            row.append(None)
+        elif word[0] == "&":
+            needs.append(_stems(word[1:]))
+        elif word[0] == "!":
+            bars |= _stems(word[1:])
+        elif word in DROPPED:
+            continue
+        else:
+            row.append(_stems(word))
+    if not row or row[0] is None:
+        raise ValueError(f"the phrase {text!r} for {meaning!r} does not begin with a word that counts")
+    return Pattern(text, meaning, strong, tuple(row), starts, ends, tuple(needs), frozenset(bars))
+
+
+@cache
+def _stems(words: str) -> frozenset[str]:
+    found = set[str]()
+    for word in words.split("|"):
+        if word in MARKS or word == ",":
+            found.add(word)
+        elif word.isupper() and len(word) > 1:
+            found |= {stem(one) for one in phrases().classes[word]}
+        else:
+            found.add(stem(word))
+    return frozenset(found)
+
+
+def index(patterns: Iterable[Pattern]) -> Index:
+    """Index patterns by their first stems."""
+    found: Index = {}
+    for pattern in patterns:
+        for one in pattern.row[0] or ():
+            found.setdefault(one, []).append(pattern)
+    return found
+
+
+@cache
+def shared() -> Index:
+    """Patterns of every slot that the file knows, of open questions and of what else a message may say."""
+    file = phrases()
+    found = []
+    for slot, words in file.slots.items():
+        found += compiled(words.strong, slot) + compiled(words.weak, slot, strong=False)
+    for name, texts in file.open.items():
+        found += compiled(texts, f"open:{name}")
+    for name, texts in file.says.items():
+        found += compiled(texts, f"says:{name}")
+    return index(found)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A pattern, and the places in the sentence from which and before which its words stand."""
+
+    pattern: Pattern
+    start: int
+    end: int
+
+    @property
+    def meaning(self) -> str:
+        return self.pattern.meaning
+
+
+def find(
+    stems: Sequence[str],
+    bounds: tuple[int, int],
+    indices: Iterable[Index],
+    wanted: frozenset[str] | None = None,
+) -> list[Found]:
+    """Find all patterns, or those with a wanted meaning, in the clause of `stems` within `bounds`."""
+    start, end = bounds
+    there = set(stems[start:end])
+    found = []
+    for some in indices:
+        for place in range(start, end):
+            for pattern in some.get(stems[place], ()):
+                if (wanted is not None and pattern.meaning not in wanted) or (pattern.starts and place != start):
+                    continue
+                if any(need.isdisjoint(there) for need in pattern.needs) or not pattern.bars.isdisjoint(there):
+                    continue
+                stop = _end(pattern.row, stems, place, end)
+                if stop and not (pattern.ends and stop != end):
+                    found.append(Found(pattern, place, stop))
+    return found
+
+
+def _end(row: Sequence[frozenset[str] | None], stems: Sequence[str], place: int, end: int) -> int:
+    """Place after a row of elements that begins at `place`; 0 where it does not stand there."""
+    for number, element in enumerate(row):
+        if element is None:
+            rest = row[number + 1 :]
+            for skip in range(GAP + 1):
+                if stop := _end(rest, stems, place + skip, end):
+                    return stop
+                if place + skip >= end or stems[place + skip] in _UNCROSSED:
+                    break
+            return 0
+        if place >= end or stems[place] not in element:
+            return 0
+        place += 1
+    return place

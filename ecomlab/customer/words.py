@@ -1,0 +1,257 @@
+"""A message as sentences of stems, in which names of items, values and amounts are marked."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import snowballstemmer
+
+from ecomlab.values import MONTHS
+
+ITEM, VALUE, MONEY, STARS, DAYS, DATE, KILOS, NUMBER = (
+    "ITEM", "VALUE", "MONEY", "STARS", "DAYS", "DATE", "KILOS", "NUMBER",
+)  # fmt: skip
+MARKS = (ITEM, VALUE, MONEY, STARS, DAYS, DATE, KILOS, NUMBER)
+"""What may stand in the place of a stem: the name of an item, a value of the vocabulary, an amount."""
+
+_STEMMER = snowballstemmer.stemmer("english")
+_SPOKEN = {
+    "whats": "what is", "wheres": "where is", "whens": "when is", "hows": "how is", "whos": "who is", "thats": "that is",
+    "isnt": "is not", "wasnt": "was not", "dont": "do not", "didnt": "did not", "doesnt": "does not", "arent": "are not",
+    "cant": "can not", "cannot": "can not", "wont": "will not", "shouldnt": "should not", "couldnt": "could not",
+    "im": "i am", "ive": "i have", "youre": "you are", "youd": "you would", "youve": "you have",
+    "lemme": "let me", "gimme": "give me", "wanna": "want to", "gonna": "will", "gotta": "have to", "kinda": "kind of",
+    "sorta": "sort of", "whatcha": "what do you", "whaddya": "what do you", "dya": "do you", "dyou": "do you",
+    "u": "you", "ur": "your", "urself": "yourself", "r": "are", "ya": "you", "n": "and", "em": "them", "y": "why",
+    "pls": "please", "plz": "please", "qty": "quantity", "max": "maximum", "min": "minimum", "abt": "about", "w": "with",
+    "info": "information", "pref": "preference", "prefs": "preferences", "mins": "minutes", "sec": "second", "&": "and",
+    "+": "plus", "b4": "before", "4": "4", "msg": "message", "approx": "approximately", "kg": "kilo", "kgs": "kilos",
+    "kilogram": "kilo", "kilograms": "kilos", "lb": "pound", "lbs": "pounds", "bucks": "dollars", "usd": "dollars",
+    "favourite": "favorite", "colour": "color", "colours": "colors", "coloured": "color", "colored": "color",
+    "flavour": "flavor", "favour": "favor", "grey": "gray", "organise": "organize", "prioritise": "prioritize",
+    "recognise": "recognize", "e.g": "for example", "postcode": "postcode", "pricewise": "price", "moneywise": "money",
+    "colourwise": "color", "colorwise": "color", "stylewise": "style", "sizewise": "size", "timewise": "time",
+    "starwise": "stars", "brandwise": "brand", "reviewwise": "reviews", "pressie": "present", "prezzie": "present",
+}  # fmt: skip
+_CONTRACTED = {"s": "is", "re": "are", "ve": "have", "ll": "will", "d": "would", "m": "am", "t": "not"}
+_HAS_IS = frozenset("what who where when how that there it he she here which why everything whatever anything something let".split())
+_IRREGULAR = {
+    "made": "make", "making": "make", "bought": "buy", "paid": "pay", "sent": "send", "got": "get", "gotten": "get",
+    "came": "come", "kept": "keep", "was": "be", "were": "be", "is": "be", "are": "be", "am": "be", "been": "be",
+    "being": "be", "did": "do", "does": "do", "done": "done", "has": "have", "had": "have", "having": "having",
+    "broke": "break", "broken": "break", "gave": "give", "given": "give", "wrote": "write", "saw": "see", "seen": "see",
+    "rang": "ring", "chose": "choose", "chosen": "choose", "went": "go", "gone": "go", "spent": "spend", "cost": "cost",
+    "sold": "sell", "told": "tell", "said": "say", "held": "hold", "took": "take", "taken": "take", "brought": "bring",
+    "meant": "mean", "left": "left", "thought": "think", "worn": "wear", "wore": "wear", "stood": "stand", "lost": "lose",
+    "delivered": "deliver", "delivery": "deliver", "deliveries": "deliver", "arrival": "arrive", "arrivals": "arrive",
+    "cheaper": "cheap", "cheapest": "cheap", "dearer": "dear", "dearest": "dear", "bigger": "big", "biggest": "big",
+    "larger": "large", "largest": "large", "faster": "fast", "fastest": "fast", "sooner": "soon", "soonest": "soon",
+    "quicker": "quick", "quickest": "quick", "heavier": "heavy", "criteria": "criterion", "manufacture": "manufactur",
+    "i": "i", "as": "as", "this": "this", "us": "us", "its": "its", "his": "his", "yes": "yes", "plus": "plus",
+    "people": "person", "shipping": "ship", "shipment": "shipment", "packaging": "packaging", "rating": "rating",
+    "ratings": "rating", "rated": "rated", "rates": "rate", "setting": "set", "opened": "open", "sealed": "seal",
+    "later": "later", "latest": "latest", "late": "late", "earlier": "earlier", "used": "use", "using": "use",
+    "importance": "importance", "important": "important", "ordered": "order", "ordering": "order", "one": "one",
+    "ones": "one", "particulars": "particulars", "specifics": "specifics", "thing": "thing", "news": "news",
+    "preference": "preference", "preferences": "preference", "requirement": "requirement", "requirements": "requirement",
+    "specification": "specification", "specifications": "specification", "information": "information",
+    "consideration": "consideration", "considerations": "consideration", "expectation": "expectation",
+    "expectations": "expectation", "indication": "indication", "description": "description", "noted": "noted",
+    "descriptions": "description", "stipulations": "stipulation", "stipulation": "stipulation",
+    "else": "else", "general": "general", "wishes": "wish", "returned": "return", "universe": "universe",
+}  # fmt: skip
+DROPPED = frozenset(
+    "a an the your our my their just really actually simply quite very perhaps maybe possibly kindly please also "
+    "exact exactly precisely precise".split()
+)
+"""Words that change nothing of what is asked for."""
+_ARTICLES = frozenset("a an the your our my their".split())
+_NUMBERS = frozenset(
+    "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
+    "nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand".split()
+)
+_UNITS = {"star": STARS, "day": DAYS, "week": DAYS, "dollar": MONEY, "kilo": KILOS, "pound": KILOS}
+_BETWEEN = frozenset({"busi", "work", "calendar", "full"})
+"""Stems that may stand between a number and its unit."""
+_TAGS = frozenset({"right", "fine", "clear", "left", "full", "light", "open", "still", "well"})
+"""Words that are a value only when written like a name."""
+_MONTHS = frozenset(month.lower() for month in MONTHS)
+_WORD = re.compile(r"\$ ?\d[\d,]*(?:\.\d+)?|\d+(?:[.,:]\d+)*(?:st|nd|rd|th)?|\$|[^\W\d_]+(?:'[^\W\d_]+)*|[&+,()/]|:(?=\s|$)")
+_SENTENCE = re.compile(
+    r"(?<=[.!?…])[\"')]*\s+|(?<=[?!])(?=\w)|\n+|;\s*|:\s*\n|\s+[-–—]+\s+|—|\.\.+\s*|\s*\(\d\)\s*|(?:^|(?<=\s))\d\)\s"
+)
+
+
+@lru_cache(maxsize=65_536)
+def stem(word: str) -> str:
+    """Reduce a word in lower case to its stem; irregular forms to the plain one's."""
+    known = _IRREGULAR.get(word, word)
+    return known if _IRREGULAR.get(known) == known else str(_STEMMER.stemWord(known))
+
+
+@dataclass(frozen=True)
+class Token:
+    """A stem, or the mark of a name, value or amount; where it stands in the message, and what it means there."""
+
+    stem: str
+    start: int
+    end: int
+    word: str = ""
+    """The word of the message, in lower case."""
+    noun: bool = False
+    """It follows an article or a possessive."""
+    means: tuple[tuple[str, str], ...] = ()
+    """For a value, (slot, value) of each slot that has it; for an item, ("", its number); for an amount, ("", its text)."""
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One sentence of a message: its words, its text, how it ends and whether a colon follows it."""
+
+    tokens: tuple[Token, ...]
+    text: str
+    mark: str
+    polite: bool
+    colon: bool
+
+
+Names = Mapping[str, tuple[tuple[tuple[str, ...], tuple[str, str], bool], ...]]
+"""Stems of names and what they mean, by their first stem, the longest first; True for those that need a capital letter."""
+
+
+def names(meanings: Iterable[tuple[str, tuple[str, str]]]) -> Names:
+    """Index names by their first stem."""
+    found: dict[str, list[tuple[tuple[str, ...], tuple[str, str], bool]]] = {}
+    for name, meaning in meanings:
+        stems = tuple(token.stem for token in _words(name.lower()))
+        if stems:
+            entry = (stems, meaning, name.lower() in _TAGS or len(name) == 1)
+            found.setdefault(stems[0], []).append(entry)
+    return {first: tuple(sorted(some, key=lambda one: -len(one[0]))) for first, some in found.items()}
+
+
+def sentences(text: str, known: Iterable[Names]) -> list[Sentence]:
+    """Split a message into sentences of tokens, with the names of `known` and amounts marked."""
+    plain = text.replace("’", "'").replace("‘", "'").lower()
+    plain = plain if len(plain) == len(text) else text.replace("’", "'")
+    vocabularies = tuple(known)
+    found, start = [], 0
+    for end, after in [*((m.start(), m.end()) for m in _SENTENCE.finditer(plain)), (len(plain), len(plain))]:
+        if plain[start:end].strip():
+            found.append(_sentence(text, plain, start, end, plain[end:after], vocabularies))
+        start = after
+    return [sentence for sentence in found if sentence.tokens or sentence.mark == "?"]
+
+
+def _sentence(text: str, plain: str, start: int, end: int, gap: str, known: tuple[Names, ...]) -> Sentence:
+    words = _words(plain[start:end], start)
+    polite = any(plain[word.start : word.end] in {"please", "pls", "plz", "kindly"} for word in words)
+    marked = [token for token in _amounts(_named(words, known, text)) if token.stem]
+    tail = plain[start:end].rstrip(" \"')")
+    mark = "?" if "?" in plain[start:end] else tail[-1] if tail.endswith("!") else ""
+    kept = tuple(
+        replace(token, noun=True) if place and marked[place - 1].word in _ARTICLES else token
+        for place, token in enumerate(marked)
+        if token.means or token.word not in DROPPED
+    )
+    return Sentence(kept, text[start:end].strip(), mark, polite, ":" in gap)
+
+
+def _words(plain: str, offset: int = 0) -> list[Token]:
+    found = []
+    for match in _WORD.finditer(plain):
+        word, (start, end) = match.group(), (match.start() + offset, match.end() + offset)
+        if word in "(),/":
+            found.append(Token(",", start, end))
+            continue
+        if word == ":":
+            found.append(Token(":", start, end))
+            continue
+        word = "money" if word == "$" else word
+        for part in _SPOKEN.get(word, word).split():
+            found += [Token(stem(piece), start, end, piece) for piece in _parts(part)]
+    return found
+
+
+def _parts(word: str) -> list[str]:
+    """Split a contraction into its words; a possessive's ending is left out."""
+    if "'" not in word:
+        return [word]
+    head, _, tail = word.partition("'")
+    if tail == "t" and head.endswith("n"):
+        return [{"ca": "can", "wo": "will", "sha": "shall"}.get(head[:-1], head[:-1]), "not"]
+    if tail == "s" and head not in _HAS_IS:
+        return [head]
+    return [*_SPOKEN.get(head, head).split(), _CONTRACTED.get(tail, tail)]
+
+
+def _named(words: list[Token], known: tuple[Names, ...], text: str) -> list[Token]:
+    """Put marks in the place of names, the longest first, earlier vocabularies first."""
+    found, place = [], 0
+    while place < len(words):
+        here: dict[tuple[str, str], int] = {}
+        for vocabulary in known:
+            for stems, meaning, capital in vocabulary.get(words[place].stem, ()):
+                size = len(stems)
+                if tuple(word.stem for word in words[place : place + size]) != stems:
+                    continue
+                if capital and not (text[words[place].start].isupper() and (place or len(words) == size)):
+                    continue
+                here[meaning] = size
+        if not here:
+            found.append(words[place])
+            place += 1
+            continue
+        size = max(here.values())
+        means = tuple(meaning for meaning, length in here.items() if length == size)
+        items = [meaning for meaning in means if not meaning[0]]
+        mark = ITEM if items else VALUE
+        found.append(
+            Token(mark, words[place].start, words[place + size - 1].end, means=tuple(items[:1]) or means)
+        )
+        place += size
+    return found
+
+
+def _amounts(words: list[Token]) -> list[Token]:
+    """Put marks in the place of amounts of money, stars, days and so on."""
+    found, place = [], 0
+    while place < len(words):
+        size, mark = _amount(words, place)
+        if mark:
+            start, end = words[place].start, words[place + size - 1].end
+            found.append(Token(mark, start, end, means=(("", ""),)))
+        else:
+            found.append(words[place])
+        place += size
+    return found
+
+
+def _amount(words: list[Token], place: int) -> tuple[int, str]:
+    """Size and mark of the amount that begins here; (1, "") for none."""
+    stems = [word.stem for word in words[place : place + 5]]
+    if stems[0].startswith("$"):
+        return 1, MONEY
+    if stems[0] in _MONTHS:
+        dated = len(stems) > 1 and re.fullmatch(r"\d+(?:st|nd|rd|th)?", stems[1])
+        return (2, DATE) if dated else (1, "")
+    size = 0
+    while size < len(stems) and _is_number(stems[size]):
+        size += 1
+    if not size:
+        counted = stems[0] in {"one", "a"} and len(stems) > 1 and stems[1] in _UNITS
+        return (2, _UNITS[stems[1]]) if counted else (1, "")
+    rest = size + 1 if stems[size : size + 1] and stems[size] in _BETWEEN else size
+    if rest < len(stems) and stems[rest] in _UNITS:
+        return rest + 1, _UNITS[stems[rest]]
+    if stems[rest : rest + 1] and stems[rest] in _MONTHS:
+        return rest + 1, DATE
+    if stems[rest : rest + 2] and stems[rest] == "of" and stems[rest + 1 : rest + 2] and stems[rest + 1] in _MONTHS:
+        return rest + 2, DATE
+    return size, STARS if re.fullmatch(r"[1-5]\.\d", stems[0]) else NUMBER
+
+
+def _is_number(word: str) -> bool:
+    return word in _NUMBERS or word[0].isdigit()
+
