@@ -35,14 +35,15 @@ class Asked:
     text: str
     task: Task
     later: bool
-    expected: frozenset[Place]
+    expected: tuple[frozenset[Place], ...]
+    """The sets of slots that are right."""
     told: frozenset[Place]
     asked_back: bool
     denied: bool
 
     @property
     def exact(self) -> bool:
-        right = self.told == self.expected and not self.denied
+        right = self.told in self.expected and not self.denied
         return right and (self.asked_back or self.question["form"] != "nonsense")
 
 
@@ -118,7 +119,7 @@ def _ask(question: Mapping[str, Any], task: Task, shop: Shop, later: bool, rando
     slots = [slot for slot in wanted if slot is not None]
     items = {slot.item for slot in slots if slot.name not in customer.state.own}
     mentions = "{item}" in question["text"] or "{items}" in question["text"]
-    if mentions and len(items) > 1:
+    if mentions and (len(items) > 1 or not customer.type_name(next(iter(items), 0))):
         return None
     item = items.pop() if len(items) == 1 else customer.goal.items[0] if customer.goal.items else 0
     text = _filled(
@@ -132,15 +133,17 @@ def _ask(question: Mapping[str, Any], task: Task, shop: Shop, later: bool, rando
         for s in withheld
         if s.name == slot.name and (not mentions or s.item == item or s.name in customer.state.own)
     ]
-    expected = list(dict.fromkeys(map(_place, named)))[:AT_ONCE]
-    if question["open"]:
-        rest = [place for place in map(_place, withheld) if place not in expected]
-        expected += rest[: min(OPEN, AT_ONCE - len(expected))]
+    first = list(dict.fromkeys(map(_place, named)))[:AT_ONCE]
+    rest = [place for place in map(_place, withheld) if place not in first]
+    open_ = min(OPEN, AT_ONCE - len(first)) if question["open"] else 0
+    # No label says whether the open part is about the item that is named, as in "What else about the kettle?".
+    of_it = sorted(rest, key=lambda place: place[0] != item) if mentions else rest
+    expected = tuple(frozenset([*first, *some[:open_]]) for some in (rest, of_it))
     reply = customer.hear(text, world)
     kinds = {act.kind for act in reply.acts}
     could = [slot for slot in named if slot not in reply.news]
     return Asked(
-        question, text, task, later, frozenset(expected), frozenset(map(_place, reply.news)), "ask back" in kinds,
+        question, text, task, later, expected, frozenset(map(_place, reply.news)), "ask back" in kinds,
         bool(could and kinds & set(DENIALS) and not reply.news),
     )  # fmt: skip
 

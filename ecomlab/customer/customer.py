@@ -82,6 +82,10 @@ class Customer:
             return told
         things = things_in(text, world)
         reading = self.read(without(text, things))
+        if all(thing.dated for thing in things) and any(
+            question.values and self.dialogue.has(question) for question in reading.questions
+        ):
+            things = []  # "Was it placed on May 3?" asks for the day
         if things and (reading.asks or reading.agree or reading.which):
             opinions = opinions_of(things, self.goal, self.state.known, world, self.judge)
             if opinions:

@@ -215,14 +215,18 @@ class DialogueManager:
                 return meant
         return []
 
+    def has(self, question: Question) -> bool:
+        """Tell whether the customer has a slot that a question means."""
+        return bool(self._meant(question))
+
     def _implied(self, question: Question) -> list[Act]:
         """Answer a question for what is no slot because it goes without saying: one unit, the things on the list."""
         kind = self.type_name(max(0, question.item))
-        if question.slot == "quantity" and kind:
+        if question.slot in ("quantity", "units") and kind:
             return [Act("settle quantity", kind, number=1)]
         if question.slot == "thing" and kind:
             return [Act("remind", kind, clean=True)]
-        return [Act("nothing")] if question.slot in ("parts", "units") else []
+        return [Act("more" if self.state.withheld else "nothing")] if question.slot == "parts" else []
 
     def _denied(self, questions: Sequence[Question]) -> list[Act]:
         """Say that there is no such wish; never while something withheld could be meant by another word."""

@@ -24,6 +24,8 @@ class Thing(NamedTuple):
     id: str
     text: str
     line: str = ""
+    dated: bool = False
+    """Named by its day alone, which may be what the message asks about."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,15 @@ def things_in(text: str, world: World) -> list[Thing]:
     if lines:
         return lines
     if orders:
-        return [Thing("order", order["order_id"], f"the one of {_day(order['placed'])}") for order in orders]
+        return [
+            Thing(
+                "order",
+                order["order_id"],
+                f"the one of {_day(order['placed'])}",
+                dated=order["order_id"].lower() not in said,
+            )
+            for order in orders
+        ]
     found: list[Thing] = []
     for product_id in world.shown:
         title = world.catalog.title(world.row(product_id))
