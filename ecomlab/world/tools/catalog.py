@@ -21,7 +21,7 @@ VariantId = Annotated[str | None, Field(description="As shown.")]
 Sort = list[Literal["price", "rating", "delivery"]] | None
 
 
-@tool(lists={"results": "product_id"}, ranked=True)
+@tool(lists={"results": "product_id"}, ranked=True, words="query")
 def catalog_search(
     world: World,
     query: Annotated[str | None, Field(description="Optional with a category.")] = None,
