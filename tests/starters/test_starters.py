@@ -289,13 +289,14 @@ def test_searches_of_one_category_are_one_list_without_distractors() -> None:
     rows = [
         [record(1), record(2, sponsored=True), record(3, stock=0)],
         [record(1), record(4)],
-        [record(5, type="Mug")],
+        [record(5, sponsored=True)],
     ]
     messages = [{"role": "tool", "content": json.dumps({"results": some})} for some in rows]
     (block,) = View(aliases).results([kite] * 3, messages, str)
     assert block == f"- T1{aliases.of('P1')}\n- T4{aliases.of('P4')}"
     mug = ("catalog_search", {"query": "x", "category": "Mug"})
-    two = View(aliases).results([kite, mug], [messages[1], messages[2]], str)
+    other = {"role": "tool", "content": json.dumps({"results": [record(5)]})}
+    two = View(aliases).results([kite, mug], [messages[1], other], str)
     assert two == [block, f"- T5{aliases.of('P5')}"]
 
 
