@@ -29,10 +29,9 @@ SLIPS = 3
 """Slips of form that end an episode as invalid; in a journey, those of one subtask."""
 
 SYSTEM = (
-    "You are a shop assistant. {brief} A message without tool calls goes to the customer, who answers; text beside "
-    "tool calls is not heard. Turns are few: make independent calls in one message. Customers leave things out until "
-    "they are asked, unless they say that this is all. Use only ids that a tool has shown. When the job is done, call "
-    "submit."
+    "You are a shop assistant. {brief} Only messages without tool calls reach the customer, who answers. Turns are "
+    "few: make independent calls in one message. Customers leave things out until they are asked, unless they say that "
+    "this is all. Use only ids that a tool has shown. When the job is done, call submit."
 )
 
 
@@ -42,7 +41,7 @@ def ask_user(
     question: Annotated[str, Field(description="What to ask the customer.")],
     about: Annotated[
         list[str] | None,
-        Field(description=f"What the question is about, any of: {', '.join(common_file().topics)}."),
+        Field(description=f"Any of: {', '.join(common_file().topics)}."),
     ] = None,
 ) -> dict[str, Any]:
     """Ask the customer a question, beside other calls."""

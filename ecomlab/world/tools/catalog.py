@@ -25,7 +25,7 @@ Sort = list[Literal["price", "rating", "delivery"]] | None
 def catalog_search(
     world: World,
     query: Annotated[str | None, Field(description="Optional with a category.")] = None,
-    category: Annotated[str | None, Field(description='Only this type, such as "Yoga Mat".')] = None,
+    category: Annotated[str | None, Field(description='Such as "Yoga Mat".')] = None,
     brand: Annotated[str | None, Field(description="Only this brand.")] = None,
     attributes: Annotated[
         dict[str, str] | None,
@@ -42,7 +42,7 @@ def catalog_search(
             "hits."
         ),
     ] = None,
-    page: Annotated[int, Field(description="From 1.")] = 1,
+    page: Annotated[int | None, Field(description="From 1.")] = None,
 ) -> dict[str, Any]:
     """Search the catalog: pages of five results that pass all filters, and sponsored rows that may not. What a filter
     fixes is left out of a result."""
@@ -54,6 +54,7 @@ def catalog_search(
         bounds.append(Constraint("rating", ">=", _hundredths(rating_min, 10)))
     if ship_days_max is not None:
         bounds.append(Constraint("days", "<=", min(max(ship_days_max, 0), 10_000)))
+    page = 1 if page is None else page
     if page < 1:
         raise RefusedError("pages count from 1")
     words = (query or found.kind or "").encode("utf-8", "replace").decode()
