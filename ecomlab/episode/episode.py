@@ -258,7 +258,7 @@ class Episode:
             except SlipError as slip:
                 result, first, slipped = {"error": str(slip)}, not slipped, True
                 self._slip(str(slip), counts=first)
-            content = json.dumps(result, ensure_ascii=False)
+            content = json.dumps(result, ensure_ascii=False, separators=(",", ":"))  # a quarter fewer tokens
             self.messages.append({"role": "tool", "tool_call_id": call_id, "name": name, "content": content})
             if self.end is not None:
                 return self._finish(self.end, self.why, before)
