@@ -54,6 +54,8 @@ class Tool:
     """Changes the world where the customer can see it."""
     undoes: "Tool | None" = None
     """The acting tool that this one takes back, called with the same ids."""
+    words: str = ""
+    """An optional argument for words to look for, which a call that has nothing else to go by must give."""
     tells: str = ""
     """A field of its result that openly tells what can be wanted at all, such as the status of an order."""
 
@@ -86,6 +88,11 @@ class Tool:
     def required(self) -> tuple[str, ...]:
         """The arguments that a call cannot leave out."""
         return tuple(n for n, argument in self.arguments.model_fields.items() if argument.is_required())
+
+    @property
+    def usual(self) -> tuple[str, ...]:
+        """The required arguments and the words to look for."""
+        return (*self.required, *([self.words] if self.words else ()))
 
     @cached_property
     def schema(self) -> dict[str, Any]:
@@ -144,6 +151,7 @@ def tool(
     ranked: bool = ...,
     acts: bool = ...,
     undoes: Tool | None = ...,
+    words: str = ...,
     tells: str = ...,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 
@@ -155,6 +163,7 @@ def tool(
     ranked: bool = False,
     acts: bool = False,
     undoes: Tool | None = None,
+    words: str = "",
     tells: str = "",
 ) -> Any:
     """Make a tool of a typed, documented function: `@tool`, or `@tool(lists={"rows": "row_id"})` with declarations."""
@@ -165,7 +174,7 @@ def tool(
             raise TypeError(
                 f"tool {function.__name__!r} has no docstring; it is the model's prompt, write one"
             )
-        return Tool(function, several, ranked, acts or undoes is not None, undoes, tells)
+        return Tool(function, several, ranked, acts or undoes is not None, undoes, words, tells)
 
     return make(function) if function else make
 

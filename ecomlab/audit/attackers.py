@@ -141,7 +141,7 @@ def positional(env: Environment) -> dict[str, Factory]:
 
 def naive(env: Environment) -> Factory:
     """Make the naive shopper, which acts on or submits the first hit for the customer's words; it has no bound."""
-    searches = [source for source in sources(env) if source.required]
+    searches = [source for source in sources(env) if source.usual]
     found = [p for s in sorted(searches, key=lambda s: _use(s, env)) for p in _plans(env, s) if not p.follow]
     found.sort(key=lambda plan: plan.act is None)
     return _playing(replace(found[0], said=True), CHOICES["first"], 1) if found else _script(constant(env))
@@ -258,7 +258,7 @@ def _grown(
     about = {name: value for name, value in shown.items() if name not in lists}
     about |= {n: v for value in about.values() if isinstance(value, dict) for n, v in plain(value)}
     known, seen = {**about, **row.known}, row.seen | {tool.name}
-    found = [(ids, more) for ids, rows in tool.rows(shown) for more in rows]
+    found = [(ids, more) for ids, rows in tool.rows(shown) for more in rows if not more.get("sponsored")]
     if not found:
         return [_Row(known, row.ids, seen)] if row.ids else []
     chosen: list[tuple[tuple[str, ...], dict[str, Any]]] = []

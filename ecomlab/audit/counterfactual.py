@@ -43,13 +43,11 @@ class Prober:
             self.left = [names[i] for i in self.random.permutation(len(names)).tolist()]
         tool = tools_of(self.env)[self.left.pop()]
         takes = taken(tool, self.env)
-        names = [
-            n for n in fields(tool) if n in tool.required or (self.met and self.random.random() < OPTIONAL)
-        ]
+        names = [n for n in fields(tool) if n in tool.usual or (self.met and self.random.random() < OPTIONAL)]
         whole = [record for record in self.met if all(record.get(takes[n]) for n in names if n in takes)]
         about = self._one(whole) if whole else {}
         given = {n: self._value(takes.get(n, n), fields(tool)[n], about, n in takes) for n in names}
-        return tool.name, {n: value for n, value in given.items() if value is not None or n in tool.required}
+        return tool.name, {n: value for n, value in given.items() if value is not None or n in tool.usual}
 
     def _value(self, name: str, schema: Mapping[str, Any], about: Mapping[str, Any], is_id: bool) -> Any:
         """Draw a value that the schema allows: for an id that of `about`, else often one shown under that name."""

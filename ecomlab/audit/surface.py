@@ -68,7 +68,7 @@ def kinds(field: Mapping[str, Any]) -> set[Any]:
 
 def wants_words(tool: Tool, env: Environment) -> bool:
     """Tell whether a tool requires anything but ids."""
-    return not set(tool.required) <= taken(tool, env).keys()
+    return not set(tool.usual) <= taken(tool, env).keys()
 
 
 def sources(env: Environment) -> list[Tool]:
@@ -78,7 +78,7 @@ def sources(env: Environment) -> list[Tool]:
         tool
         for tool in looks(env)
         if tool.lists
-        and all(kinds(fields(tool)[name]) == {"string"} and name not in ids for name in tool.required)
+        and all(kinds(fields(tool)[name]) == {"string"} and name not in ids for name in tool.usual)
     ]
 
 
@@ -96,7 +96,7 @@ def look_at(source: Tool, words: str = "") -> tuple[str, dict[str, str]]:
     """Call a source, with `words` or the name of what it lists where it requires text."""
     ((first, *_), *_) = source.lists.values()
     noun = first.removesuffix("_id") if first.endswith("_id") else source.name.partition("_")[0]
-    return source.name, dict.fromkeys(source.required, words or noun)
+    return source.name, dict.fromkeys(source.usual, words or noun)
 
 
 def results(messages: Iterable[Message]) -> Iterator[tuple[str, Any]]:

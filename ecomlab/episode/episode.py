@@ -29,10 +29,10 @@ SLIPS = 3
 """Slips of form that end an episode as invalid; in a journey, those of one subtask."""
 
 SYSTEM = (
-    "You are a shop assistant. {brief} You have {turns} messages and {calls} tool calls. A message without tool calls "
-    "goes to the customer, who answers; text beside tool calls is not heard. Make independent calls in one message. "
-    "Customers leave things out until they are asked, unless they say that this is all; ask one or two things at a "
-    "time. Use only ids that a tool has shown. When the job is done, call submit."
+    "You are a shop assistant. {brief} You have {turns} messages and {calls} tool calls. Only messages without tool calls "
+    "reach the customer, who answers. Make independent calls in one message. Customers leave things out until they are "
+    "asked, unless they say that this is all; ask one or two things at a time. Use only ids that a tool has shown. When "
+    "the job is done, call submit."
 )
 ATTEMPTS = 64
 """Most draws of a task until one fits the budgets of its kind."""
@@ -45,7 +45,7 @@ AGREED = frozenset(("confirm", "thanks", "go ahead", "yes", "this one", "as want
 @tool
 def ask_user(
     world: World,
-    question: Annotated[str, Field(description="What to ask the customer, one or two things at a time.")],
+    question: Annotated[str, Field(description="What to ask the customer.")],
 ) -> dict[str, Any]:
     """Ask the customer a question, beside other calls."""
     raise AssertionError("the episode passes questions to the customer itself")
@@ -273,7 +273,7 @@ class Episode:
             except SlipError as slip:
                 result, first, slipped = {"error": str(slip)}, not slipped, True
                 self._slip(str(slip), counts=first)
-            content = json.dumps(result, ensure_ascii=False)
+            content = json.dumps(result, ensure_ascii=False, separators=(",", ":"))  # a quarter fewer tokens
             self.messages.append({"role": "tool", "tool_call_id": call_id, "name": name, "content": content})
             if self.end is not None:
                 return self._finish(self.end, self.why, before)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ecomlab.task import Message
-from ecomlab.world.tools.catalog import whole
+from ecomlab.world.tools.catalog import catalog_search, whole
 
 
 class Perturbation:
@@ -42,7 +42,7 @@ class Planner:
                 about = self._asked_for.pop(message["tool_call_id"], None)
                 given = self._given.pop(message["tool_call_id"], {})
                 result = json.loads(message["content"])
-                if "results" in result:
+                if message["name"] == catalog_search.name and "results" in result:
                     result["results"] = [whole(row, given) for row in result["results"]]
                 if "notice" in result:
                     self.notice(result["notice"])

@@ -158,3 +158,16 @@ def test_a_job_that_agrees_with_no_other_does_not_end_the_draw(big_shop: Shop) -
     """This key's first job touches what all others are about."""
     task = make_task("JOURNEY", 4, 1_000_097, big_shop)
     assert len(task.subtasks) > 1
+
+
+def test_slips_of_form_are_counted_by_subtask(shop: Shop) -> None:
+    task = make_task("JOURNEY", 0, 0, shop, {"p_switch": 0.0})
+    episode = Episode(task, shop)
+    slip, nothing = calls(("cart_ad", {})), {"done": True, "product_ids": [], "answer": "?", "order_id": "?"}
+    for subtask in range(len(task.subtasks)):
+        for _ in range(2):
+            assert not episode.act(slip).done
+        if subtask < len(task.subtasks) - 1:
+            assert not episode.act(calls(("submit", nothing))).done
+    assert [subtask.slips for subtask in episode.subtasks] == [2] * len(task.subtasks)
+    assert episode.act(slip).end == "invalid"

@@ -169,7 +169,7 @@ def test_results_become_short_lines(dialogue: ShortDialogue) -> None:
         == " XL, S (sold out)"
     )
     line = {"product_id": "P1", "title": "Brand Thing", "variant_id": "XL", "quantity": 2}
-    assert shown({"cart": [line]}, "cart_add") == "ok"
+    assert shown({"line": line}, "cart_add") == "ok"
     assert shown({"cart": [line]}, "cart_view") == f"- 2 Brand Thing{names[0]} XL"
     assert shown({"cart": []}, "cart_view") == "empty"
     assert shown({"customer": "Blue, please."}, "ask_user") == "Blue, please."

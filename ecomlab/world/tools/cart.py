@@ -31,7 +31,7 @@ def cart_remove(world: World, product_id: ProductId, variant_id: VariantId = Non
 def cart_set_quantity(
     world: World, product_id: ProductId, quantity: Quantity, variant_id: VariantId = None
 ) -> dict[str, Any]:
-    """Change the quantity of a line in the cart."""
+    """Change a line's quantity."""
     world.set_quantity(product_id, variant_id, quantity)
     return _changed(world, product_id, variant_id)
 

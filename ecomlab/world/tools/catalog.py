@@ -21,11 +21,11 @@ VariantId = Annotated[str | None, Field(description="As shown.")]
 Sort = Literal["price", "rating", "delivery"] | None
 
 
-@tool(lists={"results": "product_id"}, ranked=True)
+@tool(lists={"results": "product_id"}, ranked=True, words="query")
 def catalog_search(
     world: World,
     query: Annotated[str | None, Field(description="Optional with a category.")] = None,
-    category: Annotated[str | None, Field(description='Only this type, such as "Yoga Mat".')] = None,
+    category: Annotated[str | None, Field(description='Such as "Yoga Mat".')] = None,
     brand: Annotated[str | None, Field(description="Only this brand.")] = None,
     attributes: Annotated[
         dict[str, str] | None,
@@ -41,7 +41,7 @@ def catalog_search(
             description="Cheapest, best rated or soonest first. Without a category, only of the best hits."
         ),
     ] = None,
-    page: Annotated[int, Field(description="From 1.")] = 1,
+    page: Annotated[int | None, Field(description="From 1.")] = None,
 ) -> dict[str, Any]:
     """Search the catalog: pages of five results that pass all filters, and sponsored rows that may not. What a filter
     fixes is left out of a result."""
@@ -53,13 +53,16 @@ def catalog_search(
         bounds.append(Constraint("rating", ">=", _hundredths(rating_min, 10)))
     if ship_days_max is not None:
         bounds.append(Constraint("days", "<=", min(max(ship_days_max, 0), 10_000)))
+    page = 1 if page is None else page
     if page < 1:
         raise RefusedError("pages count from 1")
     words = (query or found.kind or "").encode("utf-8", "replace").decode()
     if not words:
         raise RefusedError("give words to look for, or a category")
     filters = (*found.constraints, *bounds)
-    records, pages = world.search(words, filters, (sort,) if sort else (), min(page, 10_000), in_stock, found.option)
+    records, pages = world.search(
+        words, filters, (sort,) if sort else (), min(page, 10_000), in_stock, found.option
+    )
     if page > pages:
         raise RefusedError("there is only one page" if pages == 1 else f"there are only {pages} pages")
     return {"results": [_shown(r, found.fixed) for r in records], "page": page, "pages": pages}

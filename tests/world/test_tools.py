@@ -1,0 +1,224 @@
+"""What the tools of the shop show, forgive and leave out."""
+
+import json
+from typing import Any
+
+import pytest
+
+from ecomlab import ENVIRONMENTS, Episode, Shop, make_task
+from ecomlab.audit.surface import calls
+from ecomlab.world.filters import filters_of
+from ecomlab.world.state import PAGE
+from ecomlab.world.substitutes import noun
+from ecomlab.world.tools.catalog import catalog_search, whole
+
+
+def episode_of(env: str, shop: Shop, d: int = 0, seed: int = 0) -> Episode:
+    return Episode(make_task(env, d, seed, shop), shop)
+
+
+def ask(episode: Episode, tool: str, **arguments: Any) -> dict[str, Any]:
+    result: dict[str, Any] = json.loads(episode.act(calls((tool, arguments))).messages[0]["content"])
+    return result
+
+
+def search(episode: Episode, **arguments: Any) -> dict[str, Any]:
+    """Search without an episode's budgets."""
+    result: dict[str, Any] = catalog_search.function(episode.world, **catalog_search.check(arguments))
+    return result
+
+
+# Search.
+
+
+def test_rows_that_need_not_fit_are_sponsored_and_all_others_fit(big_shop: Shop) -> None:
+    sponsored = strange = 0
+    for seed in range(20):
+        episode = episode_of("PD", big_shop, d=12, seed=seed)
+        kind = episode.goal["type"]
+        found = search(episode, category=kind, price_max=40, in_stock=True, sort=["price"])["results"]
+        fitting = [row for row in found if "sponsored" not in row]
+        assert len(fitting) <= PAGE
+        assert all(row["price"] <= 40 and row["stock"] > 0 and "type" not in row for row in fitting)
+        others = [row for row in found if row.get("sponsored") is True]
+        assert len(others) == len(found) - len(fitting)
+        sponsored += len(others)
+        strange += sum(row["price"] > 40 or row["stock"] == 0 for row in others)
+    assert sponsored > 10 and strange > 0
+
+
+def test_nothing_is_put_out_of_reach_by_sponsored_rows(big_shop: Shop) -> None:
+    crowded = Episode(make_task("PD", 0, 3, big_shop, {"eps_rank": 0.4}), big_shop)
+    plain = Episode(make_task("PD", 0, 3, big_shop, {"eps_rank": 0.0}), big_shop)
+    for page in (1, 2, 3):
+        asked = {"category": plain.goal["type"], "page": page}
+        shown = [r["product_id"] for r in search(crowded, **asked)["results"] if "sponsored" not in r]
+        assert shown == [row["product_id"] for row in search(plain, **asked)["results"]]
+
+
+def test_what_a_filter_fixes_is_left_out_and_can_be_put_back(big_shop: Shop) -> None:
+    episode = episode_of("PD", big_shop, d=8)
+    catalog = big_shop.catalog
+    row = catalog.type_rows("Yoga Mat")[0]
+    name, value = next(iter(catalog.attributes(row).items()))
+    brand = catalog.brands[catalog.brand_code.item(row)]
+    given = {"category": "Yoga Mat", "brand": brand, "attributes": {name: value}}
+    for arguments in (given, {"query": "mat"}, {"category": "Yoga Mat"}, {"query": "mat", "brand": brand}):
+        for shown in search(episode, **arguments)["results"]:
+            record = {**catalog.record(catalog.row(shown["product_id"])), "stock": shown["stock"]}
+            left_out = record.keys() - shown.keys()
+            if "sponsored" in shown:
+                assert not left_out
+                record["sponsored"] = True
+            else:
+                assert ("type" in left_out) == ("category" in arguments)
+                assert ("brand" in left_out) == ("brand" in arguments)
+                assert name not in shown.get("attributes", {}) or "attributes" not in arguments
+            assert whole(shown, arguments) == record
+            assert "reviews" not in shown
+
+
+def test_words_may_be_left_out_beside_a_category(shop: Shop) -> None:
+    episode = episode_of("PD", shop)
+    assert search(episode, category="Yoga Mat") == search(episode, category="yoga mats", query="Yoga Mat")
+    assert "a category" in ask(episode, "catalog_search")["error"]
+    assert ask(episode, "catalog_search", query="mat", page=10_000)["error"].startswith("there are only ")
+    one = {"category": "Yoga Mat", "price_max": 0}
+    assert ask(episode, "catalog_search", **one, page=2)["error"] == "there is only one page"
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "value", "meant"),
+    [
+        ("Phone Charger", "cable", "1m", ("attr:cable", "1 m")),
+        ("Phone Charger", "Cable ", " 1 M", ("attr:cable", "1 m")),
+        ("Perfume", "scent notes", "floral", ("attr:note", "Floral")),
+        ("Perfume", "Notes", "Floral", ("attr:note", "Floral")),
+        ("Memory Card", "speed class", "v10", ("attr:speed", "V10")),
+        ("Pet Carrier", "number of doors", "1 door", ("attr:door", "1 Door")),
+        ("Keyboard", "works with", "laptops", ("attr:works_with", "Laptops")),
+        ("Keyboard", "compatibility", "Laptops", ("attr:works_with", "Laptops")),
+    ],
+)
+def test_attributes_are_known_by_what_people_call_them(
+    kind: str, said: str, value: str, meant: tuple[str, str], shop: Shop
+) -> None:
+    world = episode_of("PD", shop).world
+    about = next(k for k in shop.catalog.types if k.name == kind)
+    found = filters_of(world, kind, attributes={said: value})
+    if about.option.name == meant[0].removeprefix("attr:"):
+        assert found.option == meant[1]
+    else:
+        assert [(c.field, c.value) for c in found.constraints[1:]] == [meant]
+
+
+def test_every_attribute_is_known_by_its_own_name_and_noun_and_no_two_are_confused(big_shop: Shop) -> None:
+    world = episode_of("PD", big_shop).world
+    for kind in big_shop.catalog.types:
+        offered = world.options(big_shop.catalog.type_rows(kind.name)[0])
+        for attribute in (*kind.attributes, kind.option):
+            for value in offered if attribute is kind.option else attribute.values:
+                for said in (attribute.name, noun(attribute.name), attribute.name.replace("_", " ").title()):
+                    squeezed = value.replace(" ", "").lower()
+                    found = filters_of(world, kind.name, attributes={said: squeezed})
+                    if attribute is kind.option:
+                        assert found.option == value
+                    else:
+                        assert found.fixed["attributes"] == {attribute.name: value}
+
+
+def test_a_variant_can_be_searched_for_and_then_bought(big_shop: Shop) -> None:
+    episode = episode_of("CART", big_shop)
+    kind = next(k for k in big_shop.catalog.types if k.name == "Wheelbarrow")
+    options = episode.world.options(big_shop.catalog.type_rows(kind.name)[0])
+    wanted = {"category": kind.name, "attributes": {kind.option.name: options[1].upper()}, "in_stock": True}
+    rows = search(episode, **wanted)["results"]
+    assert rows and {row["variant_id"] for row in rows} == {options[1]}
+    chosen = rows[0]["product_id"]
+    assert (chosen, options[1]) in episode.world.shown_pairs
+    left = ask(episode, "catalog_get_variants", product_id=chosen)["variants"]
+    assert next(v["stock"] for v in left if v["variant_id"] == options[1]) == rows[0]["stock"]
+    line = {"product_id": chosen, "variant_id": options[1]}
+    assert ask(episode, "cart_add", **line)["line"]["quantity"] == 1
+    assert search(episode, **wanted)["results"][0]["stock"] == rows[0]["stock"] - 1
+    other = next(value for value in kind.option.values if value not in options)
+    refused = ask(episode, "catalog_search", category=kind.name, attributes={kind.option.name: other})
+    assert "comes in" in refused["error"] and options[0] in refused["error"]
+
+
+def test_stock_of_a_variant_is_what_a_search_for_it_filters_by(big_shop: Shop) -> None:
+    episode = episode_of("CART", big_shop)
+    kind = "Wheelbarrow"
+    first, second, _ = episode.world.options(big_shop.catalog.type_rows(kind)[0])
+    name = big_shop.catalog.type_of(big_shop.catalog.type_rows(kind)[0]).option.name
+    product = search(episode, category=kind, in_stock=True, attributes={name: first})["results"][0][
+        "product_id"
+    ]
+    row = big_shop.catalog.row(product)
+    same = tuple(c for c in filters_of(episode.world, kind).constraints)
+    episode.world.run_short(same, first, 0)
+    assert search(episode, category=kind, in_stock=True, attributes={name: first})["results"] == []
+    assert episode.world.stock(row, second) > 0
+    assert search(episode, category=kind, in_stock=True, attributes={name: second})["results"]
+
+
+# Visits and the cart.
+
+
+def test_visits_are_listed_by_category(shop: Shop) -> None:
+    episode = episode_of("CART", shop, d=2)
+    everything = ask(episode, "user_get_visit_history")["visits"]
+    kind = episode.goal.of(0)["type"]
+    some = ask(episode, "user_get_visit_history", category=kind.lower())["visits"]
+    assert some == [visit for visit in everything if visit["title"].endswith(kind)]
+    assert 0 < len(some) < len(everything)
+    assert "did you mean" in ask(episode, "user_get_visit_history", category=kind[:-1] + "x")["error"]
+
+
+def test_a_change_of_the_cart_returns_its_line(shop: Shop) -> None:
+    episode = episode_of("CART", shop)
+    first, second = (v["product_id"] for v in ask(episode, "user_get_visit_history")["visits"][:2])
+    for tool, product, more, left in (
+        ("cart_add", first, {}, 1),
+        ("cart_add", second, {"quantity": "2"}, 2),
+        ("cart_add", first, {"quantity": 1.0}, 2),
+        ("cart_set_quantity", first, {"quantity": [3]}, 3),
+        ("cart_remove", first, {}, 0),
+    ):
+        result = json.loads(
+            episode.act(calls((tool, {"product_id": product, **more}))).messages[0]["content"]
+        )
+        assert list(result) == ["line"]
+        line = result["line"]
+        assert (line["product_id"], line["variant_id"], line["quantity"]) == (product, None, left)
+        if episode.done:
+            break
+    else:
+        assert len(episode.world.cart) == 1
+
+
+# Schemas.
+
+
+@pytest.mark.parametrize("env", list(ENVIRONMENTS))
+def test_every_argument_is_described_and_closed_sets_are_enums(env: str, shop: Shop) -> None:
+    environment = ENVIRONMENTS[env]
+    for tool in (*environment.tools, environment.submit):
+        for name, schema in tool.schema["function"]["parameters"].get("properties", {}).items():
+            assert schema.get("description"), f"{tool.name}: {name}"
+            if name in ("status", "outcome"):
+                assert schema["enum"]
+            if name == "sort":
+                assert schema["items"]["enum"]
+
+
+@pytest.mark.parametrize("env", ["RETURN", "JOURNEY"])
+def test_other_words_for_one_of_a_closed_set_are_read(env: str) -> None:
+    submit = ENVIRONMENTS[env].submit
+    for said, outcome in (
+        ("Returned", "returned"),
+        ("declined.", "declined"),
+        ("cannot be returned", "declined"),
+    ):
+        assert submit.check({"outcome": said})["outcome"] == outcome
+    assert submit.check({"outcome": ""})["outcome"] is None
