@@ -104,7 +104,7 @@ def players(env_id: str, shop: Shop) -> dict[str, Callable[[Episode, int], Playe
         ),
         "naive": lambda episode, seed: attackers.naive(env)(seed),
     }
-    for kind, group in (("blind", attackers.blind(env)), ("positional", attackers.positional(env))):
+    for kind, group in (("blind", attackers.blind(env)), ("positional", attackers.positional(env, shop))):
         for name, factory in group.items():
             made[f"{kind}: {name}"] = lambda episode, seed, factory=factory: factory(seed)  # type: ignore[misc]
     return made
