@@ -154,7 +154,7 @@ def _candidates(
                 values = [str(row[field]) for row in listed]
                 if (name, field, *values) not in seen:
                     seen.add((name, field, *values))
-                    yield f"{name}: {field}", values, listed
+                    yield f"{name}: {field}", values, [*listed]
 
 
 def _statuses(env_id: str, shown: Iterable[tuple[str, Any]]) -> dict[str, str]:
