@@ -20,7 +20,7 @@ PACKAGE = ROOT / "ecomlab"
 PAGE = ROOT / "docs" / "architecture.md"
 
 ORDER = (
-    ("the foundations", "seeding suggest files values data settings tool"),
+    ("the foundations", "seeding frozen suggest files values data settings tool"),
     ("the problem's nouns", "catalog task difficulty reward answers"),
     ("world and customer", "world customer"),
     ("reference players", "players"),
