@@ -31,6 +31,7 @@ from ecomlab.audit.surface import (
     tools_of,
 )
 from ecomlab.audit.surface import calls as calls
+from ecomlab.catalog import Shop
 from ecomlab.envs.base import Environment
 from ecomlab.seeding import rng
 from ecomlab.task import Message, Player
@@ -73,6 +74,35 @@ def _commonest(rows: Sequence[Mapping[str, Any]], random: np.random.Generator) -
     return max(range(len(rows)), key=lambda i: max((count[word] for word in last[i]), default=0))
 
 
+def _alone(rows: Sequence[Mapping[str, Any]], place: int, random: np.random.Generator) -> int:
+    """Choose a row of whose kind fewest have the same word at this place: a brand or a style that stands alone."""
+    words = _ends(rows, place)
+    said = Counter(words)
+    fewest = min(said.values())
+    return int(random.choice([i for i, word in enumerate(words) if said[word] == fewest]))
+
+
+def _ends(rows: Sequence[Mapping[str, Any]], place: int) -> list[tuple[str, str]]:
+    """List the last word of each row's longest text, in product titles the type, and the word at `place`."""
+    texts = [
+        max((v for v in row.values() if isinstance(v, str)), key=len, default="").split() for row in rows
+    ]
+    return [(words[-1], words[place]) if len(words) > place else ("", "") for words in texts]
+
+
+def knowing(shop: Shop) -> Choice:
+    """Make the choice of a row that stands alone although its brand, the first word, is common in this shop."""
+    count = np.bincount(shop.catalog.brand_code, minlength=len(shop.catalog.brands)).tolist()
+    share = {brand.split()[0]: n for brand, n in zip(shop.catalog.brands, count, strict=True)}
+
+    def choose(rows: Sequence[Mapping[str, Any]], random: np.random.Generator) -> int:
+        words = _ends(rows, 0)
+        said = Counter(words)
+        return max(range(len(rows)), key=lambda i: (-said[words[i]], share.get(words[i][1], 0)))
+
+    return choose
+
+
 CHOICES: dict[str, Choice] = {
     "first": lambda rows, random: 0,
     "last": lambda rows, random: len(rows) - 1,
@@ -80,9 +110,11 @@ CHOICES: dict[str, Choice] = {
     "cheapest": _cheapest,
     "longest": lambda rows, random: max(range(len(rows)), key=lambda i: len(json.dumps(rows[i]))),
     "commonest": _commonest,
+    "alone": lambda rows, random: _alone(rows, 0, random),
+    "alone by style": lambda rows, random: _alone(rows, 1, random),
 }
 """Choices of positional attackers."""
-PATIENT = ("first", "last", "random", "commonest")
+PATIENT = ("first", "last", "random", "commonest", "alone", "alone by style")
 """Orders in which rows are tried until the customer is silent."""
 
 
@@ -122,11 +154,13 @@ def blind(env: Environment) -> dict[str, Factory]:
     return made
 
 
-def positional(env: Environment) -> dict[str, Factory]:
-    """Make the positional attackers, which are held to the chance that the environment states for itself."""
+def positional(env: Environment, shop: Shop | None = None) -> dict[str, Factory]:
+    """Make the positional attackers, which are held to the chance that the environment states for itself; with a `shop`
+    some of them know how common its brands are."""
     made: dict[str, Factory] = {}
+    choices = {**CHOICES, **({"alone, though common": knowing(shop)} if shop else {})}
     for plan in (plan for source in sources(env) for plan in _plans(env, source)):
-        for place, choose in CHOICES.items():
+        for place, choose in choices.items():
             for count in COUNTS if plan.several else (1,):
                 rows = f"{place} {count}" if plan.several else place
                 made[plan.name(rows)] = _playing(plan, choose, count)
@@ -134,8 +168,8 @@ def positional(env: Environment) -> dict[str, Factory]:
             made[plan.name("two")] = _playing(plan, CHOICES["random"], 2)
         for undo in tools_of(env).values():
             if plan.act and undo.undoes is plan.act and not plan.further:
-                for place in PATIENT:
-                    made[f"{plan.name(place)} until silence"] = _patient(plan, plan.act, undo, CHOICES[place])
+                for place in (*PATIENT, *(choices.keys() - CHOICES.keys())):
+                    made[f"{plan.name(place)} until silence"] = _patient(plan, plan.act, undo, choices[place])
     return made
 
 

@@ -35,7 +35,8 @@ def foretold(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int
         for by, features in (("opening", _opening), ("budgets", _budgets)):
             cases = [(_alike(task), features(task), _happens(task, kind)) for task in tasks]
             found.append(_measured(env_id, f"{by}: {kind}", cases, "what will happen"))
-        items = [case for task in tasks for case in _items(task, kind)]
+        about = {event.item for task in tasks for event in task.parts[0].events}
+        items = [case for task in tasks for case in _items(task, kind)] if len(about) > 1 else []
         found.append(_measured(env_id, f"what is said of an item: {kind}", items, "what will happen"))
     hidden = [sum(len(part.goal.withheld) for part in task.parts) for task in tasks]
     for most in sorted(set(hidden)):

@@ -55,6 +55,9 @@ MOST = 8
 WORDS = ("first", "second")
 """Words of a row's longest text that are counted: in a product's title its brand and what comes next."""
 
+OPEN = frozenset(["parcel"])
+"""Fields that say openly what is possible: the lines of a parcel that has not arrived are never returned."""
+
 Features = dict[str, float]
 Lists = list[tuple[int, list[Features], list[bool]]]
 """(number of the task, features of the candidates, whether each is wanted) by list."""
@@ -151,7 +154,7 @@ def _candidates(
                 values = [str(row[field]) for row in listed]
                 if (name, field, *values) not in seen:
                     seen.add((name, field, *values))
-                    yield f"{name}: {field}", values, list(listed)
+                    yield f"{name}: {field}", values, [*listed]
 
 
 def _statuses(env_id: str, shown: Iterable[tuple[str, Any]]) -> dict[str, str]:
@@ -235,7 +238,7 @@ def content(ids: Sequence[str], rows: Sequence[Mapping[str, Any]], shop: Shop) -
                 found[i][f"rows with its {name} word"] = (
                     float(said[texts[i][k]]) if len(texts[i]) > k else 0.0
                 )
-        for name in {name for i in mine for name in full[i]}:
+        for name in {name for i in mine for name in full[i]} - OPEN:
             values = [full[i].get(name) for i in mine]
             for i, value in zip(mine, values, strict=True):
                 if isinstance(value, int | float):
@@ -243,9 +246,7 @@ def content(ids: Sequence[str], rows: Sequence[Mapping[str, Any]], shop: Shop) -
                     found[i][f"rank by {name}"] = sum(
                         other < value for other in values if isinstance(other, int | float)
                     ) / len(mine)
-                if isinstance(value, list):
-                    found[i][f"entries of {name}"] = float(len(value))
-                elif not isinstance(value, dict):
+                if not isinstance(value, dict | list):
                     found[i][f"rows with its {name}"] = float(values.count(value))
     return found
 

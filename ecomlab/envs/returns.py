@@ -1,5 +1,6 @@
 """RETURN: find the order line that the customer means, and return the wanted units of it or decline."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
@@ -150,10 +151,16 @@ class Returns(Environment):
             return 1 / len(arrived)
         if goal["replacement"] or goal.get("units", 1) != 1:
             return 0.0
+        every = history.lines_of(task.world["orders"])
         able = sum(
-            history.eligible_first(task.world, task.key, *pair, shop.catalog).eligible for pair in arrived
+            history.eligible_first(task.world, task.key, *pair, shop.catalog).eligible for pair in every
         )
-        return min(1.0, (PATIENCE + 1) / able)
+        # One turn lists the orders, one looks into them, the last hands in; each wrong return is a call to undo.
+        calls = task.calls - 1 - len(task.world["orders"])
+        tries = min(task.turns - 3, len(every))
+        return sum(
+            _at_most(min(PATIENCE, calls - n - 1), n, able - 1, len(every) - 1) for n in range(tries)
+        ) / len(every)
 
     def alternatives(self, slot: Place, goal: Goal, task: Task, shop: Shop) -> Sequence[Any]:
         if slot[1] == "replacement":
@@ -172,3 +179,10 @@ class Returns(Environment):
             if wanted and not can_be_had(wanted, meant.line, task.key, shop, share):
                 return False
         return True
+
+
+def _at_most(most: int, drawn: int, marked: int, of: int) -> float:
+    """Compute the probability of at most `most` marked ones among so many drawn, where `marked` of them all are."""
+    return sum(
+        math.comb(marked, hit) * math.comb(of - marked, drawn - hit) for hit in range(min(most, drawn) + 1)
+    ) / math.comb(of, drawn)

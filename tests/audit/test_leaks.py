@@ -1,16 +1,29 @@
-"""The classifier of ids and places finds a leak where there is one."""
+"""The leak report finds a leak where there is one, each that an attacker once found among them."""
 
+import math
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from ecomlab import Shop
-from ecomlab.audit import leaks
+from ecomlab import ENVIRONMENTS, Shop
+from ecomlab.audit import foretold, leaks
+from ecomlab.customer import goals, visits
+from ecomlab.envs import bundle
+from ecomlab.task import Problem
+from ecomlab.world.shopping_list import least_total, parts_of
 from ecomlab.world.state import World
 
 
-def test_a_leak_is_found(big_shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Options listed with the one that most products' buyers want first would be one."""
+def found(measure: Callable[..., list[leaks.Leak]], env: str, kind: str, *args: Any) -> leaks.Leak:
+    """The one measurement of this kind."""
+    (leak,) = (leak for leak in measure(env, *args) if leak.kind == kind)
+    return leak
+
+
+def test_options_in_an_order_that_tells(big_shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Options listed with the one that most products' buyers want first would be a leak."""
     real = World.options
 
     def told(self: World, row: int) -> tuple[str, ...]:
@@ -18,11 +31,93 @@ def test_a_leak_is_found(big_shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(World, "options", told)
     monkeypatch.setattr("ecomlab.customer.goals.other_option", _smallest)
-    (leak,) = (found for found in leaks.measure("CART", big_shop, (8,), 80) if "variant_id" in found.kind)
-    assert leak.leaks
+    assert found(leaks.measure, "CART", "catalog_get_variants: variant_id", big_shop, (8,), 80).leaks
 
 
 def _smallest(type_name: str, key: tuple[Any, ...], shop: Shop, random: Any, than: str | None = None) -> str:
     from ecomlab.world.state import options_of
 
     return min(option for option in options_of(key, shop.catalog, type_name) if option != than)
+
+
+def test_a_wanted_product_whose_brand_stands_alone(big_shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Decoys drawn around the wanted product never were of its brand, but of one another's."""
+    kind = "user_get_visit_history: product_id, content"
+    assert not found(leaks.measure, "CART", kind, big_shop, (0, 1), 120).leaks
+    brand = big_shop.catalog.brand_code
+
+    def around(outline: visits.Outline, shop: Shop, random: Any, usable: Any = None) -> list[int]:
+        pool = random.permutation(list(shop.catalog.type_rows(outline.type)))
+        pool = pool[shop.catalog.stock[pool] >= visits.PLENTY]
+        others = [row for row in pool[1:].tolist() if brand[row] != brand[pool[0]]]
+        return [int(pool[0]), *others[: visits.CLUSTER - 1]]
+
+    real = goals.pick
+    monkeypatch.setattr(goals, "draw_cluster", around)
+    monkeypatch.setattr(goals, "pick", lambda random, of: of[0] if type(of[0]) is int else real(random, of))
+    assert found(leaks.measure, "CART", kind, big_shop, (0, 1), 120).leaks
+
+
+def test_a_limit_that_lies_near_the_wanted_product(big_shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not found(foretold.bounds, "CART", "limits: visits", big_shop, (4, 8), 200).leaks
+    monkeypatch.setattr(visits.Cluster, "alike", lambda self, shop: [self.row])
+    monkeypatch.setattr(visits, "SLACK", 0.01)
+    assert found(foretold.bounds, "CART", "limits: visits", big_shop, (4, 8), 200).leaks
+
+
+def test_a_budget_that_names_the_parts_withheld(big_shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not found(foretold.bounds, "BUNDLE", "budget: parts", big_shop, (4, 6), 200).leaks
+
+    def exact(wanted: Any, later: int, usable: Any, catalog: Any, key: Any, sold: Any) -> int:
+        return least_total(parts_of(wanted), catalog, key, sold) or 0
+
+    monkeypatch.setattr(bundle, "dearest_total", exact)
+    monkeypatch.setattr(bundle, "_draw_budget", lambda total, slack, random: 100 * math.ceil(total / 100))
+    assert found(foretold.bounds, "BUNDLE", "budget: parts", big_shop, (4, 6), 200).leaks
+
+
+@pytest.mark.parametrize("env", ["RETURN", "STATUS"])
+def test_an_opening_that_tells_what_will_happen(
+    env: str, big_shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slots that an event would touch never were withheld: "That's all." foretold a change of mind."""
+    assert not found(foretold.foretold, env, "opening: GoalChange", big_shop, (4, 8), 200).leaks
+    real = type(ENVIRONMENTS[env]).draw
+
+    def draw(self: Any, *args: Any) -> Problem:
+        problem = real(self, *args)
+        return (
+            replace(problem, goal=replace(problem.goal, withheld=frozenset())) if problem.events else problem
+        )
+
+    monkeypatch.setattr(type(ENVIRONMENTS[env]), "draw", draw)
+    assert found(foretold.foretold, env, "opening: GoalChange", big_shop, (4, 8), 200).leaks
+
+
+def test_items_of_which_more_is_said_because_they_sell_out(
+    big_shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind = "what is said of an item: any event"
+    assert not found(foretold.foretold, "CART", kind, big_shop, (6, 8), 200).leaks
+    real = type(ENVIRONMENTS["CART"]).draw
+
+    def draw(self: Any, *args: Any) -> Problem:
+        problem = real(self, *args)
+        touched = {event.item for event in problem.events}
+        kept = frozenset(place for place in problem.goal.withheld if place[0] not in touched)
+        return replace(problem, goal=replace(problem.goal, withheld=kept))
+
+    monkeypatch.setattr(type(ENVIRONMENTS["CART"]), "draw", draw)
+    assert found(foretold.foretold, "CART", kind, big_shop, (6, 8), 200).leaks
+
+
+def test_a_sold_out_product_that_stands_out(big_shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = "user_get_visit_history: product_id, meant, content"
+    assert not found(leaks.measure, "SUB", kind, big_shop, (4, 8), 100).leaks
+    price = big_shop.catalog.price_cents
+
+    def dearest(random: Any, rows: Any) -> Any:
+        return max(rows, key=price.item) if type(rows[0]) is int else rows[int(random.integers(len(rows)))]
+
+    monkeypatch.setattr("ecomlab.customer.demands.pick", dearest)
+    assert found(leaks.measure, "SUB", kind, big_shop, (4, 8), 100).leaks

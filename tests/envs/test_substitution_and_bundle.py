@@ -11,6 +11,7 @@ from ecomlab.audit import attackers
 from ecomlab.episode.play import finish
 from ecomlab.reward import Verdict
 from ecomlab.task import Goal, changes_of
+from ecomlab.world.shopping_list import least_total, parts_of
 
 
 def wanted(task: Task) -> dict[str, Any]:
@@ -133,18 +134,33 @@ def test_a_sold_out_product_shows_no_stock_in_any_tool(big_shop: Shop) -> None:
 def test_a_list_is_right_when_each_thing_is_there_once_within_the_budget(d: int, big_shop: Shop) -> None:
     catalog = big_shop.catalog
     for seed in range(8):
-        task = calm("BUNDLE", d, seed, big_shop)
+        calmly = {"p_oos": 0, "p_switch": 0, "p_missing": 0}
+        task = make_task("BUNDLE", d, seed, big_shop, calmly)
         episode, ids = answer(task, big_shop)
         cost = sum(catalog.price_cents.item(catalog.row(i) or 0) for i in ids)
         budget = wanted(task)["budget"]
         assert cost <= budget
-        assert budget < 100 + 1.001 * cost * (1 + 0.5 * 2.718281828 ** (-d / 5))
+        assert budget < 100 + 1.001 * cost * (1 + 2 * task.axes.bundle.slack)
         assert judged(episode, ids).credit == 1.0
         assert judged(episode, ids[::-1]).correct
         for wrong in (ids[1:], [*ids, ids[0]], [ids[0], *ids[:-1]], [*ids[1:], "P000000"], []):
             verdict = judged(episode, wrong)
             assert not verdict.correct
             assert verdict.credit < 1
+
+
+def test_a_budget_has_room_for_whichever_parts_are_withheld(big_shop: Shop) -> None:
+    catalog, held = big_shop.catalog, 0
+    for seed in range(60):
+        task = calm("BUNDLE", 8, seed, big_shop)
+        later = wanted(task).get("parts", [])
+        named = parts_of({place: v for place, v in task.goal.slots.items() if place != (0, "parts")})
+        others = [kind for kind in task.notes["pool"] if kind not in dict(named)]
+        least = [least_total([(kind, {})], catalog, task.key, None) or 0 for kind in others]
+        dearest = sum(sorted(least, reverse=True)[: len(later)])
+        assert (least_total(named, catalog, task.key, None) or 0) + dearest <= wanted(task)["budget"]
+        held += 0 < len(later) < len(others)
+    assert held > 10
 
 
 def test_overspending_costs_its_share_of_the_budget(big_shop: Shop) -> None:
