@@ -118,7 +118,7 @@ class Speaker:
     def details(self, slots: Mapping[str, Any], kind: str, random: np.random.Generator) -> list[Piece]:
         """Word slots as phrases after the noun, joined by commas: "in size XS, for $30 or less"."""
         phrases: list[list[Piece]] = []
-        for name, value in slots.items():
+        for name, value in sorted(slots.items(), key=lambda slot: slot[0] in BOUNDS):  # limits come last
             if name in ("type", "quantity"):
                 continue
             if name == "brand":
@@ -175,7 +175,11 @@ class Speaker:
                 filled[name] = self.item({"type": act.type, **act.slots}, random, article)
         pieces: list[Piece] = []
         for run, text in form.runs:
-            pieces += filled[text] if run == "field" else [Piece(text, "fixed" if run == "cue" else "free")]
+            if run != "field":
+                pieces.append(Piece(text, "fixed" if run == "cue" else "free"))
+            else:
+                begins = pieces and pieces[-1].text.endswith((". ", "? ", "! "))
+                pieces += _begun(filled[text]) if begins else filled[text]
         return pieces
 
     def _form(self, act: Act, random: np.random.Generator, used: set[str]) -> Form:
