@@ -84,8 +84,8 @@ class Speaker:
     def item(
         self, slots: Mapping[str, Any], random: np.random.Generator, article: str, listed: bool = False
     ) -> list[Piece]:
-        """Word an item as a noun phrase: "3 Tank Tops by PixelVault in size XS"; `article` is a, the or "". On a list it
-        may be "3 x Tank Top"."""
+        """Word an item as a noun phrase: "3 Tank Tops by PixelVault in size XS"; `article` is a, the or "". On a list
+        it may be "3 x Tank Top"."""
         kind, brand, feature = slots["type"], slots.get("brand"), slots.get("feature")
         quantity = slots.get("quantity")
         times = listed and random.random() < 0.5

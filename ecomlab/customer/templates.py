@@ -5,7 +5,7 @@ property of a product has sentences of its own. Both come from TOML; all custome
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -26,8 +26,8 @@ COMMON = Path(__file__).with_name("phrases.toml")
 BOUNDS = {"price": FORMATS["money"], "rating": FORMATS["stars"], "days": FORMATS["days"]}
 """Formats of the slots of a product that are bounds."""
 FIELDS = ("type", "plural", "number", "item", "wanted", "details", "seen")
-"""What a form of an act may hold: the product type, its plural, a number of units, the item with "a" and as the customer
-refers to it, its properties alone, and what the agent named or did."""
+"""What a form of an act may hold: the product type, its plural, a number of units, the item with "a" and as the
+customer refers to it, its properties alone, and what the agent named or did."""
 _MARKS = re.compile(r"\[([^\]]*)\]|\{(\w*)\}")
 _WITHIN = r"(?:(?![.!?]\s).)+?"
 """Pattern of a field: it does not go on after the end of a sentence."""
@@ -248,6 +248,9 @@ class Phrases:
         answers = common.answers if file.speaks in ("answer", "facts") else {}
         acts = common.acts | answers | (common.facts if file.speaks == "facts" else {}) | file.acts
         made = {name: table.template() for name, table in file.slots.items()}
+        for kind, forms in acts.items():
+            for used in {name for form in forms for name in Form(form).fields} - set(FIELDS):
+                raise ValueError(f"acts.{kind}: {unknown('field', used, FIELDS)}")
         for name, slot in {**slots, **made}.items():
             for topic in slot.topic.split():
                 if topic not in common.topics:

@@ -145,7 +145,8 @@ def test_sentences_read_as_english(env: str, big_shop: Shop, lexicon: Lexicon) -
         said = Speaker(only(form, kind, phrases), lexicon, 0.0, ("english",)).say(
             [act_of(kind, described(big_shop, rng("english", form.text), env=env), 2)]
         )
-        assert re.fullmatch(r'["A-Z0-9].*[.!?]', said), said
+        assert re.fullmatch(r'("\w|[A-Z0-9]).*[.!?]', said), said
+        assert not re.search(r"[.!?] [a-z]", said.replace('?" I', "")), said
         assert not re.search(r"[{}()\[\]]|  |\?\.|\.\.| [.,;]|, but I|About the \w+: by", said), said
 
 
