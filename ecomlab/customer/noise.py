@@ -29,9 +29,9 @@ class Piece(NamedTuple):
 SLANG = {
     "pls": "please", "plz": "please", "thx": "thanks", "ty": "thank you", "gonna": "going to", "wanna": "want to",
     "gotta": "got to", "lemme": "let me", "gimme": "give me", "u": "you", "ur": "your", "abt": "about",
-    "btw": "by the way", "cuz": "because", "rly": "really", "smth": "something", "tho": "though", "rn": "right now", "dunno": "don't know",
-    "sry": "sorry", "prob": "probably", "tmrw": "tomorrow", "asap": "as soon as possible", "msg": "message",
-    "kinda": "kind of", "ok": "okay",
+    "btw": "by the way", "cuz": "because", "rly": "really", "smth": "something", "tho": "though", "rn": "right now",
+    "dunno": "don't know", "sry": "sorry", "prob": "probably", "tmrw": "tomorrow", "asap": "as soon as possible",
+    "msg": "message", "kinda": "kind of", "ok": "okay",
 }  # fmt: skip
 """What slang means."""
 SHORT = 4

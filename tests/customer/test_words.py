@@ -56,7 +56,7 @@ def described(shop: Shop, random: np.random.Generator, kind: str = "", env: str 
 def act_of(kind: str, slots: dict[str, Any], number: int) -> Act:
     """An act of this kind about such an item."""
     about = {name: value for name, value in slots.items() if name != "type"}
-    if kind in ("correct", "add", "exchange", "replace", "another line") and number > 1:
+    if kind == "correct" or (number > 1 and kind in ("add", "exchange", "replace", "another line")):
         about["quantity"] = number
     bare = kind in ("quantity", "settle quantity", "drop", "give up", "not told yet", "still wanted")
     return Act(
