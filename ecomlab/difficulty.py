@@ -89,7 +89,9 @@ class Difficulty:
     p_oos: float = _ranged(0, 1, "probability, per wanted item, that it sells out during the conversation")
     turn_slack: int = _ranged(0, 1000, "turns beyond what the reference player needs for this very task")
     tool_slack: int = _ranged(0, 1000, "tool calls beyond what the reference player needs for this very task")
-    p_noise: float = _ranged(0, 0.5, "probability of a typo or slang per word that may carry one")
+    p_noise: float = _ranged(
+        0, 0.5, "probability that a message has a typo or slang word; that it has a value in other words"
+    )
     p_switch: float = _ranged(0, 1, "probability that the customer changes their mind")
     top_k: int = _ranged(10, 1000, "depth to which a search can be paged")
     k_rec: int = _ranged(1, 20, "length of a recommendation list")

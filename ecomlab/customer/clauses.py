@@ -129,7 +129,7 @@ def _is_inner(stems: Sequence[str], place: int) -> bool:
     before = stems[:place]
     if stems[place] != "when" or after not in _PRONOUN or before[-1] in _LINKS | _KNOW | _ABOUT:
         return False
-    return bool(WH & set(before)) or before[0] in _AUXILIARY and not _KNOW & set(before)
+    return bool(WH & set(before)) or (before[0] in _AUXILIARY and not _KNOW & set(before))
 
 
 def _begins(stems: Sequence[str], place: int, mark: str) -> bool:
@@ -203,16 +203,16 @@ def _kind(tokens: Sequence[Token], mark: str, polite: bool) -> str:
     if first == "have" and mark != "?" and second not in _PRONOUN:
         return STATEMENT
     if (
-        first == "get"
+        (first == "get"
         and second != stem("any")
-        and mark != "?"
-        or rest[:2] == ["give", "me"]
+        and mark != "?")
+        or (rest[:2] == ["give", "me"]
         and len(rest) <= 3
-        and "minimum" in rest
+        and "minimum" in rest)
     ):
         return STATEMENT
     orders = not tokens[place].noun and not tokens[place].word.endswith(("ed", "ing"))
-    if first in _ORDER and orders or first == "do" and second == _tell:
+    if (first in _ORDER and orders) or (first == "do" and second == _tell):
         return STATEMENT if _WAITING & set(rest[:4]) or second in _SPEAKER else ASK
     if rest[:2] == ["let", "us"] and {"start", "begin"} & set(rest[2:4]):
         return ASK
@@ -231,7 +231,7 @@ def _kind(tokens: Sequence[Token], mark: str, polite: bool) -> str:
     if (
         mark != "!"
         and len(rest) > 3
-        and (rest[-3] in _AUXILIARY and rest[-2] == "not" or rest[-2] in _AUXILIARY)
+        and ((rest[-3] in _AUXILIARY and rest[-2] == "not") or rest[-2] in _AUXILIARY)
         and rest[-1] in _POINTS
     ):
         return ASK
@@ -307,10 +307,10 @@ def _is_purpose(rest: Sequence[str]) -> bool:
         return True
     if first == "to":
         return (
-            second not in WH
-            and second not in _KNOW - {"find", stem("ensure")}
-            or second == "know"
-            and len(rest) < 4
+            (second not in WH
+            and second not in _KNOW - {"find", stem("ensure")})
+            or (second == "know"
+            and len(rest) < 4)
         )
     if first == "if":
         return True
@@ -371,8 +371,8 @@ def _asks_inside(rest: Sequence[str]) -> bool:
     words = set(rest)
     if {"would", "will", "be"} & words and _HELPFUL & words:
         return (
-            rest[0] in {"it", "that"}
-            and bool({"know", "have", "if", "hear"} & words)
+            (rest[0] in {"it", "that"}
+            and bool({"know", "have", "if", "hear"} & words))
             or rest[0] not in _PRONOUN
         )
     if _stems("still missing need required lack") & words and not {"i", "we"} & words:

@@ -87,8 +87,8 @@ class Speaker:
     def item(
         self, slots: Mapping[str, Any], random: np.random.Generator, article: str, listed: bool = False
     ) -> list[Piece]:
-        """Word an item as a noun phrase: "3 Tank Tops by PixelVault in size XS"; `article` is a, the or "". On a list it
-        may be "3 x Tank Top". A quantity of None is several, without saying how many: "some Tank Tops"."""
+        """Word an item as a noun phrase: "3 Tank Tops by PixelVault in size XS"; `article` is a, the or "". On a list
+        it may be "3 x Tank Top". A quantity of None is several, without saying how many: "some Tank Tops"."""
         kind, brand, feature = slots["type"], slots.get("brand"), slots.get("feature")
         quantity = slots.get("quantity")
         times = listed and random.random() < 0.5
@@ -124,7 +124,7 @@ class Speaker:
     def details(self, slots: Mapping[str, Any], kind: str, random: np.random.Generator) -> list[Piece]:
         """Word slots as phrases after the noun, joined by commas: "in size XS, for $30 or less"."""
         phrases: list[list[Piece]] = []
-        for name, value in slots.items():
+        for name, value in sorted(slots.items(), key=lambda slot: slot[0] in BOUNDS):  # limits come last
             if name in ("type", "quantity"):
                 continue
             if name == "brand":
@@ -181,7 +181,11 @@ class Speaker:
                 filled[name] = self.item({"type": act.type, **act.slots}, random, article)
         pieces: list[Piece] = []
         for run, text in form.runs:
-            pieces += filled[text] if run == "field" else [Piece(text, "fixed" if run == "cue" else "free")]
+            if run != "field":
+                pieces.append(Piece(text, "fixed" if run == "cue" else "free"))
+            else:
+                begins = pieces and pieces[-1].text.endswith((". ", "? ", "! "))
+                pieces += _begun(filled[text]) if begins else filled[text]
         return pieces
 
     def _form(self, act: Act, random: np.random.Generator, used: set[str]) -> Form:

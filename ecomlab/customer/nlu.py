@@ -1,6 +1,7 @@
 """Natural language understanding of the customer's messages, as by a careful reader: the inverse of `nlg`.
 
-An act is recognised by the forms of its sentences, an item by the shop's names, its properties by how values are written.
+An act is recognised by the forms of its sentences, an item by the shop's names, its properties by how values are
+written.
 """
 
 import re

@@ -1,8 +1,8 @@
 """Noise in the customer's messages, and its undoing by a careful reader.
 
-A noisy message has one typo or one word of slang, and apart from that it may put one value in other words. Ids, numbers,
-units, product types, values of closed vocabularies and words of four letters or fewer are spared, and so is whatever
-nobody could take back: a typo is made only where `plain` gives the word again.
+A noisy message has one typo or one word of slang, and apart from that it may put one value in other words. Ids,
+numbers, units, product types, values of closed vocabularies and words of four letters or fewer are spared, and so is
+what nobody could take back: a typo is made only where `plain` gives the word again.
 """
 
 import re
@@ -28,10 +28,10 @@ class Piece(NamedTuple):
 
 SLANG = {
     "pls": "please", "plz": "please", "thx": "thanks", "ty": "thank you", "gonna": "going to", "wanna": "want to",
-    "gotta": "got to", "lemme": "let me", "gimme": "give me", "u": "you", "ur": "your", "abt": "about", "btw": "by the way",
-    "cuz": "because", "rly": "really", "smth": "something", "tho": "though", "rn": "right now", "dunno": "don't know",
-    "sry": "sorry", "prob": "probably", "tmrw": "tomorrow", "asap": "as soon as possible", "msg": "message",
-    "kinda": "kind of", "ok": "okay",
+    "gotta": "got to", "lemme": "let me", "gimme": "give me", "u": "you", "ur": "your", "abt": "about",
+    "btw": "by the way", "cuz": "because", "rly": "really", "smth": "something", "tho": "though", "rn": "right now",
+    "dunno": "don't know", "sry": "sorry", "prob": "probably", "tmrw": "tomorrow", "asap": "as soon as possible",
+    "msg": "message", "kinda": "kind of", "ok": "okay",
 }  # fmt: skip
 """What slang means."""
 SHORT = 4
@@ -115,9 +115,8 @@ def noised(
     """Give a message one noisy word with probability `p`, and put one of its values in other words with the same;
     `words` are those of the phrases that it is made of."""
     made = list(pieces)
-    if rng.random() < p:
-        if rng.random() >= P_SLANG or not _say_in_slang(made, words, lexicon, rng):
-            _misspell(made, words, lexicon, rng)
+    if rng.random() < p and (rng.random() >= P_SLANG or not _say_in_slang(made, words, lexicon, rng)):
+        _misspell(made, words, lexicon, rng)
     if rng.random() < p:
         able = [at for at, piece in enumerate(made) if piece.others]
         if able:

@@ -4,14 +4,26 @@ Phrases are data (`questions.toml`) and match by stems. Nothing here knows what 
 from the slots that such a customer may have, the names of the items and the shop's vocabulary.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from ecomlab.customer.clauses import ASK, PURPOSE, STATEMENT, WH, Clause, clauses
+from ecomlab.customer.clauses import ASK, STATEMENT, WH, Clause, clauses
 from ecomlab.customer.phrasing import Found, Index, compiled, find, index, phrases, shared
 from ecomlab.customer.words import (
-    DATE, DAYS, ITEM, KILOS, MONEY, NUMBER, STARS, VALUE, Names, Sentence, Token, names, sentences, stem,
+    DATE,
+    DAYS,
+    ITEM,
+    KILOS,
+    MONEY,
+    NUMBER,
+    STARS,
+    VALUE,
+    Names,
+    Sentence,
+    names,
+    sentences,
+    stem,
 )  # fmt: skip
 
 RANKED = ("price", "rating", "days")

@@ -33,7 +33,6 @@ _FORMS = {
     "attr:age": "for ages {}",
     "attr:hair": "for {} hair",
     "attr:skin": "for {} skin",
-    "attr:season": "for the {} season",
     "attr:terrain": "for {} terrain",
     "attr:grip": "for the {} hand",
     "attr:active": "with {} in it",
@@ -41,6 +40,7 @@ _FORMS = {
     "attr:wattage": "with {} of power",
     "attr:playtime": "with {} of playtime",
     "attr:weight": "weighing {}",
+    "attr:season": "for {}",  # last, for other forms begin so, too
 }
 """Forms that ask for a slot; for other attributes it is "with {value} {name}"."""
 _FORMATS = {"price": FORMATS["money"], "rating": FORMATS["stars"]}

@@ -28,8 +28,8 @@ BOUNDS = {"price": FORMATS["money"], "rating": FORMATS["stars"], "days": FORMATS
 COMMON_ASKS = ("brand", "feature", "attr", "option", "price", "rating", "days", "quantity")
 """Product slots that a customer may be asked about, where their file names none."""
 FIELDS = ("type", "plural", "number", "item", "wanted", "details", "seen")
-"""What a form of an act may hold: the product type, its plural, a number of units, the item with "a" and as the customer
-refers to it, its properties alone, and what the agent named or did."""
+"""What a form of an act may hold: the product type, its plural, a number of units, the item with "a" and as the
+customer refers to it, its properties alone, and what the agent named or did."""
 _MARKS = re.compile(r"\[([^\]]*)\]|\{(\w*)\}")
 _WITHIN = r"(?:(?![.!?]\s).)+?"
 """Pattern of a field: it does not go on after the end of a sentence."""
@@ -245,6 +245,9 @@ class Phrases:
         answers = common.answers if file.speaks in ("answer", "facts") else {}
         acts = common.acts | answers | (common.facts if file.speaks == "facts" else {}) | file.acts
         made = {name: table.template() for name, table in file.slots.items()}
+        for kind, forms in acts.items():
+            for used in {name for form in forms for name in Form(form).fields} - set(FIELDS):
+                raise ValueError(f"acts.{kind}: {unknown('field', used, FIELDS)}")
         return cls(
             intros=tuple(file.intros),
             leads={**common.leads, **file.leads},

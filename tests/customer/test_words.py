@@ -56,7 +56,7 @@ def described(shop: Shop, random: np.random.Generator, kind: str = "", env: str 
 def act_of(kind: str, slots: dict[str, Any], number: int) -> Act:
     """An act of this kind about such an item."""
     about = {name: value for name, value in slots.items() if name != "type"}
-    if kind in ("correct", "add", "exchange", "replace", "another line") and number > 1:
+    if kind == "correct" or (number > 1 and kind in ("add", "exchange", "replace", "another line")):
         about["quantity"] = number
     bare = kind in ("quantity", "settle quantity", "drop", "give up", "not told yet", "still wanted")
     return Act(
@@ -145,7 +145,8 @@ def test_sentences_read_as_english(env: str, big_shop: Shop, lexicon: Lexicon) -
         said = Speaker(only(form, kind, phrases), lexicon, 0.0, ("english",)).say(
             [act_of(kind, described(big_shop, rng("english", form.text), env=env), 2)]
         )
-        assert re.fullmatch(r'["A-Z0-9].*[.!?]', said), said
+        assert re.fullmatch(r'("\w|[A-Z0-9]).*[.!?]', said), said
+        assert not re.search(r"[.!?] [a-z]", said.replace('?" I', "")), said
         assert not re.search(r"[{}()\[\]]|  |\?\.|\.\.| [.,;]|, but I|About the \w+: by", said), said
 
 

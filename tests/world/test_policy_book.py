@@ -111,7 +111,7 @@ def test_every_fact_that_a_rule_may_ask_for_can_be_told() -> None:
     told = ENVIRONMENTS["POLICY"].phrases.slots
     for name, fact in FACTS.items():
         for value in fact.words if isinstance(fact, Named) else fact.limits:
-            said = told[name].say(value, rng("said", name, value))
+            said = "".join(piece.text for piece in told[name].say(value, rng("said", name, value)))
             assert [read for read, _ in told[name].find(f"Hello. {said} Thanks!")] == [value]
 
 
