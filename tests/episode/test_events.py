@@ -300,3 +300,17 @@ def test_an_episode_with_a_refused_attempt_replays(env: str, shop: Shop) -> None
             trajectory = record(played)
             assert replay(trajectory, shop) == trajectory.score
     assert refused > 3
+
+
+def test_a_later_sell_out_brings_nothing_back(big_shop: Shop) -> None:
+    """In a journey another job's sell-out comes after the cart was filled from the last units."""
+    task = make_task("CART", 6, 0, big_shop, {"p_oos": 0.0})
+    world, catalog = Episode(task, big_shop).world, big_shop.catalog
+    one, other = (kind.name for kind in catalog.types[:2])
+    row = next(row for row in catalog.type_rows(one) if catalog.stock[row] >= 8)
+    world.sell_out(SellOut(types=(one,), share=1.0, of="lines", few=1.0))
+    left = world.stock(row)
+    assert 1 <= left <= 3
+    world.add(catalog.ids[row], None, left)
+    world.sell_out(SellOut(types=(other,), share=1.0))
+    assert world.stock(row) == 0
