@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ecomlab.task import Message, Place, Player
+from ecomlab.task import Message, Place
 
 
 class JourneyPlayer:
@@ -16,7 +16,7 @@ class JourneyPlayer:
     def __init__(self, intros: Mapping[str, Sequence[str]], make: Callable[[str], Any]) -> None:
         self.intros = intros
         self.make = make
-        self._under_way: list[tuple[Player, list[Message]]] = []
+        self._under_way: list[tuple[Any, list[Message]]] = []
         self._read = 0
 
     def recognised(self, text: str) -> tuple[str, str] | None:
@@ -34,6 +34,7 @@ class JourneyPlayer:
 
     def __call__(self, messages: list[Message], tools: list[dict[str, Any]]) -> Message:
         for message in messages[self._read :]:
+            self._tell_of_stock(message)
             found = self.recognised(message["content"]) if message["role"] == "user" else None
             if found:
                 opening = {"role": "user", "content": found[1]}
@@ -45,3 +46,9 @@ class JourneyPlayer:
         self._read = len(messages)
         player, own = self._under_way[-1]
         return player(list(own), tools)
+
+    def _tell_of_stock(self, message: Message) -> None:
+        """Pass a notice on to the players of interrupted subtasks, who do not see the message that carries it."""
+        notice = json.loads(message["content"]).get("notice") if message["role"] == "tool" else None
+        for player, _ in self._under_way[:-1] if notice else ():
+            player.notice(notice)

@@ -56,7 +56,7 @@ class World:
         self.left: dict[int, np.ndarray] = {}
         """Units left of products and options that have sold out in this episode, by type code; see `units_left`."""
         self.kept: dict[tuple[str, str | None], int] = {}
-        """The cart as of the last sell-out: what was in it then stays valid."""
+        """Units in the cart when their type sold out, by line: they stay valid."""
         self.news: list[str] = []
         """Product types that have sold out since a tool last gave notice."""
         self.shown: set[str] = set()
@@ -109,7 +109,10 @@ class World:
             code = self.catalog.type_codes[name]
             left, before = units_left(self.key, self.catalog, name, sold), self.left.get(code)
             self.left[code] = left if before is None else np.minimum(left, before)
-        self.kept = dict(self.cart)
+        held = (
+            (line, units, self.catalog.type_of(self.row(line[0])).name) for line, units in self.cart.items()
+        )
+        self.kept |= {line: units for line, units, kind in held if kind in sold.types}
         self.news += sold.types
 
     def notice(self) -> str:

@@ -9,198 +9,17 @@ from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task
 from ecomlab.audit.attackers import SUBMIT, calls, text
 from ecomlab.catalog.lexicon import lexicon_of
 from ecomlab.customer.acts import Act, Mistake
-from ecomlab.customer.corrections import mistakes
 from ecomlab.customer.dialogue import DialogueManager
 from ecomlab.customer.goal_state import GoalState
 from ecomlab.customer.nlu import read_acts, read_item, read_message
 from ecomlab.customer.templates import common_file
 from ecomlab.envs.registry import moved_by
-from ecomlab.task import Goal, GoalChange, Need, Shortage, Slot
+from ecomlab.task import Goal, GoalChange, Slot
 from ecomlab.values import NAME
-from ecomlab.world.cart import constraints_of, identity_of
+from ecomlab.world.cart import constraints_of
 
 KEYPAD, STAND = "Phone Charger", "Tank Top"
 CART = ENVIRONMENTS["CART"].phrases
-
-
-def dialogue(*withheld: Slot, stated: tuple[Slot, ...] = ()) -> DialogueManager:
-    return DialogueManager(GoalState(list(stated), list(withheld)), lambda item: (KEYPAD, STAND)[item])
-
-
-BRAND, OPTION, PRICE = Slot(0, "brand", "SonicWave"), Slot(0, "option", "USB-C"), Slot(1, "price", 3000)
-
-
-def test_a_question_that_names_slots_gets_all_of_them() -> None:
-    k = dialogue(BRAND, OPTION, PRICE)
-    reply = k.asked("Which one?", ["brand", "price"])
-    assert reply.revealed
-    assert [(act.type, act.slots) for act in reply.acts] == [
-        (KEYPAD, {"brand": "SonicWave"}),
-        (STAND, {"price": 3000}),
-    ]
-    assert k.state.withheld == [OPTION]
-
-
-def test_a_free_question_is_understood_by_its_words() -> None:
-    k = dialogue(BRAND, OPTION, PRICE)
-    assert k.asked("What is your budget for it?", ()).acts[0].slots == {"price": 3000}
-
-
-def test_words_in_about_that_are_no_topic_are_heard_as_part_of_the_question() -> None:
-    assert dialogue(BRAND, PRICE).asked("How much?", ["budget limit"]).acts[0].slots == {"price": 3000}
-    assert dialogue(BRAND, PRICE).asked("What is your budget?", ["limit"]).acts[0].slots == {"price": 3000}
-    assert len(dialogue(BRAND, PRICE).asked("What is your budget?", ["brand"]).acts) == 2  # what either names
-
-
-@pytest.mark.parametrize(
-    ("env", "slot", "question", "about"),
-    [
-        ("POLICY", "payment", "How are you paying?", ["payment"]),
-        ("POLICY", "payment", "How are you paying?", ["price"]),
-        ("POLICY", "tier", "Which tier are you?", ["membership tier"]),
-        ("POLICY", "total", "What is the value of the order?", []),
-        ("SUB", "must", "Which attributes must be the same?", ["requirements"]),
-        ("SUB", "days", "When do you need it?", []),
-        ("PD", "importance", "What matters most to you?", ["preferences"]),
-        ("BUNDLE", "budget", "What is your total budget?", ["total"]),
-        ("BUNDLE", "parts", "What other products do you need?", []),
-        ("RETURN", "units", "How many units do you want to return?", ["units"]),
-    ],
-)
-def test_a_natural_question_gets_what_it_asks_for(
-    env: str, slot: str, question: str, about: list[str], big_shop: Shop
-) -> None:
-    asked = 0
-    for seed in range(400):
-        episode = Episode(make_task(env, 8, seed, big_shop), big_shop)
-        if slot in [hidden.name for hidden in episode.customer.state.withheld]:
-            asked += 1
-            assert episode.customer.asked(question, about).revealed
-            assert slot not in [hidden.name for hidden in episode.customer.state.withheld]
-        if asked == 3:
-            break
-    assert asked == 3
-
-
-@pytest.mark.parametrize("env", ["CART", "PD", "BUNDLE", "RETURN"])
-def test_an_option_or_attribute_answers_to_its_own_name(env: str, big_shop: Shop) -> None:
-    asked = 0
-    for seed in range(60):
-        episode = Episode(make_task(env, 7, seed, big_shop), big_shop)
-        kernel = episode.customer.dialogue
-        for slot in list(kernel.state.withheld):
-            words = kernel.called(kernel.type_name(slot.item), slot.name)
-            if words and slot in kernel.state.withheld:
-                asked += 1
-                assert kernel.asked(f"Which {' '.join(sorted(words))} should it have?", ()).revealed
-                assert slot not in kernel.state.withheld, words
-    assert asked > 10
-
-
-@pytest.mark.parametrize("env", [env for env in ENVIRONMENTS if env != "JOURNEY"])
-def test_who_has_told_all_goes_along_with_what_is_presented(env: str, big_shop: Shop) -> None:
-    """No reminder and no second request for an answer; but whoever goes on talking wears them out."""
-    for said in (
-        "Here is what I found. Shall I submit it?",
-        "The order is on its way.",
-        "I will finalize that now.",
-    ):
-        episode = Episode(make_task(env, 0, 7, big_shop, {"p_missing": 0}), big_shop)
-        turn = episode.act(text(said))
-        assert turn.messages[-1]["content"] in common_file().acts["continue"]
-        for _ in range(2):
-            turn = episode.act(text(said))
-        assert turn.end == "patience"
-
-
-def test_a_general_question_gets_the_next_two() -> None:
-    k = dialogue(BRAND, OPTION, PRICE)
-    assert k.asked("Anything else?", ()).acts == [
-        Act("elaborate", KEYPAD, {"brand": "SonicWave", "option": "USB-C"})
-    ]
-    assert k.state.withheld == [PRICE]
-
-
-def test_presenting_a_product_gets_what_is_missing_about_it() -> None:
-    k = dialogue(BRAND, OPTION, PRICE)
-    reply = k.presented([KEYPAD])
-    assert reply is not None
-    assert reply.acts == [Act("elaborate", KEYPAD, {"brand": "SonicWave", "option": "USB-C"})]
-    assert k.presented([KEYPAD]) is None
-
-
-def test_asking_again_gets_a_clean_reminder_and_then_costs_patience() -> None:
-    k = dialogue(stated=(BRAND,))
-    for _ in range(3):
-        assert not k.out_of_patience
-        reply = k.asked("Which brand?", ["brand"])
-        assert not reply.revealed
-        assert reply.acts[0] == Act("remind", KEYPAD, {"brand": "SonicWave"}, clean=True)
-    assert k.out_of_patience
-
-
-def test_a_reveal_restores_patience() -> None:
-    k = dialogue(BRAND)
-    k.asked("Hm.", ())
-    k.asked("Hm.", ())
-    assert k.asked("Which brand?", ["brand"]).revealed
-    assert k.annoyed == 0
-
-
-def mistake(kind: str, item: int, *reveals: Slot) -> Mistake:
-    act = Act(kind, (KEYPAD, STAND)[item], {slot.name: slot.value for slot in reveals}, seen="HDMI")
-    return Mistake(act, reveals, item)
-
-
-def test_two_ignored_corrections_of_one_thing_and_the_customer_gives_it_up() -> None:
-    k = dialogue(OPTION)
-    said = [k.corrections([mistake("wrong option", 0, OPTION)])[0] for _ in range(3)]
-    assert [act.kind for act in said] == ["wrong option", "wrong option", "give up"]
-    assert [act.clean for act in said[:2]] == [False, True]
-    assert k.state.withheld == []  # a correction counts as a reveal
-    assert k.corrections([mistake("wrong option", 0, OPTION)]) == []
-    assert k.asked("Which option?", ["option"]).acts[0].kind == "nothing"  # never spoken of again
-
-
-def test_mending_one_thing_at_a_time_is_not_ignoring_the_rest() -> None:
-    k = dialogue()
-    wrong = [mistake("wrong option", 0), mistake("wrong quantity", 0), mistake("wrong option", 1)]
-    for left in (3, 2, 1):
-        assert all(act.kind != "give up" for act in k.corrections(wrong[:left]))
-        assert k.annoyed == 0
-    assert k.corrections([]) == []
-
-
-def test_trying_one_thing_after_another_costs_patience() -> None:
-    k = dialogue()
-    for number in range(4):
-        assert not k.out_of_patience
-        k.corrections([Mistake(Act("not wanted", seen=f"thing {number}"))])
-    assert k.out_of_patience
-
-
-def test_what_is_withheld_is_never_denied() -> None:
-    k = dialogue(OPTION)
-    assert k.asked("Which brand?", ["brand"]).acts[0].kind == "indifferent"
-    assert dialogue().asked("Which brand?", ["brand"]).acts[0].kind == "nothing"
-
-
-@pytest.mark.parametrize(
-    ("said", "claims"),
-    [
-        ("Done!", True),
-        ("I added it, everything is in your cart.", True),
-        ("Please tell me everything I should know", False),
-        ("Is it done?", False),
-        ("I've added everything to your cart. Does that look right?", True),
-        ("I added it. Which color do you want?", False),
-        ("I added it. May I ask which color you want?", False),
-        ("added " + 50_000 * "x ", True),
-        ("Tell me your budget, then I get everything ready.", False),
-    ],
-)
-def test_what_counts_as_saying_that_it_is_done(said: str, claims: bool) -> None:
-    assert dialogue().claims_done(said) == claims
 
 
 # Words; more of them in test_words.py.
@@ -247,7 +66,7 @@ def handmade(
         ).to_json(),
         "events": [],
         "world": {"visits": visits},
-        "need": {"turns": turns, "asks": int(bool(withheld)), "calls": 3 * len(items) + 1},
+        "need": {"turns": turns + 1, "calls": 3 * len(items) + 1},
         "turns": 12,
         "calls": 40,
     }
@@ -371,114 +190,6 @@ def test_a_right_message_after_a_right_cart_is_confirmed(shop: Shop) -> None:
     assert episode.score().correct
 
 
-def test_need_counts_questions_events_and_handing_in() -> None:
-    need = Need(turns=4, asks=1, calls=5)
-    assert need.with_events([], 1) == (5, 5)
-    assert need.with_events([], 0) == (4, 5)
-    assert need.with_events([(3, Shortage(turn=3, constraints=(), chain=2, calls=3))], 1) == (6, 8)
-    assert need.with_events([(1, GoalChange(turn=1))], 1) == (5, 6)
-
-
-def test_a_slow_agent_is_not_repaid_by_a_shortage_it_met_late(big_shop: Shop) -> None:
-    compared = 0
-    for seed in range(60):
-        task = make_task("CART", 4, seed, big_shop, {"p_oos": 1, "p_switch": 0})
-        if not all(event.silent for event in task.events) or not task.events:
-            continue
-        episode, player = Episode(task, big_shop), ENVIRONMENTS["CART"].reference_player(big_shop)
-        for _ in range(task.axes.turn_slack):
-            episode.act(calls(("cart_view", {})))
-        idle = episode.turn
-        while not episode.done:
-            episode.act(player([m for m in episode.messages if m.get("name") != "cart_view"], episode.tools))
-        if episode.score().correct and episode.turn > task.turns - task.axes.turn_slack:
-            assert episode.score().parts["efficiency"] < 1, (seed, idle)
-            compared += 1
-    assert compared > 5
-
-
-def reaction(event: Shortage) -> str:
-    """What the customer then wants."""
-    return event.how if event.how != "set" else "option" if event.slots else "quantity"
-
-
-@pytest.mark.parametrize("kind", ["quantity", "option", "replace", "drop"])
-def test_a_shortage_with_some_units_in_the_cart_leaves_a_wish_that_can_be_met(
-    kind: str, big_shop: Shop
-) -> None:
-    met = 0
-    for seed in range(400):
-        task = make_task("CART", 7, seed, big_shop, {"p_oos": 1, "p_switch": 0, "p_missing": 0})
-        event = next((e for e in task.events if isinstance(e, Shortage) and reaction(e) == kind), None)
-        slots = task.goal.of(event.item) if event else {}
-        if event is None or slots.get("quantity", 1) < 2:
-            continue
-        alone = Task.from_json(
-            {
-                **task.to_json(),
-                "events": [e for e in task.to_json()["events"] if e["item"] == event.item],
-            }
-        )
-        episode = Episode(alone, big_shop)
-        row = next(
-            r
-            for r in big_shop.catalog.select(constraints_of(slots["type"], slots))
-            if big_shop.catalog.stock[r] >= 8
-        )
-        line = {"product_id": big_shop.catalog.ids[row]} | (
-            {"variant_id": slots["option"]} if "option" in slots else {}
-        )
-        episode.act(calls(("cart_add", {**line, "quantity": 1})))
-        while not episode.done and not episode.fired and episode.turn < 5:
-            episode.act(
-                calls(("catalog_get_variants", {"product_id": line["product_id"]}), ("cart_view", {}))
-            )
-        if not episode.fired or episode.done:
-            continue
-        want = episode.goal.of(event.item)
-        assert identity_of(want) == identity_of(slots)
-        if want.get("quantity", 1) > 1:
-            result = episode.act(
-                calls(("cart_set_quantity", {**line, "quantity": want["quantity"]}))
-            ).messages[0]
-            assert "error" not in json.loads(result["content"]), (seed, result)
-        found = mistakes(episode.goal, CART, ["cart"], episode.world)
-        assert not [m for m in found if m.item == event.item]
-        met += 1
-    assert met > 3
-
-
-def test_a_sold_out_error_through_a_variant_is_heard(big_shop: Shop) -> None:
-    heard = 0
-    for seed in range(200):
-        task = make_task("CART", 3, seed, big_shop, {"p_oos": 1, "p_switch": 0})
-        event = next(
-            (
-                e
-                for e in task.events
-                if isinstance(e, Shortage) and e.silent and e.option is None and e.turn == 1 and not e.left
-            ),
-            None,
-        )
-        if event is None:
-            continue
-        slots = task.goal.of(event.item)
-        episode = Episode(task, big_shop)
-        row = next(
-            r
-            for r in big_shop.catalog.select(constraints_of(slots["type"], slots))
-            if big_shop.catalog.stock[r] >= 8
-        )
-        product_id = big_shop.catalog.ids[row]
-        episode.act(calls(("cart_view", {})))
-        option = episode.world.options(row)[0]
-        turn = episode.act(calls(("cart_add", {"product_id": product_id, "variant_id": option})))
-        assert "sold out" in json.loads(turn.messages[0]["content"])["error"]
-        assert event in [fired for _, fired in episode.fired]
-        heard += 1
-    assert heard > 5
-
-
 def test_an_extra_line_is_unwanted_not_mistaken(big_shop: Shop) -> None:
     task = make_task("CART", 6, 0, big_shop, {"p_missing": 0, "p_oos": 0, "p_switch": 0})
     episode = Episode(task, big_shop)
@@ -597,7 +308,7 @@ def test_what_is_left_out_of_a_list_is_not_asked_for_again(big_shop: Shop) -> No
         gone = [event.slots["dropped"] for event in changes if "dropped" in event.slots]
         episode = Episode(task, big_shop)
         while gone and not episode.fired and not episode.done:
-            episode.act(calls(("datetime_now", {})))
+            episode.act(calls(("catalog_search", {"query": gone[0]}), ("submit", {"product_ids": []})))
         if episode.fired:
             env = ENVIRONMENTS["BUNDLE"]
             kinds = {

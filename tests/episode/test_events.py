@@ -1,0 +1,316 @@
+"""Events: they happen at states that speed does not skip, know nothing of right and wrong, and cost nobody reward."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task, play
+from ecomlab.audit.attackers import SUBMIT, calls, constant, text
+from ecomlab.customer.shortages import Left
+from ecomlab.envs.registry import moved_by
+from ecomlab.episode.play import finish, record, replay
+from ecomlab.task import ACT, LOOK, GoalChange, Instead, SellOut, changes_of
+from ecomlab.world.cart import constraints_of, identity_of
+from ecomlab.world.state import units_left
+
+SINGLE = [env for env in ENVIRONMENTS if not ENVIRONMENTS[env].composes]
+
+
+def eventful(env: str, seed: int, shop: Shop, d: int = 8) -> Task:
+    """A task in which everything that can happen does."""
+    moved = moved_by(env) or ()
+    return make_task(env, d, seed, shop, {axis: 1.0 for axis in ("p_oos", "p_switch") if axis in moved})
+
+
+def happening(task: Task) -> list[object]:
+    return [event for part in task.parts for event in part.events if not isinstance(event, Instead)]
+
+
+def user(messages: list[dict[str, str]]) -> str:
+    return " ".join(message["content"] for message in messages if message["role"] == "user")
+
+
+@pytest.mark.parametrize("env", SINGLE)
+def test_nobody_is_too_fast_for_an_event(env: str, shop: Shop) -> None:
+    refused = 0
+    for seed in range(20):
+        task = eventful(env, seed, shop)
+        episode, answer = Episode(task, shop), constant(ENVIRONMENTS[env])
+        turn = episode.act(answer)
+        if not happening(task):
+            assert turn.done
+            continue
+        refused += 1
+        assert not turn.done
+        assert "nothing was handed in" in json.loads(turn.messages[0]["content"])["error"]
+        assert (episode.turn, episode.world.calls) == (0, 0), "the refused attempt cost something"
+        assert len(episode.fired) == len(happening(task))
+        assert bool(list(changes_of(task.events))) == (turn.messages[-1]["role"] == "user")
+        assert episode.act(answer).done
+    assert refused > 10
+
+
+@pytest.mark.parametrize("env", SINGLE)
+def test_handing_in_beside_the_first_look_is_no_way_around_a_notice(env: str, shop: Shop) -> None:
+    """The notice is shown in the very message that hands in: it was written without having read it."""
+    seen = 0
+    for seed in range(20):
+        task = eventful(env, seed, shop)
+        sold = [event for event in task.events if isinstance(event, SellOut)]
+        if not sold or sold[0].moment != LOOK:
+            continue
+        episode, query = Episode(task, shop), {"query": sold[0].types[0], "category": sold[0].types[0]}
+        episode.act(calls(("catalog_search", query)))
+        assert episode.world.left
+        (hand_in,) = constant(ENVIRONMENTS[env])["tool_calls"]
+        both = calls(("datetime_now" if env != "CART" else "cart_view", {}), ("submit", {}))
+        both["tool_calls"][1]["function"] = hand_in["function"]
+        turn = episode.act(both)
+        assert "sold out" in json.loads(turn.messages[0]["content"])["notice"]
+        assert "error" in json.loads(turn.messages[1]["content"])
+        seen += 1
+    assert seen > 5 or env in ("SUB", "STATUS", "POLICY")
+
+
+@pytest.mark.parametrize("env", SINGLE)
+def test_a_moment_names_a_tool_a_kind_of_act_or_types(env: str, shop: Shop) -> None:
+    environment = ENVIRONMENTS[env]
+    for seed in range(30):
+        for event in eventful(env, seed, shop).events:
+            if not isinstance(event, Instead):
+                assert event.moment in (LOOK, ACT, *environment.offered)
+                assert (event.moment != LOOK) or event.about
+
+
+def test_any_product_of_the_type_brings_a_sell_out_about(big_shop: Shop) -> None:
+    """Whether the one that is wanted was found makes no difference."""
+    catalog, compared = big_shop.catalog, 0
+    for seed in range(30):
+        task = eventful("CART", seed, big_shop, d=6)
+        sold = next((event for event in task.events if isinstance(event, SellOut)), None)
+        if sold is None:
+            continue
+        slots = task.goal.of(sold.item)
+        rows = catalog.type_rows(slots["type"])
+        wanted = set(catalog.select(constraints_of(slots["type"], identity_of(slots))).tolist())
+        for row in (min(wanted), next(row for row in rows if row not in wanted)):
+            episode = Episode(task, big_shop)
+            episode.act(calls(("catalog_search", {"query": catalog.title(row), "category": slots["type"]})))
+            assert catalog.type_codes[slots["type"]] in episode.world.left
+        compared += 1
+    assert compared > 10
+
+
+def test_a_wanted_item_runs_short_as_often_as_the_axis_says(big_shop: Shop) -> None:
+    """At d = 8, by d's own share, and no more often than what nobody wants: lines sell out by public randomness."""
+    short, others = [], []
+    for seed in range(300):
+        task = make_task("CART", 8, seed, big_shop)
+        sold = {event.item: event for event in task.events if isinstance(event, SellOut)}
+        for item in task.goal.items:
+            slots = task.goal.of(item)
+            left = Left(sold[item], task.key, big_shop) if item in sold else None
+            short.append(left is not None and left.units(slots) < slots.get("quantity", 1))
+            if left is not None and sold[item].of == "lines":
+                units = units_left(task.key, big_shop.catalog, slots["type"], sold[item])
+                others.append((units[:, 0] < 10**6).mean() - sold[item].share)
+    p_oos = make_task("CART", 8, 0, big_shop).axes.p_oos
+    assert abs(np.mean(short) - p_oos) < 4 * (p_oos * (1 - p_oos) / len(short)) ** 0.5
+    assert abs(np.mean(others)) < 0.02
+
+
+def test_how_much_is_said_of_an_item_does_not_tell_what_happens_to_it(big_shop: Shop) -> None:
+    """Slots of what sold out, or was exchanged, used never to be withheld: AUC .81 to 1.00."""
+    said, hit = [], []
+    for seed in range(400):
+        task = make_task("CART", 5, seed, big_shop, {"p_switch": 1.0})
+        touched = {e.item for e in task.events if getattr(e, "turns", 0) and e.item in task.goal.items}
+        for item in task.goal.items:
+            said.append(sum(place not in task.goal.withheld for place in task.goal.slots if place[0] == item))
+            hit.append(item in touched)
+    assert abs(roc_auc_score(hit, said) - 0.5) < 0.06
+
+
+@pytest.mark.parametrize("env", ["RETURN", "STATUS"])
+def test_a_complete_opening_does_not_tell_that_the_mind_will_change(env: str, big_shop: Shop) -> None:
+    tasks = [make_task(env, 5, seed, big_shop) for seed in range(500)]
+    complete = [not task.goal.withheld for task in tasks]
+    another = [any(change.how == "anew" for change in changes_of(task.events)) for task in tasks]
+    assert abs(roc_auc_score(another, complete) - 0.5) < 0.08
+
+
+def test_the_shop_tells_of_stock_and_the_customer_never_does_first(big_shop: Shop) -> None:
+    noticed = 0
+    for seed in range(40):
+        messages = play(
+            ENVIRONMENTS["CART"].reference_player(big_shop), eventful("CART", seed, big_shop), big_shop
+        ).messages
+        results = [json.loads(message["content"]) for message in messages if message["role"] == "tool"]
+        noticed += any("sold out" in result.get("notice", "") for result in results)
+        assert "sold out" not in user(messages[2:])
+    assert noticed > 30
+
+
+def reacting(prefers: str, shop: Shop) -> tuple[Episode, Instead]:
+    """An episode in which an item has run short whose customer prefers this, before they know."""
+    for seed in range(400):
+        task = make_task("CART", 7, seed, shop, {"p_oos": 0.8, "p_switch": 0, "p_missing": 0, "p_noise": 0})
+        for event in task.events:
+            if isinstance(event, Instead) and event.prefers == prefers:
+                kind = task.goal.get("type", item=event.item)
+                episode = Episode(task, shop)
+                episode.act(calls(("catalog_search", {"query": kind, "category": kind})))
+                if episode.customer.is_short(event.item, episode.world):
+                    return episode, event
+    raise AssertionError(f"nobody prefers {prefers}")
+
+
+@pytest.mark.parametrize("prefers", ["option", "quantity", "replace", "drop"])
+def test_who_is_told_of_a_shortage_says_what_they_want_instead(prefers: str, big_shop: Shop) -> None:
+    episode, event = reacting(prefers, big_shop)
+    customer, kind = episode.customer, episode.customer.type_name(event.item)
+    before, expected = customer.goal, episode.goal
+    assert before != expected
+    said = user(episode.act(text(f"I'm sorry, the {kind} is sold out.")).messages)
+    assert kind in said or episode.shop.catalog.types[episode.shop.catalog.type_codes[kind]].plural in said
+    slots, wanted = customer.goal.of(event.item), before.of(event.item)
+    changed = {name for name in {*slots, *wanted} if slots.get(name) != wanted.get(name)}
+    assert prefers == "replace" or changed == {prefers} or (prefers == "drop" and not slots)
+    assert not customer.is_short(event.item, episode.world)
+    for item in customer.goal.items:  # the verifier expects what was said, or would be
+        if item == event.item:
+            assert customer.goal.of(item) == expected.of(item)
+
+
+def test_what_the_shop_still_has_is_still_wanted(big_shop: Shop) -> None:
+    task = make_task("CART", 6, 1, big_shop, {"p_oos": 0.0, "p_switch": 0.0})
+    episode, before = Episode(task, big_shop), task.goal
+    assert [act.kind for act in episode.customer.told_short(0, episode.world)] == ["still wanted"]
+    assert episode.customer.goal == before
+
+
+def test_silence_is_no_way_to_an_easier_cart(big_shop: Shop) -> None:
+    """Untold, the customer would still want something else: nothing in its place is missing."""
+    episode, event = reacting("replace", big_shop)
+    while not episode.done:
+        episode.act(SUBMIT)
+    assert not episode.score().correct
+    assert episode.goal.of(event.item)["brand"] == event.slots["brand"]
+
+
+def test_what_is_in_the_cart_stays_valid(big_shop: Shop) -> None:
+    task = eventful("CART", 3, big_shop, d=6)
+    sold = next(event for event in task.events if isinstance(event, SellOut))
+    episode, catalog = Episode(task, big_shop), big_shop.catalog
+    rows = catalog.type_rows(sold.types[0])
+    row = next(row for row in rows if catalog.stock[row] >= 8)
+    product = catalog.ids[row]
+    episode.world.add(product, None, 2)
+    episode.world.sell_out(replace(sold, share=1.0, of="products", few=0.0))
+    assert episode.world.stock(row) == 0
+    episode.world.set_quantity(product, None, 1)
+    assert episode.world.stock(row) == 1
+    assert row in episode.world.in_stock(np.array([row]))
+    episode.world.set_quantity(product, None, 2)
+    assert row not in episode.world.in_stock(np.array([row]))
+
+
+@pytest.mark.parametrize("env", ["PD", "SUB", "BUNDLE", "STATUS", "RETURN"])
+def test_no_mind_changes_in_the_breath_of_an_answer(env: str, big_shop: Shop) -> None:
+    waited = 0
+    for seed in range(30):
+        task = make_task(env, 8, seed, big_shop, {"p_switch": 1.0})
+        changes = list(changes_of(task.events))
+        episode = Episode(task, big_shop)
+        if not changes or changes[0].moment == ACT:
+            continue
+        searched = changes[0].about[0] if changes[0].about else "x"
+        looks = ("order_list", "order_get_status", "return_check_eligibility")
+        ids = {"order_id": "x", "line_id": "x"}
+        names = [name for name in looks if name in episode.env.offered]
+        given = [(n, {k: ids[k] for k in ids if k in episode.env.offered[n].required}) for n in names]
+        look = given or [("catalog_search", {"query": searched})]
+        episode.act(calls(("ask_user", {"question": "Is there anything else?"}), *look))
+        assert not [event for event in episode.fired if isinstance(event, GoalChange)]
+        if episode.done:
+            continue
+        episode.act(calls(*look))
+        waited += any(isinstance(event, GoalChange) for event in episode.fired)
+    assert waited > 3
+
+
+@pytest.mark.parametrize("env", ["PD", "SUB", "POLICY", "STATUS"])
+def test_a_change_of_mind_changes_the_answer(env: str, big_shop: Shop) -> None:
+    changed = 0
+    for seed in range(40):
+        task = make_task(env, 8, seed, big_shop, {"p_switch": 1.0})
+        changes = list(changes_of(task.events))
+        if not changes:
+            continue
+        steady = replace(task, events=tuple(event for event in task.events if event not in changes))
+        episode = Episode(steady, big_shop)
+        assert finish(ENVIRONMENTS[env].oracle(episode), episode).score.correct
+        now = task.goal.after(task.events)
+        verdict = episode.env.verify(now, episode.world, episode.answer or {}, task.goal)
+        assert not verdict.correct, (seed, changes)
+        changed += 1
+    assert changed > 10
+
+
+@pytest.mark.parametrize("env", ["PD", "SUB"])
+def test_ratings_go_up_as_well_as_down(env: str, big_shop: Shop) -> None:
+    steps = []
+    for seed in range(300):
+        task = make_task(env, 10, seed, big_shop, {"p_switch": 1.0})
+        changes = [change.slots["rating"] for change in changes_of(task.events) if "rating" in change.slots]
+        steps += [value - task.goal["rating"] for value in changes]
+    assert min(steps) < 0 < max(steps)
+
+
+@pytest.mark.parametrize("env", ENVIRONMENTS)
+def test_an_event_costs_nobody_reward(env: str, big_shop: Shop) -> None:
+    """Who reacts as the reference player does loses next to nothing against a task in which nothing happens."""
+    values = {True: [], False: []}
+    for seed in range(40):
+        for task in (eventful(env, seed, big_shop), make_task(env, 8, seed, big_shop)):
+            score = play(ENVIRONMENTS[env].reference_player(big_shop), task, big_shop).score
+            if score.correct:
+                values[bool(happening(task))].append(score.value)
+    assert len(values[True]) > 10
+    assert np.mean(values[True]) > 0.88
+
+
+@pytest.mark.parametrize("env", ENVIRONMENTS)
+def test_an_episode_with_a_refused_attempt_replays(env: str, shop: Shop) -> None:
+    refused = 0
+    for seed in range(8):
+        episode = Episode(eventful(env, seed, shop), shop)
+        finish(ENVIRONMENTS[env].reference_player(shop), episode)
+        hasty = Episode(episode.task, shop)
+        for _ in range(2):
+            if not hasty.done:
+                hasty.act(SUBMIT if env == "JOURNEY" else constant(hasty.env))
+        if not hasty.done:
+            hasty.end_truncated()
+        for played in (episode, hasty):
+            refused += any(subtask.held_back for subtask in played.subtasks)
+            trajectory = record(played)
+            assert replay(trajectory, shop) == trajectory.score
+    assert refused > 3
+
+
+def test_a_later_sell_out_brings_nothing_back(big_shop: Shop) -> None:
+    """In a journey another job's sell-out comes after the cart was filled from the last units."""
+    task = make_task("CART", 6, 0, big_shop, {"p_oos": 0.0})
+    world, catalog = Episode(task, big_shop).world, big_shop.catalog
+    one, other = (kind.name for kind in catalog.types[:2])
+    row = next(row for row in catalog.type_rows(one) if catalog.stock[row] >= 8)
+    world.sell_out(SellOut(types=(one,), share=1.0, of="lines", few=1.0))
+    left = world.stock(row)
+    assert 1 <= left <= 3
+    world.add(catalog.ids[row], None, left)
+    world.sell_out(SellOut(types=(other,), share=1.0))
+    assert world.stock(row) == 0
