@@ -13,7 +13,7 @@ def _stems(words: str) -> frozenset[str]:
     return frozenset(map(stem, words.split()))
 
 
-WH = _stems("what which who whose whom when where why how")
+WH = _stems("whereabouts what which who whose whom when where why how")
 _AUXILIARY = _stems("be do have can could will would shall should may might must")
 _PREPOSITION = _stems("at by for from in into of on to under until up till upon with within since through about out via")
 _SPEAKER = _stems("i we")
@@ -47,7 +47,7 @@ _REASON = _stems("because although though whereas unless")
 _AIM = _stems("help make narrow find avoid ensure identify locate determine proceed complete finish get place process finalize")
 _HELPFUL = _stems("help helpful useful handy appreciate appreciated welcome great good nice enough grateful glad lovely perfect plenty")
 _POINTS = _stems("here it they that this there these those he she")
-_FINITE = _stems("remain close depend distinguish vary differ cover want happen sell leave left send go read hear cost arrive come fit ship go include contain look match have meet seem sell offer weigh take make sound")
+_FINITE = _stems("remain depend distinguish vary differ cover want happen sell leave left send go read hear cost arrive come fit ship go include contain look match have meet seem sell offer weigh take make sound")
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def clauses(tokens: Sequence[Token], mark: str, polite: bool) -> list[Clause]:
         if start in inner:
             found.append(Clause(start, end, PURPOSE))
             continue
-        found.append(Clause(start, end, _kind(tokens[start:end], mark if last else "", polite)))
+        found.append(Clause(start, end, _kind(tokens[start:end], mark if last or mark == "?" else "", polite)))
     return _settled(found, stems, mark)
 
 
@@ -102,7 +102,7 @@ def _settled(found: list[Clause], stems: Sequence[str], mark: str) -> list[Claus
             if not place:
                 told = not asking and (mark == "!" or STATEMENT in kinds[1:])
                 kinds[place] = STATEMENT if told else ASK
-    if ASK not in kinds and PURPOSE in kinds and STATEMENT not in kinds and mark == "?":
+    if set(kinds) == {PURPOSE}:
         kinds = [ASK] * len(kinds)
     return [Clause(clause.start, clause.end, kind) for clause, kind in zip(found, kinds, strict=True)]
 
@@ -146,7 +146,7 @@ def _opens(stems: Sequence[str], place: int) -> bool:
         return True
     if here in _PREPOSITION and after in WH:
         return True
-    if here == "so" and after in _ORDER:
+    if here == "so" and (after in _ORDER or after == stem("any")):
         return True
     if here in _stems("if so as since before while") or here in _REASON:
         return after in _PRONOUN or after == ITEM or here == "if"
@@ -170,7 +170,12 @@ def _kind(tokens: Sequence[Token], mark: str, polite: bool) -> str:
         return FRAGMENT if not words or mark == "?" else STATEMENT
     first, second = rest[0], rest[1] if len(rest) > 1 else ""
     if _is_purpose(rest):
-        return PURPOSE
+        speaker = next((place for place, word in enumerate(rest) if place > 2 and word in _SPEAKER), 0)
+        return _of_speaker(rest[speaker:]) if speaker and first == "to" else PURPOSE
+    if first in _stems("any further other additional") and mark != "?" and (_HELPFUL | _stems("stated noted allow")) & set(rest):
+        return ASK
+    if "noted" in rest or mark != "?" and tokens[place].word.endswith("ing") and len(rest) == 1:
+        return STATEMENT
     if first in WH:
         exclaimed = mark == "!" and not _AUXILIARY & set(rest)
         return STATEMENT if exclaimed else ASK
@@ -188,7 +193,7 @@ def _kind(tokens: Sequence[Token], mark: str, polite: bool) -> str:
     if rest[:2] == ["let", "us"] and {"start", "begin"} & set(rest[2:4]):
         return ASK
     if first == "let":
-        return ASK if {"know", "hear", "have"} & set(rest[1:6]) else STATEMENT
+        return ASK if {"know", "hear", "have"} & set(rest[1:4]) else STATEMENT
     if first == "feel" or rest[:2] == ["do", "not"]:
         return ASK
     if first in {"allow", "permit"}:
@@ -218,11 +223,11 @@ def _kind(tokens: Sequence[Token], mark: str, polite: bool) -> str:
         return STATEMENT if _WAITING & set(rest) else ASK
     if _tells(rest):
         return STATEMENT
-    more = bool(_stems("whatever anything else everything") & set(rest))
+    more = bool(_stems("whatever anything else") & set(rest))
     question = next((place for place, word in enumerate(rest) if word in WH), len(rest))
     if not more and mark != "?" and _FINITE & set(rest[1:question]) - {"cost"}:
         return STATEMENT
-    if WH & set(rest):
+    if WH & set(rest) and mark != "!":
         return ASK
     if mark != "?":
         speaker = next((place for place, word in enumerate(rest[:7]) if word in _SPEAKER), 0)
@@ -238,7 +243,7 @@ LONG = 8
 
 
 _tell = stem("tell")
-_RELATIVE = _stems("whatever that which who what you i we anything everything whichever if whether")
+_RELATIVE = _stems("whatever that which who what you i we anything whichever if whether")
 
 
 def _tells(rest: Sequence[str]) -> bool:

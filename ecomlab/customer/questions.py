@@ -5,7 +5,7 @@ from the slots that such a customer may have, the names of the items and the sho
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from ecomlab.customer.clauses import ASK, PURPOSE, STATEMENT, WH, Clause, clauses
@@ -95,6 +95,9 @@ class _Heard:
 
     def add(self, questions: Iterable[Question]) -> None:
         for one in questions:
+            of_slot = [item for slot, item in self.asked if slot == one.slot]
+            if of_slot and one.item < 0:
+                one = replace(one, item=of_slot[-1])
             before = self.asked.get((one.slot, one.item))
             if before is None:
                 self.asked[one.slot, one.item] = one
@@ -158,7 +161,7 @@ class _Sentence:
         self.reader, self.sentence, self.text, self.heard = reader, sentence, text, heard
         self.tokens = sentence.tokens
         self.stems = [token.stem for token in self.tokens]
-        self._ranks = self._named_here = False
+        self._ranks = self._named_here = self._alone = False
         self._found: dict[tuple[int, int], list[Found]] = {}
 
     def read(self) -> None:
@@ -208,7 +211,8 @@ class _Sentence:
             self.heard.agree = True
             return True
         if "says:agree" in meanings and not (firm and named) and not self._leads(clause):
-            waiting = self.heard.waiting if _names_right(self.stems[clause.start : clause.end]) else []
+            right = "says:which" in meanings or _names_right(self.stems[clause.start : clause.end])
+            waiting = self.heard.waiting if right else []
             self.heard.add(one for one in waiting if one.values)
             self.heard.agree = True
             return True
@@ -219,12 +223,19 @@ class _Sentence:
         self.heard.add(questions)
         joined = clause.start == 0 or self.stems[clause.start - 1] in _JOINTS or not self._named_here
         more = "open:adds" in meanings or ("open:alone" in meanings and not named and joined)
+        comma = clause.start > 0 and self.stems[clause.start - 1] in (",", ":")
+        if named and comma and self._alone:  # "Which kettle, whose is it?"
+            self._alone = self.heard.open = False
         self._named_here = self._named_here or bool(named)
         if not named and "open:adds" not in meanings and "says:picks" in meanings and self.heard.waiting and not self.heard.asked:
             self.heard.add(self.heard.waiting)
             return True
         before = self.heard.open
-        if more and not self._refers_back(clause, questions):
+        alone = more and "open:adds" not in meanings
+        if alone and {"i", "we"} & set(self.stems[clause.start : clause.start + 2]):
+            self.heard.announced = True
+        elif more and not self._refers_back(clause, questions):
+            self._alone = self._alone or (alone and not self.heard.open)
             self.heard.open = True
             if len(items) == 1:
                 self.heard.open_item = items[0]
@@ -376,20 +387,21 @@ class _Sentence:
         """Leave out what is compared in a question for importance."""
         ranks = [place for place, slot in places if slot == "importance"]
         if not ranks:
-            several = len({slot for _, slot in places if slot in RANKED}) > 1
             stems = set(self.stems[clause.start : clause.end])
+            ranked = any(slot == "importance" for slot, _ in self.heard.asked)
+            if ranked and clause.end - clause.start <= TAG and not stems & (_LIMITS | WH):
+                return [one for one in places if one[1] not in RANKED]  # "What matters most? Is it price?"
+            several = len({slot for _, slot in places if slot in RANKED}) > 1
             if several and "importance" in self.reader.slots and "or" in stems and not (stems & _LIMITS or "and" in stems):
                 return [(places[0][0], "importance"), *(one for one in places if one[1] not in RANKED)]
             return [one for one in places if one[1] not in RANKED] if self._ranks and several else places
-        beside = {slot for _, slot in places if slot in RANKED}
-        if len(beside) > 1:
-            return [one for one in places if one[1] not in RANKED]
         joints = [place for place in range(clause.start, clause.end) if self.stems[place] in _JOINTS]
-        return [
-            (place, slot)
+        own = {
+            slot
             for place, slot in places
-            if slot not in RANKED or (place < ranks[0] and any(place < joint < ranks[0] for joint in joints))
-        ]
+            if slot in RANKED and place < ranks[0] and any(place < joint < ranks[0] for joint in joints)
+        }
+        return [one for one in places if one[1] not in RANKED or own == {one[1]}]
 
     def _values(self, slot: str, clause: Clause) -> tuple[str, ...]:
         """Name the values of a slot that a clause names."""
