@@ -36,13 +36,13 @@ _WANT = _stems(
     "assume suppose presume take trust gather understand beg"
 )
 _WISH = _stems("like love appreciate want need be prefer value welcome require ask know")
-_OF_YOU = _stems("mean want need like prefer look after seek wish buy pay think would will got ask say remember")
+_OF_YOU = _stems("good okay ok fine sure happy after mean want need like prefer look after seek wish buy pay think would will got ask say remember")
 _GREETING = _stems("hi hello hey dear customer sir madam wait oh ok okay ooh lol haha hm hmm right so well , ah aw um er")
 _TOPIC = _stems("concerning regarding about for as on turning next back moving coming now")
 _THANKS = _stems("thank thanks sorry apology noted understood gotcha sure welcome cheers ta congratulation glad happy")
 _ABOUT = _stems("me us roughly approximately about around remember recall of idea")
 _WAITING = _stems("wait hold bear minute moment second sec tick")
-_TAG = _stems("right correct yes yeah yep no huh innit eh true ok okay")
+_TAG = _stems("nah not right correct yes yeah yep no huh innit eh true ok okay")
 _REASON = _stems("because although though whereas unless")
 _AIM = _stems("help make narrow find avoid ensure identify locate determine proceed complete finish get place process finalize")
 _HELPFUL = _stems("help helpful useful handy appreciate appreciated welcome great good nice enough grateful glad lovely perfect plenty")
@@ -221,11 +221,13 @@ def _kind(tokens: Sequence[Token], mark: str, polite: bool) -> str:
         return STATEMENT
     if polite:
         return STATEMENT if _WAITING & set(rest) else ASK
+    if second in WH and rest[2:3] and rest[2] in _AUXILIARY:
+        return ASK
     if _tells(rest):
         return STATEMENT
     more = bool(_stems("whatever anything else") & set(rest))
     question = next((place for place, word in enumerate(rest) if word in WH), len(rest))
-    if not more and mark != "?" and _FINITE & set(rest[1:question]) - {"cost"}:
+    if not more and mark != "?" and _is_told(rest[:question]):
         return STATEMENT
     if WH & set(rest) and mark != "!":
         return ASK
@@ -250,6 +252,15 @@ def _tells(rest: Sequence[str]) -> bool:
     """Tell whether a clause that begins with a noun has a verb of its own: not one of "the price that you would pay"."""
     verbs = [place for place, word in enumerate(rest) if word in _AUXILIARY]
     return bool(verbs) and (rest[0] == ITEM or not _RELATIVE & set(rest[: verbs[0]]))
+
+
+def _is_told(rest: Sequence[str]) -> bool:
+    """Tell whether a clause that begins with a noun goes on with a verb of telling, not one of "the price you want"."""
+    return any(
+        word in _FINITE and word != "cost" and rest[place - 1] not in _RELATIVE | _AUXILIARY | {"to"}
+        for place, word in enumerate(rest)
+        if place
+    )
 
 
 def _is_frame(words: Sequence[str], place: int) -> bool:

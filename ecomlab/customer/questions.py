@@ -205,12 +205,12 @@ class _Sentence:
         firm = firm or any(
             one.pattern.strong and one.start < min(agrees, default=0)
             for one in found
-            if self.reader.slot_of(one.meaning)
+            if self.reader.slot_of(one.meaning) or one.meaning == "open:adds"
         )
         if "says:small" in meanings:
             self.heard.agree = True
             return True
-        if "says:agree" in meanings and not (firm and named) and not self._leads(clause):
+        if "says:agree" in meanings and not (firm and (named or "open:adds" in meanings)) and not self._leads(clause):
             right = "says:which" in meanings or _names_right(self.stems[clause.start : clause.end])
             waiting = self.heard.waiting if right else []
             self.heard.add(one for one in waiting if one.values)
@@ -267,6 +267,8 @@ class _Sentence:
             self.heard.add(self.heard.waiting)
         elif "says:which" in meanings:
             self.heard.which = True
+        elif "says:tells" in meanings and "says:subject" in meanings:
+            self.heard.open = True
         elif "says:consent" in meanings or "says:agree" in meanings:
             self.heard.agree = True
         elif self.sentence.mark == "?" or any(self._leads(clause) for clause in found):
