@@ -15,7 +15,9 @@ def _stems(words: str) -> frozenset[str]:
 
 WH = _stems("whereabouts what which who whose whom when where why how")
 _AUXILIARY = _stems("be do have can could will would shall should may might must")
-_PREPOSITION = _stems("at by for from in into of on to under until up till upon with within since through about out via")
+_PREPOSITION = _stems(
+    "at by for from in into of on to under until up till upon with within since through about out via"
+)
 _SPEAKER = _stems("i we")
 _PRONOUN = _stems("i we you it they he she there this that these those")
 _LINKS = frozenset({",", ":", "and", "or", "but", "plus"})
@@ -30,24 +32,38 @@ _ORDER = _stems(
     "complete fill chip throw point outline detail jog answer repeat set remember recall"
 )
 """Verbs of imperatives that ask."""
-_KNOW = _stems("know tell hear learn confirm specify clarify ask find understand check say verify establish see sure idea")
+_KNOW = _stems(
+    "know tell hear learn confirm specify clarify ask find understand check say verify establish see sure idea"
+)
 _WANT = _stems(
     "need require want wonder ask enquire inquire miss lack request appreciate must value seek curious eager guess "
     "assume suppose presume take trust gather understand beg"
 )
 _WISH = _stems("like love appreciate want need be prefer value welcome require ask know")
-_OF_YOU = _stems("good okay ok fine sure happy after mean want need like prefer look after seek wish buy pay think would will got ask say remember")
-_GREETING = _stems("hi hello hey dear customer sir madam wait oh ok okay ooh lol haha hm hmm right so well , ah aw um er")
+_OF_YOU = _stems(
+    "good okay ok fine sure happy after mean want need like prefer look after seek wish buy pay think would will got ask say remember"
+)
+_GREETING = _stems(
+    "hi hello hey dear customer sir madam wait oh ok okay ooh lol haha hm hmm right so well , ah aw um er"
+)
 _TOPIC = _stems("concerning regarding about for as on turning next back moving coming now")
-_THANKS = _stems("thank thanks sorry apology noted understood gotcha sure welcome cheers ta congratulation glad happy")
+_THANKS = _stems(
+    "thank thanks sorry apology noted understood gotcha sure welcome cheers ta congratulation glad happy"
+)
 _ABOUT = _stems("me us roughly approximately about around remember recall of idea")
 _WAITING = _stems("wait hold bear minute moment second sec tick")
 _TAG = _stems("nah not right correct yes yeah yep no huh innit eh true ok okay")
 _REASON = _stems("because although though whereas unless")
-_AIM = _stems("help make narrow find avoid ensure identify locate determine proceed complete finish get place process finalize")
-_HELPFUL = _stems("help helpful useful handy appreciate appreciated welcome great good nice enough grateful glad lovely perfect plenty")
+_AIM = _stems(
+    "help make narrow find avoid ensure identify locate determine proceed complete finish get place process finalize"
+)
+_HELPFUL = _stems(
+    "help helpful useful handy appreciate appreciated welcome great good nice enough grateful glad lovely perfect plenty"
+)
 _POINTS = _stems("here it they that this there these those he she")
-_FINITE = _stems("remain depend distinguish vary differ cover want happen sell leave left send go read hear cost arrive come fit ship go include contain look match have meet seem sell offer weigh take make sound")
+_FINITE = _stems(
+    "remain depend distinguish vary differ cover want happen sell leave left send go read hear cost arrive come fit ship go include contain look match have meet seem sell offer weigh take make sound"
+)
 
 
 @dataclass(frozen=True)
@@ -74,7 +90,9 @@ def clauses(tokens: Sequence[Token], mark: str, polite: bool) -> list[Clause]:
         if start in inner:
             found.append(Clause(start, end, PURPOSE))
             continue
-        found.append(Clause(start, end, _kind(tokens[start:end], mark if last or mark == "?" else "", polite)))
+        found.append(
+            Clause(start, end, _kind(tokens[start:end], mark if last or mark == "?" else "", polite))
+        )
     return _settled(found, stems, mark)
 
 
@@ -125,7 +143,11 @@ def _begins(stems: Sequence[str], place: int, mark: str) -> bool:
     if before == "or" and here in WH:
         return after in _AUXILIARY
     if before in _LINKS:
-        verb = here in _AUXILIARY and mark != "?" and stems[place + 1 : place + 2] not in ([one] for one in _PRONOUN)
+        verb = (
+            here in _AUXILIARY
+            and mark != "?"
+            and stems[place + 1 : place + 2] not in ([one] for one in _PRONOUN)
+        )
         return here not in _LINKS and not verb and _opens(stems, place)
     if here in _REASON:
         return True
@@ -134,7 +156,9 @@ def _begins(stems: Sequence[str], place: int, mark: str) -> bool:
     if here in _stems("before since as while after once"):
         return after in _SPEAKER
     if here == "to":
-        return after in _AIM and before not in _stems("me us want like need have i you order try be allow way")
+        return after in _AIM and before not in _stems(
+            "me us want like need have i you order try be allow way"
+        )
     return False
 
 
@@ -172,7 +196,11 @@ def _kind(tokens: Sequence[Token], mark: str, polite: bool) -> str:
     if _is_purpose(rest):
         speaker = next((place for place, word in enumerate(rest) if place > 2 and word in _SPEAKER), 0)
         return _of_speaker(rest[speaker:]) if speaker and first == "to" else PURPOSE
-    if first in _stems("any further other additional") and mark != "?" and (_HELPFUL | _stems("stated noted allow")) & set(rest):
+    if (
+        first in _stems("any further other additional")
+        and mark != "?"
+        and (_HELPFUL | _stems("stated noted allow")) & set(rest)
+    ):
         return ASK
     if "noted" in rest or mark != "?" and tokens[place].word.endswith("ing") and len(rest) == 1:
         return STATEMENT
@@ -185,7 +213,14 @@ def _kind(tokens: Sequence[Token], mark: str, polite: bool) -> str:
         return ASK if mark == "?" and len(rest) <= 3 else STATEMENT
     if first == "have" and mark != "?" and second not in _PRONOUN:
         return STATEMENT
-    if first == "get" and second != stem("any") and mark != "?" or rest[:2] == ["give", "me"] and len(rest) <= 3 and "minimum" in rest:
+    if (
+        first == "get"
+        and second != stem("any")
+        and mark != "?"
+        or rest[:2] == ["give", "me"]
+        and len(rest) <= 3
+        and "minimum" in rest
+    ):
         return STATEMENT
     orders = not tokens[place].noun and not tokens[place].word.endswith(("ed", "ing"))
     if first in _ORDER and orders or first == "do" and second == _tell:
@@ -204,7 +239,12 @@ def _kind(tokens: Sequence[Token], mark: str, polite: bool) -> str:
         return ASK
     if first in _SPEAKER:
         return _of_speaker(rest)
-    if mark != "!" and len(rest) > 3 and (rest[-3] in _AUXILIARY and rest[-2] == "not" or rest[-2] in _AUXILIARY) and rest[-1] in _POINTS:
+    if (
+        mark != "!"
+        and len(rest) > 3
+        and (rest[-3] in _AUXILIARY and rest[-2] == "not" or rest[-2] in _AUXILIARY)
+        and rest[-1] in _POINTS
+    ):
         return ASK
     if words and words[-1] in _TAG and len(words) > 1 and mark != "!":
         return ASK
@@ -266,7 +306,18 @@ def _is_told(rest: Sequence[str]) -> bool:
 def _is_frame(words: Sequence[str], place: int) -> bool:
     """Tell whether an interjection's word is none here: "first" before a verb, "to" before a question word."""
     after = words[place + 1] if place + 1 < len(words) else ""
-    return words[place] in {"to", "no", "or", "last", "next", "second", "first", "with", "thing", "start"} and (
+    return words[place] in {
+        "to",
+        "no",
+        "or",
+        "last",
+        "next",
+        "second",
+        "first",
+        "with",
+        "thing",
+        "start",
+    } and (
         after in WH or after in MARKS or place == len(words) - 1 or after in {"one", "order", "more", "than"}
     )
 
@@ -277,7 +328,12 @@ def _is_purpose(rest: Sequence[str]) -> bool:
     if first in _REASON or rest[:3] == ["in", "order", "to"]:
         return True
     if first == "to":
-        return second not in WH and second not in _KNOW - {"find", stem("ensure")} or second == "know" and len(rest) < 4
+        return (
+            second not in WH
+            and second not in _KNOW - {"find", stem("ensure")}
+            or second == "know"
+            and len(rest) < 4
+        )
     if first == "if":
         return True
     if first in _stems("so as since before while after once now"):
@@ -295,7 +351,11 @@ def _of_speaker(rest: Sequence[str]) -> str:
         return _of_speaker(words[words.index("i", 1) :])
     if "if" in words and _stems("remember tell say") & set(words[words.index("if") :]) and WH & set(words):
         return ASK
-    if "not" in words and WH & set(words[words.index("not") :]) and _stems("say mention tell state") & set(words):
+    if (
+        "not" in words
+        and WH & set(words[words.index("not") :])
+        and _stems("say mention tell state") & set(words)
+    ):
         return ASK
     if {"without", "unless"} & set(words) and _KNOW & set(words):
         return ASK
@@ -307,7 +367,12 @@ def _of_speaker(rest: Sequence[str]) -> str:
         rest_of = words[1:5]
         if first in {"would", "should"} and _WISH & set(rest_of):
             return STATEMENT if set(rest_of) & _stems("help thank inform look check") else ASK
-        if set(rest_of[:2]) & _WANT - _stems("look value take understand see") and first not in {"can", "could", "would", "should"}:
+        if set(rest_of[:2]) & _WANT - _stems("look value take understand see") and first not in {
+            "can",
+            "could",
+            "would",
+            "should",
+        }:
             return ASK
         if "to" in rest_of and _KNOW & set(words[1:6]) - _stems("check find see"):
             return ASK
@@ -327,7 +392,11 @@ def _asks_inside(rest: Sequence[str]) -> bool:
     """Tell whether a statement asks all the same: "it would help to know ...", "any hint is welcome"."""
     words = set(rest)
     if {"would", "will", "be"} & words and _HELPFUL & words:
-        return rest[0] in {"it", "that"} and bool({"know", "have", "if", "hear"} & words) or rest[0] not in _PRONOUN
+        return (
+            rest[0] in {"it", "that"}
+            and bool({"know", "have", "if", "hear"} & words)
+            or rest[0] not in _PRONOUN
+        )
     if _stems("still missing need required lack") & words and not {"i", "we"} & words:
         return "not" not in words
     return bool(WH & words and _stems("know tell depend question") & words)

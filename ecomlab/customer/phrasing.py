@@ -155,9 +155,13 @@ def find(
     for some in indices:
         for place in range(start, end):
             for pattern in some.get(stems[place], ()):
-                if (wanted is not None and pattern.meaning not in wanted) or (pattern.starts and place != start):
+                if (wanted is not None and pattern.meaning not in wanted) or (
+                    pattern.starts and place != start
+                ):
                     continue
-                if any(need.isdisjoint(there) for need in pattern.needs) or not pattern.bars.isdisjoint(there):
+                if any(need.isdisjoint(there) for need in pattern.needs) or not pattern.bars.isdisjoint(
+                    there
+                ):
                     continue
                 stop = _end(pattern.row, stems, place, end)
                 if stop and not (pattern.ends and stop != end):

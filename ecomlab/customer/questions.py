@@ -33,9 +33,17 @@ TAG = 5
 _LAST = frozenset({"open:alone", "open:announces"})
 """What a phrase may mean only where none with another meaning stands."""
 _JOINTS = frozenset({"and", "or", "but", "plus"})
-_LIMITS = frozenset(map(stem, "maximum minimum limit most least any deadline".split())) | set(_AMOUNTS.values())
+_OFFERING = frozenset(map(stem, "shall should may can could".split()))
+_ASKED = frozenset(
+    map(stem, "ask know have hear trouble get bother request learn enquire inquire need".split())
+)
+_LIMITS = frozenset(map(stem, "maximum minimum limit most least any deadline".split())) | set(
+    _AMOUNTS.values()
+)
 """Words by which a question for several limits is none for which of them comes first."""
-_EACH = frozenset(map(stem, "each apiece per both all together total combined altogether everything whole".split()))
+_EACH = frozenset(
+    map(stem, "each apiece per both all together total combined altogether everything whole".split())
+)
 
 
 @dataclass(frozen=True)
@@ -178,9 +186,10 @@ class _Sentence:
             heard.asks = True
             heard.unclear.append(self._quoted())
             return
-        self._ranks = any(
-            one.meaning == "importance" for clause in asking for one in self._finds(clause)
-        ) and "importance" in self.reader.slots
+        self._ranks = (
+            any(one.meaning == "importance" for clause in asking for one in self._finds(clause))
+            and "importance" in self.reader.slots
+        )
         before = (len(heard.asked), heard.open)
         results = [self._asked(clause) for clause in asking]
         tags = all(clause.end - clause.start <= TAG for clause in asking)
@@ -210,7 +219,11 @@ class _Sentence:
         if "says:small" in meanings:
             self.heard.agree = True
             return True
-        if "says:agree" in meanings and not (firm and (named or "open:adds" in meanings)) and not self._leads(clause):
+        if (
+            "says:agree" in meanings
+            and not (firm and (named or "open:adds" in meanings))
+            and not self._leads(clause)
+        ):
             right = "says:which" in meanings or _names_right(self.stems[clause.start : clause.end])
             waiting = self.heard.waiting if right else []
             self.heard.add(one for one in waiting if one.values)
@@ -227,11 +240,20 @@ class _Sentence:
         if named and comma and self._alone:  # "Which kettle, whose is it?"
             self._alone = self.heard.open = False
         self._named_here = self._named_here or bool(named)
-        if not named and "open:adds" not in meanings and "says:picks" in meanings and self.heard.waiting and not self.heard.asked:
+        if (
+            not named
+            and "open:adds" not in meanings
+            and "says:picks" in meanings
+            and self.heard.waiting
+            and not self.heard.asked
+        ):
             self.heard.add(self.heard.waiting)
             return True
         before = self.heard.open
         alone = more and "open:adds" not in meanings
+        if alone and self._offers(clause):
+            self.heard.agree = True
+            return True
         if alone and {"i", "we"} & set(self.stems[clause.start : clause.start + 2]):
             self.heard.announced = True
         elif more and not self._refers_back(clause, questions):
@@ -244,6 +266,11 @@ class _Sentence:
         self.heard.announced = self.heard.announced or ("open:announces" in meanings and not named)
         self.heard.which = self.heard.which or ("says:which" in meanings and not named)
         return bool(named or more or "open:announces" in meanings)
+
+    def _offers(self, clause: Clause) -> bool:
+        """Tell whether a clause offers to do something: "Shall I go on?"."""
+        stems = self.stems[clause.start : clause.end]
+        return {"i", "we"} >= set(stems[1:2]) and stems[0] in _OFFERING and not _ASKED & set(stems[2:6])
 
     def _announces(self, clause: Clause) -> bool:
         """Tell whether a clause that asks for more only announces what follows: "I need some more details:"."""
@@ -267,10 +294,10 @@ class _Sentence:
             self.heard.add(self.heard.waiting)
         elif "says:which" in meanings:
             self.heard.which = True
-        elif "says:tells" in meanings and "says:subject" in meanings:
-            self.heard.open = True
         elif "says:consent" in meanings or "says:agree" in meanings:
             self.heard.agree = True
+        elif "says:tells" in meanings and "says:subject" in meanings:
+            self.heard.open = True
         elif self.sentence.mark == "?" or any(self._leads(clause) for clause in found):
             if len(self.stems) > 1 or not self.heard.asked:
                 self.heard.unclear.append(self._quoted())
@@ -287,7 +314,11 @@ class _Sentence:
         waiting: list[Question] = []
         for clause in found:
             named = self._named(clause, self._finds(clause))
-            waiting += [Question(slot, item, self._values(slot, clause)) for slot, _ in named for item in self._items(clause)]
+            waiting += [
+                Question(slot, item, self._values(slot, clause))
+                for slot, _ in named
+                for item in self._items(clause)
+            ]
         waiting = [one for one in waiting if one.values] or waiting
         self.heard.waiting = waiting or self.heard.waiting
         self._topic(found)
@@ -329,7 +360,14 @@ class _Sentence:
     def _order(self, one: Found) -> tuple[bool, bool, int, int, int, int]:
         slot = self.reader.slot_of(one.meaning)
         rank = len(self.reader.slots) if slot is None else self.reader._rank[slot]
-        return one.meaning in _LAST, not one.pattern.strong, -one.pattern.weight, one.start - one.end, one.start, rank
+        return (
+            one.meaning in _LAST,
+            not one.pattern.strong,
+            -one.pattern.weight,
+            one.start - one.end,
+            one.start,
+            rank,
+        )
 
     def _is_weak(self, one: Found, chosen: Sequence[Found], clause: Clause) -> bool:
         """Tell whether a weak phrase stands beside something stronger, in its part between "and" and "or"."""
@@ -346,13 +384,17 @@ class _Sentence:
                 start, end = left + 1, right
         mark = one.pattern.row[0] or frozenset()
         own = self.reader.slot_of(one.meaning)
-        others = {slot for slot, _ in self.heard.asked} | {self.reader.slot_of(other.meaning) for other in chosen}
+        others = {slot for slot, _ in self.heard.asked} | {
+            self.reader.slot_of(other.meaning) for other in chosen
+        }
         if len(one.pattern.row) == 1 and any(slot and _AMOUNTS.get(slot) in mark for slot in others - {own}):
             return True
         if "EACH" in one.pattern.text or "ALL" in one.pattern.text:
             start, end = clause.start, clause.end
         beside = any(other.start < end and start < other.end for other in chosen)
-        return beside or any(self.stems[place] == VALUE for place in range(start, end) if not one.start <= place < one.end)
+        return beside or any(
+            self.stems[place] == VALUE for place in range(start, end) if not one.start <= place < one.end
+        )
 
     def _named(self, clause: Clause, found: Sequence[Found]) -> list[tuple[str, bool]]:
         """Name the slots that a clause asks for, in order, and whether their scope is asked for."""
@@ -362,7 +404,9 @@ class _Sentence:
             if slot is not None:
                 places.append((one.start, slot))
         strong = {
-            slot for one in found if one.pattern.strong and (slot := self.reader.slot_of(one.meaning)) is not None
+            slot
+            for one in found
+            if one.pattern.strong and (slot := self.reader.slot_of(one.meaning)) is not None
         }
         covered = [range(one.start, one.end) for one in found if self.reader.slot_of(one.meaning) is not None]
         leads = self._leads(clause)
@@ -379,7 +423,10 @@ class _Sentence:
         places.sort()
         ordered = list(dict.fromkeys(slot for _, slot in self._compared(places, clause)))
         if "replacement" in ordered and not _JOINTS & set(self.stems[clause.start : clause.end]):
-            ordered = ["replacement", *(slot for slot in ordered if slot in ("ordered", "delivered", "units"))]
+            ordered = [
+                "replacement",
+                *(slot for slot in ordered if slot in ("ordered", "delivered", "units")),
+            ]
         scope = bool(_EACH & set(self.stems[clause.start : clause.end])) and {"each"} <= set(
             self.stems[clause.start : clause.end]
         ) | {"per", "apiec"}
@@ -394,7 +441,12 @@ class _Sentence:
             if ranked and clause.end - clause.start <= TAG and not stems & (_LIMITS | WH):
                 return [one for one in places if one[1] not in RANKED]  # "What matters most? Is it price?"
             several = len({slot for _, slot in places if slot in RANKED}) > 1
-            if several and "importance" in self.reader.slots and "or" in stems and not (stems & _LIMITS or "and" in stems):
+            if (
+                several
+                and "importance" in self.reader.slots
+                and "or" in stems
+                and not (stems & _LIMITS or "and" in stems)
+            ):
                 return [(places[0][0], "importance"), *(one for one in places if one[1] not in RANKED)]
             return [one for one in places if one[1] not in RANKED] if self._ranks and several else places
         joints = [place for place in range(clause.start, clause.end) if self.stems[place] in _JOINTS]
@@ -442,7 +494,9 @@ class _Sentence:
 
 def _names_right(stems: Sequence[str]) -> bool:
     """Tell whether it is asked if the sentence before is right."""
-    return bool({"right", "correct", "accur", "true"} & set(stems)) and bool({"that", "this", "it"} & set(stems))
+    return bool({"right", "correct", "accur", "true"} & set(stems)) and bool(
+        {"that", "this", "it"} & set(stems)
+    )
 
 
 @lru_cache(maxsize=4_096)
@@ -471,14 +525,14 @@ def _wanted(slots: tuple[str, ...]) -> frozenset[str]:
 @lru_cache(maxsize=256)
 def _closed(slot: str) -> Index:
     """Patterns of the values that the file lists for a slot."""
-    return index(one for value, texts in phrases().values.get(slot, {}).items() for one in compiled(texts, value))
+    return index(
+        one for value, texts in phrases().values.get(slot, {}).items() for one in compiled(texts, value)
+    )
 
 
 @lru_cache(maxsize=4_096)
 def _item_names(items: tuple[tuple[str, ...], ...]) -> Names:
-    return names(
-        (name, ("", str(number))) for number, called in enumerate(items) for name in called if name
-    )
+    return names((name, ("", str(number))) for number, called in enumerate(items) for name in called if name)
 
 
 @lru_cache(maxsize=4_096)

@@ -35,7 +35,9 @@ _SPOKEN = {
     "starwise": "stars", "brandwise": "brand", "reviewwise": "reviews", "pressie": "present", "prezzie": "present",
 }  # fmt: skip
 _CONTRACTED = {"s": "is", "re": "are", "ve": "have", "ll": "will", "d": "would", "m": "am", "t": "not"}
-_HAS_IS = frozenset("what who where when how that there it he she here which why everything whatever anything something let".split())
+_HAS_IS = frozenset(
+    "what who where when how that there it he she here which why everything whatever anything something let".split()
+)
 _IRREGULAR = {
     "made": "make", "making": "make", "bought": "buy", "paid": "pay", "sent": "send", "got": "get", "gotten": "get",
     "came": "come", "kept": "keep", "was": "be", "were": "be", "is": "be", "are": "be", "am": "be", "been": "be",
@@ -77,7 +79,9 @@ _BETWEEN = frozenset({"busi", "work", "calendar", "full"})
 _TAGS = frozenset({"right", "fine", "clear", "left", "full", "light", "open", "still", "well"})
 """Words that are a value only when written like a name."""
 _MONTHS = frozenset(month.lower() for month in MONTHS)
-_WORD = re.compile(r"\$ ?\d[\d,]*(?:\.\d+)?|\d+(?:[.,:]\d+)*(?:st|nd|rd|th)?|\$|[^\W\d_]+(?:'[^\W\d_]+)*|[&+,()/]|:(?=\s|$)")
+_WORD = re.compile(
+    r"\$ ?\d[\d,]*(?:\.\d+)?|\d+(?:[.,:]\d+)*(?:st|nd|rd|th)?|\$|[^\W\d_]+(?:'[^\W\d_]+)*|[&+,()/]|:(?=\s|$)"
+)
 _SENTENCE = re.compile(
     r"(?<=[.!?…])[\"')]*\s+|(?<=[?!])(?=\w)|\n+|;\s*|:\s*\n|\s+[-–—]+\s+|—|\.\.+\s*|\s*\(\d\)\s*|(?:^|(?<=\s))\d\)\s"
 )
@@ -247,11 +251,15 @@ def _amount(words: list[Token], place: int) -> tuple[int, str]:
         return rest + 1, _UNITS[stems[rest]]
     if stems[rest : rest + 1] and stems[rest] in _MONTHS:
         return rest + 1, DATE
-    if stems[rest : rest + 2] and stems[rest] == "of" and stems[rest + 1 : rest + 2] and stems[rest + 1] in _MONTHS:
+    if (
+        stems[rest : rest + 2]
+        and stems[rest] == "of"
+        and stems[rest + 1 : rest + 2]
+        and stems[rest + 1] in _MONTHS
+    ):
         return rest + 2, DATE
     return size, STARS if re.fullmatch(r"[1-5]\.\d", stems[0]) else NUMBER
 
 
 def _is_number(word: str) -> bool:
     return word in _NUMBERS or word[0].isdigit()
-
