@@ -1,69 +1,78 @@
-"""The clauses of a sentence of stems, and which of them ask."""
+"""The clauses of a sentence of a message, and what each does: which of them ask.
 
-from collections.abc import Sequence
+The classes of words are data: `clauses.toml`.
+"""
+
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
 
 from ecomlab.customer.words import ITEM, MARKS, Token, stem
+from ecomlab.data import Strict, read_toml
 
 ASK, FRAGMENT, STATEMENT, PURPOSE = "ask", "fragment", "statement", "purpose"
 """What a clause does: it asks; it has no verb of its own, and does what its neighbours do; it tells; it says what for."""
+LONG = 8
+"""Most words of a fragment that asks."""
 
 
-def _stems(words: str) -> frozenset[str]:
-    return frozenset(map(stem, words.split()))
+class _Words(Strict):
+    """Schema of the file of word classes."""
+
+    question: tuple[str, ...]
+    auxiliary: tuple[str, ...]
+    preposition: tuple[str, ...]
+    speaker: tuple[str, ...]
+    pronoun: tuple[str, ...]
+    pointer: tuple[str, ...]
+    relative: tuple[str, ...]
+    link: tuple[str, ...]
+    greeting: tuple[str, ...]
+    interjection: tuple[str, ...]
+    framing: tuple[str, ...]
+    framed: tuple[str, ...]
+    thanks: tuple[str, ...]
+    waiting: tuple[str, ...]
+    tag: tuple[str, ...]
+    reason: tuple[str, ...]
+    circumstance: tuple[str, ...]
+    aim: tuple[str, ...]
+    aimless: tuple[str, ...]
+    topic: tuple[str, ...]
+    order: tuple[str, ...]
+    know: tuple[str, ...]
+    look: tuple[str, ...]
+    about: tuple[str, ...]
+    want: tuple[str, ...]
+    unwanted: tuple[str, ...]
+    wish: tuple[str, ...]
+    serve: tuple[str, ...]
+    yours: tuple[str, ...]
+    bidden: tuple[str, ...]
+    helpful: tuple[str, ...]
+    heard: tuple[str, ...]
+    lacking: tuple[str, ...]
+    more: tuple[str, ...]
+    taken: tuple[str, ...]
+    whatever: tuple[str, ...]
+    finite: tuple[str, ...]
+    untold: tuple[str, ...]
+    recall: tuple[str, ...]
+    busy: tuple[str, ...]
 
 
-WH = _stems("what which who whose whom when where why how")
-_AUXILIARY = _stems("be do have can could will would shall should may might must")
-_PREPOSITION = _stems(
-    "at by for from in into of on to under until up till upon with within since through about out via"
-)
-_SPEAKER = _stems("i we")
-_PRONOUN = _stems("i we you it they he she there this that these those")
-_LINKS = frozenset({",", ":", "and", "or", "but", "plus"})
-_INTERJECTION = _stems(
-    "hi hello hey ok okay so and but or great oh ah aw aww well alright right also then now hm hmm just cool lovely plus yes "
-    "no , : lol haha hehe no perfect sure certainly next first firstly second secondly finally last lastly again good "
-    "ooh phew fine wonderful super nice excellent thing yeah yep yup wow ha haha"
-)
-_ORDER = _stems(
-    "tell say name give state specify indicate provide share confirm mention list describe rank advise inform choose pick "
-    "remind enter select explain put order count sort spill elaborate clarify send help drop shout submit supply write "
-    "complete fill chip throw point outline detail jog answer repeat set remember recall"
-)
-"""Verbs of imperatives that ask."""
-_KNOW = _stems(
-    "know tell hear learn confirm specify clarify ask find understand check say verify establish see sure idea"
-)
-_WANT = _stems(
-    "need require want wonder ask enquire inquire miss lack request appreciate must value seek curious eager guess "
-    "assume suppose presume take trust gather understand beg"
-)
-_WISH = _stems("like love appreciate want need be prefer value welcome require ask know")
-_OF_YOU = _stems(
-    "mean want need like prefer look after seek wish buy pay think would will got ask say remember"
-)
-_GREETING = _stems(
-    "hi hello hey dear customer sir madam wait oh ok okay ooh lol haha hm hmm right so well , ah aw um er"
-)
-_TOPIC = _stems("concerning regarding about for as on turning next back moving coming now")
-_THANKS = _stems(
-    "thank thanks sorry apology noted understood gotcha sure welcome cheers ta congratulation glad happy"
-)
-_ABOUT = _stems("me us roughly approximately about around remember recall of idea")
-_WAITING = _stems("wait hold bear minute moment second sec tick")
-_TAG = _stems("right correct yes yeah yep no huh innit eh true ok okay")
-_REASON = _stems("because although though whereas unless")
-_AIM = _stems(
-    "help make narrow find avoid ensure identify locate determine proceed complete finish get place process finalize"
-)
-_HELPFUL = _stems(
-    "help helpful useful handy appreciate appreciated welcome great good nice enough grateful glad lovely perfect plenty"
-)
-_POINTS = _stems("here it they that this there these those he she")
-_FINITE = _stems(
-    "remain close depend distinguish vary differ cover want happen sell leave left send go read hear cost arrive come fit ship go include contain look match have meet seem sell offer weigh take make sound"
-)
+_OF = {
+    name: frozenset(map(stem, words))
+    for name, words in read_toml(Path(__file__).with_name("clauses.toml"), _Words).model_dump().items()
+}
+WH, _AUXILIARY, _SPEAKER, _PRONOUN = (_OF[name] for name in ("question", "auxiliary", "speaker", "pronoun"))
+_KNOW = _OF["know"]
+
+
+def _any(words: Collection[str], *names: str) -> bool:
+    """Tell whether a word of one of these classes is among the words."""
+    return any(not _OF[name].isdisjoint(words) for name in names)
 
 
 @dataclass(frozen=True)
@@ -79,302 +88,284 @@ def clauses(tokens: Sequence[Token], mark: str, polite: bool) -> list[Clause]:
     """Split a sentence into clauses; `mark` is "?" or "!" where it ends so."""
     stems = [token.stem for token in tokens]
     first = 0
-    while first < len(stems) - 1 and stems[first] in _GREETING:
+    while first < len(stems) - 1 and stems[first] in _OF["greeting"]:
         first += 1
-    inner = {place for place in range(first + 1, len(stems)) if _is_inner(stems, place)}
-    begun = (place for place in range(first + 1, len(stems)) if place in inner or _begins(stems, place, mark))
-    starts = [first, *begun, len(stems)]
+    later = range(first + 1, len(stems))
+    inner = {place for place in later if _is_inner(stems, place)}
+    begun = (place for place in later if place in inner or _begins(stems, place, mark))
     found = []
-    for start, end in zip(starts, starts[1:], strict=False):
-        last = end == len(stems)
-        if start in inner:
-            found.append(Clause(start, end, PURPOSE))
-            continue
-        found.append(Clause(start, end, _kind(tokens[start:end], mark if last else "", polite)))
+    for start, end in pairwise([first, *begun, len(stems)]):
+        ending = mark if end == len(stems) or mark == "?" else ""
+        kind = PURPOSE if start in inner else _kind(tokens[start:end], ending, polite)
+        found.append(Clause(start, end, kind))
     return _settled(found, stems, mark)
 
 
 def _settled(found: list[Clause], stems: Sequence[str], mark: str) -> list[Clause]:
-    """Settle the clauses whose kind depends on others: a sentence with a question mark asks somewhere, and fragments do what
-    the clause before them does."""
+    """Settle what depends on neighbours: a sentence with a question mark asks somewhere, a fragment before a colon is a
+    topic, and other fragments do what the clause before them does."""
     kinds = [clause.kind for clause in found]
     for place, clause in enumerate(found[:-1]):
-        named = stems[clause.start] in _TOPIC and stems[clause.end - 1] == ","
-        if clause.kind == FRAGMENT and (named or stems[clause.end - 1] == ":"):
-            kinds[place] = PURPOSE  # the topic of what follows
+        last = stems[clause.end - 1]
+        if clause.kind == FRAGMENT and (last == ":" or (last == "," and stems[clause.start] in _OF["topic"])):
+            kinds[place] = PURPOSE
     if mark == "?" and ASK not in kinds:
-        for place in reversed(range(len(kinds))):
-            if kinds[place] != PURPOSE:
-                kinds[place] = ASK
-                break
-        else:
-            kinds[-1] = ASK
+        told = [place for place, kind in enumerate(kinds) if kind != PURPOSE]
+        kinds[told[-1] if told else -1] = ASK
     asking = ASK in kinds
     for place, kind in enumerate(kinds):
-        if kind == FRAGMENT:
-            before = kinds[place - 1] if place else ASK
-            before = ASK if before == PURPOSE else before
-            kinds[place] = ASK if asking and before != STATEMENT else before
-            if not place:
-                told = not asking and (mark == "!" or STATEMENT in kinds[1:])
-                kinds[place] = STATEMENT if told else ASK
-    if ASK not in kinds and PURPOSE in kinds and STATEMENT not in kinds and mark == "?":
+        if kind != FRAGMENT:
+            continue
+        if place:
+            kinds[place] = STATEMENT if kinds[place - 1] == STATEMENT else ASK
+        else:
+            kinds[place] = STATEMENT if not asking and (mark == "!" or STATEMENT in kinds[1:]) else ASK
+    if set(kinds) == {PURPOSE}:
         kinds = [ASK] * len(kinds)
     return [Clause(clause.start, clause.end, kind) for clause, kind in zip(found, kinds, strict=True)]
 
 
 def _is_inner(stems: Sequence[str], place: int) -> bool:
     """Tell whether "when you ..." begins here inside a question for something else."""
-    after = stems[place + 1] if place + 1 < len(stems) else ""
-    before = stems[:place]
-    if stems[place] != "when" or after not in _PRONOUN or before[-1] in _LINKS | _KNOW | _ABOUT:
+    after, before = _after(stems, place), stems[:place]
+    if stems[place] != "when" or after not in _PRONOUN:
         return False
-    return bool(WH & set(before)) or (before[0] in _AUXILIARY and not _KNOW & set(before))
+    if before[-1] in _OF["link"] | _KNOW | _OF["about"]:
+        return False
+    return _any(before, "question") or (before[0] in _AUXILIARY and not _any(before, "know"))
+
+
+def _after(stems: Sequence[str], place: int) -> str:
+    return stems[place + 1] if place + 1 < len(stems) else ""
 
 
 def _begins(stems: Sequence[str], place: int, mark: str) -> bool:
     """Tell whether a clause begins here."""
-    here, before = stems[place], stems[place - 1]
-    after = stems[place + 1] if place + 1 < len(stems) else ""
+    here, before, after = stems[place], stems[place - 1], _after(stems, place)
     if before == ":":
         return True
     if before == "or" and here in WH:
         return after in _AUXILIARY
-    if before in _LINKS:
-        verb = (
-            here in _AUXILIARY
-            and mark != "?"
-            and stems[place + 1 : place + 2] not in ([one] for one in _PRONOUN)
-        )
-        return here not in _LINKS and not verb and _opens(stems, place)
-    if here in _REASON:
-        return True
+    if before in _OF["link"]:
+        goes_on = here in _AUXILIARY and mark != "?" and after not in _PRONOUN  # "it left and is on its way"
+        return here not in _OF["link"] and not goes_on and _opens(here, after)
     if here == "so":
         return after in _PRONOUN
-    if here in _stems("before since as while after once"):
-        return after in _SPEAKER
     if here == "to":
-        return after in _AIM and before not in _stems(
-            "me us want like need have i you order try be allow way"
-        )
-    return False
+        return after in _OF["aim"] and before not in _OF["aimless"]
+    return here in _OF["reason"] or (here in _OF["circumstance"] and here != "now" and after in _SPEAKER)
 
 
-def _opens(stems: Sequence[str], place: int) -> bool:
+def _opens(here: str, after: str) -> bool:
     """Tell whether a clause may begin with the word here, after a comma or a conjunction."""
-    here = stems[place]
-    after = stems[place + 1] if place + 1 < len(stems) else ""
-    if here in WH or here in _ORDER or here in _THANKS or here == "let":
+    if here in WH | _OF["order"] | _OF["thanks"] | _AUXILIARY or here in {"let", "if"}:
         return True
-    if here in _PREPOSITION and after in WH:
+    if here in _OF["preposition"] and after in WH:
         return True
-    if here == "so" and after in _ORDER:
+    if here == "so" and (after in _OF["order"] or after == stem("any")):
         return True
-    if here in _stems("if so as since before while") or here in _REASON:
-        return after in _PRONOUN or after == ITEM or here == "if"
-    if here in _AUXILIARY:
-        return True
+    if here in _OF["reason"] or (here in _OF["circumstance"] and here not in {"now", "onc", "after"}):
+        return after in _PRONOUN or after == ITEM
     if here in {"i", "we", "you"}:
         return bool(after)
-    if here in _PRONOUN or here in {ITEM, stem("everything")}:
-        return after in _AUXILIARY
-    return False
+    return (here in _PRONOUN or here in {ITEM, stem("everything")}) and after in _AUXILIARY
+
+
+@dataclass(frozen=True)
+class _Opening:
+    """A clause without the interjections before it: stems, the first two of them, the first as it is written, whether it is a
+    noun's, the mark after it, and whether its sentence says please."""
+
+    rest: list[str]
+    first: str
+    second: str
+    word: str
+    noun: bool
+    mark: str
+    polite: bool
+    whole: list[str]
 
 
 def _kind(tokens: Sequence[Token], mark: str, polite: bool) -> str:
-    """Tell what a clause does, by its first words."""
+    """Tell what a clause does, by the first rule that knows."""
     words = [token.stem for token in tokens]
     place = 0
-    while place < len(words) and words[place] in _INTERJECTION and not _is_frame(words, place):
+    while place < len(words) and words[place] in _OF["interjection"] and not _is_frame(words, place):
         place += 1
-    rest = list(words[place:])
+    rest = words[place:]
     if not rest:
         return FRAGMENT if not words or mark == "?" else STATEMENT
-    first, second = rest[0], rest[1] if len(rest) > 1 else ""
-    if _is_purpose(rest):
-        return PURPOSE
-    if first in WH:
-        exclaimed = mark == "!" and not _AUXILIARY & set(rest)
-        return STATEMENT if exclaimed else ASK
-    if first in _PREPOSITION and second in WH:
-        return ASK
-    if first in _THANKS:
-        return ASK if mark == "?" and len(rest) <= 3 else STATEMENT
-    if first == "have" and mark != "?" and second not in _PRONOUN:
-        return STATEMENT
-    if (
-        (first == "get"
-        and second != stem("any")
-        and mark != "?")
-        or (rest[:2] == ["give", "me"]
-        and len(rest) <= 3
-        and "minimum" in rest)
-    ):
-        return STATEMENT
-    orders = not tokens[place].noun and not tokens[place].word.endswith(("ed", "ing"))
-    if (first in _ORDER and orders) or (first == "do" and second == _tell):
-        return STATEMENT if _WAITING & set(rest[:4]) or second in _SPEAKER else ASK
-    if rest[:2] == ["let", "us"] and {"start", "begin"} & set(rest[2:4]):
-        return ASK
-    if first == "let":
-        return ASK if {"know", "hear", "have"} & set(rest[1:6]) else STATEMENT
-    if first == "feel" or rest[:2] == ["do", "not"]:
-        return ASK
-    if first in {"allow", "permit"}:
-        return ASK if _KNOW & set(rest[1:5]) - {"check", "see"} else STATEMENT
-    if first in _WAITING or first in {"allow", "permit", "look", "check", "search", "found", "done"}:
-        return ASK if mark == "?" else STATEMENT
-    if first in _AUXILIARY:
-        return ASK
-    if first in _SPEAKER:
-        return _of_speaker(rest)
-    if (
-        mark != "!"
-        and len(rest) > 3
-        and ((rest[-3] in _AUXILIARY and rest[-2] == "not") or rest[-2] in _AUXILIARY)
-        and rest[-1] in _POINTS
-    ):
-        return ASK
-    if words and words[-1] in _TAG and len(words) > 1 and mark != "!":
-        return ASK
-    if first == "you" and _stems("request ask invite") & set(rest[2:4]) and second == "be":
-        return ASK
-    if first == "you":
-        aims = second == "be" and bool(_OF_YOU & set(rest[2:4]))
-        return ASK if (second in _OF_YOU or aims) and mark != "!" and not _announced(rest) else STATEMENT
-    if _asks_inside(rest):
-        return ASK
-    if first == ITEM and second in _FINITE:
-        return STATEMENT
-    if first in _POINTS:
-        return STATEMENT
-    if polite:
-        return STATEMENT if _WAITING & set(rest) else ASK
-    if _tells(rest):
-        return STATEMENT
-    more = bool(_stems("whatever anything else everything") & set(rest))
-    question = next((place for place, word in enumerate(rest) if word in WH), len(rest))
-    if not more and mark != "?" and _FINITE & set(rest[1:question]) - {"cost"}:
-        return STATEMENT
-    if WH & set(rest):
-        return ASK
-    if mark != "?":
-        speaker = next((place for place, word in enumerate(rest[:7]) if word in _SPEAKER), 0)
-        if speaker:
-            return _of_speaker(rest[speaker:])
-        if len(rest) > LONG and not {",", "and", "or"} & set(rest):
-            return STATEMENT
+    head = tokens[place]
+    opening = _Opening(rest, rest[0], _after(rest, 0), head.word, head.noun, mark, polite, words)
+    for rule in _RULES:
+        kind = rule(opening)
+        if kind is not None:
+            return kind
     return FRAGMENT
 
 
-LONG = 8
-"""Most words of a fragment that asks."""
-
-
-_tell = stem("tell")
-_RELATIVE = _stems("whatever that which who what you i we anything everything whichever if whether")
-
-
-def _tells(rest: Sequence[str]) -> bool:
-    """Tell whether a clause that begins with a noun has a verb of its own: not one of "the price that you would pay"."""
-    verbs = [place for place, word in enumerate(rest) if word in _AUXILIARY]
-    return bool(verbs) and (rest[0] == ITEM or not _RELATIVE & set(rest[: verbs[0]]))
-
-
 def _is_frame(words: Sequence[str], place: int) -> bool:
-    """Tell whether an interjection's word is none here: "first" before a verb, "to" before a question word."""
-    after = words[place + 1] if place + 1 < len(words) else ""
-    return words[place] in {
-        "to",
-        "no",
-        "or",
-        "last",
-        "next",
-        "second",
-        "first",
-        "with",
-        "thing",
-        "start",
-    } and (
-        after in WH or after in MARKS or place == len(words) - 1 or after in {"one", "order", "more", "than"}
-    )
+    """Tell whether an interjection's word is none here."""
+    after = _after(words, place)
+    framed = not after or after in WH or after in MARKS or after in _OF["framed"]
+    return words[place] in _OF["framing"] and framed
 
 
-def _is_purpose(rest: Sequence[str]) -> bool:
-    """Tell whether a clause says what for, or under which condition."""
-    first, second = rest[0], rest[1] if len(rest) > 1 else ""
-    if first in _REASON or rest[:3] == ["in", "order", "to"]:
-        return True
+def _by_purpose(one: _Opening) -> str | None:
+    """Know what a question is for: "To find it, ...", "so that ...", "if you like"."""
+    if not _is_purpose(one.rest, one.first, one.second):
+        return None
+    speaker = next((place for place, word in enumerate(one.rest) if place > 2 and word in _SPEAKER), 0)
+    return _of_speaker(one.rest[speaker:]) if speaker and one.first == "to" else PURPOSE
+
+
+def _is_purpose(rest: Sequence[str], first: str, second: str) -> bool:
     if first == "to":
-        return (
-            (second not in WH
-            and second not in _KNOW - {"find", stem("ensure")})
-            or (second == "know"
-            and len(rest) < 4)
-        )
-    if first == "if":
-        return True
-    if first in _stems("so as since before while after once now"):
-        return second in {"i", "we", "that", "it", "they", "you"} and rest[:2] != ["as", "to"]
-    return first == "when" and second == "you" and rest[2:3] in (["say"], ["mention"], ["tell"], ["write"])
+        return second not in WH | (_KNOW - _OF["look"]) or (second == "know" and len(rest) < 4)
+    if first in _OF["circumstance"]:
+        return second in {"i", "we", "that", "it", "they", "you"}
+    quoted = first == "when" and second == "you" and rest[2:3] in (["say"], ["mention"], ["tell"], ["write"])
+    return quoted or first == "if" or first in _OF["reason"] or list(rest[:3]) == ["in", "order", "to"]
+
+
+def _by_remark(one: _Opening) -> str | None:
+    """Know thanks, notes and waiting."""
+    rest, first, asked = one.rest, one.first, one.mark == "?"
+    if first in _OF["more"] and not asked and _any(rest, "helpful", "taken"):
+        return ASK
+    if "noted" in rest or (not asked and one.word.endswith("ing") and len(rest) == 1):
+        return STATEMENT
+    if first in WH:
+        return STATEMENT if one.mark == "!" and not _any(rest, "auxiliary") else ASK
+    if first in _OF["preposition"] and one.second in WH:
+        return ASK
+    if first in _OF["thanks"]:
+        return ASK if asked and len(rest) <= 3 else STATEMENT
+    had = first == "get" and not asked and one.second != stem("any")
+    moment = rest[:2] == ["give", "me"] and len(rest) <= 3 and "minimum" in rest  # "gimme a min"
+    wished = first == "have" and not asked and one.second not in _PRONOUN  # "Have a nice day!"
+    return STATEMENT if had or moment or wished else None
+
+
+def _by_order(one: _Opening) -> str | None:
+    """Know imperatives."""
+    rest, first = one.rest, one.first
+    verb = not one.noun and not one.word.endswith(("ed", "ing"))
+    if (first in _OF["order"] and verb) or rest[:2] == ["do", "tell"]:
+        return STATEMENT if _any(rest[:4], "waiting") or one.second in _SPEAKER else ASK
+    if first == "let":
+        begins = one.second == "us" and {"start", "begin"} & set(rest[2:4])
+        return ASK if begins or {"know", "hear", "have"} & set(rest[1:4]) else STATEMENT
+    if first == "feel" or rest[:2] == ["do", "not"]:
+        return ASK
+    if first in {"allow", "permit"}:
+        return ASK if (_KNOW - {"check", "see"}) & set(rest[1:5]) else STATEMENT
+    if first in _OF["waiting"] or first in _OF["busy"]:
+        return ASK if one.mark == "?" else STATEMENT
+    return ASK if first in _AUXILIARY else None
+
+
+def _by_person(one: _Opening) -> str | None:
+    """Know what "I", "we" and "you" begin, and what a tag ends."""
+    rest = one.rest
+    if one.first in _SPEAKER:
+        return _of_speaker(rest)
+    if one.mark != "!":
+        tag = len(rest) > 3 and rest[-1] in _OF["pointer"] and (rest[-2] == "not" or rest[-2] in _AUXILIARY)
+        if tag or (one.whole[-1] in _OF["tag"] and len(one.whole) > 1):
+            return ASK
+    if one.first != "you":
+        return None
+    if one.second == "be" and _any(rest[2:4], "bidden"):
+        return ASK
+    asks = one.second in _OF["yours"] or (one.second == "be" and _any(rest[2:4], "yours"))
+    announced = "will" in rest[1:3] and not _any(rest, "question")  # "you will get your money back"
+    return ASK if asks and one.mark != "!" and not announced else STATEMENT
 
 
 def _of_speaker(rest: Sequence[str]) -> str:
     """Tell whether what begins with "I" or "we" asks: "I need to know ..."."""
-    words = [word for word in rest[1:] if word not in _stems("still only once now then there any")]
+    light = {stem(word) for word in ("still", "only", "once", "now", "then", "there", "any")}
+    words = [word for word in rest[1:] if word not in light]
     if not words:
         return FRAGMENT
-    first = words[0]
-    if "i" in words[1:4] and {"afraid", "sorri"} & set(words[:3]):
+    if "i" in words[1:4] and {"afraid", stem("sorry")} & set(words[:3]):
         return _of_speaker(words[words.index("i", 1) :])
-    if "if" in words and _stems("remember tell say") & set(words[words.index("if") :]) and WH & set(words):
+    questioned = _any(words, "question")
+    if "if" in words and questioned and _any(words[words.index("if") :], "recall"):
         return ASK
-    if (
-        "not" in words
-        and WH & set(words[words.index("not") :])
-        and _stems("say mention tell state") & set(words)
-    ):
+    if "not" in words and _any(words[words.index("not") :], "question") and _any(words, "untold"):
         return ASK
-    if {"without", "unless"} & set(words) and _KNOW & set(words):
+    if {"without", "unless"} & set(words) and _any(words, "know"):
         return ASK
-    if _WAITING & set(words[:4]) and not WH & set(words):
+    if _any(words[:4], "waiting") and not questioned:
         return STATEMENT
-    if first in _WANT and not (words[1:2] == ["to"] and not _KNOW & set(words[2:5])):
+    if words[0] in _OF["want"] and not (words[1:2] == ["to"] and not _any(words[2:5], "know")):
         return ASK
-    if first in _AUXILIARY:
-        rest_of = words[1:5]
-        if first in {"would", "should"} and _WISH & set(rest_of):
-            return STATEMENT if set(rest_of) & _stems("help thank inform look check") else ASK
-        if set(rest_of[:2]) & _WANT - _stems("look value take understand see") and first not in {
-            "can",
-            "could",
-            "would",
-            "should",
-        }:
-            return ASK
-        if "to" in rest_of and _KNOW & set(words[1:6]) - _stems("check find see"):
-            return ASK
-        if "not" in rest_of and _KNOW & set(words[1:6]):
-            return ASK
-        if WH & set(words) and _KNOW - _stems("see find check") & set(words[1:6]) and first != "will":
-            return ASK
-    return STATEMENT
+    return ASK if words[0] in _AUXILIARY and _would_ask(words, questioned) else STATEMENT
 
 
-def _announced(rest: Sequence[str]) -> bool:
-    """Tell whether "you" begins an announcement: "you will get your money back"."""
-    return "will" in rest[1:3] and not WH & set(rest)
+def _would_ask(words: Sequence[str], questioned: bool) -> bool:
+    """Tell whether what follows "I" asks: "would like to know", "must ask", "cannot tell which"."""
+    first, near, nearest = words[0], set(words[1:5]), set(words[1:6])
+    if first in {"would", "should"} and _any(near, "wish"):
+        return not _any(near, "serve")
+    firm = first not in {"can", "could", "would", "should"}
+    if firm and (_OF["want"] - _OF["unwanted"]) & set(words[1:3]):
+        return True
+    if ("to" in near and (_KNOW - _OF["look"]) & nearest) or ("not" in near and _any(nearest, "know")):
+        return True
+    return questioned and first != "will" and bool((_KNOW - _OF["look"]) & nearest)
 
 
-def _asks_inside(rest: Sequence[str]) -> bool:
-    """Tell whether a statement asks all the same: "it would help to know ...", "any hint is welcome"."""
-    words = set(rest)
-    if {"would", "will", "be"} & words and _HELPFUL & words:
-        return (
-            (rest[0] in {"it", "that"}
-            and bool({"know", "have", "if", "hear"} & words))
-            or rest[0] not in _PRONOUN
-        )
-    if _stems("still missing need required lack") & words and not {"i", "we"} & words:
-        return "not" not in words
-    return bool(WH & words and _stems("know tell depend question") & words)
+def _by_hint(one: _Opening) -> str | None:
+    """Know statements that ask all the same: "it would help to know ...", "the size is still missing"."""
+    words, first = set(one.rest), one.first
+    if {"would", "will", "be"} & words and _any(words, "helpful"):
+        pointed = first in {"it", "that"}
+        return ASK if (pointed and _any(words, "heard")) or first not in _PRONOUN else None
+    if _any(words, "lacking") and not _any(words, "speaker"):
+        return ASK if "not" not in words else None
+    depends = {"know", "tell", stem("depend"), stem("question")} & words
+    return ASK if depends and _any(words, "question") else None
+
+
+def _by_verb(one: _Opening) -> str | None:
+    """Know statements by their verbs, and what is left of questions."""
+    rest, asked = one.rest, one.mark == "?"
+    if one.first in _OF["pointer"] or (one.first == ITEM and one.second in _OF["finite"]):
+        return STATEMENT
+    if one.polite:
+        return STATEMENT if _any(rest, "waiting") else ASK
+    if one.second in WH and _any(rest[2:3], "auxiliary"):
+        return ASK
+    if _has_verb(rest):
+        return STATEMENT
+    if not asked and not _any(rest, "whatever") and _tells(rest):
+        return STATEMENT
+    if _any(rest, "question") and one.mark != "!":
+        return ASK
+    if asked:
+        return None
+    speaker = next((place for place, word in enumerate(rest[:7]) if word in _SPEAKER), 0)
+    if speaker:
+        return _of_speaker(rest[speaker:])
+    return STATEMENT if len(rest) > LONG and not {",", "and", "or"} & set(rest) else None
+
+
+def _has_verb(rest: Sequence[str]) -> bool:
+    """Tell whether a clause that begins with a noun has a verb of its own: not one of "the price that you would pay"."""
+    verb = next((place for place, word in enumerate(rest) if word in _AUXILIARY), 0)
+    return bool(verb) and (rest[0] == ITEM or not _any(rest[:verb], "relative"))
+
+
+def _tells(rest: Sequence[str]) -> bool:
+    """Tell whether a clause that begins with a noun goes on with a verb of telling, before any question word."""
+    end = next((place for place, word in enumerate(rest) if word in WH), len(rest))
+    bound = _OF["relative"] | _AUXILIARY | {"to"}
+    return any(rest[place] in _OF["finite"] and rest[place - 1] not in bound for place in range(1, end))
+
+
+_RULES: tuple[Callable[[_Opening], str | None], ...] = (
+    _by_purpose, _by_remark, _by_order, _by_person, _by_hint, _by_verb,
+)  # fmt: skip

@@ -4,26 +4,14 @@ Phrases are data (`questions.toml`) and match by stems. Nothing here knows what 
 from the slots that such a customer may have, the names of the items and the shop's vocabulary.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from ecomlab.customer.clauses import ASK, STATEMENT, WH, Clause, clauses
+from ecomlab.customer.clauses import ASK, PURPOSE, STATEMENT, WH, Clause, clauses
 from ecomlab.customer.phrasing import Found, Index, compiled, find, index, phrases, shared
 from ecomlab.customer.words import (
-    DATE,
-    DAYS,
-    ITEM,
-    KILOS,
-    MONEY,
-    NUMBER,
-    STARS,
-    VALUE,
-    Names,
-    Sentence,
-    names,
-    sentences,
-    stem,
+    DATE, DAYS, ITEM, KILOS, MONEY, NUMBER, STARS, VALUE, Names, Sentence, Token, names, sentences, stem,
 )  # fmt: skip
 
 RANKED = ("price", "rating", "days")
@@ -45,6 +33,10 @@ TAG = 5
 _LAST = frozenset({"open:alone", "open:announces"})
 """What a phrase may mean only where none with another meaning stands."""
 _JOINTS = frozenset({"and", "or", "but", "plus"})
+_OFFERING = frozenset(map(stem, "shall should may can could".split()))
+_ASKED = frozenset(
+    map(stem, "ask know have hear trouble get bother request learn enquire inquire need".split())
+)
 _LIMITS = frozenset(map(stem, "maximum minimum limit most least any deadline".split())) | set(
     _AMOUNTS.values()
 )
@@ -111,6 +103,9 @@ class _Heard:
 
     def add(self, questions: Iterable[Question]) -> None:
         for one in questions:
+            of_slot = [item for slot, item in self.asked if slot == one.slot]
+            if of_slot and one.item < 0:
+                one = replace(one, item=of_slot[-1])
             before = self.asked.get((one.slot, one.item))
             if before is None:
                 self.asked[one.slot, one.item] = one
@@ -174,7 +169,7 @@ class _Sentence:
         self.reader, self.sentence, self.text, self.heard = reader, sentence, text, heard
         self.tokens = sentence.tokens
         self.stems = [token.stem for token in self.tokens]
-        self._ranks = self._named_here = False
+        self._ranks = self._named_here = self._alone = False
         self._found: dict[tuple[int, int], list[Found]] = {}
 
     def read(self) -> None:
@@ -219,13 +214,18 @@ class _Sentence:
         firm = firm or any(
             one.pattern.strong and one.start < min(agrees, default=0)
             for one in found
-            if self.reader.slot_of(one.meaning)
+            if self.reader.slot_of(one.meaning) or one.meaning == "open:adds"
         )
         if "says:small" in meanings:
             self.heard.agree = True
             return True
-        if "says:agree" in meanings and not (firm and named) and not self._leads(clause):
-            waiting = self.heard.waiting if _names_right(self.stems[clause.start : clause.end]) else []
+        if (
+            "says:agree" in meanings
+            and not (firm and (named or "open:adds" in meanings))
+            and not self._leads(clause)
+        ):
+            right = "says:which" in meanings or _names_right(self.stems[clause.start : clause.end])
+            waiting = self.heard.waiting if right else []
             self.heard.add(one for one in waiting if one.values)
             self.heard.agree = True
             return True
@@ -236,6 +236,9 @@ class _Sentence:
         self.heard.add(questions)
         joined = clause.start == 0 or self.stems[clause.start - 1] in _JOINTS or not self._named_here
         more = "open:adds" in meanings or ("open:alone" in meanings and not named and joined)
+        comma = clause.start > 0 and self.stems[clause.start - 1] in (",", ":")
+        if named and comma and self._alone:  # "Which kettle, whose is it?"
+            self._alone = self.heard.open = False
         self._named_here = self._named_here or bool(named)
         if (
             not named
@@ -247,7 +250,14 @@ class _Sentence:
             self.heard.add(self.heard.waiting)
             return True
         before = self.heard.open
-        if more and not self._refers_back(clause, questions):
+        alone = more and "open:adds" not in meanings
+        if alone and self._offers(clause):
+            self.heard.agree = True
+            return True
+        if alone and {"i", "we"} & set(self.stems[clause.start : clause.start + 2]):
+            self.heard.announced = True
+        elif more and not self._refers_back(clause, questions):
+            self._alone = self._alone or (alone and not self.heard.open)
             self.heard.open = True
             if len(items) == 1:
                 self.heard.open_item = items[0]
@@ -256,6 +266,11 @@ class _Sentence:
         self.heard.announced = self.heard.announced or ("open:announces" in meanings and not named)
         self.heard.which = self.heard.which or ("says:which" in meanings and not named)
         return bool(named or more or "open:announces" in meanings)
+
+    def _offers(self, clause: Clause) -> bool:
+        """Tell whether a clause offers to do something: "Shall I go on?"."""
+        stems = self.stems[clause.start : clause.end]
+        return {"i", "we"} >= set(stems[1:2]) and stems[0] in _OFFERING and not _ASKED & set(stems[2:6])
 
     def _announces(self, clause: Clause) -> bool:
         """Tell whether a clause that asks for more only announces what follows: "I need some more details:"."""
@@ -281,6 +296,8 @@ class _Sentence:
             self.heard.which = True
         elif "says:consent" in meanings or "says:agree" in meanings:
             self.heard.agree = True
+        elif "says:tells" in meanings and "says:subject" in meanings:
+            self.heard.open = True
         elif self.sentence.mark == "?" or any(self._leads(clause) for clause in found):
             if len(self.stems) > 1 or not self.heard.asked:
                 self.heard.unclear.append(self._quoted())
@@ -419,8 +436,11 @@ class _Sentence:
         """Leave out what is compared in a question for importance."""
         ranks = [place for place, slot in places if slot == "importance"]
         if not ranks:
-            several = len({slot for _, slot in places if slot in RANKED}) > 1
             stems = set(self.stems[clause.start : clause.end])
+            ranked = any(slot == "importance" for slot, _ in self.heard.asked)
+            if ranked and clause.end - clause.start <= TAG and not stems & (_LIMITS | WH):
+                return [one for one in places if one[1] not in RANKED]  # "What matters most? Is it price?"
+            several = len({slot for _, slot in places if slot in RANKED}) > 1
             if (
                 several
                 and "importance" in self.reader.slots
@@ -429,15 +449,13 @@ class _Sentence:
             ):
                 return [(places[0][0], "importance"), *(one for one in places if one[1] not in RANKED)]
             return [one for one in places if one[1] not in RANKED] if self._ranks and several else places
-        beside = {slot for _, slot in places if slot in RANKED}
-        if len(beside) > 1:
-            return [one for one in places if one[1] not in RANKED]
         joints = [place for place in range(clause.start, clause.end) if self.stems[place] in _JOINTS]
-        return [
-            (place, slot)
+        own = {
+            slot
             for place, slot in places
-            if slot not in RANKED or (place < ranks[0] and any(place < joint < ranks[0] for joint in joints))
-        ]
+            if slot in RANKED and place < ranks[0] and any(place < joint < ranks[0] for joint in joints)
+        }
+        return [one for one in places if one[1] not in RANKED or own == {one[1]}]
 
     def _values(self, slot: str, clause: Clause) -> tuple[str, ...]:
         """Name the values of a slot that a clause names."""

@@ -51,7 +51,7 @@ _IRREGULAR = {
     "larger": "large", "largest": "large", "faster": "fast", "fastest": "fast", "sooner": "soon", "soonest": "soon",
     "quicker": "quick", "quickest": "quick", "heavier": "heavy", "criteria": "criterion", "manufacture": "manufactur",
     "i": "i", "as": "as", "this": "this", "us": "us", "its": "its", "his": "his", "yes": "yes", "plus": "plus",
-    "people": "person", "shipping": "ship", "shipment": "shipment", "packaging": "packaging", "rating": "rating",
+    "people": "person", "desiderata": "desideratum", "needs": "needs", "shipping": "ship", "shipment": "shipment", "packaging": "packaging", "rating": "rating",
     "ratings": "rating", "rated": "rated", "rates": "rate", "setting": "set", "opened": "open", "sealed": "seal",
     "later": "later", "latest": "latest", "late": "late", "earlier": "earlier", "used": "use", "using": "use",
     "importance": "importance", "important": "important", "ordered": "order", "ordering": "order", "one": "one",
@@ -186,7 +186,7 @@ def _parts(word: str) -> list[str]:
     if tail == "t" and head.endswith("n"):
         return [{"ca": "can", "wo": "will", "sha": "shall"}.get(head[:-1], head[:-1]), "not"]
     if tail == "s" and head not in _HAS_IS:
-        return [head]
+        return _SPOKEN.get(head, head).split()
     return [*_SPOKEN.get(head, head).split(), _CONTRACTED.get(tail, tail)]
 
 

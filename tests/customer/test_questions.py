@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from ecomlab import Shop, load_shop
-from ecomlab.catalog import ProductType
 from ecomlab.catalog.lexicon import lexicon_of
+from ecomlab.catalog import ProductType
 from ecomlab.customer.questions import Reader, Reading
 
 BANKS = Path(__file__).parents[2] / "ecomlab" / "audit" / "questions"
