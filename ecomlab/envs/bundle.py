@@ -52,7 +52,7 @@ from ecomlab.world.tools.catalog import (
 
 
 class Bundle(Environment):
-    id, version = "BUNDLE", 1
+    id, version = "BUNDLE", 2
     brief = (
         "Put together the customer's shopping list: one product for each thing they need and nothing else, as they "
         "want it, that can be bought now. All of it together must not cost more than their budget."

@@ -38,7 +38,7 @@ def submit(
 
 
 class Cart(Environment):
-    id, version = "CART", 2
+    id, version = "CART", 3
     brief = "Put exactly what the customer wants into the cart: product, variant, quantity. Tell them what sells out."
     tools = (
         catalog_search, catalog_get_variants,

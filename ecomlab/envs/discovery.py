@@ -42,7 +42,7 @@ WEIGHTS = {"rank": 0.5, "met": 0.4, "stock": 0.1}
 
 
 class Discovery(Environment):
-    id, version = "PD", 1
+    id, version = "PD", 2
     brief = (
         "Recommend products that satisfy everything the customer asks for and can be bought now, as many as they want "
         "to see, the best of them by what matters most to the customer; where that is equal, by what comes next."

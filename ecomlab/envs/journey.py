@@ -49,7 +49,7 @@ def submit(
 
 
 class Journey(Environment):
-    id, version = "JOURNEY", 1
+    id, version = "JOURNEY", 2
     submit = submit
     phrases = Phrases.load(Path(__file__).parent / "phrases" / "JOURNEY.toml")
     player = JourneyPlayer

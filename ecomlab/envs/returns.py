@@ -56,7 +56,7 @@ def submit(
 
 
 class Returns(Environment):
-    id, version = "RETURN", 1
+    id, version = "RETURN", 2
     brief = (
         "The customer wants to send something back. Find the line of the order that they mean and check whether it can "
         "be returned. If it can, return exactly the units they want and, if they want another product for it, find one "

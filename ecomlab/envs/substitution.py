@@ -50,7 +50,7 @@ TRIES = 128
 
 
 class Substitution(Environment):
-    id, version = "SUB", 1
+    id, version = "SUB", 2
     brief = (
         "A product that the customer looked at lately is sold out. Find replacements that can be bought now, as many "
         "as they want. A replacement is of the same type, has the same attributes where the customer insists on it, "
