@@ -54,12 +54,16 @@ class Demonstrator(CartPlayer):
     def plan(self) -> Message:
         message = super().plan()
         calls = message["tool_calls"]
-        if calls[0]["function"]["name"] == "ask_user":
+        if [call["function"]["name"] for call in calls] == ["ask_user"] and not self._telling(calls[0]):
             return {**message, "tool_calls": [self.call("ask_user", None, **ASK)]}
         message["tool_calls"] = list(self._with_purchase(calls))
         if calls[0]["function"]["name"] != "submit":
             message["content"] = "\n".join(self._thoughts())
         return message
+
+    def _telling(self, call: dict[str, Any]) -> bool:
+        """Tell whether a message to the customer is news of a shortage and no question for what is withheld."""
+        return any(wish.told for wish in self.wishes) and "sorry" in call["function"]["arguments"]
 
     def _with_purchase(self, calls: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         """Add a product to the cart in the turn that looks up its variants, for the wanted option is known."""

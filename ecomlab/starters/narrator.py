@@ -54,6 +54,10 @@ class Narrator:
         thoughts = [*self._news(), *self._quotes([_read(call) for call in calls])]
         return {**message, "content": "\n".join(thoughts), "tool_calls": calls}
 
+    def notice(self, text: str) -> None:
+        """Pass on a notice that came while another job was under way."""
+        self.player.notice(text)
+
     def _remember(self, result: Mapping[str, Any]) -> None:
         for rows in (result.get("visits"), result.get("results"), [result.get("product")]):
             self._titles |= {row["product_id"]: row["title"] for row in rows or () if row}

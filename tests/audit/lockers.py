@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from ecomlab.customer.templates import Phrases
 from ecomlab.envs.base import Environment
+from ecomlab.players.budgets import budget
 from ecomlab.players.goal_player import GoalPlayer
 from ecomlab.reward import Verdict
 from ecomlab.seeding import pick, rng, shuffled
@@ -59,10 +60,11 @@ class Lockers(Environment):
         slot, values = f"attr:{kind.attributes[0].name}", kind.attributes[0].values
         slots = {"type": kind.name, slot: pick(random, values)}
         hidden = [slot] if random.random() < 2 * axes.p_missing else []
-        goal, asks = Goal.one(slots, hidden), int(bool(hidden))
-        return Problem(
-            goal, lockers_of(goal, values, key), Need(asks + 1, asks, 1), notes={"values": list(values)}
-        )
+        goal = Goal.one(slots, hidden)
+        return Problem(goal, lockers_of(goal, values, key), Need(2, 1), notes={"values": list(values)})
+
+    def budget(self, axes, shop, items):
+        return budget(Need(2, 1), 1, axes)
 
     def verify(self, goal, world, answer, first):
         rows = map(dict, world.given["lockers"])
