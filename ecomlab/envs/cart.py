@@ -9,6 +9,7 @@ from typing import Any
 from ecomlab.catalog import Shop
 from ecomlab.customer import corrections, goal_changes, goals
 from ecomlab.customer.dialogue import PATIENCE
+from ecomlab.customer.goals import QUANTITIES
 from ecomlab.customer.templates import Phrases
 from ecomlab.customer.visits import VISITS
 from ecomlab.difficulty import Difficulty
@@ -16,7 +17,7 @@ from ecomlab.envs.base import Environment
 from ecomlab.players.cart import CartPlayer
 from ecomlab.reward import Verdict, cart_credit
 from ecomlab.seeding import whole_near
-from ecomlab.task import Goal, Place, Problem, Task, TaskKey
+from ecomlab.task import Goal, Place, Problem, Shortage, Task, TaskKey
 from ecomlab.tool import RefusedError, tool
 from ecomlab.world.cart import identity_of, match, wants_of
 from ecomlab.world.state import World, options_of
@@ -104,6 +105,9 @@ class Cart(Environment):
                 for option in options_of(task.key, shop.catalog, slots["type"])
                 if option != slots["option"]
             ]
+        if name == "quantity":  # where units run short, the customer says how many they take
+            short = any(isinstance(event, Shortage) and event.item == item for event in task.events)
+            return [count for count in QUANTITIES if count != slots[name] and not short]
         hidden = [n for n in identity_of(slots) if (item, n) in goal.withheld]
         stated = {n: value for n, value in slots.items() if n not in hidden}
         fitting = goals.that_fit(task.world["visits"], stated, shop)

@@ -79,7 +79,7 @@ class Status(Environment):
             change and change.how == "set"
         ):  # "the one before that" says nothing until one knows which order "that" is
             hidden = {name: slots[name] for name in slots if (0, name) in goal.withheld}
-            change = replace(change, slots={**hidden, **change.slots})
+            change = replace(change, slots={**hidden, **change.slots}, known=tuple(hidden))
         need = StatusPlayer.need(goal, orders, today)
         if change:
             change = StatusPlayer.timed(
