@@ -178,7 +178,7 @@ class Event:
         fields_ = {name: given for name, given in value.items() if name != "event"}
         if "slots" in fields_:
             fields_["slots"] = dict(map(tuple, fields_["slots"]))
-        for name in ("about", "forgets", "types"):
+        for name in ("about", "forgets", "known", "types"):
             if name in fields_:
                 fields_[name] = tuple(fields_[name])
         return cls.kinds[value["event"]](**fields_)
@@ -193,6 +193,8 @@ class GoalChange(Event):
     how: Literal["set", "add", "drop", "replace", "anew"] = "set"
     forgets: tuple[int, ...] = ()
     """Items that are not mentioned again."""
+    known: tuple[str, ...] = ()
+    """Those of the slots that held all along: said first, for the others make no sense without them."""
 
 
 @dataclass(frozen=True, kw_only=True)

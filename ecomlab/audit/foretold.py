@@ -8,6 +8,8 @@ single out the product or the parts that they withhold. Tasks are drawn, not pla
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import numpy as np
+
 from ecomlab.audit.leaks import FIRST_SEED, LEVELS, Features, Leak, Lists, auc_of
 from ecomlab.catalog import Shop
 from ecomlab.customer.nlu import is_complete
@@ -30,18 +32,19 @@ def foretold(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int
     """
     tasks = [make_task(env_id, d, FIRST_SEED + seed, shop) for d in levels for seed in range(seeds)]
     kinds = sorted({kind for task in tasks for event in task.parts[0].events for kind in _kinds(event)})
-    found = []
+    wanted: list[tuple[str, list[Case], str]] = []
+    about = {event.item for task in tasks for event in task.parts[0].events}
     for kind in kinds:
         for by, features in (("opening", _opening), ("budgets", _budgets)):
             cases = [(_alike(task), features(task), _happens(task, kind)) for task in tasks]
-            found.append(_measured(env_id, f"{by}: {kind}", cases, "what will happen"))
-        about = {event.item for task in tasks for event in task.parts[0].events}
+            wanted.append((f"{by}: {kind}", cases, "what will happen"))
         items = [case for task in tasks for case in _items(task, kind)] if len(about) > 1 else []
-        found.append(_measured(env_id, f"what is said of an item: {kind}", items, "what will happen"))
+        wanted.append((f"what is said of an item: {kind}", items, "what will happen"))
     hidden = [sum(len(part.goal.withheld) for part in task.parts) for task in tasks]
-    for most in sorted(set(hidden)):
+    for most in sorted({int(n) for n in np.quantile(hidden, (0.25, 0.5, 0.75))}):
         cases = [(_alike(task), _budgets(task), n > most) for task, n in zip(tasks, hidden, strict=True)]
-        found.append(_measured(env_id, f"budgets: more than {most} withheld", cases, "how much is withheld"))
+        wanted.append((f"budgets: more than {most} withheld", cases, "how much is withheld"))
+    found = [_measured(env_id, *one, of=len(wanted)) for one in wanted]
     return [leak for leak in found if leak is not None]
 
 
@@ -61,7 +64,7 @@ def bounds(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int =
     return [leak for leak in found if leak is not None]
 
 
-def _measured(env_id: str, kind: str, cases: Iterable[Case], what: str) -> Leak | None:
+def _measured(env_id: str, kind: str, cases: Iterable[Case], what: str, of: int) -> Leak | None:
     """Measure how well features tell which cases are so, among those that look alike."""
     blocks: dict[Any, list[list[tuple[Features, bool]]]] = {}
     for alike, features, so in cases:
@@ -71,7 +74,7 @@ def _measured(env_id: str, kind: str, cases: Iterable[Case], what: str) -> Leak 
         mine[-1].append((features, so))
     full = [block for mine in blocks.values() for block in mine if len({so for _, so in block}) == 2]
     lists = [(n, [features for features, _ in b], [so for _, so in b]) for n, b in enumerate(full)]
-    return auc_of(env_id, kind, lists, what)
+    return auc_of(env_id, kind, lists, what, of)
 
 
 def _alike(task: Task) -> tuple[int, int]:

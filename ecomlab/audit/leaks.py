@@ -1,10 +1,10 @@
 """Leaks, which SILENT forbids, in what tools show.
 
 `measure` finds ids, places in lists, lists' lengths, flags or contents that tell what is wanted, by a classifier's AUC.
-Wanted is what the reference player submits or acts on, and what the goal means without saying it. Candidates are all
-ids of a kind in the same declared list, except in ranked lists, whose order may mean something. Where a tool tells the
-status of items, candidates are those of the same status as a wanted one, and of the same when it comes to being in
-stock: undelivered items are never returned and tend to be new, but that is no secret.
+Wanted is what the reference player submits or acts on, what would do as well, and what the goal means without saying
+it. Candidates are all ids of a kind in the same declared list, except in ranked lists, whose order may mean something.
+Where a tool tells the status of items, candidates are those of the same status as a wanted one, and as much in stock:
+undelivered items are never returned and tend to be new, but that is no secret.
 
 `told` finds withheld values that a tool shows as they are. It sees what counterfactuals cannot where the environment's
 `alternatives` keep the world that was drawn for the first goal. What openings and budgets tell is in `foretold`.
@@ -37,13 +37,14 @@ from ecomlab.episode.episode import Episode, Trajectory, make_task
 from ecomlab.episode.play import play
 from ecomlab.seeding import rng
 from ecomlab.task import Task
+from ecomlab.world.cart import wants_of
 
 LEVELS = (0, 4, 8, 12)
 FIRST_SEED = 3_000_000
 CHARACTERS = 8
 FEWEST = 15
 """Tasks in each half that must have a list of a kind for it to be judged."""
-BOOTSTRAPS = 1_000
+BOOTSTRAPS = 10_000
 ALWAYS = 0.75
 """Share of tasks from which on a place tells a slot's value."""
 PROBES = 12
@@ -119,8 +120,19 @@ def _judged(trajectory: Trajectory, shop: Shop) -> Iterator[tuple[str, list[Feat
         ]
 
     unsaid = {str(value) for part in task.parts for value in part.goal.unsaid.values()}
-    handed = set(_wanted(trajectory)) - unsaid
+    wants = [
+        want
+        for part in task.parts
+        if "cart" in ENVIRONMENTS[part.env].acts_on
+        for want in wants_of(part.goal)
+    ]
+
+    def would_do(value: str) -> bool:
+        row = shop.catalog.row(value)
+        return row is not None and any(shop.catalog.satisfies(row, want.constraints) for want in wants)
+
     for kind, ids, listed in _candidates(env_id, shown):
+        handed = {*_wanted(trajectory), *filter(would_do, ids)} - unsaid
         found = states(ids)
         for label, wanted in (("", handed), (", meant", unsaid)):
             alike = {state for state, value in zip(found, ids, strict=True) if value in wanted}
@@ -325,9 +337,9 @@ def _scalars(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
-def auc_of(env_id: str, kind: str, lists: Lists, what: str = "what is wanted") -> Leak | None:
+def auc_of(env_id: str, kind: str, lists: Lists, what: str = "what is wanted", of: int = 1) -> Leak | None:
     """Fit gradient-boosted trees to half of the tasks and measure the AUC on the other half; None where there are too
-    few tasks.
+    few tasks. The interval is wider where this is one of several measurements.
 
     The AUC is taken within lists, for a longer list may well hold more that is wanted: what matters is which. The
     interval is a bootstrap over the tasks. Not cross-validated: folds that judge each other put chance below one half
@@ -339,12 +351,12 @@ def auc_of(env_id: str, kind: str, lists: Lists, what: str = "what is wanted") -
     tasks = {number for number, _, _ in lists}
     if min(sum(number % 2 == half for number in tasks) for half in (0, 1)) < FEWEST:
         return None
-    names = sorted({name for _, rows, _ in lists for row in rows for name in row})
+    learned, judged = ([entry for entry in lists if entry[0] % 2 == half] for half in (0, 1))
+    names = sorted({name for _, rows, _ in learned for row in rows for name in row})
 
     def matrix(some: Lists) -> list[list[float]]:
         return [[row.get(name, math.nan) for name in names] for _, rows, _ in some for row in rows]
 
-    learned, judged = ([entry for entry in lists if entry[0] % 2 == half] for half in (0, 1))
     model = HistGradientBoostingClassifier(max_iter=60, max_leaf_nodes=8, random_state=0)
     model.fit(matrix(learned), [label for _, _, labels in learned for label in labels])
     scores = iter(model.predict_proba(matrix(judged))[:, 1].tolist())
@@ -353,6 +365,6 @@ def auc_of(env_id: str, kind: str, lists: Lists, what: str = "what is wanted") -
         by_task.setdefault(number, []).append(float(roc_auc_score(labels, list(islice(scores, len(labels))))))
     means = np.array([np.mean(values) for values in by_task.values()])
     drawn = means[rng("leaks", len(means)).integers(len(means), size=(BOOTSTRAPS, len(means)))].mean(axis=1)
-    low, high = np.quantile(drawn, (0.005, 0.995)).tolist()
+    low, high = np.quantile(drawn, (0.005 / of, 1 - 0.005 / of)).tolist()
     size = sum(len(labels) for _, _, labels in lists)
     return Leak(env_id, kind, len(lists), size, float(means.mean()), low, high, what)

@@ -111,15 +111,9 @@ def _change(
     }
     after = goal.changed(replace(event, slots=kept))
     state.unsay(event.forgets)
-    # What held all along and is among the slots makes sense of the others: it is said first, if it has not been.
-    known = [
-        slot for slot in state.withheld if slot.item == event.item and slots.get(slot.name) == slot.value
-    ]
-    first = {slot.name: slot.value for slot in state.reveal(known)}
-    before = [Act("elaborate", type_name, first)] if first else []
-    slots = {
-        name: value for name, value in slots.items() if goal.get(name, item=event.item) != value
-    } or slots
+    first = {name: slots.pop(name) for name in event.known}
+    unsaid = any(slot.item == event.item and slot.name in first for slot in state.withheld)
+    before = [Act("elaborate", type_name, first)] if unsaid else []
     state.restate(event.item, without_type(kept))
     if event.how in ("add", "replace"):
         return after, [Act(kind or event.how, slots.get("type", type_name), without_type(slots))]

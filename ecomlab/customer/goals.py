@@ -27,6 +27,8 @@ from ecomlab.world.state import options_of
 
 BOUNDS = ("price", "rating", "days")
 """Slots of products that are limits."""
+QUANTITIES = (2, 3, 4)
+"""Numbers of units, where more than one is wanted."""
 TRIES = 64
 
 
@@ -131,7 +133,7 @@ def _line_values(outline: Outline, key: TaskKey, shop: Shop, random: np.random.G
     if "option" in outline.names:
         values["option"] = other_option(outline.type, key, shop, random)
     if "quantity" in outline.names:
-        values["quantity"] = int(random.integers(2, 5))
+        values["quantity"] = pick(random, QUANTITIES)
     return values
 
 

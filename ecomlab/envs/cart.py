@@ -10,6 +10,7 @@ from pydantic import Field
 from ecomlab.catalog import Shop
 from ecomlab.customer import goal_changes, goals, shortages
 from ecomlab.customer.dialogue import PATIENCE
+from ecomlab.customer.goals import QUANTITIES
 from ecomlab.customer.opinions import Opinion, Thing, of_product
 from ecomlab.customer.templates import Phrases
 from ecomlab.customer.visits import VISITS
@@ -98,6 +99,9 @@ class Cart(Environment):
                 for option in options_of(task.key, shop.catalog, slots["type"])
                 if option != slots["option"]
             ]
+        if name == "quantity":  # where units run short, the customer says how many they take
+            short = any(isinstance(event, SellOut) and event.item == item for event in task.events)
+            return [count for count in QUANTITIES if count != slots[name] and not short]
         hidden = [n for n in identity_of(slots) if (item, n) in goal.withheld]
         stated = {n: value for n, value in slots.items() if n not in hidden}
         fitting = goals.that_fit(task.world["visits"], stated, shop)

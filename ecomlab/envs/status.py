@@ -82,7 +82,7 @@ class Status(Environment):
         if change and change.how == "set":
             # "The one before that" says nothing until one knows which order "that" is.
             hidden = {name: slots[name] for name in slots if (0, name) in goal.withheld}
-            change = replace(change, slots={**hidden, **change.slots})
+            change = replace(change, slots={**hidden, **change.slots}, known=tuple(hidden))
         need = StatusPlayer.need(goal, orders, today)
         if change:
             change = replace(StatusPlayer.costs(change, goal), moment=pick(random, self.moments))
