@@ -82,8 +82,7 @@ Index = dict[str, list[Pattern]]
 
 
 def compiled(texts: Iterable[str], meaning: str, strong: bool = True) -> list[Pattern]:
-    """Compile phrases. In one, words match by their stem; a|b is either of two; UPPER is a class of words or a mark; .. is
-    at most three words; ^ and $ are the ends of a clause; & and ! begin a word that the clause holds somewhere, or nowhere."""
+    """Compile phrases, written as questions.toml says."""
     return [_compiled(text, meaning, strong) for text in texts]
 
 

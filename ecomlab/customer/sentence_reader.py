@@ -67,15 +67,20 @@ class SentenceReader:
             return
         self._ranks = any(one.meaning == "importance" for clause in asking for one in self._finds(clause))
         before = len(heard.asked), heard.open
-        heard_any = any([self._clause(clause) for clause in asking])
+        heard_any = self._clauses(asking)
         tag = self.sentence.mark == "?" and all(clause.end - clause.start <= TAG for clause in asking)
         if tag and before == (len(heard.asked), heard.open):  # "It was by them, was it not?"
-            heard_any |= any([self._clause(clause) for clause in found if clause.kind == STATEMENT])
+            heard_any |= self._clauses([clause for clause in found if clause.kind == STATEMENT])
         if not heard_any:
-            heard_any = any([self._clause(clause) for clause in found if clause.kind != ASK])
+            heard_any = self._clauses([clause for clause in found if clause.kind != ASK])
         if not heard_any:
             self._otherwise(found, said)
         heard.asks = heard.asks or self.sentence.mark == "?" or heard_any or bool(heard.unclear)
+
+    def _clauses(self, some: Sequence[Clause]) -> bool:
+        """Hear all of these clauses; False where nothing in any was recognised."""
+        recognised = [self._clause(clause) for clause in some]
+        return any(recognised)
 
     def _clause(self, clause: Clause) -> bool:
         """Hear what one clause asks for; False where nothing in it was recognised."""
@@ -97,7 +102,7 @@ class SentenceReader:
             self._alone = heard.open = False
         self._named = self._named or bool(named)
         heard.which = heard.which or ("says:which" in meanings and not named)
-        if not named and "open:adds" not in meanings and self._picks(meanings):
+        if not named and "open:adds" not in meanings and (self._points(meanings) or self._picks(meanings)):
             return True
         adds, alone = "open:adds" in meanings, "open:alone" in meanings and not named and joined
         heard.announced = heard.announced or ("open:announces" in meanings and not named)
@@ -125,6 +130,13 @@ class SentenceReader:
     def _refers(self, clause: Clause) -> bool:
         meanings = {one.meaning for one in self._finds(clause)}
         return "says:refers" in meanings and any(one.values for one in self.heard.waiting)
+
+    def _points(self, meanings: set[str]) -> bool:
+        """Hear "Is that the one you mean?" after a sentence that named values."""
+        if not {"says:which", "says:refers"} <= meanings or not any(one.values for one in self.heard.waiting):
+            return False
+        self.heard.add(one for one in self.heard.waiting if one.values)
+        return True
 
     def _picks(self, meanings: set[str]) -> bool:
         """Hear "Which one would you like?" after a sentence that named a slot without asking for it."""
@@ -242,7 +254,7 @@ class SentenceReader:
         )
 
     def _part(self, one: Found, clause: Clause) -> tuple[int, int]:
-        """Bounds of the part of a clause in which a phrase stands: between "and" and "or", and of a list a short part."""
+        """Bounds of the part of a clause around a phrase: between "and" and "or"; of a list, between commas."""
         start, end = one.start, one.end
         while start > clause.start and self.stems[start - 1] not in _JOINTS:
             start -= 1
@@ -267,6 +279,8 @@ class SentenceReader:
             if not strong & set(slots):
                 places.append((place, min(slots, key=self.vocabulary.rank.__getitem__)))
         ordered = list(dict.fromkeys(slot for _, slot in self._compared(sorted(places), clause)))
+        if "must" in ordered and not self._leads(clause):  # "Is another brand okay?"
+            ordered = [slot for slot in ordered if not slot.startswith("was_")]
         if "replacement" in ordered and not _JOINTS & set(self.stems[clause.start : clause.end]):
             return [slot for slot in ordered if slot in ("replacement", "ordered", "delivered", "units")]
         return ordered
@@ -294,7 +308,7 @@ class SentenceReader:
     def _asks_scope(self, clause: Clause) -> bool:
         """Tell whether a clause asks if a price is for each or in total."""
         stems = set(self.stems[clause.start : clause.end])
-        return bool(_EACH & stems) or ("for" in stems or "or" in stems) and bool(_ALL & stems)
+        return bool(_EACH & stems) or (("for" in stems or "or" in stems) and bool(_ALL & stems))
 
     def _values(self, slot: str, clause: Clause) -> tuple[str, ...]:
         """Name the values of a slot that a clause names, in order."""

@@ -83,9 +83,7 @@ def closed(slot: str) -> Index:
 
 @lru_cache(maxsize=4_096)
 def _item_names(items: tuple[tuple[str, ...], ...]) -> Names:
-    return names(
-        (name, ("", str(number))) for number, called in enumerate(items) for name in called if name
-    )
+    return names((name, ("", str(number))) for number, called in enumerate(items) for name in called if name)
 
 
 @lru_cache(maxsize=4_096)
