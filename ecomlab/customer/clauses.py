@@ -12,7 +12,8 @@ from ecomlab.customer.words import ITEM, MARKS, Token, stem
 from ecomlab.data import Strict, read_toml
 
 ASK, FRAGMENT, STATEMENT, PURPOSE = "ask", "fragment", "statement", "purpose"
-"""What a clause does: it asks; it has no verb of its own, and does what its neighbours do; it tells; it says what for."""
+"""What a clause does: it asks; it has no verb of its own, and does what its neighbours do; it tells; it says what
+for."""
 LONG = 8
 """Most words of a fragment that asks."""
 
@@ -147,7 +148,8 @@ def _begins(stems: Sequence[str], place: int, mark: str) -> bool:
     if before == "or" and here in WH:
         return after in _AUXILIARY
     if before in _OF["link"]:
-        goes_on = here in _AUXILIARY and mark != "?" and after not in _PRONOUN  # "it left and is on its way"
+        # "it left and is on its way", "the kettle and the rug have"
+        goes_on = here == ITEM if mark == "?" else here in _AUXILIARY and after not in _PRONOUN
         return here not in _OF["link"] and not goes_on and _opens(here, after)
     if here == "so":
         return after in _PRONOUN
@@ -173,17 +175,20 @@ def _opens(here: str, after: str) -> bool:
 
 @dataclass(frozen=True)
 class _Opening:
-    """A clause without the interjections before it: stems, the first two of them, the first as it is written, whether it is a
-    noun's, the mark after it, and whether its sentence says please."""
+    """A clause without the interjections before it."""
 
     rest: list[str]
     first: str
     second: str
     word: str
+    """The first word as it is written."""
     noun: bool
+    """The first word follows an article."""
     mark: str
     polite: bool
+    """Its sentence says please."""
     whole: list[str]
+    """The clause with its interjections."""
 
 
 def _kind(tokens: Sequence[Token], mark: str, polite: bool) -> str:
@@ -354,7 +359,7 @@ def _by_verb(one: _Opening) -> str | None:
 
 
 def _has_verb(rest: Sequence[str]) -> bool:
-    """Tell whether a clause that begins with a noun has a verb of its own: not one of "the price that you would pay"."""
+    """Tell whether a clause that begins with a noun has a verb of its own, unlike "the price that you would pay"."""
     verb = next((place for place, word in enumerate(rest) if word in _AUXILIARY), 0)
     return bool(verb) and (rest[0] == ITEM or not _any(rest[:verb], "relative"))
 

@@ -1,5 +1,7 @@
-"""Phrases by which people ask for things, and where they stand in a sentence of stems: `questions.toml`, compiled once."""
+"""Phrases by which people ask for things, and where they stand in a sentence of stems: `questions.toml` and
+`messages.toml`, compiled once."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -8,7 +10,7 @@ from pathlib import Path
 from ecomlab.customer.words import DROPPED, MARKS, stem
 from ecomlab.data import Strict, read_toml
 
-FILE = Path(__file__).with_name("questions.toml")
+FOLDER = Path(__file__).parent
 GAP = 3
 """Most words that `..` stands for."""
 _UNCROSSED = frozenset({",", ":", "and", "or", "but", "plus"})
@@ -23,21 +25,32 @@ class Phrases(Strict):
     weak: tuple[str, ...] = ()
 
 
-class File(Strict):
-    """Schema of the file of phrases."""
+class Questions(Strict):
+    """Schema of questions.toml: what may be asked for."""
 
     classes: dict[str, tuple[str, ...]]
     slots: dict[str, Phrases]
     attributes: dict[str, tuple[str, ...]]
-    open: dict[str, tuple[str, ...]]
-    says: dict[str, tuple[str, ...]]
     values: dict[str, dict[str, tuple[str, ...]]]
 
 
+class Messages(Strict):
+    """Schema of messages.toml: open questions, and what else a message says."""
+
+    open: dict[str, tuple[str, ...]]
+    says: dict[str, tuple[str, ...]]
+
+
 @cache
-def phrases() -> File:
-    """Read the phrases of questions."""
-    return read_toml(FILE, File)
+def phrases() -> Questions:
+    """Read the phrases for slots."""
+    return read_toml(FOLDER / "questions.toml", Questions)
+
+
+@cache
+def messages() -> Messages:
+    """Read the other phrases of messages."""
+    return read_toml(FOLDER / "messages.toml", Messages)
 
 
 @dataclass(frozen=True)
@@ -58,14 +71,18 @@ class Pattern:
         """Number of words that have to be there."""
         return sum(element is not None for element in self.row) + len(self.needs) + self.starts + self.ends
 
+    @property
+    def scopes(self) -> bool:
+        """Whether it asks for what a price covers, which another slot may have as well."""
+        return bool(re.search("EACH|ALL", self.text))
+
 
 Index = dict[str, list[Pattern]]
 """Patterns by each stem that they may begin with."""
 
 
 def compiled(texts: Iterable[str], meaning: str, strong: bool = True) -> list[Pattern]:
-    """Compile phrases. In one, words match by their stem; a|b is either of two; UPPER is a class of words or a mark; .. is
-    at most three words; ^ and $ are the ends of a clause; & and ! begin a word that the clause holds somewhere, or nowhere."""
+    """Compile phrases, written as questions.toml says."""
     return [_compiled(text, meaning, strong) for text in texts]
 
 
@@ -122,9 +139,9 @@ def shared() -> Index:
     found = []
     for slot, words in file.slots.items():
         found += compiled(words.strong, slot) + compiled(words.weak, slot, strong=False)
-    for name, texts in file.open.items():
+    for name, texts in messages().open.items():
         found += compiled(texts, f"open:{name}")
-    for name, texts in file.says.items():
+    for name, texts in messages().says.items():
         found += compiled(texts, f"says:{name}")
     return index(found)
 

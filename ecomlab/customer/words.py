@@ -4,9 +4,11 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import Path
 
 import snowballstemmer
 
+from ecomlab.data import Strict, read_toml
 from ecomlab.values import MONTHS
 
 ITEM, VALUE, MONEY, STARS, DAYS, DATE, KILOS, NUMBER = (
@@ -16,71 +18,33 @@ MARKS = (ITEM, VALUE, MONEY, STARS, DAYS, DATE, KILOS, NUMBER)
 """What may stand in the place of a stem: the name of an item, a value of the vocabulary, an amount."""
 
 _STEMMER = snowballstemmer.stemmer("english")
-_SPOKEN = {
-    "whats": "what is", "wheres": "where is", "whens": "when is", "hows": "how is", "whos": "who is", "thats": "that is",
-    "isnt": "is not", "wasnt": "was not", "dont": "do not", "didnt": "did not", "doesnt": "does not", "arent": "are not",
-    "cant": "can not", "cannot": "can not", "wont": "will not", "shouldnt": "should not", "couldnt": "could not",
-    "im": "i am", "ive": "i have", "youre": "you are", "youd": "you would", "youve": "you have",
-    "lemme": "let me", "gimme": "give me", "wanna": "want to", "gonna": "will", "gotta": "have to", "kinda": "kind of",
-    "sorta": "sort of", "whatcha": "what do you", "whaddya": "what do you", "dya": "do you", "dyou": "do you",
-    "u": "you", "ur": "your", "urself": "yourself", "r": "are", "ya": "you", "n": "and", "em": "them", "y": "why",
-    "pls": "please", "plz": "please", "qty": "quantity", "max": "maximum", "min": "minimum", "abt": "about", "w": "with",
-    "info": "information", "pref": "preference", "prefs": "preferences", "mins": "minutes", "sec": "second", "&": "and",
-    "+": "plus", "b4": "before", "4": "4", "msg": "message", "approx": "approximately", "kg": "kilo", "kgs": "kilos",
-    "kilogram": "kilo", "kilograms": "kilos", "lb": "pound", "lbs": "pounds", "bucks": "dollars", "usd": "dollars",
-    "favourite": "favorite", "colour": "color", "colours": "colors", "coloured": "color", "colored": "color",
-    "flavour": "flavor", "favour": "favor", "grey": "gray", "organise": "organize", "prioritise": "prioritize",
-    "recognise": "recognize", "e.g": "for example", "postcode": "postcode", "pricewise": "price", "moneywise": "money",
-    "colourwise": "color", "colorwise": "color", "stylewise": "style", "sizewise": "size", "timewise": "time",
-    "starwise": "stars", "brandwise": "brand", "reviewwise": "reviews", "pressie": "present", "prezzie": "present",
-}  # fmt: skip
+
+
+class _File(Strict):
+    """Schema of the file of words."""
+
+    kept: tuple[str, ...]
+    dropped: tuple[str, ...]
+    articles: tuple[str, ...]
+    has_is: tuple[str, ...]
+    numbers: tuple[str, ...]
+    names: tuple[str, ...]
+    irregular: dict[str, tuple[str, ...]]
+    spoken: dict[str, tuple[str, ...]]
+
+
+_FILE = read_toml(Path(__file__).with_name("words.toml"), _File)
+_KEPT, DROPPED, _ARTICLES, _HAS_IS = map(frozenset, (_FILE.kept, _FILE.dropped, _FILE.articles, _FILE.has_is))
+_IRREGULAR = {form: plain for plain, forms in _FILE.irregular.items() for form in forms}
+_SPOKEN = {form: plain for plain, forms in _FILE.spoken.items() for form in forms}
 _CONTRACTED = {"s": "is", "re": "are", "ve": "have", "ll": "will", "d": "would", "m": "am", "t": "not"}
-_HAS_IS = frozenset(
-    "what who where when how that there it he she here which why everything whatever anything something let".split()
-)
-_IRREGULAR = {
-    "made": "make", "making": "make", "bought": "buy", "paid": "pay", "sent": "send", "got": "get", "gotten": "get",
-    "came": "come", "kept": "keep", "was": "be", "were": "be", "is": "be", "are": "be", "am": "be", "been": "be",
-    "being": "be", "did": "do", "does": "do", "done": "done", "has": "have", "had": "have", "having": "having",
-    "broke": "break", "broken": "break", "gave": "give", "given": "give", "wrote": "write", "saw": "see", "seen": "see",
-    "rang": "ring", "chose": "choose", "chosen": "choose", "went": "go", "gone": "go", "spent": "spend", "cost": "cost",
-    "sold": "sell", "told": "tell", "said": "say", "held": "hold", "took": "take", "taken": "take", "brought": "bring",
-    "meant": "mean", "left": "left", "thought": "think", "worn": "wear", "wore": "wear", "stood": "stand", "lost": "lose",
-    "delivered": "deliver", "delivery": "deliver", "deliveries": "deliver", "arrival": "arrive", "arrivals": "arrive",
-    "cheaper": "cheap", "cheapest": "cheap", "dearer": "dear", "dearest": "dear", "bigger": "big", "biggest": "big",
-    "larger": "large", "largest": "large", "faster": "fast", "fastest": "fast", "sooner": "soon", "soonest": "soon",
-    "quicker": "quick", "quickest": "quick", "heavier": "heavy", "criteria": "criterion", "manufacture": "manufactur",
-    "i": "i", "as": "as", "this": "this", "us": "us", "its": "its", "his": "his", "yes": "yes", "plus": "plus",
-    "people": "person", "desiderata": "desideratum", "needs": "needs", "shipping": "ship", "shipment": "shipment", "packaging": "packaging", "rating": "rating",
-    "ratings": "rating", "rated": "rated", "rates": "rate", "setting": "set", "opened": "open", "sealed": "seal",
-    "later": "later", "latest": "latest", "late": "late", "earlier": "earlier", "used": "use", "using": "use",
-    "importance": "importance", "important": "important", "ordered": "order", "ordering": "order", "one": "one",
-    "ones": "one", "particulars": "particulars", "specifics": "specifics", "thing": "thing", "news": "news",
-    "preference": "preference", "preferences": "preference", "requirement": "requirement", "requirements": "requirement",
-    "specification": "specification", "specifications": "specification", "information": "information",
-    "consideration": "consideration", "considerations": "consideration", "expectation": "expectation",
-    "expectations": "expectation", "indication": "indication", "description": "description", "noted": "noted",
-    "descriptions": "description", "stipulations": "stipulation", "stipulation": "stipulation",
-    "else": "else", "general": "general", "wishes": "wish", "returned": "return", "universe": "universe",
-}  # fmt: skip
-DROPPED = frozenset(
-    "a an the your our my their just really actually simply quite very perhaps maybe possibly kindly please also "
-    "exact exactly precisely precise".split()
-)
-"""Words that change nothing of what is asked for."""
-_ARTICLES = frozenset("a an the your our my their".split())
-_NUMBERS = frozenset(
-    "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
-    "nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand".split()
-)
+_NUMBERS = frozenset(_STEMMER.stemWord(word) for word in _FILE.numbers)
 _UNITS = {"star": STARS, "day": DAYS, "week": DAYS, "dollar": MONEY, "kilo": KILOS, "pound": KILOS}
 _BETWEEN = frozenset({"busi", "work", "calendar", "full"})
 """Stems that may stand between a number and its unit."""
-_TAGS = frozenset({"right", "fine", "clear", "left", "full", "light", "open", "still", "well"})
-"""Words that are a value only when written like a name."""
 _MONTHS = frozenset(month.lower() for month in MONTHS)
 _WORD = re.compile(
-    r"\$ ?\d[\d,]*(?:\.\d+)?|\d+(?:[.,:]\d+)*(?:st|nd|rd|th)?|\$|[^\W\d_]+(?:'[^\W\d_]+)*|[&+,()/]|:(?=\s|$)"
+    r"\$ ?\d+(?:,\d{3})*(?:\.\d+)?|\d+(?:[.,:]\d+)*(?:st|nd|rd|th)?|\$|[^\W\d_]+(?:'[^\W\d_]+)*|[&+,()/]|:(?=\s|$)"
 )
 _SENTENCE = re.compile(
     r"(?<=[.!?…])[\"')]*\s+|(?<=[?!])(?=\w)|\n+|;\s*|:\s*\n|\s+[-–—]+\s+|—|\.\.+\s*|\s*\(\d\)\s*|(?:^|(?<=\s))\d\)\s"
@@ -91,7 +55,7 @@ _SENTENCE = re.compile(
 def stem(word: str) -> str:
     """Reduce a word in lower case to its stem; irregular forms to the plain one's."""
     known = _IRREGULAR.get(word, word)
-    return known if _IRREGULAR.get(known) == known else str(_STEMMER.stemWord(known))
+    return known if known in _KEPT else str(_STEMMER.stemWord(known))
 
 
 @dataclass(frozen=True)
@@ -106,7 +70,7 @@ class Token:
     noun: bool = False
     """It follows an article or a possessive."""
     means: tuple[tuple[str, str], ...] = ()
-    """For a value, (slot, value) of each slot that has it; for an item, ("", its number); for an amount, ("", its text)."""
+    """For a value, (slot, value) of each slot that has it; for an item, ("", its number)."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +85,7 @@ class Sentence:
 
 
 Names = Mapping[str, tuple[tuple[tuple[str, ...], tuple[str, str], bool], ...]]
-"""Stems of names and what they mean, by their first stem, the longest first; True for those that need a capital letter."""
+"""Stems of names and what they mean, by their first stem, the longest first; True for those that need a capital."""
 
 
 def names(meanings: Iterable[tuple[str, tuple[str, str]]]) -> Names:
@@ -130,7 +94,7 @@ def names(meanings: Iterable[tuple[str, tuple[str, str]]]) -> Names:
     for name, meaning in meanings:
         stems = tuple(token.stem for token in _words(name.lower()))
         if stems:
-            entry = (stems, meaning, name.lower() in _TAGS or len(name) == 1)
+            entry = (stems, meaning, name.lower() in _FILE.names or len(name) == 1)
             found.setdefault(stems[0], []).append(entry)
     return {first: tuple(sorted(some, key=lambda one: -len(one[0]))) for first, some in found.items()}
 

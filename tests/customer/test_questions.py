@@ -1,7 +1,8 @@
 """The reader of questions, measured on banks of questions that others wrote: `python tests/customer/test_questions.py`.
 
-Each bank was written by agents who had seen slot names, meanings and example openings alone. `read.jsonl` may be read
-and `development.jsonl` was written to learn from; `held.jsonl` is never opened: only its rates are looked at.
+Each bank was written by agents who had seen slot names, meanings and example openings alone. `read.jsonl` may be read,
+`development.jsonl` and `second.jsonl` were written to learn from; `held.jsonl` is never opened: only
+its rates are looked at.
 """
 
 import json
@@ -10,14 +11,17 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import pytest
 
 from ecomlab import Shop, load_shop
-from ecomlab.catalog.lexicon import lexicon_of
 from ecomlab.catalog import ProductType
-from ecomlab.customer.questions import Reader, Reading
+from ecomlab.catalog.lexicon import lexicon_of
+from ecomlab.customer.phrasing import messages, phrases
+from ecomlab.customer.questions import Question, Reader, Reading
+from ecomlab.customer.words import DROPPED
 
 BANKS = Path(__file__).parents[2] / "ecomlab" / "audit" / "questions"
 PRODUCT = ("brand", "feature", "attr", "option", "price", "rating", "days")
@@ -51,7 +55,8 @@ VALUES = {
 Judged = tuple[dict[str, Any], str, list[str], Reading, bool]
 LITERAL = {
     "color": r"colou?rs?\b|shades?\b|hues?\b", "material": r"materials?\b|made (?:of|from|out)|fabric\b",
-    "size": r"\bsizes?\b|how (?:big|large|small)\b|dimensions?\b|measurements?\b", "capacity": r"capacity|how much .*\bhold\b",
+    "size": r"\bsizes?\b|how (?:big|large|small)\b|dimensions?\b|measurements?\b",
+    "capacity": r"capacity|how much .*\bhold\b",
 }  # fmt: skip
 """Attributes that a text may name without a placeholder."""
 
@@ -61,8 +66,7 @@ def bank(name: str) -> list[dict[str, Any]]:
 
 
 def judged(questions: Sequence[dict[str, Any]], shop: Shop) -> Iterator[Judged]:
-    """Yield (question, its text, slots asked for, what was read, whether that agrees) of each question that some product
-    type has the attributes of."""
+    """Yield (question, its text, slots asked for, what was read, whether that agrees) where a product type fits."""
     for number, question in enumerate(questions):
         filled = _filled(question, number, shop)
         if filled is None:
@@ -76,8 +80,10 @@ def judged(questions: Sequence[dict[str, Any]], shop: Shop) -> Iterator[Judged]:
 
 
 def _filled(question: dict[str, Any], number: int, shop: Shop) -> tuple[str, list[str], Reader] | None:
-    """Put an item, attributes and values into a question; make the reader of such a customer. None where no product type
-    has what the text names."""
+    """Put an item, attributes and values into a question; make the reader of such a customer.
+
+    None where no product type has what the text names.
+    """
     env, lexicon = question.get("sub") or question["env"], lexicon_of(shop.catalog)
     named = _attributes(question)
     if named is None:
@@ -91,8 +97,9 @@ def _filled(question: dict[str, Any], number: int, shop: Shop) -> tuple[str, lis
         s for name in SLOTS[env] for s in ([f"attr:{a}" for a in attributes] if name == "attr" else [name])
     ]
     free = [name for name in attributes if name not in named]
-    drawn = iter([*named, free[number % len(free)] if free else list(attributes)[0]])
-    asked, words = [], {}
+    drawn = iter([*named, free[number % len(free)] if free else next(iter(attributes))])
+    asked: list[str] = []
+    words: dict[str, str] = {}
     for name in question["slots"]:
         if name == "attr":
             attribute = next(drawn)
@@ -163,37 +170,177 @@ def rates(questions: Sequence[dict[str, Any]], shop: Shop) -> dict[str, tuple[in
     return {group: (len(some), sum(some) / len(some)) for group, some in found.items()}
 
 
-def test_most_questions_of_the_bank_that_is_read_are_understood(shop: Shop) -> None:
-    assert rates(bank("read")[::4], shop)["all"][1] > 0.85
+@pytest.mark.parametrize(
+    ("name", "least"), [("read", 0.92), ("development", 0.91), ("second", 0.94), ("held", 0.84)]
+)
+def test_most_questions_of_the_banks_are_understood(shop: Shop, name: str, least: float) -> None:
+    share = rates(bank(name), shop)["all"][1]  # by itself, so that a failure does not print the bank
+    assert share > least
+
+
+def test_values_beside_a_question_are_read(shop: Shop) -> None:
+    either = [q for q in bank("read") if q["form"] in ("either", "yesno") and "{value}" in q["text"]]
+    found = [
+        VALUES[slot][0].lower() in [value.lower() for value in one.values]
+        for _, text, _, read, agrees in judged(either, shop)
+        for one in read.questions
+        if agrees
+        and (slot := one.slot) in ("price", "budget", "total", "rating", "feature", "place", "when", "thing")
+        and VALUES[slot][0].lower() in text.lower()
+    ]
+    assert len(found) > 20
+    assert sum(found) / len(found) > 0.95
+
+
+def customer(env: str) -> Reader:
+    """A customer who has two items."""
+    slots = [
+        s for name in SLOTS[env] for s in (["attr:color", "attr:capacity"] if name == "attr" else [name])
+    ]
+    values = {
+        "brand": ["BasilForge", "BlazeTempo"], "feature": ["Vintage", "Lightweight"], "attr:color": ["Red", "Ivory"],
+        "thing": ["Hammock"], "parts": ["Hammock"], "place": ["most recent", "second oldest"],
+    }  # fmt: skip
+    called = {
+        "attr:color": ["color"],
+        "attr:capacity": ["capacity"],
+        "option": ["size"],
+        "must": ["color", "size"],
+    }
+    return Reader(slots, [["Tea Kettle", "Tea Kettles"], ["Area Rug", "Area Rugs"]], values, called)
+
+
+def asked(env: str, text: str) -> list[str]:
+    """Name the slots that a message asks for, and "+" where it asks for anything else."""
+    read = customer(env).read(text)
+    return [*(one.slot for one in read.questions), *(["+"] if read.open else [])]
 
 
 @pytest.mark.parametrize(
-    ("text", "slots", "is_open"),
+    ("env", "text", "slots"),
     [
-        ("What's your budget, and do you have any other preferences?", ["price"], True),
-        ("Which colours and which brands do you like", ["attr:color", "brand"], False),
-        ("Thanks, I have noted your price limit and will keep to it.", [], False),
-        ("Is there anything else I should know?", [], True),
-        ("Do you think it will rain tomorrow?", [], False),
-        ("Who makes it? By when do you need delivery?", ["brand", "days"], False),
+        ("PD", "What's your budget, and do you have any other preferences?", "price +"),
+        ("PD", "To find the best match, could you tell me your budget, preferred brand, and any other requirements?",
+         "price brand +"),
+        ("BUNDLE", "What's your total budget, and do you have preferences for any of the items?", "budget +"),
+        ("BUNDLE", "Is there a spending limit? Any other preferences I should know about?", "budget +"),
+        ("CART", "Which exact sizes and colors would you like?", "option attr:color"),
+        ("SUB", "Which attributes must stay the same, and what is your budget?", "must price"),
+        ("SUB", "Is a different brand okay?", "must"),
+        ("PD", "What should I sort by?", "importance"),
+        ("PD", "Should I look for the cheapest, the best rated or the fastest?", "importance"),
+        ("PD", "Would you rather save money or get it sooner?", "importance"),
+        ("PD", "What would you base your choice on?", "importance"),
+        ("PD", "What should I sort by: price, rating or delivery? And do you want a certain brand?",
+         "importance brand"),
+        ("PD", "Do you need it by a certain date?", "days"),
+        ("POLICY", "Are you Gold or Silver, and did you pay by credit card?", "tier payment"),
+        ("POLICY", "Are you one of our Gold or Onyx members? How many articles are in the order, and was it paid on "
+         "invoice?", "tier items payment"),
+        ("POLICY", "How do you pay, and is it a present?", "payment gift"),
+        ("POLICY", "Is it still in its original packaging, and are you a member?", "opened tier"),
+        ("POLICY", "How long has it been since delivery?", "age"),
+        ("POLICY", "How expensive was the order?", "total"),
+        ("POLICY", "How many kilos is the parcel?", "weight"),
+        ("POLICY", "Was there a promotion when you bought it?", "sale"),
+        ("RETURN", "Could you tell me roughly when you ordered it, or who it is made by?", "ordered brand"),
+        ("RETURN", "You bought two - shall I return both?", "units"),
+        ("RETURN", "How can I make this right for you?", "replacement"),
+        ("STATUS", "When was it and what was in it?", "when thing"),
+        ("STATUS", "Was it placed earlier or later than that one?", "relation"),
+        ("CART", "Thanks, I have noted your price limit and will keep to it.", ""),
+        ("CART", "Thanks for sharing the brand. By when do you need it?", "days"),
+        ("CART", "To proceed, I need a bit more information:\n1. the maximum price\n2. the color", "price attr:color"),
+        ("CART", "I'll check delivery times now.", ""),
+        ("CART", "What is the maximum number of days you can wait?", "days"),
     ],
-)
-def test_every_part_of_a_message_is_heard(text: str, slots: list[str], is_open: bool) -> None:
-    reader = Reader(
-        [*PRODUCT[:2], "attr:color", *PRODUCT[3:]], [["Tea Kettle"]], {}, {"attr:color": ["color"]}
+)  # fmt: skip
+def test_every_part_of_a_message_is_heard(env: str, text: str, slots: str) -> None:
+    assert asked(env, text) == slots.split()
+
+
+def test_a_question_names_its_items_and_values() -> None:
+    read = customer("CART").read(
+        "Is the $55 limit for each Tea Kettle or for all three together? And the Area Rug's capacity or color?"
     )
-    read = reader.read(text)
-    assert ([slot for slot, _ in read.slots], read.open) == (slots, is_open)
+    assert read.questions == (
+        Question("price", 0, ("$55",), scope=True),
+        Question("attr:capacity", 1),
+        Question("attr:color", 1),
+    )
+    both = customer("CART").read("What size should the Tea Kettle and the Area Rug have?")
+    assert both.questions == (Question("option", 0), Question("option", 1))
+    assert customer("CART").read("Which brand?").questions == (Question("brand", -1),)
 
 
-def test_the_item_that_is_named_is_the_one_asked_about() -> None:
-    reader = Reader(PRODUCT, [["Tea Kettle"], ["Area Rug", "Area Rugs"]], {}, {})
-    assert reader.read("Which brand of Area Rugs?").slots == (("brand", 1),)
-    assert reader.read("Which brand?").slots == (("brand", -1),)
+@pytest.mark.parametrize(
+    ("env", "text", "slot", "values"),
+    [
+        ("CART", "Should it be Ivory or red?", "attr:color", ("Ivory", "Red")),
+        ("CART", "The one by BasilForge?", "brand", ("BasilForge",)),
+        ("CART", "Would four stars be enough?", "rating", ("four stars",)),
+        ("CART", "Could it cost twenty dollars?", "price", ("twenty dollars",)),
+        ("POLICY", "Did you use a gift card?", "payment", ("gift card",)),
+        ("POLICY", "Has it been more than 30 days since it came?", "age", ("30 days",)),
+        ("PD", "What counts more, price or rating?", "importance", ("price", "rating")),
+        ("SUB", "Must the color stay the same?", "must", ("color",)),
+    ],
+)  # fmt: skip
+def test_values_make_a_yes_or_no_question_or_a_choice(
+    env: str, text: str, slot: str, values: tuple[str, ...]
+) -> None:
+    assert [(one.slot, one.values) for one in customer(env).read(text).questions] == [(slot, values)]
+
+
+def test_a_guess_is_a_question_for_what_it_names() -> None:
+    read = customer("RETURN").read("I found your Vintage Tea Kettle by BasilForge. Is that the one you mean?")
+    assert set(read.questions) == {
+        Question("brand", 0, ("BasilForge",)),
+        Question("feature", 0, ("Vintage",)),
+    }
+    assert read.which
+
+
+def test_what_else_a_message_says() -> None:
+    reader = customer("RETURN")
+    assert reader.read("Your return has been started.").done
+    assert not reader.read("Which brand is it?").done
+    assert reader.read("Shall I submit?").agree
+    assert reader.read("Is that okay?").agree
+    assert not reader.read("Is it the red one?").agree
+    assert reader.read("Which one do you mean?").which
+    assert reader.read("Unfortunately the Area Rug is sold out.").unavailable == (1,)
+    assert reader.read("There are only two left.").unavailable == (-1,)
+    assert not reader.read("What color is the Area Rug?").unavailable
+    assert not reader.read("I will look it up.").asks
+
+
+def test_nonsense_is_quoted_and_asks_for_nothing() -> None:
+    read = customer("CART").read("Which brand? Does your cat like jazz?")
+    assert [one.slot for one in read.questions] == ["brand"]
+    assert read.unclear == ("Does your cat like jazz?",)
+    assert len(customer("CART").read(f"Could you {'blorp the snarf ' * 9}?").unclear[0]) <= 60
+
+
+def test_a_reader_is_cheap_once_its_vocabulary_is_known() -> None:
+    text = "What's your budget for the Tea Kettle, and do you have any other preferences?"
+    customer("CART").read(text)
+    start = process_time()
+    for _ in range(20):
+        customer("CART").read(text)
+    assert (process_time() - start) / 20 < 0.01  # seconds; a tenth of it on an idle core
+
+
+def test_no_phrase_holds_a_word_that_is_left_out() -> None:
+    files = phrases(), messages()
+    texts = [t for words in files[0].slots.values() for t in (*words.strong, *words.weak)]
+    texts += [t for some in (*files[1].open.values(), *files[1].says.values()) for t in some]
+    words = {word for text in texts for part in text.split() for word in part.lstrip("&!").split("|")}
+    assert not words & DROPPED
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:] or ("read", "development", "held"):
+    for name in sys.argv[1:] or ("read", "development", "second", "held"):
         found = rates(bank(name), load_shop())
         print(
             name, *(f"{group} {share:.3f} of {n}" for group, (n, share) in sorted(found.items())), sep="\n  "

@@ -1,0 +1,89 @@
+"""What a message to the customer asks for, and what else it does."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+
+@dataclass(frozen=True)
+class Question:
+    """A slot that is asked for, of one item or of any (-1), and its values that are named beside it.
+
+    One value makes a yes-or-no question, more an either-or. A value is spelt as the Reader's vocabulary or the file of
+    phrases has it, an amount as in the message. `scope`: it is asked whether a price is for each or in total.
+    """
+
+    slot: str
+    item: int = -1
+    values: tuple[str, ...] = ()
+    scope: bool = False
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a message asks for, and what else it does."""
+
+    questions: tuple[Question, ...] = ()
+    """In the order of asking, a slot once an item."""
+    open: bool = False
+    """Whatever else there is, or all there is, is asked for."""
+    open_item: int = -1
+    """The item that the open part names."""
+    asks: bool = False
+    """Anything is asked at all."""
+    unclear: tuple[str, ...] = ()
+    """Words of the asking sentences in which nothing was recognised."""
+    done: bool = False
+    """It is said that the work is done, or an answer or a result is given."""
+    agree: bool = False
+    """Only agreement is asked for."""
+    unavailable: tuple[int, ...] = ()
+    """Items that are said to be sold out, or of which only some are left; (-1,) where none is named."""
+    which: bool = False
+    """It is asked which one it is."""
+
+
+@dataclass
+class Heard:
+    """What has been heard of a message so far."""
+
+    asked: dict[tuple[str, int], Question] = field(default_factory=dict)
+    open: bool = False
+    open_item: int = -1
+    announced: bool = False
+    """Questions were announced: all there is is asked for, if nothing else is."""
+    asks: bool = False
+    agree: bool = False
+    done: bool = False
+    which: bool = False
+    unclear: list[str] = field(default_factory=list)
+    unavailable: list[int] = field(default_factory=list)
+    waiting: list[Question] = field(default_factory=list)
+    """What the sentence before named without asking for it."""
+    topic: int = -1
+    """The item that was last spoken of."""
+
+    def add(self, questions: Iterable[Question]) -> None:
+        """Add questions; one for a slot of any item joins the one before it for the same slot."""
+        for one in questions:
+            items = [item for slot, item in self.asked if slot == one.slot]
+            if items and one.item < 0:
+                one = replace(one, item=items[-1])
+            before = self.asked.get((one.slot, one.item), one)
+            values = tuple(dict.fromkeys((*before.values, *one.values)))
+            self.asked[one.slot, one.item] = replace(one, values=values, scope=before.scope or one.scope)
+
+    def reading(self) -> Reading:
+        """Sum up the message."""
+        asked = tuple(self.asked.values())
+        is_open = self.open or (self.announced and not asked)
+        return Reading(
+            questions=asked,
+            open=is_open,
+            open_item=self.open_item if is_open else -1,
+            asks=self.asks,
+            unclear=tuple(self.unclear),
+            done=self.done,
+            agree=self.agree and not asked and not is_open and not self.unclear,
+            unavailable=tuple(dict.fromkeys(self.unavailable)),
+            which=self.which,
+        )

@@ -1,0 +1,347 @@
+"""Reads one sentence of a message: from its clauses and the phrases in them to what is asked for."""
+
+from collections.abc import Sequence
+
+from ecomlab.customer.clauses import ASK, STATEMENT, WH, Clause, clauses
+from ecomlab.customer.heard import Heard, Question
+from ecomlab.customer.phrasing import Found, find, shared
+from ecomlab.customer.vocabulary import AMOUNTS, Vocabulary, closed
+from ecomlab.customer.words import ITEM, VALUE, Sentence, stem
+
+RANKED = ("price", "rating", "days")
+"""Slots that a customer may rank by importance."""
+LONGEST = 60
+"""Most characters of what was not understood that are quoted."""
+LISTED = 4
+"""Places between commas within which a part of a list stands."""
+TAG = 5
+"""Most words of a question that may only ask whether what is said before it is right."""
+
+
+def _stems(words: str) -> frozenset[str]:
+    return frozenset(map(stem, words.split()))
+
+
+_LAST = frozenset({"open:alone", "open:announces"})
+"""What a phrase may mean only where none with another meaning stands."""
+_JOINTS = _stems("and or but plus")
+_OFFERING = _stems("shall should may can could")
+_ASKED = _stems("ask know have hear trouble get bother request learn enquire inquire need")
+"""What somebody who asks does: "May I ask ..." is no offer."""
+_LIMITS = _stems("maximum minimum limit most least any deadline") | set(AMOUNTS.values())
+"""Words by which a question for several limits is none for which of them comes first."""
+_EACH = _stems("each apiece per every individually separately")
+_ALL = _stems("all both together total combined altogether everything whole")
+
+
+class SentenceReader:
+    """Reads one sentence into what has been heard of its message."""
+
+    def __init__(self, vocabulary: Vocabulary, sentence: Sentence, text: str, heard: Heard) -> None:
+        self.vocabulary, self.sentence, self.text, self.heard = vocabulary, sentence, text, heard
+        self.tokens = sentence.tokens
+        self.stems = [token.stem for token in self.tokens]
+        self._ranks = self._named = self._alone = False
+        self._found: dict[tuple[int, int], list[Found]] = {}
+
+    def read(self) -> None:
+        """Hear what the sentence asks for and says."""
+        heard = self.heard
+        found = clauses(self.tokens, self.sentence.mark, self.sentence.polite)
+        for clause in found:
+            self._told(clause)
+        if any(clause.kind == ASK for clause in found):
+            self._asked(found)
+        else:
+            self._wait(found)
+        items = {int(token.means[0][1]) for token in self.tokens if token.stem == ITEM}
+        heard.topic = items.pop() if len(items) == 1 else heard.topic
+
+    def _asked(self, found: Sequence[Clause]) -> None:
+        """Hear a sentence that asks: its asking clauses, else the others, else what it refers to."""
+        heard, asking = self.heard, [clause for clause in found if clause.kind == ASK]
+        said = {one.meaning for one in self._finds(Clause(0, len(self.stems), ASK))}
+        if "says:elsewhere" in said:
+            heard.asks = True
+            heard.unclear.append(self._quoted())
+            return
+        self._ranks = any(one.meaning == "importance" for clause in asking for one in self._finds(clause))
+        before = len(heard.asked), heard.open
+        heard_any = self._clauses(asking)
+        tag = self.sentence.mark == "?" and all(clause.end - clause.start <= TAG for clause in asking)
+        if tag and before == (len(heard.asked), heard.open):  # "It was by them, was it not?"
+            heard_any |= self._clauses([clause for clause in found if clause.kind == STATEMENT])
+        if not heard_any:
+            heard_any = self._clauses([clause for clause in found if clause.kind != ASK])
+        if not heard_any:
+            self._otherwise(found, said)
+        heard.asks = heard.asks or self.sentence.mark == "?" or heard_any or bool(heard.unclear)
+
+    def _clauses(self, some: Sequence[Clause]) -> bool:
+        """Hear all of these clauses; False where nothing in any was recognised."""
+        recognised = [self._clause(clause) for clause in some]
+        return any(recognised)
+
+    def _clause(self, clause: Clause) -> bool:
+        """Hear what one clause asks for; False where nothing in it was recognised."""
+        heard, found = self.heard, self._finds(clause)
+        meanings = {one.meaning for one in found}
+        named = self._slots(clause, found)
+        if "says:small" in meanings or self._agrees(clause, found, bool(named)):
+            heard.agree = True
+            return True
+        items = self._items(clause)
+        scope = self._asks_scope(clause)
+        heard.add(
+            Question(slot, item, self._values(slot, clause), scope and slot in ("price", "budget"))
+            for slot in named
+            for item in items
+        )
+        joined = clause.start == 0 or self.stems[clause.start - 1] in _JOINTS or not self._named
+        if named and self._alone and self.stems[clause.start - 1] in (",", ":"):  # "Which one, whose is it?"
+            self._alone = heard.open = False
+        self._named = self._named or bool(named)
+        heard.which = heard.which or ("says:which" in meanings and not named)
+        if not named and "open:adds" not in meanings and (self._points(meanings) or self._picks(meanings)):
+            return True
+        adds, alone = "open:adds" in meanings, "open:alone" in meanings and not named and joined
+        heard.announced = heard.announced or ("open:announces" in meanings and not named)
+        if adds or alone:
+            self._open(clause, items, alone=not adds, named=bool(named))
+        return bool(named or adds or alone or "open:announces" in meanings)
+
+    def _open(self, clause: Clause, items: Sequence[int], alone: bool, named: bool) -> None:
+        """Hear a clause that asks for whatever there is; `alone`: in words that count where nothing is named."""
+        heard, stems = self.heard, self.stems[clause.start : clause.end]
+        speaks = bool({"i", "we", "me", "us"} & set(stems))
+        if alone and stems[0] in _OFFERING and stems[1:2] in (["i"], ["we"]) and not _ASKED & set(stems[2:6]):
+            heard.agree = True  # "Shall I go on?"
+        elif alone and {"i", "we"} & set(stems[:2]):
+            heard.announced = True
+        elif not alone and not named and speaks and (stems[-1] == ":" or self.sentence.colon):
+            heard.announced = True  # "I need some more details:"
+        elif alone and not named and self._refers(clause):
+            heard.add(heard.waiting)  # "Is that the one?" after a sentence that named values
+        else:
+            self._alone = self._alone or (alone and not heard.open)
+            heard.open = True
+            heard.open_item = items[0] if len(items) == 1 else heard.open_item
+
+    def _refers(self, clause: Clause) -> bool:
+        meanings = {one.meaning for one in self._finds(clause)}
+        return "says:refers" in meanings and any(one.values for one in self.heard.waiting)
+
+    def _points(self, meanings: set[str]) -> bool:
+        """Hear "Is that the one you mean?" after a sentence that named values."""
+        if not {"says:which", "says:refers"} <= meanings or not any(one.values for one in self.heard.waiting):
+            return False
+        self.heard.add(one for one in self.heard.waiting if one.values)
+        return True
+
+    def _picks(self, meanings: set[str]) -> bool:
+        """Hear "Which one would you like?" after a sentence that named a slot without asking for it."""
+        if "says:picks" not in meanings or not self.heard.waiting or self.heard.asked:
+            return False
+        self.heard.add(self.heard.waiting)
+        return True
+
+    def _agrees(self, clause: Clause, found: Sequence[Found], named: bool) -> bool:
+        """Hear a clause that asks for agreement to what the speaker will do; what comes before those words, or a value,
+        makes a question of it."""
+        ends = [one.end for one in found if one.meaning == "says:agree"]
+        if not ends or self._leads(clause):
+            return False
+        marks = {VALUE, *AMOUNTS.values()} & set(self.stems[clause.start : clause.end])
+        slot_of = self.vocabulary.slot_of
+        before = any(
+            one.pattern.strong and one.start < min(ends)
+            for one in found
+            if slot_of(one.meaning) or one.meaning == "open:adds"
+        )
+        adds = any(one.meaning == "open:adds" for one in found)
+        if (marks or before) and (named or adds):
+            return False
+        stems = set(self.stems[clause.start : clause.end])
+        right = bool(_stems("right correct accurate true") & stems and {"that", "this", "it"} & stems)
+        if right or any(one.meaning == "says:which" for one in found):
+            self.heard.add(one for one in self.heard.waiting if one.values)
+        return True
+
+    def _otherwise(self, found: Sequence[Clause], said: set[str]) -> None:
+        """Hear a sentence that asks, in which no slot was recognised and nothing open."""
+        heard = self.heard
+        if "says:refers" in said and any(one.values for one in heard.waiting):
+            heard.add(heard.waiting)
+        elif "says:which" in said:
+            heard.which = True
+        elif said & {"says:consent", "says:agree"}:
+            heard.agree = True
+        elif {"says:tells", "says:subject"} <= said:
+            heard.open = True
+        elif self.sentence.mark == "?" or any(self._leads(clause) for clause in found):
+            heard.unclear.append(self._quoted())
+
+    def _told(self, clause: Clause) -> None:
+        """Hear what a clause says, asking or not."""
+        meanings = {one.meaning for one in self._finds(clause)}
+        if "says:unavailable" in meanings:
+            self.heard.unavailable += self._items(clause)
+        if clause.kind == STATEMENT and "says:done" in meanings:
+            self.heard.done = True
+
+    def _wait(self, found: Sequence[Clause]) -> None:
+        """Keep what a statement names: the next sentence may ask for it."""
+        waiting = [
+            Question(slot, item, self._values(slot, clause))
+            for clause in found
+            for slot in self._slots(clause, self._finds(clause))
+            for item in self._items(clause)
+        ]
+        self.heard.waiting = [one for one in waiting if one.values] or waiting or self.heard.waiting
+
+    def _finds(self, clause: Clause) -> list[Found]:
+        """Choose the phrases of a clause: of those that overlap the longest; weak ones where no strong one is near."""
+        bounds = clause.start, clause.end
+        if bounds not in self._found:
+            self._found[bounds] = self._chosen(clause)
+        return self._found[bounds]
+
+    def _chosen(self, clause: Clause) -> list[Found]:
+        vocabulary = self.vocabulary
+        found = find(self.stems, (clause.start, clause.end), (shared(), vocabulary.own), vocabulary.wanted)
+        says = [one for one in found if one.meaning.startswith("says:")]
+        rest = [one for one in found if not one.meaning.startswith("says:") and self._is_of_its_slot(one)]
+        chosen: list[Found] = []
+        for one in sorted(rest, key=self._order):
+            apart = all(one.end <= other.start or other.end <= one.start for other in chosen)
+            if apart and (one.pattern.strong or not self._is_beside(one, chosen, clause)):
+                chosen.append(one)
+        return sorted(chosen, key=lambda one: one.start) + says
+
+    def _is_of_its_slot(self, one: Found) -> bool:
+        """Tell whether the values in a phrase for a slot are that slot's."""
+        slot = self.vocabulary.slot_of(one.meaning)
+        values = [token for token in self.tokens[one.start : one.end] if token.stem == VALUE]
+        return slot is None or all(slot in dict(token.means) for token in values)
+
+    def _order(self, one: Found) -> tuple[bool, bool, int, int, int, int]:
+        """Rank a phrase among those that overlap: the first wins."""
+        rank = self.vocabulary.rank.get(self.vocabulary.slot_of(one.meaning) or "", len(self.vocabulary.rank))
+        pattern = one.pattern
+        return (
+            one.meaning in _LAST,
+            not pattern.strong,
+            -pattern.weight,
+            one.start - one.end,
+            one.start,
+            rank,
+        )
+
+    def _is_beside(self, one: Found, chosen: Sequence[Found], clause: Clause) -> bool:
+        """Tell whether a weak phrase stands beside something stronger, or is an amount of a slot named before."""
+        slot_of = self.vocabulary.slot_of
+        if len(one.pattern.row) == 1:
+            others = {slot for slot, _ in self.heard.asked} | {slot_of(other.meaning) for other in chosen}
+            marks = {AMOUNTS.get(slot or "") for slot in others - {slot_of(one.meaning)}}
+            if marks & (one.pattern.row[0] or frozenset()):
+                return True
+        if one.pattern.scopes:
+            start, end = clause.start, clause.end
+        else:
+            start, end = self._part(one, clause)
+        return any(other.start < end and start < other.end for other in chosen) or any(
+            self.stems[place] == VALUE for place in range(start, end) if not one.start <= place < one.end
+        )
+
+    def _part(self, one: Found, clause: Clause) -> tuple[int, int]:
+        """Bounds of the part of a clause around a phrase: between "and" and "or"; of a list, between commas."""
+        start, end = one.start, one.end
+        while start > clause.start and self.stems[start - 1] not in _JOINTS:
+            start -= 1
+        while end < clause.end and self.stems[end] not in _JOINTS:
+            end += 1
+        commas = [start - 1, *(place for place in range(start, end) if self.stems[place] == ","), end]
+        left = max(place for place in commas if place < one.start)
+        right = min(place for place in commas if place >= one.end)
+        return (left + 1, right) if len(commas) > 2 and right - left <= LISTED else (start, end)
+
+    def _slots(self, clause: Clause, found: Sequence[Found]) -> list[str]:
+        """Name the slots that a clause asks for, in order."""
+        spans = [(one, slot) for one in found if (slot := self.vocabulary.slot_of(one.meaning))]
+        strong = {slot for one, slot in spans if one.pattern.strong}
+        places = [(one.start, slot) for one, slot in spans]
+        for place in range(clause.start, clause.end):
+            token = self.tokens[place]
+            covered = any(one.start <= place < one.end for one, _ in spans)
+            if token.stem != VALUE or covered or (strong and self._leads(clause)):
+                continue  # "When did the red one arrive?" does not ask whether it is red
+            slots = [slot for slot, _ in token.means]
+            if not strong & set(slots):
+                places.append((place, min(slots, key=self.vocabulary.rank.__getitem__)))
+        ordered = list(dict.fromkeys(slot for _, slot in self._compared(sorted(places), clause)))
+        if "must" in ordered and not self._leads(clause):  # "Is another brand okay?"
+            ordered = [slot for slot in ordered if not slot.startswith("was_")]
+        if "replacement" in ordered and not _JOINTS & set(self.stems[clause.start : clause.end]):
+            return [slot for slot in ordered if slot in ("replacement", "ordered", "delivered", "units")]
+        return ordered
+
+    def _compared(self, places: list[tuple[int, str]], clause: Clause) -> list[tuple[int, str]]:
+        """Leave out what is compared in a question for importance; find such a question in what is compared."""
+        if "importance" not in self.vocabulary.rank:
+            return places
+        unranked = [one for one in places if one[1] not in RANKED]
+        asked = [place for place, slot in places if slot == "importance"]
+        if asked:
+            joints = [place for place in range(clause.start, asked[0]) if self.stems[place] in _JOINTS]
+            own = {slot for place, slot in places if slot in RANKED and any(place < one for one in joints)}
+            return [one for one in places if one[1] not in RANKED or own == {one[1]}]
+        stems = set(self.stems[clause.start : clause.end])
+        before = any(slot == "importance" for slot, _ in self.heard.asked)
+        if before and clause.end - clause.start <= TAG and not stems & (_LIMITS | WH):
+            return unranked  # "What matters most? Is it price?"
+        if len({slot for _, slot in places if slot in RANKED}) < 2:
+            return places
+        if "or" in stems and "and" not in stems and not stems & _LIMITS:
+            return [(places[0][0], "importance"), *unranked]
+        return unranked if self._ranks else places
+
+    def _asks_scope(self, clause: Clause) -> bool:
+        """Tell whether a clause asks if a price is for each or in total."""
+        stems = set(self.stems[clause.start : clause.end])
+        return bool(_EACH & stems) or (("for" in stems or "or" in stems) and bool(_ALL & stems))
+
+    def _values(self, slot: str, clause: Clause) -> tuple[str, ...]:
+        """Name the values of a slot that a clause names, in order."""
+        bounds = clause.start, clause.end
+        named: list[tuple[int, str]] = []
+        for place in range(*bounds):
+            token = self.tokens[place]
+            named += [(place, value) for of, value in token.means if of == slot]
+            if token.stem == AMOUNTS.get(slot):
+                named.append((place, self.text[token.start : token.end]))
+        taken: list[Found] = []
+        listed = find(self.stems, bounds, (closed(slot),))
+        for one in sorted(listed, key=lambda one: (-one.pattern.weight, one.start)):
+            if all(one.end <= other.start or other.end <= one.start for other in taken):
+                taken.append(one)
+        named += [(one.start, one.meaning) for one in taken]
+        if slot == "must":  # its values are the names of attributes
+            own = find(self.stems, bounds, (self.vocabulary.own,))
+            named += [(one.start, one.pattern.text) for one in own if one.meaning == slot]
+        return tuple(dict.fromkeys(value for _, value in sorted(named)))
+
+    def _items(self, clause: Clause) -> list[int]:
+        """Name the items of a clause, else the one of its sentence, else the topic; [-1] for none."""
+        here = [int(one.means[0][1]) for one in self.tokens[clause.start : clause.end] if one.stem == ITEM]
+        if here:
+            return list(dict.fromkeys(here))
+        around = {int(token.means[0][1]) for token in self.tokens if token.stem == ITEM}
+        return [around.pop()] if len(around) == 1 else [-1 if around else self.heard.topic]
+
+    def _leads(self, clause: Clause) -> bool:
+        """Tell whether a clause begins with a question word."""
+        return bool(WH & set(self.stems[clause.start : min(clause.end, clause.start + 4)]))
+
+    def _quoted(self) -> str:
+        words = self.sentence.text
+        return words if len(words) <= LONGEST else f"{words[: LONGEST - 4].rsplit(' ', 1)[0]} ..."

@@ -1,0 +1,91 @@
+"""What a message to one customer may name: slots, items and values, compiled once for each vocabulary."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from ecomlab.customer.phrasing import Index, compiled, index, messages, phrases
+from ecomlab.customer.words import DATE, DAYS, KILOS, MONEY, NUMBER, STARS, Names, names
+
+ALSO = {"brand": "was_brand", "feature": "was_feature", "price": "budget"}
+"""Slots whose phrases serve for another one as well."""
+AMOUNTS = {
+    "price": MONEY, "budget": MONEY, "total": MONEY, "rating": STARS, "days": DAYS, "age": DAYS, "placed": DATE,
+    "ordered": DATE, "delivered": DATE, "weight": KILOS, "units": NUMBER, "things": NUMBER, "parcels": NUMBER,
+    "items": NUMBER,
+}  # fmt: skip
+"""Marks that are values of slots."""
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The slots of a customer in order, the phrases for them, and the names of items and values."""
+
+    rank: Mapping[str, int]
+    own: Index
+    """Phrases of slots that have names of their own: attributes, the option."""
+    wanted: frozenset[str]
+    """Meanings of the shared phrases that count."""
+    known: tuple[Names, ...]
+
+    def slot_of(self, meaning: str) -> str | None:
+        """The slot that a phrase means; None where the customer has none such."""
+        if meaning in self.rank:
+            return meaning
+        also = ALSO.get(meaning)
+        return also if also in self.rank else None
+
+
+def vocabulary(
+    slots: Iterable[str],
+    items: Sequence[Sequence[str]],
+    values: Mapping[str, Iterable[str]],
+    called: Mapping[str, Iterable[str]],
+) -> Vocabulary:
+    """Compile the vocabulary of a customer, or take what an equal one needed before."""
+    order = tuple(dict.fromkeys(slots))
+    own = tuple((slot, tuple(some)) for slot, some in called.items() if slot in order)
+    words = ((slot, tuple(map(str, some))) for slot, some in values.items() if slot in order)
+    return Vocabulary(
+        {slot: number for number, slot in enumerate(order)},
+        _own(order, own),
+        _wanted(order),
+        (_item_names(tuple(map(tuple, items))), *(_value_names(*one) for one in words)),
+    )
+
+
+@lru_cache(maxsize=4_096)
+def _own(slots: tuple[str, ...], called: tuple[tuple[str, tuple[str, ...]], ...]) -> Index:
+    other, by_slot = phrases().attributes, dict(called)
+    made = []
+    for slot in slots:
+        own = list(by_slot.get(slot, ()))
+        if slot.startswith("attr:"):
+            own.append(slot.removeprefix("attr:").replace("_", " "))
+        for name in dict.fromkeys(own):
+            made += compiled((name.lower(), *other.get(name.lower().replace(" ", "_"), ())), slot)
+    return index(made)
+
+
+@lru_cache(maxsize=4_096)
+def _wanted(slots: tuple[str, ...]) -> frozenset[str]:
+    others = [meaning for meaning, slot in ALSO.items() if slot in slots]
+    said = [f"open:{name}" for name in messages().open] + [f"says:{name}" for name in messages().says]
+    return frozenset((*slots, *others, *said))
+
+
+@lru_cache(maxsize=256)
+def closed(slot: str) -> Index:
+    """Phrases for the values that the file lists for a slot."""
+    listed = phrases().values.get(slot, {})
+    return index(one for value, texts in listed.items() for one in compiled(texts, value))
+
+
+@lru_cache(maxsize=4_096)
+def _item_names(items: tuple[tuple[str, ...], ...]) -> Names:
+    return names((name, ("", str(number))) for number, called in enumerate(items) for name in called if name)
+
+
+@lru_cache(maxsize=4_096)
+def _value_names(slot: str, values: tuple[str, ...]) -> Names:
+    return names((value, (slot, value)) for value in values)
