@@ -281,10 +281,9 @@ class Phrases:
 
     @cached_property
     def _led_in(self) -> re.Pattern[str]:
-        """Pattern of what comes before a slot's sentence that stands alone, at the end of a text."""
-        texts = sorted(
-            {text for some in self.before.values() for text in some}, key=lambda text: (-len(text), text)
-        )
+        """Pattern of what leads in a slot's sentence without being one itself, at the end of a text: "Again:"."""
+        said = {text for some in self.before.values() for text in some if text.endswith(":")}
+        texts = sorted(said, key=lambda text: (-len(text), text))
         return re.compile(rf"(?:{'|'.join(map(re.escape, texts))})\s*$") if texts else re.compile(r"(?!)")
 
     def describe(self, name: str) -> bool:
