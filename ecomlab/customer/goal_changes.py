@@ -100,9 +100,12 @@ def _change(
     if event.how == "drop":
         state.forget(event.item)
         return goal.without(event.item), [Act(kind or "drop", type_name)]
+    hidden = []
     if event.how == "replace":
         quantity = goal.get("quantity", 1, event.item)
         slots |= {"quantity": quantity} if quantity > 1 else {}
+        if kind == "exchange":  # a change of mind does not tell how many where that is withheld
+            hidden = [slot for slot in state.withheld if (slot.item, slot.name) == (event.item, "quantity")]
         state.forget(event.item)
     kept = {
         name: value
@@ -115,6 +118,8 @@ def _change(
     unsaid = any(slot.item == event.item and slot.name in first for slot in state.withheld)
     before = [Act("elaborate", type_name, first)] if unsaid else []
     state.restate(event.item, without_type(kept))
+    state.hide(hidden)
+    slots = {name: value for name, value in slots.items() if name not in {slot.name for slot in hidden}}
     if event.how in ("add", "replace"):
         return after, [Act(kind or event.how, slots.get("type", type_name), without_type(slots))]
     if slots.keys() == {"quantity"}:
@@ -127,14 +132,13 @@ def _change(
 def _turn_to(event: GoalChange, goal: Goal, state: GoalState, phrases: Phrases) -> tuple[Goal, list[Act]]:
     """Replace the whole goal: nothing that was said before still holds."""
     slots = without_type(event.slots)
+    told = {slot.name: slot.value for slot in state.stated + state.revealed if slot.item == event.item}
     state.forget(event.item)
     state.restate(event.item, slots)
     kind = event.slots.get("type", "")
     described = {name: value for name, value in slots.items() if name not in phrases.slots}
-    # An empty wish is mentioned only where it replaces one that was not empty.
-    said = {
-        n: v for n, v in slots.items() if n in phrases.slots and (v != [] or goal.get(n, item=event.item))
-    }
+    # An empty wish is mentioned unless it was before: what was withheld must not show in what is left out.
+    said = {n: v for n, v in slots.items() if n in phrases.slots and (v != [] or told.get(n) != [])}
     *announcements, description = phrases.anew
     acts = [Act(announcement) for announcement in announcements]
     acts += [Act(description, kind, described)] if kind else []

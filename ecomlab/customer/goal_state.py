@@ -37,6 +37,12 @@ class GoalState:
             setattr(self, name, kept)
         self.stated += [Slot(item, name, value) for name, value in slots.items()]
 
+    def hide(self, slots: Iterable[Slot]) -> None:
+        """Withhold these slots, even if they were stated."""
+        for slot in slots:
+            self.stated.remove(slot)
+            self.withheld.append(slot)
+
     def forget(self, item: int) -> None:
         """Remove everything said or withheld about an item that is no longer wanted."""
         for name in ("stated", "revealed", "withheld"):
