@@ -19,7 +19,6 @@ pytest.register_assert_rewrite("runs", "ecomlab.audit.contract")  # their assert
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.models.policy import PolicyError
 
-
 STALE = "was made for"
 """What the refusal of a starter says that was made for other versions of the environments."""
 

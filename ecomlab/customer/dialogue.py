@@ -5,7 +5,7 @@ question. Nothing here knows how the customer words it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ecomlab.customer.acts import Act, Mistake
 from ecomlab.customer.goal_state import GoalState
@@ -83,6 +83,8 @@ class DialogueManager:
         """Answer a message that names nothing the customer could recognise."""
         if not reading.asks:
             return Reply([Act("thanks" if reading.done else "go ahead")])
+        if reading.which and not reading.questions:  # "Which one do you mean?"
+            reading = replace(reading, open=True, unclear=())
         if not (reading.questions or reading.open or reading.unclear):
             return Reply([Act("thanks" if reading.done else "go ahead")])
         self.tally.questions += 1
@@ -115,7 +117,7 @@ class DialogueManager:
         if reading.open:
             acts.append(Act("nothing" if over else "more", clean=True))
         if reading.unclear:
-            acts.append(Act("ask back", seen=reading.unclear[0]))
+            acts.append(Act("ask back", seen=reading.unclear[0].replace('"', "'").strip()))
         if len(topics) > AT_ONCE:
             acts.append(Act("one at a time"))
         # Asking again for what was said, or for more where there is none, and what nobody can follow.
@@ -208,7 +210,7 @@ class DialogueManager:
         """List the slots that a question means, withheld ones first: of its item, or of any. Where the customer has no
         such slot, others that answer the same question."""
         slots = [*self.state.withheld, *self.state.known]
-        for name in (question.slot, *ALIKE.get(question.slot, ())):
+        for name in (question.slot, *ALIKE.get(question.slot.partition(":")[0], ())):
             meant = [s for s in slots if s.name == name]
             meant = [s for s in meant if question.item in (-1, s.item) or s.name in self.state.own]
             if meant:
@@ -323,6 +325,7 @@ def _distinct(slots: Iterable[Slot]) -> Iterator[Slot]:
 
 
 ALIKE = {
+    "attr": ("must",),
     "was_brand": ("brand",),
     "was_feature": ("feature",),
     "brand": ("was_brand",),
@@ -342,5 +345,11 @@ NEAR = {
     "attr": ("option", "feature", "must"),
     "thing": ("brand", "feature", "things"),
     "age": ("delivered",),
+    "ordered": ("delivered", "brand", "feature", "attr", "option"),
+    "delivered": ("ordered", "brand", "feature", "attr", "option"),
+    "placed": ("thing", "things", "parcels", "brand", "feature"),
+    "when": ("thing", "things", "parcels", "brand", "feature"),
+    "place": ("thing", "things", "parcels", "brand", "feature"),
+    "relation": ("thing", "things", "parcels", "brand", "feature"),
 }
 """Slots that a question for a slot might mean in another word, by name without an attribute's own."""

@@ -14,6 +14,8 @@ from ecomlab.values import FORMATS
 __all__ = ["Question", "Reading", "agrees", "reader_of"]
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _COMPARED = re.compile(r"\b(?:more|less|over|under|above|below|within|than|longer|least|most|up to|fewer)\b")
+COUNTS = ("units", "things", "parcels")
+"""Slots whose values are numbers in words, which the reader knows by itself: "one" alone means no number."""
 AT_MOST, AT_LEAST = ("price", "budget", "days"), ("rating",)
 
 
@@ -39,7 +41,7 @@ def _reader(
     for name in ("brand", "feature"):
         closed |= dict.fromkeys((name, f"was_{name}"), _names(lexicon, name))
     closed |= dict.fromkeys(("thing", "parts"), _names(lexicon, "type"))
-    closed |= {name: tuple(slot.format.words) for name, slot in own if slot.format.words}
+    closed |= {n: tuple(slot.format.words) for n, slot in own if slot.format.words and n not in COUNTS}
     called = {name: [name.removeprefix("attr:").replace("_", " ")] for name in attributes}
     called["option"] = list({kind.option.name.replace("_", " "): None for kind in kinds})
     called["must"] = [word for names in called.values() for word in names]

@@ -29,10 +29,10 @@ SLIPS = 3
 """Slips of form that end an episode as invalid; in a journey, those of one subtask."""
 
 SYSTEM = (
-    "You are a shop assistant. {brief} You have {turns} messages and {calls} tool calls. Only messages without tool calls "
-    "reach the customer, who answers. Make independent calls in one message. Customers leave things out until they are "
-    "asked, unless they say that this is all; ask one or two things at a time. Use only ids that a tool has shown. When "
-    "the job is done, call submit."
+    "You are a shop assistant. {brief} You have {turns} messages and {calls} tool calls. Only messages without tool "
+    "calls reach the customer, who answers. Make independent calls in one message. Customers leave things out until "
+    "they are asked, unless they say that this is all; ask one or two things at a time. Use only ids that a tool has "
+    "shown. When the job is done, call submit."
 )
 ATTEMPTS = 64
 """Most draws of a task until one fits the budgets of its kind."""

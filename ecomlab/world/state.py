@@ -130,8 +130,9 @@ class World:
         keep = self.catalog.stock[rows] > 0
         for code, left in self.left.items():
             mine = self.catalog.type_code[rows] == code
-            start = self.catalog.type_rows(self.catalog.types[code].name).start
-            keep[mine] &= left[rows[mine] - start, 0] > 0
+            kind = self.catalog.types[code].name
+            column = 0 if option is None else 1 + options_of(self.key, self.catalog, kind).index(option)
+            keep[mine] &= left[rows[mine] - self.catalog.type_rows(kind).start, column] > 0
         held = {self.row(product_id) for product_id, _ in (*self.cart, *self.kept)}
         for row in self.gone | held:
             at = int(np.searchsorted(rows, row))

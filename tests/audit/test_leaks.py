@@ -52,7 +52,8 @@ def test_a_wanted_product_whose_brand_stands_alone(big_shop: Shop, monkeypatch: 
         others = [row for row in pool[1:].tolist() if brand[row] != brand[pool[0]]]
         return [int(pool[0]), *others[: visits.CLUSTER - 1]]
 
-    real = goals.pick
+    from ecomlab.seeding import pick as real
+
     monkeypatch.setattr(goals, "draw_cluster", around)
     monkeypatch.setattr(goals, "pick", lambda random, of: of[0] if type(of[0]) is int else real(random, of))
     assert found(leaks.measure, "CART", kind, big_shop, (0, 1), 120).leaks

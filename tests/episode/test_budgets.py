@@ -76,8 +76,12 @@ def test_a_question_beside_calls_counts_like_one_alone(big_shop: Shop) -> None:
         if len(task.goal.withheld) not in (1, 2):
             continue
         shares = []
-        ask = ("ask_user", {"question": "Is there anything else I should know?"})
-        for messages in ([[ask], [("datetime_now", {})]], [[ask, ("datetime_now", {})]]):
+        ask: tuple[str, dict[str, object]] = (
+            "ask_user",
+            {"question": "Is there anything else I should know?"},
+        )
+        now: tuple[str, dict[str, object]] = ("datetime_now", {})
+        for messages in ([[ask], [now]], [[ask, now]]):
             episode = Episode(task, big_shop)
             for message in messages:
                 episode.act(calls(*message))

@@ -244,7 +244,7 @@ def test_a_slip_of_form_is_an_error_that_costs_its_turn_and_the_third_ends_the_e
 
 def test_slips_in_one_message_count_once_and_valid_calls_beside_them_run(shop: Shop) -> None:
     episode = Episode(make_task("CART", 0, 0, shop), shop)
-    both = calls(("cart_ad", {}), ("user_get_visit_history", None), ("cart_add", {}))
+    both = calls(("cart_ad", {}), ("user_get_visit_history", {}), ("cart_add", {}))
     for _ in range(2):
         slip, visits, other = (json.loads(m["content"]) for m in episode.act(both).messages[:3])
         assert list(slip) == list(other) == ["error"] and visits["visits"]
