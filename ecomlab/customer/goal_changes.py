@@ -132,12 +132,12 @@ def _change(
 def _turn_to(event: GoalChange, goal: Goal, state: GoalState, phrases: Phrases) -> tuple[Goal, list[Act]]:
     """Replace the whole goal: nothing that was said before still holds."""
     slots = without_type(event.slots)
-    told = {slot.name: slot.value for slot in state.stated + state.revealed if slot.item == event.item}
+    told = {slot.name: slot.value for slot in (*state.stated, *state.revealed) if slot.item == event.item}
     state.forget(event.item)
     state.restate(event.item, slots)
     kind = event.slots.get("type", "")
     described = {name: value for name, value in slots.items() if name not in phrases.slots}
-    # An empty wish is mentioned unless it was before: what was withheld must not show in what is left out.
+    # An empty wish is left out where that is what the customer said before.
     said = {n: v for n, v in slots.items() if n in phrases.slots and (v != [] or told.get(n) != [])}
     *announcements, description = phrases.anew
     acts = [Act(announcement) for announcement in announcements]

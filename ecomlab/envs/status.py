@@ -135,5 +135,5 @@ class Status(Environment):
 
     def possible(self, goal: Goal, task: Task, shop: Shop) -> bool:
         orders, today = look(task.world["orders"], shop), date.fromisoformat(task.world["today"])
-        corrected = [event for event in task.events if isinstance(event, GoalChange) and event.how == "set"]
-        return len(resolve(orders, goal.after(corrected).of(), today)) == 1
+        stages = (goal, goal.after(task.events))
+        return all(len(resolve(orders, stage.of(), today)) == 1 for stage in stages)

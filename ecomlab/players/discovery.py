@@ -49,7 +49,7 @@ class DiscoveryPlayer(GoalPlayer):
         self.searched: list[str] = []
         """Preferences by which it has searched."""
         self.more = False
-        """True if the latest search has pages that were not looked at."""
+        """True if the latest search may have found more: there are further pages, or it was cut after a full one."""
 
     def work(self) -> Message:
         count, order = self.get("count", 1), self.get("importance", list(PREFERENCES))
@@ -71,7 +71,7 @@ class DiscoveryPlayer(GoalPlayer):
 
     def result(self, about: Any, result: dict[str, Any]) -> None:
         if "results" in result:
-            self.more = result["page"] < result["pages"]
+            self.more = result["page"] < result["pages"] or len(result["results"]) >= PAGE
             self.found |= {record["product_id"]: record for record in result["results"]}
 
 
