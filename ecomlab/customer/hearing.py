@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from ecomlab.catalog.lexicon import Lexicon
+from ecomlab.customer.phrasing import phrases
 from ecomlab.customer.questions import Question, Reader, Reading
 from ecomlab.customer.templates import BOUNDS, Phrases, Template
 from ecomlab.task import Slot
@@ -43,8 +44,13 @@ def _reader(
     closed |= dict.fromkeys(("thing", "parts"), _names(lexicon, "type"))
     closed |= {n: tuple(slot.format.words) for n, slot in own if slot.format.words and n not in COUNTS}
     called = {name: [name.removeprefix("attr:").replace("_", " ")] for name in attributes}
+    called |= {
+        name: [*slot.asked] or [name.replace("_", " ")]
+        for name, slot in own
+        if slot.asked or name not in phrases().slots
+    }
     called["option"] = list({kind.option.name.replace("_", " "): None for kind in kinds})
-    called["must"] = [word for names in called.values() for word in names]
+    called["must"] = [word for name in (*attributes, "option") for word in called[name]]
     items = [[name, lexicon.types[name].plural] if name in lexicon.types else [] for name in types]
     return Reader(
         slots,

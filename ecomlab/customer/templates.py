@@ -83,6 +83,8 @@ class Template:
     forms: tuple[str, ...]
     once: bool = False
     """An announcement, said together with what it announces, and not a slot of the goal."""
+    asked: tuple[str, ...] = ()
+    """Words by which a question asks for it, beside those in `questions.toml`; by default its name."""
 
     def say(self, value: Any, random: np.random.Generator) -> list[Piece]:
         """Word the value in one of the forms."""
@@ -116,9 +118,11 @@ class Sentences(Template):
 
     sentences: Mapping[str, Sequence[str]]
 
-    def __init__(self, sentences: Mapping[str, Sequence[str]], once: bool = False) -> None:
+    def __init__(
+        self, sentences: Mapping[str, Sequence[str]], once: bool = False, asked: Sequence[str] = ()
+    ) -> None:
         forms = tuple(form for some in sentences.values() for form in some)
-        super().__init__(Format(str, "", str), forms, once)
+        super().__init__(Format(str, "", str), forms, once, tuple(asked))
         object.__setattr__(self, "sentences", sentences)
 
     def say(self, value: Any, random: np.random.Generator) -> list[Piece]:
@@ -146,6 +150,7 @@ class _SlotFile(Strict):
     sentences: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     forms: tuple[str, ...] = ()
     once: bool = False
+    asked: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def one_kind(self) -> Self:
@@ -159,11 +164,11 @@ class _SlotFile(Strict):
 
     def template(self) -> Template:
         if self.sentences:
-            return Sentences(self.sentences, self.once)
+            return Sentences(self.sentences, self.once, self.asked)
         found = (
             choice(dict(self.values)) if self.values else {**FORMATS, "replacement": REPLACEMENT}[self.format]
         )
-        return Template(found, tuple(self.forms), self.once)
+        return Template(found, tuple(self.forms), self.once, tuple(self.asked))
 
 
 class _File(Strict):

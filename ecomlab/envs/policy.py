@@ -35,6 +35,15 @@ WEIGHTS = {"answer": 0.5, "clause": 0.3, "section": 0.2}
 """Shares of the answer, its clause, and a clause of the right section. A number counts only beside a clause of the
 right section, "yes" or a name only beside the right clause, so that a constant answer earns nothing."""
 
+QUESTION = (
+    "your question",
+    "the question",
+    "would you like to know",
+    "do you want to know",
+    "can I look up for you",
+)
+"""Words by which one asks what a customer wants to know."""
+
 
 @tool
 def submit(
@@ -62,7 +71,7 @@ class Policy(Environment):
     submit, player = submit, PolicyPlayer
     phrases = Phrases.load(
         Path(__file__).parent / "phrases" / "POLICY.toml",
-        question=Sentences({name: rule.questions for name, rule in RULES.items()}),
+        question=Sentences({name: rule.questions for name, rule in RULES.items()}, asked=QUESTION),
     )
 
     def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:

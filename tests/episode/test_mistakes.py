@@ -7,7 +7,7 @@ import pytest
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, load_shop, make_task, play
 from ecomlab.catalog.lexicon import lexicon_of
-from ecomlab.customer.templates import Phrases, Template
+from ecomlab.customer.templates import Template
 from ecomlab.task import Task, TaskError
 from ecomlab.values import choice
 
@@ -28,11 +28,6 @@ from ecomlab.values import choice
         (lambda task, shop: Task.from_json({**task.to_json(), "overrides": {"nope": 1}}), TaskError, "nope"),
         (lambda task, shop: ENVIRONMENTS[None], KeyError, "no environment None; there are"),  # type: ignore[index]
         (lambda task, shop: choice({"Mon": "on Monday"}).write("Sun"), ValueError, "no words for 'Sun'"),
-        (
-            lambda task, shop: Phrases.of(("{}?",), day=Template(choice({1: "one"}), ("It's {}.",))),
-            ValueError,
-            "slots.day.topic: no topic 'schedule'",
-        ),
         (
             lambda task, shop: lexicon_of(shop.catalog).phrase("Tea Kettle", "day", "Mon"),
             ValueError,
