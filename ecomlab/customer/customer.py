@@ -1,5 +1,6 @@
 """The simulated customer, who hears messages, answers questions, sees what is done and changes their mind."""
 
+import re
 from collections.abc import Sequence
 
 from ecomlab.catalog.lexicon import Lexicon
@@ -16,6 +17,12 @@ from ecomlab.customer.templates import Phrases
 from ecomlab.task import Event, Goal, GoalChange, Instead, SellOut
 from ecomlab.world.cart import match, wants_of
 from ecomlab.world.state import World
+
+_SHORT = re.compile(
+    r"\b(?:sold out|out of stock|unavailable|(?:not|isn't|aren't|no longer|n't) (?:be )?available|not in stock|"
+    r"run out|ran out|only .{1,80}\bleft|(?:is|are|has|have) gone)\b"
+)
+"""Marks of a message that tells of a shortage, whatever else it says."""
 
 
 class Customer:
@@ -72,8 +79,8 @@ class Customer:
         """Answer a message, whether it came as a question of a tool or by itself."""
         things = things_in(text, world)
         reading = self.read(without(text, things))
-        if reading.unavailable and self._instead:
-            return self._told_of_stock(reading, things, world)
+        if self._instead and (reading.unavailable or _SHORT.search(text.lower())):
+            return self._told_of_stock(text.lower(), reading, things, world)
         if all(thing.dated for thing in things) and any(
             question.values and self.dialogue.has(question) for question in reading.questions
         ):
@@ -153,15 +160,21 @@ class Customer:
                 goal = other
         return goal
 
-    def _told_of_stock(self, reading: Reading, things: Sequence[Thing], world: World) -> Reply:
+    def _told_of_stock(self, lowered: str, reading: Reading, things: Sequence[Thing], world: World) -> Reply:
         """Answer a message that says that something has run short: what is named, or whatever it may be."""
         numbers, items = self.goal.items or self.first.items, self.goal.items
         named = [numbers[n] for n in reading.unavailable if 0 <= n < len(numbers)]
         kinds = {world.catalog.type_of(world.row(t.id)).name for t in things if t.kind == "product"}
-        named += [item for item in items if self.type_name(item) in kinds and item not in named]
+        named += [item for item in items if self.type_name(item) in kinds or self._names(item, lowered)]
+        named = list(dict.fromkeys(named))
         acts = [act for item in named if item in items for act in self.told_short(item, world)]
         self.dialogue.pleased()
         return Reply(acts or self.told_short(None, world))
+
+    def _names(self, item: int, lowered: str) -> bool:
+        """Tell whether a text in lower case names the type of an item."""
+        kind = self.type_name(item)
+        return kind.lower() in lowered or self.lexicon.types[kind].plural.lower() in lowered
 
     def tick(self, progress: Progress, world: World, quiet: bool) -> list[Act]:
         """Let the events happen that are due after a turn; the customer tells of a change of mind only in a message of

@@ -119,7 +119,7 @@ class Substitution(Environment):
         best = most_similar(before[-1], goal, count, shop)
         for change in demands.changes(goal, random):
             after = stages_of(goal, [*events, change], gone, key, shop)
-            if min(map(len, after)) < count:
+            if min(map(len, after)) < max(2, count // 2):  # fewer are suggested then, from the start
                 continue
             rows = stages_of(goal.changed(change), events, gone, key, shop)[-1]
             still, now = best[np.isin(best, rows)], most_similar(rows, goal, count, shop)

@@ -54,8 +54,8 @@ def test_ids_that_tell_are_caught_by_the_classifier(lockers: Any, shop: Shop) ->
 def test_a_flag_that_tells_is_caught_by_the_classifier(lockers: Any, shop: Shop) -> None:
     lockers.LEAK = "flag"
     assert not counterfactual.compare("LOCKERS", 8, range(20), shop).differences
-    (leak,) = leaks.measure("LOCKERS", shop, (0, 8), 60)
-    assert leak.low > 0.9
+    found = leaks.measure("LOCKERS", shop, (0, 8), 60)
+    assert found and all(leak.low > 0.9 for leak in found)  # by the ids' rows, and by what stands in them
 
 
 def test_a_withheld_value_that_a_tool_shows_is_caught(lockers: Any, shop: Shop) -> None:
