@@ -46,7 +46,8 @@ MOVED: dict[str, float] = {
     "orders.p_patient": 1.0,
 }
 """A value of everything that can be overridden, far from that of level 2."""
-LEVEL, SEEDS = 2, range(4)
+LEVEL, SEEDS, MORE = 2, range(4), range(4, 40)
+"""Level and seeds of the tasks that are played, and of those whose openings are compared where that shows nothing."""
 
 
 def golden(env_id: str, shop: Shop) -> str:
@@ -81,7 +82,10 @@ def axes_of(env_id: str, shop: Shop, known: Mapping[str, Any]) -> list[str]:
 
     def moves(axis: str) -> bool:
         tasks = (draw_task(env_id, LEVEL, seed, shop, {axis: MOVED[axis]}) for seed in SEEDS)
-        return any(outcome(task, shop) != before[task.seed] for task in tasks)
+        if any(outcome(task, shop) != before[task.seed] for task in tasks):
+            return True
+        moved = ((draw_task(env_id, LEVEL, s, shop, {axis: MOVED[axis]}).opening, s) for s in MORE)
+        return any(opening != draw_task(env_id, LEVEL, s, shop).opening for opening, s in moved)
 
     return [axis for axis in RANGES if axis in inherited or moves(axis)]
 
