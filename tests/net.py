@@ -248,6 +248,7 @@ def main() -> None:
     shop, big_shop = load_shop(1_000), load_shop()
     now: dict[str, Any] = {env: measure(env, shop, big_shop) for env in ENVIRONMENTS}
     now["training"] = training(shop)
+    now["versions"] = {env: ENVIRONMENTS[env].version for env in ENVIRONMENTS}
     for env, found in now.items():
         for name, value in found.items():
             if before.get(env, {}).get(name) != value:
