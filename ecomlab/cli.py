@@ -62,6 +62,7 @@ def certify(
     others: options.Others = 100,
     full: options.Full = False,
     leaks: options.Leaks = 150,
+    questions: options.Questions = 2,
     workers: options.Workers = None,
     json_file: options.JsonFile = None,
 ) -> None:
@@ -73,7 +74,9 @@ def certify(
 
     envs, levels = options.environments(env), options.levels(difficulty)
     fewer = seeds if full else min(others, seeds)
-    broken = report.certify(envs, levels, seeds, fewer, leaks, console, workers=workers, json_file=json_file)
+    broken = report.certify(
+        envs, levels, seeds, fewer, leaks, console, workers=workers, json_file=json_file, ask=questions
+    )
     raise typer.Exit(1 if broken else 0)
 
 

@@ -48,6 +48,8 @@ def test_a_certificate_is_written_with_the_promised_fields(tmp_path: Path) -> No
             "0:1",
             "--seeds",
             "6",
+            "--questions",
+            "0",
             "--leaks",
             "0",
             "--workers",
@@ -77,6 +79,8 @@ def test_an_interrupted_certificate_goes_on_where_it_stopped(
         "CART",
         "--seeds",
         "4",
+        "--questions",
+        "0",
         "--leaks",
         "0",
         "--workers",
@@ -112,7 +116,21 @@ def test_a_broken_law_is_exit_code_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(laws, "broken_laws", lambda *_: ["SOLVABLE: broken"])
     done = runner.invoke(
         app,
-        ["certify", "--env", "CART", "--difficulty", "0", "--seeds", "2", "--leaks", "0", "--workers", "1"],
+        [
+            "certify",
+            "--env",
+            "CART",
+            "--difficulty",
+            "0",
+            "--seeds",
+            "2",
+            "--leaks",
+            "0",
+            "--questions",
+            "0",
+            "--workers",
+            "1",
+        ],
     )
     assert done.exit_code == 1
     assert "SOLVABLE: broken" in done.output
@@ -121,7 +139,19 @@ def test_a_broken_law_is_exit_code_one(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_leak_breaks_silence(monkeypatch: pytest.MonkeyPatch) -> None:
     found = [Leak("CART", "cart_view: id", 40, 90, 0.7, low, 0.8) for low in (0.4, 0.6)]
     monkeypatch.setattr(certificate, "find_leaks", lambda *_: (found, []))
-    arguments = ["certify", "--env", "CART", "--difficulty", "0", "--seeds", "2", "--leaks", "1"]
+    arguments = [
+        "certify",
+        "--env",
+        "CART",
+        "--difficulty",
+        "0",
+        "--seeds",
+        "2",
+        "--leaks",
+        "1",
+        "--questions",
+        "0",
+    ]
     done = runner.invoke(app, [*arguments, "--workers", "1"])
     assert done.exit_code == 1
     assert "cart_view: id tells what is wanted in CART" in done.output and "1 broken" in done.output

@@ -32,9 +32,10 @@ def certify(
     *,
     workers: int | None = None,
     json_file: Path | None = None,
-    ask: bool = True,
+    ask: int = 2,
 ) -> list[str]:
-    """Measure, show the tables, write `json_file` if given; return the broken laws. `leaks` is in tasks per level."""
+    """Measure, show the tables, write `json_file` if given; return the broken laws. `leaks` is in tasks per level,
+    `ask` in customers that each question of the banks is asked of, on the first turn and later."""
     rows: list[Row] = []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as progress:
@@ -45,8 +46,8 @@ def certify(
             progress.update(bar, advance=1, description=f"{row.env} d = {row.d} done")
         progress.add_task("looking for leaks", total=None, visible=leaks > 0)
         found, compared = certificate.find_leaks(envs, leaks, workers) if leaks else ([], [])
-        progress.add_task("asking the bank of questions", total=None, visible=ask)
-        asked = understanding.measure(load_shop()) if ask else []
+        progress.add_task("asking the bank of questions", total=None, visible=ask > 0)
+        asked = understanding.measure(load_shop(), ask) if ask else []
     rows.sort(key=lambda row: (envs.index(row.env), row.d))
     broken = laws.broken_laws(rows, found, compared, asked)
     console.print(table_of_rows(rows))

@@ -183,7 +183,11 @@ def _agreeing(
         if len(chosen) == count:
             break
         environment = ENVIRONMENTS[name]
-        part = make(environment, environment.draw(key, axes, shop), key, axes, shop, part=True)
+        try:
+            problem = environment.draw(key, axes, shop)
+        except TaskError:  # too small a shop for this one; others may do
+            continue
+        part = make(environment, problem, key, axes, shop, part=True)
         types, seen = _types(part, shop), _types_of(part.world.get("visits", ()), shop)
         # Two subtasks about one type could not be told apart; a type visited for two of them would stand out.
         if not types & taken and not seen & visited:

@@ -9,6 +9,7 @@ from ecomlab.audit import counterfactual, laws
 from ecomlab.audit.certificate import Row
 from ecomlab.audit.contract import EnvironmentContract
 from ecomlab.audit.leaks import Leak
+from ecomlab.audit.understanding import Share
 
 
 def rows(seeds: int = 500, others: int = 100) -> list[Row]:
@@ -30,12 +31,14 @@ def rows(seeds: int = 500, others: int = 100) -> list[Row]:
             reward=0.9,
             rewards={"blind: say done": (-0.9, 0.1, others)},
             failed=(-0.5, 0.2, seeds // 5),
+            courteous=1.0,
         )
         for d in range(13)
     ]
 
 
 SILENT = [counterfactual.Comparison("CART", d, 100, []) for d in (0, 4, 8, 12)]
+ASKED = [Share("read", "CART", "of it", 500, 0.97, 0)]
 LEAK = Leak("CART", "visits: product_id", 100, 400, 0.51, 0.45, 0.57)
 
 
@@ -45,8 +48,8 @@ def states(*evidence: object) -> dict[str, laws.State]:
 
 
 def test_what_keeps_every_law_is_said_to() -> None:
-    assert laws.broken_laws(rows(), [LEAK], SILENT) == []
-    assert set(states(rows(), [LEAK], SILENT).values()) == {laws.State.KEPT}
+    assert laws.broken_laws(rows(), [LEAK], SILENT, ASKED) == []
+    assert set(states(rows(), [LEAK], SILENT, ASKED).values()) == {laws.State.KEPT}
 
 
 def test_a_small_sample_shows_nothing() -> None:
@@ -98,6 +101,17 @@ def test_success_that_does_not_fall_or_falls_too_little_breaks_harder() -> None:
     assert slow == ["HARDER: the perturbed player's success falls by 0.12 from d = 0 to 12 in CART"]
 
 
+def test_a_bank_that_is_not_understood_or_is_denied_breaks_understood() -> None:
+    deaf = replace(ASKED[0], exact=0.5)
+    assert laws.broken_laws([], [], [], [deaf]) == [
+        "UNDERSTOOD: 50.0% of 500 questions (of it, read) are answered exactly"
+    ]
+    denied = replace(ASKED[0], denied=1)
+    assert laws.broken_laws([], [], [], [denied]) == [
+        "UNDERSTOOD: 1 of 500 questions (of it, read) are answered with a denial"
+    ]
+
+
 def test_a_leak_or_a_difference_breaks_silent() -> None:
     leak = replace(LEAK, auc=0.8, low=0.7)
     told = replace(SILENT[0], differences=["seed 3: turn 1: look({}): rows[0].size is 2 and 3"])
@@ -133,6 +147,5 @@ def test_there_are_twelve_laws_and_each_says_how_it_is_measured() -> None:
     }
     for law in laws.LAWS.values():
         assert law.statement.endswith(".")
-        unmeasured = law.measure == laws.State.NOT_MEASURED
-        assert unmeasured == (law.name in ("UNDERSTOOD", "TALKED THROUGH"))
-        assert unmeasured != (law.name in held)
+        assert law.measure != laws.State.NOT_MEASURED
+        assert law.name in held or law.judge is not None

@@ -90,8 +90,8 @@ def test_a_cart_says_what_is_in_it_and_what_is_not(big_shop: Shop) -> None:
     _, stranger = first_of(other, big_shop)
     episode = Episode(task, big_shop)
     episode.act(calls(("cart_add", {"product_id": stranger}), ("submit", {})))
-    assert episode.score().why == (
-        f"0 of 1 wanted units are in the cart: {other} {stranger} is not wanted; no {kind}"
+    assert episode.score().why.startswith(
+        f"0 of 1 wanted units are in the cart: {other} {stranger} is not wanted; no {kind}; "
     )
 
 
