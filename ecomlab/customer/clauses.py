@@ -71,6 +71,11 @@ WH, _AUXILIARY, _SPEAKER, _PRONOUN = (_OF[name] for name in ("question", "auxili
 _KNOW = _OF["know"]
 
 
+def class_words() -> frozenset[str]:
+    """Stems of the words of all classes."""
+    return frozenset().union(*_OF.values())
+
+
 def _any(words: Collection[str], *names: str) -> bool:
     """Tell whether a word of one of these classes is among the words."""
     return any(not _OF[name].isdisjoint(words) for name in names)
@@ -83,6 +88,8 @@ class Clause:
     start: int
     end: int
     kind: str
+    guessed: bool = False
+    """It is a fragment, and does what its neighbours do."""
 
 
 def clauses(tokens: Sequence[Token], mark: str, polite: bool) -> list[Clause]:
@@ -123,7 +130,10 @@ def _settled(found: list[Clause], stems: Sequence[str], mark: str) -> list[Claus
             kinds[place] = STATEMENT if not asking and (mark == "!" or STATEMENT in kinds[1:]) else ASK
     if set(kinds) == {PURPOSE}:
         kinds = [ASK] * len(kinds)
-    return [Clause(clause.start, clause.end, kind) for clause, kind in zip(found, kinds, strict=True)]
+    return [
+        Clause(clause.start, clause.end, kind, clause.kind == FRAGMENT)
+        for clause, kind in zip(found, kinds, strict=True)
+    ]
 
 
 def _is_inner(stems: Sequence[str], place: int) -> bool:

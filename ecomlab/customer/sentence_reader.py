@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ecomlab.customer.clauses import ASK, STATEMENT, WH, Clause, clauses
 from ecomlab.customer.heard import Heard, Question
-from ecomlab.customer.phrasing import Found, find, shared
+from ecomlab.customer.phrasing import ELSEWHERE, Found, find, shared
 from ecomlab.customer.vocabulary import AMOUNTS, Vocabulary, closed
 from ecomlab.customer.words import ITEM, VALUE, Sentence, stem
 
@@ -14,6 +14,8 @@ LONGEST = 60
 """Most characters of what was not understood that are quoted."""
 LISTED = 4
 """Places between commas within which a part of a list stands."""
+FOREIGN = 2
+"""Words foreign to a shop that make nonsense of what names nothing."""
 TAG = 5
 """Most words of a question that may only ask whether what is said before it is right."""
 
@@ -61,7 +63,7 @@ class SentenceReader:
         """Hear a sentence that asks: its asking clauses, else the others, else what it refers to."""
         heard, asking = self.heard, [clause for clause in found if clause.kind == ASK]
         said = {one.meaning for one in self._finds(Clause(0, len(self.stems), ASK))}
-        if "says:elsewhere" in said:
+        if self._is_nonsense(asking, said):
             heard.asks = True
             heard.unclear.append(self._quoted())
             return
@@ -76,6 +78,39 @@ class SentenceReader:
         if not heard_any:
             self._otherwise(found, said)
         heard.asks = heard.asks or self.sentence.mark == "?" or heard_any or bool(heard.unclear)
+
+    def _is_nonsense(self, asking: Sequence[Clause], said: set[str]) -> bool:
+        """Tell whether nobody in a shop asks this: it is no sentence, of another topic, or in several words that are
+        foreign to shops, and nothing but those names what is asked for."""
+        if ELSEWHERE in said:
+            return True
+        if not self._is_sure(asking) and ITEM not in self.stems:
+            return False
+        if self.sentence.broken:
+            return True
+        return self._foreign(asking) >= FOREIGN and "says:agree" not in said and not self._is_plain(asking)
+
+    def _is_sure(self, some: Sequence[Clause]) -> bool:
+        """Tell whether a sentence surely asks: what has no verb and no question mark may be a remark."""
+        asking = [clause for clause in some if clause.kind == ASK]
+        return self.sentence.mark == "?" or any(not one.guessed or self._leads(one) for one in asking)
+
+    def _speaks(self) -> bool:
+        """Tell whether the sentence begins with "I" or "we"."""
+        return bool({"i", "we"} & set(self.stems[:2]))
+
+    def _foreign(self, some: Sequence[Clause]) -> int:
+        """Count the words of clauses that are foreign to shops."""
+        tokens = [token for clause in some for token in self.tokens[clause.start : clause.end]]
+        words = {token.stem for token in tokens if not token.means and token.stem.isalpha()}
+        return len(words - self.vocabulary.familiar)
+
+    def _is_plain(self, some: Sequence[Clause]) -> bool:
+        """Tell whether clauses name a slot or a value, or ask for more."""
+        found = [one for clause in some for one in self._finds(clause)]
+        if any(one.meaning == "open:adds" for one in found) or VALUE in self.stems:
+            return True
+        return any(one.pattern.strong and self.vocabulary.slot_of(one.meaning) for one in found)
 
     def _clauses(self, some: Sequence[Clause]) -> bool:
         """Hear all of these clauses; False where nothing in any was recognised."""
@@ -169,15 +204,17 @@ class SentenceReader:
 
     def _otherwise(self, found: Sequence[Clause], said: set[str]) -> None:
         """Hear a sentence that asks, in which no slot was recognised and nothing open."""
-        heard = self.heard
+        heard, foreign = self.heard, self._foreign(found)
         if "says:refers" in said and any(one.values for one in heard.waiting):
             heard.add(heard.waiting)
-        elif "says:which" in said:
+        elif "says:which" in said and not foreign:
             heard.which = True
-        elif said & {"says:consent", "says:agree"}:
+        elif said & {"says:consent", "says:agree"} and ("says:agree" in said or not foreign):
             heard.agree = True
-        elif {"says:tells", "says:subject"} <= said:
+        elif {"says:tells", "says:subject"} <= said and not foreign:
             heard.open = True
+        elif foreign and self._is_sure(found) and (self.sentence.mark == "?" or not self._speaks()):
+            heard.unclear.append(self._quoted())
         elif self.sentence.mark == "?" or any(self._leads(clause) for clause in found):
             heard.unclear.append(self._quoted())
 
