@@ -300,7 +300,7 @@ def _by_person(one: _Opening) -> str | None:
 
 def _of_speaker(rest: Sequence[str]) -> str:
     """Tell whether what begins with "I" or "we" asks: "I need to know ..."."""
-    light = {stem(word) for word in ("still", "only", "once", "now", "then", "there", "any")}
+    light = {stem(word) for word in ("still", "only", "once", "now", "then", "there", "any", "hereby", "herewith")}
     words = [word for word in rest[1:] if word not in light]
     if not words:
         return FRAGMENT

@@ -6,7 +6,7 @@ from ecomlab.customer.clauses import ASK, STATEMENT, WH, Clause, clauses
 from ecomlab.customer.heard import Heard, Question
 from ecomlab.customer.phrasing import ELSEWHERE, Found, find, shared
 from ecomlab.customer.vocabulary import AMOUNTS, Vocabulary, closed
-from ecomlab.customer.words import ITEM, VALUE, Sentence, stem
+from ecomlab.customer.words import ITEM, MARKS, VALUE, Sentence, stem
 
 RANKED = ("price", "rating", "days")
 """Slots that a customer may rank by importance."""
@@ -52,7 +52,9 @@ class SentenceReader:
         found = clauses(self.tokens, self.sentence.mark, self.sentence.polite)
         for clause in found:
             self._told(clause)
-        if any(clause.kind == ASK for clause in found):
+        if self.sentence.broken:
+            self._lose()
+        elif any(clause.kind == ASK for clause in found):
             self._asked(found)
         else:
             self._wait(found)
@@ -64,8 +66,7 @@ class SentenceReader:
         heard, asking = self.heard, [clause for clause in found if clause.kind == ASK]
         said = {one.meaning for one in self._finds(Clause(0, len(self.stems), ASK))}
         if self._is_nonsense(asking, said):
-            heard.asks = True
-            heard.unclear.append(self._quoted())
+            self._lose()
             return
         self._ranks = any(one.meaning == "importance" for clause in asking for one in self._finds(clause))
         before = len(heard.asked), heard.open
@@ -80,15 +81,18 @@ class SentenceReader:
         heard.asks = heard.asks or self.sentence.mark == "?" or heard_any or bool(heard.unclear)
 
     def _is_nonsense(self, asking: Sequence[Clause], said: set[str]) -> bool:
-        """Tell whether nobody in a shop asks this: it is no sentence, of another topic, or in several words that are
-        foreign to shops, and nothing but those names what is asked for."""
+        """Tell whether nobody in a shop asks this: it is of another topic, or in several words foreign to shops
+        and none that names what is asked for."""
         if ELSEWHERE in said:
             return True
         if not self._is_sure(asking) and ITEM not in self.stems:
             return False
-        if self.sentence.broken:
-            return True
         return self._foreign(asking) >= FOREIGN and "says:agree" not in said and not self._is_plain(asking)
+
+    def _lose(self) -> None:
+        """Hear nonsense; what comes after it in the message belongs to it, unless it names something."""
+        self.heard.asks = self.heard.lost = True
+        self.heard.unclear.append(self._quoted())
 
     def _is_sure(self, some: Sequence[Clause]) -> bool:
         """Tell whether a sentence surely asks: what has no verb and no question mark may be a remark."""
@@ -106,11 +110,12 @@ class SentenceReader:
         return len(words - self.vocabulary.familiar)
 
     def _is_plain(self, some: Sequence[Clause]) -> bool:
-        """Tell whether clauses name a slot or a value, or ask for more."""
+        """Tell whether clauses name a value, ask for more, or name a slot in more than one word."""
         found = [one for clause in some for one in self._finds(clause)]
-        if any(one.meaning == "open:adds" for one in found) or VALUE in self.stems:
+        if any(one.meaning == "open:adds" for one in found) or (set(MARKS) - {ITEM}) & set(self.stems):
             return True
-        return any(one.pattern.strong and self.vocabulary.slot_of(one.meaning) for one in found)
+        slots = [one.pattern for one in found if self.vocabulary.slot_of(one.meaning)]
+        return any(one.strong for one in slots) and (len(slots) > 1 or slots[0].weight > 1)
 
     def _clauses(self, some: Sequence[Clause]) -> bool:
         """Hear all of these clauses; False where nothing in any was recognised."""
@@ -136,6 +141,8 @@ class SentenceReader:
         if named and self._alone and self.stems[clause.start - 1] in (",", ":"):  # "Which one, whose is it?"
             self._alone = heard.open = False
         self._named = self._named or bool(named)
+        if heard.lost and not named and "open:adds" not in meanings:
+            return False
         heard.which = heard.which or ("says:which" in meanings and not named)
         if not named and "open:adds" not in meanings and (self._points(meanings) or self._picks(meanings)):
             return True
@@ -207,6 +214,8 @@ class SentenceReader:
         heard, foreign = self.heard, self._foreign(found)
         if "says:refers" in said and any(one.values for one in heard.waiting):
             heard.add(heard.waiting)
+        elif heard.lost and not said & {"says:agree"}:
+            heard.unclear.append(self._quoted())
         elif "says:which" in said and not foreign:
             heard.which = True
         elif said & {"says:consent", "says:agree"} and ("says:agree" in said or not foreign):
