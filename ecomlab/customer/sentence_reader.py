@@ -16,6 +16,8 @@ LISTED = 4
 """Places between commas within which a part of a list stands."""
 FOREIGN = 2
 """Words foreign to a shop that make nonsense of what names nothing."""
+LEAD = 3
+"""Words that may stand before a question word."""
 TAG = 5
 """Most words of a question that may only ask whether what is said before it is right."""
 
@@ -32,6 +34,8 @@ _ASKED = _stems("ask know have hear trouble get bother request learn enquire inq
 """What somebody who asks does: "May I ask ..." is no offer."""
 _LIMITS = _stems("maximum minimum limit most least any deadline") | set(AMOUNTS.values())
 """Words by which a question for several limits is none for which of them comes first."""
+_WONDER = _stems("what which how")
+_COUNTED = _stems("many much old long often NUMBER number frustrating annoying")
 _EACH = _stems("each apiece per every individually separately")
 _ALL = _stems("all both together total combined altogether everything whole")
 
@@ -218,9 +222,11 @@ class SentenceReader:
             heard.unclear.append(self._quoted())
         elif "says:which" in said and not foreign:
             heard.which = True
-        elif said & {"says:consent", "says:agree"} and ("says:agree" in said or not foreign):
+        elif "says:agree" in said or ("says:consent" in said and not foreign and not self._wonders(found)):
             heard.agree = True
         elif {"says:tells", "says:subject"} <= said and not foreign:
+            heard.open = True
+        elif not foreign and not heard.asked and "says:subject" in said and "says:tells" not in said and self._wonders(found):
             heard.open = True
         elif foreign and self._is_sure(found) and (self.sentence.mark == "?" or not self._speaks()):
             heard.unclear.append(self._quoted())
@@ -387,6 +393,15 @@ class SentenceReader:
     def _leads(self, clause: Clause) -> bool:
         """Tell whether a clause begins with a question word."""
         return bool(WH & set(self.stems[clause.start : min(clause.end, clause.start + 4)]))
+
+    def _wonders(self, some: Sequence[Clause]) -> bool:
+        """Tell whether what asks begins with "what", "which" or a "how" that counts nothing."""
+        for clause in some:
+            stems = self.stems[clause.start : clause.end]
+            lead = next((place for place, one in enumerate(stems[:LEAD]) if one in _WONDER), LEAD)
+            if clause.kind == ASK and lead < LEAD and _COUNTED.isdisjoint(stems[lead + 1 : lead + 2]):
+                return True
+        return False
 
     def _quoted(self) -> str:
         words = self.sentence.text
