@@ -250,6 +250,8 @@ def _by_remark(one: _Opening) -> str | None:
         return ASK
     if "noted" in rest or (not asked and one.word.endswith("ing") and len(rest) == 1):
         return STATEMENT
+    if first == "whatever" and one.second in {"else", "you"}:
+        return ASK
     if first in WH:
         return STATEMENT if one.mark == "!" and not _any(rest, "auxiliary") else ASK
     if first in _OF["preposition"] and one.second in WH:

@@ -36,6 +36,7 @@ _LIMITS = _stems("maximum minimum limit most least any deadline") | set(AMOUNTS.
 """Words by which a question for several limits is none for which of them comes first."""
 _WONDER = _stems("what which how")
 _COUNTED = _stems("many much old long often NUMBER number frustrating annoying")
+_TELL = _stems("tell state specify give name say share provide know")
 _EACH = _stems("each apiece per every individually separately")
 _ALL = _stems("all both together total combined altogether everything whole")
 
@@ -48,7 +49,7 @@ class SentenceReader:
         self.tokens = sentence.tokens
         self.stems = [token.stem for token in self.tokens]
         self._ranks = self._named = self._alone = False
-        self._found: dict[tuple[int, int], list[Found]] = {}
+        self._found: dict[tuple[int, int, int], list[Found]] = {}
 
     def read(self) -> None:
         """Hear what the sentence asks for and says."""
@@ -253,10 +254,10 @@ class SentenceReader:
 
     def _finds(self, clause: Clause) -> list[Found]:
         """Choose the phrases of a clause: of those that overlap the longest; weak ones where no strong one is near."""
-        bounds = clause.start, clause.end
-        if bounds not in self._found:
-            self._found[bounds] = self._chosen(clause)
-        return self._found[bounds]
+        key = clause.start, clause.end, len(self.heard.asked)  # what has been asked for decides of weak phrases
+        if key not in self._found:
+            self._found[key] = self._chosen(clause)
+        return self._found[key]
 
     def _chosen(self, clause: Clause) -> list[Found]:
         vocabulary = self.vocabulary
@@ -331,7 +332,8 @@ class SentenceReader:
             if not strong & set(slots):
                 places.append((place, min(slots, key=self.vocabulary.rank.__getitem__)))
         ordered = list(dict.fromkeys(slot for _, slot in self._compared(sorted(places), clause)))
-        if "must" in ordered and not self._leads(clause):  # "Is another brand okay?"
+        told = _TELL & set(self.stems[clause.start : clause.end])
+        if "must" in ordered and not self._leads(clause) and not told:  # "Is another brand okay?"
             ordered = [slot for slot in ordered if not slot.startswith("was_")]
         if "replacement" in ordered and not _JOINTS & set(self.stems[clause.start : clause.end]):
             return [slot for slot in ordered if slot in ("replacement", "ordered", "delivered", "units")]
