@@ -34,6 +34,8 @@ _ASKED = _stems("ask know have hear trouble get bother request learn enquire inq
 """What somebody who asks does: "May I ask ..." is no offer."""
 _LIMITS = _stems("maximum minimum limit most least any deadline") | set(AMOUNTS.values())
 """Words by which a question for several limits is none for which of them comes first."""
+_ALONE = _stems("only alone single entire complete")
+_POINTS = _stems("it that this they these those")
 _WONDER = _stems("what which how")
 _COUNTED = _stems("many much old long often NUMBER number frustrating annoying")
 _TELL = _stems("tell state specify give name say share provide know")
@@ -49,6 +51,7 @@ class SentenceReader:
         self.tokens = sentence.tokens
         self.stems = [token.stem for token in self.tokens]
         self._ranks = self._named = self._alone = False
+        self._topic: list[str] = []
         self._found: dict[tuple[int, int, int], list[Found]] = {}
 
     def read(self) -> None:
@@ -75,6 +78,8 @@ class SentenceReader:
             return
         self._ranks = any(one.meaning == "importance" for clause in asking for one in self._finds(clause))
         before = len(heard.asked), heard.open
+        if found[0].kind != ASK and len(found) > 1:
+            self._topic = [] if self._leads(found[0]) else self._slots(found[0], self._finds(found[0]))
         heard_any = self._clauses(asking)
         tag = self.sentence.mark == "?" and all(clause.end - clause.start <= TAG for clause in asking)
         if tag and before == (len(heard.asked), heard.open):  # "It was by them, was it not?"
@@ -131,7 +136,7 @@ class SentenceReader:
         """Hear what one clause asks for; False where nothing in it was recognised."""
         heard, found = self.heard, self._finds(clause)
         meanings = {one.meaning for one in found}
-        named = self._slots(clause, found)
+        named = self._topic_of(clause) or self._slots(clause, found)
         if "says:small" in meanings or self._agrees(clause, found, bool(named)):
             heard.agree = True
             return True
@@ -151,11 +156,16 @@ class SentenceReader:
         heard.which = heard.which or ("says:which" in meanings and not named)
         if not named and "open:adds" not in meanings and (self._points(meanings) or self._picks(meanings)):
             return True
-        adds, alone = "open:adds" in meanings, "open:alone" in meanings and not named and joined
+        adds, alone = "open:adds" in meanings, "open:alone" in meanings and not named and joined and not self._foreign([clause])
         heard.announced = heard.announced or ("open:announces" in meanings and not named)
         if adds or alone:
             self._open(clause, items, alone=not adds, named=bool(named))
         return bool(named or adds or alone or "open:announces" in meanings)
+
+    def _topic_of(self, clause: Clause) -> list[str]:
+        """Name what a clause asks the reach of: "The deadline, does it hold for everything?"."""
+        stems = set(self.stems[clause.start : clause.end])
+        return self._topic if _POINTS & set(self.stems[clause.start :][:LEAD]) and stems & (_EACH | _ALL | _ALONE) else []
 
     def _open(self, clause: Clause, items: Sequence[int], alone: bool, named: bool) -> None:
         """Hear a clause that asks for whatever there is; `alone`: in words that count where nothing is named."""
