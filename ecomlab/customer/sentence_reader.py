@@ -77,6 +77,9 @@ class SentenceReader:
             self._lose()
             return
         self._ranks = any(one.meaning == "importance" for clause in asking for one in self._finds(clause))
+        told = [clause for clause in found if clause.kind == STATEMENT and clause.start < asking[0].start]
+        if any(one.values for one in self._named_in(told)):
+            self._wait(told)
         before = len(heard.asked), heard.open
         if found[0].kind != ASK and len(found) > 1:
             self._topic = [] if self._leads(found[0]) else self._slots(found[0], self._finds(found[0]))
@@ -154,7 +157,7 @@ class SentenceReader:
         if heard.lost and not named and "open:adds" not in meanings:
             return False
         heard.which = heard.which or ("says:which" in meanings and not named)
-        if not named and "open:adds" not in meanings and (self._points(meanings) or self._picks(meanings)):
+        if not named and (self._points(meanings) or ("open:adds" not in meanings and self._picks(meanings))):
             return True
         adds, alone = "open:adds" in meanings, "open:alone" in meanings and not named and joined and not self._foreign([clause])
         heard.announced = heard.announced or ("open:announces" in meanings and not named)
@@ -189,8 +192,9 @@ class SentenceReader:
         return "says:refers" in meanings and any(one.values for one in self.heard.waiting)
 
     def _points(self, meanings: set[str]) -> bool:
-        """Hear "Is that the one you mean?" after a sentence that named values."""
-        if not {"says:which", "says:refers"} <= meanings or not any(one.values for one in self.heard.waiting):
+        """Hear "Is that the one you mean?" after what named values."""
+        named = [*self.heard.waiting, *self.heard.asked.values()]
+        if not {"says:which", "says:refers"} <= meanings or not any(one.values for one in named):
             return False
         self.heard.add(one for one in self.heard.waiting if one.values)
         return True
@@ -254,13 +258,17 @@ class SentenceReader:
 
     def _wait(self, found: Sequence[Clause]) -> None:
         """Keep what a statement names: the next sentence may ask for it."""
-        waiting = [
+        waiting = self._named_in(found)
+        self.heard.waiting = [one for one in waiting if one.values] or waiting or self.heard.waiting
+
+    def _named_in(self, some: Sequence[Clause]) -> list[Question]:
+        """List what clauses name, as questions for it."""
+        return [
             Question(slot, item, self._values(slot, clause))
-            for clause in found
+            for clause in some
             for slot in self._slots(clause, self._finds(clause))
             for item in self._items(clause)
         ]
-        self.heard.waiting = [one for one in waiting if one.values] or waiting or self.heard.waiting
 
     def _finds(self, clause: Clause) -> list[Found]:
         """Choose the phrases of a clause: of those that overlap the longest; weak ones where no strong one is near."""
