@@ -45,6 +45,7 @@ class _Words(Strict):
     know: tuple[str, ...]
     look: tuple[str, ...]
     about: tuple[str, ...]
+    light: tuple[str, ...]
     want: tuple[str, ...]
     unwanted: tuple[str, ...]
     wish: tuple[str, ...]
@@ -302,8 +303,7 @@ def _by_person(one: _Opening) -> str | None:
 
 def _of_speaker(rest: Sequence[str]) -> str:
     """Tell whether what begins with "I" or "we" asks: "I need to know ..."."""
-    light = {stem(word) for word in ("still", "only", "once", "now", "then", "there", "any", "hereby", "herewith")}
-    words = [word for word in rest[1:] if word not in light]
+    words = [word for word in rest[1:] if word not in _OF["light"]]
     if not words:
         return FRAGMENT
     if "i" in words[1:4] and {"afraid", stem("sorry")} & set(words[:3]):

@@ -38,6 +38,7 @@ _ALONE = _stems("only alone single entire complete")
 _POINTS = _stems("it that this they these those")
 _WONDER = _stems("what which how")
 _COUNTED = _stems("many much old long often NUMBER number frustrating annoying")
+"""Words after "how" or "what" with which a number is asked for, or a feeling is shown."""
 _TELL = _stems("tell state specify give name say share provide know")
 _EACH = _stems("each apiece per every individually separately")
 _ALL = _stems("all both together total combined altogether everything whole")
@@ -159,7 +160,8 @@ class SentenceReader:
         heard.which = heard.which or ("says:which" in meanings and not named)
         if not named and (self._points(meanings) or ("open:adds" not in meanings and self._picks(meanings))):
             return True
-        adds, alone = "open:adds" in meanings, "open:alone" in meanings and not named and joined and not self._foreign([clause])
+        adds = "open:adds" in meanings
+        alone = "open:alone" in meanings and not named and joined and not self._foreign([clause])
         heard.announced = heard.announced or ("open:announces" in meanings and not named)
         if adds or alone:
             self._open(clause, items, alone=not adds, named=bool(named))
@@ -168,7 +170,8 @@ class SentenceReader:
     def _topic_of(self, clause: Clause) -> list[str]:
         """Name what a clause asks the reach of: "The deadline, does it hold for everything?"."""
         stems = set(self.stems[clause.start : clause.end])
-        return self._topic if _POINTS & set(self.stems[clause.start :][:LEAD]) and stems & (_EACH | _ALL | _ALONE) else []
+        points = _POINTS & set(self.stems[clause.start : clause.start + LEAD])
+        return self._topic if points and stems & (_EACH | _ALL | _ALONE) else []
 
     def _open(self, clause: Clause, items: Sequence[int], alone: bool, named: bool) -> None:
         """Hear a clause that asks for whatever there is; `alone`: in words that count where nothing is named."""
@@ -239,13 +242,13 @@ class SentenceReader:
             heard.which = True
         elif "says:agree" in said or ("says:consent" in said and not foreign and not self._wonders(found)):
             heard.agree = True
-        elif {"says:tells", "says:subject"} <= said and not foreign:
+        elif not foreign and "says:subject" in said and ("says:tells" in said or self._wonders(found)):
             heard.open = True
-        elif not foreign and not heard.asked and "says:subject" in said and "says:tells" not in said and self._wonders(found):
-            heard.open = True
-        elif foreign and self._is_sure(found) and (self.sentence.mark == "?" or not self._speaks()):
-            heard.unclear.append(self._quoted())
-        elif self.sentence.mark == "?" or any(self._leads(clause) for clause in found):
+        elif (
+            self.sentence.mark == "?"
+            or any(self._leads(clause) for clause in found)
+            or (foreign and self._is_sure(found) and not self._speaks())
+        ):
             heard.unclear.append(self._quoted())
 
     def _told(self, clause: Clause) -> None:
@@ -272,7 +275,11 @@ class SentenceReader:
 
     def _finds(self, clause: Clause) -> list[Found]:
         """Choose the phrases of a clause: of those that overlap the longest; weak ones where no strong one is near."""
-        key = clause.start, clause.end, len(self.heard.asked)  # what has been asked for decides of weak phrases
+        key = (
+            clause.start,
+            clause.end,
+            len(self.heard.asked),
+        )  # what has been asked for decides of weak phrases
         if key not in self._found:
             self._found[key] = self._chosen(clause)
         return self._found[key]
@@ -415,7 +422,9 @@ class SentenceReader:
         return bool(WH & set(self.stems[clause.start : min(clause.end, clause.start + 4)]))
 
     def _wonders(self, some: Sequence[Clause]) -> bool:
-        """Tell whether what asks begins with "what", "which" or a "how" that counts nothing."""
+        """Tell whether what asks begins with "what", "which" or a "how" that counts nothing, and is all that does."""
+        if self.heard.asked:
+            return False
         for clause in some:
             stems = self.stems[clause.start : clause.end]
             lead = next((place for place, one in enumerate(stems[:LEAD]) if one in _WONDER), LEAD)
