@@ -101,6 +101,8 @@ class SentenceReader:
             return True
         if not self._is_sure(asking) and ITEM not in self.stems:
             return False
+        if "says:which" in said and ITEM in self.stems and not any(map(self._leads, asking)):
+            return False  # "Do you mean the Acme Tea Kettle?": a name that this customer may not know
         return self._foreign(asking) >= FOREIGN and "says:agree" not in said and not self._is_plain(asking)
 
     def _lose(self) -> None:
@@ -161,7 +163,8 @@ class SentenceReader:
         if not named and (self._points(meanings) or ("open:adds" not in meanings and self._picks(meanings))):
             return True
         adds = "open:adds" in meanings
-        alone = "open:alone" in meanings and not named and joined and not self._foreign([clause])
+        loose = "open:alone" in meanings and "says:right" not in meanings and not self._foreign([clause])
+        alone = loose and joined and not named
         heard.announced = heard.announced or ("open:announces" in meanings and not named)
         if adds or alone:
             self._open(clause, items, alone=not adds, named=bool(named))
@@ -238,9 +241,11 @@ class SentenceReader:
             heard.add(heard.waiting)
         elif heard.lost and not said & {"says:agree"}:
             heard.unclear.append(self._quoted())
-        elif "says:which" in said and not foreign:
+        elif "says:which" in said and (not foreign or ITEM in self.stems):
             heard.which = True
-        elif "says:agree" in said or ("says:consent" in said and not foreign and not self._wonders(found)):
+        elif said & {"says:agree", "says:right"} or (
+            "says:consent" in said and not foreign and not self._wonders(found)
+        ):
             heard.agree = True
         elif not foreign and "says:subject" in said and ("says:tells" in said or self._wonders(found)):
             heard.open = True

@@ -316,6 +316,7 @@ def test_what_else_a_message_says() -> None:
     assert not reader.read("Which brand is it?").done
     assert reader.read("Shall I submit?").agree
     assert reader.read("Is that okay?").agree
+    assert reader.read("I would go for this one. Is that what you want?").agree
     assert not reader.read("Is it the red one?").agree
     assert reader.read("Which one do you mean?").which
     assert reader.read("Unfortunately the Area Rug is sold out.").unavailable == (1,)
