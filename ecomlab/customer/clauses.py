@@ -45,6 +45,7 @@ class _Words(Strict):
     know: tuple[str, ...]
     look: tuple[str, ...]
     about: tuple[str, ...]
+    light: tuple[str, ...]
     want: tuple[str, ...]
     unwanted: tuple[str, ...]
     wish: tuple[str, ...]
@@ -71,6 +72,11 @@ WH, _AUXILIARY, _SPEAKER, _PRONOUN = (_OF[name] for name in ("question", "auxili
 _KNOW = _OF["know"]
 
 
+def class_words() -> frozenset[str]:
+    """Stems of the words of all classes."""
+    return frozenset().union(*_OF.values())
+
+
 def _any(words: Collection[str], *names: str) -> bool:
     """Tell whether a word of one of these classes is among the words."""
     return any(not _OF[name].isdisjoint(words) for name in names)
@@ -83,6 +89,8 @@ class Clause:
     start: int
     end: int
     kind: str
+    guessed: bool = False
+    """It is a fragment, and does what its neighbours do."""
 
 
 def clauses(tokens: Sequence[Token], mark: str, polite: bool) -> list[Clause]:
@@ -123,7 +131,10 @@ def _settled(found: list[Clause], stems: Sequence[str], mark: str) -> list[Claus
             kinds[place] = STATEMENT if not asking and (mark == "!" or STATEMENT in kinds[1:]) else ASK
     if set(kinds) == {PURPOSE}:
         kinds = [ASK] * len(kinds)
-    return [Clause(clause.start, clause.end, kind) for clause, kind in zip(found, kinds, strict=True)]
+    return [
+        Clause(clause.start, clause.end, kind, clause.kind == FRAGMENT)
+        for clause, kind in zip(found, kinds, strict=True)
+    ]
 
 
 def _is_inner(stems: Sequence[str], place: int) -> bool:
@@ -240,6 +251,8 @@ def _by_remark(one: _Opening) -> str | None:
         return ASK
     if "noted" in rest or (not asked and one.word.endswith("ing") and len(rest) == 1):
         return STATEMENT
+    if first == "whatever" and one.second in {"else", "you"}:
+        return ASK
     if first in WH:
         return STATEMENT if one.mark == "!" and not _any(rest, "auxiliary") else ASK
     if first in _OF["preposition"] and one.second in WH:
@@ -290,8 +303,7 @@ def _by_person(one: _Opening) -> str | None:
 
 def _of_speaker(rest: Sequence[str]) -> str:
     """Tell whether what begins with "I" or "we" asks: "I need to know ..."."""
-    light = {stem(word) for word in ("still", "only", "once", "now", "then", "there", "any")}
-    words = [word for word in rest[1:] if word not in light]
+    words = [word for word in rest[1:] if word not in _OF["light"]]
     if not words:
         return FRAGMENT
     if "i" in words[1:4] and {"afraid", stem("sorry")} & set(words[:3]):

@@ -57,6 +57,8 @@ class Heard:
     which: bool = False
     unclear: list[str] = field(default_factory=list)
     unavailable: list[int] = field(default_factory=list)
+    lost: bool = False
+    """Nonsense was heard."""
     waiting: list[Question] = field(default_factory=list)
     """What the sentence before named without asking for it."""
     topic: int = -1

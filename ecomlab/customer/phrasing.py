@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ecomlab.customer.words import DROPPED, MARKS, stem
+from ecomlab.customer.clauses import class_words
+from ecomlab.customer.words import DROPPED, MARKS, ordinary, stem
 from ecomlab.data import Strict, read_toml
 
 FOLDER = Path(__file__).parent
@@ -144,6 +145,29 @@ def shared() -> Index:
     for name, texts in messages().says.items():
         found += compiled(texts, f"says:{name}")
     return index(found)
+
+
+ELSEWHERE = "says:elsewhere"
+"""Meaning of phrases that belong to no shop."""
+
+
+@cache
+def familiar() -> frozenset[str]:
+    """Stems of all words that belong to a shop: those of the phrases, of the classes of words, and ordinary ones."""
+    file = phrases()
+    patterns = [pattern for some in shared().values() for pattern in some if pattern.meaning != ELSEWHERE]
+    texts = [text for some in file.attributes.values() for text in some]
+    texts += [text for some in file.values.values() for listed in some.values() for text in listed]
+    found = stems_of([*patterns, *compiled(texts, "")]) | ordinary() | class_words()
+    return found | {stem(word) for words in file.classes.values() for word in words}
+
+
+def stems_of(patterns: Iterable[Pattern]) -> frozenset[str]:
+    """Stems that patterns hold."""
+    found = set[str]()
+    for pattern in patterns:
+        found.update(*(element for element in pattern.row if element), *pattern.needs, pattern.bars)
+    return frozenset(found)
 
 
 @dataclass(frozen=True)

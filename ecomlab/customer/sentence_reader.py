@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from ecomlab.customer.clauses import ASK, STATEMENT, WH, Clause, clauses
 from ecomlab.customer.heard import Heard, Question
-from ecomlab.customer.phrasing import Found, find, shared
+from ecomlab.customer.phrasing import ELSEWHERE, Found, find, shared
 from ecomlab.customer.vocabulary import AMOUNTS, Vocabulary, closed
-from ecomlab.customer.words import ITEM, VALUE, Sentence, stem
+from ecomlab.customer.words import ITEM, MARKS, VALUE, Sentence, stem
 
 RANKED = ("price", "rating", "days")
 """Slots that a customer may rank by importance."""
@@ -14,6 +14,10 @@ LONGEST = 60
 """Most characters of what was not understood that are quoted."""
 LISTED = 4
 """Places between commas within which a part of a list stands."""
+FOREIGN = 2
+"""Words foreign to a shop that make nonsense of what names nothing."""
+LEAD = 3
+"""Words that may stand before a question word."""
 TAG = 5
 """Most words of a question that may only ask whether what is said before it is right."""
 
@@ -30,6 +34,12 @@ _ASKED = _stems("ask know have hear trouble get bother request learn enquire inq
 """What somebody who asks does: "May I ask ..." is no offer."""
 _LIMITS = _stems("maximum minimum limit most least any deadline") | set(AMOUNTS.values())
 """Words by which a question for several limits is none for which of them comes first."""
+_ALONE = _stems("only alone single entire complete")
+_POINTS = _stems("it that this they these those")
+_WONDER = _stems("what which how")
+_COUNTED = _stems("many much old long often NUMBER number frustrating annoying")
+"""Words after "how" or "what" with which a number is asked for, or a feeling is shown."""
+_TELL = _stems("tell state specify give name say share provide know")
 _EACH = _stems("each apiece per every individually separately")
 _ALL = _stems("all both together total combined altogether everything whole")
 
@@ -42,7 +52,8 @@ class SentenceReader:
         self.tokens = sentence.tokens
         self.stems = [token.stem for token in self.tokens]
         self._ranks = self._named = self._alone = False
-        self._found: dict[tuple[int, int], list[Found]] = {}
+        self._topic: list[str] = []
+        self._found: dict[tuple[int, int, int], list[Found]] = {}
 
     def read(self) -> None:
         """Hear what the sentence asks for and says."""
@@ -50,7 +61,9 @@ class SentenceReader:
         found = clauses(self.tokens, self.sentence.mark, self.sentence.polite)
         for clause in found:
             self._told(clause)
-        if any(clause.kind == ASK for clause in found):
+        if self.sentence.broken:
+            self._lose()
+        elif any(clause.kind == ASK for clause in found):
             self._asked(found)
         else:
             self._wait(found)
@@ -61,12 +74,16 @@ class SentenceReader:
         """Hear a sentence that asks: its asking clauses, else the others, else what it refers to."""
         heard, asking = self.heard, [clause for clause in found if clause.kind == ASK]
         said = {one.meaning for one in self._finds(Clause(0, len(self.stems), ASK))}
-        if "says:elsewhere" in said:
-            heard.asks = True
-            heard.unclear.append(self._quoted())
+        if self._is_nonsense(asking, said):
+            self._lose()
             return
         self._ranks = any(one.meaning == "importance" for clause in asking for one in self._finds(clause))
+        told = [clause for clause in found if clause.kind == STATEMENT and clause.start < asking[0].start]
+        if any(one.values for one in self._named_in(told)):
+            self._wait(told)
         before = len(heard.asked), heard.open
+        if found[0].kind != ASK and len(found) > 1:
+            self._topic = [] if self._leads(found[0]) else self._slots(found[0], self._finds(found[0]))
         heard_any = self._clauses(asking)
         tag = self.sentence.mark == "?" and all(clause.end - clause.start <= TAG for clause in asking)
         if tag and before == (len(heard.asked), heard.open):  # "It was by them, was it not?"
@@ -77,6 +94,45 @@ class SentenceReader:
             self._otherwise(found, said)
         heard.asks = heard.asks or self.sentence.mark == "?" or heard_any or bool(heard.unclear)
 
+    def _is_nonsense(self, asking: Sequence[Clause], said: set[str]) -> bool:
+        """Tell whether nobody in a shop asks this: it is of another topic, or in several words foreign to shops
+        and none that names what is asked for."""
+        if ELSEWHERE in said:
+            return True
+        if not self._is_sure(asking) and ITEM not in self.stems:
+            return False
+        if "says:which" in said and ITEM in self.stems and not any(map(self._leads, asking)):
+            return False  # "Do you mean the Acme Tea Kettle?": a name that this customer may not know
+        return self._foreign(asking) >= FOREIGN and "says:agree" not in said and not self._is_plain(asking)
+
+    def _lose(self) -> None:
+        """Hear nonsense; what comes after it in the message belongs to it, unless it names something."""
+        self.heard.asks = self.heard.lost = True
+        self.heard.unclear.append(self._quoted())
+
+    def _is_sure(self, some: Sequence[Clause]) -> bool:
+        """Tell whether a sentence surely asks: what has no verb and no question mark may be a remark."""
+        asking = [clause for clause in some if clause.kind == ASK]
+        return self.sentence.mark == "?" or any(not one.guessed or self._leads(one) for one in asking)
+
+    def _speaks(self) -> bool:
+        """Tell whether the sentence begins with "I" or "we"."""
+        return bool({"i", "we"} & set(self.stems[:2]))
+
+    def _foreign(self, some: Sequence[Clause]) -> int:
+        """Count the words of clauses that are foreign to shops."""
+        tokens = [token for clause in some for token in self.tokens[clause.start : clause.end]]
+        words = {token.stem for token in tokens if not token.means and token.stem.isalpha()}
+        return len(words - self.vocabulary.familiar)
+
+    def _is_plain(self, some: Sequence[Clause]) -> bool:
+        """Tell whether clauses name a value, ask for more, or name a slot in more than one word."""
+        found = [one for clause in some for one in self._finds(clause)]
+        if any(one.meaning == "open:adds" for one in found) or (set(MARKS) - {ITEM}) & set(self.stems):
+            return True
+        slots = [one.pattern for one in found if self.vocabulary.slot_of(one.meaning)]
+        return any(one.strong for one in slots) and (len(slots) > 1 or slots[0].weight > 1)
+
     def _clauses(self, some: Sequence[Clause]) -> bool:
         """Hear all of these clauses; False where nothing in any was recognised."""
         recognised = [self._clause(clause) for clause in some]
@@ -86,7 +142,7 @@ class SentenceReader:
         """Hear what one clause asks for; False where nothing in it was recognised."""
         heard, found = self.heard, self._finds(clause)
         meanings = {one.meaning for one in found}
-        named = self._slots(clause, found)
+        named = self._topic_of(clause) or self._slots(clause, found)
         if "says:small" in meanings or self._agrees(clause, found, bool(named)):
             heard.agree = True
             return True
@@ -101,14 +157,24 @@ class SentenceReader:
         if named and self._alone and self.stems[clause.start - 1] in (",", ":"):  # "Which one, whose is it?"
             self._alone = heard.open = False
         self._named = self._named or bool(named)
+        if heard.lost and not named and "open:adds" not in meanings:
+            return False
         heard.which = heard.which or ("says:which" in meanings and not named)
-        if not named and "open:adds" not in meanings and (self._points(meanings) or self._picks(meanings)):
+        if not named and (self._points(meanings) or ("open:adds" not in meanings and self._picks(meanings))):
             return True
-        adds, alone = "open:adds" in meanings, "open:alone" in meanings and not named and joined
+        adds = "open:adds" in meanings
+        loose = "open:alone" in meanings and "says:right" not in meanings and not self._foreign([clause])
+        alone = loose and joined and not named
         heard.announced = heard.announced or ("open:announces" in meanings and not named)
         if adds or alone:
             self._open(clause, items, alone=not adds, named=bool(named))
         return bool(named or adds or alone or "open:announces" in meanings)
+
+    def _topic_of(self, clause: Clause) -> list[str]:
+        """Name what a clause asks the reach of: "The deadline, does it hold for everything?"."""
+        stems = set(self.stems[clause.start : clause.end])
+        points = _POINTS & set(self.stems[clause.start : clause.start + LEAD])
+        return self._topic if points and stems & (_EACH | _ALL | _ALONE) else []
 
     def _open(self, clause: Clause, items: Sequence[int], alone: bool, named: bool) -> None:
         """Hear a clause that asks for whatever there is; `alone`: in words that count where nothing is named."""
@@ -132,8 +198,9 @@ class SentenceReader:
         return "says:refers" in meanings and any(one.values for one in self.heard.waiting)
 
     def _points(self, meanings: set[str]) -> bool:
-        """Hear "Is that the one you mean?" after a sentence that named values."""
-        if not {"says:which", "says:refers"} <= meanings or not any(one.values for one in self.heard.waiting):
+        """Hear "Is that the one you mean?" after what named values."""
+        named = [*self.heard.waiting, *self.heard.asked.values()]
+        if not {"says:which", "says:refers"} <= meanings or not any(one.values for one in named):
             return False
         self.heard.add(one for one in self.heard.waiting if one.values)
         return True
@@ -169,16 +236,24 @@ class SentenceReader:
 
     def _otherwise(self, found: Sequence[Clause], said: set[str]) -> None:
         """Hear a sentence that asks, in which no slot was recognised and nothing open."""
-        heard = self.heard
+        heard, foreign = self.heard, self._foreign(found)
         if "says:refers" in said and any(one.values for one in heard.waiting):
             heard.add(heard.waiting)
-        elif "says:which" in said:
+        elif heard.lost and not said & {"says:agree"}:
+            heard.unclear.append(self._quoted())
+        elif "says:which" in said and (not foreign or ITEM in self.stems):
             heard.which = True
-        elif said & {"says:consent", "says:agree"}:
+        elif said & {"says:agree", "says:right"} or (
+            "says:consent" in said and not foreign and not self._wonders(found)
+        ):
             heard.agree = True
-        elif {"says:tells", "says:subject"} <= said:
+        elif not foreign and "says:subject" in said and ("says:tells" in said or self._wonders(found)):
             heard.open = True
-        elif self.sentence.mark == "?" or any(self._leads(clause) for clause in found):
+        elif (
+            self.sentence.mark == "?"
+            or any(self._leads(clause) for clause in found)
+            or (foreign and self._is_sure(found) and not self._speaks())
+        ):
             heard.unclear.append(self._quoted())
 
     def _told(self, clause: Clause) -> None:
@@ -191,20 +266,28 @@ class SentenceReader:
 
     def _wait(self, found: Sequence[Clause]) -> None:
         """Keep what a statement names: the next sentence may ask for it."""
-        waiting = [
+        waiting = self._named_in(found)
+        self.heard.waiting = [one for one in waiting if one.values] or waiting or self.heard.waiting
+
+    def _named_in(self, some: Sequence[Clause]) -> list[Question]:
+        """List what clauses name, as questions for it."""
+        return [
             Question(slot, item, self._values(slot, clause))
-            for clause in found
+            for clause in some
             for slot in self._slots(clause, self._finds(clause))
             for item in self._items(clause)
         ]
-        self.heard.waiting = [one for one in waiting if one.values] or waiting or self.heard.waiting
 
     def _finds(self, clause: Clause) -> list[Found]:
         """Choose the phrases of a clause: of those that overlap the longest; weak ones where no strong one is near."""
-        bounds = clause.start, clause.end
-        if bounds not in self._found:
-            self._found[bounds] = self._chosen(clause)
-        return self._found[bounds]
+        key = (
+            clause.start,
+            clause.end,
+            len(self.heard.asked),
+        )  # what has been asked for decides of weak phrases
+        if key not in self._found:
+            self._found[key] = self._chosen(clause)
+        return self._found[key]
 
     def _chosen(self, clause: Clause) -> list[Found]:
         vocabulary = self.vocabulary
@@ -279,7 +362,8 @@ class SentenceReader:
             if not strong & set(slots):
                 places.append((place, min(slots, key=self.vocabulary.rank.__getitem__)))
         ordered = list(dict.fromkeys(slot for _, slot in self._compared(sorted(places), clause)))
-        if "must" in ordered and not self._leads(clause):  # "Is another brand okay?"
+        told = _TELL & set(self.stems[clause.start : clause.end])
+        if "must" in ordered and not self._leads(clause) and not told:  # "Is another brand okay?"
             ordered = [slot for slot in ordered if not slot.startswith("was_")]
         if "replacement" in ordered and not _JOINTS & set(self.stems[clause.start : clause.end]):
             return [slot for slot in ordered if slot in ("replacement", "ordered", "delivered", "units")]
@@ -341,6 +425,17 @@ class SentenceReader:
     def _leads(self, clause: Clause) -> bool:
         """Tell whether a clause begins with a question word."""
         return bool(WH & set(self.stems[clause.start : min(clause.end, clause.start + 4)]))
+
+    def _wonders(self, some: Sequence[Clause]) -> bool:
+        """Tell whether what asks begins with "what", "which" or a "how" that counts nothing, and is all that does."""
+        if self.heard.asked:
+            return False
+        for clause in some:
+            stems = self.stems[clause.start : clause.end]
+            lead = next((place for place, one in enumerate(stems[:LEAD]) if one in _WONDER), LEAD)
+            if clause.kind == ASK and lead < LEAD and _COUNTED.isdisjoint(stems[lead + 1 : lead + 2]):
+                return True
+        return False
 
     def _quoted(self) -> str:
         words = self.sentence.text

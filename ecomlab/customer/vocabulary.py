@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ecomlab.customer.phrasing import Index, compiled, index, messages, phrases
+from ecomlab.customer.phrasing import Index, compiled, familiar, index, messages, phrases, stems_of
 from ecomlab.customer.words import DATE, DAYS, KILOS, MONEY, NUMBER, STARS, Names, names
 
 ALSO = {"brand": "was_brand", "feature": "was_feature", "price": "budget"}
@@ -27,6 +27,8 @@ class Vocabulary:
     wanted: frozenset[str]
     """Meanings of the shared phrases that count."""
     known: tuple[Names, ...]
+    familiar: frozenset[str]
+    """Stems of the words by which anything is asked for, or ordinary."""
 
     def slot_of(self, meaning: str) -> str | None:
         """The slot that a phrase means; None where the customer has none such."""
@@ -51,6 +53,7 @@ def vocabulary(
         _own(order, own),
         _wanted(order),
         (_item_names(tuple(map(tuple, items))), *(_value_names(*one) for one in words)),
+        _familiar(order, own),
     )
 
 
@@ -65,6 +68,11 @@ def _own(slots: tuple[str, ...], called: tuple[tuple[str, tuple[str, ...]], ...]
         for name in dict.fromkeys(own):
             made += compiled((name.lower(), *other.get(name.lower().replace(" ", "_"), ())), slot)
     return index(made)
+
+
+@lru_cache(maxsize=4_096)
+def _familiar(slots: tuple[str, ...], called: tuple[tuple[str, tuple[str, ...]], ...]) -> frozenset[str]:
+    return familiar() | stems_of(pattern for some in _own(slots, called).values() for pattern in some)
 
 
 @lru_cache(maxsize=4_096)

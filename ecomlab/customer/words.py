@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
+from itertools import pairwise
 from pathlib import Path
 
 import snowballstemmer
@@ -29,12 +30,17 @@ class _File(Strict):
     has_is: tuple[str, ...]
     numbers: tuple[str, ...]
     names: tuple[str, ...]
+    twice: tuple[str, ...]
+    never: dict[str, tuple[str, ...]]
+    ordinary: tuple[str, ...]
     irregular: dict[str, tuple[str, ...]]
     spoken: dict[str, tuple[str, ...]]
 
 
 _FILE = read_toml(Path(__file__).with_name("words.toml"), _File)
 _KEPT, DROPPED, _ARTICLES, _HAS_IS = map(frozenset, (_FILE.kept, _FILE.dropped, _FILE.articles, _FILE.has_is))
+_TWICE = frozenset(_FILE.twice)
+_NEVER = frozenset((first, word) for word, before in _FILE.never.items() for first in before)
 _IRREGULAR = {form: plain for plain, forms in _FILE.irregular.items() for form in forms}
 _SPOKEN = {form: plain for plain, forms in _FILE.spoken.items() for form in forms}
 _CONTRACTED = {"s": "is", "re": "are", "ve": "have", "ll": "will", "d": "would", "m": "am", "t": "not"}
@@ -56,6 +62,14 @@ def stem(word: str) -> str:
     """Reduce a word in lower case to its stem; irregular forms to the plain one's."""
     known = _IRREGULAR.get(word, word)
     return known if known in _KEPT else str(_STEMMER.stemWord(known))
+
+
+@cache
+def ordinary() -> frozenset[str]:
+    """Stems of the words that this file lists."""
+    plain = (*_FILE.ordinary, *_FILE.kept, *_FILE.dropped, *_FILE.numbers, *_FILE.irregular)
+    spoken = (word for phrase in _FILE.spoken for word in phrase.split())
+    return frozenset(map(stem, (*plain, *spoken, *_MONTHS)))
 
 
 @dataclass(frozen=True)
@@ -82,6 +96,8 @@ class Sentence:
     mark: str
     polite: bool
     colon: bool
+    broken: bool
+    """Its words do not follow one another as those of a sentence do."""
 
 
 Names = Mapping[str, tuple[tuple[tuple[str, ...], tuple[str, str], bool], ...]]
@@ -123,7 +139,20 @@ def _sentence(text: str, plain: str, start: int, end: int, gap: str, known: tupl
         for place, token in enumerate(marked)
         if token.means or token.word not in DROPPED
     )
-    return Sentence(kept, text[start:end].strip(), mark, polite, ":" in gap)
+    return Sentence(kept, text[start:end].strip(), mark, polite, ":" in gap, _is_broken(marked))
+
+
+def _is_broken(words: Iterable[Token]) -> bool:
+    """Tell whether two words stand together that never do: "the of", "parcel parcel"."""
+    return any(_clash(one, other) for one, other in pairwise(words))
+
+
+def _clash(one: Token, other: Token) -> bool:
+    if one.means or other.means:
+        return one.stem == other.stem == ITEM and one.means == other.means
+    if one.word == other.word:
+        return one.word.isalpha() and one.word not in _TWICE
+    return (one.word, other.word) in _NEVER
 
 
 def _words(plain: str, offset: int = 0) -> list[Token]:
