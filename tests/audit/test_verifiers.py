@@ -48,7 +48,7 @@ def test_solver_and_reference_player_are_right_at_the_extremes_of_the_axes(
 def handed_in(env: str, d: int, seed: int, shop: Shop) -> tuple[Episode, Any]:
     """An episode played by the solver up to its `submit`, and the arguments of that. Nothing happens in it, or the
     first `submit` would be refused."""
-    quiet = {axis: 0 for axis in ("p_oos", "p_switch") if axis in (moved_by(env) or ())}
+    quiet: dict[str, float] = {a: 0 for a in ("p_oos", "p_switch") if a in (moved_by(env) or ())}
     episode = Episode(make_task(env, d, seed, shop, quiet), shop)
     solver = ENVIRONMENTS[env].oracle(episode)
     while True:
