@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import cycle
 from typing import Any
 from unittest.mock import patch
 
@@ -249,12 +250,14 @@ class EnvironmentContract:
                 make for n, make in attackers.positional(environment).items() if n.startswith(tool.name)
             ]
             done = False
-            for task, make in zip(_tasks(env, (0, 6), 4, shop), trying, strict=False):
+            for task, make in zip(_tasks(env, (0, 6), 16, shop), cycle(trying), strict=False):
                 episode, player = Episode(task, shop), make(task.seed)
                 before = _done(episode)
                 while not episode.done:
                     episode.act(player(episode.messages, episode.tools))
-                done = done or _done(episode) != before
+                done = _done(episode) != before
+                if done:
+                    break
             assert done or not trying, f"{tool.name} declares that it acts, but changes nothing"
 
     @shows("SILENT")
