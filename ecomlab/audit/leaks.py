@@ -108,10 +108,14 @@ def _judged(trajectory: Trajectory, shop: Shop) -> Iterator[tuple[str, list[Feat
     shown, stock = _shown(trajectory, shop), Episode(task, shop).world.stock
     status = _statuses(env_id, shown)
 
-    def states(ids: Sequence[str]) -> list[Any]:
-        """Status of each, and what of its type is in stock: sold-out products are never bought, others not replaced."""
+    def states(ids: Sequence[str], listed: Sequence[Mapping[str, Any]]) -> list[Any]:
+        """Status of each, and what of its type is in stock: sold-out products are never bought, others not replaced.
+        Of what is no product, such as a variant, it counts what its row says."""
         rows = [shop.catalog.row(value) for value in ids]
-        left = [row is not None and stock(row) > 0 for row in rows]
+        left = [
+            bool(entry.get("stock")) if row is None else stock(row) > 0
+            for row, entry in zip(rows, listed, strict=True)
+        ]
         types = [None if row is None else shop.catalog.type_of(row).name for row in rows]
         short = {kind for kind, here in zip(types, left, strict=True) if not here}
         return [
@@ -133,7 +137,7 @@ def _judged(trajectory: Trajectory, shop: Shop) -> Iterator[tuple[str, list[Feat
 
     for kind, ids, listed in _candidates(env_id, shown):
         handed = {*_wanted(trajectory), *filter(would_do, ids)} - unsaid
-        found = states(ids)
+        found = states(ids, listed)
         for label, wanted in (("", handed), (", meant", unsaid)):
             alike = {state for state, value in zip(found, ids, strict=True) if value in wanted}
             kept = [i for i, state in enumerate(found) if state in alike]
