@@ -10,6 +10,7 @@ from ecomlab.customer.acts import Act
 from ecomlab.customer.dialogue import DialogueManager, Reply
 from ecomlab.customer.goal_state import GoalState
 from ecomlab.customer.hearing import reader_of
+from ecomlab.customer.meaning import describes
 from ecomlab.customer.nlg import Speaker
 from ecomlab.customer.opinions import Judge, Thing, asked_of, opinions_of, things_in, without
 from ecomlab.customer.progress import Progress
@@ -29,6 +30,11 @@ _INSTEAD = re.compile(
     r"leave (?:it|them) out|do without|none at all|second choice)\b"
 )
 """Marks of a question what to take instead of something."""
+_POINTS = re.compile(
+    r"\b(?:(?:is|was) (?:this|that|it) (?:the|your)|you meant|(?:did|do) you mean|can you confirm|"
+    r"(?:is|does) (?:this|that|it) (?:sound |look )?(?:right|correct))\b"
+)
+"""Marks of a question whether a thing is the one that is meant."""
 DAYS = frozenset(("placed", "when", "ordered", "delivered"))
 """Slots that are days."""
 
@@ -94,24 +100,26 @@ class Customer:
         reading = self.read(without(text, things))
         if self._instead and (reading.unavailable or self._speaks_of_shortage(text, world)):
             return self._told_of_stock(text, reading, world)
-        if not (reading.which or reading.agree):  # nothing is asked of what the message only reports
+        points = reading.which or reading.agree or bool(_POINTS.search(text.lower()))
+        if not points:  # nothing is asked of what the message only reports
             asked = things_in(asked_of(text), world)
-            others = reading.open or any(not question.values for question in reading.questions)
+            others = reading.open or any(not describes(question) for question in reading.questions)
             things = [thing for thing in things if thing in asked] if asked or others else things
-        things = [] if self._asks_for_the_day(things, reading) else things
+        things = [] if self._asks_for_the_day(things, reading, points) else things
         if things and (reading.asks or reading.agree or reading.which):
             opinions = opinions_of(things, self.goal, self.state.known, world, self.judge)
             if opinions:
                 return self.dialogue.opinion(opinions, reading.which and not reading.agree, reading, text)
         return self.dialogue.answer(reading, text)
 
-    def _asks_for_the_day(self, things: Sequence[Thing], reading: Reading) -> bool:
+    def _asks_for_the_day(self, things: Sequence[Thing], reading: Reading, points: bool) -> bool:
         """Tell whether orders are named by their days only because a day is asked for ("Was it placed on May 3?"), or
         to ask for another one ("The one of May 3, or the one after that?")."""
         if not all(thing.dated for thing in things) or (reading.which and len(things) > 1):
             return False
-        named = {q.slot for q in reading.questions if q.values and self.dialogue.has(q)}
-        return "relation" in named or (bool(named) and named <= DAYS and not reading.which)
+        if any(q.slot == "relation" and q.values and self.dialogue.has(q) for q in reading.questions):
+            return True
+        return not points and any(question.slot in DAYS for question in reading.questions)
 
     def proposed(self, text: str, world: World) -> list[str]:
         """List the types of the products that a message names, of those that a tool has shown."""
@@ -213,9 +221,13 @@ class Customer:
         return Reply([*acts, *reply.acts], reply.news)
 
     def _names(self, item: int, lowered: str) -> bool:
-        """Tell whether a text in lower case names the type of an item."""
-        kind = self.type_name(item)
-        return kind.lower() in lowered or self.lexicon.types[kind].plural.lower() in lowered
+        """Tell whether a text in lower case names the type of an item, by its last word if no other item has that."""
+        kind = self.lexicon.types[self.type_name(item)]
+        others = {self.type_name(other).split()[-1] for other in self.goal.items if other != item}
+        names = [kind.name, kind.plural]
+        if kind.name.split()[-1] not in others:
+            names += [name.split()[-1] for name in names]
+        return any(re.search(rf"\b{re.escape(name.lower())}\b", lowered) for name in names)
 
     def tick(self, progress: Progress, world: World, quiet: bool) -> list[Act]:
         """Let the events happen that are due after a turn; the customer tells of a change of mind only in a message of

@@ -4,6 +4,7 @@ A reply tells at most three slots: those that are asked for by name, in the orde
 question. Nothing here knows how the customer words it.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -12,10 +13,9 @@ from ecomlab.customer.goal_state import GoalState
 from ecomlab.customer.hearing import Question, Reading
 from ecomlab.customer.meaning import (
     CORRECTION,
-    DESCRIBES,
     called,
     described,
-    kind_of,
+    describes,
     meanings,
     meant,
     quoted,
@@ -36,8 +36,8 @@ AT_ONCE = 3
 reveals, most candidates to choose from."""
 OPEN = 2
 """Most slots told in answer to an open question."""
-NEAR = {"feature": ("attr", "option"), "thing": ("brand", "feature", "things"), "age": ("delivered",)}
-"""Slots that a question for a slot might mean in another word ("what style?"), by name without an attribute's own."""
+
+_CONFIRMS = re.compile(r"\b(?:right|correct|confirm|complete|everything|all of it|on (?:the|your) list)\b")
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,11 @@ class DialogueManager:
         heard = meanings(reading, self.state, self.templates, self.option, text)
         asked = [one for one in heard if not one.echo]
         if not (asked or reading.open or reading.unclear):
-            return Reply([Act("yes")])
+            return Reply([Act("indifferent" if _wishes_for_parts(reading, text) else "yes")])
+        if reading.which and not any(
+            one.slots for one in asked
+        ):  # "Which one: X's or Y's?", and neither is known
+            reading = replace(reading, open=True)
         fresh = any((one.question.slot, one.question.item) not in self.heard for one in asked)
         self.heard |= {(one.question.slot, one.question.item) for one in asked}
         news, known = self._chosen([one.slots for one in asked])
@@ -112,7 +116,7 @@ class DialogueManager:
             first = sorted(self.state.withheld, key=lambda slot: slot.item != reading.open_item)
             news += [slot for slot in first if slot not in news][: min(OPEN, AT_ONCE - len(news))]
         known = known[: AT_ONCE - len(news)]
-        acts = verdict([one for one in asked if {*map(id, one.slots)} & {*map(id, (*news, *known))}])
+        acts = verdict(asked)
         news = self.state.reveal(news)
         self.tally.learned += len(news)
         if news:
@@ -190,7 +194,7 @@ class DialogueManager:
         """Answer the rest of a message after this act, but for what describes the thing; being right never costs
         patience."""
         self.annoyed = 0
-        rest_of_it = tuple(q for q in reading.questions if not (q.values and kind_of(q.slot) in DESCRIBES))
+        rest_of_it = tuple(question for question in reading.questions if not describes(question))
         if not (rest_of_it or reading.open):
             return Reply([act])
         rest = self.answer(replace(reading, questions=rest_of_it, which=False), text)
@@ -220,19 +224,15 @@ class DialogueManager:
         """Answer a question for what is no slot because it goes without saying: one unit, the things on the list."""
         kind = self.type_name(max(0, question.item))
         if question.slot in ("quantity", "units") and kind:
-            return [Act("settle quantity", kind, number=1)]
+            return [Act("just one")]
         if question.slot == "thing" and kind:
             return [Act("remind", kind, clean=True)]
         return [Act("more" if self.state.withheld else "nothing")] if question.slot == "parts" else []
 
     def _absent(self, questions: Sequence[Question], beside: bool) -> list[Act]:
-        """Say that there is no such wish, by name where something else is answered `beside` it; never while something
-        withheld could be meant by another word."""
+        """Say that there is no such wish, by name where something else is answered `beside` it."""
         if not questions:
             return []
-        hidden = {kind_of(slot.name) for slot in self.state.withheld}
-        if any(hidden & {*NEAR.get(kind_of(q.slot), ())} for q in questions if not q.values):
-            return [] if beside else [Act("ask back")]
         names = list(dict.fromkeys(called(question.slot) for question in questions))
         return [Act("indifferent to", seen=" and ".join(names))] if beside else [Act("indifferent")]
 
@@ -312,6 +312,11 @@ class DialogueManager:
         self.annoyed += 1
         dissatisfied = [Act("dissatisfied")] if self.annoyed == PATIENCE - 1 else []
         return Reply([*acts, *dissatisfied], tuple(news))
+
+
+def _wishes_for_parts(reading: Reading, text: str) -> bool:
+    """Tell whether wishes are asked for, for things on a list that are only named there."""
+    return all(q.slot == "parts" for q in reading.questions) and not _CONFIRMS.search(text.lower())
 
 
 def _distinct(slots: Iterable[Slot]) -> Iterator[Slot]:

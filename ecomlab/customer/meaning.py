@@ -1,6 +1,6 @@
 """What the questions of a message mean to one customer: slots of theirs, or none, and whether a value named is so."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ecomlab.customer.acts import Act
@@ -15,7 +15,10 @@ ALIKE = {
     "was_brand": ("brand",),
     "was_feature": ("feature",),
     "brand": ("was_brand",),
-    "feature": ("was_feature",),
+    "feature": ("was_feature", "attr", "option"),
+    "thing": ("brand", "feature", "things"),
+    "age": ("delivered",),
+    "added": ("parts",),
     "price": ("budget", "replacement"),
     "rating": ("replacement",),
     "placed": ("when", "place", "correction", "relation"),
@@ -71,25 +74,32 @@ def described(reading: Reading) -> bool:
     return len(several) > 1 or (reading.which and bool(several))
 
 
+def describes(question: Question) -> bool:
+    """Tell whether a question only names values that describe a thing."""
+    return bool(question.values) and kind_of(question.slot) in DESCRIBES
+
+
 def meant(question: Question, state: GoalState, option: Callable[[int], str]) -> list[Slot]:
     """List the slots that a question asks for, withheld ones first: of its item, or of any. Where the customer has no
     such slot, others that answer the same question."""
-    slots = [*state.withheld, *state.known]
-    attribute = question.slot.removeprefix("attr:")
+    slots = [
+        s for s in (*state.withheld, *state.known) if question.item in (-1, s.item) or s.name in state.own
+    ]
     for name in (question.slot, *ALIKE.get(kind_of(question.slot), ())):
-        found = [s for s in slots if s.name == name]
-        if attribute != question.slot:  # the colour of one thing is an attribute, of another its option
-            found += [s for s in slots if s.name == "option" and option(s.item) == attribute]
-        found = [s for s in found if question.item in (-1, s.item) or s.name in state.own]
+        found = [slot for slot in slots if name in (slot.name, kind_of(slot.name))]
+        # The colour of one thing is an attribute, of another the option.
+        as_option = [s for s in slots if s.name == "option" and name == f"attr:{option(s.item)}"]
+        if not any(slot in state.withheld for slot in found):
+            found = [slot for slot in as_option if slot in state.withheld] or found or as_option
         if found:
             return found
     return []
 
 
-def verdict(asked: Iterable[Meaning]) -> list[Act]:
-    """Say yes or no where values are named that are all so, or all not."""
-    said = {one.so for one in asked} - {None}
-    return [Act("yes" if said == {True} else "no")] if len(said) == 1 else []
+def verdict(asked: Sequence[Meaning]) -> list[Act]:
+    """Say yes or no where values are named that are all so, or all not, and nothing else is asked."""
+    said = {one.so for one in asked}
+    return [Act("yes" if said == {True} else "no")] if said in ({True}, {False}) else []
 
 
 def called(slot: str) -> str:
@@ -124,14 +134,27 @@ def _meaning(
     correction = next((slot for slot in state.known if slot.name == CORRECTION), None)
     if correction is not None and slots and not any(slot in state.withheld for slot in slots):
         return Meaning(question, (correction,))
-    judged = [agrees(s, v, templates.get(s.name), text.lower()) for v in question.values for s in slots
-              if s not in state.withheld]  # fmt: skip
-    if question.values and judged.count(True) == len(question.values):
+    said = [value for value in question.values if _told(value, question.slot, slots, state, templates, text)]
+    if said and len(said) == len(question.values):
         return Meaning(question, tuple(slots), True, echo=True)
     so = None
     if len(question.values) == 1 and len(slots) == 1 and _comparable(question.slot, slots[0].name):
         so = agrees(slots[0], question.values[0], templates.get(slots[0].name), text.lower())
     return Meaning(question, tuple(slots), so)
+
+
+def _told(
+    value: str,
+    name: str,
+    slots: Sequence[Slot],
+    state: GoalState,
+    templates: Mapping[str, Template],
+    text: str,
+) -> bool:
+    """Tell whether the customer has said this value of a slot, and has it nowhere still to say."""
+    every = [slot for slot in state.known if slot.name == name]  # whichever item it was said of
+    so = [slot for slot in (*slots, *every) if agrees(slot, value, templates.get(slot.name), text.lower())]
+    return bool(so) and not any(slot in state.withheld for slot in so)
 
 
 def _of_kept(question: Question, kept: Slot, state: GoalState) -> Meaning:
