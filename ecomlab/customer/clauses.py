@@ -60,6 +60,9 @@ class _Words(Strict):
     whatever: tuple[str, ...]
     finite: tuple[str, ...]
     untold: tuple[str, ...]
+    aiming: tuple[str, ...]
+    polite: tuple[str, ...]
+    informed: tuple[str, ...]
     recall: tuple[str, ...]
     busy: tuple[str, ...]
 
@@ -97,7 +100,7 @@ def clauses(tokens: Sequence[Token], mark: str, polite: bool) -> list[Clause]:
     """Split a sentence into clauses; `mark` is "?" or "!" where it ends so."""
     stems = [token.stem for token in tokens]
     first = 0
-    while first < len(stems) - 1 and stems[first] in _OF["greeting"]:
+    while first < len(stems) - 1 and stems[first] in _OF["greeting"] and not _aims(stems[first:]):
         first += 1
     later = range(first + 1, len(stems))
     inner = {place for place in later if _is_inner(stems, place)}
@@ -129,6 +132,9 @@ def _settled(found: list[Clause], stems: Sequence[str], mark: str) -> list[Claus
             kinds[place] = STATEMENT if kinds[place - 1] == STATEMENT else ASK
         else:
             kinds[place] = STATEMENT if not asking and (mark == "!" or STATEMENT in kinds[1:]) else ASK
+    for place, clause in enumerate(found[1:], 1):  # "one thing is missing, that is the size"
+        if stems[clause.start : clause.start + 2] == ["that", "be"] and kinds[place - 1] == ASK:
+            kinds[place] = ASK
     if set(kinds) == {PURPOSE}:
         kinds = [ASK] * len(kinds)
     return [
@@ -173,10 +179,12 @@ def _opens(here: str, after: str) -> bool:
     """Tell whether a clause may begin with the word here, after a comma or a conjunction."""
     if here in WH | _OF["order"] | _OF["thanks"] | _AUXILIARY or here in {"let", "if"}:
         return True
-    if here in _OF["preposition"] and after in WH:
+    if here in _OF["preposition"] | _OF["about"] and after in WH:
         return True
     if here == "so" and (after in _OF["order"] or after == stem("any")):
         return True
+    if here == "sinc":
+        return after not in WH
     if here in _OF["reason"] or (here in _OF["circumstance"] and here not in {"now", "onc", "after"}):
         return after in _PRONOUN or after == ITEM
     if here in {"i", "we", "you"}:
@@ -205,8 +213,10 @@ class _Opening:
 def _kind(tokens: Sequence[Token], mark: str, polite: bool) -> str:
     """Tell what a clause does, by the first rule that knows."""
     words = [token.stem for token in tokens]
+    if _aims(words):
+        return PURPOSE
     place = 0
-    while place < len(words) and words[place] in _OF["interjection"] and not _is_frame(words, place):
+    while place < len(words) and _is_interjection(words, place):
         place += 1
     rest = words[place:]
     if not rest:
@@ -220,11 +230,21 @@ def _kind(tokens: Sequence[Token], mark: str, polite: bool) -> str:
     return FRAGMENT
 
 
-def _is_frame(words: Sequence[str], place: int) -> bool:
-    """Tell whether an interjection's word is none here."""
-    after = _after(words, place)
+def _aims(words: Sequence[str]) -> bool:
+    """Tell whether words begin with what a question is for: "so I can find it", "so we do not miss it"."""
+    if list(words[:1]) != ["so"] or _after(words, 0) not in _SPEAKER:
+        return False
+    verb, after = _after(words, 1), _after(words, 2)
+    return verb in _OF["aiming"] or (verb in {"do", "will"} and after == "not" and _after(words, 3) != "know")
+
+
+def _is_interjection(words: Sequence[str], place: int) -> bool:
+    """Tell whether a word only stands before what is said: "so", "well", "sorry" before a question."""
+    word, after = words[place], _after(words, place)
+    if word in _OF["thanks"]:
+        return after in WH | _AUXILIARY
     framed = not after or after in WH or after in MARKS or after in _OF["framed"]
-    return words[place] in _OF["framing"] and framed
+    return word in _OF["interjection"] and not (word in _OF["framing"] and framed)
 
 
 def _by_purpose(one: _Opening) -> str | None:
@@ -239,7 +259,9 @@ def _is_purpose(rest: Sequence[str], first: str, second: str) -> bool:
     if first == "to":
         return second not in WH | (_KNOW - _OF["look"]) or (second == "know" and len(rest) < 4)
     if first in _OF["circumstance"]:
-        return second in {"i", "we", "that", "it", "they", "you"}
+        return second in {"i", "we", "that", "it", "they", "you"} or (
+            first == "sinc" and _any(rest, "auxiliary")
+        )
     quoted = first == "when" and second == "you" and rest[2:3] in (["say"], ["mention"], ["tell"], ["write"])
     return quoted or first == "if" or first in _OF["reason"] or list(rest[:3]) == ["in", "order", "to"]
 
@@ -253,6 +275,13 @@ def _by_remark(one: _Opening) -> str | None:
         return STATEMENT
     if first == "whatever" and one.second in {"else", "you"}:
         return ASK
+    adds = (
+        one.second == "else" if _any([first], "whatever") else first == "ani" and _any([one.second], "more")
+    )
+    if adds and _after(rest, 1) not in {"be", "will"}:
+        return ASK  # "anything else I should know", but not "anything else is up to you"
+    if one.word.endswith("ing") and one.second in _OF["pointer"] and _any(rest, "helpful"):
+        return STATEMENT  # "Knowing this will help me."
     if first in WH:
         return STATEMENT if one.mark == "!" and not _any(rest, "auxiliary") else ASK
     if first in _OF["preposition"] and one.second in WH:
@@ -285,7 +314,7 @@ def _by_order(one: _Opening) -> str | None:
 
 def _by_person(one: _Opening) -> str | None:
     """Know what "I", "we" and "you" begin, and what a tag ends."""
-    rest = one.rest
+    rest, asked = one.rest, one.mark == "?"
     if one.first in _SPEAKER:
         return _of_speaker(rest)
     if one.mark != "!":
@@ -294,6 +323,10 @@ def _by_person(one: _Opening) -> str | None:
             return ASK
     if one.first != "you":
         return None
+    if one.second == "ever":
+        return ASK
+    if one.second == "be" and rest[2:3] == ["not"] and not asked:
+        return STATEMENT
     if one.second == "be" and _any(rest[2:4], "bidden"):
         return ASK
     asks = one.second in _OF["yours"] or (one.second == "be" and _any(rest[2:4], "yours"))
@@ -308,6 +341,10 @@ def _of_speaker(rest: Sequence[str]) -> str:
         return FRAGMENT
     if "i" in words[1:4] and {"afraid", stem("sorry")} & set(words[:3]):
         return _of_speaker(words[words.index("i", 1) :])
+    if words[0] in {"be", "appreci"} and _any(words[:4], "polite"):
+        return STATEMENT  # "I am sorry to hear that", "We appreciate your patience"
+    if "be" in words and _any(words[words.index("be") + 1 :][:1], "informed"):
+        return ASK
     questioned = _any(words, "question")
     if "if" in words and questioned and _any(words[words.index("if") :], "recall"):
         return ASK
@@ -341,7 +378,8 @@ def _by_hint(one: _Opening) -> str | None:
     if {"would", "will", "be"} & words and _any(words, "helpful"):
         pointed = first in {"it", "that"}
         return ASK if (pointed and _any(words, "heard")) or first not in _PRONOUN else None
-    if _any(words, "lacking") and not _any(words, "speaker"):
+    lacks = _any(words, "lacking") or {"remain", "to"} <= words  # "two points remain to be settled"
+    if lacks and not _any(words, "speaker"):
         return ASK if "not" not in words else None
     depends = {"know", "tell", stem("depend"), stem("question")} & words
     return ASK if depends and _any(words, "question") else None
@@ -350,6 +388,8 @@ def _by_hint(one: _Opening) -> str | None:
 def _by_verb(one: _Opening) -> str | None:
     """Know statements by their verbs, and what is left of questions."""
     rest, asked = one.rest, one.mark == "?"
+    if one.first in MARKS and one.second == "or" and rest[2:3] == [one.first]:
+        return ASK  # "Acme or Bolt, and which size"
     if one.first in _OF["pointer"] or (one.first == ITEM and one.second in _OF["finite"]):
         return STATEMENT
     if one.polite:
