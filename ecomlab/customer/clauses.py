@@ -71,7 +71,9 @@ _OF = {
     name: frozenset(map(stem, words))
     for name, words in read_toml(Path(__file__).with_name("clauses.toml"), _Words).model_dump().items()
 }
-WH, _AUXILIARY, _SPEAKER, _PRONOUN = (_OF[name] for name in ("question", "auxiliary", "speaker", "pronoun"))
+WH, AUXILIARY, SPEAKER, TAGS, _PRONOUN = (
+    _OF[name] for name in ("question", "auxiliary", "speaker", "tag", "pronoun")
+)
 _KNOW = _OF["know"]
 
 
@@ -150,7 +152,7 @@ def _is_inner(stems: Sequence[str], place: int) -> bool:
         return False
     if before[-1] in _OF["link"] | _KNOW | _OF["about"]:
         return False
-    return _any(before, "question") or (before[0] in _AUXILIARY and not _any(before, "know"))
+    return _any(before, "question") or (before[0] in AUXILIARY and not _any(before, "know"))
 
 
 def _after(stems: Sequence[str], place: int) -> str:
@@ -163,21 +165,21 @@ def _begins(stems: Sequence[str], place: int, mark: str) -> bool:
     if before == ":":
         return True
     if before == "or" and here in WH:
-        return after in _AUXILIARY
+        return after in AUXILIARY
     if before in _OF["link"]:
         # "it left and is on its way", "the kettle and the rug have"
-        goes_on = here == ITEM if mark == "?" else here in _AUXILIARY and after not in _PRONOUN
+        goes_on = here == ITEM if mark == "?" else here in AUXILIARY and after not in _PRONOUN
         return here not in _OF["link"] and not goes_on and _opens(here, after)
     if here == "so":
         return after in _PRONOUN
     if here == "to":
         return after in _OF["aim"] and before not in _OF["aimless"]
-    return here in _OF["reason"] or (here in _OF["circumstance"] and here != "now" and after in _SPEAKER)
+    return here in _OF["reason"] or (here in _OF["circumstance"] and here != "now" and after in SPEAKER)
 
 
 def _opens(here: str, after: str) -> bool:
     """Tell whether a clause may begin with the word here, after a comma or a conjunction."""
-    if here in WH | _OF["order"] | _OF["thanks"] | _AUXILIARY or here in {"let", "if"}:
+    if here in WH | _OF["order"] | _OF["thanks"] | AUXILIARY or here in {"let", "if"}:
         return True
     if here in _OF["preposition"] | _OF["about"] and after in WH:
         return True
@@ -189,7 +191,7 @@ def _opens(here: str, after: str) -> bool:
         return after in _PRONOUN or after == ITEM
     if here in {"i", "we", "you"}:
         return bool(after)
-    return (here in _PRONOUN or here in {ITEM, stem("everything")}) and after in _AUXILIARY
+    return (here in _PRONOUN or here in {ITEM, stem("everything")}) and after in AUXILIARY
 
 
 @dataclass(frozen=True)
@@ -232,7 +234,7 @@ def _kind(tokens: Sequence[Token], mark: str, polite: bool) -> str:
 
 def _aims(words: Sequence[str]) -> bool:
     """Tell whether words begin with what a question is for: "so I can find it", "so we do not miss it"."""
-    if list(words[:1]) != ["so"] or _after(words, 0) not in _SPEAKER:
+    if list(words[:1]) != ["so"] or _after(words, 0) not in SPEAKER:
         return False
     verb, after = _after(words, 1), _after(words, 2)
     return verb in _OF["aiming"] or (verb in {"do", "will"} and after == "not" and _after(words, 3) != "know")
@@ -241,8 +243,8 @@ def _aims(words: Sequence[str]) -> bool:
 def _is_interjection(words: Sequence[str], place: int) -> bool:
     """Tell whether a word only stands before what is said: "so", "well", "sorry" before a question."""
     word, after = words[place], _after(words, place)
-    if word in _OF["thanks"]:
-        return after in WH | _AUXILIARY
+    if word in _OF["thanks"] | _OF["about"]:
+        return after in WH or (after in AUXILIARY and word in _OF["thanks"])
     framed = not after or after in WH or after in MARKS or after in _OF["framed"]
     return word in _OF["interjection"] and not (word in _OF["framing"] and framed)
 
@@ -251,7 +253,7 @@ def _by_purpose(one: _Opening) -> str | None:
     """Know what a question is for: "To find it, ...", "so that ...", "if you like"."""
     if not _is_purpose(one.rest, one.first, one.second):
         return None
-    speaker = next((place for place, word in enumerate(one.rest) if place > 2 and word in _SPEAKER), 0)
+    speaker = next((place for place, word in enumerate(one.rest) if place > 2 and word in SPEAKER), 0)
     return _of_speaker(one.rest[speaker:]) if speaker and one.first == "to" else PURPOSE
 
 
@@ -297,9 +299,9 @@ def _by_remark(one: _Opening) -> str | None:
 def _by_order(one: _Opening) -> str | None:
     """Know imperatives."""
     rest, first = one.rest, one.first
-    verb = not one.noun and not one.word.endswith(("ed", "ing"))
+    verb = not one.noun and (len(one.word) < 5 or not one.word.endswith(("ed", "ing")))
     if (first in _OF["order"] and verb) or rest[:2] == ["do", "tell"]:
-        return STATEMENT if _any(rest[:4], "waiting") or one.second in _SPEAKER else ASK
+        return STATEMENT if _any(rest[:4], "waiting") or one.second in SPEAKER else ASK
     if first == "let":
         begins = one.second == "us" and {"start", "begin"} & set(rest[2:4])
         return ASK if begins or {"know", "hear", "have"} & set(rest[1:4]) else STATEMENT
@@ -309,16 +311,16 @@ def _by_order(one: _Opening) -> str | None:
         return ASK if (_KNOW - {"check", "see"}) & set(rest[1:5]) else STATEMENT
     if first in _OF["waiting"] or first in _OF["busy"]:
         return ASK if one.mark == "?" else STATEMENT
-    return ASK if first in _AUXILIARY else None
+    return ASK if first in AUXILIARY else None
 
 
 def _by_person(one: _Opening) -> str | None:
     """Know what "I", "we" and "you" begin, and what a tag ends."""
     rest, asked = one.rest, one.mark == "?"
-    if one.first in _SPEAKER:
+    if one.first in SPEAKER:
         return _of_speaker(rest)
     if one.mark != "!":
-        tag = len(rest) > 3 and rest[-1] in _OF["pointer"] and (rest[-2] == "not" or rest[-2] in _AUXILIARY)
+        tag = len(rest) > 3 and rest[-1] in _OF["pointer"] and (rest[-2] == "not" or rest[-2] in AUXILIARY)
         if tag or (one.whole[-1] in _OF["tag"] and len(one.whole) > 1):
             return ASK
     if one.first != "you":
@@ -356,14 +358,14 @@ def _of_speaker(rest: Sequence[str]) -> str:
         return STATEMENT
     if words[0] in _OF["want"] and not (words[1:2] == ["to"] and not _any(words[2:5], "know")):
         return ASK
-    return ASK if words[0] in _AUXILIARY and _would_ask(words, questioned) else STATEMENT
+    return ASK if words[0] in AUXILIARY and _would_ask(words, questioned) else STATEMENT
 
 
 def _would_ask(words: Sequence[str], questioned: bool) -> bool:
     """Tell whether what follows "I" asks: "would like to know", "must ask", "cannot tell which"."""
     first, near, nearest = words[0], set(words[1:5]), set(words[1:6])
     if first in {"would", "should"} and _any(near, "wish"):
-        return not _any(near, "serve")
+        return "to" not in near or not _any([_after(words, words.index("to"))], "serve")
     firm = first not in {"can", "could", "would", "should"}
     if firm and (_OF["want"] - _OF["unwanted"]) & set(words[1:3]):
         return True
@@ -404,7 +406,7 @@ def _by_verb(one: _Opening) -> str | None:
         return ASK
     if asked:
         return None
-    speaker = next((place for place, word in enumerate(rest[:7]) if word in _SPEAKER), 0)
+    speaker = next((place for place, word in enumerate(rest[:7]) if word in SPEAKER), 0)
     if speaker:
         return _of_speaker(rest[speaker:])
     return STATEMENT if len(rest) > LONG and not {",", "and", "or"} & set(rest) else None
@@ -412,14 +414,14 @@ def _by_verb(one: _Opening) -> str | None:
 
 def _has_verb(rest: Sequence[str]) -> bool:
     """Tell whether a clause that begins with a noun has a verb of its own, unlike "the price that you would pay"."""
-    verb = next((place for place, word in enumerate(rest) if word in _AUXILIARY), 0)
+    verb = next((place for place, word in enumerate(rest) if word in AUXILIARY), 0)
     return bool(verb) and (rest[0] == ITEM or not _any(rest[:verb], "relative"))
 
 
 def _tells(rest: Sequence[str]) -> bool:
     """Tell whether a clause that begins with a noun goes on with a verb of telling, before any question word."""
     end = next((place for place, word in enumerate(rest) if word in WH), len(rest))
-    bound = _OF["relative"] | _AUXILIARY | {"to"}
+    bound = _OF["relative"] | AUXILIARY | {"to"}
     return any(rest[place] in _OF["finite"] and rest[place - 1] not in bound for place in range(1, end))
 
 

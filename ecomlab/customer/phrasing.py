@@ -192,6 +192,9 @@ def find(
     """Find all patterns, or those with a wanted meaning, in the clause of `stems` within `bounds`."""
     start, end = bounds
     there = set(stems[start:end])
+    last = end
+    while last > start + 1 and stems[last - 1] in _UNCROSSED:
+        last -= 1
     found = []
     for some in indices:
         for place in range(start, end):
@@ -205,7 +208,7 @@ def find(
                 ):
                     continue
                 stop = _end(pattern.row, stems, place, end)
-                if stop and not (pattern.ends and stop != end):
+                if stop and not (pattern.ends and stop not in (last, end)):
                     found.append(Found(pattern, place, stop))
     return found
 

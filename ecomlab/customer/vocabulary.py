@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ecomlab.customer.phrasing import Index, compiled, familiar, index, messages, phrases, stems_of
-from ecomlab.customer.words import DATE, DAYS, KILOS, MONEY, NUMBER, STARS, Names, names
+from ecomlab.customer.words import DATE, DAYS, KILOS, MONEY, NUMBER, STARS, Names, names, stem
 
 ALSO = {"brand": "was_brand", "feature": "was_feature", "price": "budget"}
 """Slots whose phrases serve for another one as well."""
@@ -91,7 +91,21 @@ def closed(slot: str) -> Index:
 
 @lru_cache(maxsize=4_096)
 def _item_names(items: tuple[tuple[str, ...], ...]) -> Names:
-    return names((name, ("", str(number))) for number, called in enumerate(items) for name in called if name)
+    heads = [{_head(name) for name in called} for called in items]
+    alone = {one for some in heads for one in some if one and sum(one in other for other in heads) == 1}
+    return names(
+        (name, ("", str(number)))
+        for number, called in enumerate(items)
+        for full in called
+        for name in (full, *(head for head in (full.split()[-1:]) if _head(full) in alone))
+    )
+
+
+def _head(name: str) -> str:
+    """Stem of the last word of a name, by which people call it as well: "the kettle"; "" where it means more."""
+    words = name.lower().split()
+    found = stem(words[-1]) if len(words) > 1 else ""
+    return "" if found in familiar() else found
 
 
 @lru_cache(maxsize=4_096)

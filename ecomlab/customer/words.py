@@ -51,10 +51,12 @@ _WORD = re.compile(
     r"\$ ?\d+(?:,\d{3})*(?:\.\d+)?|\d+(?:[.,:]\d+)*(?:st|nd|rd|th)?|\$|[^\W\d_]+(?:'[^\W\d_]+)*|[&+,()/]|:(?=\s|$)"
 )
 _SENTENCE = re.compile(
-    r"(?<=[.!?…])[\"')]*\s+|(?<=[?!])(?=\w)|\n+(?:\s*(?:\d\d?[.)]|[-*•–])\s+)?|;\s*|:\s*\n|\s+[-–—]+\s+|—|\.\.+\s*|\s*\(\d\)\s*|(?:^|(?<=\s))\d\)\s"
+    r"(?<=[.!?…])[\"')]*\s+|(?<=[?!])(?=\w)|(?::\s*|\s*)\n\s*(?:(?:\d\d?[.)]|[-*•–])\s+)?|;\s*|\s+[-–—]+\s+|—|\.\.+\s*|\s*\(\d\)\s*|(?:^|(?<=\s))\d\)\s"
 )
 
 
+_EXAMPLES = re.compile(r",? etc\.?(?=\))|(?<=\be\.g)\.|(?<=\bi\.e)\.|(?<=\betc)\.(?=,)")
+"""What in brackets only says that more could be named, and full stops that end no sentence."""
 _NUMBER_OF = re.compile(r"\bno\. (?=of\b)")
 
 _LISTED = re.compile(r"\n\s*(?:\d\d?[.)]|[-*•–])\s")
@@ -124,15 +126,20 @@ def sentences(text: str, known: Iterable[Names]) -> list[Sentence]:
     """Split a message into sentences of tokens, with the names of `known` and amounts marked."""
     plain = text.replace("’", "'").replace("‘", "'").lower()
     plain = plain if len(plain) == len(text) else text.replace("’", "'")
-    plain = _NUMBER_OF.sub("num ", plain)
+    plain = _blank(_EXAMPLES, _NUMBER_OF.sub("num ", plain)).replace("'cause", " since")
     vocabularies = tuple(known)
     found, start, gap = [], 0, ""
     for end, after in [*((m.start(), m.end()) for m in _SENTENCE.finditer(plain)), (len(plain), len(plain))]:
         if plain[start:end].strip():
             made = _sentence(text, plain, start, end, plain[end:after], vocabularies)
-            found.append(replace(made, listed=bool(_LISTED.match(gap))))
+            found.append(replace(made, listed=bool(_LISTED.search(gap))))
         start, gap = after, plain[end:after]
     return [sentence for sentence in found if sentence.tokens or sentence.mark == "?"]
+
+
+def _blank(pattern: re.Pattern[str], text: str) -> str:
+    """Put blanks in the place of what matches."""
+    return pattern.sub(lambda found: " " * len(found.group()), text)
 
 
 def _sentence(text: str, plain: str, start: int, end: int, gap: str, known: tuple[Names, ...]) -> Sentence:
