@@ -112,13 +112,13 @@ def clauses(tokens: Sequence[Token], mark: str, polite: bool) -> list[Clause]:
         ending = mark if end == len(stems) or mark == "?" else ""
         kind = PURPOSE if start in inner else _kind(tokens[start:end], ending, polite)
         found.append(Clause(start, end, kind))
-    return _settled(found, stems, mark)
+    return _settled(found, tokens, mark)
 
 
-def _settled(found: list[Clause], stems: Sequence[str], mark: str) -> list[Clause]:
+def _settled(found: list[Clause], tokens: Sequence[Token], mark: str) -> list[Clause]:
     """Settle what depends on neighbours: a sentence with a question mark asks somewhere, a fragment before a colon is a
     topic, and other fragments do what the clause before them does."""
-    kinds = [clause.kind for clause in found]
+    stems, kinds = [token.stem for token in tokens], [clause.kind for clause in found]
     for place, clause in enumerate(found[:-1]):
         last = stems[clause.end - 1]
         if clause.kind == FRAGMENT and (last == ":" or (last == "," and stems[clause.start] in _OF["topic"])):
@@ -135,10 +135,12 @@ def _settled(found: list[Clause], stems: Sequence[str], mark: str) -> list[Claus
         else:
             kinds[place] = STATEMENT if not asking and (mark == "!" or STATEMENT in kinds[1:]) else ASK
     for place, clause in enumerate(found[1:], 1):  # "one thing is missing, that is the size"
-        if stems[clause.start : clause.start + 2] == ["that", "be"] and kinds[place - 1] == ASK:
+        named = clause.end - clause.start > 2 and tokens[clause.start + 2].noun
+        if named and stems[clause.start : clause.start + 2] == ["that", "be"] and kinds[place - 1] == ASK:
             kinds[place] = ASK
     if set(kinds) == {PURPOSE}:
-        kinds = [ASK] * len(kinds)
+        reasons = mark != "?" and stems[found[0].start] in _OF["reason"] | {"sinc"}
+        kinds = [STATEMENT if reasons else ASK] * len(kinds)
     return [
         Clause(clause.start, clause.end, kind, clause.kind == FRAGMENT)
         for clause, kind in zip(found, kinds, strict=True)
@@ -236,8 +238,10 @@ def _aims(words: Sequence[str]) -> bool:
     """Tell whether words begin with what a question is for: "so I can find it", "so we do not miss it"."""
     if list(words[:1]) != ["so"] or _after(words, 0) not in SPEAKER:
         return False
-    verb, after = _after(words, 1), _after(words, 2)
-    return verb in _OF["aiming"] or (verb in {"do", "will"} and after == "not" and _after(words, 3) != "know")
+    verb, denied = _after(words, 1), _after(words, 2) == "not"
+    if verb in _OF["aiming"]:
+        return not denied
+    return verb in {"do", "will"} and denied and _after(words, 3) != "know"
 
 
 def _is_interjection(words: Sequence[str], place: int) -> bool:

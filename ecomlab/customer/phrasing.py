@@ -66,6 +66,8 @@ class Pattern:
     ends: bool = False
     needs: tuple[frozenset[str], ...] = ()
     bars: frozenset[str] = frozenset()
+    name: bool = False
+    """It is the very name of a slot of this customer: of an attribute, of the option."""
 
     @property
     def weight(self) -> int:
@@ -193,7 +195,7 @@ def find(
     start, end = bounds
     there = set(stems[start:end])
     last = end
-    while last > start + 1 and stems[last - 1] in _UNCROSSED:
+    while last > start + 1 and stems[last - 1] == ":":
         last -= 1
     found = []
     for some in indices:

@@ -96,7 +96,9 @@ class SentenceReader:
         """Leave out what a sentence takes back: "the color, I mean the material"."""
         for place, clause in enumerate(found[1:], 1):
             stems = self.stems[clause.start : clause.end]
-            if any(pair == ("i", "mean") for pair in pairwise(stems[: LEAD + 1])) and self._named_in([clause]):
+            if any(pair == ("i", "mean") for pair in pairwise(stems[: LEAD + 1])) and self._named_in(
+                [clause]
+            ):
                 return [replace(clause, kind=ASK), *found[place + 1 :]]
         return list(found)
 
@@ -209,7 +211,11 @@ class SentenceReader:
     def _limited(self, found: Sequence[Found]) -> list[str]:
         """Name what a limit in words for any is of, from the sentence before: "Prices differ. Where is your limit?"."""
         slots = [one for one in found if self.vocabulary.slot_of(one.meaning) in LIMITED]
-        if not slots or self.heard.asked or any(one.pattern.strong or MARKED & one.pattern.row[0] for one in slots):
+        if (
+            not slots
+            or self.heard.asked
+            or any(one.pattern.strong or MARKED & one.pattern.row[0] for one in slots)
+        ):
             return []
         return [one.slot for one in self.heard.waiting if one.slot in LIMITED and not one.values][:1]
 
@@ -227,7 +233,11 @@ class SentenceReader:
             heard.agree = True  # "Shall I go on?"
         elif alone and {"i", "we"} & set(stems[:2]):
             heard.announced = True
-        elif not named and (alone or speaks or MORE_TO_COME & set(stems)) and (stems[-1] == ":" or self.sentence.colon):
+        elif (
+            not named
+            and (alone or speaks or MORE_TO_COME & set(stems))
+            and (stems[-1] == ":" or self.sentence.colon)
+        ):
             heard.announced = True  # "I need some more details:", "Tell me about the kettle:"
         elif alone and not named and self._refers(clause):
             heard.add(heard.waiting)  # "Is that the one?" after a sentence that named values
@@ -303,7 +313,9 @@ class SentenceReader:
 
     def _is_tag(self, found: Sequence[Clause]) -> bool:
         """Tell whether the sentence only asks for assent to what it says."""
-        return self.sentence.mark == "?" and self.stems[-1] in TAGS and not self._leads(found[0])
+        return (
+            self.sentence.mark == "?" and not TAGS.isdisjoint(self.stems[-1:]) and not self._leads(found[0])
+        )
 
     def _told(self, clause: Clause) -> None:
         """Hear what a clause says, asking or not."""
@@ -359,7 +371,7 @@ class SentenceReader:
         values = [token for token in self.tokens[one.start : one.end] if token.stem == VALUE]
         return slot is None or all(slot in dict(token.means) for token in values)
 
-    def _order(self, one: Found) -> tuple[bool, bool, int, int, int, int]:
+    def _order(self, one: Found) -> tuple[bool, bool, int, bool, int, int, int]:
         """Rank a phrase among those that overlap: the first wins."""
         rank = self.vocabulary.rank.get(self.vocabulary.slot_of(one.meaning) or "", len(self.vocabulary.rank))
         pattern = one.pattern
@@ -367,6 +379,7 @@ class SentenceReader:
             one.meaning in _LAST,
             not pattern.strong,
             -pattern.weight,
+            not pattern.name,
             one.start - one.end,
             one.start,
             rank,

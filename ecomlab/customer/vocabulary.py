@@ -1,7 +1,7 @@
 """What a message to one customer may name: slots, items and values, compiled once for each vocabulary."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from ecomlab.customer.phrasing import Index, compiled, familiar, index, messages, phrases, stems_of
@@ -66,7 +66,8 @@ def _own(slots: tuple[str, ...], called: tuple[tuple[str, tuple[str, ...]], ...]
         if slot.startswith("attr:"):
             own.append(slot.removeprefix("attr:").replace("_", " "))
         for name in dict.fromkeys(own):
-            made += compiled((name.lower(), *other.get(name.lower().replace(" ", "_"), ())), slot)
+            made += [replace(one, name=True) for one in compiled([name.lower()], slot)]
+            made += compiled(other.get(name.lower().replace(" ", "_"), ()), slot)
     return index(made)
 
 
