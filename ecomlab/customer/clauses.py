@@ -14,6 +14,8 @@ from ecomlab.data import Strict, read_toml
 ASK, FRAGMENT, STATEMENT, PURPOSE = "ask", "fragment", "statement", "purpose"
 """What a clause does: it asks; it has no verb of its own, and does what its neighbours do; it tells; it says what
 for."""
+LEAD = 5
+"""Words within which "I" may stand after what it speaks of."""
 LONG = 8
 """Most words of a fragment that asks."""
 
@@ -63,6 +65,7 @@ class _Words(Strict):
     aiming: tuple[str, ...]
     polite: tuple[str, ...]
     informed: tuple[str, ...]
+    counted: tuple[str, ...]
     recall: tuple[str, ...]
     busy: tuple[str, ...]
 
@@ -102,7 +105,7 @@ def clauses(tokens: Sequence[Token], mark: str, polite: bool) -> list[Clause]:
     """Split a sentence into clauses; `mark` is "?" or "!" where it ends so."""
     stems = [token.stem for token in tokens]
     first = 0
-    while first < len(stems) - 1 and stems[first] in _OF["greeting"] and not _aims(stems[first:]):
+    while first < len(stems) - 1 and stems[first] in _OF["greeting"] and not _concludes(stems[first:]):
         first += 1
     later = range(first + 1, len(stems))
     inner = {place for place in later if _is_inner(stems, place)}
@@ -234,6 +237,11 @@ def _kind(tokens: Sequence[Token], mark: str, polite: bool) -> str:
     return FRAGMENT
 
 
+def _concludes(words: Sequence[str]) -> bool:
+    """Tell whether "so" at the beginning is no mere interjection."""
+    return _aims(words) or list(words[:2]) == ["so", "you"]
+
+
 def _aims(words: Sequence[str]) -> bool:
     """Tell whether words begin with what a question is for: "so I can find it", "so we do not miss it"."""
     if list(words[:1]) != ["so"] or _after(words, 0) not in SPEAKER:
@@ -329,12 +337,14 @@ def _by_person(one: _Opening) -> str | None:
             return ASK
     if one.first != "you":
         return None
-    if one.second == "ever":
+    if one.second == "ever" or (rest[1:3] == ["have", "not"] and _any(rest[3:5], "untold")):
         return ASK
     if one.second == "be" and rest[2:3] == ["not"] and not asked:
         return STATEMENT
     if one.second == "be" and _any(rest[2:4], "bidden"):
         return ASK
+    if one.mark == "." and "so" in one.whole[: -len(rest)]:
+        return STATEMENT  # "So you want it in red."
     asks = one.second in _OF["yours"] or (one.second == "be" and _any(rest[2:4], "yours"))
     announced = "will" in rest[1:3] and not _any(rest, "question")  # "you will get your money back"
     return ASK if asks and one.mark != "!" and not announced else STATEMENT
@@ -349,6 +359,8 @@ def _of_speaker(rest: Sequence[str]) -> str:
         return _of_speaker(words[words.index("i", 1) :])
     if words[0] in {"be", "appreci"} and _any(words[:4], "polite"):
         return STATEMENT  # "I am sorry to hear that", "We appreciate your patience"
+    if "yet" in words and {"not", "no"} & set(words):
+        return ASK  # "I do not have the size yet"
     if "be" in words and _any(words[words.index("be") + 1 :][:1], "informed"):
         return ASK
     questioned = _any(words, "question")
@@ -385,9 +397,11 @@ def _by_hint(one: _Opening) -> str | None:
         pointed = first in {"it", "that"}
         return ASK if (pointed and _any(words, "heard")) or first not in _PRONOUN else None
     lacks = _any(words, "lacking") or {"remain", "to"} <= words  # "two points remain to be settled"
-    if lacks and not _any(words, "speaker"):
-        return ASK if "not" not in words else None
-    depends = {"know", "tell", stem("depend"), stem("question")} & words
+    if lacks and "not" not in words and not _any(words, "speaker"):
+        return ASK
+    if one.rest[-1] == ":" and _any(words, "counted") and first not in _OF["pointer"] | _OF["preposition"]:
+        return ASK  # "Just two things left: ..."
+    depends = {"know", "tell", "clear", stem("depend"), stem("question")} & words
     return ASK if depends and _any(words, "question") else None
 
 
@@ -402,6 +416,9 @@ def _by_verb(one: _Opening) -> str | None:
         return STATEMENT if _any(rest, "waiting") else ASK
     if one.second in WH and _any(rest[2:3], "auxiliary"):
         return ASK
+    speaker = next((place for place, word in enumerate(rest[:LEAD]) if word in SPEAKER), 0)
+    if speaker and one.first in _OF["preposition"]:  # "For the kettle I do not have the size yet"
+        return _of_speaker(rest[speaker:])
     if _has_verb(rest):
         return STATEMENT
     if not asked and not _any(rest, "whatever") and _tells(rest):
@@ -419,7 +436,12 @@ def _by_verb(one: _Opening) -> str | None:
 def _has_verb(rest: Sequence[str]) -> bool:
     """Tell whether a clause that begins with a noun has a verb of its own, unlike "the price that you would pay"."""
     verb = next((place for place, word in enumerate(rest) if word in AUXILIARY), 0)
-    return bool(verb) and (rest[0] == ITEM or not _any(rest[:verb], "relative"))
+    before = [
+        word
+        for place, word in enumerate(rest[:verb])
+        if not (word in _OF["pointer"] and rest[place - 1] in _OF["preposition"])
+    ]  # "the fee for that is"
+    return bool(verb) and (rest[0] == ITEM or not _any(before, "relative"))
 
 
 def _tells(rest: Sequence[str]) -> bool:

@@ -192,7 +192,8 @@ class SentenceReader:
             for item in items
         )
         joined = clause.start == 0 or self.stems[clause.start - 1] in _JOINTS or not self._named
-        if named and self._alone and self.stems[clause.start - 1] in (",", ":"):  # "Which one, whose is it?"
+        joins = self.stems[: clause.start][-1:] in ([","], [":"]) and self.stems[clause.start] != "like"
+        if named and self._alone and joins:  # "Which one, whose is it?"
             self._alone = heard.open = False
         self._named = self._named or bool(named)
         if heard.lost and not named and "open:adds" not in meanings:
@@ -217,11 +218,14 @@ class SentenceReader:
             or any(one.pattern.strong or MARKED & one.pattern.row[0] for one in slots)
         ):
             return []
-        return [one.slot for one in self.heard.waiting if one.slot in LIMITED and not one.values][:1]
+        return [one.slot for one in self.heard.waiting if one.slot in LIMITED][:1]
 
     def _topic_of(self, clause: Clause) -> list[str]:
         """Name what a clause asks the reach of: "The deadline, does it hold for everything?"."""
         stems = set(self.stems[clause.start : clause.end])
+        within = self.stems[clause.start : clause.end]
+        if self._topic and set(within) <= MARKED | _JOINTS | {","}:
+            return self._topic  # "Parcels: 2 or 3?"
         points = _POINTS & set(self.stems[clause.start : clause.start + LEAD])
         return self._topic if points and stems & (_EACH | _ALL | _ALONE) else []
 
@@ -313,9 +317,9 @@ class SentenceReader:
 
     def _is_tag(self, found: Sequence[Clause]) -> bool:
         """Tell whether the sentence only asks for assent to what it says."""
-        return (
-            self.sentence.mark == "?" and not TAGS.isdisjoint(self.stems[-1:]) and not self._leads(found[0])
-        )
+        exclaims = self.stems[:1] == ["what"] and any(one.noun for one in self.tokens[1:2])
+        ends = self.sentence.mark == "?" and not TAGS.isdisjoint(self.stems[-1:])
+        return ends and (exclaims or not self._leads(found[0]))  # "What a pity, right?"
 
     def _told(self, clause: Clause) -> None:
         """Hear what a clause says, asking or not."""

@@ -147,7 +147,7 @@ def _sentence(text: str, plain: str, start: int, end: int, gap: str, known: tupl
     polite = any(plain[word.start : word.end] in {"please", "pls", "plz", "kindly"} for word in words)
     marked = [token for token in _amounts(_named(words, known, text)) if token.stem]
     tail = plain[start:end].rstrip(" \"')")
-    mark = "?" if "?" in plain[start:end] else tail[-1] if tail.endswith("!") else ""
+    mark = "?" if "?" in plain[start:end] else tail[-1] if tail.endswith(("!", ".")) else ""
     kept = tuple(
         replace(token, noun=True) if place and marked[place - 1].word in _ARTICLES else token
         for place, token in enumerate(marked)
