@@ -155,13 +155,20 @@ ELSEWHERE = "says:elsewhere"
 
 @cache
 def familiar() -> frozenset[str]:
-    """Stems of all words that belong to a shop: those of the phrases, of the classes of words, and ordinary ones."""
+    """Stems of all words that belong to a shop: those by which things are asked for, and ordinary ones."""
+    return spoken() | ordinary() | class_words()
+
+
+@cache
+def spoken() -> frozenset[str]:
+    """Stems of the words of the phrases, by which things are asked for."""
     file = phrases()
     patterns = [pattern for some in shared().values() for pattern in some if pattern.meaning != ELSEWHERE]
     texts = [text for some in file.attributes.values() for text in some]
     texts += [text for some in file.values.values() for listed in some.values() for text in listed]
-    found = stems_of([*patterns, *compiled(texts, "")]) | ordinary() | class_words()
-    return found | {stem(word) for words in file.classes.values() for word in words}
+    return stems_of([*patterns, *compiled(texts, "")]) | {
+        stem(word) for words in file.classes.values() for word in words
+    }
 
 
 def stems_of(patterns: Iterable[Pattern]) -> frozenset[str]:

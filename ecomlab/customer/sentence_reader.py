@@ -215,7 +215,7 @@ class SentenceReader:
         if (
             not slots
             or self.heard.asked
-            or any(one.pattern.strong or MARKED & one.pattern.row[0] for one in slots)
+            or any(one.pattern.strong or MARKED & (one.pattern.row[0] or MARKED) for one in slots)
         ):
             return []
         return [one.slot for one in self.heard.waiting if one.slot in LIMITED][:1]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from ecomlab.customer.phrasing import Index, compiled, familiar, index, messages, phrases, stems_of
+from ecomlab.customer.phrasing import Index, compiled, familiar, index, messages, phrases, spoken, stems_of
 from ecomlab.customer.words import DATE, DAYS, KILOS, MONEY, NUMBER, STARS, Names, names, stem
 
 ALSO = {"brand": "was_brand", "feature": "was_feature", "price": "budget"}
@@ -106,7 +106,7 @@ def _head(name: str) -> str:
     """Stem of the last word of a name, by which people call it as well: "the kettle"; "" where it means more."""
     words = name.lower().split()
     found = stem(words[-1]) if len(words) > 1 else ""
-    return "" if found in familiar() else found
+    return "" if found in spoken() else found
 
 
 @lru_cache(maxsize=4_096)
