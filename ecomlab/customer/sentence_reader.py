@@ -70,7 +70,7 @@ class SentenceReader:
             self._told(clause)
         asks = any(clause.kind == ASK for clause in found)
         heard.lists = (self.sentence.colon and asks) or (self.sentence.listed and heard.lists)
-        if not asks and ((self.sentence.listed and heard.lists) or self._goes_on()):
+        if not asks and ((self.sentence.listed and heard.lists) or self._goes_on() or self._is_scope()):
             found = [replace(clause, kind=ASK) for clause in found]
         if self.sentence.broken or self._is_gibberish():
             self._lose()
@@ -85,6 +85,12 @@ class SentenceReader:
         """Tell whether the sentence goes on with the question before it: "... right? And Vintage looking"."""
         verbs = WH | AUXILIARY | SPEAKER
         return self.heard.asks and self.stems[:1] in (["and"], ["or"]) and verbs.isdisjoint(self.stems)
+
+    def _is_scope(self) -> bool:
+        """Tell whether the sentence only says "per kettle or everything"."""
+        place = self.stems.index("or") if "or" in self.stems else 0
+        before, after = set(self.stems[:place]), set(self.stems[place + 1 :])
+        return bool((_EACH & before and _ALL & after) or (_ALL & before and _EACH & after))
 
     def _is_gibberish(self) -> bool:
         """Tell whether the sentence holds no word of a shop but names of items."""
