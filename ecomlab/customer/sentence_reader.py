@@ -4,7 +4,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from ecomlab.customer.clauses import ASK, AUXILIARY, SPEAKER, STATEMENT, TAGS, WH, Clause, clauses
+from ecomlab.customer.clauses import (
+    ASK,
+    AUXILIARY,
+    SPEAKER,
+    STATEMENT,
+    TAGS,
+    WH,
+    Clause,
+    class_words,
+    clauses,
+)
 from ecomlab.customer.heard import Heard, Question
 from ecomlab.customer.phrasing import ELSEWHERE, Found, find, shared
 from ecomlab.customer.vocabulary import AMOUNTS, Vocabulary, closed
@@ -93,8 +103,11 @@ class SentenceReader:
         return bool((_EACH & before and _ALL & after) or (_ALL & before and _EACH & after))
 
     def _is_gibberish(self) -> bool:
-        """Tell whether the sentence holds no word of a shop but names of items."""
+        """Tell whether the sentence begins with a word twice, or holds no word of a shop but names of items."""
         others = [token for token in self.tokens if token.stem != ITEM]
+        first, second = self.stems[:1], self.stems[1:2]
+        if first == second and any(word.islower() and word not in class_words() for word in first):
+            return True  # "return return", but not "okay okay"
         foreign = all(not one.means and one.stem.isalpha() for one in others)
         return foreign and len(self.tokens) > 1 and self._count_foreign(others) == len(others) > 0
 

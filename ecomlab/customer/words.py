@@ -164,6 +164,8 @@ def _is_broken(words: Iterable[Token]) -> bool:
 def _clash(one: Token, other: Token) -> bool:
     if one.means or other.means:
         return one.stem == other.stem == ITEM and one.means == other.means
+    if one.word == other.word:
+        return one.word in _ARTICLES
     return (one.word, other.word) in _NEVER
 
 
