@@ -16,8 +16,8 @@ FULL = "unwanted things"
 
 
 class Filled(CartPlayer):
-    """Puts visits into the cart, one of each type `at_once` or one after another, and then does as it is told: takes out
-    what is not wanted, until one is or the customer says which one they want."""
+    """Puts visits into the cart, one of each type `at_once` or one after another, and then does as it is told: takes
+    out what is not wanted, until one is or the customer says which one they want."""
 
     def __init__(self, env: Environment, shop: Shop, at_once: bool) -> None:
         super().__init__(env.phrases, lexicon_of(shop.catalog))

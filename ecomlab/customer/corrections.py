@@ -25,8 +25,8 @@ def mistakes(
     withheld: Collection[Slot] = (),
     changed: Collection[int] = (),
 ) -> list[Mistake]:
-    """Find the mistakes in what the agent's tools act on: the cart, the returns. `withheld` is still to be told; what is
-    wrong with items that have `changed` is named, however far it is from what is wanted now."""
+    """Find the mistakes in what the agent's tools act on: the cart, the returns. `withheld` is still to be told; what
+    is wrong with items that have `changed` is named, however far it is from what is wanted now."""
     found = _in_cart(goal, world, withheld, changed) if "cart" in acts_on else []
     return found + (_in_returns(goal, phrases, world, withheld, changed) if "returns" in acts_on else [])
 
