@@ -118,20 +118,20 @@ def _search(plan: Plan, count: int, opening: str, random: np.random.Generator) -
     """Find `count` rows with all the guesses that a customer puts up with: ask as often as a wrong one is forgiven,
     then act on one row after another, keeping those to which the customer does not object."""
     assert plan.act is not None
-    left = shuffled(random, (yield from explore(plan, None, 0, opening, random)))
+    left = shuffled(random, (yield from explore(plan, None, 0, opening, random, ids_only=True)))
     undo = next(tool for tool in plan.env.tools if tool.undoes is plan.act)
     kept: list[Row] = []
     wrong: Row | None = None
     for asked in left[: GUESSES - 1]:
         new = yield text(f"Do you mean {_called(asked)}?")
         if _agreed(plan.env, new):
-            new = yield calls((plan.act.name, arguments(plan.act, plan.env, asked)))
+            new = yield calls((plan.act.name, arguments(plan.act, plan.env, asked, ids_only=True)))
             kept.append(asked)
     left = left[GUESSES - 1 :]
     while left and len(kept) < count:
         undoing = [(undo.name, arguments(undo, plan.env, wrong, ids_only=True))] if wrong else []
         tried = left.pop()
-        new = yield calls(*undoing, (plan.act.name, arguments(plan.act, plan.env, tried)))
+        new = yield calls(*undoing, (plan.act.name, arguments(plan.act, plan.env, tried, ids_only=True)))
         *_, (_, result) = results(new)
         objected = any(message["role"] == "user" for message in new)
         wrong = tried if objected and "error" not in result else None
