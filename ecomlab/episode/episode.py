@@ -305,8 +305,6 @@ class Episode:
         acts = list(corrections)
         if text is not None and not corrections:  # mistakes in the world come first
             acts += self._heard(customer.hear(text, self.world))
-        if changed and not corrections:
-            customer.dialogue.pleased()
         quiet = not acts and not self._answered
         acts += customer.tick(subtask.progress, self.world, quiet or self._refused)
         self._answered = self._answered or bool(acts)
