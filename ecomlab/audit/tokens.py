@@ -234,7 +234,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             if (env, d) in there:
                 continue
             made = count(env, d, range(chosen.tasks), shop, renderer, player)
-            counts = sorted([*(c for c in counts if (c.env, c.d) != (env, d)), made], key=lambda c: (c.env, c.d))
+            counts = sorted(
+                [*(c for c in counts if (c.env, c.d) != (env, d)), made], key=lambda c: (c.env, c.d)
+            )
             print(made, flush=True)
             write_table(counts, chosen.table)
     print("\n".join(over(counts)) or "all within their limits")

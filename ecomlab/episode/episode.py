@@ -441,7 +441,9 @@ class Episode:
             raise RefusedError("this was handed in already; the customer will say what comes next")
         answer = journey.answer_of(self.subtask.env, values) if self.task.subtasks else values
         if self._has_news():
-            raise RefusedError(f"nothing was handed in: {self._news(answer)}; see to it, then call submit again")
+            raise RefusedError(
+                f"nothing was handed in: {self._news(answer)}; see to it, then call submit again"
+            )
         result: dict[str, Any] = self.subtask.env.submit.function(self.world, **answer)
         self.subtask.hand_in(answer)
         if all(subtask.answer is not None for subtask in self.subtasks):

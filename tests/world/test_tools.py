@@ -11,7 +11,7 @@ from ecomlab.task import SellOut
 from ecomlab.world.filters import filters_of
 from ecomlab.world.state import PAGE
 from ecomlab.world.substitutes import noun
-from ecomlab.world.tools.catalog import catalog_search, whole
+from ecomlab.world.tools.catalog import catalog_search, shortened, whole
 
 
 def episode_of(env: str, shop: Shop, d: int = 0, seed: int = 0) -> Episode:
@@ -96,8 +96,8 @@ def test_a_page_beyond_the_last_is_empty_and_says_how_many_there_are(shop: Shop)
 def test_a_brand_of_several_words_is_shown(shop: Shop) -> None:
     record = shop.catalog.record(0)
     several = {**record, "brand": "Old Mill", "title": f"Old Mill {record['title']}"}
-    assert _shown(several, {"attributes": {}})["brand"] == "Old Mill"
-    assert whole(_shown(several, {"attributes": {}}), {}) == several
+    assert shortened(several, {"attributes": {}})["brand"] == "Old Mill"
+    assert whole(shortened(several, {"attributes": {}}), {}) == several
 
 
 @pytest.mark.parametrize(

@@ -63,10 +63,10 @@ def catalog_search(
     records, pages = world.search(
         words, filters, (sort,) if sort else (), min(page, 10_000), in_stock, found.option
     )
-    return {"results": [_shown(r, found.fixed) for r in records], "page": page, "pages": pages}
+    return {"results": [shortened(r, found.fixed) for r in records], "page": page, "pages": pages}
 
 
-def _shown(record: dict[str, Any], fixed: Mapping[str, Any]) -> dict[str, Any]:
+def shortened(record: dict[str, Any], fixed: Mapping[str, Any]) -> dict[str, Any]:
     """Leave out of a row a brand that begins its title, and what the call's own filters fix; of that a sponsored row,
     which need not pass them, leaves out nothing."""
     if _first_word(record["title"]) == record["brand"]:
