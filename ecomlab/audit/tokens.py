@@ -197,7 +197,7 @@ def write_table(counts: Iterable[Count], path: Path) -> None:
 
 def read_table(path: Path) -> list[Count]:
     """Read the rows of a table that `write_table` wrote."""
-    kinds = {field.name: {"str": str, "int": int, "float": float}[str(field.type)] for field in fields(Count)}
+    kinds: dict[str, Any] = {field.name: field.type for field in fields(Count)}
     with path.open(newline="") as file:
         return [
             Count(**{name: kinds[name](value) for name, value in row.items()}) for row in csv.DictReader(file)

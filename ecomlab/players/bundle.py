@@ -14,7 +14,6 @@ from ecomlab.task import Goal, Message, Need, Place
 from ecomlab.values import NEXT_WITH_ARTICLE
 from ecomlab.world.shopping_list import Part, parts_of
 
-
 _GONE = re.compile(r"stock has changed \((?:none of these|(.+)) sold out\)")
 """What is said of a list that was handed in before its player knew that stock had changed."""
 Found = dict[str, list[dict[str, Any]]]
