@@ -151,10 +151,10 @@ class Speaker:
                 phrases.append([Piece(form.format(bound.write(value)), "fixed", others)])
             else:
                 texts = (value, *self.lexicon.in_other_words(kind, name, value))
-                said, *others = [self.lexicon.phrase(kind, name, text) for text in texts]
+                said, *otherwise = [self.lexicon.phrase(kind, name, text) for text in texts]
                 if several:  # "Headsets that works with Laptops" is no English
                     said = said.replace("that works with ", "for use with ", 1)
-                phrases.append([Piece(said, "fixed", tuple(others))])
+                phrases.append([Piece(said, "fixed", tuple(otherwise))])
         joined: list[Piece] = []
         for phrase in phrases:
             joined += [Piece(", ", "fixed"), *phrase] if joined else phrase
