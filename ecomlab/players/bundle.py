@@ -11,7 +11,6 @@ from ecomlab.players.budgets import budget
 from ecomlab.players.cart import Wish
 from ecomlab.players.goal_player import GoalPlayer
 from ecomlab.task import Goal, Message, Need, Place
-from ecomlab.values import NEXT_WITH_ARTICLE
 from ecomlab.world.shopping_list import Part, parts_of
 
 _GONE = re.compile(r"stock has changed \((?:none of these|(.+)) sold out\)")
@@ -42,9 +41,6 @@ class BundlePlayer(GoalPlayer):
         parts = math.ceil(axes.bundle.parts)
         events = ((axes.p_oos, 1, parts + 1), (axes.p_switch, 1, 1))
         return budget(Need(2, parts), min(parts, axes.constraints - 1) + 2, axes, *events)
-
-    def read_opening(self, text: str) -> dict[Place, Any]:
-        return super().read_opening(NEXT_WITH_ARTICLE.sub("; ", text))
 
     def read_later(self, text: str) -> dict[Place, Any]:
         return {place: value for place, value in super().read_later(text).items() if place[1] != "quantity"}
