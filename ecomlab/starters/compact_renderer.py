@@ -7,13 +7,14 @@ holds the lines of results outside plain CART tasks. Nothing is ever tokenised a
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from ecomlab.episode.messages import invalid, parse_output
 from ecomlab.models.renderer import END, START, Message, TextRenderer
 from ecomlab.starters.compact_results import KNOWN, Call, Generic, View, without_notices
 from ecomlab.starters.id_aliases import Aliases
 
+Row = TypeVar("Row", bound=Mapping[str, Any])
 VERSION = 2
 """Goes up when the same messages would give other text; starters trained on other text are then refused."""
 
@@ -179,7 +180,7 @@ def call_text(name: str, arguments: Mapping[str, Any]) -> str:
     return f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"
 
 
-def visible(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def visible(rows: Sequence[Row]) -> list[Row]:
     """Select the rows of a result that the laptop policy sees: the first few in stock that are not sponsored."""
     return [row for row in rows if row["stock"] > 0 and "sponsored" not in row][:ROWS_SHOWN]
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ecomlab.catalog.lexicon import Lexicon, lexicon_of
+from ecomlab.customer import nlu
 from ecomlab.customer.nlu import Mention
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode
@@ -48,6 +49,8 @@ class Demonstrator(CartPlayer):
         for wish in self.wishes if opening else ():
             if self.slip():
                 wish.slots["quantity"] = wish.quantity + 1  # misread
+        if nlu.says("not told yet", text, self.phrases, self.lexicon):
+            self.wants_more = True
 
     def plan(self) -> Message:
         message = super().plan()
@@ -85,7 +88,7 @@ class Demonstrator(CartPlayer):
                 yield f" {title} {wish.choice}"
 
     def _choose(self, wish: Wish) -> None:
-        """Choose by what the policy can see: the first row that fits and of which enough is left; by mistake, another."""
+        """Choose by what the policy can see: the first row that fits and has enough left; by mistake, another."""
         if wish.choice is not None and self._left(wish.choice, wish) >= wish.quantity:
             return
         wish.choice = None
@@ -116,8 +119,12 @@ class Demonstrator(CartPlayer):
             self.units |= {(other, option): self.units[about] for other in alike}
 
     def _may_be_elsewhere(self, wish: Wish) -> bool:
-        """Never look again for what has sold out: the customer is told, who says what they would take instead."""
-        return False
+        """Look again only where the customer, told of a shortage, still wants the same."""
+        return wish.told and not wish.again
+
+    def _unseen(self, wish: Wish) -> list[str]:
+        assert wish.choice is not None
+        return [wish.choice]
 
     def _slipped(self, slots: dict[str, Any]) -> dict[str, Any]:
         """Drop slots by mistake."""
@@ -126,12 +133,18 @@ class Demonstrator(CartPlayer):
         return {name: value for name, value in slots.items() if not self.slip()}
 
     def _take(self, mention: Mention) -> None:
-        before = [(wish, wish.choice) for wish in self.wishes]
+        wish = next((w for w in self.wishes if w.type == mention.type), None)
+        before = dict(wish.slots) if wish else {}
         super()._take(mention)
-        for wish, choice in before:
-            if wish.choice is None and choice is not None and wish.found:
-                # told that it is wrong, with nothing new to search by
-                self.refused.setdefault(id(wish), set()).add(choice)
+        if wish is None or wish.choice is None or mention.effect != "set" or wish.slots != before:
+            return
+        if (
+            any(line[0] == wish.choice for line in self.cart)
+            and not {"option", "quantity"} & mention.slots.keys()
+        ):
+            # told that it is wrong, with nothing new to search by
+            self.refused.setdefault(id(wish), set()).add(wish.choice)
+            wish.choice = None
 
     def _search(self, wish: Wish) -> dict[str, Any]:
         """Search by the words that titles show and by bounds on everything else."""

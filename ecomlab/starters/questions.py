@@ -36,11 +36,11 @@ class Questions:
         self._open = 0
 
     def next(self, known: Collection[str]) -> str:
-        """Word the next question: for the first thing that is not `known` yet, then open ones, the last again and
-        again."""
+        """Word the next question: for the first slot that is not `known` yet, under its name or that of what it was,
+        then open ones, the last again and again."""
         while self._names:
             name = self._names.pop(0)
-            if name not in known:
+            if not {name, name.removeprefix("was_")} & set(known):
                 return questions().named[name]
         self._open += 1
         return questions().open[min(self._open, len(questions().open)) - 1]
