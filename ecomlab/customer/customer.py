@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ecomlab.catalog.lexicon import Lexicon
 from ecomlab.customer import corrections, goal_changes, shortages
@@ -9,11 +10,12 @@ from ecomlab.customer.acts import Act
 from ecomlab.customer.dialogue import DialogueManager, Reply
 from ecomlab.customer.goal_state import GoalState
 from ecomlab.customer.hearing import reader_of
+from ecomlab.customer.meaning import describes
 from ecomlab.customer.nlg import Speaker
-from ecomlab.customer.opinions import Judge, Thing, opinions_of, things_in, without
+from ecomlab.customer.opinions import Judge, Thing, asked_of, opinions_of, things_in, without
 from ecomlab.customer.progress import Progress
 from ecomlab.customer.questions import Reading
-from ecomlab.customer.templates import Phrases
+from ecomlab.customer.templates import SENTENCE_BREAK, Phrases
 from ecomlab.task import Event, Goal, GoalChange, Instead, SellOut
 from ecomlab.world.cart import match, wants_of
 from ecomlab.world.state import World
@@ -22,7 +24,19 @@ _SHORT = re.compile(
     r"\b(?:sold out|out of stock|unavailable|(?:not|isn't|aren't|no longer|n't) (?:be )?available|not in stock|"
     r"run out|ran out|only .{1,80}\bleft|(?:is|are|has|have) gone)\b"
 )
-"""Marks of a message that tells of a shortage, whatever else it says."""
+"""Marks of a sentence that tells of a shortage, whatever else it says."""
+_INSTEAD = re.compile(
+    r"\b(?:instead|(?:a different|another) (?:one|product|model|kind)|alternatives?|substitutes?|replacements?|"
+    r"leave (?:it|them) out|do without|none at all|second choice)\b"
+)
+"""Marks of a question what to take instead of something."""
+_POINTS = re.compile(
+    r"\b(?:(?:is|was) (?:this|that|it) (?:the|your)|you meant|(?:did|do) you mean|can you confirm|"
+    r"(?:is|does) (?:this|that|it) (?:sound |look )?(?:right|correct))\b"
+)
+"""Marks of a question whether a thing is the one that is meant."""
+DAYS = frozenset(("placed", "when", "ordered", "delivered"))
+"""Slots that are days."""
 
 
 class Customer:
@@ -51,7 +65,7 @@ class Customer:
         self.acts_on = acts_on
         self.judge = judge
         self.state = GoalState(goal.said(), goal.said(withheld=True), own=phrases.slots.keys())
-        self.dialogue = DialogueManager(self.state, self.type_name, phrases.slots)
+        self.dialogue = DialogueManager(self.state, self.type_name, self.option_name, phrases.slots)
         self.fired: list[Event] = []
         """Events that have happened; a change of mind when the agent is told."""
         self._instead = {event.item: event for event in events if isinstance(event, Instead)}
@@ -64,6 +78,11 @@ class Customer:
     def type_name(self, item: int) -> str:
         """Name the product type that an item is called by; "" where it has none."""
         return str(self.goal.get("type", self.first.get("type", "", item), item))
+
+    def option_name(self, item: int) -> str:
+        """Name the option in which the variants of an item differ; "" where it has none."""
+        kind = self.lexicon.types.get(self.type_name(item))
+        return kind.option.name if kind else ""
 
     @property
     def expects_more(self) -> bool:
@@ -79,17 +98,28 @@ class Customer:
         """Answer a message, whether it came as a question of a tool or by itself."""
         things = things_in(text, world)
         reading = self.read(without(text, things))
-        if self._instead and (reading.unavailable or _SHORT.search(text.lower())):
-            return self._told_of_stock(text.lower(), reading, things, world)
-        if all(thing.dated for thing in things) and any(
-            question.values and self.dialogue.has(question) for question in reading.questions
-        ):
-            things = []  # "Was it placed on May 3?" asks for the day
+        if self._instead and (reading.unavailable or self._speaks_of_shortage(text, world)):
+            return self._told_of_stock(text, reading, world)
+        points = reading.which or reading.agree or bool(_POINTS.search(text.lower()))
+        if not points:  # nothing is asked of what the message only reports
+            asked = things_in(asked_of(text), world)
+            others = reading.open or any(not describes(question) for question in reading.questions)
+            things = [thing for thing in things if thing in asked] if asked or others else things
+        things = [] if self._asks_for_the_day(things, reading, points) else things
         if things and (reading.asks or reading.agree or reading.which):
             opinions = opinions_of(things, self.goal, self.state.known, world, self.judge)
             if opinions:
                 return self.dialogue.opinion(opinions, reading.which and not reading.agree, reading, text)
         return self.dialogue.answer(reading, text)
+
+    def _asks_for_the_day(self, things: Sequence[Thing], reading: Reading, points: bool) -> bool:
+        """Tell whether orders are named by their days only because a day is asked for ("Was it placed on May 3?"), or
+        to ask for another one ("The one of May 3, or the one after that?")."""
+        if not all(thing.dated for thing in things) or (reading.which and len(things) > 1):
+            return False
+        if any(q.slot == "relation" and q.values and self.dialogue.has(q) for q in reading.questions):
+            return True
+        return not points and any(question.slot in DAYS for question in reading.questions)
 
     def proposed(self, text: str, world: World) -> list[str]:
         """List the types of the products that a message names, of those that a tool has shown."""
@@ -160,21 +190,44 @@ class Customer:
                 goal = other
         return goal
 
-    def _told_of_stock(self, lowered: str, reading: Reading, things: Sequence[Thing], world: World) -> Reply:
-        """Answer a message that says that something has run short: what is named, or whatever it may be."""
-        numbers, items = self.goal.items or self.first.items, self.goal.items
-        named = [numbers[n] for n in reading.unavailable if 0 <= n < len(numbers)]
-        kinds = {world.catalog.type_of(world.row(t.id)).name for t in things if t.kind == "product"}
-        named += [item for item in items if self.type_name(item) in kinds or self._names(item, lowered)]
-        named = list(dict.fromkeys(named))
-        acts = [act for item in named if item in items for act in self.told_short(item, world)]
+    def _speaks_of_shortage(self, text: str, world: World) -> bool:
+        """Tell whether a message says that something has run short, or asks what to take instead of what has."""
+        lowered = text.lower()
+        if _SHORT.search(lowered):
+            return True
+        return bool(_INSTEAD.search(lowered)) and any(self.is_short(item, world) for item in self.goal.items)
+
+    def _told_of_stock(self, text: str, reading: Reading, world: World) -> Reply:
+        """Answer a message that says that something has run short: what its sentences about that name, else whatever
+        it may be; and what it asks about other items."""
+        parts = [part for part in SENTENCE_BREAK.split(text) if _SHORT.search(part.lower())]
+        parts = parts or [part for part in SENTENCE_BREAK.split(text) if _INSTEAD.search(part.lower())]
+        about, items = " ".join(parts).lower() or text.lower(), self.goal.items
+        products = [thing for thing in things_in(about, world) if thing.kind == "product"]
+        kinds = {world.catalog.type_of(world.row(thing.id)).name for thing in products}
+        named = [item for item in items if self.type_name(item) in kinds or self._names(item, about)]
+        numbers = self.goal.items or self.first.items
+        named = named or [numbers[n] for n in reading.unavailable if 0 <= n < len(numbers)]
+        named = list(dict.fromkeys(item for item in named if item in items))
+        acts = [act for item in named for act in self.told_short(item, world)]
+        acts = acts or self.told_short(None, world)
         self.dialogue.pleased()
-        return Reply(acts or self.told_short(None, world))
+        rest = tuple(q for q in reading.questions if q.item in items and q.item not in named)
+        if not rest:
+            return Reply(acts)
+        reply = self.dialogue.answer(
+            replace(reading, questions=rest, open=False, unclear=(), which=False), text
+        )
+        return Reply([*acts, *reply.acts], reply.news)
 
     def _names(self, item: int, lowered: str) -> bool:
-        """Tell whether a text in lower case names the type of an item."""
-        kind = self.type_name(item)
-        return kind.lower() in lowered or self.lexicon.types[kind].plural.lower() in lowered
+        """Tell whether a text in lower case names the type of an item, by its last word if no other item has that."""
+        kind = self.lexicon.types[self.type_name(item)]
+        others = {self.type_name(other).split()[-1] for other in self.goal.items if other != item}
+        names = [kind.name, kind.plural]
+        if kind.name.split()[-1] not in others:
+            names += [name.split()[-1] for name in names]
+        return any(re.search(rf"\b{re.escape(name.lower())}\b", lowered) for name in names)
 
     def tick(self, progress: Progress, world: World, quiet: bool) -> list[Act]:
         """Let the events happen that are due after a turn; the customer tells of a change of mind only in a message of

@@ -4,12 +4,23 @@ A reply tells at most three slots: those that are asked for by name, in the orde
 question. Nothing here knows how the customer words it.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ecomlab.customer.acts import Act, Mistake
 from ecomlab.customer.goal_state import GoalState
-from ecomlab.customer.hearing import Question, Reading, agrees
+from ecomlab.customer.hearing import Question, Reading
+from ecomlab.customer.meaning import (
+    CORRECTION,
+    called,
+    described,
+    describes,
+    meanings,
+    meant,
+    quoted,
+    verdict,
+)
 from ecomlab.customer.opinions import Opinion, Thing
 from ecomlab.customer.templates import Template
 from ecomlab.task import Slot
@@ -25,6 +36,8 @@ AT_ONCE = 3
 reveals, most candidates to choose from."""
 OPEN = 2
 """Most slots told in answer to an open question."""
+
+_CONFIRMS = re.compile(r"\b(?:right|correct|confirm|complete|everything|all of it|on (?:the|your) list)\b")
 
 
 @dataclass(frozen=True)
@@ -52,10 +65,12 @@ class Tally:
 
 @dataclass
 class DialogueManager:
-    """Chooses what one customer says in one episode. `type_name` names the product type that an item is called by."""
+    """Chooses what one customer says in one episode. `type_name` names the product type that an item is called by,
+    `option` the option in which its variants differ."""
 
     state: GoalState
     type_name: Callable[[int], str]
+    option: Callable[[int], str] = lambda _: ""
     templates: Mapping[str, Template] = field(default_factory=dict)
     corrected: dict[str, int] = field(default_factory=dict)
     """Number of times that each standing mistake has been ignored, by its name."""
@@ -81,56 +96,53 @@ class DialogueManager:
 
     def answer(self, reading: Reading, text: str) -> Reply:
         """Answer a message that names nothing the customer could recognise."""
-        if not reading.asks:
-            return Reply([Act("thanks" if reading.done else "go ahead")])
         if reading.which and not reading.questions:  # "Which one do you mean?"
             reading = replace(reading, open=True, unclear=())
-        if not (reading.questions or reading.open or reading.unclear):
+        if not (reading.asks and (reading.questions or reading.open or reading.unclear)):
             return Reply([Act("thanks" if reading.done else "go ahead")])
         self.tally.questions += 1
-        topics = list(dict.fromkeys(question.slot for question in reading.questions))
-        again = {(q.slot, q.item) for q in reading.questions} & self.heard
-        self.heard |= {(q.slot, q.item) for q in reading.questions}
-        meant = [(question, self._meant(question)) for question in reading.questions]
-        news, known = self._chosen([slots for _, slots in meant])
+        heard = meanings(reading, self.state, self.templates, self.option, text)
+        asked = [one for one in heard if not one.echo]
+        if not (asked or reading.open or reading.unclear):
+            return Reply([Act("indifferent" if _wishes_for_parts(reading, text) else "yes")])
+        if reading.which and not any(
+            one.slots for one in asked
+        ):  # "Which one: X's or Y's?", and neither is known
+            reading = replace(reading, open=True)
+        fresh = any((one.question.slot, one.question.item) not in self.heard for one in asked)
+        self.heard |= {(one.question.slot, one.question.item) for one in asked}
+        news, known = self._chosen([one.slots for one in asked])
         if reading.open:
             first = sorted(self.state.withheld, key=lambda slot: slot.item != reading.open_item)
             news += [slot for slot in first if slot not in news][: min(OPEN, AT_ONCE - len(news))]
         known = known[: AT_ONCE - len(news)]
-        acts = [
-            act
-            for q, slots in meant
-            for act in self._judged(q, [s for s in slots if s in news or s in known], text)
-        ]
+        acts = verdict(asked)
         news = self.state.reveal(news)
         self.tally.learned += len(news)
         if news:
             self.annoyed = 0
         acts += self.spoken("elaborate", news) + self.spoken("remind", known, clean=True)
-        unknown = [question for question, slots in meant if not slots]
-        implied = [act for question in unknown for act in self._implied(question)]
-        acts += implied
-        if unknown and not implied and not news:
-            self.tally.absent += 1
-            acts += self._denied(unknown)
+        unknown = [one.question for one in asked if not one.slots]
+        implied = {question: self._implied(question) for question in unknown}
+        absent = [question for question, said in implied.items() if not said]
+        self.tally.absent += bool(absent)
+        acts += [act for said in implied.values() for act in said]
+        acts += self._absent(absent, beside=bool(acts or reading.open))
         over = reading.open and not self.state.withheld
         if reading.open:
             acts.append(Act("nothing" if over else "more", clean=True))
-        if reading.unclear:
-            acts.append(Act("ask back", seen=reading.unclear[0].replace('"', "'").strip()))
-        if len(topics) > AT_ONCE:
-            acts.append(Act("one at a time"))
+        unclear = [words for words in reading.unclear if not acts or words.endswith("?")]
+        if unclear:
+            acts.append(Act("ask back", seen=quoted(unclear[0])))
+        topics = {one.question.slot for one in asked}
+        if len(topics) > AT_ONCE and not described(reading):
+            return self._stalled([*acts, Act("one at a time")], news)
         # Asking again for what was said, or for more where there is none, and what nobody can follow.
-        idle = (
-            bool(again)
-            or (over and ("", -1) in self.heard)
-            or bool(reading.unclear and not (known or implied))
-        )
+        idle = not fresh and (bool(asked) or (over and ("", -1) in self.heard))
+        lost = bool(unclear) and not asked
         if over:
             self.heard.add(("", -1))
-        if len(topics) > AT_ONCE or (idle and not news):
-            return self._stalled(acts, news)
-        return Reply(acts, tuple(news))
+        return self._stalled(acts, news) if (idle or lost) and not news else Reply(acts, tuple(news))
 
     def _chosen(self, asked: Sequence[Sequence[Slot]]) -> tuple[list[Slot], list[Slot]]:
         """Choose the withheld slots to tell, and those to repeat of the questions that ask for nothing new."""
@@ -143,6 +155,8 @@ class DialogueManager:
     ) -> Reply:
         """Answer a question about things that the customer recognises: is it this one, which of these, may I?"""
         self.tally.questions += 1
+        if not which and all(thing.kind != "product" for thing, _ in things):
+            things = things[-1:]  # "Your oldest is of May 3, so it's the one of May 9?"
         right = [thing for thing, opinion in things if opinion.right]
         wrong = [opinion for _, opinion in things if not opinion.right]
         if which and len(things) > 1:
@@ -177,17 +191,21 @@ class DialogueManager:
         return Reply([Act("not as wanted", self.type_name(broken.item), slots)], tuple(news))
 
     def _also(self, act: Act, reading: Reading, text: str) -> Reply:
-        """Answer the rest of a message after this act; being right never costs patience."""
+        """Answer the rest of a message after this act, but for what describes the thing; being right never costs
+        patience."""
         self.annoyed = 0
-        if not (reading.questions or reading.open):
+        rest_of_it = tuple(question for question in reading.questions if not describes(question))
+        if not (rest_of_it or reading.open):
             return Reply([act])
-        rest = self.answer(reading, text)
+        rest = self.answer(replace(reading, questions=rest_of_it, which=False), text)
         return Reply([act, *rest.acts], rest.news)
 
     def _said(self) -> list[Act]:
         """Repeat what was said last, or at least what it is about."""
-        known = self.state.known[-AT_ONCE:]
-        return self.spoken("remind", known, clean=True) or [Act("remind", self.type_name(0), clean=True)]
+        known = [slot for slot in self.state.known if slot.name == CORRECTION] or self.state.known
+        return self.spoken("remind", known[-AT_ONCE:], clean=True) or [
+            Act("remind", self.type_name(0), clean=True)
+        ]
 
     def _guess(self, opinion: Opinion, *acts: Act) -> Reply:
         """Take note of a wrong identification: the first is followed by a warning, the second ends the episode."""
@@ -198,45 +216,25 @@ class DialogueManager:
         told = [] if any(act.kind == "remind" for act in acts) else self.spoken("remind", known, clean=True)
         return Reply([*acts, *told, *([Act("dissatisfied")] if self.guessed < GUESSES else [])])
 
-    def _judged(self, question: Question, slots: Sequence[Slot], text: str) -> list[Act]:
-        """Say yes or no where a question names one value, and no two slots would be meant by it."""
-        if len(question.values) != 1 or len(slots) != 1:
-            return []
-        template = self.templates.get(slots[0].name)
-        so = agrees(slots[0], question.values[0], template, text.lower())
-        return [] if so is None else [Act("yes" if so else "no")]
-
-    def _meant(self, question: Question) -> list[Slot]:
-        """List the slots that a question means, withheld ones first: of its item, or of any. Where the customer has no
-        such slot, others that answer the same question."""
-        slots = [*self.state.withheld, *self.state.known]
-        for name in (question.slot, *ALIKE.get(question.slot.partition(":")[0], ())):
-            meant = [s for s in slots if s.name == name]
-            meant = [s for s in meant if question.item in (-1, s.item) or s.name in self.state.own]
-            if meant:
-                return meant
-        return []
-
     def has(self, question: Question) -> bool:
         """Tell whether the customer has a slot that a question means."""
-        return bool(self._meant(question))
+        return bool(meant(question, self.state, self.option))
 
     def _implied(self, question: Question) -> list[Act]:
         """Answer a question for what is no slot because it goes without saying: one unit, the things on the list."""
         kind = self.type_name(max(0, question.item))
         if question.slot in ("quantity", "units") and kind:
-            return [Act("settle quantity", kind, number=1)]
+            return [Act("just one")]
         if question.slot == "thing" and kind:
             return [Act("remind", kind, clean=True)]
         return [Act("more" if self.state.withheld else "nothing")] if question.slot == "parts" else []
 
-    def _denied(self, questions: Sequence[Question]) -> list[Act]:
-        """Say that there is no such wish; never while something withheld could be meant by another word."""
-        for question in questions:
-            near = NEAR.get(question.slot.partition(":")[0], ())
-            if any(slot.name.partition(":")[0] in near for slot in self.state.withheld):
-                return [Act("ask back", seen=question.slot.rpartition(":")[2].replace("_", " "))]
-        return [Act("indifferent")]
+    def _absent(self, questions: Sequence[Question], beside: bool) -> list[Act]:
+        """Say that there is no such wish, by name where something else is answered `beside` it."""
+        if not questions:
+            return []
+        names = list(dict.fromkeys(called(question.slot) for question in questions))
+        return [Act("indifferent to", seen=" and ".join(names))] if beside else [Act("indifferent")]
 
     def spoken(self, kind: str, slots: Sequence[Slot], clean: bool = False) -> list[Act]:
         """Make the acts that tell these slots, one for each item; what is about none comes last."""
@@ -316,40 +314,14 @@ class DialogueManager:
         return Reply([*acts, *dissatisfied], tuple(news))
 
 
+def _wishes_for_parts(reading: Reading, text: str) -> bool:
+    """Tell whether wishes are asked for, for things on a list that are only named there."""
+    return all(q.slot == "parts" for q in reading.questions) and not _CONFIRMS.search(text.lower())
+
+
 def _distinct(slots: Iterable[Slot]) -> Iterator[Slot]:
     seen: list[Slot] = []  # values may be lists
     for slot in slots:
         if slot not in seen:
             seen.append(slot)
             yield slot
-
-
-ALIKE = {
-    "attr": ("must",),
-    "was_brand": ("brand",),
-    "was_feature": ("feature",),
-    "brand": ("was_brand",),
-    "feature": ("was_feature",),
-    "price": ("budget", "replacement"),
-    "rating": ("replacement",),
-    "placed": ("when", "place", "correction", "relation"),
-    "when": ("placed", "place", "correction", "relation"),
-    "place": ("correction", "relation", "when", "placed"),
-    "relation": ("correction", "place"),
-    "quantity": ("units", "count"),
-}
-"""Slots that answer a question for another slot, where the customer does not have that one, by name."""
-NEAR = {
-    "feature": ("attr", "option"),
-    "option": ("attr", "feature"),
-    "attr": ("option", "feature", "must"),
-    "thing": ("brand", "feature", "things"),
-    "age": ("delivered",),
-    "ordered": ("delivered", "brand", "feature", "attr", "option"),
-    "delivered": ("ordered", "brand", "feature", "attr", "option"),
-    "placed": ("thing", "things", "parcels", "brand", "feature"),
-    "when": ("thing", "things", "parcels", "brand", "feature"),
-    "place": ("thing", "things", "parcels", "brand", "feature"),
-    "relation": ("thing", "things", "parcels", "brand", "feature"),
-}
-"""Slots that a question for a slot might mean in another word, by name without an attribute's own."""

@@ -112,6 +112,7 @@ def _change(
         for name, value in slots.items()
         if name not in phrases.slots or not phrases.slots[name].once
     }
+    untold = {slot.name for slot in state.withheld if slot.item == event.item}
     after = goal.changed(replace(event, slots=kept))
     state.unsay(event.forgets)
     first = {name: slots.pop(name) for name in event.known}
@@ -122,6 +123,10 @@ def _change(
     slots = {name: value for name, value in slots.items() if name not in {slot.name for slot in hidden}}
     if event.how in ("add", "replace"):
         return after, [Act(kind or event.how, slots.get("type", type_name), without_type(slots))]
+    if (
+        not (kind or event.known) and kept.keys() <= untold
+    ):  # no change, for somebody who has heard nothing of it
+        return after, [Act("mention", type_name, kept)]
     if slots.keys() == {"quantity"}:
         return after, [Act(kind or "quantity", type_name, number=slots["quantity"])]
     if slots.keys() == {"option"}:

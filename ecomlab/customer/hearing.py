@@ -12,9 +12,16 @@ from ecomlab.customer.templates import BOUNDS, Phrases, Template
 from ecomlab.task import Slot
 from ecomlab.values import FORMATS
 
-__all__ = ["Question", "Reading", "agrees", "reader_of"]
+__all__ = ["Question", "Reading", "agrees", "asks_to_keep", "reader_of"]
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _COMPARED = re.compile(r"\b(?:more|less|over|under|above|below|within|than|longer|least|most|up to|fewer)\b")
+_KEPT = re.compile(
+    r"\b(?:needs?|must|stays?|keep|again|same|ha(?:ve|s) to|as well|too|any|another|other|matters?|insist|important|"
+    r"fixed)\b"
+)
+_LOOSE = re.compile(
+    r"\b(?:e\.g\.|for example|for instance|such as|say|like|matters?|at least|any|some|prefer\w*)"
+)
 COUNTS = ("units", "things", "parcels")
 """Slots whose values are numbers in words, which the reader knows by itself: "one" alone means no number."""
 AT_MOST, AT_LEAST = ("price", "budget", "days"), ("rating",)
@@ -65,6 +72,11 @@ def _names(lexicon: Lexicon, kind: str) -> tuple[str, ...]:
     return tuple(lexicon.names[kind].values())
 
 
+def asks_to_keep(text: str) -> bool:
+    """Tell whether a question about an attribute of something sold out asks if it has to stay as it was."""
+    return _KEPT.search(text.lower()) is not None
+
+
 def agrees(slot: Slot, said: str, template: Template | None, text: str) -> bool | None:
     """Tell whether the value that a message names beside a slot is so; None where yes and no would both mislead."""
     value, name = slot.value, slot.name
@@ -79,10 +91,9 @@ def agrees(slot: Slot, said: str, template: Template | None, text: str) -> bool 
             return None
         if number == value and not (_COMPARED.search(text) and name not in (*AT_MOST, *AT_LEAST)):
             return True
-        if name in AT_MOST:
-            return False if number > value else None
-        if name in AT_LEAST:
-            return False if number < value else None
+        if name in (*AT_MOST, *AT_LEAST):  # "does the rating matter, say 4 stars?" names no limit
+            beyond = number > value if name in AT_MOST else number < value
+            return False if beyond and not _LOOSE.search(text) else None
         return None if _COMPARED.search(text) else False
     if template and template.format.words:
         return _by_words(value, said, template)

@@ -166,7 +166,12 @@ class Speaker:
             elif self.phrases.before.get(act.kind):
                 said = [Piece(pick(random, self.phrases.before[act.kind]))]
             for name, value in spoken:
-                said += [*([Piece(" ")] if said else []), *_begun(templates[name].say(value, random))]
+                sentence = templates[name].say(value, random, again=act.kind == "remind")
+                inside = bool(said) and said[-1].text.endswith(":")
+                said += [
+                    *([Piece(" ")] if said else []),
+                    *(_within(sentence) if inside else _begun(sentence)),
+                ]
             return said
         form = self._form(act, random, used)
         filled: dict[str, list[Piece]] = {
@@ -219,6 +224,14 @@ def _begun(pieces: Sequence[Piece]) -> list[Piece]:
         else piece
         for at, piece in enumerate(pieces)
     ]
+
+
+def _within(pieces: Sequence[Piece]) -> list[Piece]:
+    """Go on after a colon: in small letters, but for "I" and values."""
+    first, *rest = pieces
+    if first.kind != "free" or first.text.split(" ")[0].partition("'")[0] in ("I", ""):
+        return list(pieces)
+    return [first._replace(text=first.text[:1].lower() + first.text[1:]), *rest]
 
 
 def _capital(text: str) -> str:

@@ -5,15 +5,19 @@ no opinion of sets, totals, clauses or statuses.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from ecomlab.customer.templates import SENTENCE_BREAK
 from ecomlab.task import Goal, Slot
 from ecomlab.values import MONTHS
 from ecomlab.world.cart import constraints_of, identity_of
 from ecomlab.world.state import World
+
+_FROM = "one from "
+"""How a customer calls an order, before its day."""
 
 
 class Thing(NamedTuple):
@@ -80,36 +84,39 @@ def opinions_of(
 
 
 def things_in(text: str, world: World) -> list[Thing]:
-    """Find the products, orders and order lines that a message names, by id, by title or by the order's day."""
+    """Find the products, orders and order lines that a message names, in the order in which it last names them: by id,
+    by title, by the order's day, or by all of several things in an order."""
     said = text.lower()
-    orders = [order for order in world.given.get("orders", ()) if _names(order, said)]
+    every = world.given.get("orders", ())
+    orders = [order for order in every if _names(order, said)]
     lines = [
-        Thing("line", order["order_id"], world.catalog.title(world.row(line["product_id"])), line["line_id"])
-        for order in world.given.get("orders", ())
+        Thing("line", order["order_id"], title, line["line_id"])
+        for order in every
         for line in order["lines"]
-        if line["line_id"].lower() in said
-        or world.catalog.title(world.row(line["product_id"])).lower() in said
+        for title in [world.catalog.title(world.row(line["product_id"]))]
+        if line["line_id"].lower() in said or title.lower() in said
     ]
     named = {order["order_id"] for order in orders}
     lines = [line for line in lines if not named or line.id in named] or lines
     if lines:
-        return lines
+        return _in_order(lines, said)
+    if not orders:
+        listed = [order for order in every if _lists(order, said, world)]
+        orders = listed if len(listed) == 1 else []
     if orders:
-        return [
-            Thing(
-                "order",
-                order["order_id"],
-                f"the one of {_day(order['placed'])}",
-                dated=order["order_id"].lower() not in said,
-            )
-            for order in orders
-        ]
-    found: list[Thing] = []
-    for product_id in world.shown:
-        title = world.catalog.title(world.row(product_id))
-        if product_id.lower() in said or title.lower() in said:
-            found.append(Thing("product", product_id, title))
-    return sorted(found, key=lambda thing: _first(said, thing))
+        return _in_order([_order(order, said) for order in orders], said)
+    titles = {product_id: world.catalog.title(world.row(product_id)) for product_id in world.shown}
+    shown = [
+        Thing("product", product_id, title)
+        for product_id, title in titles.items()
+        if product_id.lower() in said or title.lower() in said
+    ]
+    return _in_order(shown, said)
+
+
+def asked_of(text: str) -> str:
+    """Return the sentences of a message that ask; empty if none has a question mark."""
+    return " ".join(part for part in SENTENCE_BREAK.split(text) if part.rstrip(" )\"'").endswith("?"))
 
 
 def without(text: str, things: Sequence[Thing]) -> str:
@@ -119,13 +126,26 @@ def without(text: str, things: Sequence[Thing]) -> str:
     return text
 
 
-def _first(said: str, thing: Thing) -> int:
-    places = [said.find(thing.id.lower()), said.find(thing.text.lower())]
-    return min(place for place in places if place >= 0)
+def _in_order(things: Sequence[Thing], said: str) -> list[Thing]:
+    def last(thing: Thing) -> int:
+        day = thing.text.removeprefix(_FROM)
+        return max(said.rfind(name.lower()) for name in (thing.id, thing.line or thing.id, thing.text, day))
+
+    return sorted(things, key=last)
 
 
-def _names(order: object, said: str) -> bool:
-    assert hasattr(order, "__getitem__")
+def _order(order: Mapping[str, Any], said: str) -> Thing:
+    dated = order["order_id"].lower() not in said
+    return Thing("order", order["order_id"], f"{_FROM}{_day(order['placed'])}", dated=dated)
+
+
+def _lists(order: Mapping[str, Any], said: str, world: World) -> bool:
+    """Tell whether a text lists everything in an order of several things."""
+    kinds = {world.catalog.type_of(world.row(line["product_id"])) for line in order["lines"]}
+    return len(kinds) > 1 and all(k.name.lower() in said or k.plural.lower() in said for k in kinds)
+
+
+def _names(order: Mapping[str, Any], said: str) -> bool:
     day = order["placed"]
     return order["order_id"].lower() in said or day in said or _day(day).lower() in said
 

@@ -85,10 +85,12 @@ class Template:
     """An announcement, said together with what it announces, and not a slot of the goal."""
     asked: tuple[str, ...] = ()
     """Words by which a question asks for it, beside those in `questions.toml`; by default its name."""
+    again: tuple[str, ...] = ()
+    """Forms in which it is repeated; by default the same."""
 
-    def say(self, value: Any, random: np.random.Generator) -> list[Piece]:
+    def say(self, value: Any, random: np.random.Generator, again: bool = False) -> list[Piece]:
         """Word the value in one of the forms."""
-        before, _, after = pick(random, self.forms).partition("{}")
+        before, _, after = pick(random, (again and self.again) or self.forms).partition("{}")
         return [
             Piece(before),
             Piece(self.format.write(value), "fixed", self.format.others(value)),
@@ -99,7 +101,7 @@ class Template:
     def pattern(self) -> re.Pattern[str]:
         """Pattern of any of the forms, whatever the case of its first letter."""
         made = []
-        for form in self.forms:
+        for form in (*self.forms, *self.again):
             before, _, after = form.partition("{}")
             first = f"(?i:{re.escape(before[:1])})" if before else ""
             value = self.format.pattern if before else f"(?i:{self.format.pattern})"
@@ -125,7 +127,7 @@ class Sentences(Template):
         super().__init__(Format(str, "", str), forms, once, tuple(asked))
         object.__setattr__(self, "sentences", sentences)
 
-    def say(self, value: Any, random: np.random.Generator) -> list[Piece]:
+    def say(self, value: Any, random: np.random.Generator, again: bool = False) -> list[Piece]:
         return [Piece(pick(random, self.sentences[value]), "fixed")]
 
     @cached_property
@@ -151,6 +153,7 @@ class _SlotFile(Strict):
     forms: tuple[str, ...] = ()
     once: bool = False
     asked: tuple[str, ...] = ()
+    again: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def one_kind(self) -> Self:
@@ -158,7 +161,9 @@ class _SlotFile(Strict):
             raise ValueError("needs exactly one of format, values and sentences")
         if self.format and self.format not in (*FORMATS, "replacement"):
             raise ValueError(unknown("format", self.format, (*FORMATS, "replacement")))
-        if bool(self.sentences) == bool(self.forms) or any("{}" not in form for form in self.forms):
+        if bool(self.sentences) == bool(self.forms) or any(
+            "{}" not in form for form in (*self.forms, *self.again)
+        ):
             raise ValueError("forms hold {} where the value stands; sentences stand alone")
         return self
 
@@ -168,7 +173,7 @@ class _SlotFile(Strict):
         found = (
             choice(dict(self.values)) if self.values else {**FORMATS, "replacement": REPLACEMENT}[self.format]
         )
-        return Template(found, tuple(self.forms), self.once, tuple(self.asked))
+        return Template(found, self.forms, self.once, self.asked, self.again)
 
 
 class _File(Strict):
@@ -199,6 +204,7 @@ class _Common(_File):
     answers: dict[str, tuple[str, ...]]
     facts: dict[str, tuple[str, ...]]
     effects: dict[str, tuple[str, ...]]
+    names: dict[str, str]
 
 
 @dataclass(frozen=True)

@@ -130,6 +130,8 @@ class World:
         keep = self.catalog.stock[rows] > 0
         for code, left in self.left.items():
             mine = self.catalog.type_code[rows] == code
+            if not mine.any():  # another type may not come in this option
+                continue
             kind = self.catalog.types[code].name
             column = 0 if option is None else 1 + options_of(self.key, self.catalog, kind).index(option)
             keep[mine] &= left[rows[mine] - self.catalog.type_rows(kind).start, column] > 0

@@ -1,0 +1,171 @@
+"""What the questions of a message mean to one customer: slots of theirs, or none, and whether a value named is so."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ecomlab.customer.acts import Act
+from ecomlab.customer.goal_state import GoalState
+from ecomlab.customer.hearing import Question, Reading, agrees, asks_to_keep
+from ecomlab.customer.templates import Template, common_file
+from ecomlab.task import Slot
+
+CORRECTION = "correction"
+"""Slot that says that another one is meant than was said before."""
+ALIKE = {
+    "was_brand": ("brand",),
+    "was_feature": ("feature",),
+    "brand": ("was_brand",),
+    "feature": ("was_feature", "attr", "option"),
+    "thing": ("brand", "feature", "things"),
+    "age": ("delivered",),
+    "added": ("parts",),
+    "price": ("budget", "replacement"),
+    "rating": ("replacement",),
+    "placed": ("when", "place", "correction", "relation"),
+    "when": ("placed", "place", "correction", "relation"),
+    "place": ("correction", "relation", "when", "placed"),
+    "relation": ("correction", "place"),
+    "quantity": ("units", "count"),
+}
+"""Slots that answer a question for another slot, where the customer does not have that one, by name."""
+DESCRIBES = frozenset(
+    ("brand", "feature", "was_brand", "was_feature", "attr", "option", "thing", "things", "parcels", "placed", "when",
+     "place", "ordered", "delivered")
+)  # fmt: skip
+"""Slots by which a thing is described: their values, named with it, ask for nothing more."""
+QUOTED = 4
+"""Most words of a message that are quoted when it is asked back."""
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """A question, the customer's slots that it asks for, and whether the one value that it names is so."""
+
+    question: Question
+    slots: tuple[Slot, ...]
+    so: bool | None = None
+    echo: bool = False
+    """It only repeats what the customer has said."""
+
+
+def meanings(
+    reading: Reading,
+    state: GoalState,
+    templates: Mapping[str, Template],
+    option: Callable[[int], str],
+    text: str,
+) -> list[Meaning]:
+    """Find what each question means; `option` names the option of an item. Where candidates are described, only what
+    tells them apart is asked for."""
+    questions = reading.questions
+    if described(reading):
+        apart = [q for q in questions if len(q.values) > 1 and kind_of(q.slot) in DESCRIBES]
+        questions = tuple(
+            [q for q in apart if any(s.name == q.slot for s in (*state.withheld, *state.known))]
+            or apart
+            or questions
+        )
+    return [_meaning(question, state, templates, option, text) for question in questions]
+
+
+def described(reading: Reading) -> bool:
+    """Tell whether a message describes several candidates: "the black one by X or the pink one by Y?"."""
+    several = [q for q in reading.questions if len(q.values) > 1 and kind_of(q.slot) in DESCRIBES]
+    return len(several) > 1 or (reading.which and bool(several))
+
+
+def describes(question: Question) -> bool:
+    """Tell whether a question only names values that describe a thing."""
+    return bool(question.values) and kind_of(question.slot) in DESCRIBES
+
+
+def meant(question: Question, state: GoalState, option: Callable[[int], str]) -> list[Slot]:
+    """List the slots that a question asks for, withheld ones first: of its item, or of any. Where the customer has no
+    such slot, others that answer the same question."""
+    slots = [
+        s for s in (*state.withheld, *state.known) if question.item in (-1, s.item) or s.name in state.own
+    ]
+    for name in (question.slot, *ALIKE.get(kind_of(question.slot), ())):
+        found = [slot for slot in slots if name in (slot.name, kind_of(slot.name))]
+        # The colour of one thing is an attribute, of another the option.
+        as_option = [s for s in slots if s.name == "option" and name == f"attr:{option(s.item)}"]
+        if not any(slot in state.withheld for slot in found):
+            found = [slot for slot in as_option if slot in state.withheld] or found or as_option
+        if found:
+            return found
+    return []
+
+
+def verdict(asked: Sequence[Meaning]) -> list[Act]:
+    """Say yes or no where values are named that are all so, or all not, and nothing else is asked."""
+    said = {one.so for one in asked}
+    return [Act("yes" if said == {True} else "no")] if said in ({True}, {False}) else []
+
+
+def called(slot: str) -> str:
+    """Name what a slot holds, as in "the brand"."""
+    return common_file().names.get(slot) or f"the {slot.removeprefix('attr:').replace('_', ' ')}"
+
+
+def kind_of(slot: str) -> str:
+    """Return the name of a slot without that of an attribute."""
+    return slot.partition(":")[0]
+
+
+def quoted(text: str) -> str:
+    """Prepare words of a message for a question back: a few at most, for nobody repeats a long sentence."""
+    words = text.replace('"', "'").strip()
+    return words if len(words.split()) <= QUOTED else ""
+
+
+def _meaning(
+    question: Question,
+    state: GoalState,
+    templates: Mapping[str, Template],
+    option: Callable[[int], str],
+    text: str,
+) -> Meaning:
+    kept = next((slot for slot in (*state.withheld, *state.known) if slot.name == "must"), None)
+    if kept is not None and kind_of(question.slot) == "attr":
+        slots = meant(question, state, option)
+        if not slots or asks_to_keep(text):
+            return _of_kept(question, kept, state)
+    slots = meant(question, state, option)
+    correction = next((slot for slot in state.known if slot.name == CORRECTION), None)
+    if correction is not None and slots and not any(slot in state.withheld for slot in slots):
+        return Meaning(question, (correction,))
+    said = [value for value in question.values if _told(value, question.slot, slots, state, templates, text)]
+    if said and len(said) == len(question.values):
+        return Meaning(question, tuple(slots), True, echo=True)
+    so = None
+    if len(question.values) == 1 and len(slots) == 1 and _comparable(question.slot, slots[0].name):
+        so = agrees(slots[0], question.values[0], templates.get(slots[0].name), text.lower())
+    return Meaning(question, tuple(slots), so)
+
+
+def _told(
+    value: str,
+    name: str,
+    slots: Sequence[Slot],
+    state: GoalState,
+    templates: Mapping[str, Template],
+    text: str,
+) -> bool:
+    """Tell whether the customer has said this value of a slot, and has it nowhere still to say."""
+    every = [slot for slot in state.known if slot.name == name]  # whichever item it was said of
+    so = [slot for slot in (*slots, *every) if agrees(slot, value, templates.get(slot.name), text.lower())]
+    return bool(so) and not any(slot in state.withheld for slot in so)
+
+
+def _of_kept(question: Question, kept: Slot, state: GoalState) -> Meaning:
+    """Judge a question whether an attribute has to stay as it was."""
+    stays = question.slot.removeprefix("attr:") in kept.value
+    if kept in state.withheld:
+        return Meaning(question, (kept,))
+    return Meaning(question, (kept,), True, echo=bool(question.values)) if stays else Meaning(question, ())
+
+
+def _comparable(asked: str, slot: str) -> bool:
+    """Tell whether a value that is named for one slot can be one of the other."""
+    same = asked.removeprefix("was_") == slot.removeprefix("was_")
+    return same or slot == "option" or {asked, slot} in ({"price", "budget"}, {"quantity", "units"})
