@@ -11,7 +11,7 @@ from ecomlab.world.orders.history import find_line
 from ecomlab.world.orders.lines import expected_returns, line_value
 from ecomlab.world.state import World
 
-MOST_WITHHELD = 3
+MOST_REVEALED = 3
 """Most withheld slots that one correction reveals."""
 OF_A_LINE = ("option", "quantity")
 """Slots that say how a product is wanted, not which."""
@@ -122,6 +122,6 @@ def _corrected(
     if any(slot.name not in OF_A_LINE for slot in hidden):
         return Mistake(Act("not told yet", type_name, seen=seen), (), item, too_early=True)
     kept = {
-        name: value for name, value in broken.items() if Slot(item, name, value) not in hidden[MOST_WITHHELD:]
+        name: value for name, value in broken.items() if Slot(item, name, value) not in hidden[MOST_REVEALED:]
     }
-    return Mistake(Act(kind, type_name, kept, seen=seen), tuple(hidden[:MOST_WITHHELD]), item)
+    return Mistake(Act(kind, type_name, kept, seen=seen), tuple(hidden[:MOST_REVEALED]), item)

@@ -38,7 +38,7 @@ ATTEMPTS = 64
 """Most draws of a task until one fits the budgets of its kind."""
 LAST = 2
 """Messages and tool calls left of which the agent is reminded."""
-AGREED = frozenset(("confirm", "thanks", "go ahead", "yes", "this one", "as wanted"))
+AGREED = frozenset(("thanks", "go ahead", "yes", "this one", "as wanted"))
 """Kinds of acts with which the customer adds nothing but agrees."""
 
 
