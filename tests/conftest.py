@@ -19,27 +19,27 @@ pytest.register_assert_rewrite("runs", "ecomlab.audit.contract")  # their assert
 
 from ecomlab.catalog import Shop, load_shop
 
-STALE = re.compile(r"\w+ was made for \w+ version \d+")
-"""What the refusal of a starter says that was made for other versions of the environments."""
+STALE = re.compile(r"base was made for (?:renderer|\w+ version) \d+")
+"""What the refusal of *base* says, which was made for the environments' versions before these."""
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
-    return (yield from _skipping_stale_starters())
+    return (yield from _skipping_stale_base())
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    return (yield from _skipping_stale_starters())
+    return (yield from _skipping_stale_base())
 
 
-def _skipping_stale_starters() -> Iterator[None]:
-    """Skip what needs a starter while the environments' next version is being made: they are made anew at its end."""
+def _skipping_stale_base() -> Iterator[None]:
+    """Skip what needs *base* until it is made anew for these versions of the environments."""
     try:
         return (yield)
     except Exception as error:  # a PolicyError, or what a notebook or a command makes of it
         if found := STALE.search(f"{error} {error.__cause__}"):
-            pytest.skip(f"the starters are made anew with the environments' next version: {found.group()}")
+            pytest.skip(f"base has still to be made for these versions: {found.group()}")
         raise
 
 

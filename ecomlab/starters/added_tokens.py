@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from ecomlab.answers.status import STATUSES
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.starters.compact_renderer import RESULTS, call_text
-from ecomlab.starters.compact_results import NEVER, WEEKDAYS, YES, heading
-from ecomlab.starters.demonstrations import ANY, ASK
-from ecomlab.starters.narrator import ASK_ALL
+from ecomlab.starters.compact_results import NEVER, OTHERS, WEEKDAYS, YES, heading
+from ecomlab.starters.demonstrations import ANY
+from ecomlab.starters.questions import all_questions
 from ecomlab.values import MONTHS
 from ecomlab.world.policy_book.rules import FACTS, RULES, Amount
 from ecomlab.world.substitutes import noun
@@ -19,6 +19,20 @@ if TYPE_CHECKING:
     from ecomlab.catalog import Catalog
 
 SORTS = ("price", "rating", "delivery")
+NOTICES = (
+    "Stock has changed: some",
+    " have sold out.",
+    "Two tool calls are left.",
+    "Two messages are left.",
+)
+"""Notices of the shop."""
+NEWS = (
+    " I'm sorry, the",
+    " I'm sorry, there",
+    " is sold out. What would you like instead?",
+    " left. What would you like instead?",
+)
+"""Words in which a demonstrator tells the customer what has sold out."""
 NUMBERS = 100
 """Numbers below this are single tokens."""
 
@@ -39,10 +53,12 @@ def whole_texts(catalog: "Catalog") -> list[str]:
 
 
 def _texts(catalog: "Catalog") -> Iterator[str]:
-    for ask in (ASK, ASK_ALL):
-        yield call_text("ask_user", {**ask, "question": f" {ask['question']}"})
+    yield from (call_text("ask_user", {"question": f" {question}"}) for question in all_questions())
     yield from (
         *RESULTS,
+        *NOTICES,
+        *NEWS,
+        OTHERS,
         f" {ANY}",
         YES,
         NEVER,

@@ -7,14 +7,15 @@ holds the lines of results outside plain CART tasks. Nothing is ever tokenised a
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from ecomlab.episode.messages import invalid, parse_output
 from ecomlab.models.renderer import END, START, Message, TextRenderer
-from ecomlab.starters.compact_results import KNOWN, Call, Generic, View
+from ecomlab.starters.compact_results import KNOWN, Call, Generic, View, without_notices
 from ecomlab.starters.id_aliases import Aliases
 
-VERSION = 1
+Row = TypeVar("Row", bound=Mapping[str, Any])
+VERSION = 2
 """Goes up when the same messages would give other text; starters trained on other text are then refused."""
 
 ASSISTANT = f"{START}assistant\n"
@@ -88,13 +89,14 @@ class ShortLines:
 
     def _text(self, messages: Sequence[Message]) -> str:
         """Write tool results and customer turns with Qwen3's markers and the generation prompt at the end."""
-        told = [m for m in messages if m["role"] == "tool"]
+        told, notices = without_notices([m for m in messages if m["role"] == "tool"])
         if self._view is None:
             results = [self._result(m) for m in told]
         else:
             results = self._view.results(self._said, told, self._result)
         text = ""
         if results:
+            results[-1] = "\n".join([results[-1], *notices])
             text += USER + TOOLS_OPEN + TOOLS_NEXT.join(results) + TOOLS_CLOSE + END + "\n"
         for message in messages:
             if message["role"] == "user":
@@ -178,9 +180,9 @@ def call_text(name: str, arguments: Mapping[str, Any]) -> str:
     return f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"
 
 
-def visible(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Select the rows of a result that the laptop policy sees: the first few in stock, sponsored or not."""
-    return [row for row in rows if row["stock"] > 0][:ROWS_SHOWN]
+def visible(rows: Sequence[Row]) -> list[Row]:
+    """Select the rows of a result that the laptop policy sees: the first few in stock that are not sponsored."""
+    return [row for row in rows if row["stock"] > 0 and "sponsored" not in row][:ROWS_SHOWN]
 
 
 def _call(call: Mapping[str, Any]) -> Call:

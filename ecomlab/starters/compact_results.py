@@ -10,7 +10,8 @@ look as they do in a search. The forms are fixed rules on the messages and know 
 - Search within a category: rows in stock that are not sponsored, each product once per turn; searches of one category
   are merged, several categories get a few rows each.
 - Visits: those that are sold out, which is what one looks for there; all of them if none is.
-- A policy section: its heading, then per clause its conditions, its outcome and its id. Titles of others are left out.
+- A policy section: its heading, then per clause its conditions, its outcome and its id, and titles of other sections.
+- A notice of the shop, that something has sold out or that two messages are left: a line below a turn's last result.
 - Any other tool (`Generic`): a line of the single values, then a line per entry of a list, with field names.
 """
 
@@ -40,7 +41,7 @@ LISTED = 6
 """Rows shown of searches within one category."""
 EACH = 2
 """Rows shown per category, of searches within several."""
-DONE, NOTHING_FOUND, YES, NO, NEVER = "ok", "nothing found", "yes", "no", " never"
+DONE, NOTHING_FOUND, YES, NO, NEVER, OTHERS = "ok", "nothing found", "yes", "no", " never", "also:"
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
@@ -129,7 +130,8 @@ class View(Generic):
         if {"returns", "submitted", "line"} & result.keys():
             return DONE
         if "sections" in result:
-            return "\n".join(map(self._section, result["sections"])) or NOTHING_FOUND
+            others = [f"{OTHERS} {', '.join(result['others'])}"] if result.get("others") else []
+            return "\n".join([*map(self._section, result["sections"]), *others]) or NOTHING_FOUND
         if "today" in result:
             today = date.fromisoformat(result["today"])
             return f" {WEEKDAYS[today.weekday()]},{_day(result['today'])}"
@@ -182,6 +184,19 @@ class View(Generic):
             then = RULES[name].kind.write(clause["then"])
             lines.append(f"-{conditions}{':' if conditions else ''} {then}{self.aliases.of(clause['id'])}")
         return "\n".join(lines)
+
+
+def without_notices(messages: Sequence[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], list[str]]:
+    """Take the shop's notices out of tools' results: the messages without them, and the notices."""
+    plain: list[Mapping[str, Any]] = []
+    notices: list[str] = []
+    for message in messages:
+        result = _loaded(message["content"])
+        if result is not None and "notice" in result:
+            notices.append(str(result.pop("notice")))
+            message = {**message, "content": json.dumps(result)}
+        plain.append(message)
+    return plain, notices
 
 
 def seen(result: Mapping[str, Any]) -> dict[str, Any]:

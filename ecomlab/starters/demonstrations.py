@@ -6,15 +6,17 @@ reinforcement learning something to improve.
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ecomlab.catalog.lexicon import Lexicon, lexicon_of
+from ecomlab.customer import nlu
 from ecomlab.customer.nlu import Mention
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode
 from ecomlab.models.renderer import Renderer
+from ecomlab.players.asking import QUESTIONS
 from ecomlab.players.base import Perturbation
 from ecomlab.players.cart import CartPlayer, Wish
 from ecomlab.players.goal_player import bounds
@@ -22,15 +24,11 @@ from ecomlab.players.journey import JourneyPlayer
 from ecomlab.seeding import rng
 from ecomlab.starters.compact_renderer import ShortLines, visible
 from ecomlab.starters.narrator import narrated
+from ecomlab.starters.questions import Questions
 from ecomlab.task import Message, Player, Task
 
 if TYPE_CHECKING:
     from ecomlab.catalog import Shop
-
-ASK = {
-    "question": "Anything else?",
-    "about": ["brand", "feature", "details", "option", "price", "rating", "delivery"],
-}
 
 ANY = "any"
 
@@ -40,6 +38,7 @@ class Demonstrator(CartPlayer):
 
     def __init__(self, lexicon: Lexicon, perturbation: Perturbation | None = None) -> None:
         super().__init__(ENVIRONMENTS["CART"].phrases, lexicon, perturbation=perturbation)
+        self.questions = Questions("CART")
         self._restated: dict[int, str] = {}
         self._quoted: dict[int, str | None] = {}
         self.refused: dict[int, set[str]] = {}
@@ -50,20 +49,19 @@ class Demonstrator(CartPlayer):
         for wish in self.wishes if opening else ():
             if self.slip():
                 wish.slots["quantity"] = wish.quantity + 1  # misread
+        if nlu.says("not told yet", text, self.phrases, self.lexicon):
+            self.wants_more = True
 
     def plan(self) -> Message:
         message = super().plan()
         calls = message["tool_calls"]
-        if [call["function"]["name"] for call in calls] == ["ask_user"] and not self._telling(calls[0]):
-            return {**message, "tool_calls": [self.call("ask_user", None, **ASK)]}
+        if _asks(calls[0]):
+            question = self.questions.next(self.heard_of())
+            return {**message, "tool_calls": [self.call("ask_user", None, question=question)]}
         message["tool_calls"] = list(self._with_purchase(calls))
         if calls[0]["function"]["name"] != "submit":
             message["content"] = "\n".join(self._thoughts())
         return message
-
-    def _telling(self, call: dict[str, Any]) -> bool:
-        """Tell whether a message to the customer is news of a shortage and no question for what is withheld."""
-        return any(wish.told for wish in self.wishes) and "sorry" in call["function"]["arguments"]
 
     def _with_purchase(self, calls: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         """Add a product to the cart in the turn that looks up its variants, for the wanted option is known."""
@@ -90,20 +88,43 @@ class Demonstrator(CartPlayer):
                 yield f" {title} {wish.choice}"
 
     def _choose(self, wish: Wish) -> None:
-        """Choose by what the policy can see: the first row whose title fits, else the first; by mistake, another."""
+        """Choose by what the policy can see: the first row that fits and has enough left; by mistake, another."""
         if wish.choice is not None and self._left(wish.choice, wish) >= wish.quantity:
             return
         wish.choice = None
-        gone = self.refused.get(id(wish), set())
-        rows = [r for r in visible(wish.found) if r["product_id"] not in gone]
-        rows = [r for r in rows if self._left(r["product_id"], wish) >= wish.quantity]
-        if not rows:
+        fitting = [r for r in self._fitting(wish) if self._left(r["product_id"], wish) >= wish.quantity]
+        if not fitting:
             return
-        words = [wish.type, *(wish.slots[name] for name in ("brand", "feature") if name in wish.slots)]
-        fitting = [r for r in rows if all(word in r["title"] for word in words)] or rows
         if self.slip():
-            fitting = [r for r in rows if r is not fitting[0]] or fitting
+            fitting = [r for r in self._rows(wish) if r is not fitting[0]] or fitting
         wish.choice = fitting[0]["product_id"]
+
+    def _fitting(self, wish: Wish) -> list[dict[str, Any]]:
+        """List the visible rows whose titles hold what is known of the title, or all if none does."""
+        rows = self._rows(wish)
+        words = [wish.type, *(wish.slots[name] for name in ("brand", "feature") if name in wish.slots)]
+        return [r for r in rows if all(word in r["title"] for word in words)] or rows
+
+    def _rows(self, wish: Wish) -> list[dict[str, Any]]:
+        gone = self.refused.get(id(wish), set())
+        return [r for r in visible(wish.found) if r["product_id"] not in gone]
+
+    def result(self, about: Any, result: dict[str, Any]) -> None:
+        """Take in a result; what sells out does so with all products of its title."""
+        super().result(about, result)
+        if "error" in result and isinstance(about, tuple):
+            product_id, option = about
+            rows = {row["product_id"]: row["title"] for wish in self.wishes for row in wish.found}
+            alike = [other for other, title in rows.items() if title == rows.get(product_id)]
+            self.units |= {(other, option): self.units[about] for other in alike}
+
+    def _may_be_elsewhere(self, wish: Wish) -> bool:
+        """Look again only where the customer, told of a shortage, still wants the same."""
+        return wish.told and not wish.again
+
+    def _unseen(self, wish: Wish) -> list[str]:
+        assert wish.choice is not None
+        return [wish.choice]
 
     def _slipped(self, slots: dict[str, Any]) -> dict[str, Any]:
         """Drop slots by mistake."""
@@ -112,12 +133,18 @@ class Demonstrator(CartPlayer):
         return {name: value for name, value in slots.items() if not self.slip()}
 
     def _take(self, mention: Mention) -> None:
-        before = [(wish, wish.choice) for wish in self.wishes]
+        wish = next((w for w in self.wishes if w.type == mention.type), None)
+        before = dict(wish.slots) if wish else {}
         super()._take(mention)
-        for wish, choice in before:
-            if wish.choice is None and choice is not None and wish.found:
-                # told that it is wrong, with nothing new to search by
-                self.refused.setdefault(id(wish), set()).add(choice)
+        if wish is None or wish.choice is None or mention.effect != "set" or wish.slots != before:
+            return
+        if (
+            any(line[0] == wish.choice for line in self.cart)
+            and not {"option", "quantity"} & mention.slots.keys()
+        ):
+            # told that it is wrong, with nothing new to search by
+            self.refused.setdefault(id(wish), set()).add(wish.choice)
+            wish.choice = None
 
     def _search(self, wish: Wish) -> dict[str, Any]:
         """Search by the words that titles show and by bounds on everything else."""
@@ -134,6 +161,11 @@ class Demonstrator(CartPlayer):
         if function["name"] == "cart_add":
             function = {**function, "arguments": function["arguments"].replace(', "quantity": 1}', "}")}
         return {**call, "function": function}
+
+
+def _asks(call: Mapping[str, Any]) -> bool:
+    """Tell whether a call asks for what is withheld; it might tell of a shortage instead."""
+    return json.loads(call["function"]["arguments"]).get("question") in QUESTIONS
 
 
 def canonical(wish: Wish) -> str:

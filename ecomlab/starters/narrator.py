@@ -12,14 +12,15 @@ from typing import Any
 
 from ecomlab.customer.templates import Sentences
 from ecomlab.envs.registry import ENVIRONMENTS
+from ecomlab.players.asking import QUESTIONS
 from ecomlab.players.goal_player import GoalPlayer
 from ecomlab.players.substitution import identity, titled
 from ecomlab.starters.compact_results import KNOWN, heading, seen
+from ecomlab.starters.questions import Questions
 from ecomlab.task import Message, Player
 from ecomlab.values import DAY, MONEY
 from ecomlab.world.policy_book.rules import WINDOW
 
-ASK_ALL: Mapping[str, Any] = {"question": "Anything else?"}
 TITLE = ("brand", "feature", "type")
 """Slots that make up a title, in order."""
 _ISO = re.compile(r"\d{4}-(\d\d-\d\d)")
@@ -32,7 +33,10 @@ class Narrator:
         self.env = env
         self.player = player
         self.knows = knows
+        self.questions = Questions(env)
         self._restated: dict[int, str] = {}
+        self._searched: set[str] = set()
+        """Words for which the policy book was searched."""
         self._quoted: set[str] = set()
         self._titles: dict[str, str] = {}
         """Titles by id of product or line."""
@@ -121,10 +125,12 @@ class Narrator:
 
     def _rewritten(self, call: dict[str, Any]) -> dict[str, Any]:
         name, arguments = _read(call)
-        if name == "ask_user":
-            arguments = dict(ASK_ALL)
+        if name == "ask_user" and arguments["question"] in QUESTIONS:
+            arguments = {"question": self.questions.next(self.player.heard_of())}
         elif name == "policy_search":
-            arguments = {"query": self._policy_query()}
+            query = self._policy_query()
+            arguments = arguments if query in self._searched else {"query": query}  # then another title
+            self._searched.add(query)
         elif name == "catalog_search":
             if "attributes" in arguments:
                 arguments["attributes"] = self._in_order(arguments["attributes"])

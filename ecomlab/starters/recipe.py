@@ -113,8 +113,8 @@ RECIPES: Mapping[str, Recipe] = {
     "novice": Recipe(
         phases=(
             COPY_DRILLS,
-            Phase(cells=MIX, slip_rate=0.0, tokens=12_000_000, episodes=24_000),
-            Phase(cells=ALL, slip_rate=0.5, tokens=3_000_000, episodes=10_000),
+            Phase(cells=MIX, slip_rate=0.0, tokens=7_000_000, episodes=10_000),
+            Phase(cells=ALL, slip_rate=0.4, tokens=2_500_000, episodes=5_000),
         )
     ),
     "base": Recipe(
