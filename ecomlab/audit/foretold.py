@@ -3,15 +3,19 @@
 `foretold` measures whether the words and the silence of an opening, or the budgets of turns and calls, tell what will
 happen, and whether the budgets tell how much is withheld. `bounds` measures whether the limits that a customer states
 single out the product or the parts that they withhold. Tasks are drawn, not played.
+
+`python -m ecomlab.audit.foretold CART BUNDLE --tasks 400` prints both; with `--played 120` also the leaks of what tools
+list, for which so many tasks a level are played.
 """
 
+import argparse
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from ecomlab.audit.leaks import FIRST_SEED, LEVELS, Features, Leak, Lists, auc_of
-from ecomlab.catalog import Shop
+from ecomlab.audit.leaks import FIRST_SEED, LEVELS, Features, Leak, Lists, auc_of, measure
+from ecomlab.catalog import Shop, load_shop
 from ecomlab.customer.nlu import is_complete
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import make_task
@@ -183,3 +187,23 @@ def _among_parts(task: Task, shop: Shop) -> Iterator[tuple[list[Features], list[
         wanted = [kind in goal["parts"] for kind in others]
         if any(wanted) and not all(wanted):
             yield [{name: float(value) for name, value in row.items()} for row in rows], wanted
+
+
+def main() -> None:
+    """Print what is told before anything is asked."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("envs", nargs="+", choices=list(ENVIRONMENTS))
+    parser.add_argument("--levels", nargs="+", type=int, default=list(LEVELS))
+    parser.add_argument("--tasks", type=int, default=400)
+    parser.add_argument("--played", type=int, default=0)
+    given = parser.parse_args()
+    shop = load_shop()
+    for env in given.envs:
+        found = unasked(env, shop, given.levels, given.tasks) if given.tasks else []
+        found += measure(env, shop, given.levels, given.played) if given.played else []
+        for leak in found:
+            print(f"{env} {leak.kind}: AUC {leak.auc:.3f}, 99% {leak.low:.3f} to {leak.high:.3f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
