@@ -247,7 +247,7 @@ class Need:
 
 COURTESY = 2
 """Turns of a courteous agent beside work and questions: a confirmation before it acts, a word when it is done."""
-AT_ONCE = 2
+LEARNED = 2
 """Slots that a courteous agent learns by one question."""
 
 
@@ -324,7 +324,7 @@ class Task:
     @property
     def asks(self) -> int:
         """Number of questions that a courteous agent asks; in a journey, of all its customers."""
-        return sum(math.ceil(len(part.goal.withheld) / AT_ONCE) for part in self.parts)
+        return sum(math.ceil(len(part.goal.withheld) / LEARNED) for part in self.parts)
 
     @property
     def fullest(self) -> Need:

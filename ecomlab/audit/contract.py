@@ -13,7 +13,7 @@ from itertools import cycle
 from typing import Any
 from unittest.mock import patch
 
-from ecomlab.audit import attackers, counterfactual, laws, leaks
+from ecomlab.audit import attackers, counterfactual, foretold, laws, leaks
 from ecomlab.audit.certificate import certify_cell
 from ecomlab.audit.observed import axes_of, golden
 from ecomlab.audit.surface import acts, calls, fields, ids_of, reference_player, results, tools_of
@@ -223,6 +223,15 @@ class EnvironmentContract:
             f"ids, places, flags or contents in {leak.kind} tell {leak.what}, AUC {leak.auc:.2f}"
             for leak in found
         )
+
+    @shows("SILENT")
+    def test_nothing_that_is_said_foretells_what_will_happen_or_is_withheld(
+        self, env: str, big_shop: Shop
+    ) -> None:
+        """What a journey's first words tell, its jobs' own openings tell as well."""
+        seeds = 60 if ENVIRONMENTS[env].composes else 340
+        found = [leak for leak in foretold.unasked(env, big_shop, (4, 8), seeds) if leak.leaks]
+        assert not found, "; ".join(f"{leak.kind} tells {leak.what}, AUC {leak.auc:.2f}" for leak in found)
 
     @shows("SILENT")
     def test_no_tool_shows_what_is_withheld(self, env: str, shop: Shop) -> None:

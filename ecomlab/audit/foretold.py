@@ -5,7 +5,7 @@ happen, and whether the budgets tell how much is withheld. `bounds` measures whe
 single out the product or the parts that they withhold. Tasks are drawn, not played.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,26 @@ def foretold(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int
 
     Tasks are compared with those of the same level whose opening shows as many items.
     """
-    tasks = [make_task(env_id, d, FIRST_SEED + seed, shop) for d in levels for seed in range(seeds)]
+    return _foretold(env_id, _drawn(env_id, shop, levels, seeds))
+
+
+def bounds(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int = 400) -> list[Leak]:
+    """Measure whether the limits that are stated tell which of the visits that fit is wanted, or which parts of a
+    shopping list are withheld."""
+    return _bounds(env_id, _drawn(env_id, shop, levels, seeds), shop)
+
+
+def unasked(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int = 400) -> list[Leak]:
+    """Measure both on the same tasks: all that is told before anything is asked."""
+    tasks = _drawn(env_id, shop, levels, seeds)
+    return [*_foretold(env_id, tasks), *_bounds(env_id, tasks, shop)]
+
+
+def _drawn(env_id: str, shop: Shop, levels: Iterable[int], seeds: int) -> list[Task]:
+    return [make_task(env_id, d, FIRST_SEED + seed, shop) for d in levels for seed in range(seeds)]
+
+
+def _foretold(env_id: str, tasks: Sequence[Task]) -> list[Leak]:
     kinds = sorted({kind for task in tasks for event in task.parts[0].events for kind in _kinds(event)})
     wanted: list[tuple[str, list[Case], str]] = []
     about = {event.item for task in tasks for event in task.parts[0].events}
@@ -48,13 +67,10 @@ def foretold(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int
     return [leak for leak in found if leak is not None]
 
 
-def bounds(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int = 400) -> list[Leak]:
-    """Measure whether the limits that are stated tell which of the visits that fit is wanted, or which parts of a
-    shopping list are withheld."""
+def _bounds(env_id: str, tasks: Sequence[Task], shop: Shop) -> list[Leak]:
     visits: Lists = []
     parts: Lists = []
-    for number, (d, seed) in enumerate((d, seed) for d in levels for seed in range(seeds)):
-        task = make_task(env_id, d, FIRST_SEED + seed, shop)
+    for number, task in enumerate(tasks):
         visits += [(number, *case) for case in _among_visits(task, shop)]
         parts += [(number, *case) for case in _among_parts(task, shop)]
     found = (

@@ -14,6 +14,8 @@ from ecomlab.data import Strict, read_toml
 ASK, FRAGMENT, STATEMENT, PURPOSE = "ask", "fragment", "statement", "purpose"
 """What a clause does: it asks; it has no verb of its own, and does what its neighbours do; it tells; it says what
 for."""
+LEAD = 5
+"""Words within which "I" may stand after what it speaks of."""
 LONG = 8
 """Most words of a fragment that asks."""
 
@@ -60,6 +62,10 @@ class _Words(Strict):
     whatever: tuple[str, ...]
     finite: tuple[str, ...]
     untold: tuple[str, ...]
+    aiming: tuple[str, ...]
+    polite: tuple[str, ...]
+    informed: tuple[str, ...]
+    counted: tuple[str, ...]
     recall: tuple[str, ...]
     busy: tuple[str, ...]
 
@@ -68,7 +74,9 @@ _OF = {
     name: frozenset(map(stem, words))
     for name, words in read_toml(Path(__file__).with_name("clauses.toml"), _Words).model_dump().items()
 }
-WH, _AUXILIARY, _SPEAKER, _PRONOUN = (_OF[name] for name in ("question", "auxiliary", "speaker", "pronoun"))
+WH, AUXILIARY, SPEAKER, TAGS, _PRONOUN = (
+    _OF[name] for name in ("question", "auxiliary", "speaker", "tag", "pronoun")
+)
 _KNOW = _OF["know"]
 
 
@@ -97,7 +105,7 @@ def clauses(tokens: Sequence[Token], mark: str, polite: bool) -> list[Clause]:
     """Split a sentence into clauses; `mark` is "?" or "!" where it ends so."""
     stems = [token.stem for token in tokens]
     first = 0
-    while first < len(stems) - 1 and stems[first] in _OF["greeting"]:
+    while first < len(stems) - 1 and stems[first] in _OF["greeting"] and not _concludes(stems[first:]):
         first += 1
     later = range(first + 1, len(stems))
     inner = {place for place in later if _is_inner(stems, place)}
@@ -107,13 +115,13 @@ def clauses(tokens: Sequence[Token], mark: str, polite: bool) -> list[Clause]:
         ending = mark if end == len(stems) or mark == "?" else ""
         kind = PURPOSE if start in inner else _kind(tokens[start:end], ending, polite)
         found.append(Clause(start, end, kind))
-    return _settled(found, stems, mark)
+    return _settled(found, tokens, mark)
 
 
-def _settled(found: list[Clause], stems: Sequence[str], mark: str) -> list[Clause]:
+def _settled(found: list[Clause], tokens: Sequence[Token], mark: str) -> list[Clause]:
     """Settle what depends on neighbours: a sentence with a question mark asks somewhere, a fragment before a colon is a
     topic, and other fragments do what the clause before them does."""
-    kinds = [clause.kind for clause in found]
+    stems, kinds = [token.stem for token in tokens], [clause.kind for clause in found]
     for place, clause in enumerate(found[:-1]):
         last = stems[clause.end - 1]
         if clause.kind == FRAGMENT and (last == ":" or (last == "," and stems[clause.start] in _OF["topic"])):
@@ -129,8 +137,13 @@ def _settled(found: list[Clause], stems: Sequence[str], mark: str) -> list[Claus
             kinds[place] = STATEMENT if kinds[place - 1] == STATEMENT else ASK
         else:
             kinds[place] = STATEMENT if not asking and (mark == "!" or STATEMENT in kinds[1:]) else ASK
+    for place, clause in enumerate(found[1:], 1):  # "one thing is missing, that is the size"
+        named = clause.end - clause.start > 2 and tokens[clause.start + 2].noun
+        if named and stems[clause.start : clause.start + 2] == ["that", "be"] and kinds[place - 1] == ASK:
+            kinds[place] = ASK
     if set(kinds) == {PURPOSE}:
-        kinds = [ASK] * len(kinds)
+        reasons = mark != "?" and stems[found[0].start] in _OF["reason"] | {"sinc"}
+        kinds = [STATEMENT if reasons else ASK] * len(kinds)
     return [
         Clause(clause.start, clause.end, kind, clause.kind == FRAGMENT)
         for clause, kind in zip(found, kinds, strict=True)
@@ -144,7 +157,7 @@ def _is_inner(stems: Sequence[str], place: int) -> bool:
         return False
     if before[-1] in _OF["link"] | _KNOW | _OF["about"]:
         return False
-    return _any(before, "question") or (before[0] in _AUXILIARY and not _any(before, "know"))
+    return _any(before, "question") or (before[0] in AUXILIARY and not _any(before, "know"))
 
 
 def _after(stems: Sequence[str], place: int) -> str:
@@ -157,31 +170,33 @@ def _begins(stems: Sequence[str], place: int, mark: str) -> bool:
     if before == ":":
         return True
     if before == "or" and here in WH:
-        return after in _AUXILIARY
+        return after in AUXILIARY
     if before in _OF["link"]:
         # "it left and is on its way", "the kettle and the rug have"
-        goes_on = here == ITEM if mark == "?" else here in _AUXILIARY and after not in _PRONOUN
+        goes_on = here == ITEM if mark == "?" else here in AUXILIARY and after not in _PRONOUN
         return here not in _OF["link"] and not goes_on and _opens(here, after)
     if here == "so":
         return after in _PRONOUN
     if here == "to":
         return after in _OF["aim"] and before not in _OF["aimless"]
-    return here in _OF["reason"] or (here in _OF["circumstance"] and here != "now" and after in _SPEAKER)
+    return here in _OF["reason"] or (here in _OF["circumstance"] and here != "now" and after in SPEAKER)
 
 
 def _opens(here: str, after: str) -> bool:
     """Tell whether a clause may begin with the word here, after a comma or a conjunction."""
-    if here in WH | _OF["order"] | _OF["thanks"] | _AUXILIARY or here in {"let", "if"}:
+    if here in WH | _OF["order"] | _OF["thanks"] | AUXILIARY or here in {"let", "if"}:
         return True
-    if here in _OF["preposition"] and after in WH:
+    if here in _OF["preposition"] | _OF["about"] and after in WH:
         return True
     if here == "so" and (after in _OF["order"] or after == stem("any")):
         return True
+    if here == "sinc":
+        return after not in WH
     if here in _OF["reason"] or (here in _OF["circumstance"] and here not in {"now", "onc", "after"}):
         return after in _PRONOUN or after == ITEM
     if here in {"i", "we", "you"}:
         return bool(after)
-    return (here in _PRONOUN or here in {ITEM, stem("everything")}) and after in _AUXILIARY
+    return (here in _PRONOUN or here in {ITEM, stem("everything")}) and after in AUXILIARY
 
 
 @dataclass(frozen=True)
@@ -205,8 +220,10 @@ class _Opening:
 def _kind(tokens: Sequence[Token], mark: str, polite: bool) -> str:
     """Tell what a clause does, by the first rule that knows."""
     words = [token.stem for token in tokens]
+    if _aims(words):
+        return PURPOSE
     place = 0
-    while place < len(words) and words[place] in _OF["interjection"] and not _is_frame(words, place):
+    while place < len(words) and _is_interjection(words, place):
         place += 1
     rest = words[place:]
     if not rest:
@@ -220,18 +237,35 @@ def _kind(tokens: Sequence[Token], mark: str, polite: bool) -> str:
     return FRAGMENT
 
 
-def _is_frame(words: Sequence[str], place: int) -> bool:
-    """Tell whether an interjection's word is none here."""
-    after = _after(words, place)
+def _concludes(words: Sequence[str]) -> bool:
+    """Tell whether "so" at the beginning is no mere interjection."""
+    return _aims(words) or list(words[:2]) == ["so", "you"]
+
+
+def _aims(words: Sequence[str]) -> bool:
+    """Tell whether words begin with what a question is for: "so I can find it", "so we do not miss it"."""
+    if list(words[:1]) != ["so"] or _after(words, 0) not in SPEAKER:
+        return False
+    verb, denied = _after(words, 1), _after(words, 2) == "not"
+    if verb in _OF["aiming"]:
+        return not denied
+    return verb in {"do", "will"} and denied and _after(words, 3) != "know"
+
+
+def _is_interjection(words: Sequence[str], place: int) -> bool:
+    """Tell whether a word only stands before what is said: "so", "well", "sorry" before a question."""
+    word, after = words[place], _after(words, place)
+    if word in _OF["thanks"] | _OF["about"]:
+        return after in WH or (after in AUXILIARY and word in _OF["thanks"])
     framed = not after or after in WH or after in MARKS or after in _OF["framed"]
-    return words[place] in _OF["framing"] and framed
+    return word in _OF["interjection"] and not (word in _OF["framing"] and framed)
 
 
 def _by_purpose(one: _Opening) -> str | None:
     """Know what a question is for: "To find it, ...", "so that ...", "if you like"."""
     if not _is_purpose(one.rest, one.first, one.second):
         return None
-    speaker = next((place for place, word in enumerate(one.rest) if place > 2 and word in _SPEAKER), 0)
+    speaker = next((place for place, word in enumerate(one.rest) if place > 2 and word in SPEAKER), 0)
     return _of_speaker(one.rest[speaker:]) if speaker and one.first == "to" else PURPOSE
 
 
@@ -239,7 +273,9 @@ def _is_purpose(rest: Sequence[str], first: str, second: str) -> bool:
     if first == "to":
         return second not in WH | (_KNOW - _OF["look"]) or (second == "know" and len(rest) < 4)
     if first in _OF["circumstance"]:
-        return second in {"i", "we", "that", "it", "they", "you"}
+        return second in {"i", "we", "that", "it", "they", "you"} or (
+            first == "sinc" and _any(rest, "auxiliary")
+        )
     quoted = first == "when" and second == "you" and rest[2:3] in (["say"], ["mention"], ["tell"], ["write"])
     return quoted or first == "if" or first in _OF["reason"] or list(rest[:3]) == ["in", "order", "to"]
 
@@ -253,6 +289,13 @@ def _by_remark(one: _Opening) -> str | None:
         return STATEMENT
     if first == "whatever" and one.second in {"else", "you"}:
         return ASK
+    adds = (
+        one.second == "else" if _any([first], "whatever") else first == "ani" and _any([one.second], "more")
+    )
+    if adds and _after(rest, 1) not in {"be", "will"}:
+        return ASK  # "anything else I should know", but not "anything else is up to you"
+    if one.word.endswith("ing") and one.second in _OF["pointer"] and _any(rest, "helpful"):
+        return STATEMENT  # "Knowing this will help me."
     if first in WH:
         return STATEMENT if one.mark == "!" and not _any(rest, "auxiliary") else ASK
     if first in _OF["preposition"] and one.second in WH:
@@ -268,9 +311,9 @@ def _by_remark(one: _Opening) -> str | None:
 def _by_order(one: _Opening) -> str | None:
     """Know imperatives."""
     rest, first = one.rest, one.first
-    verb = not one.noun and not one.word.endswith(("ed", "ing"))
+    verb = not one.noun and (len(one.word) < 5 or not one.word.endswith(("ed", "ing")))
     if (first in _OF["order"] and verb) or rest[:2] == ["do", "tell"]:
-        return STATEMENT if _any(rest[:4], "waiting") or one.second in _SPEAKER else ASK
+        return STATEMENT if _any(rest[:4], "waiting") or one.second in SPEAKER else ASK
     if first == "let":
         begins = one.second == "us" and {"start", "begin"} & set(rest[2:4])
         return ASK if begins or {"know", "hear", "have"} & set(rest[1:4]) else STATEMENT
@@ -280,22 +323,28 @@ def _by_order(one: _Opening) -> str | None:
         return ASK if (_KNOW - {"check", "see"}) & set(rest[1:5]) else STATEMENT
     if first in _OF["waiting"] or first in _OF["busy"]:
         return ASK if one.mark == "?" else STATEMENT
-    return ASK if first in _AUXILIARY else None
+    return ASK if first in AUXILIARY else None
 
 
 def _by_person(one: _Opening) -> str | None:
     """Know what "I", "we" and "you" begin, and what a tag ends."""
-    rest = one.rest
-    if one.first in _SPEAKER:
+    rest, asked = one.rest, one.mark == "?"
+    if one.first in SPEAKER:
         return _of_speaker(rest)
     if one.mark != "!":
-        tag = len(rest) > 3 and rest[-1] in _OF["pointer"] and (rest[-2] == "not" or rest[-2] in _AUXILIARY)
+        tag = len(rest) > 3 and rest[-1] in _OF["pointer"] and (rest[-2] == "not" or rest[-2] in AUXILIARY)
         if tag or (one.whole[-1] in _OF["tag"] and len(one.whole) > 1):
             return ASK
     if one.first != "you":
         return None
+    if one.second == "ever" or (rest[1:3] == ["have", "not"] and _any(rest[3:5], "untold")):
+        return ASK
+    if one.second == "be" and rest[2:3] == ["not"] and not asked:
+        return STATEMENT
     if one.second == "be" and _any(rest[2:4], "bidden"):
         return ASK
+    if one.mark == "." and "so" in one.whole[: -len(rest)]:
+        return STATEMENT  # "So you want it in red."
     asks = one.second in _OF["yours"] or (one.second == "be" and _any(rest[2:4], "yours"))
     announced = "will" in rest[1:3] and not _any(rest, "question")  # "you will get your money back"
     return ASK if asks and one.mark != "!" and not announced else STATEMENT
@@ -308,6 +357,12 @@ def _of_speaker(rest: Sequence[str]) -> str:
         return FRAGMENT
     if "i" in words[1:4] and {"afraid", stem("sorry")} & set(words[:3]):
         return _of_speaker(words[words.index("i", 1) :])
+    if words[0] in {"be", "appreci"} and _any(words[:4], "polite"):
+        return STATEMENT  # "I am sorry to hear that", "We appreciate your patience"
+    if "yet" in words and {"not", "no"} & set(words):
+        return ASK  # "I do not have the size yet"
+    if "be" in words and _any(words[words.index("be") + 1 :][:1], "informed"):
+        return ASK
     questioned = _any(words, "question")
     if "if" in words and questioned and _any(words[words.index("if") :], "recall"):
         return ASK
@@ -319,14 +374,14 @@ def _of_speaker(rest: Sequence[str]) -> str:
         return STATEMENT
     if words[0] in _OF["want"] and not (words[1:2] == ["to"] and not _any(words[2:5], "know")):
         return ASK
-    return ASK if words[0] in _AUXILIARY and _would_ask(words, questioned) else STATEMENT
+    return ASK if words[0] in AUXILIARY and _would_ask(words, questioned) else STATEMENT
 
 
 def _would_ask(words: Sequence[str], questioned: bool) -> bool:
     """Tell whether what follows "I" asks: "would like to know", "must ask", "cannot tell which"."""
     first, near, nearest = words[0], set(words[1:5]), set(words[1:6])
     if first in {"would", "should"} and _any(near, "wish"):
-        return not _any(near, "serve")
+        return "to" not in near or not _any([_after(words, words.index("to"))], "serve")
     firm = first not in {"can", "could", "would", "should"}
     if firm and (_OF["want"] - _OF["unwanted"]) & set(words[1:3]):
         return True
@@ -341,21 +396,29 @@ def _by_hint(one: _Opening) -> str | None:
     if {"would", "will", "be"} & words and _any(words, "helpful"):
         pointed = first in {"it", "that"}
         return ASK if (pointed and _any(words, "heard")) or first not in _PRONOUN else None
-    if _any(words, "lacking") and not _any(words, "speaker"):
-        return ASK if "not" not in words else None
-    depends = {"know", "tell", stem("depend"), stem("question")} & words
+    lacks = _any(words, "lacking") or {"remain", "to"} <= words  # "two points remain to be settled"
+    if lacks and "not" not in words and not _any(words, "speaker"):
+        return ASK
+    if one.rest[-1] == ":" and _any(words, "counted") and first not in _OF["pointer"] | _OF["preposition"]:
+        return ASK  # "Just two things left: ..."
+    depends = {"know", "tell", "clear", stem("depend"), stem("question")} & words
     return ASK if depends and _any(words, "question") else None
 
 
 def _by_verb(one: _Opening) -> str | None:
     """Know statements by their verbs, and what is left of questions."""
     rest, asked = one.rest, one.mark == "?"
+    if one.first in MARKS and one.second == "or" and rest[2:3] == [one.first]:
+        return ASK  # "Acme or Bolt, and which size"
     if one.first in _OF["pointer"] or (one.first == ITEM and one.second in _OF["finite"]):
         return STATEMENT
     if one.polite:
         return STATEMENT if _any(rest, "waiting") else ASK
     if one.second in WH and _any(rest[2:3], "auxiliary"):
         return ASK
+    speaker = next((place for place, word in enumerate(rest[:LEAD]) if word in SPEAKER), 0)
+    if speaker and one.first in _OF["preposition"]:  # "For the kettle I do not have the size yet"
+        return _of_speaker(rest[speaker:])
     if _has_verb(rest):
         return STATEMENT
     if not asked and not _any(rest, "whatever") and _tells(rest):
@@ -364,7 +427,7 @@ def _by_verb(one: _Opening) -> str | None:
         return ASK
     if asked:
         return None
-    speaker = next((place for place, word in enumerate(rest[:7]) if word in _SPEAKER), 0)
+    speaker = next((place for place, word in enumerate(rest[:7]) if word in SPEAKER), 0)
     if speaker:
         return _of_speaker(rest[speaker:])
     return STATEMENT if len(rest) > LONG and not {",", "and", "or"} & set(rest) else None
@@ -372,14 +435,19 @@ def _by_verb(one: _Opening) -> str | None:
 
 def _has_verb(rest: Sequence[str]) -> bool:
     """Tell whether a clause that begins with a noun has a verb of its own, unlike "the price that you would pay"."""
-    verb = next((place for place, word in enumerate(rest) if word in _AUXILIARY), 0)
-    return bool(verb) and (rest[0] == ITEM or not _any(rest[:verb], "relative"))
+    verb = next((place for place, word in enumerate(rest) if word in AUXILIARY), 0)
+    before = [
+        word
+        for place, word in enumerate(rest[:verb])
+        if not (word in _OF["pointer"] and rest[place - 1] in _OF["preposition"])
+    ]  # "the fee for that is"
+    return bool(verb) and (rest[0] == ITEM or not _any(before, "relative"))
 
 
 def _tells(rest: Sequence[str]) -> bool:
     """Tell whether a clause that begins with a noun goes on with a verb of telling, before any question word."""
     end = next((place for place, word in enumerate(rest) if word in WH), len(rest))
-    bound = _OF["relative"] | _AUXILIARY | {"to"}
+    bound = _OF["relative"] | AUXILIARY | {"to"}
     return any(rest[place] in _OF["finite"] and rest[place - 1] not in bound for place in range(1, end))
 
 

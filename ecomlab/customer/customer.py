@@ -20,11 +20,6 @@ from ecomlab.task import Event, Goal, GoalChange, Instead, SellOut
 from ecomlab.world.cart import match, wants_of
 from ecomlab.world.state import World
 
-_SHORT = re.compile(
-    r"\b(?:sold out|out of stock|unavailable|(?:not|isn't|aren't|no longer|n't) (?:be )?available|not in stock|"
-    r"run out|ran out|only .{1,80}\bleft|(?:is|are|has|have) gone)\b"
-)
-"""Marks of a sentence that tells of a shortage, whatever else it says."""
 _INSTEAD = re.compile(
     r"\b(?:instead|(?:a different|another) (?:one|product|model|kind)|alternatives?|substitutes?|replacements?|"
     r"leave (?:it|them) out|do without|none at all|second choice)\b"
@@ -98,7 +93,7 @@ class Customer:
         """Answer a message, whether it came as a question of a tool or by itself."""
         things = things_in(text, world)
         reading = self.read(without(text, things))
-        if self._instead and (reading.unavailable or self._speaks_of_shortage(text, world)):
+        if self._instead and (reading.unavailable or self._asks_instead(text, world)):
             return self._told_of_stock(text, reading, world)
         points = reading.which or reading.agree or bool(_POINTS.search(text.lower()))
         if not points:  # nothing is asked of what the message only reports
@@ -134,9 +129,11 @@ class Customer:
 
     def sees(self, world: World) -> list[Act]:
         """Correct the mistakes in sight."""
-        seen = self._in_view(world)
-        found = corrections.mistakes(seen, self.phrases, self.acts_on, world, self.state.withheld)
-        return self.dialogue.corrections([m for m in found if m.item not in self.dialogue.skipped])
+        seen, hidden = self._in_view(world), self.state.withheld
+        changed = [item for item in seen.items if seen.of(item) != self.first.of(item)]
+        found = corrections.mistakes(seen, self.phrases, self.acts_on, world, hidden, changed)
+        right = corrections.right(seen, self.acts_on, world)
+        return self.dialogue.corrections([m for m in found if m.item not in self.dialogue.skipped], right)
 
     # Shortages. The customer knows no stock: they hear of a shortage from the agent, and then say what they want
     # instead, which was drawn with the task. The verifier expects that wish whether they have heard or not: it is what
@@ -190,18 +187,18 @@ class Customer:
                 goal = other
         return goal
 
-    def _speaks_of_shortage(self, text: str, world: World) -> bool:
-        """Tell whether a message says that something has run short, or asks what to take instead of what has."""
-        lowered = text.lower()
-        if _SHORT.search(lowered):
-            return True
-        return bool(_INSTEAD.search(lowered)) and any(self.is_short(item, world) for item in self.goal.items)
+    def _asks_instead(self, text: str, world: World) -> bool:
+        """Tell whether a message asks what to take instead of something that has run short."""
+        return bool(_INSTEAD.search(text.lower())) and any(
+            self.is_short(item, world) for item in self.goal.items
+        )
 
     def _told_of_stock(self, text: str, reading: Reading, world: World) -> Reply:
         """Answer a message that says that something has run short: what its sentences about that name, else whatever
         it may be; and what it asks about other items."""
-        parts = [part for part in SENTENCE_BREAK.split(text) if _SHORT.search(part.lower())]
-        parts = parts or [part for part in SENTENCE_BREAK.split(text) if _INSTEAD.search(part.lower())]
+        sentences = SENTENCE_BREAK.split(text)
+        parts = [part for part in sentences if self.read(part).unavailable]
+        parts = parts or [part for part in sentences if _INSTEAD.search(part.lower())]
         about, items = " ".join(parts).lower() or text.lower(), self.goal.items
         products = [thing for thing in things_in(about, world) if thing.kind == "product"]
         kinds = {world.catalog.type_of(world.row(thing.id)).name for thing in products}
@@ -245,6 +242,7 @@ class Customer:
             if isinstance(event, GoalChange):
                 found = goal_changes.apply(event, self.goal, self.state, self.phrases, self.type_name)
                 if found is not None:
+                    self.dialogue.right = 0
                     self.goal, said = found
                     acts += said
         return acts

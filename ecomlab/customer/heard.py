@@ -59,6 +59,8 @@ class Heard:
     unavailable: list[int] = field(default_factory=list)
     lost: bool = False
     """Nonsense was heard."""
+    lists: bool = False
+    """The items of a list come that was asked for."""
     waiting: list[Question] = field(default_factory=list)
     """What the sentence before named without asking for it."""
     topic: int = -1

@@ -66,6 +66,8 @@ class Pattern:
     ends: bool = False
     needs: tuple[frozenset[str], ...] = ()
     bars: frozenset[str] = frozenset()
+    name: bool = False
+    """It is the very name of a slot of this customer: of an attribute, of the option."""
 
     @property
     def weight(self) -> int:
@@ -153,13 +155,20 @@ ELSEWHERE = "says:elsewhere"
 
 @cache
 def familiar() -> frozenset[str]:
-    """Stems of all words that belong to a shop: those of the phrases, of the classes of words, and ordinary ones."""
+    """Stems of all words that belong to a shop: those by which things are asked for, and ordinary ones."""
+    return spoken() | ordinary() | class_words()
+
+
+@cache
+def spoken() -> frozenset[str]:
+    """Stems of the words of the phrases, by which things are asked for."""
     file = phrases()
     patterns = [pattern for some in shared().values() for pattern in some if pattern.meaning != ELSEWHERE]
     texts = [text for some in file.attributes.values() for text in some]
     texts += [text for some in file.values.values() for listed in some.values() for text in listed]
-    found = stems_of([*patterns, *compiled(texts, "")]) | ordinary() | class_words()
-    return found | {stem(word) for words in file.classes.values() for word in words}
+    return stems_of([*patterns, *compiled(texts, "")]) | {
+        stem(word) for words in file.classes.values() for word in words
+    }
 
 
 def stems_of(patterns: Iterable[Pattern]) -> frozenset[str]:
@@ -192,6 +201,9 @@ def find(
     """Find all patterns, or those with a wanted meaning, in the clause of `stems` within `bounds`."""
     start, end = bounds
     there = set(stems[start:end])
+    last = end
+    while last > start + 1 and stems[last - 1] == ":":
+        last -= 1
     found = []
     for some in indices:
         for place in range(start, end):
@@ -205,7 +217,7 @@ def find(
                 ):
                     continue
                 stop = _end(pattern.row, stems, place, end)
-                if stop and not (pattern.ends and stop != end):
+                if stop and not (pattern.ends and stop not in (last, end)):
                     found.append(Found(pattern, place, stop))
     return found
 

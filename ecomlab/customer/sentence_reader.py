@@ -1,13 +1,30 @@
 """Reads one sentence of a message: from its clauses and the phrases in them to what is asked for."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
 
-from ecomlab.customer.clauses import ASK, STATEMENT, WH, Clause, clauses
+from ecomlab.customer.clauses import (
+    ASK,
+    AUXILIARY,
+    SPEAKER,
+    STATEMENT,
+    TAGS,
+    WH,
+    Clause,
+    class_words,
+    clauses,
+)
 from ecomlab.customer.heard import Heard, Question
 from ecomlab.customer.phrasing import ELSEWHERE, Found, find, shared
 from ecomlab.customer.vocabulary import AMOUNTS, Vocabulary, closed
-from ecomlab.customer.words import ITEM, MARKS, VALUE, Sentence, stem
+from ecomlab.customer.words import ITEM, MARKS, VALUE, Sentence, Token, stem
 
+LIMITED = ("price", "rating", "days", "budget")
+"""Slots that are limits."""
+MARKED = frozenset(MARKS)
+MORE_TO_COME = frozenset({"NUMBER", "one", stem("last"), stem("final")})
+"""Words that say how many questions come."""
 RANKED = ("price", "rating", "days")
 """Slots that a customer may rank by importance."""
 LONGEST = 60
@@ -61,7 +78,11 @@ class SentenceReader:
         found = clauses(self.tokens, self.sentence.mark, self.sentence.polite)
         for clause in found:
             self._told(clause)
-        if self.sentence.broken:
+        asks = any(clause.kind == ASK for clause in found)
+        heard.lists = (self.sentence.colon and asks) or (self.sentence.listed and heard.lists)
+        if not asks and ((self.sentence.listed and heard.lists) or self._goes_on() or self._is_scope()):
+            found = [replace(clause, kind=ASK) for clause in found]
+        if self.sentence.broken or self._is_gibberish():
             self._lose()
         elif any(clause.kind == ASK for clause in found):
             self._asked(found)
@@ -70,8 +91,39 @@ class SentenceReader:
         items = {int(token.means[0][1]) for token in self.tokens if token.stem == ITEM}
         heard.topic = items.pop() if len(items) == 1 else heard.topic
 
+    def _goes_on(self) -> bool:
+        """Tell whether the sentence goes on with the question before it: "... right? And Vintage looking"."""
+        verbs = WH | AUXILIARY | SPEAKER
+        return self.heard.asks and self.stems[:1] in (["and"], ["or"]) and verbs.isdisjoint(self.stems)
+
+    def _is_scope(self) -> bool:
+        """Tell whether the sentence only says "per kettle or everything"."""
+        place = self.stems.index("or") if "or" in self.stems else 0
+        before, after = set(self.stems[:place]), set(self.stems[place + 1 :])
+        return bool((_EACH & before and _ALL & after) or (_ALL & before and _EACH & after))
+
+    def _is_gibberish(self) -> bool:
+        """Tell whether the sentence begins with a word twice, or holds no word of a shop but names of items."""
+        others = [token for token in self.tokens if token.stem != ITEM]
+        first, second = self.stems[:1], self.stems[1:2]
+        if first == second and any(word.islower() and word not in class_words() for word in first):
+            return True  # "return return", but not "okay okay"
+        foreign = all(not one.means and one.stem.isalpha() for one in others)
+        return foreign and len(self.tokens) > 1 and self._count_foreign(others) == len(others) > 0
+
+    def _corrected(self, found: Sequence[Clause]) -> list[Clause]:
+        """Leave out what a sentence takes back: "the color, I mean the material"."""
+        for place, clause in enumerate(found[1:], 1):
+            stems = self.stems[clause.start : clause.end]
+            if any(pair == ("i", "mean") for pair in pairwise(stems[: LEAD + 1])) and self._named_in(
+                [clause]
+            ):
+                return [replace(clause, kind=ASK), *found[place + 1 :]]
+        return list(found)
+
     def _asked(self, found: Sequence[Clause]) -> None:
         """Hear a sentence that asks: its asking clauses, else the others, else what it refers to."""
+        found = self._corrected(found)
         heard, asking = self.heard, [clause for clause in found if clause.kind == ASK]
         said = {one.meaning for one in self._finds(Clause(0, len(self.stems), ASK))}
         if self._is_nonsense(asking, said):
@@ -121,7 +173,11 @@ class SentenceReader:
 
     def _foreign(self, some: Sequence[Clause]) -> int:
         """Count the words of clauses that are foreign to shops."""
-        tokens = [token for clause in some for token in self.tokens[clause.start : clause.end]]
+        return self._count_foreign(
+            [token for clause in some for token in self.tokens[clause.start : clause.end]]
+        )
+
+    def _count_foreign(self, tokens: Sequence[Token]) -> int:
         words = {token.stem for token in tokens if not token.means and token.stem.isalpha()}
         return len(words - self.vocabulary.familiar)
 
@@ -143,6 +199,7 @@ class SentenceReader:
         heard, found = self.heard, self._finds(clause)
         meanings = {one.meaning for one in found}
         named = self._topic_of(clause) or self._slots(clause, found)
+        named = self._limited(found) or named
         if "says:small" in meanings or self._agrees(clause, found, bool(named)):
             heard.agree = True
             return True
@@ -154,7 +211,8 @@ class SentenceReader:
             for item in items
         )
         joined = clause.start == 0 or self.stems[clause.start - 1] in _JOINTS or not self._named
-        if named and self._alone and self.stems[clause.start - 1] in (",", ":"):  # "Which one, whose is it?"
+        joins = self.stems[: clause.start][-1:] in ([","], [":"]) and self.stems[clause.start] != "like"
+        if named and self._alone and joins:  # "Which one, whose is it?"
             self._alone = heard.open = False
         self._named = self._named or bool(named)
         if heard.lost and not named and "open:adds" not in meanings:
@@ -170,9 +228,23 @@ class SentenceReader:
             self._open(clause, items, alone=not adds, named=bool(named))
         return bool(named or adds or alone or "open:announces" in meanings)
 
+    def _limited(self, found: Sequence[Found]) -> list[str]:
+        """Name what a limit in words for any is of, from the sentence before: "Prices differ. Where is your limit?"."""
+        slots = [one for one in found if self.vocabulary.slot_of(one.meaning) in LIMITED]
+        if (
+            not slots
+            or self.heard.asked
+            or any(one.pattern.strong or MARKED & (one.pattern.row[0] or MARKED) for one in slots)
+        ):
+            return []
+        return [one.slot for one in self.heard.waiting if one.slot in LIMITED][:1]
+
     def _topic_of(self, clause: Clause) -> list[str]:
         """Name what a clause asks the reach of: "The deadline, does it hold for everything?"."""
         stems = set(self.stems[clause.start : clause.end])
+        within = self.stems[clause.start : clause.end]
+        if self._topic and set(within) <= MARKED | _JOINTS | {","}:
+            return self._topic  # "Parcels: 2 or 3?"
         points = _POINTS & set(self.stems[clause.start : clause.start + LEAD])
         return self._topic if points and stems & (_EACH | _ALL | _ALONE) else []
 
@@ -184,8 +256,12 @@ class SentenceReader:
             heard.agree = True  # "Shall I go on?"
         elif alone and {"i", "we"} & set(stems[:2]):
             heard.announced = True
-        elif not alone and not named and speaks and (stems[-1] == ":" or self.sentence.colon):
-            heard.announced = True  # "I need some more details:"
+        elif (
+            not named
+            and (alone or speaks or MORE_TO_COME & set(stems))
+            and (stems[-1] == ":" or self.sentence.colon)
+        ):
+            heard.announced = True  # "I need some more details:", "Tell me about the kettle:"
         elif alone and not named and self._refers(clause):
             heard.add(heard.waiting)  # "Is that the one?" after a sentence that named values
         else:
@@ -247,6 +323,8 @@ class SentenceReader:
             "says:consent" in said and not foreign and not self._wonders(found)
         ):
             heard.agree = True
+        elif self._is_tag(found):
+            heard.agree = True  # "Such a shame, isn't it?"
         elif not foreign and "says:subject" in said and ("says:tells" in said or self._wonders(found)):
             heard.open = True
         elif (
@@ -256,11 +334,20 @@ class SentenceReader:
         ):
             heard.unclear.append(self._quoted())
 
+    def _is_tag(self, found: Sequence[Clause]) -> bool:
+        """Tell whether the sentence only asks for assent to what it says."""
+        exclaims = self.stems[:1] == ["what"] and any(one.noun for one in self.tokens[1:2])
+        ends = self.sentence.mark == "?" and not TAGS.isdisjoint(self.stems[-1:])
+        return ends and (exclaims or not self._leads(found[0]))  # "What a pity, right?"
+
     def _told(self, clause: Clause) -> None:
         """Hear what a clause says, asking or not."""
         meanings = {one.meaning for one in self._finds(clause)}
         if "says:unavailable" in meanings:
-            self.heard.unavailable += self._items(clause)
+            start = clause.start
+            while start and self.stems[start - 1] in (ITEM, VALUE, ",", "and", "or"):
+                start -= 1  # "The kettle and the rug are gone."
+            self.heard.unavailable += self._items(replace(clause, start=start))
         if clause.kind == STATEMENT and "says:done" in meanings:
             self.heard.done = True
 
@@ -307,7 +394,7 @@ class SentenceReader:
         values = [token for token in self.tokens[one.start : one.end] if token.stem == VALUE]
         return slot is None or all(slot in dict(token.means) for token in values)
 
-    def _order(self, one: Found) -> tuple[bool, bool, int, int, int, int]:
+    def _order(self, one: Found) -> tuple[bool, bool, int, bool, int, int, int]:
         """Rank a phrase among those that overlap: the first wins."""
         rank = self.vocabulary.rank.get(self.vocabulary.slot_of(one.meaning) or "", len(self.vocabulary.rank))
         pattern = one.pattern
@@ -315,6 +402,7 @@ class SentenceReader:
             one.meaning in _LAST,
             not pattern.strong,
             -pattern.weight,
+            not pattern.name,
             one.start - one.end,
             one.start,
             rank,

@@ -1,11 +1,11 @@
 """What a message to one customer may name: slots, items and values, compiled once for each vocabulary."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from ecomlab.customer.phrasing import Index, compiled, familiar, index, messages, phrases, stems_of
-from ecomlab.customer.words import DATE, DAYS, KILOS, MONEY, NUMBER, STARS, Names, names
+from ecomlab.customer.phrasing import Index, compiled, familiar, index, messages, phrases, spoken, stems_of
+from ecomlab.customer.words import DATE, DAYS, KILOS, MONEY, NUMBER, STARS, Names, names, stem
 
 ALSO = {"brand": "was_brand", "feature": "was_feature", "price": "budget"}
 """Slots whose phrases serve for another one as well."""
@@ -66,7 +66,8 @@ def _own(slots: tuple[str, ...], called: tuple[tuple[str, tuple[str, ...]], ...]
         if slot.startswith("attr:"):
             own.append(slot.removeprefix("attr:").replace("_", " "))
         for name in dict.fromkeys(own):
-            made += compiled((name.lower(), *other.get(name.lower().replace(" ", "_"), ())), slot)
+            made += [replace(one, name=True) for one in compiled([name.lower()], slot)]
+            made += compiled(other.get(name.lower().replace(" ", "_"), ()), slot)
     return index(made)
 
 
@@ -91,7 +92,21 @@ def closed(slot: str) -> Index:
 
 @lru_cache(maxsize=4_096)
 def _item_names(items: tuple[tuple[str, ...], ...]) -> Names:
-    return names((name, ("", str(number))) for number, called in enumerate(items) for name in called if name)
+    heads = [{_head(name) for name in called} for called in items]
+    alone = {one for some in heads for one in some if one and sum(one in other for other in heads) == 1}
+    return names(
+        (name, ("", str(number)))
+        for number, called in enumerate(items)
+        for full in called
+        for name in (full, *(head for head in (full.split()[-1:]) if _head(full) in alone))
+    )
+
+
+def _head(name: str) -> str:
+    """Stem of the last word of a name, by which people call it as well: "the kettle"; "" where it means more."""
+    words = name.lower().split()
+    found = stem(words[-1]) if len(words) > 1 else ""
+    return "" if found in spoken() else found
 
 
 @lru_cache(maxsize=4_096)

@@ -30,7 +30,6 @@ class _File(Strict):
     has_is: tuple[str, ...]
     numbers: tuple[str, ...]
     names: tuple[str, ...]
-    twice: tuple[str, ...]
     never: dict[str, tuple[str, ...]]
     ordinary: tuple[str, ...]
     irregular: dict[str, tuple[str, ...]]
@@ -39,7 +38,6 @@ class _File(Strict):
 
 _FILE = read_toml(Path(__file__).with_name("words.toml"), _File)
 _KEPT, DROPPED, _ARTICLES, _HAS_IS = map(frozenset, (_FILE.kept, _FILE.dropped, _FILE.articles, _FILE.has_is))
-_TWICE = frozenset(_FILE.twice)
 _NEVER = frozenset((first, word) for word, before in _FILE.never.items() for first in before)
 _IRREGULAR = {form: plain for plain, forms in _FILE.irregular.items() for form in forms}
 _SPOKEN = {form: plain for plain, forms in _FILE.spoken.items() for form in forms}
@@ -48,13 +46,20 @@ _NUMBERS = frozenset(_STEMMER.stemWord(word) for word in _FILE.numbers)
 _UNITS = {"star": STARS, "day": DAYS, "week": DAYS, "dollar": MONEY, "kilo": KILOS, "pound": KILOS}
 _BETWEEN = frozenset({"busi", "work", "calendar", "full"})
 """Stems that may stand between a number and its unit."""
-_MONTHS = frozenset(month.lower() for month in MONTHS)
+_MONTHS = frozenset(_STEMMER.stemWord(month.lower()) for month in MONTHS)
 _WORD = re.compile(
     r"\$ ?\d+(?:,\d{3})*(?:\.\d+)?|\d+(?:[.,:]\d+)*(?:st|nd|rd|th)?|\$|[^\W\d_]+(?:'[^\W\d_]+)*|[&+,()/]|:(?=\s|$)"
 )
 _SENTENCE = re.compile(
-    r"(?<=[.!?…])[\"')]*\s+|(?<=[?!])(?=\w)|\n+|;\s*|:\s*\n|\s+[-–—]+\s+|—|\.\.+\s*|\s*\(\d\)\s*|(?:^|(?<=\s))\d\)\s"
+    r"(?<=[.!?…])[\"')]*\s+|(?<=[?!])(?=\w)|(?::\s*|\s*)\n\s*(?:(?:\d\d?[.)]|[-*•–])\s+)?|;\s*|\s+[-–—]+\s+|—|\.\.+\s*|\s*\(\d\)\s*|(?:^|(?<=\s))\d\)\s"
 )
+
+
+_EXAMPLES = re.compile(r",? etc\.?(?=\))|(?<=\be\.g)\.|(?<=\bi\.e)\.|(?<=\betc)\.(?=,)")
+"""What in brackets only says that more could be named, and full stops that end no sentence."""
+_NUMBER_OF = re.compile(r"\bno\. (?=of\b)")
+
+_LISTED = re.compile(r"\n\s*(?:\d\d?[.)]|[-*•–])\s")
 
 
 @lru_cache(maxsize=65_536)
@@ -69,7 +74,7 @@ def ordinary() -> frozenset[str]:
     """Stems of the words that this file lists."""
     plain = (*_FILE.ordinary, *_FILE.kept, *_FILE.dropped, *_FILE.numbers, *_FILE.irregular)
     spoken = (word for phrase in _FILE.spoken for word in phrase.split())
-    return frozenset(map(stem, (*plain, *spoken, *_MONTHS)))
+    return frozenset((*map(stem, (*plain, *spoken)), *_MONTHS))
 
 
 @dataclass(frozen=True)
@@ -98,6 +103,8 @@ class Sentence:
     colon: bool
     broken: bool
     """Its words do not follow one another as those of a sentence do."""
+    listed: bool = False
+    """It stands in a list, after a dash or a number."""
 
 
 Names = Mapping[str, tuple[tuple[tuple[str, ...], tuple[str, str], bool], ...]]
@@ -119,13 +126,20 @@ def sentences(text: str, known: Iterable[Names]) -> list[Sentence]:
     """Split a message into sentences of tokens, with the names of `known` and amounts marked."""
     plain = text.replace("’", "'").replace("‘", "'").lower()
     plain = plain if len(plain) == len(text) else text.replace("’", "'")
+    plain = _blank(_EXAMPLES, _NUMBER_OF.sub("num ", plain)).replace("'cause", " since")
     vocabularies = tuple(known)
-    found, start = [], 0
+    found, start, gap = [], 0, ""
     for end, after in [*((m.start(), m.end()) for m in _SENTENCE.finditer(plain)), (len(plain), len(plain))]:
         if plain[start:end].strip():
-            found.append(_sentence(text, plain, start, end, plain[end:after], vocabularies))
-        start = after
+            made = _sentence(text, plain, start, end, plain[end:after], vocabularies)
+            found.append(replace(made, listed=bool(_LISTED.search(gap))))
+        start, gap = after, plain[end:after]
     return [sentence for sentence in found if sentence.tokens or sentence.mark == "?"]
+
+
+def _blank(pattern: re.Pattern[str], text: str) -> str:
+    """Put blanks in the place of what matches."""
+    return pattern.sub(lambda found: " " * len(found.group()), text)
 
 
 def _sentence(text: str, plain: str, start: int, end: int, gap: str, known: tuple[Names, ...]) -> Sentence:
@@ -133,7 +147,7 @@ def _sentence(text: str, plain: str, start: int, end: int, gap: str, known: tupl
     polite = any(plain[word.start : word.end] in {"please", "pls", "plz", "kindly"} for word in words)
     marked = [token for token in _amounts(_named(words, known, text)) if token.stem]
     tail = plain[start:end].rstrip(" \"')")
-    mark = "?" if "?" in plain[start:end] else tail[-1] if tail.endswith("!") else ""
+    mark = "?" if "?" in plain[start:end] else tail[-1] if tail.endswith(("!", ".")) else ""
     kept = tuple(
         replace(token, noun=True) if place and marked[place - 1].word in _ARTICLES else token
         for place, token in enumerate(marked)
@@ -151,7 +165,7 @@ def _clash(one: Token, other: Token) -> bool:
     if one.means or other.means:
         return one.stem == other.stem == ITEM and one.means == other.means
     if one.word == other.word:
-        return one.word.isalpha() and one.word not in _TWICE
+        return one.word in _ARTICLES
     return (one.word, other.word) in _NEVER
 
 

@@ -38,7 +38,7 @@ ATTEMPTS = 64
 """Most draws of a task until one fits the budgets of its kind."""
 LAST = 2
 """Messages and tool calls left of which the agent is reminded."""
-AGREED = frozenset(("confirm", "thanks", "go ahead", "yes", "this one", "as wanted"))
+AGREED = frozenset(("thanks", "go ahead", "yes", "this one", "as wanted"))
 """Kinds of acts with which the customer adds nothing but agrees."""
 
 
@@ -305,8 +305,6 @@ class Episode:
         acts = list(corrections)
         if text is not None and not corrections:  # mistakes in the world come first
             acts += self._heard(customer.hear(text, self.world))
-        if changed and not corrections:
-            customer.dialogue.pleased()
         quiet = not acts and not self._answered
         acts += customer.tick(subtask.progress, self.world, quiet or self._refused)
         self._answered = self._answered or bool(acts)

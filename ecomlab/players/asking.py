@@ -2,15 +2,15 @@
 
 import copy
 import json
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 from ecomlab.catalog.lexicon import Lexicon
 from ecomlab.customer import nlu
 from ecomlab.customer.templates import Phrases
-from ecomlab.players.base import Planner
+from ecomlab.players.base import Perturbation, Planner
 from ecomlab.players.courteous import Courtesy
-from ecomlab.task import Message
+from ecomlab.task import Goal, Message
 
 QUESTIONS = (
     "Is there anything else I should know before I start?",
@@ -31,11 +31,18 @@ class Asking(Planner):
     With a `courtesy` it asks for one or two things by name as well, and talks to the customer about what it does.
     """
 
-    phrases: Phrases
-    lexicon: Lexicon
-
-    def __init__(self, *args: Any, courtesy: Courtesy | None = None, **named: Any) -> None:
-        super().__init__(*args, **named)
+    def __init__(
+        self,
+        phrases: Phrases,
+        lexicon: Lexicon,
+        truth: Callable[[], Goal] | None = None,
+        perturbation: Perturbation | None = None,
+        courtesy: Courtesy | None = None,
+    ) -> None:
+        super().__init__(perturbation)
+        self.phrases = phrases
+        self.lexicon = lexicon
+        self.truth = truth
         self.asked = 0
         self.courtesy = courtesy
         self.wants_more = False

@@ -6,13 +6,12 @@ items it names) alone. A task that needs more is drawn again.
 
 import math
 
+from ecomlab.customer.visits import MOST_WITHHELD
 from ecomlab.difficulty import Difficulty
-from ecomlab.task import AT_ONCE, COURTESY, Need
+from ecomlab.task import COURTESY, LEARNED, Need
 
 SURE = 0.99
 """Share of tasks that a budget is enough for."""
-MOST_WITHHELD = 9
-"""Most slots that a task withholds."""
 
 
 def quantile(n: int, p: float) -> int:
@@ -27,7 +26,7 @@ def quantile(n: int, p: float) -> int:
 def budget(work: Need, slots: int, axes: Difficulty, *events: tuple[float, int, int]) -> Need:
     """Add to `work` the questions about `slots` that may be withheld, the courtesies, and events, each with its
     probability, turns and calls."""
-    asks = math.ceil(min(MOST_WITHHELD, quantile(slots, axes.p_missing)) / AT_ONCE)
+    asks = math.ceil(min(MOST_WITHHELD, quantile(slots, axes.p_missing)) / LEARNED)
     turns = work.turns + asks + COURTESY
     calls = work.calls
     for p, more_turns, more_calls in events:

@@ -2,20 +2,16 @@
 
 import math
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
 from ecomlab.catalog import Shop
-from ecomlab.catalog.lexicon import Lexicon
 from ecomlab.customer import nlu
 from ecomlab.customer.shortages import RETAKING, TELLING, rush_chance
-from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty
 from ecomlab.players.asking import Asking
-from ecomlab.players.base import Perturbation
 from ecomlab.players.budgets import budget, quantile
-from ecomlab.players.courteous import Courtesy
 from ecomlab.players.goal_player import bounds
 from ecomlab.task import Goal, Message, Need, Place
 from ecomlab.world.cart import identity_of
@@ -95,8 +91,8 @@ _ONLY = re.compile(r"only (\d+)")
 class Shopper(Asking):
     """Brings the cart in line with its wishes; everything that can be done at once goes into one message."""
 
-    def __init__(self, perturbation: Perturbation | None = None, courtesy: Courtesy | None = None) -> None:
-        super().__init__(perturbation, courtesy=courtesy)
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
         self.wishes: list[Wish] = []
         self.variants: set[str] = set()
         self.cart: dict[tuple[str, str | None], int] = {}
@@ -224,19 +220,6 @@ class Shopper(Asking):
 
 class CartPlayer(Shopper):
     """The player of CART. Wishes come from the customer's words, or, for the oracle, from the goal before each turn."""
-
-    def __init__(
-        self,
-        phrases: Phrases,
-        lexicon: Lexicon,
-        truth: Callable[[], Goal] | None = None,
-        perturbation: Perturbation | None = None,
-        courtesy: Courtesy | None = None,
-    ) -> None:
-        super().__init__(perturbation, courtesy=courtesy)
-        self.phrases = phrases
-        self.lexicon = lexicon
-        self.truth = truth
 
     @staticmethod
     def need(goal: Goal) -> Need:

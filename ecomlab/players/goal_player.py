@@ -1,16 +1,12 @@
 """Base of players that work from slots: an oracle takes them from the goal, others from what the customer says."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from ecomlab.catalog.lexicon import Lexicon
 from ecomlab.customer import nlu
-from ecomlab.customer.templates import Phrases
 from ecomlab.players.asking import Asking
-from ecomlab.players.base import Perturbation
-from ecomlab.players.courteous import Courtesy
-from ecomlab.task import Goal, Message, Place
+from ecomlab.task import Message, Place
 
 
 class GoalPlayer(Asking):
@@ -20,18 +16,8 @@ class GoalPlayer(Asking):
     mistakes.
     """
 
-    def __init__(
-        self,
-        phrases: Phrases,
-        lexicon: Lexicon,
-        truth: Callable[[], Goal] | None = None,
-        perturbation: Perturbation | None = None,
-        courtesy: Courtesy | None = None,
-    ) -> None:
-        super().__init__(perturbation, courtesy=courtesy)
-        self.phrases = phrases
-        self.lexicon = lexicon
-        self.truth = truth
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
         self.known: dict[Place, Any] = {}
         self._basis: dict[Place, Any] | None = None
 

@@ -119,16 +119,90 @@ def test_beside_a_part_that_nobody_can_follow_the_other_is_answered() -> None:
     assert (told(reply), kinds(reply)[-1], k.annoyed) == (["brand"], "ask back", 0)
 
 
-def test_nothing_is_denied_while_something_withheld_could_be_meant() -> None:
-    attribute = Slot(0, "attr:color", "Red")
-    assert kinds(answer(manager(attribute), "feature")) == ["ask back"]
+def test_who_has_no_such_wish_says_so_and_beside_an_answer_by_name() -> None:
     assert kinds(answer(manager(PRICE), "brand")) == ["indifferent"]
+    reply = answer(manager(PRICE), "price", "attr:color", "brand")
+    assert kinds(reply) == ["elaborate", "indifferent to"]
+    assert reply.acts[1].seen == "the color and the brand"
     assert kinds(answer(manager(BRAND), "brand")) == ["elaborate"]
 
 
 def test_who_has_no_such_slot_answers_by_one_that_serves() -> None:
+    color = Slot(0, "attr:color", "Red")
+    assert told(answer(manager(color), "feature")) == ["attr:color"]  # "what style?"
     assert told(answer(manager(Slot(0, "place", -1)), "placed")) == ["place"]
-    assert answer(manager(), "quantity").acts == [Act("settle quantity", CHARGER, number=1)]
+    assert kinds(answer(manager(), "quantity")) == ["just one"]
+
+
+def test_the_color_of_one_thing_is_an_attribute_and_of_another_its_option() -> None:
+    names = {0: "color", 1: ""}
+    state = GoalState([Slot(1, "attr:color", "Coral")], [Slot(0, "option", "Sage")])
+    k = DialogueManager(state, lambda item: (CHARGER, STAND)[item], lambda item: names[item])
+    assert told(answer(k, "attr:color")) == ["option"]
+
+
+def valued(slot: str, *values: str) -> Question:
+    return Question(slot, -1, values)
+
+
+def reading(*questions: Question, **more: object) -> Reading:
+    return Reading(questions, asks=True, **more)  # type: ignore[arg-type]
+
+
+def test_repeating_what_was_said_asks_nothing() -> None:
+    """ "SonicWave, noted. And the price?" """
+    k = manager(PRICE, stated=(BRAND,))
+    assert kinds(k.answer(reading(valued("brand", "SonicWave"), Question("price")), "?")) == ["elaborate"]
+    assert kinds(k.answer(reading(valued("brand", "SonicWave")), "SonicWave, right?")) == ["yes"]
+    assert k.annoyed == 0
+
+
+def test_one_yes_or_no_a_message_and_none_beside_other_questions() -> None:
+    several = reading(valued("brand", "SonicWave"), valued("feature", "Classic"))
+    assert kinds(manager(BRAND, FEATURE).answer(several, "?"))[:1] == ["yes"]
+    mixed = reading(valued("brand", "SonicWave"), valued("feature", "Modern"))
+    assert kinds(manager(BRAND, FEATURE).answer(mixed, "?")) == ["elaborate"]
+    beside = reading(valued("brand", "BarkHarbor"), Question("price"))
+    assert kinds(manager(BRAND, PRICE).answer(beside, "?")) == ["elaborate", "elaborate"]
+
+
+def test_where_candidates_are_described_what_tells_them_apart_is_answered() -> None:
+    """ "There are two Classic ones, by SonicWave ($61) and BarkHarbor ($27). Which one?" """
+    two = reading(
+        valued("feature", "Classic"), valued("brand", "SonicWave", "BarkHarbor"), valued("price", "$61", "$27"),
+        which=True,
+    )  # fmt: skip
+    reply = manager(BRAND, PRICE, stated=(FEATURE,)).answer(two, "Which one?")
+    assert (told(reply), kinds(reply)) == (["brand"], ["elaborate"])
+
+
+def test_who_cannot_tell_which_one_tells_what_they_know() -> None:
+    two = reading(valued("brand", "SonicWave", "BarkHarbor"), which=True)
+    reply = manager(OPTION).answer(two, "Which one?")
+    assert (told(reply), kinds(reply)) == (["option"], ["elaborate", "indifferent to", "nothing"])
+
+
+def test_an_attribute_of_something_sold_out_stays_or_is_free() -> None:
+    must, fabric = Slot(0, "must", ["closure"]), Slot(0, "attr:fabric", "Fleece")
+    k = manager(stated=(must, fabric))
+    assert kinds(k.answer(reading(valued("attr:fabric", "Fleece")), "Does it need to be fleece again?")) == [
+        "indifferent"
+    ]
+    assert kinds(k.answer(reading(valued("attr:fabric", "Fleece")), "Was it fleece?")) == ["yes"]
+    assert told(manager(must).answer(reading(Question("attr:color")), "Is any color fine?")) == ["must"]
+
+
+def test_after_a_correction_what_was_said_before_it_is_not_repeated() -> None:
+    place, correction = Slot(0, "place", -2), Slot(0, "correction", -1)
+    reply = answer(manager(stated=(place, correction)), "when")
+    assert reply.acts == [Act("remind", CHARGER, {"correction": -1}, clean=True)]
+
+
+def test_a_long_sentence_that_nobody_can_follow_is_not_quoted() -> None:
+    long = Reading(asks=True, unclear=("Flurb the zint and the zant and the zunt?",))
+    assert manager(BRAND).answer(long, "").acts == [Act("ask back", seen="")]
+    beside = reading(Question("brand"), unclear=("Just one bottle, okay.",))
+    assert kinds(manager(BRAND).answer(beside, "")) == ["elaborate"]
 
 
 def test_asking_once_for_what_was_said_gets_a_clean_reminder_and_again_it_is_a_stall() -> None:
@@ -182,6 +256,24 @@ def test_wrong_identifications_are_counted_over_the_episode() -> None:
     assert k.out_of_patience
 
 
+def order(number: int) -> Thing:
+    return Thing("order", f"A{number}", f"one from May {number}")
+
+
+def test_of_several_orders_the_last_that_is_named_is_the_one_asked_about() -> None:
+    """ "Your oldest is from May 1, so it's the one from May 2?" """
+    k = manager(BRAND)
+    reply = k.opinion([(order(1), WRONG), (order(2), RIGHT)], False, Reading(asks=True), "")
+    assert (kinds(reply), k.guessed) == (["this one"], 0)
+
+
+def test_what_describes_a_thing_that_is_named_asks_for_nothing_more() -> None:
+    k = manager(BRAND, PRICE)
+    named = reading(valued("brand", "SonicWave"), Question("price"))
+    assert kinds(k.opinion([(thing(1), RIGHT)], False, named, "")) == ["this one", "elaborate"]
+    assert BRAND in k.state.withheld
+
+
 def test_one_of_at_most_three_candidates_is_chosen() -> None:
     three = [(thing(1), WRONG), (thing(2), RIGHT), (thing(3), WRONG)]
     assert manager().opinion(three, True, WHICH, "").acts == [Act("choose", seen="product 2")]
@@ -232,6 +324,33 @@ def test_trying_one_thing_after_another_costs_patience() -> None:
         assert not k.out_of_patience
         k.corrections([Mistake(Act("not wanted", seen=f"thing {number}"))])
     assert k.out_of_patience
+
+
+def test_taking_it_out_before_trying_the_next_one_costs_the_same() -> None:
+    k = manager()
+    for number in range(4):
+        assert not k.out_of_patience
+        k.corrections([Mistake(Act("not wanted", seen=f"thing {number}"))])
+        k.corrections([])
+    assert k.out_of_patience
+
+
+def test_something_right_starts_the_count_again_and_once_only() -> None:
+    k = manager()
+
+    def tries(count: int, right: int) -> None:
+        for number in range(count):
+            k.corrections([Mistake(Act("not wanted", seen=f"thing {number}"))], right)
+            k.corrections([], right)
+
+    tries(3, right=0)
+    assert k.annoyed == 2
+    k.corrections([], right=1)
+    assert k.annoyed == 0
+    tries(3, right=1)
+    k.corrections([], right=0)  # the right one is taken out, and put in again
+    k.corrections([], right=1)
+    assert k.annoyed == 2
 
 
 def test_several_unwanted_things_at_once_are_a_stall_and_not_named() -> None:

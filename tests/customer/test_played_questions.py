@@ -1,0 +1,162 @@
+"""Questions that people put in played dialogues and that were once misheard, and the groups of their kind."""
+
+import pytest
+from test_questions import asked, customer
+
+
+@pytest.mark.parametrize(
+    ("env", "text", "slots"),
+    [
+        ("CART", "Is the $55 limit for each Tea Kettle or for all three together?", "price"),
+        ("BUNDLE", "Anything specific you need for each of them, or is any model fine? And how much may it cost?",
+         "budget +"),
+        ("CART", "What exactly are you looking for in the Tea Kettles and the Area Rug?", "+"),
+        ("CART", "that price, per kettle or everything combined", "price"),
+        ("CART", "Does the deadline hold for both items?", "days"),
+        ("CART", "What are you after?", "+"),
+        ("CART", "Which of the makes?", "brand"),
+        ("PD", "Do you have a budget in mind? And who is it for?", "price"),
+        ("PD", "Is there anything else I should know?", "+"),
+        ("PD", "Do you have any other preferences or requirements?", "+"),
+        ("PD", "Could you tell me more about what you need?", "+"),
+        ("BUNDLE", "What's your total budget, and do you have preferences for any of the items?", "budget +"),
+        ("BUNDLE", "What's the most you want to pay for everything?", "budget"),
+        ("BUNDLE", "Is anything missing?", "parts"),
+        ("PD", "What's your top criterion?", "importance"),
+        ("CART", "What specs should it have?", "+"),
+        ("CART", "What dimensions?", "option"),
+        ("PD", "Is it urgent?", "days"),
+        ("PD", "Any deadline?", "days"),
+        ("PD", "How long can you wait?", "days"),
+        ("SUB", "Which one was it exactly?", "+"),
+        ("SUB", "Do you remember its name?", "+"),
+        ("PD", "Would $60 be fine?", "price"),
+        ("PD", "Do you want it cheaper?", "price"),
+        ("POLICY", "Are you one of our Gold or Onyx members?", "tier"),
+        ("POLICY", "Do you hold Silver status with us?", "tier"),
+        ("POLICY", "Are you a member, and if so, which tier?", "tier"),
+        ("PD", "Any brand?", "brand"),
+        ("PD", "Do you prefer any brands?", "brand"),
+        ("PD", "Which of price, rating and delivery comes first for you?", "importance"),
+        ("PD", "What counts most: price, rating or delivery?", "importance"),
+        ("POLICY", "Who is it for, and how did you pay?", "gift payment"),
+        ("POLICY", "How long have you had it, and are you a member?", "age tier"),
+        ("POLICY", "Was it reduced, and are you a member?", "sale tier"),
+        ("RETURN", "Who is it made by, and when did you get it?", "brand delivered"),
+        ("STATUS", "When did you place it and what did you buy?", "when thing"),
+        ("POLICY", "Has it been more than 30 days since it came?", "age"),
+        ("POLICY", "Is the order above $200?", "total"),
+        ("POLICY", "Did you use a gift card?", "payment"),
+        ("POLICY", "Was it paid on invoice?", "payment"),
+        ("POLICY", "Is it for your own use?", "gift"),
+        ("POLICY", "Was it a special offer?", "sale"),
+        ("POLICY", "Have you used it?", "opened"),
+        ("POLICY", "Is it defective?", "reason"),
+        ("POLICY", "How large is the order?", "items"),
+        ("RETURN", "Which version is it?", "option"),
+        ("RETURN", "What would you like in return?", "replacement"),
+        ("RETURN", "What would you like instead?", "replacement"),
+        ("RETURN", "Would you like a different one?", "replacement"),
+        ("BUNDLE", "What should the Area Rug be like?", "+"),
+        ("RETURN", "You bought two of these kettles - shall I take back both or just one?", "units"),
+        ("POLICY", "Is your order a gift?", "gift"),
+        ("BUNDLE", "And is that now the whole list?", "parts"),
+        ("STATUS", "Do you remember roughly when you placed it?", "when"),
+        ("STATUS", "Could you tell me a bit about the order so I can find it, like what you bought?", "thing +"),
+        ("CART", "Noted, three stars. And the size?", "option"),
+        ("CART", "I still need the size of the kettle.", "option"),
+        ("CART", "We only lack the color now.", "attr:color"),
+        ("CART", "The brand and the size are missing.", "brand option"),
+        ("CART", "Price limit: $40?", "price"),
+        ("CART", "Reviews are all over the place on this one. What's the lowest you'd accept?", "rating"),
+        ("CART", "So you want it by BasilForge. In which color?", "attr:color"),
+        ("CART", "What's the color, I mean the capacity?", "attr:capacity"),
+        ("CART", "Just two things left: your price limit, and the size.", "price option"),
+        ("CART", "Could you give me the following?\n- Maximum price\n- Size", "price option"),
+        ("CART", "Please send me:\n1. your maximum price\n2. the size\n3. anything else that matters",
+         "price option +"),
+        ("CART", "One last question: which brand?", "brand"),
+        ("CART", "Anything else I need to keep in mind", "+"),
+        ("CART", "any other requirements", "+"),
+        ("CART", "So I can find the right kettle, tell me a bit more about it.", "+"),
+        ("CART", "need them within how many days", "days"),
+        ("CART", "soonest you need it n minimum stars", "days rating"),
+        ("CART", "For the kettle I don't have a price limit yet.", "price"),
+        ("CART", "You haven't told me what the rug may cost.", "price"),
+        ("CART", "It's not clear to me when you need it.", "days"),
+        ("PD", "Any house you swear by?", "brand"),
+        ("SUB", "Minimum rating? And whatever else counts.", "rating +"),
+        ("RETURN", "Was it bought on May 3?", "ordered"),
+        ("RETURN", "Was the order placed in February?", "ordered"),
+        ("RETURN", "I can't find it without the color.", "attr:color"),
+        ("RETURN", "I see a kettle by BasilForge. Is this the item you mean?", "brand"),
+        ("RETURN", "Please be more specific, there are several kettles.", "+"),
+        ("STATUS", "Could you tell me a bit more about the order so I can find it?", "+"),
+        ("STATUS", "Parcels: 2 or 3?", "parcels"),
+        ("POLICY", "No. of articles?", "items"),
+        ("POLICY", "I need to be told the weight.", "weight"),
+        ("POLICY", "Please explain your case in full.", "+"),
+        ("POLICY", "Why is it going back, and what else may matter?", "reason +"),
+        ("BUNDLE", "Budget? Plus other wishes.", "budget +"),
+    ],
+)  # fmt: skip
+def test_questions_of_people_are_heard(env: str, text: str, slots: str) -> None:
+    assert list(dict.fromkeys(asked(env, text))) == slots.split()
+    assert not customer(env).read(text).unclear
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm happy to help you with your order today!", "I'm glad to hear that.", "So sorry to hear that it broke.",
+        "Thank you for your patience while I look this up.", "Shall I go ahead and place the order?",
+        "Shall I carry on?", "Is everything in order?", "That's a lovely choice, isn't it?",
+        "What a pity that it is gone, right?", "You're not asking about the one from May, I see.",
+        "Good news, it can be returned until March 1.", "The fee for that is $7.99.",
+        "May I put you on hold for a second?", "Knowing this helps me a lot.",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("env", ["CART", "SUB", "RETURN", "POLICY"])
+def test_remarks_and_courtesies_ask_for_nothing(env: str, text: str) -> None:
+    assert not asked(env, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What color is the sound of your order?", "How many brand does Friday eat?", "Do you ever get lonely?",
+        "you ever been to Rome", "What was the last meal you enjoyed?", "who taught your kettle to dance",
+        "Blurg snizzle.", "Zxcv Tea Kettles!", "Does the parcel sleep at night?",
+    ],
+)  # fmt: skip
+def test_nonsense_in_ordinary_words_is_asked_back(text: str) -> None:
+    read = customer("CART").read(text)
+    assert read.unclear
+    assert not read.questions
+    assert not read.open
+
+
+def test_an_item_goes_by_its_last_word_unless_that_means_more() -> None:
+    read = customer("BUNDLE").read("For the kettle, which brand? And the rug's color?")
+    assert [(one.slot, one.item) for one in read.questions] == [("brand", 0), ("attr:color", 1)]
+
+
+@pytest.mark.parametrize(
+    ("text", "items"),
+    [
+        ("Only 2 Tea Kettles left!", (0,)), ("We only have two of these kettles left.", (0,)),
+        ("There is just one kettle left.", (0,)), ("We've run out of the rug.", (1,)),
+        ("We ran out of Tea Kettles, sorry.", (0,)), ("The rug isn't available in that size.", (1,)),
+        ("The kettle and the rug are both gone.", (0, 1)), ("The kettle, the rug are sold out.", (0, 1)),
+        ("The rug has gone.", (1,)), ("There are none left.", (-1,)), ("There aren't enough kettles.", (0,)),
+        ("The shop has just 3.", (-1,)), ("There's 1 in stock but you want 2.", (-1,)),
+        ("We couldn't find the kettle in stock.", (0,)), ("They don't have the rug any more.", (1,)),
+        ("The kettle is no longer available.", (0,)), ("Stock is down to 1 for the kettle.", (0,)),
+        ("Is there anything left to add?", ()), ("What's left on your list?", ()), ("I'm going to add it now.", ()),
+        ("Which kettle is available in time?", ()), ("I have gone through the list.", ()),
+        ("How is it going with the kettle?", ()), ("Is it going back because it broke?", ()),
+        ("One question left: which brand?", ()),
+    ],
+)  # fmt: skip
+def test_shortages_are_heard_of_every_item_that_is_named(text: str, items: tuple[int, ...]) -> None:
+    assert customer("CART").read(text).unavailable == items
