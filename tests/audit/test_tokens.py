@@ -2,9 +2,11 @@
 
 import base64
 import os
+import tomllib
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,7 +28,7 @@ from ecomlab.audit.tokens import (
 )
 from ecomlab.envs.registry import COLLECTIONS
 from ecomlab.models.qwen3 import ChatRenderer
-from ecomlab.train.config import from_toml
+from ecomlab.train.config import TrainConfig
 
 ROOT = Path(tokens.__file__).parents[2]
 FILE = os.environ.get("ECOMLAB_QWEN_TIKTOKEN", "")
@@ -94,12 +96,21 @@ def test_the_committed_table_is_whole_and_says_what_the_law_says() -> None:
     assert over(table) == []
 
 
-@pytest.mark.parametrize("name", ["qwen3_8b"])
-def test_limits_of_a_run_hold_99_percent_of_courteous_episodes(name: str) -> None:
-    """The episode's limit is the law's; what is written in it, and in a message, is what the table has at most."""
-    run = from_toml(ROOT / "experiments" / name / "train.toml")
+def limits_of(file: Path) -> tuple[dict[str, Any], list[str]]:
+    """The limits that a configuration or a sweep sets, and its collections."""
+    given = tomllib.loads(file.read_text())
+    fixed = given.get("fixed", {})
+    run = TrainConfig(**(fixed["more"] if fixed else given))
+    return run.to_json(), given["grid"]["collection"] if fixed else [run.collection]
+
+
+@pytest.mark.parametrize("name", ["qwen3_8b/train.toml", "paper/sweep.toml"])
+def test_the_limits_of_a_run_follow_the_table(name: str) -> None:
+    """Its contexts hold what the law allows, its turns and episodes all that the table's player wrote."""
+    run, collections = limits_of(ROOT / "experiments" / name)
+    envs = {env for collection in collections for env in COLLECTIONS[collection]}
     for one in read_table(ROOT / TABLE):
-        if one.env in COLLECTIONS[run.collection]:
-            assert one.limit <= run.context_tokens
-            assert one.written <= run.episode_tokens - run.overlong_buffer, "the overlong penalty would fall"
-            assert one.turn <= run.turn_tokens
+        if one.env in envs:
+            assert one.limit <= run["context_tokens"], one
+            assert one.turn <= run["turn_tokens"], one
+            assert one.written <= run["episode_tokens"] - run["overlong_buffer"], one  # no penalty
