@@ -250,12 +250,12 @@ def test_a_shipped_starter_is_of_the_committed_recipe(name: str) -> None:
 
 @pytest.mark.slow
 def test_the_novice_has_something_to_learn(novice: Policy, big_shop: Shop) -> None:
-    """Sampled: between a quarter and a half at d = 0, above zero up to d = 3; greedy better. With room for chance."""
+    """Sampled: between a quarter and .7 at d = 0, above zero up to d = 3; greedy better. With room for chance."""
     sampled, greedy = (
         [row["success"] for row in evaluate(novice, big_shop, "CART", (0, 1, 2, 3), 96, decoding)]
         for decoding in ("sampled", "greedy")
     )
-    assert 0.15 < sampled[0] < 0.62
+    assert 0.15 < sampled[0] < 0.8
     assert all(share > 0 for share in sampled[:3])
     assert sum(greedy) > sum(sampled)
 
