@@ -31,6 +31,8 @@ LONGEST = 60
 """Most characters of what was not understood that are quoted."""
 LISTED = 4
 """Places between commas within which a part of a list stands."""
+EXAMPLES = 3
+"""Fewest examples that say only what an open question may be about."""
 FOREIGN = 2
 """Words foreign to a shop that make nonsense of what names nothing."""
 LEAD = 3
@@ -55,6 +57,9 @@ _ALONE = _stems("only alone single entire complete")
 _POINTS = _stems("it that this they these those")
 _WONDER = _stems("what which how")
 _RIGHT = _stems("right correct accurate true")
+_WISHES = _stems("anything something wish preference requirement thing detail")
+_EXAMPLE = _stems("example instance")
+_STILL = _stems("still")
 _POINTED = _stems("that this it both they these those everything")
 _COUNTED = _stems("many much old long often NUMBER number frustrating annoying")
 """Words after "how" or "what" with which a number is asked for, or a feeling is shown."""
@@ -74,7 +79,7 @@ class SentenceReader:
         self.vocabulary, self.sentence, self.text, self.heard = vocabulary, sentence, text, heard
         self.tokens = sentence.tokens
         self.stems = [token.stem for token in self.tokens]
-        self._ranks = self._named = self._alone = False
+        self._ranks = self._named = self._alone = self._exemplary = False
         self._topic: list[str] = []
         self._found: dict[tuple[int, int, int], list[Found]] = {}
 
@@ -107,9 +112,11 @@ class SentenceReader:
         stems = self.stems[clause.start : clause.end]
         if clause.kind != ASK or self._leads(clause) or "or" in stems:
             return False
-        if not clause.guessed:
+        answers = stems[-1] in TAGS and stems[0] not in AUXILIARY  # "Blue, okay."
+        if not (clause.guessed or answers):
             return stems[0] == "you" or (stems[0] in SPEAKER and stems[1:2] in _SUPPOSED)
-        return bool(MARKED & set(stems)) and all(one.values for one in self._named_in([clause]))
+        got = stems[-2:] == ["get", "it"]
+        return bool(MARKED & set(stems)) and (got or all(one.values for one in self._named_in([clause])))
 
     def _goes_on(self) -> bool:
         """Tell whether the sentence goes on with the question before it: "... right? And Vintage looking"."""
@@ -164,7 +171,7 @@ class SentenceReader:
             heard_any |= self._clauses([clause for clause in found if clause.kind == STATEMENT])
         if not heard_any:
             heard_any = self._clauses([clause for clause in found if clause.kind != ASK])
-        if not heard_any:
+        if not heard_any and not self._exemplary:
             self._otherwise(found, said)
         heard.asks = heard.asks or self.sentence.mark == "?" or heard_any or bool(heard.unclear)
 
@@ -321,6 +328,8 @@ class SentenceReader:
 
     def _refers(self, clause: Clause) -> bool:
         meanings = {one.meaning for one in self._finds(clause)}
+        if ITEM in self.stems:
+            return False  # "And the kettle, how should that be?"
         return "says:refers" in meanings and any(one.values for one in self.heard.waiting)
 
     def _points(self, meanings: set[str]) -> bool:
@@ -344,7 +353,10 @@ class SentenceReader:
         ends = [one.end for one in found if one.meaning == "says:agree"]
         if not ends or self._leads(clause) or any(one.meaning == "quantity" for one in found):
             return False  # "Shall I add one of each?"
-        marks = {VALUE, *AMOUNTS.values()} & set(self.stems[clause.start : clause.end])
+        stems = set(self.stems[clause.start : clause.end])
+        if _STILL & stems and _RIGHT & stems and not named:
+            return True  # "Are the other details still right?"
+        marks = {VALUE, *AMOUNTS.values()} & stems
         slot_of = self.vocabulary.slot_of
         before = any(
             one.pattern.strong and one.start < min(ends)
@@ -354,7 +366,6 @@ class SentenceReader:
         adds = any(one.meaning == "open:adds" for one in found)
         if (marks or before) and (named or adds):
             return False
-        stems = set(self.stems[clause.start : clause.end])
         right = bool(_RIGHT & stems and _POINTED & stems)
         if right or any(one.meaning == "says:which" for one in found):
             self.heard.add(one for one in self.heard.waiting if one.values)
@@ -437,7 +448,29 @@ class SentenceReader:
             apart = all(one.end <= other.start or other.end <= one.start for other in chosen)
             if apart and (one.pattern.strong or not self._is_beside(one, chosen, clause)):
                 chosen.append(one)
-        return sorted(chosen, key=lambda one: one.start) + says
+        return self._without_examples(sorted(chosen, key=lambda one: one.start), clause) + says
+
+    def _without_examples(self, chosen: list[Found], clause: Clause) -> list[Found]:
+        """Leave out slots that only say what an open question may be about: "any wishes, like a size, a color or a
+        price?". One or two examples are asked for."""
+        slot_of = self.vocabulary.slot_of
+        start = next(filter(self._exemplifies, range(clause.start, clause.end)), clause.end)
+        examples = [one for one in chosen if one.start > start and slot_of(one.meaning)]
+        opened = any(one.start < start and one.meaning.startswith("open:") for one in chosen)
+        if len({one.meaning for one in examples}) < EXAMPLES or not (opened or self.heard.open):
+            return chosen
+        self._exemplary = True
+        return [one for one in chosen if one not in examples]
+
+    def _exemplifies(self, place: int) -> bool:
+        """Tell whether examples follow: "like", "such as", "say", "for example" or a bracket."""
+        here, before = self.stems[place], self.stems[place - 1 : place] or [","]
+        after = self.stems[place + 1 : place + 2]
+        if here == ",":
+            return self.text[self.tokens[place].start] == "("
+        if here in ("like", "say"):
+            return before == [","] or (here == "like" and before[0] in _WISHES)
+        return (here == "such" and after == ["as"]) or (here in _EXAMPLE and before == ["for"])
 
     def _is_of_its_slot(self, one: Found) -> bool:
         """Tell whether the values in a phrase for a slot are that slot's."""
