@@ -57,6 +57,8 @@ _SENTENCE = re.compile(
 
 _EXAMPLES = re.compile(r",? etc\.?(?=\))|(?<=\be\.g)\.|(?<=\bi\.e)\.|(?<=\betc)\.(?=,)")
 """What in brackets only says that more could be named, and full stops that end no sentence."""
+_JUST = re.compile(r"\bjust(?= \w+ (?:\w+ ){0,3}(?:left|remain\w*|available|in stock)\b)")
+"""What says as much as "only": it is left out elsewhere."""
 _NUMBER_OF = re.compile(r"\bno\. (?=of\b)")
 
 _LISTED = re.compile(r"\n\s*(?:\d\d?[.)]|[-*•–])\s")
@@ -126,6 +128,7 @@ def sentences(text: str, known: Iterable[Names]) -> list[Sentence]:
     """Split a message into sentences of tokens, with the names of `known` and amounts marked."""
     plain = text.replace("’", "'").replace("‘", "'").lower()
     plain = plain if len(plain) == len(text) else text.replace("’", "'")
+    plain = _JUST.sub("only", plain)
     plain = _blank(_EXAMPLES, _NUMBER_OF.sub("num ", plain)).replace("'cause", " since")
     vocabularies = tuple(known)
     found, start, gap = [], 0, ""
