@@ -22,7 +22,7 @@ from ecomlab.customer.meaning import (
     verdict,
 )
 from ecomlab.customer.opinions import Opinion, Thing
-from ecomlab.customer.templates import Template
+from ecomlab.customer.templates import BOUNDS, Template
 from ecomlab.task import Slot
 
 PATIENCE = 3
@@ -198,7 +198,9 @@ class DialogueManager:
         """Answer the rest of a message after this act, but for what describes the thing; being right never costs
         patience."""
         self.annoyed = 0
-        rest_of_it = tuple(question for question in reading.questions if not describes(question))
+        rest_of_it = tuple(
+            q for q in reading.questions if not (describes(q) or (q.values and q.slot in BOUNDS))
+        )
         if not (rest_of_it or reading.open):
             return Reply([act])
         rest = self.answer(replace(reading, questions=rest_of_it, which=False), text)
