@@ -176,7 +176,7 @@ class SentenceReader:
         heard.asks = heard.asks or self.sentence.mark == "?" or heard_any or bool(heard.unclear)
 
     def _carries(self) -> bool:
-        """Hear what carries the last question over to other items: "And for the kettle?"; else it asks for all of it."""
+        """Hear what carries the last question over to other items ("And for the kettle?"), or asks for all of them."""
         others = [one for one in self.stems if one not in _CARRYING]
         if self.sentence.mark != "?" or not others or set(others) != {ITEM}:
             return False
