@@ -372,6 +372,8 @@ def _of_speaker(rest: Sequence[str]) -> str:
         return FRAGMENT
     if "i" in words[1:4] and {"afraid", stem("sorry")} & set(words[:3]):
         return _of_speaker(words[words.index("i", 1) :])
+    if words[:2] == ["understand", "that"]:
+        return STATEMENT
     if words[0] in {"be", "appreci"} and _any(words[:4], "polite"):
         return STATEMENT  # "I am sorry to hear that", "We appreciate your patience"
     if "yet" in words and {"not", "no"} & set(words):
@@ -413,7 +415,7 @@ def _by_hint(one: _Opening) -> str | None:
         return ASK if (pointed and _any(words, "heard")) or first not in _PRONOUN else None
     if one.mark != "?" and ({"not", "have", "be"} <= words and _any(words, "given")):
         return ASK  # "The color has not been stated."
-    if {"to", "be", "know"} <= words and {"have", "must", "need"} & words:
+    if {"to", "be"} <= words and {"know", "known"} & words and {"have", "must", "need"} & words:
         return ASK  # "The total has to be known."
     lacks = _any(words, "lacking") or {"remain", "to"} <= words  # "two points remain to be settled"
     if lacks and "not" not in words and not _any(words, "speaker"):

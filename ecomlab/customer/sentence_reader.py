@@ -176,7 +176,7 @@ class SentenceReader:
         heard.asks = heard.asks or self.sentence.mark == "?" or heard_any or bool(heard.unclear)
 
     def _carries(self) -> bool:
-        """Hear what carries a question over to other items: "And for the kettle?"; else all of it is asked for."""
+        """Hear what carries the last question over to other items ("And for the kettle?"), or asks for all of them."""
         others = [one for one in self.stems if one not in _CARRYING]
         if self.sentence.mark != "?" or not others or set(others) != {ITEM}:
             return False
@@ -247,7 +247,8 @@ class SentenceReader:
         meanings = {one.meaning for one in found}
         named = self._topic_of(clause) or self._slots(clause, found)
         named = self._limited(found) or named
-        if "says:small" in meanings or self._agrees(clause, found, bool(named)):
+        firm = any(one.pattern.strong and self.vocabulary.slot_of(one.meaning) for one in found)
+        if ("says:small" in meanings and not firm) or self._agrees(clause, found, bool(named)):
             heard.agree = True
             return True
         items = self._items(clause)
@@ -311,7 +312,9 @@ class SentenceReader:
         speaks = bool({"i", "we", "me", "us"} & set(stems))
         if alone and stems[0] in _OFFERING and stems[1:2] in (["i"], ["we"]) and not _ASKED & set(stems[2:6]):
             heard.agree = True  # "Shall I go on?"
-        elif alone and {"i", "we"} & set(stems[:2]):
+        elif alone and (
+            {"i", "we"} & set(stems[:2]) or (self.stems[0] in SPEAKER and self.sentence.mark != "?")
+        ):
             heard.announced = True
         elif (
             not named

@@ -132,12 +132,19 @@ def sentences(text: str, known: Iterable[Names]) -> list[Sentence]:
     plain = _blank(_EXAMPLES, _NUMBER_OF.sub("num ", plain)).replace("'cause", " since")
     vocabularies = tuple(known)
     found, start, gap = [], 0, ""
-    for end, after in [*((m.start(), m.end()) for m in _SENTENCE.finditer(plain)), (len(plain), len(plain))]:
+    ends = [(m.start(), m.end()) for m in _SENTENCE.finditer(plain) if not _closes(plain, m.start(), m.end())]
+    for end, after in [*ends, (len(plain), len(plain))]:
         if plain[start:end].strip():
             made = _sentence(text, plain, start, end, plain[end:after], vocabularies)
             found.append(replace(made, listed=bool(_LISTED.search(gap))))
         start, gap = after, plain[end:after]
     return [sentence for sentence in found if sentence.tokens or sentence.mark == "?"]
+
+
+def _closes(plain: str, start: int, end: int) -> bool:
+    """Tell whether what looks like a number in a list, as "6) ", ends a bracket: "(Oct 6) "."""
+    closing = plain[start:end].rstrip().endswith(")") and "(" not in plain[start:end]
+    return closing and plain.count("(", 0, start) > plain.count(")", 0, start)
 
 
 def _blank(pattern: re.Pattern[str], text: str) -> str:
