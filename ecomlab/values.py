@@ -128,7 +128,7 @@ def _read_row(text: str) -> list[str]:
 
 
 _ARTICLE = re.compile(r"^an? ")
-NEXT_WITH_ARTICLE = re.compile(r"(?:, | and )(?=an? [A-Z0-9])")
+_NEXT_WITH_ARTICLE = re.compile(r"(?:, | and )(?=an? [A-Z0-9])")
 """Separator between names that have articles."""
 
 MONEY = Format(money, r"\$\d+(?:\.\d\d)?", read_money)
@@ -170,7 +170,7 @@ FORMATS: dict[str, Format] = {
     "types": Format(
         lambda names: joined([with_article(name) for name in names]),
         r"an? [^.!?\n]+",
-        lambda text: [_ARTICLE.sub("", name) for name in NEXT_WITH_ARTICLE.split(text)],
+        lambda text: [_ARTICLE.sub("", name) for name in _NEXT_WITH_ARTICLE.split(text)],
     ),
     "preferences": ranking(("price", "rating", "delivery")),
 }

@@ -242,8 +242,7 @@ def _leaks(env_id: str, tasks: int) -> tuple[list[Leak], list[Comparison]]:
     # What is only drawn, not played, is drawn more often.
     found = [
         *measure(env_id, shop, seeds=tasks),
-        *foretold.foretold(env_id, shop, seeds=3 * tasks),
-        *foretold.bounds(env_id, shop, seeds=3 * tasks),
+        *foretold.unasked(env_id, shop, seeds=3 * tasks),
     ]
     return found, [compare(env_id, d, seeds, shop) for d in LEVELS]
 

@@ -3,15 +3,19 @@
 `foretold` measures whether the words and the silence of an opening, or the budgets of turns and calls, tell what will
 happen, and whether the budgets tell how much is withheld. `bounds` measures whether the limits that a customer states
 single out the product or the parts that they withhold. Tasks are drawn, not played.
+
+`python -m ecomlab.audit.foretold CART BUNDLE --tasks 400` prints both; with `--played 120` also the leaks of what tools
+list, for which so many tasks a level are played.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+import argparse
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from ecomlab.audit.leaks import FIRST_SEED, LEVELS, Features, Leak, Lists, auc_of
-from ecomlab.catalog import Shop
+from ecomlab.audit.leaks import FIRST_SEED, LEVELS, Features, Leak, Lists, auc_of, measure
+from ecomlab.catalog import Shop, load_shop
 from ecomlab.customer.nlu import is_complete
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import make_task
@@ -30,7 +34,26 @@ def foretold(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int
 
     Tasks are compared with those of the same level whose opening shows as many items.
     """
-    tasks = [make_task(env_id, d, FIRST_SEED + seed, shop) for d in levels for seed in range(seeds)]
+    return _foretold(env_id, _drawn(env_id, shop, levels, seeds))
+
+
+def bounds(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int = 400) -> list[Leak]:
+    """Measure whether the limits that are stated tell which of the visits that fit is wanted, or which parts of a
+    shopping list are withheld."""
+    return _bounds(env_id, _drawn(env_id, shop, levels, seeds), shop)
+
+
+def unasked(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int = 400) -> list[Leak]:
+    """Measure both on the same tasks: all that is told before anything is asked."""
+    tasks = _drawn(env_id, shop, levels, seeds)
+    return [*_foretold(env_id, tasks), *_bounds(env_id, tasks, shop)]
+
+
+def _drawn(env_id: str, shop: Shop, levels: Iterable[int], seeds: int) -> list[Task]:
+    return [make_task(env_id, d, FIRST_SEED + seed, shop) for d in levels for seed in range(seeds)]
+
+
+def _foretold(env_id: str, tasks: Sequence[Task]) -> list[Leak]:
     kinds = sorted({kind for task in tasks for event in task.parts[0].events for kind in _kinds(event)})
     wanted: list[tuple[str, list[Case], str]] = []
     about = {event.item for task in tasks for event in task.parts[0].events}
@@ -48,13 +71,10 @@ def foretold(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int
     return [leak for leak in found if leak is not None]
 
 
-def bounds(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int = 400) -> list[Leak]:
-    """Measure whether the limits that are stated tell which of the visits that fit is wanted, or which parts of a
-    shopping list are withheld."""
+def _bounds(env_id: str, tasks: Sequence[Task], shop: Shop) -> list[Leak]:
     visits: Lists = []
     parts: Lists = []
-    for number, (d, seed) in enumerate((d, seed) for d in levels for seed in range(seeds)):
-        task = make_task(env_id, d, FIRST_SEED + seed, shop)
+    for number, task in enumerate(tasks):
         visits += [(number, *case) for case in _among_visits(task, shop)]
         parts += [(number, *case) for case in _among_parts(task, shop)]
     found = (
@@ -167,3 +187,23 @@ def _among_parts(task: Task, shop: Shop) -> Iterator[tuple[list[Features], list[
         wanted = [kind in goal["parts"] for kind in others]
         if any(wanted) and not all(wanted):
             yield [{name: float(value) for name, value in row.items()} for row in rows], wanted
+
+
+def main() -> None:
+    """Print what is told before anything is asked."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("envs", nargs="+", choices=list(ENVIRONMENTS))
+    parser.add_argument("--levels", nargs="+", type=int, default=list(LEVELS))
+    parser.add_argument("--tasks", type=int, default=400)
+    parser.add_argument("--played", type=int, default=0)
+    given = parser.parse_args()
+    shop = load_shop()
+    for env in given.envs:
+        found = unasked(env, shop, given.levels, given.tasks) if given.tasks else []
+        found += measure(env, shop, given.levels, given.played) if given.played else []
+        for leak in found:
+            print(f"{env} {leak.kind}: AUC {leak.auc:.3f}, 99% {leak.low:.3f} to {leak.high:.3f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -2,7 +2,9 @@
 
 They take rows of a list in random order, ask about them one after another, and act on or submit those that the customer
 agreed to. Like positional attackers they are held to the chance that the environment states, which includes such
-guesses.
+guesses: in CART, RETURN and STATUS, where a yes says which one is meant. In SUB and PD it says that a product will do,
+not that none is more similar or better, and in BUNDLE not what else is on the list; of a clause in POLICY the customer
+has no opinion. There a yes is worth nothing beyond what picking at random states.
 """
 
 from collections.abc import Sequence
@@ -37,6 +39,7 @@ from ecomlab.audit.attackers import (
 )
 from ecomlab.audit.surface import calls, results, sources
 from ecomlab.customer import nlu
+from ecomlab.customer.dialogue import GUESSES
 from ecomlab.envs.base import Environment
 from ecomlab.seeding import shuffled
 from ecomlab.task import Message
@@ -58,6 +61,8 @@ def listeners(env: Environment) -> dict[str, Factory]:
         made[f"which one of {plan.name('three')}"] = _listening(plan, AT_ONCE)
         if plan.act and not plan.further:
             made[f"guess and ask of {plan.name('each')}"] = _guessing(plan)
+            made[f"ask once, then guess of {plan.name('each')}"] = _searching(plan, 1)
+            made[f"ask once, then guess two of {plan.name('each')}"] = _searching(plan, 2)
     return made
 
 
@@ -103,6 +108,35 @@ def _guess(plan: Plan, opening: str, random: np.random.Generator) -> Script:
             break
         yield text(QUESTION)
     yield answer(plan.env, [tried] if tried else [], acted=True)
+
+
+def _searching(plan: Plan, count: int) -> Factory:
+    return scripted(lambda opening, random: _search(plan, count, opening, random))
+
+
+def _search(plan: Plan, count: int, opening: str, random: np.random.Generator) -> Script:
+    """Find `count` rows with all the guesses that a customer puts up with: ask as often as a wrong one is forgiven,
+    then act on one row after another, keeping those to which the customer does not object."""
+    assert plan.act is not None
+    left = shuffled(random, (yield from explore(plan, None, 0, opening, random, ids_only=True)))
+    undo = next(tool for tool in plan.env.tools if tool.undoes is plan.act)
+    kept: list[Row] = []
+    wrong: Row | None = None
+    for asked in left[: GUESSES - 1]:
+        new = yield text(f"Do you mean {_called(asked)}?")
+        if _agreed(plan.env, new):
+            new = yield calls((plan.act.name, arguments(plan.act, plan.env, asked, ids_only=True)))
+            kept.append(asked)
+    left = left[GUESSES - 1 :]
+    while left and len(kept) < count:
+        undoing = [(undo.name, arguments(undo, plan.env, wrong, ids_only=True))] if wrong else []
+        tried = left.pop()
+        new = yield calls(*undoing, (plan.act.name, arguments(plan.act, plan.env, tried, ids_only=True)))
+        *_, (_, result) = results(new)
+        objected = any(message["role"] == "user" for message in new)
+        wrong = tried if objected and "error" not in result else None
+        kept += [] if objected or "error" in result else [tried]
+    yield answer(plan.env, kept, acted=True)
 
 
 def _called(row: Row) -> str:

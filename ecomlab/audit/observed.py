@@ -79,13 +79,14 @@ def axes_of(env_id: str, shop: Shop, known: Mapping[str, Any]) -> list[str]:
     """
     inherited = {axis for part in ENVIRONMENTS[env_id].composes for axis in known[part]["axes"]}
     before = {seed: outcome(draw_task(env_id, LEVEL, seed, shop), shop) for seed in SEEDS}
+    openings = {seed: draw_task(env_id, LEVEL, seed, shop).opening for seed in MORE}
 
     def moves(axis: str) -> bool:
         tasks = (draw_task(env_id, LEVEL, seed, shop, {axis: MOVED[axis]}) for seed in SEEDS)
         if any(outcome(task, shop) != before[task.seed] for task in tasks):
             return True
         moved = ((draw_task(env_id, LEVEL, s, shop, {axis: MOVED[axis]}).opening, s) for s in MORE)
-        return any(opening != draw_task(env_id, LEVEL, s, shop).opening for opening, s in moved)
+        return any(opening != openings[s] for opening, s in moved)
 
     return [axis for axis in RANGES if axis in inherited or moves(axis)]
 

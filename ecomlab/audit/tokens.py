@@ -1,8 +1,8 @@
 """Tokens of prompts and whole episodes, counted with Qwen's own byte pairs and its chat template.
 
-`python -m ecomlab.audit.tokens QWEN.TIKTOKEN` writes experiments/tokens/tokens.csv anew. The file of byte pairs is not
-ours to ship; the PyPI package dashscope has it at dashscope/resources/qwen.tiktoken (`pip download --no-deps
-dashscope`).
+`python -m ecomlab.audit.tokens QWEN.TIKTOKEN` plays the courteous player and writes experiments/tokens/tokens.csv anew,
+cell by cell; with `--resume` it goes on where it was stopped. The file of byte pairs is not ours to ship; the PyPI
+package dashscope has it at dashscope/resources/qwen.tiktoken (`pip download --no-deps dashscope`).
 """
 
 import argparse
@@ -17,7 +17,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from ecomlab.audit.surface import reference_player
+from scipy import stats
+
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode, make_task
@@ -30,6 +31,14 @@ TABLE = Path("experiments/tokens/tokens.csv")
 LEVELS = (0, 4, 8, 12)
 TASKS = 100
 """Episodes counted per environment and level."""
+SHARE = 0.99
+"""Share of courteous episodes that must fit."""
+PROMPT, PROMPTS = 1_100, {"RETURN": 1_500, "JOURNEY": 2_600}
+"""Most tokens of system prompt and tools: usually, and where it is more."""
+EPISODE, EPISODES = 8_192, {"BUNDLE": 10_000, "JOURNEY": 24_576}
+"""Most tokens of an episode up to d = 12: usually, and where it is more."""
+EASIER, EASIER_EPISODES = 8, {"JOURNEY": 16_384}
+"""Most tokens of an episode up to this level, where that is less than up to d = 12."""
 WORDS = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
     r"|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -51,22 +60,66 @@ class Count:
     median: int
     p99: int
     max: int
+    limit: int
+    fits: float
+    """Share of episodes with at most `limit` tokens; `low` and `high` bound it with 95% confidence (exact binomial)."""
+    low: float
+    high: float
+    written: int
+    """Most tokens that the player wrote in an episode; `turn`: in one message."""
+    turn: int
+
+
+def most_in_prompt(env: str) -> int:
+    """Return the limit of tokens of an environment's system prompt and tools."""
+    return PROMPTS.get(env, PROMPT)
+
+
+def most_in_episode(env: str, d: int) -> int:
+    """Return the limit of tokens that 99% of courteous episodes at a level keep."""
+    most = EPISODES.get(env, EPISODE)
+    return EASIER_EPISODES.get(env, most) if d <= EASIER else most
 
 
 def count(
     env: str, d: int, seeds: Iterable[int], shop: Shop, renderer: ChatRenderer, player: Callable[[], Player]
 ) -> Count:
     """Count the tokens of the episodes that players, made by `player` for each, play with these seeds."""
-    prompts, whole = set(), []
+    prompts, whole, written, longest = set(), [], [], []
     for seed in seeds:
         task = make_task(env, d, seed, shop)
         tools = Episode(task, shop).tools
         messages = play(player(), task, shop).messages
         prompts.add(_length(renderer, messages[:1], tools))
         whole.append(_length(renderer, messages, tools))
+        turns = _turns(renderer, messages)
+        written.append(sum(turns))
+        longest.append(max(turns))
     whole.sort()
-    at_99 = whole[math.ceil(0.99 * len(whole)) - 1]
-    return Count(env, d, len(whole), max(prompts), round(statistics.median(whole)), at_99, whole[-1])
+    limit = most_in_episode(env, d)
+    fit = sum(tokens <= limit for tokens in whole)
+    bounds = stats.binomtest(fit, len(whole)).proportion_ci(0.95, "exact")
+    return Count(
+        env=env,
+        d=d,
+        tasks=len(whole),
+        prompt=max(prompts),
+        median=round(statistics.median(whole)),
+        p99=whole[math.ceil(SHARE * len(whole)) - 1],
+        max=whole[-1],
+        limit=limit,
+        fits=fit / len(whole),
+        low=round(float(bounds.low), 3),
+        high=round(float(bounds.high), 3),
+        written=max(written),
+        turn=max(longest),
+    )
+
+
+def _turns(renderer: ChatRenderer, messages: Sequence[Any]) -> list[int]:
+    """Count the tokens of each message that the player wrote, its end marker included."""
+    said = [renderer.text([message], speak=False) for message in messages if message["role"] == "assistant"]
+    return [len(renderer.encode(text.removeprefix(f"{START}assistant\n").rstrip())) for text in said]
 
 
 def prompt_tokens(env: str, shop: Shop, renderer: ChatRenderer) -> int:
@@ -142,6 +195,26 @@ def write_table(counts: Iterable[Count], path: Path) -> None:
         table.writerows(map(asdict, counts))
 
 
+def read_table(path: Path) -> list[Count]:
+    """Read the rows of a table that `write_table` wrote."""
+    kinds: dict[str, Any] = {field.name: field.type for field in fields(Count)}
+    with path.open(newline="") as file:
+        return [
+            Count(**{name: kinds[name](value) for name, value in row.items()}) for row in csv.DictReader(file)
+        ]
+
+
+def over(counts: Iterable[Count]) -> list[str]:
+    """Name what is over a limit, in words."""
+    said = []
+    for one in counts:
+        if one.prompt > most_in_prompt(one.env):
+            said.append(f"{one.env}: a prompt of {one.prompt} tokens, at most {most_in_prompt(one.env)}")
+        if one.fits < SHARE:
+            said.append(f"{one.env} at d = {one.d}: {one.fits:.0%} of episodes within {one.limit} tokens")
+    return said
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Count every environment and level, and write the table."""
     parser = argparse.ArgumentParser(prog="python -m ecomlab.audit.tokens", description=__doc__)
@@ -150,15 +223,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--tasks", type=int, default=TASKS)
     parser.add_argument("--levels", type=int, nargs="+", default=LEVELS)
     parser.add_argument("--env", nargs="+", default=list(ENVIRONMENTS))
+    parser.add_argument("--resume", action="store_true", help="keep the rows that the table already has")
     chosen = parser.parse_args(arguments)
     shop, renderer = load_shop(), qwen_renderer(chosen.file)
-    counts = []
+    counts = read_table(chosen.table) if chosen.resume and chosen.table.exists() else []
+    there = {(one.env, one.d) for one in counts if one.tasks == chosen.tasks}
     for env in chosen.env:
+        player = partial(ENVIRONMENTS[env].reference_player, shop, courteous=True)
         for d in chosen.levels:
-            made = count(env, d, range(chosen.tasks), shop, renderer, partial(reference_player, env, shop))
-            counts.append(made)
+            if (env, d) in there:
+                continue
+            made = count(env, d, range(chosen.tasks), shop, renderer, player)
+            counts = sorted(
+                [*(c for c in counts if (c.env, c.d) != (env, d)), made], key=lambda c: (c.env, c.d)
+            )
             print(made, flush=True)
-    write_table(counts, chosen.table)
+            write_table(counts, chosen.table)
+    print("\n".join(over(counts)) or "all within their limits")
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ ASK, FRAGMENT, STATEMENT, PURPOSE = "ask", "fragment", "statement", "purpose"
 for."""
 LEAD = 5
 """Words within which "I" may stand after what it speaks of."""
+_DONE = frozenset({"checked", "confirmed", "sorted", "updated", "recorded", "settled", "fixed"})
+"""Participles by which a speaker reports, as they are written: "check the price" asks."""
 LONG = 8
 """Most words of a fragment that asks."""
 
@@ -68,6 +70,7 @@ class _Words(Strict):
     counted: tuple[str, ...]
     recall: tuple[str, ...]
     busy: tuple[str, ...]
+    given: tuple[str, ...]
 
 
 _OF = {
@@ -213,6 +216,8 @@ class _Opening:
     mark: str
     polite: bool
     """Its sentence says please."""
+    done: bool
+    """A participle says what the speaker has done."""
     whole: list[str]
     """The clause with its interjections."""
 
@@ -229,7 +234,10 @@ def _kind(tokens: Sequence[Token], mark: str, polite: bool) -> str:
     if not rest:
         return FRAGMENT if not words or mark == "?" else STATEMENT
     head = tokens[place]
-    opening = _Opening(rest, rest[0], _after(rest, 0), head.word, head.noun, mark, polite, words)
+    done = place < len(tokens) - 1 and any(
+        one.word in _DONE and before.stem != "you" for before, one in pairwise(tokens[place:])
+    )
+    opening = _Opening(rest, rest[0], _after(rest, 0), head.word, head.noun, mark, polite, done, words)
     for rule in _RULES:
         kind = rule(opening)
         if kind is not None:
@@ -285,8 +293,10 @@ def _by_remark(one: _Opening) -> str | None:
     rest, first, asked = one.rest, one.first, one.mark == "?"
     if first in _OF["more"] and not asked and _any(rest, "helpful", "taken"):
         return ASK
-    if "noted" in rest or (not asked and one.word.endswith("ing") and len(rest) == 1):
+    if "noted" in rest or (not asked and one.word.endswith(("ing", "ed")) and len(rest) == 1):
         return STATEMENT
+    if not asked and (one.done or (one.whole[0] == "no" and len(rest) > 1)):
+        return STATEMENT  # "List checked.", "No fee in your case."
     if first == "whatever" and one.second in {"else", "you"}:
         return ASK
     adds = (
@@ -312,6 +322,8 @@ def _by_order(one: _Opening) -> str | None:
     """Know imperatives."""
     rest, first = one.rest, one.first
     verb = not one.noun and (len(one.word) < 5 or not one.word.endswith(("ed", "ing")))
+    if len(rest) == 1 and one.mark == "!" and len(one.whole) > 1:
+        return STATEMENT  # "Nice pick!"
     if (first in _OF["order"] and verb) or rest[:2] == ["do", "tell"]:
         return STATEMENT if _any(rest[:4], "waiting") or one.second in SPEAKER else ASK
     if first == "let":
@@ -333,10 +345,13 @@ def _by_person(one: _Opening) -> str | None:
         return _of_speaker(rest)
     if one.mark != "!":
         tag = len(rest) > 3 and rest[-1] in _OF["pointer"] and (rest[-2] == "not" or rest[-2] in AUXILIARY)
-        if tag or (one.whole[-1] in _OF["tag"] and len(one.whole) > 1):
+        ends = [word for word in one.whole if word not in _OF["link"]][-1:]
+        if tag or (_any(ends, "tag") and len(one.whole) > 1):
             return ASK
     if one.first != "you":
         return None
+    if rest[1:2] == ["want"] and rest[2:4] == ["to", "know"] and not asked:
+        return STATEMENT  # "You want to know about the fee."
     if one.second == "ever" or (rest[1:3] == ["have", "not"] and _any(rest[3:5], "untold")):
         return ASK
     if one.second == "be" and rest[2:3] == ["not"] and not asked:
@@ -357,6 +372,8 @@ def _of_speaker(rest: Sequence[str]) -> str:
         return FRAGMENT
     if "i" in words[1:4] and {"afraid", stem("sorry")} & set(words[:3]):
         return _of_speaker(words[words.index("i", 1) :])
+    if words[:2] == ["understand", "that"]:
+        return STATEMENT
     if words[0] in {"be", "appreci"} and _any(words[:4], "polite"):
         return STATEMENT  # "I am sorry to hear that", "We appreciate your patience"
     if "yet" in words and {"not", "no"} & set(words):
@@ -396,6 +413,10 @@ def _by_hint(one: _Opening) -> str | None:
     if {"would", "will", "be"} & words and _any(words, "helpful"):
         pointed = first in {"it", "that"}
         return ASK if (pointed and _any(words, "heard")) or first not in _PRONOUN else None
+    if one.mark != "?" and ({"not", "have", "be"} <= words and _any(words, "given")):
+        return ASK  # "The color has not been stated."
+    if {"to", "be"} <= words and {"know", "known"} & words and {"have", "must", "need"} & words:
+        return ASK  # "The total has to be known."
     lacks = _any(words, "lacking") or {"remain", "to"} <= words  # "two points remain to be settled"
     if lacks and "not" not in words and not _any(words, "speaker"):
         return ASK

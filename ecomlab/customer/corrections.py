@@ -23,13 +23,32 @@ def mistakes(
     acts_on: Collection[str],
     world: World,
     withheld: Collection[Slot] = (),
+    changed: Collection[int] = (),
 ) -> list[Mistake]:
-    """Find the mistakes in what the agent's tools act on: the cart, the returns. `withheld` is still to be told."""
-    found = _in_cart(goal, world, withheld) if "cart" in acts_on else []
-    return found + (_in_returns(goal, phrases, world, withheld) if "returns" in acts_on else [])
+    """Find the mistakes in what the agent's tools act on: the cart, the returns. `withheld` is still to be told; what
+    is wrong with items that have `changed` is named, however far it is from what is wanted now."""
+    found = _in_cart(goal, world, withheld, changed) if "cart" in acts_on else []
+    return found + (_in_returns(goal, phrases, world, withheld, changed) if "returns" in acts_on else [])
 
 
-def _in_returns(goal: Goal, phrases: Phrases, world: World, withheld: Collection[Slot]) -> list[Mistake]:
+def right(goal: Goal, acts_on: Collection[str], world: World) -> int:
+    """Count the units in cart and returns that are wanted there."""
+    held = sum(match(wants_of(goal), world).held) if "cart" in acts_on else 0
+    if "returns" not in acts_on or not world.returns:
+        return held
+    return held + sum(
+        world.returns.get(line) == units for line, units in expected_returns(goal.of(), world).items()
+    )
+
+
+def _is_far(said: Collection[str], broken: Collection[str]) -> bool:
+    """Tell whether more than half of what was said does not hold: nobody who had listened would have taken this."""
+    return 2 * len(set(said) & set(broken)) > len(said)
+
+
+def _in_returns(
+    goal: Goal, phrases: Phrases, world: World, withheld: Collection[Slot], changed: Collection[int]
+) -> list[Mistake]:
     """Find the first return that is not what was asked for: of other units, or of another line."""
     if not world.returns:
         return []
@@ -51,12 +70,15 @@ def _in_returns(goal: Goal, phrases: Phrases, world: World, withheld: Collection
         }
         if not broken:  # the line meant, of which nothing may go back: no tool returned it
             continue
+        hidden = {slot.name for slot in withheld}
+        if not changed and _is_far([n for n in slots if phrases.describe(n) and n not in hidden], broken):
+            return [Mistake(Act("not this one", slots["type"], seen=line_id), (), 0)]
         broken.pop("type", None)
         return [_corrected("wrong line", 0, slots["type"], broken, withheld, world.catalog.title(row))]
     return []
 
 
-def _in_cart(goal: Goal, world: World, withheld: Collection[Slot]) -> list[Mistake]:
+def _in_cart(goal: Goal, world: World, withheld: Collection[Slot], changed: Collection[int]) -> list[Mistake]:
     """Find the mistakes in the cart, one per item; units that are merely not there yet are none."""
     wants = wants_of(goal)
     matched = match(wants, world)
@@ -68,7 +90,7 @@ def _in_cart(goal: Goal, world: World, withheld: Collection[Slot]) -> list[Mista
             for want, held in zip(wants, matched.held, strict=True)
             if want.type == world.catalog.type_of(row).name
         ]
-        found.append(_mistake(mine, world, row, variant, extra, withheld))
+        found.append(_mistake(mine, world, row, variant, extra, withheld, changed))
     blamed = {mistake.item for mistake in found}
     for want, held in zip(wants, matched.held, strict=True):
         if 0 < held < want.quantity and want.item not in blamed:
@@ -90,6 +112,7 @@ def _mistake(
     variant: str | None,
     extra: int,
     withheld: Collection[Slot],
+    changed: Collection[int],
 ) -> Mistake:
     """Find all that is wrong with `extra` units of a line; `mine` pairs each want of its type with the units it has."""
     title = world.catalog.title(row)
@@ -106,6 +129,10 @@ def _mistake(
         for c in want.constraints
         if c.field != "type" and not world.catalog.satisfies(row, (c,))
     }
+    hidden = {slot.name for slot in withheld if slot.item == want.item}
+    said = [c.field for c in want.constraints if c.field != "type" and c.field not in hidden]
+    if want.item not in changed and not hidden & broken.keys() and _is_far(said, broken):
+        return Mistake(Act("not wanted", want.type, seen=seen), (), want.item)
     if want.option not in (None, variant):
         broken["option"] = want.option
     if extra != want.quantity:

@@ -129,9 +129,11 @@ class Customer:
 
     def sees(self, world: World) -> list[Act]:
         """Correct the mistakes in sight."""
-        seen = self._in_view(world)
-        found = corrections.mistakes(seen, self.phrases, self.acts_on, world, self.state.withheld)
-        return self.dialogue.corrections([m for m in found if m.item not in self.dialogue.skipped])
+        seen, hidden = self._in_view(world), self.state.withheld
+        changed = [item for item in seen.items if seen.of(item) != self.first.of(item)]
+        found = corrections.mistakes(seen, self.phrases, self.acts_on, world, hidden, changed)
+        right = corrections.right(seen, self.acts_on, world)
+        return self.dialogue.corrections([m for m in found if m.item not in self.dialogue.skipped], right)
 
     # Shortages. The customer knows no stock: they hear of a shortage from the agent, and then say what they want
     # instead, which was drawn with the task. The verifier expects that wish whether they have heard or not: it is what
@@ -240,6 +242,7 @@ class Customer:
             if isinstance(event, GoalChange):
                 found = goal_changes.apply(event, self.goal, self.state, self.phrases, self.type_name)
                 if found is not None:
+                    self.dialogue.right = 0
                     self.goal, said = found
                     acts += said
         return acts

@@ -22,7 +22,7 @@ from ecomlab.customer.meaning import (
     verdict,
 )
 from ecomlab.customer.opinions import Opinion, Thing
-from ecomlab.customer.templates import Template
+from ecomlab.customer.templates import BOUNDS, Template
 from ecomlab.task import Slot
 
 PATIENCE = 3
@@ -80,6 +80,10 @@ class DialogueManager:
     """Items that the customer has given up: never mentioned again, still scored."""
     annoyed: int = 0
     """Ignored corrections and stalls in a row."""
+    right: int = 0
+    """Most wanted units that have stood in the world, since the customer last changed their mind."""
+    astray: bool = False
+    """True from a mistake until something more is right."""
     guessed: int = 0
     """Wrong identifications so far."""
     untold: int = 0
@@ -194,7 +198,9 @@ class DialogueManager:
         """Answer the rest of a message after this act, but for what describes the thing; being right never costs
         patience."""
         self.annoyed = 0
-        rest_of_it = tuple(question for question in reading.questions if not describes(question))
+        rest_of_it = tuple(
+            q for q in reading.questions if not (describes(q) or (q.values and q.slot in BOUNDS))
+        )
         if not (rest_of_it or reading.open):
             return Reply([act])
         rest = self.answer(replace(reading, questions=rest_of_it, which=False), text)
@@ -248,24 +254,27 @@ class DialogueManager:
 
     # Corrections.
 
-    def corrections(self, mistakes: Sequence[Mistake]) -> list[Act]:
-        """Correct the mistakes that stand after a turn in which the agent acted.
+    def corrections(self, mistakes: Sequence[Mistake], right: int = 0) -> list[Act]:
+        """Correct the mistakes that stand after a turn in which the agent acted, where `right` wanted units stand.
 
-        A mistake that still stands has been ignored, unless the turn mended another one and made no new one. After two
-        ignored corrections of one mistake the customer gives up; the goal stays and counts as missed.
+        A mistake that still stands has been ignored, unless the turn mended another one and made no new one; and a new
+        one is no better than an ignored one until something more is right, or trying things and taking them out again
+        would cost nothing. After two ignored corrections of one mistake the customer gives up; the goal stays and
+        counts as missed.
         """
         standing = {mistake.name: mistake for mistake in mistakes if mistake.name not in self.given_up}
         mended = [name for name in self.corrected if name not in standing]
         new = [name for name in standing if name not in self.corrected]
         progress = bool(mended) and not new
-        if progress:
-            self.annoyed = 0
-        elif self.corrected and standing:
+        if right > self.right:
+            self.right, self.astray, self.annoyed = right, False, 0
+        elif standing and not progress and (self.corrected or self.astray):
             self.annoyed += 1
+        self.astray = self.astray or bool(standing)
         for name in mended:
             del self.corrected[name]
         acts: list[Act] = []
-        unwanted = [name for name in standing if standing[name].item is None]
+        unwanted = [name for name in standing if standing[name].act.kind == "not wanted"]
         for name, mistake in list(standing.items()):
             if name in self.corrected and not progress:
                 self.corrected[name] += 1
@@ -273,7 +282,7 @@ class DialogueManager:
             if ignored >= REPEATS:
                 self.given_up.add(name)
                 acts += self._give_up(mistake)
-            elif len(unwanted) > 1 and mistake.item is None:
+            elif len(unwanted) > 1 and name in unwanted:
                 continue  # said once for all of them below
             else:
                 acts += self._correct(mistake, clean=name not in new)

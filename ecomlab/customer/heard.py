@@ -63,12 +63,17 @@ class Heard:
     """The items of a list come that was asked for."""
     waiting: list[Question] = field(default_factory=list)
     """What the sentence before named without asking for it."""
+    before: list[Question] = field(default_factory=list)
+    """What the last sentence that asked asked for."""
     topic: int = -1
     """The item that was last spoken of."""
 
     def add(self, questions: Iterable[Question]) -> None:
         """Add questions; one for a slot of any item joins the one before it for the same slot."""
         for one in questions:
+            if one.item >= 0 and (one.slot, -1) in self.asked:  # "When is it? When do you need the kettle?"
+                before = self.asked.pop((one.slot, -1))
+                one = replace(one, values=(*before.values, *one.values), scope=before.scope or one.scope)
             items = [item for slot, item in self.asked if slot == one.slot]
             if items and one.item < 0:
                 one = replace(one, item=items[-1])

@@ -16,6 +16,9 @@ from ecomlab.seeding import pick, rng
 from ecomlab.task import Goal
 from ecomlab.values import with_article
 
+IN_A_ROW = (", ", ", and ")
+"""Separators of items in a sentence, and before the last of them."""
+
 
 class Speaker:
     """Words one customer's acts in one episode; `key` and the number of messages so far name the randomness."""
@@ -45,15 +48,20 @@ class Speaker:
         lead = pick(random, self.phrases.lists if as_list else leads)
         greeting = pick(random, common.greetings) if greet else ""
         in_lines = as_list and random.random() < 0.5
-        join, last = ("\n- ", "\n- ") if in_lines else pick(random, self.phrases.joins)
         closing = pick(random, self.phrases.closings if goal.withheld else common.complete)
+        join, last = (
+            ("\n- ", "\n- ") if in_lines else pick(random, self.phrases.joins) if as_list else IN_A_ROW
+        )
+        # Where items are joined by commas, the articles tell where the next one begins.
+        article = "a" if "and" in last else ""
+        worded = [self.item(item, random, article, listed=as_list) for item in items]
+        if last == IN_A_ROW[1] and len(worded) == 2 and not any("," in piece.text for piece in worded[0]):
+            last = " and "
         body: list[Piece] = [Piece(join, "fixed")] if in_lines else []
-        for number, item in enumerate(items):
+        for number, pieces in enumerate(worded):
             if number:
-                body.append(Piece(join if number < len(items) - 1 else last, "fixed"))
-            # Where items are joined by commas, the articles tell where the next one begins.
-            article = "" if as_list and last != " and " else "a"
-            body += self.item(item, random, article, listed=as_list)
+                body.append(Piece(join if number < len(worded) - 1 else last, "fixed"))
+            body += pieces
         if in_lines:
             lead = lead.replace(" {}.", "{}\n")
         if greeting.endswith(", ") and not lead.startswith("I"):
@@ -91,8 +99,8 @@ class Speaker:
         it may be "3 x Tank Top". A quantity of None is several, without saying how many: "some Tank Tops"."""
         kind, brand, feature = slots["type"], slots.get("brand"), slots.get("feature")
         quantity = slots.get("quantity")
-        times = listed and random.random() < 0.5
         unsaid = "quantity" in slots and quantity is None
+        times = listed and random.random() < 0.5 and not unsaid
         several = unsaid or (quantity is not None and quantity > 1)
         name = self.lexicon.types[kind].plural if several and not times else kind
         head: list[Piece] = []
@@ -116,13 +124,15 @@ class Speaker:
             head.insert(
                 0, Piece("the " if article == "the" else f"{with_article(head[0].text).split()[0]} ", "fixed")
             )
-        details = self.details(
-            {k: v for k, v in slots.items() if k not in ("brand", "feature")}, kind, random
-        )
+        others = {name: value for name, value in slots.items() if name not in ("brand", "feature")}
+        details = self.details(others, kind, random, several)
         return head + ([Piece(" ", "fixed"), *details] if details else [])
 
-    def details(self, slots: Mapping[str, Any], kind: str, random: np.random.Generator) -> list[Piece]:
-        """Word slots as phrases after the noun, joined by commas: "in size XS, for $30 or less"."""
+    def details(
+        self, slots: Mapping[str, Any], kind: str, random: np.random.Generator, several: bool = False
+    ) -> list[Piece]:
+        """Word slots as phrases after the noun, joined by commas: "in size XS, for $30 or less"; the price of `several`
+        is "for $30 each or less"."""
         phrases: list[list[Piece]] = []
         for name, value in sorted(slots.items(), key=lambda slot: slot[0] in BOUNDS):  # limits come last
             if name in ("type", "quantity"):
@@ -134,15 +144,17 @@ class Speaker:
                     [Piece("the ", "fixed"), Piece(str(value), "feature"), Piece(" kind", "fixed")]
                 )
             elif name in BOUNDS:
-                form, bound = pick(random, self.phrases.bounds[name]), BOUNDS[name]
+                of_each = f"{name} each" if several else name
+                form = pick(random, self.phrases.bounds.get(of_each, self.phrases.bounds[name]))
+                bound = BOUNDS[name]
                 others = tuple(form.format(text) for text in bound.others(value))
                 phrases.append([Piece(form.format(bound.write(value)), "fixed", others)])
             else:
-                others = tuple(
-                    self.lexicon.phrase(kind, name, text)
-                    for text in self.lexicon.in_other_words(kind, name, value)
-                )
-                phrases.append([Piece(self.lexicon.phrase(kind, name, value), "fixed", others)])
+                texts = (value, *self.lexicon.in_other_words(kind, name, value))
+                said, *otherwise = [self.lexicon.phrase(kind, name, text) for text in texts]
+                if several:  # "Headsets that works with Laptops" is no English
+                    said = said.replace("that works with ", "for use with ", 1)
+                phrases.append([Piece(said, "fixed", tuple(otherwise))])
         joined: list[Piece] = []
         for phrase in phrases:
             joined += [Piece(", ", "fixed"), *phrase] if joined else phrase
@@ -208,7 +220,7 @@ class Speaker:
 
 
 def _number(count: int) -> Piece:
-    return Piece(str(count), "fixed", in_letters(count))
+    return Piece(str(count) if count != 1 else "one", "fixed", in_letters(count))
 
 
 def _joined(pieces: Sequence[Piece]) -> str:

@@ -7,7 +7,6 @@ written.
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -21,6 +20,10 @@ _BOUNDS = [
     for slot, bound in BOUNDS.items()
 ]
 _NUMBER = re.compile(r"(?<![\w.$])(\d+)(?![\w.]*\w)")
+_ITEM_BREAK = re.compile(
+    rf"; |\n- ?|(?:,? and |, )(?=(?:an?|some|just one|(?:\d+|{SPELLED})(?: x)?) [A-Z0-9])"
+)
+"""Separators between the items of a request: semicolons, lines, or commas and "and" before a word that counts them."""
 _SPELLED_FIRST = re.compile(rf"(?:the |just )?({SPELLED})(?= )", re.IGNORECASE)
 _TOKEN = re.compile(r"[A-Za-z][A-Za-z'-]*")
 
@@ -67,7 +70,7 @@ def read_opening(message: str, phrases: Phrases, lexicon: Lexicon) -> list[Menti
     message = plain(message, phrases, lexicon)
     found = next((match for pattern in phrases.openings if (match := pattern.search(message))), None)
     items = found["items"].removeprefix("- ") if found else message
-    read = (read_item(segment, lexicon, phrases.words) for segment in _item_break().split(items))
+    read = (read_item(segment, lexicon, phrases.words) for segment in _ITEM_BREAK.split(items))
     return [Mention("add", slots.pop("type"), slots) for slots in read if "type" in slots]
 
 
@@ -182,10 +185,3 @@ def _name(
 def _in_a_row(words: list[tuple[str, tuple[int, int]]]) -> bool:
     """Tell whether single spaces separate the words: a name does not cross a full stop."""
     return all(before[1][1] + 1 == after[1][0] for before, after in pairwise(words))
-
-
-@cache
-def _item_break() -> re.Pattern[str]:
-    """Compile the separators between the items of a request."""
-    joins = dict.fromkeys(text for join in common_file().joins for text in join)
-    return re.compile("|".join(map(re.escape, joins)) + r"|\n- ?")

@@ -51,6 +51,8 @@ _WORD = re.compile(r"[A-Za-z][A-Za-z'-]*")
 _SAID = {meaning: slang for slang, meaning in reversed(SLANG.items())}
 _SLANG = re.compile(r"(?<![\w'-])(?:" + "|".join(sorted(_SAID, key=len, reverse=True)) + r")(?![\w'-])", re.I)
 _MEANT = re.compile(r"(?<![\w'-])(?:" + "|".join(sorted(SLANG, key=len, reverse=True)) + r")(?![\w'-])", re.I)
+_NEVER_SLANG = ("You", "Your")
+"""A sentence does not begin with "U"."""
 _SPELLED = re.compile(SPELLED)
 
 
@@ -130,7 +132,7 @@ def _say_in_slang(
     pieces: list[Piece], words: frozenset[str], lexicon: Lexicon, rng: np.random.Generator
 ) -> bool:
     """Put one word or phrase of the free text in slang, if there is one."""
-    able = _places(pieces, _SLANG, ("free",))
+    able = [(at, m) for at, m in _places(pieces, _SLANG, ("free",)) if m.group() not in _NEVER_SLANG]
     for at, match in _shuffled(able, rng):
         slang = _as_in(match.group(), _SAID[match.group().lower()])
         text = pieces[at].text[: match.start()] + slang + pieces[at].text[match.end() :]
@@ -144,7 +146,7 @@ def _misspell(pieces: list[Piece], words: frozenset[str], lexicon: Lexicon, rng:
     """Misspell one word: of the free text, or now and then of a name beside another name."""
     names = sum(piece.kind in _NAMES for piece in pieces) > 1 and rng.random() < P_NAME
     able = _places(pieces, _WORD, _NAMES if names else ("free",))
-    long = [(at, match) for at, match in able if sum(map(str.isalpha, match.group())) > SHORT]
+    long = [(at, match) for at, match in able if _letters(match.group()) > SHORT]
     for at, match in _shuffled(long, rng)[:TRIES]:
         piece, word = pieces[at], match.group()
         typo = mistype(word, rng)
@@ -160,6 +162,11 @@ def _misspell(pieces: list[Piece], words: frozenset[str], lexicon: Lexicon, rng:
         if fine:
             pieces[at] = Piece(text, piece.kind)
             return
+
+
+def _letters(word: str) -> int:
+    """Count the letters of a word up to its apostrophe: "That's" is as short as "That"."""
+    return sum(map(str.isalpha, word.partition("'")[0]))
 
 
 def _places(

@@ -31,6 +31,8 @@ LONGEST = 60
 """Most characters of what was not understood that are quoted."""
 LISTED = 4
 """Places between commas within which a part of a list stands."""
+EXAMPLES = 3
+"""Fewest examples that say only what an open question may be about."""
 FOREIGN = 2
 """Words foreign to a shop that make nonsense of what names nothing."""
 LEAD = 3
@@ -54,9 +56,18 @@ _LIMITS = _stems("maximum minimum limit most least any deadline") | set(AMOUNTS.
 _ALONE = _stems("only alone single entire complete")
 _POINTS = _stems("it that this they these those")
 _WONDER = _stems("what which how")
+_RIGHT = _stems("right correct accurate true")
+_WISHES = _stems("anything something wish preference requirement thing detail")
+_EXAMPLE = _stems("example instance")
+_STILL = _stems("still")
+_POINTED = _stems("that this it both they these those everything")
 _COUNTED = _stems("many much old long often NUMBER number frustrating annoying")
 """Words after "how" or "what" with which a number is asked for, or a feeling is shown."""
 _TELL = _stems("tell state specify give name say share provide know")
+_CARRYING = _JOINTS | _stems("for what how about of with as to then same but regarding")
+"""Words beside the name of an item to which the last question is carried over."""
+_SUPPOSED = [[one] for one in _stems("understand see")]
+"""What "I" does who repeats what it heard."""
 _EACH = _stems("each apiece per every individually separately")
 _ALL = _stems("all both together total combined altogether everything whole")
 
@@ -68,7 +79,7 @@ class SentenceReader:
         self.vocabulary, self.sentence, self.text, self.heard = vocabulary, sentence, text, heard
         self.tokens = sentence.tokens
         self.stems = [token.stem for token in self.tokens]
-        self._ranks = self._named = self._alone = False
+        self._ranks = self._named = self._alone = self._exemplary = False
         self._topic: list[str] = []
         self._found: dict[tuple[int, int, int], list[Found]] = {}
 
@@ -78,6 +89,8 @@ class SentenceReader:
         found = clauses(self.tokens, self.sentence.mark, self.sentence.polite)
         for clause in found:
             self._told(clause)
+        if self.sentence.mark != "?" and "?" in self.text[self.tokens[-1].end if self.tokens else 0 :]:
+            found = [replace(clause, kind=STATEMENT) if self._echoes(clause) else clause for clause in found]
         asks = any(clause.kind == ASK for clause in found)
         heard.lists = (self.sentence.colon and asks) or (self.sentence.listed and heard.lists)
         if not asks and ((self.sentence.listed and heard.lists) or self._goes_on() or self._is_scope()):
@@ -85,11 +98,25 @@ class SentenceReader:
         if self.sentence.broken or self._is_gibberish():
             self._lose()
         elif any(clause.kind == ASK for clause in found):
+            before = set(heard.asked)
             self._asked(found)
+            heard.before = [one for place, one in heard.asked.items() if place not in before]
         else:
             self._wait(found)
         items = {int(token.means[0][1]) for token in self.tokens if token.stem == ITEM}
         heard.topic = items.pop() if len(items) == 1 else heard.topic
+
+    def _echoes(self, clause: Clause) -> bool:
+        """Tell whether a clause without a question mark, before a question with one, only repeats what it heard: "Blue,
+        then.", "You want a kettle.", "I understand it is a gift."."""
+        stems = self.stems[clause.start : clause.end]
+        if clause.kind != ASK or self._leads(clause) or "or" in stems:
+            return False
+        answers = stems[-1] in TAGS and stems[0] not in AUXILIARY  # "Blue, okay."
+        if not (clause.guessed or answers):
+            return stems[0] == "you" or (stems[0] in SPEAKER and stems[1:2] in _SUPPOSED)
+        got = stems[-2:] == ["get", "it"]
+        return bool(MARKED & set(stems)) and (got or all(one.values for one in self._named_in([clause])))
 
     def _goes_on(self) -> bool:
         """Tell whether the sentence goes on with the question before it: "... right? And Vintage looking"."""
@@ -133,6 +160,8 @@ class SentenceReader:
         told = [clause for clause in found if clause.kind == STATEMENT and clause.start < asking[0].start]
         if any(one.values for one in self._named_in(told)):
             self._wait(told)
+        if self._carries():
+            return
         before = len(heard.asked), heard.open
         if found[0].kind != ASK and len(found) > 1:
             self._topic = [] if self._leads(found[0]) else self._slots(found[0], self._finds(found[0]))
@@ -142,9 +171,27 @@ class SentenceReader:
             heard_any |= self._clauses([clause for clause in found if clause.kind == STATEMENT])
         if not heard_any:
             heard_any = self._clauses([clause for clause in found if clause.kind != ASK])
-        if not heard_any:
+        if not heard_any and not self._exemplary:
             self._otherwise(found, said)
         heard.asks = heard.asks or self.sentence.mark == "?" or heard_any or bool(heard.unclear)
+
+    def _carries(self) -> bool:
+        """Hear what carries the last question over to other items ("And for the kettle?"), or asks for all of them."""
+        others = [one for one in self.stems if one not in _CARRYING]
+        if self.sentence.mark != "?" or not others or set(others) != {ITEM}:
+            return False
+        heard, items = self.heard, self._items(Clause(0, len(self.stems), ASK))
+        carried = [replace(one, item=item) for one in heard.before if not one.values for item in items]
+        carried = [one for one in carried if (one.slot, one.item) not in heard.asked]
+        if any(one.item not in (-1, *items) for one in heard.before) and carried:
+            heard.add(carried)
+        elif heard.asks or "what" in self.stems or "how" in self.stems:
+            heard.open = True
+            heard.open_item = items[0] if len(items) == 1 else -1
+        else:
+            return False
+        heard.asks = True
+        return True
 
     def _is_nonsense(self, asking: Sequence[Clause], said: set[str]) -> bool:
         """Tell whether nobody in a shop asks this: it is of another topic, or in several words foreign to shops
@@ -200,7 +247,8 @@ class SentenceReader:
         meanings = {one.meaning for one in found}
         named = self._topic_of(clause) or self._slots(clause, found)
         named = self._limited(found) or named
-        if "says:small" in meanings or self._agrees(clause, found, bool(named)):
+        firm = any(one.pattern.strong and self.vocabulary.slot_of(one.meaning) for one in found)
+        if ("says:small" in meanings and not firm) or self._agrees(clause, found, bool(named)):
             heard.agree = True
             return True
         items = self._items(clause)
@@ -215,18 +263,28 @@ class SentenceReader:
         if named and self._alone and joins:  # "Which one, whose is it?"
             self._alone = heard.open = False
         self._named = self._named or bool(named)
-        if heard.lost and not named and "open:adds" not in meanings:
+        told = self.sentence.mark != "?" and self._speaks()  # "I missed it."
+        if heard.lost and not named and (told or "open:adds" not in meanings):
             return False
         heard.which = heard.which or ("says:which" in meanings and not named)
         if not named and (self._points(meanings) or ("open:adds" not in meanings and self._picks(meanings))):
             return True
-        adds = "open:adds" in meanings
+        adds = any(one.meaning == "open:adds" and not self._is_other(one, clause) for one in found)
         loose = "open:alone" in meanings and "says:right" not in meanings and not self._foreign([clause])
         alone = loose and joined and not named
         heard.announced = heard.announced or ("open:announces" in meanings and not named)
         if adds or alone:
             self._open(clause, items, alone=not adds, named=bool(named))
         return bool(named or adds or alone or "open:announces" in meanings)
+
+    def _is_other(self, one: Found, clause: Clause) -> bool:
+        """Tell whether words for anything else only end a choice of values, or what the speaker leaves out is named:
+        "in red, in blue or something else?", "Shall I leave out everything under $20?"."""
+        stems = self.stems[clause.start : clause.end]
+        if not {VALUE, *AMOUNTS.values()} & set(stems):
+            return False
+        offers = stems[0] in _OFFERING and stems[1:2] in (["i"], ["we"]) and not _ASKED & set(stems[2:6])
+        return offers or (self.stems[one.start - 1 : one.start] == ["or"] and clause.end - one.end <= 1)
 
     def _limited(self, found: Sequence[Found]) -> list[str]:
         """Name what a limit in words for any is of, from the sentence before: "Prices differ. Where is your limit?"."""
@@ -254,7 +312,9 @@ class SentenceReader:
         speaks = bool({"i", "we", "me", "us"} & set(stems))
         if alone and stems[0] in _OFFERING and stems[1:2] in (["i"], ["we"]) and not _ASKED & set(stems[2:6]):
             heard.agree = True  # "Shall I go on?"
-        elif alone and {"i", "we"} & set(stems[:2]):
+        elif alone and (
+            {"i", "we"} & set(stems[:2]) or (self.stems[0] in SPEAKER and self.sentence.mark != "?")
+        ):
             heard.announced = True
         elif (
             not named
@@ -271,6 +331,8 @@ class SentenceReader:
 
     def _refers(self, clause: Clause) -> bool:
         meanings = {one.meaning for one in self._finds(clause)}
+        if ITEM in self.stems:
+            return False  # "And the kettle, how should that be?"
         return "says:refers" in meanings and any(one.values for one in self.heard.waiting)
 
     def _points(self, meanings: set[str]) -> bool:
@@ -292,9 +354,12 @@ class SentenceReader:
         """Hear a clause that asks for agreement to what the speaker will do; what comes before those words, or a value,
         makes a question of it."""
         ends = [one.end for one in found if one.meaning == "says:agree"]
-        if not ends or self._leads(clause):
-            return False
-        marks = {VALUE, *AMOUNTS.values()} & set(self.stems[clause.start : clause.end])
+        if not ends or self._leads(clause) or any(one.meaning == "quantity" for one in found):
+            return False  # "Shall I add one of each?"
+        stems = set(self.stems[clause.start : clause.end])
+        if _STILL & stems and _RIGHT & stems and not named:
+            return True  # "Are the other details still right?"
+        marks = {VALUE, *AMOUNTS.values()} & stems
         slot_of = self.vocabulary.slot_of
         before = any(
             one.pattern.strong and one.start < min(ends)
@@ -304,8 +369,7 @@ class SentenceReader:
         adds = any(one.meaning == "open:adds" for one in found)
         if (marks or before) and (named or adds):
             return False
-        stems = set(self.stems[clause.start : clause.end])
-        right = bool(_stems("right correct accurate true") & stems and {"that", "this", "it"} & stems)
+        right = bool(_RIGHT & stems and _POINTED & stems)
         if right or any(one.meaning == "says:which" for one in found):
             self.heard.add(one for one in self.heard.waiting if one.values)
         return True
@@ -313,7 +377,8 @@ class SentenceReader:
     def _otherwise(self, found: Sequence[Clause], said: set[str]) -> None:
         """Hear a sentence that asks, in which no slot was recognised and nothing open."""
         heard, foreign = self.heard, self._foreign(found)
-        if "says:refers" in said and any(one.values for one in heard.waiting):
+        sure = self.sentence.mark == "?" or any(map(self._leads, found))
+        if "says:refers" in said and sure and any(one.values for one in heard.waiting):
             heard.add(heard.waiting)
         elif heard.lost and not said & {"says:agree"}:
             heard.unclear.append(self._quoted())
@@ -386,7 +451,29 @@ class SentenceReader:
             apart = all(one.end <= other.start or other.end <= one.start for other in chosen)
             if apart and (one.pattern.strong or not self._is_beside(one, chosen, clause)):
                 chosen.append(one)
-        return sorted(chosen, key=lambda one: one.start) + says
+        return self._without_examples(sorted(chosen, key=lambda one: one.start), clause) + says
+
+    def _without_examples(self, chosen: list[Found], clause: Clause) -> list[Found]:
+        """Leave out slots that only say what an open question may be about: "any wishes, like a size, a color or a
+        price?". One or two examples are asked for."""
+        slot_of = self.vocabulary.slot_of
+        start = next(filter(self._exemplifies, range(clause.start, clause.end)), clause.end)
+        examples = [one for one in chosen if one.start > start and slot_of(one.meaning)]
+        opened = any(one.start < start and one.meaning.startswith("open:") for one in chosen)
+        if len({one.meaning for one in examples}) < EXAMPLES or not (opened or self.heard.open):
+            return chosen
+        self._exemplary = True
+        return [one for one in chosen if one not in examples]
+
+    def _exemplifies(self, place: int) -> bool:
+        """Tell whether examples follow: "like", "such as", "say", "for example" or a bracket."""
+        here, before = self.stems[place], self.stems[place - 1 : place] or [","]
+        after = self.stems[place + 1 : place + 2]
+        if here == ",":
+            return self.text[self.tokens[place].start] == "("
+        if here in ("like", "say"):
+            return before == [","] or (here == "like" and before[0] in _WISHES)
+        return (here == "such" and after == ["as"]) or (here in _EXAMPLE and before == ["for"])
 
     def _is_of_its_slot(self, one: Found) -> bool:
         """Tell whether the values in a phrase for a slot are that slot's."""

@@ -12,7 +12,7 @@ ALSO = {"brand": "was_brand", "feature": "was_feature", "price": "budget"}
 AMOUNTS = {
     "price": MONEY, "budget": MONEY, "total": MONEY, "rating": STARS, "days": DAYS, "age": DAYS, "placed": DATE,
     "ordered": DATE, "delivered": DATE, "weight": KILOS, "units": NUMBER, "things": NUMBER, "parcels": NUMBER,
-    "items": NUMBER,
+    "items": NUMBER, "quantity": NUMBER,
 }  # fmt: skip
 """Marks that are values of slots."""
 

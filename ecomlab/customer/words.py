@@ -57,6 +57,8 @@ _SENTENCE = re.compile(
 
 _EXAMPLES = re.compile(r",? etc\.?(?=\))|(?<=\be\.g)\.|(?<=\bi\.e)\.|(?<=\betc)\.(?=,)")
 """What in brackets only says that more could be named, and full stops that end no sentence."""
+_JUST = re.compile(r"\bjust(?= \w+ (?:\w+ ){0,3}(?:left|remain\w*|available|in stock)\b)")
+"""What says as much as "only": it is left out elsewhere."""
 _NUMBER_OF = re.compile(r"\bno\. (?=of\b)")
 
 _LISTED = re.compile(r"\n\s*(?:\d\d?[.)]|[-*•–])\s")
@@ -126,15 +128,23 @@ def sentences(text: str, known: Iterable[Names]) -> list[Sentence]:
     """Split a message into sentences of tokens, with the names of `known` and amounts marked."""
     plain = text.replace("’", "'").replace("‘", "'").lower()
     plain = plain if len(plain) == len(text) else text.replace("’", "'")
+    plain = _JUST.sub("only", plain)
     plain = _blank(_EXAMPLES, _NUMBER_OF.sub("num ", plain)).replace("'cause", " since")
     vocabularies = tuple(known)
     found, start, gap = [], 0, ""
-    for end, after in [*((m.start(), m.end()) for m in _SENTENCE.finditer(plain)), (len(plain), len(plain))]:
+    ends = [(m.start(), m.end()) for m in _SENTENCE.finditer(plain) if not _closes(plain, m.start(), m.end())]
+    for end, after in [*ends, (len(plain), len(plain))]:
         if plain[start:end].strip():
             made = _sentence(text, plain, start, end, plain[end:after], vocabularies)
             found.append(replace(made, listed=bool(_LISTED.search(gap))))
         start, gap = after, plain[end:after]
     return [sentence for sentence in found if sentence.tokens or sentence.mark == "?"]
+
+
+def _closes(plain: str, start: int, end: int) -> bool:
+    """Tell whether what looks like a number in a list, as "6) ", ends a bracket: "(Oct 6) "."""
+    closing = plain[start:end].rstrip().endswith(")") and "(" not in plain[start:end]
+    return closing and plain.count("(", 0, start) > plain.count(")", 0, start)
 
 
 def _blank(pattern: re.Pattern[str], text: str) -> str:

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from ecomlab.catalog import Shop
 from ecomlab.customer import goal_changes, goals, shortages
-from ecomlab.customer.dialogue import PATIENCE
+from ecomlab.customer.dialogue import GUESSES, PATIENCE
 from ecomlab.customer.goals import QUANTITIES
 from ecomlab.customer.opinions import Opinion, Thing, of_product
 from ecomlab.customer.templates import Phrases
@@ -77,17 +77,24 @@ class Cart(Environment):
         return of_product(goal, world, thing, identifies=True)
 
     def chance(self, task: Task, shop: Shop) -> float:
-        """Compute the chance of taking visits at random, one unit each: of one item a first pick and `PATIENCE` more,
-        each after a correction; of several, all right at once."""
+        """Bound the chance of finding all wanted visits by one bit at a time, one unit each, in random order.
+
+        From one find to the next a guesser has a first pick and `PATIENCE` more, each after a correction, where an
+        option is wanted of one in so many; and once in the episode `GUESSES` - 1 more, by asking whether a visit is the
+        one that is meant. Of all sets of places that the wanted visits can have in the order, those with no longer
+        waits are found.
+        """
         catalog, wants = shop.catalog, wants_of(task.goal)
-        if any(want.quantity != 1 or want.option for want in wants):
+        if any(want.quantity != 1 for want in wants):
             return 0.0
         rows = [row for row in map(catalog.row, task.world["visits"]) if row is not None]
-        good = [sum(catalog.satisfies(row, want.constraints) for row in rows) for want in wants]
-        if len(wants) == 1:
-            picks = min(PATIENCE + 1, len(rows) - good[0])
-            return 1.0 - math.comb(len(rows) - good[0], picks) / math.comb(len(rows), picks)
-        return min(1.0, math.prod(good) / math.comb(len(rows), len(wants)))
+        good = math.prod(sum(catalog.satisfies(row, want.constraints) for row in rows) for want in wants)
+        picks = [
+            1 + PATIENCE / (len(options_of(task.key, catalog, want.type)) if want.option else 1)
+            for want in wants
+        ]
+        found = math.prod(picks) * (1 + sum((GUESSES - 1) / pick for pick in picks))
+        return min(1.0, good * found / math.comb(len(rows), len(wants)))
 
     def alternatives(self, slot: Place, goal: Goal, task: Task, shop: Shop) -> Sequence[Any]:
         """List other options, or the slots of other visited products that fit everything stated."""

@@ -13,7 +13,7 @@ from pydantic import Field
 from ecomlab.answers.dates import read_day, says_none
 from ecomlab.answers.outcomes import Outcome, is_named, read_outcome, read_replacement
 from ecomlab.catalog import Shop
-from ecomlab.customer.dialogue import PATIENCE
+from ecomlab.customer.dialogue import GUESSES, PATIENCE
 from ecomlab.customer.goals import withhold
 from ecomlab.customer.opinions import Opinion, Thing
 from ecomlab.customer.replacements import can_be_had, draw_change, draw_wish, is_as_wanted
@@ -143,13 +143,14 @@ class Returns(Environment):
         return Opinion(right, identifies=True)
 
     def chance(self, task: Task, shop: Shop) -> float:
-        """Compute the chance of returning one unit of line after line until the customer no longer corrects it, where
-        units go back; otherwise that of picking one of the delivered lines. Nobody guesses a replacement."""
+        """Bound the chance of finding the line by one bit at a time: by returning all or one of its units, line after
+        line, until the customer no longer corrects it, where units go back; otherwise by picking one of the delivered
+        lines. In either case `GUESSES` - 1 lines more can be asked about. Nobody guesses a replacement."""
         goal, arrived = task.goal.after(task.events), history.delivered_lines(task.world["orders"])
         meant = lines.meant_by(goal.of(), task.world, task.key, shop)
         if not meant or not meant.goes:
-            return 1 / len(arrived)
-        if goal["replacement"] or goal.get("units", 1) != 1:
+            return min(1.0, GUESSES / len(arrived))
+        if goal["replacement"] or goal.get("units", 1) not in (1, meant.line["quantity"]):
             return 0.0
         every = history.lines_of(task.world["orders"])
         able = sum(
@@ -158,9 +159,8 @@ class Returns(Environment):
         # One turn lists the orders, one looks into them, the last hands in; each wrong return is a call to undo.
         calls = task.calls - 1 - len(task.world["orders"])
         tries = min(task.turns - 3, len(every))
-        return sum(
-            _at_most(min(PATIENCE, calls - n - 1), n, able - 1, len(every) - 1) for n in range(tries)
-        ) / len(every)
+        found = sum(_at_most(min(PATIENCE, calls - n - 1), n, able - 1, len(every) - 1) for n in range(tries))
+        return min(1.0, (found + GUESSES - 1) / len(every))
 
     def alternatives(self, slot: Place, goal: Goal, task: Task, shop: Shop) -> Sequence[Any]:
         if slot[1] == "replacement":

@@ -29,10 +29,10 @@ SLIPS = 3
 """Slips of form that end an episode as invalid; in a journey, those of one subtask."""
 
 SYSTEM = (
-    "You are a shop assistant. {brief} You have {turns} messages and {calls} tool calls. Only messages without tool "
-    "calls reach the customer, who answers. Make independent calls in one message. Customers leave things out until "
-    "they are asked, unless they say that this is all; ask one or two things at a time. Use only ids that a tool has "
-    "shown. When the job is done, call submit."
+    "You are a shop assistant. {brief} You have {turns} messages and {calls} tool calls. The customer reads only "
+    "messages without tool calls and ask_user, and may also write unasked. Make independent calls in one message. "
+    "Customers leave things out until asked, unless they say that this is all; ask one or two things at a time. Use "
+    "only ids that a tool has shown. When done, call submit."
 )
 ATTEMPTS = 64
 """Most draws of a task until one fits the budgets of its kind."""
@@ -273,7 +273,7 @@ class Episode:
             except SlipError as slip:
                 result, first, slipped = {"error": str(slip)}, not slipped, True
                 self._slip(str(slip), counts=first)
-            content = json.dumps(result, ensure_ascii=False, separators=(",", ":"))  # a quarter fewer tokens
+            content = _written(result)
             self.messages.append({"role": "tool", "tool_call_id": call_id, "name": name, "content": content})
             if self.end is not None:
                 return self._finish(self.end, self.why, before)
@@ -305,8 +305,6 @@ class Episode:
         acts = list(corrections)
         if text is not None and not corrections:  # mistakes in the world come first
             acts += self._heard(customer.hear(text, self.world))
-        if changed and not corrections:
-            customer.dialogue.pleased()
         quiet = not acts and not self._answered
         acts += customer.tick(subtask.progress, self.world, quiet or self._refused)
         self._answered = self._answered or bool(acts)
@@ -339,7 +337,7 @@ class Episode:
             message = next(m for m in reversed(self.messages) if m["role"] == "tool")
             result = json.loads(message["content"])
             result["notice"] = " ".join([*([result["notice"]] if "notice" in result else []), line])
-            message["content"] = json.dumps(result, ensure_ascii=False)
+            message["content"] = _written(result)
         else:
             self.messages[-1]["content"] += f"\n[{line}]"
 
@@ -442,7 +440,7 @@ class Episode:
         answer = journey.answer_of(self.subtask.env, values) if self.task.subtasks else values
         if self._has_news():
             raise RefusedError(
-                "nothing was handed in, something has changed; look at it, then call submit again"
+                f"nothing was handed in: {self._news(answer)}; see to it, then call submit again"
             )
         result: dict[str, Any] = self.subtask.env.submit.function(self.world, **answer)
         self.subtask.hand_in(answer)
@@ -463,6 +461,27 @@ class Episode:
         subtask.held_back = self._refused = True
         return True
 
+    def _news(self, answer: Mapping[str, Any]) -> str:
+        """Word what has happened that the agent may not know of. None of it tells what is right."""
+        said = []
+        if self._unread or self.world.news:
+            said.append(f"stock has changed{self._sold_out(answer)}")
+        if self.customer.expects_more:
+            said.append("the customer has something to add")
+        return " and ".join(said)
+
+    def _sold_out(self, answer: Mapping[str, Any]) -> str:
+        """Word which products of an answer cannot be had any more, as any look at them would show."""
+        values = [one for value in answer.values() for one in (value if isinstance(value, list) else [value])]
+        named = [one for one in dict.fromkeys(values) if one in self.world.shown]
+        gone = [one for one in named if not self.world.stock(self.world.row(one))]
+        return f" ({', '.join(gone)} sold out)" if gone else " (none of these sold out)" if named else ""
+
     def _finish(self, end: str, why: str, before: int) -> Turn:
         self.end, self.why = end, why
         return Turn(self.messages[before:], True, end)
+
+
+def _written(result: dict[str, Any]) -> str:
+    """Write a tool's result as JSON without spaces, which saves a quarter of its tokens."""
+    return json.dumps(result, ensure_ascii=False, separators=(",", ":"))

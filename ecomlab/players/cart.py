@@ -184,8 +184,10 @@ class Shopper(Asking):
     def _search(self, wish: Wish) -> dict[str, Any]:
         slots = wish.slots
         attributes = {name[5:]: value for name, value in slots.items() if name.startswith("attr:")}
-        words = [slots.get("feature"), slots.get("brand"), wish.type, *attributes.values()]
-        arguments: dict[str, Any] = {"query": " ".join(word for word in words if word), "category": wish.type}
+        arguments: dict[str, Any] = {
+            "query": slots.get("feature"),
+            "category": wish.type,
+        }  # filters say the rest
         if self.rushed:
             arguments["in_stock"] = True
         if "brand" in slots:

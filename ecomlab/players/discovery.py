@@ -70,7 +70,7 @@ class DiscoveryPlayer(GoalPlayer):
         return self.turn(self.call("submit", None, product_ids=chosen))
 
     def result(self, about: Any, result: dict[str, Any]) -> None:
-        if "results" in result:
+        if result.get("results"):  # a page beyond the last one is empty
             self.more = result["page"] < result["pages"] or len(result["results"]) >= PAGE
             self.found |= {record["product_id"]: record for record in result["results"]}
 

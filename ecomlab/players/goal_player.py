@@ -95,7 +95,6 @@ class GoalPlayer(Asking):
         return self.call(
             "catalog_search",
             about,
-            query=kind,
             category=kind,
             brand=slots.get("brand"),
             attributes=attributes or None,

@@ -17,8 +17,8 @@ from ecomlab.world.substitutes import LIMITS, hard_names, original_of
 
 
 class SubstitutionPlayer(GoalPlayer):
-    """Finds the sold-out product among the visits, then searches for products that are equal in all entries, then in
-    fewer and fewer: the first `count` of each combination, since further ones are no better."""
+    """Finds the sold-out product among the visits, then searches for products that are equal in all entries, in fewer
+    and fewer: a page of each combination, and more of those of which more may be needed; the first `count` will do."""
 
     visits: list[dict[str, Any]] | None = None
     looked: dict[str, dict[str, Any]]
@@ -81,6 +81,7 @@ class SubstitutionPlayer(GoalPlayer):
             more = [
                 self._search(original, hard, equal, page)
                 for equal, pages in self.pages.items()
+                if self._as_similar(original, hard, entries, len(equal)) < count
                 for page in range(2, min(pages, math.ceil(count / PAGE)) + 1)
             ]
             if more:
@@ -118,21 +119,26 @@ class SubstitutionPlayer(GoalPlayer):
         return self.search(equal, original["type"], {**brand, **alike, **self._limits()}, page=page)
 
     def _chosen(self, original: Mapping[str, Any], hard: Sequence[str], entries: Sequence[str]) -> list[str]:
-        """List the products that can replace it, the most similar first; distractors do not satisfy the filters."""
-        must = {f"attr:{name}": original["attributes"][name] for name in hard}
-        usable = [
-            (product_id, record)
+        """List the products that can replace it, the most similar first."""
+        usable = [pair for pair in self._usable(original, hard, entries) if not self.slip()]
+        return [product_id for product_id, _ in sorted(usable, key=lambda pair: -pair[1])]
+
+    def _as_similar(
+        self, original: Mapping[str, Any], hard: Sequence[str], entries: Sequence[str], least: int
+    ) -> int:
+        """Count what was found with at least so many equal entries: with enough, nothing less similar is of use."""
+        return sum(equal >= least for _, equal in self._usable(original, hard, entries))
+
+    def _usable(
+        self, original: Mapping[str, Any], hard: Sequence[str], entries: Sequence[str]
+    ) -> list[tuple[str, int]]:
+        """List (id, number of equal entries) of what can replace it; distractors do not satisfy the filters."""
+        wish = Wish(original["type"], {f"attr:{n}": original["attributes"][n] for n in hard} | self._limits())
+        return [
+            (product_id, sum(_entry(record, name) == _entry(original, name) for name in entries))
             for product_id, record in self.found.items()
-            if record["stock"] > 0
-            and product_id != original["product_id"]
-            and Wish(original["type"], must | self._limits()).fits(record)
-            and not self.slip()
+            if record["stock"] > 0 and product_id != original["product_id"] and wish.fits(record)
         ]
-
-        def equal(record: Mapping[str, Any]) -> int:
-            return sum(_entry(record, name) == _entry(original, name) for name in entries)
-
-        return [product_id for product_id, _ in sorted(usable, key=lambda pair: -equal(pair[1]))]
 
 
 def identity(slots: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,13 +8,14 @@ import pytest
 from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task
 from ecomlab.audit.attackers import SUBMIT, calls, text
 from ecomlab.catalog.lexicon import lexicon_of
+from ecomlab.customer.corrections import mistakes
 from ecomlab.customer.dialogue import DialogueManager
 from ecomlab.customer.goal_state import GoalState
 from ecomlab.customer.nlu import read_acts, read_item, read_message, says
 from ecomlab.envs.registry import moved_by
 from ecomlab.task import Goal, GoalChange, Slot
 from ecomlab.values import NAME
-from ecomlab.world.cart import constraints_of
+from ecomlab.world.cart import constraints_of, wants_of
 
 KEYPAD, STAND = "Phone Charger", "Tank Top"
 CART = ENVIRONMENTS["CART"].phrases
@@ -322,3 +323,23 @@ def test_one_thing_of_several_is_said_before_what_is_about_all() -> None:
     manager = DialogueManager(GoalState([], slots, own={"budget"}), lambda item: (KEYPAD, STAND)[item])
     said = [dict(act.slots) for act in manager.spoken("elaborate", slots)]
     assert said == [{"brand": "A"}, {"price": 3}, {"budget": 5}]
+
+
+@pytest.mark.parametrize("d", [2, 6])
+def test_a_correction_names_what_is_wanted_only_of_what_comes_near_it(d: int, big_shop: Shop) -> None:
+    """Or one would put anything into the cart and wait to be told."""
+    env, catalog, kinds = ENVIRONMENTS["CART"], big_shop.catalog, set()
+    for task in (make_task("CART", d, seed, big_shop, {"p_missing": 0, "p_switch": 0}) for seed in range(8)):
+        want, *_ = wants_of(task.goal)
+        said = [constraint for constraint in want.constraints if constraint.field != "type"]
+        for row in list(catalog.type_rows(want.type))[:200]:
+            wrong = [constraint for constraint in said if not catalog.satisfies(row, (constraint,))]
+            world = Episode(task, big_shop).world
+            world.cart[catalog.ids[row], None] = 1
+            found = mistakes(task.goal, env.phrases, env.acts_on, world)
+            named = {name for one in found for name in one.act.slots} - {"option", "quantity"}
+            assert named == ({c.field for c in wrong} if 2 * len(wrong) <= len(said) else set())
+            again = mistakes(task.goal, env.phrases, env.acts_on, world, changed=[want.item])
+            assert {c.field for c in wrong} <= {name for one in again for name in one.act.slots}
+            kinds |= {one.act.kind for one in found}
+    assert kinds == {"correct", "not wanted"}

@@ -326,6 +326,33 @@ def test_trying_one_thing_after_another_costs_patience() -> None:
     assert k.out_of_patience
 
 
+def test_taking_it_out_before_trying_the_next_one_costs_the_same() -> None:
+    k = manager()
+    for number in range(4):
+        assert not k.out_of_patience
+        k.corrections([Mistake(Act("not wanted", seen=f"thing {number}"))])
+        k.corrections([])
+    assert k.out_of_patience
+
+
+def test_something_right_starts_the_count_again_and_once_only() -> None:
+    k = manager()
+
+    def tries(count: int, right: int) -> None:
+        for number in range(count):
+            k.corrections([Mistake(Act("not wanted", seen=f"thing {number}"))], right)
+            k.corrections([], right)
+
+    tries(3, right=0)
+    assert k.annoyed == 2
+    k.corrections([], right=1)
+    assert k.annoyed == 0
+    tries(3, right=1)
+    k.corrections([], right=0)  # the right one is taken out, and put in again
+    k.corrections([], right=1)
+    assert k.annoyed == 2
+
+
 def test_several_unwanted_things_at_once_are_a_stall_and_not_named() -> None:
     k = manager()
     acts = k.corrections([Mistake(Act("not wanted", seen=f"thing {n}")) for n in range(3)])

@@ -418,10 +418,14 @@ def test_numbers_are_spelled(number: int, words: str) -> None:
     assert spelled(number) == words
 
 
-def test_every_limit_in_a_cart_or_on_a_list_is_for_each(big_shop: Shop, lexicon: Lexicon) -> None:
-    for env in ("CART", "BUNDLE"):
-        phrases = ENVIRONMENTS[env].phrases
-        assert all(re.search(r"\beach\b|\bapiece\b", form) for form in phrases.bounds["price"])
+def test_the_price_of_several_is_for_each_and_a_budget_for_all(big_shop: Shop, lexicon: Lexicon) -> None:
+    phrases = ENVIRONMENTS["CART"].phrases
+    for seed in range(60):
+        speaker = Speaker(phrases, lexicon, 0.0, ("each", seed))
+        for quantity in (1, 2, None):
+            slots = {"type": "Toy Piano", "price": 4500, "quantity": quantity}
+            said = "".join(piece.text for piece in speaker.item(slots, rng("each", seed), "a"))
+            assert bool(re.search(r"\$45 (each|apiece)\b", said)) == (quantity != 1), said
     budget = ENVIRONMENTS["BUNDLE"].phrases.slots["budget"]
     assert all(re.search(r"total|together|everything|whole list|sum", form) for form in budget.forms)
 

@@ -180,3 +180,37 @@ def test_parts_may_be_named_later_dropped_and_added(big_shop: Shop) -> None:
         seen.update(name for change in changes_of(task.events) for name in change.slots)
         assert play(ENVIRONMENTS["BUNDLE"].reference_player(big_shop), task, big_shop).score.correct
     assert seen == {"budget", "added", "dropped"}
+
+
+@pytest.mark.parametrize("courteous", [False, True])
+def test_after_a_sell_out_only_what_is_gone_is_looked_for_again(courteous: bool, big_shop: Shop) -> None:
+    """A reference player hears of it when it hands in; a courteous one looks at what it took, if it hears before."""
+    environment, fewer = ENVIRONMENTS["BUNDLE"], 0
+    for seed in range(20):
+        task = make_task("BUNDLE", 6, seed, big_shop, {"p_oos": 1.0, "p_switch": 0.0})
+        episode = Episode(task, big_shop)
+        finish(environment.reference_player(big_shop, courteous=courteous), episode)
+        assert episode.score().correct
+        searches = sum(message.get("name") == "catalog_search" for message in episode.messages)
+        parts = len(parts_of(episode.goal.slots))
+        assert parts <= searches <= 2 * parts
+        fewer += searches < 2 * parts
+    assert fewer > 5
+
+
+def test_further_pages_are_asked_for_only_where_they_may_hold_better_stand_ins(big_shop: Shop) -> None:
+    """Their number was every page of every combination before; what is handed in is as good."""
+    pages: list[int] = []
+    for seed in range(12):
+        task = calm("SUB", 12, seed, big_shop)
+        episode, ids = answer(task, big_shop)
+        alike = stand_ins(task, big_shop)
+        assert sorted(alike[i] for i in ids) == sorted(alike.values())[-len(ids) :]
+        asked = [
+            json.loads(call["function"]["arguments"]).get("page", 1)
+            for message in episode.messages
+            for call in message.get("tool_calls", ())
+            if call["function"]["name"] == "catalog_search"
+        ]
+        pages.append(asked.count(2) - asked.count(1))
+    assert max(pages) < 0, "no episode took a second page of everything"

@@ -314,3 +314,35 @@ def test_a_later_sell_out_brings_nothing_back(big_shop: Shop) -> None:
     world.add(catalog.ids[row], None, left)
     world.sell_out(SellOut(types=(other,), share=1.0))
     assert world.stock(row) == 0
+
+
+def test_a_refused_hand_in_says_what_changed_and_which_of_its_products_are_gone(big_shop: Shop) -> None:
+    named = spared = 0
+    for seed in range(20):
+        task = eventful("BUNDLE", seed, big_shop)
+        episode, types = Episode(task, big_shop), list(task.goal.slots.values())[:1]
+        found = json.loads(episode.act(search_of(types[0])).messages[0]["content"])["results"]
+        ids, unseen = [row["product_id"] for row in found], big_shop.catalog.ids[0]
+        turn = episode.act(calls(("submit", {"product_ids": [*ids, unseen]})))
+        why = json.loads(turn.messages[0]["content"])["error"]
+        gone = [i for i in ids if not episode.world.stock(episode.world.row(i))]
+        assert "nothing was handed in: stock has changed" in why and unseen not in why
+        assert (f"({', '.join(gone)} sold out)" if gone else "(none of these sold out)") in why
+        said = "the customer has something to add" in why
+        assert not said or turn.messages[-1]["role"] == "user"
+        named, spared = named + bool(gone), spared + (len(gone) < len(ids))
+    assert named and spared
+
+
+def search_of(category: str) -> dict[str, object]:
+    return calls(("catalog_search", {"category": category, "in_stock": True}))
+
+
+def test_a_hand_in_refused_for_a_change_of_mind_says_that_the_customer_will_speak(shop: Shop) -> None:
+    for seed in range(5):
+        task = eventful("POLICY", seed, shop)
+        turn = Episode(task, shop).act(constant(ENVIRONMENTS["POLICY"]))
+        if happening(task):
+            error = json.loads(turn.messages[0]["content"])["error"]
+            assert "the customer has something to add" in error and "stock" not in error
+            assert turn.messages[-1]["role"] == "user"

@@ -11,7 +11,7 @@ from ecomlab.task import SellOut
 from ecomlab.world.filters import filters_of
 from ecomlab.world.state import PAGE
 from ecomlab.world.substitutes import noun
-from ecomlab.world.tools.catalog import catalog_search, whole
+from ecomlab.world.tools.catalog import catalog_search, shortened, whole
 
 
 def episode_of(env: str, shop: Shop, d: int = 0, seed: int = 0) -> Episode:
@@ -68,12 +68,12 @@ def test_what_a_filter_fixes_is_left_out_and_can_be_put_back(big_shop: Shop) -> 
         for shown in search(episode, **arguments)["results"]:
             record = {**catalog.record(catalog.row(shown["product_id"]) or 0), "stock": shown["stock"]}
             left_out = record.keys() - shown.keys()
+            assert "brand" in left_out and shown["title"].startswith(f"{record['brand']} ")
             if "sponsored" in shown:
-                assert not left_out
+                assert left_out == {"brand"}
                 record["sponsored"] = True
             else:
                 assert ("type" in left_out) == ("category" in arguments)
-                assert ("brand" in left_out) == ("brand" in arguments)
                 assert name not in shown.get("attributes", {}) or "attributes" not in arguments
             assert whole(shown, arguments) == record
             assert "reviews" not in shown
@@ -83,9 +83,21 @@ def test_words_may_be_left_out_beside_a_category(shop: Shop) -> None:
     episode = episode_of("PD", shop)
     assert search(episode, category="Yoga Mat") == search(episode, category="yoga mats", query="Yoga Mat")
     assert "a category" in ask(episode, "catalog_search")["error"]
-    assert ask(episode, "catalog_search", query="mat", page=10_000)["error"].startswith("there are only ")
-    one = {"category": "Yoga Mat", "price_max": 0}
-    assert ask(episode, "catalog_search", **one, page=2)["error"] == "there is only one page"
+
+
+def test_a_page_beyond_the_last_is_empty_and_says_how_many_there_are(shop: Shop) -> None:
+    episode = episode_of("PD", shop)
+    pages = search(episode, query="mat")["pages"]
+    assert pages > 1 and search(episode, query="mat", page=pages)["results"]
+    for page in (pages + 1, 10_000):
+        assert search(episode, query="mat", page=page) == {"results": [], "page": page, "pages": pages}
+
+
+def test_a_brand_of_several_words_is_shown(shop: Shop) -> None:
+    record = shop.catalog.record(0)
+    several = {**record, "brand": "Old Mill", "title": f"Old Mill {record['title']}"}
+    assert shortened(several, {"attributes": {}})["brand"] == "Old Mill"
+    assert whole(shortened(several, {"attributes": {}}), {}) == several
 
 
 @pytest.mark.parametrize(

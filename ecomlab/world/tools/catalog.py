@@ -43,8 +43,8 @@ def catalog_search(
     ] = None,
     page: Annotated[int | None, Field(description="From 1.")] = None,
 ) -> dict[str, Any]:
-    """Search the catalog: pages of five results that pass all filters, and sponsored rows that may not. What a filter
-    fixes is left out of a result."""
+    """Search the catalog: pages of five results that pass all filters, and sponsored rows that may not. Left out: what
+    a filter fixes, and a brand that begins the title."""
     found = filters_of(world, category, brand, attributes)
     bounds = []
     if price_max is not None:
@@ -63,13 +63,14 @@ def catalog_search(
     records, pages = world.search(
         words, filters, (sort,) if sort else (), min(page, 10_000), in_stock, found.option
     )
-    if page > pages:
-        raise RefusedError("there is only one page" if pages == 1 else f"there are only {pages} pages")
-    return {"results": [_shown(r, found.fixed) for r in records], "page": page, "pages": pages}
+    return {"results": [shortened(r, found.fixed) for r in records], "page": page, "pages": pages}
 
 
-def _shown(record: dict[str, Any], fixed: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out of a row what the call's own filters fix; a sponsored row, which need not pass them, stays whole."""
+def shortened(record: dict[str, Any], fixed: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out of a row a brand that begins its title, and what the call's own filters fix; of that a sponsored row,
+    which need not pass them, leaves out nothing."""
+    if _first_word(record["title"]) == record["brand"]:
+        record = {name: value for name, value in record.items() if name != "brand"}
     if "sponsored" in record:
         return record
     row = {name: value for name, value in record.items() if name not in fixed or name == "attributes"}
@@ -78,13 +79,18 @@ def _shown(record: dict[str, Any], fixed: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def whole(row: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Put back into a search's row what was left out of it because the call's filters say it."""
+    """Put back into a search's row what was left out of it because its title or the call's filters say it."""
     attributes = dict(row.get("attributes", {}))
+    given = {"brand": _first_word(row["title"])}
     if "sponsored" in row:
-        return {**row, "attributes": attributes}
+        return {**given, **row, "attributes": attributes}
     said = {"type": arguments.get("category"), "brand": arguments.get("brand")}
-    given = {name: value for name, value in said.items() if value is not None}
+    given |= {name: value for name, value in said.items() if value is not None}
     return {**given, **row, "attributes": {**(arguments.get("attributes") or {}), **attributes}}
+
+
+def _first_word(title: str) -> str:
+    return title.partition(" ")[0]
 
 
 @tool(lists={"variants": "variant_id"})

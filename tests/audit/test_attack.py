@@ -1,0 +1,49 @@
+"""Who hears one bit at a time does no better than chance, and corrections are no substitute for listening."""
+
+import pytest
+
+from ecomlab import ENVIRONMENTS, Shop, make_task
+from ecomlab.audit import laws
+from ecomlab.audit.attack import attack
+from ecomlab.audit.corrected import corrected
+from ecomlab.customer.dialogue import GUESSES, PATIENCE
+
+TASKS = 40
+ONE_BIT = ("yes or no", "which one of", "guess and", "then guess")
+CORRECTABLE = [env for env in ENVIRONMENTS.values() if "cart" in env.acts_on or "returns" in env.acts_on]
+
+
+def test_of_one_wanted_visit_a_guesser_tries_a_first_patience_more_and_one_by_asking(big_shop: Shop) -> None:
+    task = next(
+        t for seed in range(99) for t in [make_task("CART", 0, seed, big_shop)] if len(t.goal.items) == 1
+    )
+    assert (PATIENCE, GUESSES, len(task.world["visits"])) == (3, 2, 24)
+    assert ENVIRONMENTS["CART"].chance(task, big_shop) == pytest.approx(5 / 24)
+
+
+def test_a_guesser_reaches_the_chance_that_is_stated(big_shop: Shop) -> None:
+    """A bound far above what guessing reaches would hide a leak."""
+    name = "positional: ask once, then guess of cart_add each of user_get_visit_history"
+    found = [one for one in attack("CART", [name], (0,), TASKS, big_shop) if one.player == name]
+    assert [one.share > one.chance / 2 for one in found] == [True]
+
+
+@pytest.mark.parametrize("env", ["CART", "RETURN", "STATUS", "SUB"])
+def test_one_bit_at_a_time_is_no_better_than_chance(env: str, big_shop: Shop) -> None:
+    found = list(attack(env, ONE_BIT, (0, 4), TASKS, big_shop))
+    assert found
+    above = [
+        f for f in found if laws.at_most(f.share, f.tasks, f.chance, by_chance=True) is laws.State.BROKEN
+    ]
+    assert not above, "\n".join(map(str, above))
+
+
+@pytest.mark.parametrize("env", [env.id for env in CORRECTABLE if not env.composes])
+def test_who_lives_on_corrections_is_right_at_most_a_third_as_often_as_who_talks(
+    env: str, big_shop: Shop
+) -> None:
+    assert corrected(ENVIRONMENTS[env], big_shop), "nobody tries to live on this environment's corrections"
+    found = list(attack(env, ["corrections of", "courteous"], (0, 1, 4), TASKS, big_shop))
+    talking = {one.d: one.share for one in found if one.player == "courteous"}
+    above = [one for one in found if one.player != "courteous" and one.share > talking[one.d] / 3]
+    assert not above, "\n".join(map(str, above))

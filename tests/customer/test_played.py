@@ -1,0 +1,73 @@
+"""Sentences of people-like agents in whole episodes, and answers to them that a fair reader found right.
+
+Agents who had not seen the code played 31 episodes at d = 8 by hand. A line of `played.jsonl` is one of them: its
+moves, each a text and the tools called beside it, and by the number of a move the acts that answer it, with their
+slots.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from ecomlab import Episode, Shop, make_task
+from ecomlab.audit.attackers import calls, text
+from ecomlab.audit.surface import results
+from ecomlab.seeding import digest
+from ecomlab.task import Message, Task
+
+PLAYED = [
+    json.loads(line) for line in Path(__file__).with_name("played.jsonl").read_text("utf-8").splitlines()
+]
+
+
+MISHEARD = {
+    ("JOURNEY", 7804, 4): "what the Curling Iron should be is forgotten over the rug's colour",
+    ("CART", 7103, 1): "a value that is only repeated is taken for a question",
+    ("CART", 7101, 5): "the number of another item in the same message is taken for a question about it",
+    ("RETURN", 7202, 4): "what is told of a refund is taken for a question",
+    ("RETURN", 7203, 11): "what is told of a refund is taken for a question",
+}
+"""Answers that are not right yet, by environment, seed and move."""
+
+
+def message(said: str, called: list[tuple[str, dict[str, Any]]]) -> Message:
+    return {**calls(*called), "content": said} if called else text(said)
+
+
+def drawn(task: Task) -> str:
+    """Digest what is wanted, withheld and to happen, and the world; words and budgets may be others."""
+    record = task.to_json()
+    parts = [record, *record["subtasks"]]
+    return digest([[part["goal"], part["events"]] for part in parts] + [record["world"]])
+
+
+def cases() -> Iterator[Any]:
+    for played in PLAYED:
+        for number, expected in played["heard"].items():
+            at = (played["env"], played["seed"], int(number))
+            why = MISHEARD.get(at)
+            marks = [pytest.mark.xfail(reason=why)] if why else []
+            yield pytest.param(played, int(number), expected, marks=marks, id="-".join(map(str, at)))
+
+
+@pytest.mark.parametrize(("played", "last", "expected"), cases())
+def test_what_people_said_is_answered_as_a_fair_reader_would(
+    played: dict[str, Any], last: int, expected: Any, big_shop: Shop
+) -> None:
+    episode = Episode(make_task(played["env"], played["d"], played["seed"], big_shop), big_shop)
+    if drawn(episode.task) != played["drawn"]:
+        pytest.fail("the task is drawn otherwise: these moves are for another one")
+    for number, (said, called) in enumerate(played["moves"][: last + 1]):
+        if episode.done:
+            pytest.fail(f"move {number} no longer fits: the episode is over ({episode.end}): {said}")
+        with patch.object(episode.customer.speaker, "say", wraps=episode.customer.speaker.say) as say:
+            new = episode.act(message(said, called)).messages
+        refused = [name for name, result in results(new) if "error" in result]
+        if refused != played["refused"].get(str(number), []):
+            pytest.fail(f"move {number} no longer fits: {refused} are refused")
+    heard = [[act.kind, dict(act.slots)] for spoken in say.call_args_list for act in spoken.args[0]]
+    assert heard == expected, said
