@@ -13,6 +13,7 @@ import torch
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task
 from ecomlab.envs.registry import UnknownEnvironmentError, observed
+from ecomlab.episode.episode import SLIPS
 from ecomlab.models.batch import EVALUATION_SEEDS, TRAINING_SEEDS, Rollout, draw_task, play_batch
 from ecomlab.models.load import load_policy
 from ecomlab.models.policy import Policy
@@ -204,10 +205,10 @@ SUBMIT = '<tool_call>\n{"name": "submit", "arguments": {"done": true}}\n</tool_c
 
 def test_every_kind_of_end_stops_its_row_alone(novice: Policy, shop: Shop) -> None:
     task = make_task("CART", 0, 3, shop)
-    hello = ["Hello there.<|im_end|>"] * 50
+    more = ["Anything else?<|im_end|>"] * 50
     search = ['<tool_call>\n{"name": "cart_view", "arguments": {}}\n</tool_call><|im_end|>'] * 50
-    rows = [[SUBMIT], ["<tool_call>\nnot json\n</tool_call><|im_end|>"], hello, search]
-    rows += [['<tool_call>\n{"name": "fly", "arguments": {}}\n</tool_call><|im_end|>']]
+    rows = [[SUBMIT], ["<tool_call>\nnot json\n</tool_call><|im_end|>"], more, search]
+    rows += [['<tool_call>\n{"name": "fly", "arguments": {}}\n</tool_call><|im_end|>'] * SLIPS]
     rollouts = play_batch([task] * 5, [rng("x")] * 5, shop, Scripted(novice, rows), novice.renderer)
     assert [r.end for r in rollouts] == ["submit", "invalid", "patience", "turns", "invalid"]
     assert [r.score.value for r in rollouts][1] == -1.0
