@@ -126,12 +126,10 @@ def _meaning(
     option: Callable[[int], str],
     text: str,
 ) -> Meaning:
-    kept = next((slot for slot in (*state.withheld, *state.known) if slot.name == "must"), None)
-    if kept is not None and kind_of(question.slot) == "attr":
-        slots = meant(question, state, option)
-        if not slots or asks_to_keep(text):
-            return _of_kept(question, kept, state)
     slots = meant(question, state, option)
+    kept = next((slot for slot in (*state.withheld, *state.known) if slot.name == "must"), None)
+    if kept and kind_of(question.slot) == "attr" and (not slots or asks_to_keep(text)):
+        return _of_kept(question, kept, state)
     correction = next((slot for slot in state.known if slot.name == CORRECTION), None)
     if correction is not None and slots and not any(slot in state.withheld for slot in slots):
         return Meaning(question, (correction,))
