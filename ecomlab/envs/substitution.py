@@ -161,8 +161,10 @@ class Substitution(Environment):
         return Verdict.of(bool(correct), 2 * share * min(1.0, count / len(ids)) - 1, why, ids)
 
     def opinion(self, goal: Goal, world: World, thing: Thing) -> Opinion | None:
+        if thing.kind != "product":
+            return None
         row = world.row(thing.id)
-        if thing.kind != "product" or world.catalog.type_of(row).name != goal["type"]:
+        if world.catalog.type_of(row).name != goal["type"]:
             return None
         goal = goal if "must" in goal else goal.with_({"must": []})  # nothing was said of it yet
         if not world.stock(row):  # the product that they had chosen?

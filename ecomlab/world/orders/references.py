@@ -243,10 +243,7 @@ def draw_another(
     ways = [step for step in (1, -1) if 0 <= target - step < len(seen)]
     if ways and in_a_row(seen) and random.random() < 0.6:
         step = ways[int(random.integers(len(ways)))]
-        first = refer(target - step, seen, today, indirect, shop, random)
-        if first and "relation" in first:  # "the one after that; no, the one before that": of which?
-            first = refer(target - step, seen, today, False, shop, random)
-        return first, {"correction": step}
+        return refer(target - step, seen, today, indirect, shop, random), {"correction": step}
     others = [i for i in range(len(seen)) if i != target]
     other = others[int(random.integers(len(others)))] if others else target
     first = refer(other, seen, today, indirect, shop, random) if others else None
