@@ -142,10 +142,10 @@ class DialogueManager:
         if len(topics) > AT_ONCE and not described(reading):
             return self._stalled([*acts, Act("one at a time")], news)
         # Asking again for what was said, or for more where there is none, and what nobody can follow.
-        idle = not fresh and (bool(asked) or (over and ("", -1) in self.heard))
+        idle = not fresh and (bool(asked) or (over and ("", reading.open_item) in self.heard))
         lost = bool(unclear) and not asked
         if over:
-            self.heard.add(("", -1))
+            self.heard.add(("", reading.open_item))
         return self._stalled(acts, news) if (idle or lost) and not news else Reply(acts, tuple(news))
 
     def _chosen(self, asked: Sequence[Sequence[Slot]]) -> tuple[list[Slot], list[Slot]]:

@@ -64,7 +64,7 @@ _POINTED = _stems("that this it both they these those everything")
 _COUNTED = _stems("many much old long often NUMBER number frustrating annoying")
 """Words after "how" or "what" with which a number is asked for, or a feeling is shown."""
 _TELL = _stems("tell state specify give name say share provide know")
-_CARRYING = _JOINTS | _stems("for what how about of with as to then same but regarding")
+_CARRYING = _JOINTS | _stems("for what how about of with as to then same but regarding question go")
 """Words beside the name of an item to which the last question is carried over."""
 _SUPPOSED = [[one] for one in _stems("understand see")]
 """What "I" does who repeats what it heard."""
@@ -178,7 +178,7 @@ class SentenceReader:
     def _carries(self) -> bool:
         """Hear what carries the last question over to other items ("And for the kettle?"), or asks for all of them."""
         others = [one for one in self.stems if one not in _CARRYING]
-        if self.sentence.mark != "?" or not others or set(others) != {ITEM}:
+        if (self.sentence.mark != "?" and "same" not in self.stems) or not others or set(others) != {ITEM}:
             return False
         heard, items = self.heard, self._items(Clause(0, len(self.stems), ASK))
         carried = [replace(one, item=item) for one in heard.before if not one.values for item in items]

@@ -55,7 +55,10 @@ _SENTENCE = re.compile(
 )
 
 
-_EXAMPLES = re.compile(r",? etc\.?(?=\))|(?<=\be\.g)\.|(?<=\bi\.e)\.|(?<=\betc)\.(?=,)")
+_EXAMPLES = re.compile(
+    r",? etc\.?(?=\))|(?<=\be\.g)\.|(?<=\bi\.e)\.|(?<=\betc)\.(?=,)"
+    r"|(?:(?<=\bsept)|(?<=\b(?:jan|feb|mar|apr|aug|sep|oct|nov|dec)))\.(?= \d)"
+)
 """What in brackets only says that more could be named, and full stops that end no sentence."""
 _JUST = re.compile(r"\bjust(?= \w+ (?:\w+ ){0,3}(?:left|remain\w*|available|in stock)\b)")
 """What says as much as "only": it is left out elsewhere."""

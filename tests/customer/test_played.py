@@ -25,6 +25,7 @@ PLAYED = [
 
 
 MISHEARD = {
+    ("JOURNEY", 7802, 17): "the second of two things asked about is told of twice, the first not",
     ("JOURNEY", 7804, 4): "what the Curling Iron should be is forgotten over the rug's colour",
     ("CART", 7103, 1): "a value that is only repeated is taken for a question",
     ("CART", 7101, 5): "the number of another item in the same message is taken for a question about it",

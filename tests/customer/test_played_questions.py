@@ -145,7 +145,8 @@ def test_an_item_goes_by_its_last_word_unless_that_means_more() -> None:
     ("text", "items"),
     [
         ("Only 2 Tea Kettles left!", (0,)), ("We only have two of these kettles left.", (0,)),
-        ("There is just one kettle left.", (0,)), ("We've run out of the rug.", (1,)),
+        ("There is just one kettle left.", (0,)), ("Two red rugs are left.", ()),
+        ("Just 3 rugs are left.", (1,)), ("We've run out of the rug.", (1,)),
         ("We ran out of Tea Kettles, sorry.", (0,)), ("The rug isn't available in that size.", (1,)),
         ("The kettle and the rug are both gone.", (0, 1)), ("The kettle, the rug are sold out.", (0, 1)),
         ("The rug has gone.", (1,)), ("There are none left.", (-1,)), ("There aren't enough kettles.", (0,)),
@@ -160,3 +161,85 @@ def test_an_item_goes_by_its_last_word_unless_that_means_more() -> None:
 )  # fmt: skip
 def test_shortages_are_heard_of_every_item_that_is_named(text: str, items: tuple[int, ...]) -> None:
     assert customer("CART").read(text).unavailable == items
+
+
+@pytest.mark.parametrize(
+    ("text", "items"),
+    [
+        ("How many of each do you need?", [-1]), ("Is it just one kettle and one rug?", [0, 1]),
+        ("What quantity of the Tea Kettle and of the Area Rug?", [0, 1]), ("And how many rugs?", [1]),
+        ("I just want to know how many units of the Area Rug you need.", [1]), ("Are you after one or several?", [-1]),
+        ("Shall I put in one of each: one kettle, one rug?", [0, 1]), ("Should I add two kettles?", [0]),
+        ("How many do you want of the kettle and how many of the rug?", [0, 1]), ("The rug: 1, 2, 3?", [1]),
+        ("How many stars should the rug have?", []), ("In how many days do you need it?", []),
+        ("Which of the two rugs do you mean?", []), ("I have one more question: which brand?", []),
+        ("Is the limit for one kettle or for all of them?", []), ("Shall I add these to your cart?", []),
+        ("So two kettles and a rug. What brand of rug?", []), ("Just 2 rugs are left. Is that fine?", []),
+    ],
+)  # fmt: skip
+def test_a_cart_is_asked_for_quantities(text: str, items: list[int]) -> None:
+    asked = customer("CART").read(text).questions
+    assert [one.item for one in asked if one.slot == "quantity"] == items
+
+
+@pytest.mark.parametrize(
+    ("text", "slots"),
+    [
+        ("Which brand of kettle? And the rug?", [("brand", 0), ("brand", 1)]),
+        ("What may the kettle cost? Same question for the rug.", [("price", 0), ("price", 1)]),
+        ("Four stars for the kettle, got it. Which brand should the rug be?", [("brand", 1)]),
+        ("You want a kettle under $40. How soon?", [("days", 0)]),
+        ("I understand it is a kettle below $40. Which brand?", [("brand", 0)]),
+        ("Nice pick! Which brand?", [("brand", -1)]),
+        ("Price checked.", []),
+        ("No fee in your case.", []),
+        ("The price has not been stated.", [("price", -1)]),
+        ("Do you need it soon? How soon do you need the kettle?", [("days", 0)]),
+    ],
+)
+def test_what_only_repeats_asks_nothing_and_what_carries_on_asks_the_same(
+    text: str, slots: list[tuple[str, int]]
+) -> None:
+    read = customer("CART").read(text)
+    assert [(one.slot, one.item) for one in read.questions] == slots
+    assert not read.open
+    assert not read.unclear
+
+
+@pytest.mark.parametrize(
+    ("text", "slots", "item"),
+    [
+        ("Any wishes for the rug, like a brand, a price, a rating or a delivery date?", set(), 1),
+        ("What matters to you about the rug? Say, a brand, a price or a rating?", set(), 1),
+        ("Any wishes for the rug, like a brand or a price?", {"brand", "price"}, None),
+        ("And the rug, how should that be?", set(), 1),
+        ("How about the rug?", set(), 1),
+        ("What should the kettle be like? And the rug?", set(), 1),
+        ("Should it cost $20, $30 or something else?", {"price"}, None),
+        ("Shall I leave out everything over $20?", {"price"}, None),
+    ],
+)
+def test_examples_are_no_questions_and_some_openings_are_no_open_ones(
+    text: str, slots: set[str], item: int | None
+) -> None:
+    read = customer("CART").read(text)
+    assert {one.slot for one in read.questions} == slots
+    assert (read.open_item if read.open else None) == item
+
+
+@pytest.mark.parametrize(
+    "text", ["Is this the set you meant?", "Is that the one?", "Did I get that right?", "Would that be fine?",
+             "Are the other details still right?"],
+)  # fmt: skip
+def test_whether_it_is_the_one_is_asked_for_nothing_else(text: str) -> None:
+    read = customer("RETURN").read(text)
+    assert read.which or read.agree
+    assert not read.questions
+    assert not read.open
+
+
+def test_bracketed_dates_in_short_are_dates() -> None:
+    read = customer("RETURN").read(
+        "I see one from (Oct 7, two units) and one from (Sept. 6). Which one was it?"
+    )
+    assert {one.slot: one.values for one in read.questions}["ordered"] == ("Oct 7", "Sept. 6")

@@ -24,7 +24,7 @@ from ecomlab.customer.questions import Question, Reader, Reading
 from ecomlab.customer.words import DROPPED
 
 BANKS = Path(__file__).parents[2] / "ecomlab" / "audit" / "questions"
-PRODUCT = ("brand", "feature", "attr", "option", "price", "rating", "days")
+PRODUCT = ("brand", "feature", "attr", "option", "price", "rating", "days", "quantity")
 SLOTS = {
     "CART": PRODUCT,
     "PD": ("brand", "attr", "price", "rating", "days", "importance"),

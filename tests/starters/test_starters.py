@@ -445,7 +445,7 @@ def test_what_a_filter_fixes_need_not_be_shown_again(big_shop: Shop) -> None:
             {"category": change(kind.name), "attributes": {kind.attributes[0].name: change(value)}},
         )
         turn = Episode(task, big_shop).act(surface.calls(call))
-        assert "brand" in turn.messages[0]["content"] and value not in turn.messages[0]["content"]
+        assert "rating" in turn.messages[0]["content"] and value not in turn.messages[0]["content"]
         seen.append(View(Aliases()).results([call], turn.messages, str))
     assert seen[0] == seen[1] and seen[0][0].count("\n-") >= 2
 
