@@ -19,27 +19,27 @@ pytest.register_assert_rewrite("runs", "ecomlab.audit.contract")  # their assert
 
 from ecomlab.catalog import Shop, load_shop
 
-STALE = re.compile(r"base was made for (?:renderer|\w+ version) \d+")
-"""What the refusal of *base* says, which was made for the environments' versions before these."""
+STALE = re.compile(r"\w+ was made for (?:renderer|\w+ version) \d+")
+"""What the refusal of a starter says that was made before the environments' words or versions last changed."""
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
-    return (yield from _skipping_stale_base())
+    return (yield from _skipping_stale_starters())
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    return (yield from _skipping_stale_base())
+    return (yield from _skipping_stale_starters())
 
 
-def _skipping_stale_base() -> Iterator[None]:
-    """Skip what needs *base* until it is made anew for these versions of the environments."""
+def _skipping_stale_starters() -> Iterator[None]:
+    """Skip what needs a starter until it is made anew for these environments."""
     try:
         return (yield)
     except Exception as error:  # a PolicyError, or what a notebook or a command makes of it
         if found := STALE.search(f"{error} {error.__cause__}"):
-            pytest.skip(f"base has still to be made for these versions: {found.group()}")
+            pytest.skip(f"to be made anew for these environments: {found.group()}")
         raise
 
 

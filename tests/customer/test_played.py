@@ -27,7 +27,6 @@ PLAYED = [
 MISHEARD = {
     ("JOURNEY", 7802, 17): "the second of two things asked about is told of twice, the first not",
     ("JOURNEY", 7804, 4): "what the Curling Iron should be is forgotten over the rug's colour",
-    ("CART", 7103, 1): "a value that is only repeated is taken for a question",
     ("CART", 7101, 5): "the number of another item in the same message is taken for a question about it",
     ("RETURN", 7202, 4): "what is told of a refund is taken for a question",
     ("RETURN", 7203, 11): "what is told of a refund is taken for a question",
@@ -55,7 +54,7 @@ def cases() -> Iterator[Any]:
             yield pytest.param(played, int(number), expected, marks=marks, id="-".join(map(str, at)))
 
 
-@pytest.mark.parametrize(("played", "last", "expected"), cases())
+@pytest.mark.parametrize(("played", "last", "expected"), list(cases()))
 def test_what_people_said_is_answered_as_a_fair_reader_would(
     played: dict[str, Any], last: int, expected: Any, big_shop: Shop
 ) -> None:
