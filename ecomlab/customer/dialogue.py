@@ -230,7 +230,7 @@ class DialogueManager:
         """Answer a question for what is no slot because it goes without saying: one unit, the things on the list."""
         kind = self.type_name(max(0, question.item))
         if question.slot in ("quantity", "units") and kind:
-            return [Act("just one")]
+            return [Act("just one", kind)]
         if question.slot == "thing" and kind:
             return [Act("remind", kind, clean=True)]
         return [Act("more" if self.state.withheld else "nothing")] if question.slot == "parts" else []

@@ -9,6 +9,7 @@ from ecomlab.catalog.lexicon import Lexicon
 from ecomlab.customer.phrasing import phrases
 from ecomlab.customer.questions import Question, Reader, Reading
 from ecomlab.customer.templates import BOUNDS, Phrases, Template
+from ecomlab.other_words import SPELLED, read_number
 from ecomlab.task import Slot
 from ecomlab.values import FORMATS
 
@@ -119,7 +120,7 @@ def _read(said: str, template: Template) -> str:
 def _said_number(name: str, said: str, template: Template | None) -> int | None:
     found = _NUMBER.search(said.replace(",", ""))
     if not found:
-        return None
+        return read_number(said) if re.fullmatch(SPELLED, said, re.IGNORECASE) else None
     number = float(found.group())
     written = template.format if template else BOUNDS.get(name)
     scale = 100 if written is FORMATS["money"] else 10 if written is FORMATS["stars"] else 1

@@ -19,6 +19,7 @@ ALIKE = {
     "thing": ("brand", "feature", "things"),
     "age": ("delivered",),
     "added": ("parts",),
+    "parts": ("added",),
     "price": ("budget", "replacement"),
     "rating": ("replacement",),
     "placed": ("when", "place", "correction", "relation"),
@@ -152,7 +153,8 @@ def _told(
     text: str,
 ) -> bool:
     """Tell whether the customer has said this value of a slot, and has it nowhere still to say."""
-    every = [slot for slot in state.known if slot.name == name]  # whichever item it was said of
+    names = (name, *ALIKE.get(kind_of(name), ()))
+    every = [slot for slot in state.known if slot.name in names]  # whichever item it was said of
     so = [slot for slot in (*slots, *every) if agrees(slot, value, templates.get(slot.name), text.lower())]
     return bool(so) and not any(slot in state.withheld for slot in so)
 
