@@ -56,7 +56,7 @@ class DiscoveryPlayer(GoalPlayer):
         slots = {name: value for (_, name), value in self.known.items()}
         wish = Wish(slots["type"], slots)
         fitting = [record for record in self.found.values() if wish.fits(record) and record["stock"] > 0]
-        fitting.sort(key=lambda record: [_place(record, name) for name in order])
+        fitting.sort(key=lambda record: [place_of(record, name) for name in order])
         left = [key for key in order if key not in self.searched]
         if left and (self.more or not self.searched):
             for key in self.searched[-1:] if len(fitting) >= count else ():
@@ -75,7 +75,7 @@ class DiscoveryPlayer(GoalPlayer):
             self.found |= {record["product_id"]: record for record in result["results"]}
 
 
-def _place(record: Mapping[str, Any], preference: str) -> float:
+def place_of(record: Mapping[str, Any], preference: str) -> float:
     """Rate a record by one preference: the lower, the better."""
     value = float(record[FIELDS[preference]])
     return -value if preference == "rating" else value

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ecomlab.answers.status import STATUSES
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.starters.compact_renderer import RESULTS, call_text
-from ecomlab.starters.compact_results import NEVER, OTHERS, WEEKDAYS, YES, heading
+from ecomlab.starters.compact_results import MORE, NEVER, OTHERS, WEEKDAYS, YES, heading
 from ecomlab.starters.demonstrations import ANY
 from ecomlab.starters.questions import all_questions
 from ecomlab.values import MONTHS
@@ -59,6 +59,7 @@ def _texts(catalog: "Catalog") -> Iterator[str]:
         *NOTICES,
         *NEWS,
         OTHERS,
+        MORE,
         f" {ANY}",
         YES,
         NEVER,

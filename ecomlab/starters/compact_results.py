@@ -8,7 +8,7 @@ look as they do in a search. The forms are fixed rules on the messages and know 
 - One order: status, the days of its parcels (delivered or expected, in order), then its lines, with details where the
   customer has bought more than one item of that type.
 - Search within a category: rows in stock that are not sponsored, each product once per turn; searches of one category
-  are merged, several categories get a few rows each.
+  are merged, several categories get a few rows each. Sorted ones: see `sorted_rows`; `more` if there may be more.
 - Visits: those that are sold out, which is what one looks for there; all of them if none is.
 - A policy section: its heading, then per clause its conditions, its outcome and its id, and titles of other sections.
 - A notice of the shop, that something has sold out or that two messages are left: a line below a turn's last result.
@@ -22,7 +22,9 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from typing import Any
 
+from ecomlab.players.discovery import FIELDS
 from ecomlab.starters.id_aliases import Aliases
+from ecomlab.starters.sorted_rows import SortedRows, able, may_be_more, row_text
 from ecomlab.values import DAY
 from ecomlab.world.policy_book.book import Atom
 from ecomlab.world.policy_book.rules import FACTS, RULES, Amount
@@ -42,6 +44,7 @@ LISTED = 6
 EACH = 2
 """Rows shown per category, of searches within several."""
 DONE, NOTHING_FOUND, YES, NO, NEVER, OTHERS = "ok", "nothing found", "yes", "no", " never", "also:"
+MORE = "more"
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
@@ -84,6 +87,7 @@ class View(Generic):
     def __init__(self, aliases: Aliases) -> None:
         super().__init__(aliases)
         self._bought: Counter[str] = Counter()
+        self._sorted = SortedRows()
 
     def results(
         self,
@@ -106,8 +110,11 @@ class View(Generic):
                     lists[category] = (len(blocks), {})
                     blocks.append("")
                 place, rows = lists[category]
-                for record in result["results"]:
-                    if len(rows) < most and record["stock"] > 0 and "sponsored" not in record:
+                if most == LISTED and arguments.get("sort") in FIELDS:
+                    blocks[place] = self._in_order(arguments, result)
+                    continue
+                for record in able(result):
+                    if len(rows) < most:
                         rows[record["product_id"]] = self._row(record)
                 blocks[place] = "\n".join(rows.values()) or NOTHING_FOUND
             else:
@@ -141,6 +148,13 @@ class View(Generic):
             record = result["product"]
             return f" {record['title']}{self.aliases.of(record['product_id'])}\n{attributes_text(record['attributes'])}"
         return None
+
+    def _in_order(self, arguments: Mapping[str, Any], result: Mapping[str, Any]) -> str:
+        """Write the rows of a series of sorted searches, of which this is the latest."""
+        self._sorted.take(arguments, able(result))
+        rows = self._sorted.rows[:LISTED]
+        lines = [f"- {row_text(row, arguments['sort'])}{self.aliases.of(row['product_id'])}" for row in rows]
+        return "\n".join([*lines, *([MORE] if may_be_more(result) else [])]) or NOTHING_FOUND
 
     def _row(self, record: Mapping[str, Any]) -> str:
         return f"- {record['title']}{self.aliases.of(record['product_id'])}"

@@ -25,6 +25,7 @@ from ecomlab.seeding import rng
 from ecomlab.starters.compact_renderer import ShortLines, visible
 from ecomlab.starters.narrator import narrated
 from ecomlab.starters.questions import Questions
+from ecomlab.starters.sorted_rows import OrderedDiscovery
 from ecomlab.task import Message, Player, Task
 
 if TYPE_CHECKING:
@@ -237,6 +238,9 @@ def demonstrator(
     if env == "JOURNEY":
         intros = {name: environment.phrases.intros for name, environment in ENVIRONMENTS.items()}
         return JourneyPlayer(intros, lambda env: demonstrator(env, shop, perturbation, knows))
+    if env == "PD":
+        phrases, lexicon = ENVIRONMENTS["PD"].phrases, lexicon_of(shop.catalog)
+        return narrated(env, OrderedDiscovery(phrases, lexicon, perturbation=perturbation), knows)
     return narrated(env, ENVIRONMENTS[env].reference_player(shop, perturbation), knows)
 
 

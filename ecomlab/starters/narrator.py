@@ -17,6 +17,7 @@ from ecomlab.players.goal_player import GoalPlayer
 from ecomlab.players.substitution import identity, titled
 from ecomlab.starters.compact_results import KNOWN, heading, seen
 from ecomlab.starters.questions import Questions
+from ecomlab.starters.sorted_rows import OrderedDiscovery
 from ecomlab.task import Message, Player
 from ecomlab.values import DAY, MONEY
 from ecomlab.world.policy_book.rules import WINDOW
@@ -84,6 +85,9 @@ class Narrator:
     # Quoting the words behind ids.
 
     def _quotes(self, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[str]:
+        if isinstance(self.player, OrderedDiscovery):
+            yield from self.player.quoted
+            return
         looks = sum(name == "order_get_status" for name, _ in calls)
         for name, arguments in calls:
             if name == "submit" and arguments.get("clause"):

@@ -63,6 +63,8 @@ ALL = (
     *(Cell(env=env) for env in ("STATUS", "RETURN", "SUB", "POLICY", "PD", "BUNDLE")),
     Cell(env="JOURNEY", difficulties=EASY, weight=0.7),
 )
+CAREFUL_JOURNEYS = tuple(cell.replace(slips=cell.env != "JOURNEY") for cell in ALL)
+"""All, with no mistakes in journeys: all their jobs must be right, and a starter that never succeeds learns nothing."""
 CORRECTED = tuple(cell.replace(slips=cell.env == "JOURNEY") for cell in ALL if cell.env != "CART")
 """All but CART, with mistakes only in journeys: elsewhere the customer sees and corrects too few of them."""
 
@@ -114,7 +116,7 @@ RECIPES: Mapping[str, Recipe] = {
         phases=(
             COPY_DRILLS,
             Phase(cells=MIX, slip_rate=0.0, tokens=7_000_000, episodes=10_000),
-            Phase(cells=ALL, slip_rate=0.4, tokens=2_500_000, episodes=5_000),
+            Phase(cells=CAREFUL_JOURNEYS, slip_rate=0.5, tokens=2_500_000, episodes=5_000),
         )
     ),
     "base": Recipe(

@@ -166,7 +166,7 @@ def test_starters_read_what_they_were_trained_on(shop: Shop) -> None:
         for seed in range(6):
             task = make_task(env, seed % 4, seed, shop)
             told.update(repr(transcribe(task, shop, slips_for(0.2, "golden", env, seed)).pieces).encode())
-    assert told.hexdigest()[:32] == "359682deb67c9e18487d877b438954cf"
+    assert told.hexdigest()[:32] == "a4a7b74c2a96078c08b775acc0ddc1a2"
 
 
 @pytest.mark.parametrize("env", ["STATUS", "RETURN", "SUB", "POLICY", "PD", "BUNDLE"])
@@ -376,6 +376,37 @@ def test_searches_of_one_category_are_one_list_without_distractors() -> None:
     other = {"role": "tool", "content": json.dumps({"results": [record(5)]})}
     two = View(aliases).results([kite, mug], [messages[1], other], str)
     assert two == [block, f"- T5{aliases.of('P5')}"]
+
+
+def test_rows_of_sorted_searches_are_one_list_in_the_order_of_their_keys() -> None:
+    view, search = View(Aliases()), {"category": "Kite", "price_max": 50}
+
+    def shown(rows: list[dict[str, Any]], pages: int = 1, **more: Any) -> str:
+        result = {"results": rows, "page": 1, "pages": pages}
+        text = view_of(result, "catalog_search", view, **{**search, **more})
+        return text.replace(view.aliases.of("P1"), "1").replace(view.aliases.of("P2"), "2")
+
+    one, two = record(1, price=30.0, rating=4.0), record(2, price=24.99, rating=4.0)
+    three, four = record(3, price=9.0, rating=3.9), record(4, price=9.0, rating=4.0, sponsored=True)
+    three_too = f"\n- T3, 3.9{view.aliases.of('P3')}"
+    assert shown([one, two, three, four], 2, sort="rating") == f"- T1, 4.01\n- T2, 4.02{three_too}\nmore"
+    assert shown([two, one], sort="price", rating_min=4.0) == "- T2, $24.992\n- T1, $301", "within the bound"
+    assert shown([one], sort="delivery", rating_min=4.0, price_max=24.99) == "- T2, 32", "found before"
+    assert shown([one, two], sort="rating") == "- T1, 4.01\n- T2, 4.02", "begun again"
+    assert shown([one], sort="price") == "- T1, $301", "bounded by no row: begun again"
+
+
+@pytest.mark.parametrize("d", [0, 3])
+def test_what_a_demonstrator_of_pd_quotes_is_what_it_was_shown(d: int, big_shop: Shop) -> None:
+    """Rows first in the latest result, word for word, before a search is bounded and before handing in."""
+    same = several = 0
+    for seed in range(20):
+        pieces = transcribe(make_task("PD", d, seed, big_shop), big_shop).pieces
+        for heard, said in zip(pieces[::2], pieces[1::2], strict=True):
+            quotes = [line for line in said.split("\n") if line.startswith("- ")]
+            several += bool(quotes)
+            same += bool(quotes) and "\n".join(quotes) in heard
+    assert several >= 20 and same >= 0.95 * several
 
 
 def test_a_marker_in_a_name_is_letters_to_the_laptop_policy_too(renderer: ShortRenderer) -> None:

@@ -243,8 +243,8 @@ def test_the_starter_is_small_and_says_what_it_was_made_for(novice: Policy, shop
 
 
 @pytest.mark.parametrize("name", list(recipe.RECIPES))
-def test_a_shipped_starter_is_of_the_committed_recipe(name: str) -> None:
-    record = json.loads((STARTERS.folder / name / "made_for.json").read_text())
+def test_a_shipped_starter_is_of_the_committed_recipe(name: str, shop: Shop) -> None:
+    record = load_policy(name, shop, ["CART"]).made_for
     assert record["recipe"] == json.loads(json.dumps(recipe.RECIPES[name].to_json()))
 
 
@@ -255,7 +255,7 @@ def test_the_novice_has_something_to_learn(novice: Policy, big_shop: Shop) -> No
         [row["success"] for row in evaluate(novice, big_shop, "CART", (0, 1, 2, 3), 96, decoding)]
         for decoding in ("sampled", "greedy")
     )
-    assert 0.15 < sampled[0] < 0.8
+    assert 0.15 < sampled[0] < 0.75
     assert all(share > 0 for share in sampled[:3])
     assert sum(greedy) > sum(sampled)
 
