@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import date
 
 from ecomlab.catalog.lexicon import Lexicon
 from ecomlab.customer import corrections, goal_changes, shortages
@@ -91,6 +92,8 @@ class Customer:
 
     def hear(self, text: str, world: World) -> Reply:
         """Answer a message, whether it came as a question of a tool or by itself."""
+        if "today" in world.given:
+            self.dialogue.today = date.fromisoformat(world.given["today"])
         things = things_in(text, world)
         reading = self.read(without(text, things))
         if self._instead and (reading.unavailable or self._asks_instead(text, world)):

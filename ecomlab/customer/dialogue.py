@@ -7,6 +7,7 @@ question. Nothing here knows how the customer words it.
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 
 from ecomlab.customer.acts import Act, Mistake
 from ecomlab.customer.goal_state import GoalState
@@ -91,6 +92,8 @@ class DialogueManager:
     heard: set[tuple[str, int]] = field(default_factory=set)
     """Questions that were asked before; asking again tells nothing new, and is a stall."""
     tally: Tally = field(default_factory=Tally)
+    today: date | None = None
+    """The day by the customer's clock, where the task has one."""
 
     @property
     def out_of_patience(self) -> bool:
@@ -105,7 +108,7 @@ class DialogueManager:
         if not (reading.asks and (reading.questions or reading.open or reading.unclear)):
             return Reply([Act("thanks" if reading.done else "go ahead")])
         self.tally.questions += 1
-        heard = meanings(reading, self.state, self.templates, self.option, text)
+        heard = meanings(reading, self.state, self.templates, self.option, text, self.today)
         asked = [one for one in heard if not one.echo]
         if not (asked or reading.open or reading.unclear):
             return Reply([Act("indifferent" if _wishes_for_parts(reading, text) else "yes")])

@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Sequence
+from datetime import date
 from functools import lru_cache
-from typing import Any
 
 from ecomlab.catalog.lexicon import Lexicon
 from ecomlab.customer.phrasing import phrases
@@ -12,6 +12,7 @@ from ecomlab.customer.templates import BOUNDS, Phrases, Template
 from ecomlab.other_words import SPELLED, read_number
 from ecomlab.task import Slot
 from ecomlab.values import FORMATS
+from ecomlab.world.orders.references import same_time
 
 __all__ = ["Question", "Reading", "agrees", "asks_to_keep", "reader_of"]
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
@@ -78,8 +79,11 @@ def asks_to_keep(text: str) -> bool:
     return _KEPT.search(text.lower()) is not None
 
 
-def agrees(slot: Slot, said: str, template: Template | None, text: str) -> bool | None:
-    """Tell whether the value that a message names beside a slot is so; None where yes and no would both mislead."""
+def agrees(
+    slot: Slot, said: str, template: Template | None, text: str, today: date | None = None
+) -> bool | None:
+    """Tell whether the value that a message names beside a slot is so, times by the clock; None where yes and no would
+    both mislead."""
     value, name = slot.value, slot.name
     if isinstance(value, list | tuple):
         if name == "importance":
@@ -97,17 +101,13 @@ def agrees(slot: Slot, said: str, template: Template | None, text: str) -> bool 
             return False if beyond and not _LOOSE.search(text) else None
         return None if _COMPARED.search(text) else False
     if template and template.format.words:
-        return _by_words(value, said, template)
+        named = next((m for words, m in template.format.words.items() if words.lower() == said.lower()), None)
+        if named is None:
+            return None
+        return same_time(value, named, today) if name == "when" and today else bool(named == value)
     if template is not None:
         said = _read(said, template)
     return str(said).casefold() == str(value).casefold()
-
-
-def _by_words(value: Any, said: str, template: Template) -> bool | None:
-    for words, meant in template.format.words.items():
-        if words.lower() == said.lower():
-            return bool(meant == value)
-    return None
 
 
 def _read(said: str, template: Template) -> str:

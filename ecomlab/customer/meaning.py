@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 
 from ecomlab.customer.acts import Act
 from ecomlab.customer.goal_state import GoalState
@@ -55,9 +56,10 @@ def meanings(
     templates: Mapping[str, Template],
     option: Callable[[int], str],
     text: str,
+    today: date | None = None,
 ) -> list[Meaning]:
-    """Find what each question means; `option` names the option of an item. Where candidates are described, only what
-    tells them apart is asked for."""
+    """Find what each question means; `option` names the option of an item, `today` is by the customer's clock. Where
+    candidates are described, only what tells them apart is asked for."""
     questions = reading.questions
     if described(reading):
         apart = [q for q in questions if len(q.values) > 1 and kind_of(q.slot) in DESCRIBES]
@@ -66,7 +68,7 @@ def meanings(
             or apart
             or questions
         )
-    return [_meaning(question, state, templates, option, text) for question in questions]
+    return [_meaning(question, state, templates, option, text, today) for question in questions]
 
 
 def described(reading: Reading) -> bool:
@@ -125,6 +127,7 @@ def _meaning(
     templates: Mapping[str, Template],
     option: Callable[[int], str],
     text: str,
+    today: date | None,
 ) -> Meaning:
     slots = meant(question, state, option)
     kept = next((slot for slot in (*state.withheld, *state.known) if slot.name == "must"), None)
@@ -138,7 +141,7 @@ def _meaning(
         return Meaning(question, tuple(slots), True, echo=True)
     so = None
     if len(question.values) == 1 and len(slots) == 1 and _comparable(question.slot, slots[0].name):
-        so = agrees(slots[0], question.values[0], templates.get(slots[0].name), text.lower())
+        so = agrees(slots[0], question.values[0], templates.get(slots[0].name), text.lower(), today)
     return Meaning(question, tuple(slots), so)
 
 

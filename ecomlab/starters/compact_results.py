@@ -19,7 +19,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date
 from typing import Any
 
 from ecomlab.players.discovery import FIELDS
@@ -45,7 +44,6 @@ EACH = 2
 """Rows shown per category, of searches within several."""
 DONE, NOTHING_FOUND, YES, NO, NEVER, OTHERS = "ok", "nothing found", "yes", "no", " never", "also:"
 MORE = "more"
-WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
 class Generic:
@@ -140,8 +138,7 @@ class View(Generic):
             others = [f"{OTHERS} {', '.join(result['others'])}"] if result.get("others") else []
             return "\n".join([*map(self._section, result["sections"]), *others]) or NOTHING_FOUND
         if "today" in result:
-            today = date.fromisoformat(result["today"])
-            return f" {WEEKDAYS[today.weekday()]},{_day(result['today'])}"
+            return f" {result['weekday']},{_day(result['today'])}"
         if "visits" in result:
             return "\n".join(map(self._row, result["visits"])) or NOTHING_FOUND
         if "product" in result:

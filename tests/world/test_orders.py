@@ -12,6 +12,7 @@ from ecomlab.audit import attackers
 from ecomlab.difficulty import Difficulty
 from ecomlab.task import TaskKey
 from ecomlab.world.orders.history import delivered, draw_history, eligibility, lines_of
+from ecomlab.world.orders.references import same_time
 from ecomlab.world.policy_book.terms import draw_terms
 
 TODAY = date(2026, 3, 20)
@@ -128,3 +129,38 @@ def test_fair_play_is_perfect(env: str, size: str, request: pytest.FixtureReques
         for seed in range(300, 305):
             trajectory = play(ENVIRONMENTS[env].reference_player(shop), make_task(env, d, seed, shop), shop)
             assert trajectory.score.value == pytest.approx(0.9), trajectory.score.why
+
+
+@pytest.mark.parametrize(
+    ("held", "named", "so"),
+    [
+        ("Friday", "week", True),  # Monday's Friday is last week's
+        ("Friday", "3 days", True),
+        ("3 days", "Friday", True),
+        ("1 days", "week", True),  # a week begins on Monday
+        ("Friday", "Thursday", False),
+        ("Friday", "month", False),
+        ("Friday", "09", True),
+        ("week", "Friday", None),
+        ("09", "week", None),
+        ("month", "08", True),
+        ("08", "09", False),
+    ],
+)
+def test_who_knows_one_time_of_an_order_knows_others(held: str, named: str, so: bool | None) -> None:
+    assert same_time(held, named, date(2026, 9, 28)) is so
+
+
+def test_a_customer_agrees_with_another_name_for_the_time_of_their_order(shop: Shop) -> None:
+    """Yes to what is so, no to what is not, and neither where they cannot tell."""
+    met = set()
+    for seed in range(400):
+        task = make_task("STATUS", 6, seed, shop)
+        if (0, "when") in task.goal.withheld:
+            episode = Episode(task, shop)
+            acts = episode.customer.hear("Did you order it last week?", episode.world).acts
+            so = same_time(task.goal["when"], "week", date.fromisoformat(task.world["today"]))
+            said = {"yes", "no"} & {act.kind for act in acts}
+            assert said == ({"yes"} if so else {"no"} if so is False else set()), (seed, task.goal["when"])
+            met.add(so)
+    assert met == {True, False, None}

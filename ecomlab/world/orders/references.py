@@ -1,8 +1,8 @@
 """Customers' references to orders, and the orders that a reference may mean.
 
 Slots: "type" or "thing" (an item's type; "thing" comes in a sentence of its own), "brand", "feature", "placed" (a day,
-"MM-DD"), "when" ("week", "month", a month's number, "3 days"), "things" and "parcels" (their number), "place" (0: the
-latest, -1: the oldest), "relation" and "correction" (steps back in time).
+"MM-DD"), "when" ("week", "month", a month's number, "3 days", "Monday": the latest before today), "things" and
+"parcels" (their number), "place" (0: the latest, -1: the oldest), "relation" and "correction" (steps back in time).
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,10 @@ WORDS = ("type", "brand", "feature")
 """Slots that name an item of an order."""
 STEPS = ("relation", "correction")
 """Slots that lead from the order mentioned to the one before or after it."""
-TIMES = frozenset(["week", "month", *(f"{n} days" for n in range(1, 7)), *(f"{n:02d}" for n in range(1, 13))])
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+TIMES = frozenset(
+    ["week", "month", *WEEKDAYS, *(f"{n} days" for n in range(1, 7)), *(f"{n:02d}" for n in range(1, 13))]
+)
 """Values of "when" that customers can put into words."""
 LOOKUPS = 40
 """Maximum number of orders that a reference may leave to be looked into."""
@@ -79,6 +82,8 @@ def _at(placed: str, when: str, today: date) -> bool:
     day = date.fromisoformat(placed)
     if when.endswith(" days"):
         return (today - day).days == int(when.split()[0])
+    if when in WEEKDAYS:
+        return 0 < (today - day).days < 7 and day.weekday() == WEEKDAYS.index(when)
     if when == "week":
         monday = today - timedelta(days=today.weekday())
         return monday - timedelta(days=7) <= day < monday
@@ -88,9 +93,19 @@ def _at(placed: str, when: str, today: date) -> bool:
     return day.month == int(when)
 
 
+def same_time(held: str, named: str, today: date) -> bool | None:
+    """Tell whether an order placed at one time was placed at another: "on Friday" may be "last week"; None if who only
+    knows the one cannot tell."""
+    days = [(today - timedelta(days=age)).isoformat() for age in range(1, 365)]
+    so = {_at(day, named, today) for day in days if _at(day, held, today)}
+    return so.pop() if len(so) == 1 else None
+
+
 def _loosely(placed: str, when: str, today: date) -> bool:
     """Tell whether `when` might mean this day to somebody who counts weeks or months differently."""
     age = (today - date.fromisoformat(placed)).days
+    if when in WEEKDAYS:
+        return age < 14 and date.fromisoformat(placed).weekday() == WEEKDAYS.index(when)
     if when == "week":
         return age <= 14
     if when == "month":
@@ -157,7 +172,8 @@ def _when(
     """Refer by type and time: "the charger from last week", preferably where there are several chargers."""
     kinds = list(dict.fromkeys(item["type"] for item in seen[target]["items"]))
     placed = seen[target]["placed"]
-    times = ["week", "month", placed[5:7], f"{(today - date.fromisoformat(placed)).days} days"]
+    day = date.fromisoformat(placed)
+    times = ["week", "month", placed[5:7], f"{(today - day).days} days", WEEKDAYS[day.weekday()]]
     times = [t for t in times if _at(placed, t, today) and t in TIMES and t != today.isoformat()[5:7]]
     pairs = [(kind, time) for kind in kinds for time in times]
     several = [p for p in pairs if len(resolve(seen, {"type": p[0]}, today)) > 1]

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from datetime import date
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -136,7 +137,8 @@ def catalog_rerank(
 @tool
 def datetime_now(world: World) -> dict[str, Any]:
     """Tell today's date."""
-    return {"today": world.given.get("today", TODAY)}
+    today = world.given.get("today", TODAY)
+    return {"today": today, "weekday": f"{date.fromisoformat(today):%A}"}
 
 
 @tool(lists={"visits": "product_id"})
