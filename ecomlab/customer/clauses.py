@@ -71,6 +71,7 @@ class _Words(Strict):
     recall: tuple[str, ...]
     busy: tuple[str, ...]
     given: tuple[str, ...]
+    doubled: tuple[str, ...]
 
 
 _OF = {
@@ -81,6 +82,12 @@ WH, AUXILIARY, SPEAKER, TAGS, _PRONOUN = (
     _OF[name] for name in ("question", "auxiliary", "speaker", "tag", "pronoun")
 )
 _KNOW = _OF["know"]
+FUNCTION = frozenset().union(
+    *(_OF[name] for name in ("question", "auxiliary", "preposition", "pronoun", "pointer", "relative", "link", "reason"))
+)
+"""Stems of words that only join others."""
+REPEATED = frozenset().union(*(_OF[name] for name in ("greeting", "thanks", "waiting", "doubled")))
+"""Stems of words that people say twice: "okay okay", "very very"."""
 
 
 def class_words() -> frozenset[str]:

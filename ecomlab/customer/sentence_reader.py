@@ -12,13 +12,13 @@ from ecomlab.customer.clauses import (
     TAGS,
     WH,
     Clause,
-    class_words,
     clauses,
 )
 from ecomlab.customer.heard import Heard, Question
+from ecomlab.customer.nonsense import FOREIGN, content, repeats, strange
 from ecomlab.customer.phrasing import ELSEWHERE, Found, find, shared
 from ecomlab.customer.vocabulary import AMOUNTS, Vocabulary, closed
-from ecomlab.customer.words import ITEM, MARKS, VALUE, Sentence, Token, stem
+from ecomlab.customer.words import DATE, DAYS, ITEM, MARKS, MONEY, STARS, VALUE, Sentence, Token, stem
 
 LIMITED = ("price", "rating", "days", "budget")
 """Slots that are limits."""
@@ -33,8 +33,6 @@ LISTED = 4
 """Places between commas within which a part of a list stands."""
 EXAMPLES = 3
 """Fewest examples that say only what an open question may be about."""
-FOREIGN = 2
-"""Words foreign to a shop that make nonsense of what names nothing."""
 LEAD = 3
 """Words that may stand before a question word."""
 TAG = 5
@@ -45,6 +43,8 @@ def _stems(words: str) -> frozenset[str]:
     return frozenset(map(stem, words.split()))
 
 
+_REPORTS = frozenset({"says:done", "says:unavailable", "says:agree"})
+"""What a remark of a shop does."""
 _LAST = frozenset({"open:alone", "open:announces"})
 """What a phrase may mean only where none with another meaning stands."""
 _JOINTS = _stems("and or but plus")
@@ -87,7 +87,8 @@ class SentenceReader:
         """Hear what the sentence asks for and says."""
         heard = self.heard
         found = clauses(self.tokens, self.sentence.mark, self.sentence.polite)
-        for clause in found:
+        lost = self.sentence.broken or self._is_gibberish()
+        for clause in found if not lost else ():
             self._told(clause)
         if self.sentence.mark != "?" and "?" in self.text[self.tokens[-1].end if self.tokens else 0 :]:
             found = [replace(clause, kind=STATEMENT) if self._echoes(clause) else clause for clause in found]
@@ -95,12 +96,14 @@ class SentenceReader:
         heard.lists = (self.sentence.colon and asks) or (self.sentence.listed and heard.lists)
         if not asks and ((self.sentence.listed and heard.lists) or self._goes_on() or self._is_scope()):
             found = [replace(clause, kind=ASK) for clause in found]
-        if self.sentence.broken or self._is_gibberish():
+        if lost:
             self._lose()
         elif any(clause.kind == ASK for clause in found):
             before = set(heard.asked)
             self._asked(found)
             heard.before = [one for place, one in heard.asked.items() if place not in before]
+        elif self._is_strange():
+            heard.strange = heard.strange or self._quoted()
         else:
             self._wait(found)
         items = {int(token.means[0][1]) for token in self.tokens if token.stem == ITEM}
@@ -130,13 +133,22 @@ class SentenceReader:
         return bool((_EACH & before and _ALL & after) or (_ALL & before and _EACH & after))
 
     def _is_gibberish(self) -> bool:
-        """Tell whether the sentence begins with a word twice, or holds no word of a shop but names of items."""
+        """Tell whether the sentence says words again and again, or holds no word of a shop but names of items."""
         others = [token for token in self.tokens if token.stem != ITEM]
-        first, second = self.stems[:1], self.stems[1:2]
-        if first == second and any(word.islower() and word not in class_words() for word in first):
-            return True  # "return return", but not "okay okay"
+        if repeats(self.tokens):
+            return True
         foreign = all(not one.means and one.stem.isalpha() for one in others)
         return foreign and len(self.tokens) > 1 and self._count_foreign(others) == len(others) > 0
+
+    def _is_strange(self) -> bool:
+        """Tell whether a sentence that asks nothing tells what nobody in a shop does: "The parcel ate a Tuesday."."""
+        if {VALUE, MONEY, STARS, DAYS, DATE} & set(self.stems):
+            return False
+        said = self._finds(Clause(0, len(self.stems), STATEMENT))
+        foreign = self._count_foreign(self.tokens, self.vocabulary.shop)
+        foreign += sum(len(one.pattern.row) for one in said if one.meaning == ELSEWHERE)
+        reports = any(one.meaning in _REPORTS for one in said)
+        return strange(foreign, len(content(self.tokens)), reports)
 
     def _corrected(self, found: Sequence[Clause]) -> list[Clause]:
         """Leave out what a sentence takes back: "the color, I mean the material"."""
@@ -224,9 +236,9 @@ class SentenceReader:
             [token for clause in some for token in self.tokens[clause.start : clause.end]]
         )
 
-    def _count_foreign(self, tokens: Sequence[Token]) -> int:
+    def _count_foreign(self, tokens: Sequence[Token], known: frozenset[str] = frozenset()) -> int:
         words = {token.stem for token in tokens if not token.means and token.stem.isalpha()}
-        return len(words - self.vocabulary.familiar)
+        return len(words - self.vocabulary.familiar - known)
 
     def _is_plain(self, some: Sequence[Clause]) -> bool:
         """Tell whether clauses name a value, ask for more, or name a slot in more than one word."""
