@@ -87,7 +87,9 @@ class Heard:
         """Sum up the message."""
         asked = tuple(self.asked.values())
         is_open = self.open or (self.announced and not asked)
-        if self.strange and not (asked or is_open or self.agree or self.which or self.unavailable or self.done):
+        if self.strange and not (
+            asked or is_open or self.agree or self.which or self.unavailable or self.done
+        ):
             self.asks = True
             self.unclear = self.unclear or [self.strange]
         return Reading(

@@ -15,7 +15,7 @@ from ecomlab.customer.clauses import (
     clauses,
 )
 from ecomlab.customer.heard import Heard, Question
-from ecomlab.customer.nonsense import FOREIGN, content, repeats, strange
+from ecomlab.customer.nonsense import FOREIGN, STRANGE, content, repeats, strange
 from ecomlab.customer.phrasing import ELSEWHERE, Found, find, shared
 from ecomlab.customer.vocabulary import AMOUNTS, Vocabulary, closed
 from ecomlab.customer.words import DATE, DAYS, ITEM, MARKS, MONEY, STARS, VALUE, Sentence, Token, stem
@@ -47,6 +47,8 @@ _REPORTS = frozenset({"says:done", "says:unavailable", "says:agree"})
 """What a remark of a shop does."""
 _LAST = frozenset({"open:alone", "open:announces"})
 """What a phrase may mean only where none with another meaning stands."""
+_BESIDE = _stems("like any")
+"""Words with which something else is asked for beside an open question: "What should it have, any budget?"."""
 _JOINTS = _stems("and or but plus")
 _OFFERING = _stems("shall should may can could")
 _ASKED = _stems("ask know have hear trouble get bother request learn enquire inquire need")
@@ -55,6 +57,9 @@ _LIMITS = _stems("maximum minimum limit most least any deadline") | set(AMOUNTS.
 """Words by which a question for several limits is none for which of them comes first."""
 _ALONE = _stems("only alone single entire complete")
 _POINTS = _stems("it that this they these those")
+_TO_COME = frozenset("deadline need should must will would latest limit want by soon".split())
+_CAME = frozenset("delivered arrived received came got was were did".split())
+"""Words, as they are written, by which a day is still to come, or has passed."""
 _WONDER = _stems("what which how")
 _RIGHT = _stems("right correct accurate true")
 _WISHES = _stems("anything something wish preference requirement thing detail")
@@ -88,7 +93,8 @@ class SentenceReader:
         heard = self.heard
         found = clauses(self.tokens, self.sentence.mark, self.sentence.polite)
         lost = self.sentence.broken or self._is_gibberish()
-        for clause in found if not lost else ():
+        remark = not lost and not any(clause.kind == ASK for clause in found) and self._is_strange()
+        for clause in found if not (lost or remark) else ():
             self._told(clause)
         if self.sentence.mark != "?" and "?" in self.text[self.tokens[-1].end if self.tokens else 0 :]:
             found = [replace(clause, kind=STATEMENT) if self._echoes(clause) else clause for clause in found]
@@ -102,7 +108,7 @@ class SentenceReader:
             before = set(heard.asked)
             self._asked(found)
             heard.before = [one for place, one in heard.asked.items() if place not in before]
-        elif self._is_strange():
+        elif remark:
             heard.strange = heard.strange or self._quoted()
         else:
             self._wait(found)
@@ -137,8 +143,15 @@ class SentenceReader:
         others = [token for token in self.tokens if token.stem != ITEM]
         if repeats(self.tokens):
             return True
+        unknown = self._count_foreign(others)
+        if (
+            unknown >= STRANGE
+            and 2 * unknown >= len(content(others))
+            and self._count_foreign(others, self.vocabulary.shop) >= STRANGE
+        ):
+            return True  # another language
         foreign = all(not one.means and one.stem.isalpha() for one in others)
-        return foreign and len(self.tokens) > 1 and self._count_foreign(others) == len(others) > 0
+        return foreign and len(self.tokens) > 1 and unknown == len(others) > 0
 
     def _is_strange(self) -> bool:
         """Tell whether a sentence that asks nothing tells what nobody in a shop does: "The parcel ate a Tuesday."."""
@@ -146,7 +159,7 @@ class SentenceReader:
             return False
         said = self._finds(Clause(0, len(self.stems), STATEMENT))
         foreign = self._count_foreign(self.tokens, self.vocabulary.shop)
-        foreign += sum(len(one.pattern.row) for one in said if one.meaning == ELSEWHERE)
+        foreign += sum(len(one.pattern.row) ** 2 for one in said if one.meaning == ELSEWHERE)
         reports = any(one.meaning in _REPORTS for one in said)
         return strange(foreign, len(content(self.tokens)), reports)
 
@@ -271,7 +284,7 @@ class SentenceReader:
             for item in items
         )
         joined = clause.start == 0 or self.stems[clause.start - 1] in _JOINTS or not self._named
-        joins = self.stems[: clause.start][-1:] in ([","], [":"]) and self.stems[clause.start] != "like"
+        joins = self.stems[: clause.start][-1:] in ([","], [":"]) and self.stems[clause.start] not in _BESIDE
         if named and self._alone and joins:  # "Which one, whose is it?"
             self._alone = heard.open = False
         self._named = self._named or bool(named)
@@ -456,6 +469,7 @@ class SentenceReader:
     def _chosen(self, clause: Clause) -> list[Found]:
         vocabulary = self.vocabulary
         found = find(self.stems, (clause.start, clause.end), (shared(), vocabulary.own), vocabulary.wanted)
+        found = [one for one in found if one.meaning != "feature" or not self._is_plural(one)]
         says = [one for one in found if one.meaning.startswith("says:")]
         rest = [one for one in found if not one.meaning.startswith("says:") and self._is_of_its_slot(one)]
         chosen: list[Found] = []
@@ -464,6 +478,10 @@ class SentenceReader:
             if apart and (one.pattern.strong or not self._is_beside(one, chosen, clause)):
                 chosen.append(one)
         return self._without_examples(sorted(chosen, key=lambda one: one.start), clause) + says
+
+    def _is_plural(self, one: Found) -> bool:
+        """Tell whether a phrase is the word "features", which means any wish; one alone may be a slot of its own."""
+        return one.end == one.start + 1 and self.tokens[one.start].word == "features"
 
     def _without_examples(self, chosen: list[Found], clause: Clause) -> list[Found]:
         """Leave out slots that only say what an open question may be about: "any wishes, like a size, a color or a
@@ -552,9 +570,16 @@ class SentenceReader:
         told = _TELL & set(self.stems[clause.start : clause.end])
         if "must" in ordered and not self._leads(clause) and not told:  # "Is another brand okay?"
             ordered = [slot for slot in ordered if not slot.startswith("was_")]
+        if "replacement" in ordered and self._is_to_come(clause):
+            ordered = [slot for slot in ordered if slot != "delivered"]
         if "replacement" in ordered and not _JOINTS & set(self.stems[clause.start : clause.end]):
             return [slot for slot in ordered if slot in ("replacement", "ordered", "delivered", "units")]
         return ordered
+
+    def _is_to_come(self, clause: Clause) -> bool:
+        """Tell whether a clause asks when something is to come, rather than when it came."""
+        words = {token.word for token in self.tokens[clause.start : clause.end]}
+        return bool(_TO_COME & words) and not _CAME & words
 
     def _compared(self, places: list[tuple[int, str]], clause: Clause) -> list[tuple[int, str]]:
         """Leave out what is compared in a question for importance; find such a question in what is compared."""
@@ -606,6 +631,11 @@ class SentenceReader:
         here = [int(one.means[0][1]) for one in self.tokens[clause.start : clause.end] if one.stem == ITEM]
         if here:
             return list(dict.fromkeys(here))
+        before = clause.start
+        while before and self.stems[before - 1] in (",", ":"):
+            before -= 1
+        if before < clause.start and self.stems[before - 1] == ITEM:  # "For the kettle: which brand?"
+            return [int(self.tokens[before - 1].means[0][1])]
         around = {int(token.means[0][1]) for token in self.tokens if token.stem == ITEM}
         return [around.pop()] if len(around) == 1 else [-1 if around else self.heard.topic]
 
