@@ -71,6 +71,11 @@ class _Words(Strict):
     recall: tuple[str, ...]
     busy: tuple[str, ...]
     given: tuple[str, ...]
+    doubled: tuple[str, ...]
+    working: tuple[str, ...]
+    almost: tuple[str, ...]
+    eager: tuple[str, ...]
+    extra: tuple[str, ...]
 
 
 _OF = {
@@ -81,6 +86,24 @@ WH, AUXILIARY, SPEAKER, TAGS, _PRONOUN = (
     _OF[name] for name in ("question", "auxiliary", "speaker", "tag", "pronoun")
 )
 _KNOW = _OF["know"]
+FUNCTION = frozenset().union(
+    *(
+        _OF[name]
+        for name in (
+            "question",
+            "auxiliary",
+            "preposition",
+            "pronoun",
+            "pointer",
+            "relative",
+            "link",
+            "reason",
+        )
+    )
+)
+"""Stems of words that only join others."""
+REPEATED = frozenset().union(*(_OF[name] for name in ("greeting", "thanks", "waiting", "doubled")))
+"""Stems of words that people say twice: "okay okay", "very very"."""
 
 
 def class_words() -> frozenset[str]:
@@ -132,6 +155,15 @@ def _settled(found: list[Clause], tokens: Sequence[Token], mark: str) -> list[Cl
     if mark == "?" and ASK not in kinds:
         told = [place for place, kind in enumerate(kinds) if kind != PURPOSE]
         kinds[told[-1] if told else -1] = ASK
+    for place, (clause, after) in enumerate(pairwise(found)):
+        if stems[clause.start : clause.start + 2] == ["if", "you"] and _thanks(
+            stems[after.start : after.end]
+        ):
+            told = _any(stems[clause.start + 2 : clause.end], "order", "know")
+            kinds[place] = ASK if told else kinds[place]  # "If you can tell me more, that would be great."
+        led = stems[after.start - 1 : after.start + 2] in ([",", "which", "be"], [",", "which", "mean"])
+        if led and kinds[place] == STATEMENT and mark != "?":
+            kinds[place + 1] = STATEMENT  # "I found ten, which is too many."
     asking = ASK in kinds
     for place, kind in enumerate(kinds):
         if kind != FRAGMENT:
@@ -151,6 +183,11 @@ def _settled(found: list[Clause], tokens: Sequence[Token], mark: str) -> list[Cl
         Clause(clause.start, clause.end, kind, clause.kind == FRAGMENT)
         for clause, kind in zip(found, kinds, strict=True)
     ]
+
+
+def _thanks(stems: Sequence[str]) -> bool:
+    """Tell whether a clause only says that something would be welcome."""
+    return stems[:1] in (["that"], ["it"]) and "would" in stems and _any(stems, "helpful")
 
 
 def _is_inner(stems: Sequence[str], place: int) -> bool:
@@ -174,10 +211,13 @@ def _begins(stems: Sequence[str], place: int, mark: str) -> bool:
         return True
     if before == "or" and here in WH:
         return after in AUXILIARY
+    if before == "," and here == stem("any") and mark == "?":
+        return not WH.isdisjoint(stems[:place])  # "Which features should it have, any budget?"
     if before in _OF["link"]:
         # "it left and is on its way", "the kettle and the rug have"
         goes_on = here == ITEM if mark == "?" else here in AUXILIARY and after not in _PRONOUN
-        return here not in _OF["link"] and not goes_on and _opens(here, after)
+        topic = here == "for" and after == ITEM and stems[place + 2 : place + 3] in ([":"], [","])
+        return here not in _OF["link"] and (topic or (not goes_on and _opens(here, after)))
     if here == "so":
         return after in _PRONOUN
     if here == "to":
@@ -191,7 +231,7 @@ def _opens(here: str, after: str) -> bool:
         return True
     if here in _OF["preposition"] | _OF["about"] and after in WH:
         return True
-    if here == "so" and (after in _OF["order"] or after == stem("any")):
+    if here == "so" and after in _OF["order"] | _OF["more"] | _OF["extra"]:
         return True
     if here == "sinc":
         return after not in WH
@@ -297,6 +337,11 @@ def _by_remark(one: _Opening) -> str | None:
         return STATEMENT
     if not asked and (one.done or (one.whole[0] == "no" and len(rest) > 1)):
         return STATEMENT  # "List checked.", "No fee in your case."
+    works = one.word.endswith("ing") and first in _OF["working"]
+    if not asked and (works or first in _OF["almost"] or rest[-2:] == ["it", "be"]):
+        return ASK if first in WH else STATEMENT  # "Adding it up.", "Almost done", "One kettle it is."
+    if first in _OF["polite"] and one.second in AUXILIARY and not asked:
+        return STATEMENT  # "Your patience is appreciated."
     if first == "whatever" and one.second in {"else", "you"}:
         return ASK
     adds = (
@@ -304,7 +349,12 @@ def _by_remark(one: _Opening) -> str | None:
     )
     if adds and _after(rest, 1) not in {"be", "will"}:
         return ASK  # "anything else I should know", but not "anything else is up to you"
-    if one.word.endswith("ing") and one.second in _OF["pointer"] and _any(rest, "helpful"):
+    if (
+        one.word.endswith("ing")
+        and not _any([first], "whatever")
+        and one.second in _OF["pointer"]
+        and _any(rest, "helpful")
+    ):
         return STATEMENT  # "Knowing this will help me."
     if first in WH:
         return STATEMENT if one.mark == "!" and not _any(rest, "auxiliary") else ASK
@@ -360,6 +410,8 @@ def _by_person(one: _Opening) -> str | None:
         return ASK
     if one.mark == "." and "so" in one.whole[: -len(rest)]:
         return STATEMENT  # "So you want it in red."
+    if one.second == "be" and rest[2:3] in (["welcom"], ["free"]) and _any(rest[4:6], "order", "know"):
+        return ASK  # "You are welcome to state other wishes."
     asks = one.second in _OF["yours"] or (one.second == "be" and _any(rest[2:4], "yours"))
     announced = "will" in rest[1:3] and not _any(rest, "question")  # "you will get your money back"
     return ASK if asks and one.mark != "!" and not announced else STATEMENT
@@ -380,6 +432,12 @@ def _of_speaker(rest: Sequence[str]) -> str:
         return ASK  # "I do not have the size yet"
     if "be" in words and _any(words[words.index("be") + 1 :][:1], "informed"):
         return ASK
+    if words[0] == "be" and _any(words[1:5], "eager"):
+        return ASK  # "I am all ears."
+    if words[:2] in (["know", stem("nothing")], ["will", "take"]) and (
+        _any(words[1:], "whatever") or "all" in words
+    ):
+        return ASK  # "I know nothing else.", "I'll take all of it."
     questioned = _any(words, "question")
     if "if" in words and questioned and _any(words[words.index("if") :], "recall"):
         return ASK
@@ -413,6 +471,8 @@ def _by_hint(one: _Opening) -> str | None:
     if {"would", "will", "be"} & words and _any(words, "helpful"):
         pointed = first in {"it", "that"}
         return ASK if (pointed and _any(words, "heard")) or first not in _PRONOUN else None
+    if first in _OF["more"] | _OF["extra"] and one.mark != "?" and "would" in words:
+        return ASK  # "Any further detail would let me look for it."
     if one.mark != "?" and ({"not", "have", "be"} <= words and _any(words, "given")):
         return ASK  # "The color has not been stated."
     if {"to", "be"} <= words and {"know", "known"} & words and {"have", "must", "need"} & words:
@@ -433,7 +493,7 @@ def _by_verb(one: _Opening) -> str | None:
         return ASK  # "Acme or Bolt, and which size"
     if one.first in _OF["pointer"] or (one.first == ITEM and one.second in _OF["finite"]):
         return STATEMENT
-    if one.polite:
+    if one.polite and not (one.first in _OF["topic"] and rest[-1] == ","):
         return STATEMENT if _any(rest, "waiting") else ASK
     if one.second in WH and _any(rest[2:3], "auxiliary"):
         return ASK

@@ -59,6 +59,8 @@ class Heard:
     unavailable: list[int] = field(default_factory=list)
     lost: bool = False
     """Nonsense was heard."""
+    strange: str = ""
+    """A remark that no shop makes: it is asked back where the message does nothing else."""
     lists: bool = False
     """The items of a list come that was asked for."""
     waiting: list[Question] = field(default_factory=list)
@@ -85,6 +87,11 @@ class Heard:
         """Sum up the message."""
         asked = tuple(self.asked.values())
         is_open = self.open or (self.announced and not asked)
+        if self.strange and not (
+            asked or is_open or self.agree or self.which or self.unavailable or self.done
+        ):
+            self.asks = True
+            self.unclear = self.unclear or [self.strange]
         return Reading(
             questions=asked,
             open=is_open,

@@ -9,6 +9,7 @@ from ecomlab.catalog.lexicon import Lexicon
 from ecomlab.customer.phrasing import phrases
 from ecomlab.customer.questions import Question, Reader, Reading
 from ecomlab.customer.templates import BOUNDS, Phrases, Template
+from ecomlab.customer.words import stem
 from ecomlab.other_words import SPELLED, read_number
 from ecomlab.task import Slot
 from ecomlab.values import FORMATS
@@ -66,12 +67,19 @@ def _reader(
         items,
         {name: closed[name] for name in slots if name in closed},
         {name: called[name] for name in slots if name in called},
+        _sold(lexicon),
     )
 
 
 @lru_cache(maxsize=64)
 def _names(lexicon: Lexicon, kind: str) -> tuple[str, ...]:
     return tuple(lexicon.names[kind].values())
+
+
+@lru_cache(maxsize=64)
+def _sold(lexicon: Lexicon) -> frozenset[str]:
+    names = [name for kind in ("type", "brand", "feature") for name in _names(lexicon, kind)]
+    return frozenset(stem(word) for name in names for word in name.lower().split())
 
 
 def asks_to_keep(text: str) -> bool:

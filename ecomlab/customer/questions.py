@@ -19,7 +19,7 @@ class Reader:
     """Reads messages to a customer who may have these `slots`.
 
     `items` are the names that each item is called by, `values` the words of values by slot, and `called` other names of
-    slots, such as an option's ("size").
+    slots, such as an option's ("size"). `shop` are the stems of the names of what is sold.
     """
 
     def __init__(
@@ -28,8 +28,9 @@ class Reader:
         items: Sequence[Sequence[str]],
         values: Mapping[str, Iterable[str]],
         called: Mapping[str, Iterable[str]],
+        shop: frozenset[str] = frozenset(),
     ) -> None:
-        self._vocabulary = vocabulary(slots, items, values, called)
+        self._vocabulary = vocabulary(slots, items, values, called, shop)
 
     def read(self, text: str) -> Reading:
         """Understand a message."""

@@ -12,13 +12,13 @@ from ecomlab.customer.clauses import (
     TAGS,
     WH,
     Clause,
-    class_words,
     clauses,
 )
 from ecomlab.customer.heard import Heard, Question
+from ecomlab.customer.nonsense import FOREIGN, STRANGE, content, repeats, strange
 from ecomlab.customer.phrasing import ELSEWHERE, Found, find, shared
 from ecomlab.customer.vocabulary import AMOUNTS, Vocabulary, closed
-from ecomlab.customer.words import ITEM, MARKS, VALUE, Sentence, Token, stem
+from ecomlab.customer.words import DATE, DAYS, ITEM, MARKS, MONEY, STARS, VALUE, Sentence, Token, stem
 
 LIMITED = ("price", "rating", "days", "budget")
 """Slots that are limits."""
@@ -33,8 +33,6 @@ LISTED = 4
 """Places between commas within which a part of a list stands."""
 EXAMPLES = 3
 """Fewest examples that say only what an open question may be about."""
-FOREIGN = 2
-"""Words foreign to a shop that make nonsense of what names nothing."""
 LEAD = 3
 """Words that may stand before a question word."""
 TAG = 5
@@ -45,8 +43,12 @@ def _stems(words: str) -> frozenset[str]:
     return frozenset(map(stem, words.split()))
 
 
+_REPORTS = frozenset({"says:done", "says:unavailable", "says:agree"})
+"""What a remark of a shop does."""
 _LAST = frozenset({"open:alone", "open:announces"})
 """What a phrase may mean only where none with another meaning stands."""
+_BESIDE = _stems("like any")
+"""Words with which something else is asked for beside an open question: "What should it have, any budget?"."""
 _JOINTS = _stems("and or but plus")
 _OFFERING = _stems("shall should may can could")
 _ASKED = _stems("ask know have hear trouble get bother request learn enquire inquire need")
@@ -55,6 +57,9 @@ _LIMITS = _stems("maximum minimum limit most least any deadline") | set(AMOUNTS.
 """Words by which a question for several limits is none for which of them comes first."""
 _ALONE = _stems("only alone single entire complete")
 _POINTS = _stems("it that this they these those")
+_TO_COME = frozenset("deadline need should must will would latest limit want by soon".split())
+_CAME = frozenset("delivered arrived received came got was were did".split())
+"""Words, as they are written, by which a day is still to come, or has passed."""
 _WONDER = _stems("what which how")
 _RIGHT = _stems("right correct accurate true")
 _WISHES = _stems("anything something wish preference requirement thing detail")
@@ -87,7 +92,9 @@ class SentenceReader:
         """Hear what the sentence asks for and says."""
         heard = self.heard
         found = clauses(self.tokens, self.sentence.mark, self.sentence.polite)
-        for clause in found:
+        lost = self.sentence.broken or self._is_gibberish()
+        remark = not lost and not any(clause.kind == ASK for clause in found) and self._is_strange()
+        for clause in found if not (lost or remark) else ():
             self._told(clause)
         if self.sentence.mark != "?" and "?" in self.text[self.tokens[-1].end if self.tokens else 0 :]:
             found = [replace(clause, kind=STATEMENT) if self._echoes(clause) else clause for clause in found]
@@ -95,12 +102,14 @@ class SentenceReader:
         heard.lists = (self.sentence.colon and asks) or (self.sentence.listed and heard.lists)
         if not asks and ((self.sentence.listed and heard.lists) or self._goes_on() or self._is_scope()):
             found = [replace(clause, kind=ASK) for clause in found]
-        if self.sentence.broken or self._is_gibberish():
+        if lost:
             self._lose()
         elif any(clause.kind == ASK for clause in found):
             before = set(heard.asked)
             self._asked(found)
             heard.before = [one for place, one in heard.asked.items() if place not in before]
+        elif remark:
+            heard.strange = heard.strange or self._quoted()
         else:
             self._wait(found)
         items = {int(token.means[0][1]) for token in self.tokens if token.stem == ITEM}
@@ -130,13 +139,29 @@ class SentenceReader:
         return bool((_EACH & before and _ALL & after) or (_ALL & before and _EACH & after))
 
     def _is_gibberish(self) -> bool:
-        """Tell whether the sentence begins with a word twice, or holds no word of a shop but names of items."""
+        """Tell whether the sentence says words again and again, or holds no word of a shop but names of items."""
         others = [token for token in self.tokens if token.stem != ITEM]
-        first, second = self.stems[:1], self.stems[1:2]
-        if first == second and any(word.islower() and word not in class_words() for word in first):
-            return True  # "return return", but not "okay okay"
+        if repeats(self.tokens):
+            return True
+        unknown = self._count_foreign(others)
+        if (
+            unknown >= STRANGE
+            and 2 * unknown >= len(content(others))
+            and self._count_foreign(others, self.vocabulary.shop) >= STRANGE
+        ):
+            return True  # another language
         foreign = all(not one.means and one.stem.isalpha() for one in others)
-        return foreign and len(self.tokens) > 1 and self._count_foreign(others) == len(others) > 0
+        return foreign and len(self.tokens) > 1 and unknown == len(others) > 0
+
+    def _is_strange(self) -> bool:
+        """Tell whether a sentence that asks nothing tells what nobody in a shop does: "The parcel ate a Tuesday."."""
+        if {VALUE, MONEY, STARS, DAYS, DATE} & set(self.stems):
+            return False
+        said = self._finds(Clause(0, len(self.stems), STATEMENT))
+        foreign = self._count_foreign(self.tokens, self.vocabulary.shop)
+        foreign += sum(len(one.pattern.row) ** 2 for one in said if one.meaning == ELSEWHERE)
+        reports = any(one.meaning in _REPORTS for one in said)
+        return strange(foreign, len(content(self.tokens)), reports)
 
     def _corrected(self, found: Sequence[Clause]) -> list[Clause]:
         """Leave out what a sentence takes back: "the color, I mean the material"."""
@@ -224,9 +249,9 @@ class SentenceReader:
             [token for clause in some for token in self.tokens[clause.start : clause.end]]
         )
 
-    def _count_foreign(self, tokens: Sequence[Token]) -> int:
+    def _count_foreign(self, tokens: Sequence[Token], known: frozenset[str] = frozenset()) -> int:
         words = {token.stem for token in tokens if not token.means and token.stem.isalpha()}
-        return len(words - self.vocabulary.familiar)
+        return len(words - self.vocabulary.familiar - known)
 
     def _is_plain(self, some: Sequence[Clause]) -> bool:
         """Tell whether clauses name a value, ask for more, or name a slot in more than one word."""
@@ -259,7 +284,7 @@ class SentenceReader:
             for item in items
         )
         joined = clause.start == 0 or self.stems[clause.start - 1] in _JOINTS or not self._named
-        joins = self.stems[: clause.start][-1:] in ([","], [":"]) and self.stems[clause.start] != "like"
+        joins = self.stems[: clause.start][-1:] in ([","], [":"]) and self.stems[clause.start] not in _BESIDE
         if named and self._alone and joins:  # "Which one, whose is it?"
             self._alone = heard.open = False
         self._named = self._named or bool(named)
@@ -444,6 +469,7 @@ class SentenceReader:
     def _chosen(self, clause: Clause) -> list[Found]:
         vocabulary = self.vocabulary
         found = find(self.stems, (clause.start, clause.end), (shared(), vocabulary.own), vocabulary.wanted)
+        found = [one for one in found if one.meaning != "feature" or not self._is_plural(one)]
         says = [one for one in found if one.meaning.startswith("says:")]
         rest = [one for one in found if not one.meaning.startswith("says:") and self._is_of_its_slot(one)]
         chosen: list[Found] = []
@@ -452,6 +478,10 @@ class SentenceReader:
             if apart and (one.pattern.strong or not self._is_beside(one, chosen, clause)):
                 chosen.append(one)
         return self._without_examples(sorted(chosen, key=lambda one: one.start), clause) + says
+
+    def _is_plural(self, one: Found) -> bool:
+        """Tell whether a phrase is the word "features", which means any wish; one alone may be a slot of its own."""
+        return one.end == one.start + 1 and self.tokens[one.start].word == "features"
 
     def _without_examples(self, chosen: list[Found], clause: Clause) -> list[Found]:
         """Leave out slots that only say what an open question may be about: "any wishes, like a size, a color or a
@@ -540,9 +570,16 @@ class SentenceReader:
         told = _TELL & set(self.stems[clause.start : clause.end])
         if "must" in ordered and not self._leads(clause) and not told:  # "Is another brand okay?"
             ordered = [slot for slot in ordered if not slot.startswith("was_")]
+        if "replacement" in ordered and self._is_to_come(clause):
+            ordered = [slot for slot in ordered if slot != "delivered"]
         if "replacement" in ordered and not _JOINTS & set(self.stems[clause.start : clause.end]):
             return [slot for slot in ordered if slot in ("replacement", "ordered", "delivered", "units")]
         return ordered
+
+    def _is_to_come(self, clause: Clause) -> bool:
+        """Tell whether a clause asks when something is to come, rather than when it came."""
+        words = {token.word for token in self.tokens[clause.start : clause.end]}
+        return bool(_TO_COME & words) and not _CAME & words
 
     def _compared(self, places: list[tuple[int, str]], clause: Clause) -> list[tuple[int, str]]:
         """Leave out what is compared in a question for importance; find such a question in what is compared."""
@@ -594,6 +631,11 @@ class SentenceReader:
         here = [int(one.means[0][1]) for one in self.tokens[clause.start : clause.end] if one.stem == ITEM]
         if here:
             return list(dict.fromkeys(here))
+        before = clause.start
+        while before and self.stems[before - 1] in (",", ":"):
+            before -= 1
+        if before < clause.start and self.stems[before - 1] == ITEM:  # "For the kettle: which brand?"
+            return [int(self.tokens[before - 1].means[0][1])]
         around = {int(token.means[0][1]) for token in self.tokens if token.stem == ITEM}
         return [around.pop()] if len(around) == 1 else [-1 if around else self.heard.topic]
 

@@ -29,6 +29,8 @@ class Vocabulary:
     known: tuple[Names, ...]
     familiar: frozenset[str]
     """Stems of the words by which anything is asked for, or ordinary."""
+    shop: frozenset[str]
+    """Stems of the names of what the shop sells: somebody who works there may speak of it."""
 
     def slot_of(self, meaning: str) -> str | None:
         """The slot that a phrase means; None where the customer has none such."""
@@ -43,6 +45,7 @@ def vocabulary(
     items: Sequence[Sequence[str]],
     values: Mapping[str, Iterable[str]],
     called: Mapping[str, Iterable[str]],
+    shop: frozenset[str] = frozenset(),
 ) -> Vocabulary:
     """Compile the vocabulary of a customer, or take what an equal one needed before."""
     order = tuple(dict.fromkeys(slots))
@@ -54,6 +57,7 @@ def vocabulary(
         _wanted(order),
         (_item_names(tuple(map(tuple, items))), *(_value_names(*one) for one in words)),
         _familiar(order, own),
+        shop,
     )
 
 

@@ -31,6 +31,7 @@ class _File(Strict):
     numbers: tuple[str, ...]
     names: tuple[str, ...]
     never: dict[str, tuple[str, ...]]
+    dangling: tuple[str, ...]
     ordinary: tuple[str, ...]
     irregular: dict[str, tuple[str, ...]]
     spoken: dict[str, tuple[str, ...]]
@@ -39,6 +40,8 @@ class _File(Strict):
 _FILE = read_toml(Path(__file__).with_name("words.toml"), _File)
 _KEPT, DROPPED, _ARTICLES, _HAS_IS = map(frozenset, (_FILE.kept, _FILE.dropped, _FILE.articles, _FILE.has_is))
 _NEVER = frozenset((first, word) for word, before in _FILE.never.items() for first in before)
+_DANGLING = re.compile(rf"\b(?:{'|'.join(_FILE.dangling)})\W*(?<![.?!…\"'])$")
+"""The end of a message that breaks off."""
 _IRREGULAR = {form: plain for plain, forms in _FILE.irregular.items() for form in forms}
 _SPOKEN = {form: plain for plain, forms in _FILE.spoken.items() for form in forms}
 _CONTRACTED = {"s": "is", "re": "are", "ve": "have", "ll": "will", "d": "would", "m": "am", "t": "not"}
@@ -139,6 +142,8 @@ def sentences(text: str, known: Iterable[Names]) -> list[Sentence]:
     for end, after in [*ends, (len(plain), len(plain))]:
         if plain[start:end].strip():
             made = _sentence(text, plain, start, end, plain[end:after], vocabularies)
+            if end == len(plain) and _DANGLING.search(plain[start:end]):
+                made = replace(made, broken=True)
             found.append(replace(made, listed=bool(_LISTED.search(gap))))
         start, gap = after, plain[end:after]
     return [sentence for sentence in found if sentence.tokens or sentence.mark == "?"]
