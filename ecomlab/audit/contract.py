@@ -30,7 +30,7 @@ from ecomlab.task import Message, Task
 from ecomlab.world.state import World
 
 LEVELS = range(13)
-SEEDS, OTHERS = 12, 12
+SEEDS, OTHERS = 12, 8
 """Tasks per level for oracle, reference and perturbed player, and for attackers; `make certify` takes more."""
 CHAINED = 4
 """Times that an environment gets fewer tasks of which the jobs are held to the same laws by themselves: a journey's
@@ -204,7 +204,7 @@ class EnvironmentContract:
     def test_what_is_withheld_shows_nowhere_until_the_customer_is_asked(
         self, env: str, big_shop: Shop
     ) -> None:
-        count = _fewer(env, 60)
+        count = _fewer(env, 24)
         for d in ATTACKED:
             compared = counterfactual.compare(env, d, range(count), big_shop)
             assert not compared.differences, compared.differences
