@@ -76,6 +76,7 @@ class _Words(Strict):
     almost: tuple[str, ...]
     eager: tuple[str, ...]
     extra: tuple[str, ...]
+    pointed: tuple[str, ...]
 
 
 _OF = {
@@ -162,7 +163,8 @@ def _settled(found: list[Clause], tokens: Sequence[Token], mark: str) -> list[Cl
             told = _any(stems[clause.start + 2 : clause.end], "order", "know")
             kinds[place] = ASK if told else kinds[place]  # "If you can tell me more, that would be great."
         led = stems[after.start - 1 : after.start + 2] in ([",", "which", "be"], [",", "which", "mean"])
-        if led and kinds[place] == STATEMENT and mark != "?":
+        asked = _any(stems[after.start + 2 : after.start + 3], "pointed")
+        if led and not asked and kinds[place] == STATEMENT and mark != "?":
             kinds[place + 1] = STATEMENT  # "I found ten, which is too many."
     asking = ASK in kinds
     for place, kind in enumerate(kinds):
@@ -177,7 +179,8 @@ def _settled(found: list[Clause], tokens: Sequence[Token], mark: str) -> list[Cl
         if named and stems[clause.start : clause.start + 2] == ["that", "be"] and kinds[place - 1] == ASK:
             kinds[place] = ASK
     if set(kinds) == {PURPOSE}:
-        reasons = mark != "?" and stems[found[0].start] in _OF["reason"] | {"sinc"}
+        begins = tokens[found[0].start]
+        reasons = mark != "?" and (begins.stem in _OF["reason"] | {"sinc"} or begins.word == "based")
         kinds = [STATEMENT if reasons else ASK] * len(kinds)
     return [
         Clause(clause.start, clause.end, kind, clause.kind == FRAGMENT)
@@ -311,6 +314,8 @@ def _is_interjection(words: Sequence[str], place: int) -> bool:
 
 def _by_purpose(one: _Opening) -> str | None:
     """Know what a question is for: "To find it, ...", "so that ...", "if you like"."""
+    if one.word == "based" and one.second == "on":
+        return PURPOSE
     if not _is_purpose(one.rest, one.first, one.second):
         return None
     speaker = next((place for place, word in enumerate(one.rest) if place > 2 and word in SPEAKER), 0)

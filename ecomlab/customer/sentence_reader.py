@@ -159,7 +159,12 @@ class SentenceReader:
             return False
         said = self._finds(Clause(0, len(self.stems), STATEMENT))
         foreign = self._count_foreign(self.tokens, self.vocabulary.shop)
-        foreign += sum(len(one.pattern.row) ** 2 for one in said if one.meaning == ELSEWHERE)
+        known = self.vocabulary.familiar  # a word that is foreign is counted already
+        foreign += sum(
+            len(one.pattern.row) ** 2 if one.end - one.start > 1 else self.stems[one.start] in known
+            for one in said
+            if one.meaning == ELSEWHERE
+        )
         reports = any(one.meaning in _REPORTS for one in said)
         return strange(foreign, len(content(self.tokens)), reports)
 
