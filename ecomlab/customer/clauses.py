@@ -163,8 +163,8 @@ def _settled(found: list[Clause], tokens: Sequence[Token], mark: str) -> list[Cl
             told = _any(stems[clause.start + 2 : clause.end], "order", "know")
             kinds[place] = ASK if told else kinds[place]  # "If you can tell me more, that would be great."
         led = stems[after.start - 1 : after.start + 2] in ([",", "which", "be"], [",", "which", "mean"])
-        asked = _any(stems[after.start + 2 : after.start + 3], "pointed")
-        if led and not asked and kinds[place] == STATEMENT and mark != "?":
+        pointed = _any(stems[after.start + 2 : after.start + 3], "pointed")
+        if led and not pointed and kinds[place] == STATEMENT and mark != "?":
             kinds[place + 1] = STATEMENT  # "I found ten, which is too many."
     asking = ASK in kinds
     for place, kind in enumerate(kinds):

@@ -16,7 +16,7 @@ from ecomlab.customer.clauses import (
 )
 from ecomlab.customer.heard import Heard, Question
 from ecomlab.customer.nonsense import FOREIGN, STRANGE, content, repeats, strange
-from ecomlab.customer.phrasing import ELSEWHERE, Found, find, shared
+from ecomlab.customer.phrasing import ELSEWHERE, Found, find
 from ecomlab.customer.vocabulary import AMOUNTS, Vocabulary, closed
 from ecomlab.customer.words import DATE, DAYS, ITEM, MARKS, MONEY, STARS, VALUE, Sentence, Token, stem
 
@@ -473,7 +473,7 @@ class SentenceReader:
 
     def _chosen(self, clause: Clause) -> list[Found]:
         vocabulary = self.vocabulary
-        found = find(self.stems, (clause.start, clause.end), (shared(), vocabulary.own), vocabulary.wanted)
+        found = find(self.stems, (clause.start, clause.end), (vocabulary.shared, vocabulary.own))
         found = [one for one in found if one.meaning != "feature" or not self._is_plural(one)]
         says = [one for one in found if one.meaning.startswith("says:")]
         rest = [one for one in found if not one.meaning.startswith("says:") and self._is_of_its_slot(one)]

@@ -4,7 +4,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from ecomlab.customer.phrasing import Index, compiled, familiar, index, messages, phrases, spoken, stems_of
+from ecomlab.customer.phrasing import (
+    Index,
+    compiled,
+    familiar,
+    index,
+    messages,
+    phrases,
+    shared_by,
+    spoken,
+    stems_of,
+)
 from ecomlab.customer.words import DATE, DAYS, KILOS, MONEY, NUMBER, STARS, Names, names, stem
 
 ALSO = {"brand": "was_brand", "feature": "was_feature", "price": "budget"}
@@ -24,8 +34,8 @@ class Vocabulary:
     rank: Mapping[str, int]
     own: Index
     """Phrases of slots that have names of their own: attributes, the option."""
-    wanted: frozenset[str]
-    """Meanings of the shared phrases that count."""
+    shared: Index
+    """The shared phrases that count."""
     known: tuple[Names, ...]
     familiar: frozenset[str]
     """Stems of the words by which anything is asked for, or ordinary."""
@@ -54,7 +64,7 @@ def vocabulary(
     return Vocabulary(
         {slot: number for number, slot in enumerate(order)},
         _own(order, own),
-        _wanted(order),
+        _shared(order),
         (_item_names(tuple(map(tuple, items))), *(_value_names(*one) for one in words)),
         _familiar(order, own),
         shop,
@@ -81,10 +91,10 @@ def _familiar(slots: tuple[str, ...], called: tuple[tuple[str, tuple[str, ...]],
 
 
 @lru_cache(maxsize=4_096)
-def _wanted(slots: tuple[str, ...]) -> frozenset[str]:
+def _shared(slots: tuple[str, ...]) -> Index:
     others = [meaning for meaning, slot in ALSO.items() if slot in slots]
     said = [f"open:{name}" for name in messages().open] + [f"says:{name}" for name in messages().says]
-    return frozenset((*slots, *others, *said))
+    return shared_by(frozenset((*slots, *others, *said)))
 
 
 @lru_cache(maxsize=256)

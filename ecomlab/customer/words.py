@@ -201,9 +201,15 @@ def _words(plain: str, offset: int = 0) -> list[Token]:
             found.append(Token(":", start, end))
             continue
         word = "money" if word == "$" else word
-        for part in _SPOKEN.get(word, word).split():
-            found += [Token(stem(piece), start, end, piece) for piece in _parts(part)]
+        found += [Token(root, start, end, piece) for root, piece in _pieces(word)]
     return found
+
+
+@lru_cache(maxsize=65_536)
+def _pieces(word: str) -> tuple[tuple[str, str], ...]:
+    """The words that a word stands for, each after its stem."""
+    parts = (part for spoken in _SPOKEN.get(word, word).split() for part in _parts(spoken))
+    return tuple((stem(part), part) for part in parts)
 
 
 def _parts(word: str) -> list[str]:
