@@ -160,8 +160,10 @@ def _settled(found: list[Clause], tokens: Sequence[Token], mark: str) -> list[Cl
         if stems[clause.start : clause.start + 2] == ["if", "you"] and _thanks(
             stems[after.start : after.end]
         ):
-            told = _any(stems[clause.start + 2 : clause.end], "order", "know")
-            kinds[place] = ASK if told else kinds[place]  # "If you can tell me more, that would be great."
+            asks_for = _any(stems[clause.start + 2 : clause.end], "order", "know")
+            kinds[place] = (
+                ASK if asks_for else kinds[place]
+            )  # "If you can tell me more, that would be great."
         led = stems[after.start - 1 : after.start + 2] in ([",", "which", "be"], [",", "which", "mean"])
         pointed = _any(stems[after.start + 2 : after.start + 3], "pointed")
         if led and not pointed and kinds[place] == STATEMENT and mark != "?":

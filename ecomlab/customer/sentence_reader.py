@@ -159,9 +159,9 @@ class SentenceReader:
             return False
         said = self._finds(Clause(0, len(self.stems), STATEMENT))
         foreign = self._count_foreign(self.tokens, self.vocabulary.shop)
-        known = self.vocabulary.familiar  # a word that is foreign is counted already
+        known = self.vocabulary.is_familiar  # a word that is foreign is counted already
         foreign += sum(
-            len(one.pattern.row) ** 2 if one.end - one.start > 1 else self.stems[one.start] in known
+            len(one.pattern.row) ** 2 if one.end - one.start > 1 else known(self.stems[one.start])
             for one in said
             if one.meaning == ELSEWHERE
         )
@@ -256,7 +256,7 @@ class SentenceReader:
 
     def _count_foreign(self, tokens: Sequence[Token], known: frozenset[str] = frozenset()) -> int:
         words = {token.stem for token in tokens if not token.means and token.stem.isalpha()}
-        return len(words - self.vocabulary.familiar - known)
+        return sum(word not in known and not self.vocabulary.is_familiar(word) for word in words)
 
     def _is_plain(self, some: Sequence[Clause]) -> bool:
         """Tell whether clauses name a value, ask for more, or name a slot in more than one word."""

@@ -37,10 +37,14 @@ class Vocabulary:
     shared: Index
     """The shared phrases that count."""
     known: tuple[Names, ...]
-    familiar: frozenset[str]
-    """Stems of the words by which anything is asked for, or ordinary."""
+    words: frozenset[str]
+    """Stems of the words of its own phrases."""
     shop: frozenset[str]
     """Stems of the names of what the shop sells: somebody who works there may speak of it."""
+
+    def is_familiar(self, word: str) -> bool:
+        """Tell whether a stem is of a word by which anything is asked for, or ordinary."""
+        return word in self.words or word in familiar()
 
     def slot_of(self, meaning: str) -> str | None:
         """The slot that a phrase means; None where the customer has none such."""
@@ -66,7 +70,7 @@ def vocabulary(
         _own(order, own),
         _shared(order),
         (_item_names(tuple(map(tuple, items))), *(_value_names(*one) for one in words)),
-        _familiar(order, own),
+        _words(order, own),
         shop,
     )
 
@@ -86,15 +90,16 @@ def _own(slots: tuple[str, ...], called: tuple[tuple[str, tuple[str, ...]], ...]
 
 
 @lru_cache(maxsize=4_096)
-def _familiar(slots: tuple[str, ...], called: tuple[tuple[str, tuple[str, ...]], ...]) -> frozenset[str]:
-    return familiar() | stems_of(pattern for some in _own(slots, called).values() for pattern in some)
+def _words(slots: tuple[str, ...], called: tuple[tuple[str, tuple[str, ...]], ...]) -> frozenset[str]:
+    return stems_of(pattern for some in _own(slots, called).values() for pattern in some)
 
 
 @lru_cache(maxsize=4_096)
 def _shared(slots: tuple[str, ...]) -> Index:
     others = [meaning for meaning, slot in ALSO.items() if slot in slots]
     said = [f"open:{name}" for name in messages().open] + [f"says:{name}" for name in messages().says]
-    return shared_by(frozenset((*slots, *others, *said)))
+    known = (name for name in (*slots, *others) if name in phrases().slots)
+    return shared_by(frozenset((*known, *said)))
 
 
 @lru_cache(maxsize=256)
