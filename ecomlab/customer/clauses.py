@@ -87,21 +87,8 @@ WH, AUXILIARY, SPEAKER, TAGS, _PRONOUN = (
     _OF[name] for name in ("question", "auxiliary", "speaker", "tag", "pronoun")
 )
 _KNOW = _OF["know"]
-FUNCTION = frozenset().union(
-    *(
-        _OF[name]
-        for name in (
-            "question",
-            "auxiliary",
-            "preposition",
-            "pronoun",
-            "pointer",
-            "relative",
-            "link",
-            "reason",
-        )
-    )
-)
+_JOINING = ("question", "auxiliary", "preposition", "pronoun", "pointer", "relative", "link", "reason")
+FUNCTION = frozenset({"one", "each"}).union(*(_OF[name] for name in _JOINING))
 """Stems of words that only join others."""
 REPEATED = frozenset().union(*(_OF[name] for name in ("greeting", "thanks", "waiting", "doubled")))
 """Stems of words that people say twice: "okay okay", "very very"."""
