@@ -27,12 +27,14 @@ def content(tokens: Sequence[Token]) -> list[str]:
 def repeats(tokens: Sequence[Token]) -> bool:
     """Tell whether words come again and again: "the list lists the list", "best best", "the out that sold is sold
     out"."""
-    if any(one.stem == other.stem and _is_word(one) for one, other in pairwise(tokens)):
+    if any(one.word == other.word and _is_word(one) for one, other in pairwise(tokens)):
         return True
     counts = Counter(content(tokens))
     total = counts.total()
     often = max(counts.values(), default=0)
-    return (often >= OFTEN and 2 * often > total) or (total > OFTEN and min(counts.values()) > 1)
+    chooses = any(one.stem == "or" for one in tokens)  # "Price before rating, or rating before price?"
+    again = total > OFTEN and not chooses and min(counts.values()) > 1
+    return again or (often >= OFTEN and 2 * often > total)
 
 
 def _is_word(token: Token) -> bool:
