@@ -76,6 +76,7 @@ class _Words(Strict):
     almost: tuple[str, ...]
     eager: tuple[str, ...]
     extra: tuple[str, ...]
+    pointed: tuple[str, ...]
 
 
 _OF = {
@@ -86,21 +87,8 @@ WH, AUXILIARY, SPEAKER, TAGS, _PRONOUN = (
     _OF[name] for name in ("question", "auxiliary", "speaker", "tag", "pronoun")
 )
 _KNOW = _OF["know"]
-FUNCTION = frozenset().union(
-    *(
-        _OF[name]
-        for name in (
-            "question",
-            "auxiliary",
-            "preposition",
-            "pronoun",
-            "pointer",
-            "relative",
-            "link",
-            "reason",
-        )
-    )
-)
+_JOINING = ("question", "auxiliary", "preposition", "pronoun", "pointer", "relative", "link", "reason")
+FUNCTION = frozenset({"one", "each"}).union(*(_OF[name] for name in _JOINING))
 """Stems of words that only join others."""
 REPEATED = frozenset().union(*(_OF[name] for name in ("greeting", "thanks", "waiting", "doubled")))
 """Stems of words that people say twice: "okay okay", "very very"."""
@@ -159,10 +147,13 @@ def _settled(found: list[Clause], tokens: Sequence[Token], mark: str) -> list[Cl
         if stems[clause.start : clause.start + 2] == ["if", "you"] and _thanks(
             stems[after.start : after.end]
         ):
-            told = _any(stems[clause.start + 2 : clause.end], "order", "know")
-            kinds[place] = ASK if told else kinds[place]  # "If you can tell me more, that would be great."
+            asks_for = _any(stems[clause.start + 2 : clause.end], "order", "know")
+            kinds[place] = (
+                ASK if asks_for else kinds[place]
+            )  # "If you can tell me more, that would be great."
         led = stems[after.start - 1 : after.start + 2] in ([",", "which", "be"], [",", "which", "mean"])
-        if led and kinds[place] == STATEMENT and mark != "?":
+        pointed = _any(stems[after.start + 2 : after.start + 3], "pointed")
+        if led and not pointed and kinds[place] == STATEMENT and mark != "?":
             kinds[place + 1] = STATEMENT  # "I found ten, which is too many."
     asking = ASK in kinds
     for place, kind in enumerate(kinds):
@@ -177,7 +168,8 @@ def _settled(found: list[Clause], tokens: Sequence[Token], mark: str) -> list[Cl
         if named and stems[clause.start : clause.start + 2] == ["that", "be"] and kinds[place - 1] == ASK:
             kinds[place] = ASK
     if set(kinds) == {PURPOSE}:
-        reasons = mark != "?" and stems[found[0].start] in _OF["reason"] | {"sinc"}
+        begins = tokens[found[0].start]
+        reasons = mark != "?" and (begins.stem in _OF["reason"] | {"sinc"} or begins.word == "based")
         kinds = [STATEMENT if reasons else ASK] * len(kinds)
     return [
         Clause(clause.start, clause.end, kind, clause.kind == FRAGMENT)
@@ -311,6 +303,8 @@ def _is_interjection(words: Sequence[str], place: int) -> bool:
 
 def _by_purpose(one: _Opening) -> str | None:
     """Know what a question is for: "To find it, ...", "so that ...", "if you like"."""
+    if one.word == "based" and one.second == "on":
+        return PURPOSE
     if not _is_purpose(one.rest, one.first, one.second):
         return None
     speaker = next((place for place, word in enumerate(one.rest) if place > 2 and word in SPEAKER), 0)

@@ -4,7 +4,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from ecomlab.customer.clauses import class_words
@@ -149,6 +149,15 @@ def shared() -> Index:
     return index(found)
 
 
+@lru_cache(maxsize=4_096)
+def shared_by(meanings: frozenset[str]) -> Index:
+    """Those of the shared patterns that have one of these meanings."""
+    some = {
+        first: [one for one in patterns if one.meaning in meanings] for first, patterns in shared().items()
+    }
+    return {first: patterns for first, patterns in some.items() if patterns}
+
+
 ELSEWHERE = "says:elsewhere"
 """Meaning of phrases that belong to no shop."""
 
@@ -196,9 +205,8 @@ def find(
     stems: Sequence[str],
     bounds: tuple[int, int],
     indices: Iterable[Index],
-    wanted: frozenset[str] | None = None,
 ) -> list[Found]:
-    """Find all patterns, or those with a wanted meaning, in the clause of `stems` within `bounds`."""
+    """Find all patterns in the clause of `stems` within `bounds`."""
     start, end = bounds
     there = set(stems[start:end])
     last = end
@@ -208,27 +216,39 @@ def find(
     for some in indices:
         for place in range(start, end):
             for pattern in some.get(stems[place], ()):
-                if (wanted is not None and pattern.meaning not in wanted) or (
-                    pattern.starts and place != start
+                if pattern.starts and place != start:
+                    continue
+                row = pattern.row  # its first element stands here: the index says so
+                if len(row) == 1:
+                    stop = place + 1
+                elif row[1] is None:
+                    beyond = row[2] if len(row) > 2 else None
+                    far = beyond is None or not beyond.isdisjoint(there)
+                    stop = _end(row, stems, place + 1, end, 1) if far else 0
+                else:
+                    near = place + 1 < end and stems[place + 1] in row[1]
+                    stop = _end(row, stems, place + 2, end, 2) if near else 0
+                if (
+                    not stop
+                    or (pattern.ends and stop not in (last, end))
+                    or not pattern.bars.isdisjoint(there)
                 ):
                     continue
-                if any(need.isdisjoint(there) for need in pattern.needs) or not pattern.bars.isdisjoint(
-                    there
-                ):
-                    continue
-                stop = _end(pattern.row, stems, place, end)
-                if stop and not (pattern.ends and stop not in (last, end)):
+                if not (pattern.needs and any(need.isdisjoint(there) for need in pattern.needs)):
                     found.append(Found(pattern, place, stop))
     return found
 
 
-def _end(row: Sequence[frozenset[str] | None], stems: Sequence[str], place: int, end: int) -> int:
-    """Place after a row of elements that begins at `place`; 0 where it does not stand there."""
-    for number, element in enumerate(row):
+def _end(
+    row: Sequence[frozenset[str] | None], stems: Sequence[str], place: int, end: int, first: int = 0
+) -> int:
+    """Place after the elements of a row from the `first` on, which begin at `place`; 0 where they do not stand
+    there."""
+    for number in range(first, len(row)):
+        element = row[number]
         if element is None:
-            rest = row[number + 1 :]
             for skip in range(GAP + 1):
-                if stop := _end(rest, stems, place + skip, end):
+                if stop := _end(row, stems, place + skip, end, number + 1):
                     return stop
                 if place + skip >= end or stems[place + skip] in _UNCROSSED:
                     break

@@ -14,79 +14,43 @@ from ecomlab.customer.clauses import (
     Clause,
     clauses,
 )
-from ecomlab.customer.heard import Heard, Question
-from ecomlab.customer.nonsense import FOREIGN, STRANGE, content, repeats, strange
-from ecomlab.customer.phrasing import ELSEWHERE, Found, find, shared
-from ecomlab.customer.vocabulary import AMOUNTS, Vocabulary, closed
-from ecomlab.customer.words import DATE, DAYS, ITEM, MARKS, MONEY, STARS, VALUE, Sentence, Token, stem
+from ecomlab.customer.heard import Question
+from ecomlab.customer.naming import ALL, EACH, JOINTS, TAG, words_of
+from ecomlab.customer.nonsense import Judging
+from ecomlab.customer.phrasing import Found
+from ecomlab.customer.vocabulary import AMOUNTS
+from ecomlab.customer.words import ITEM, MARKS, VALUE, stem
 
 LIMITED = ("price", "rating", "days", "budget")
 """Slots that are limits."""
 MARKED = frozenset(MARKS)
 MORE_TO_COME = frozenset({"NUMBER", "one", stem("last"), stem("final")})
 """Words that say how many questions come."""
-RANKED = ("price", "rating", "days")
-"""Slots that a customer may rank by importance."""
 LONGEST = 60
 """Most characters of what was not understood that are quoted."""
-LISTED = 4
-"""Places between commas within which a part of a list stands."""
-EXAMPLES = 3
-"""Fewest examples that say only what an open question may be about."""
 LEAD = 3
 """Words that may stand before a question word."""
-TAG = 5
-"""Most words of a question that may only ask whether what is said before it is right."""
-
-
-def _stems(words: str) -> frozenset[str]:
-    return frozenset(map(stem, words.split()))
-
-
-_REPORTS = frozenset({"says:done", "says:unavailable", "says:agree"})
-"""What a remark of a shop does."""
-_LAST = frozenset({"open:alone", "open:announces"})
-"""What a phrase may mean only where none with another meaning stands."""
-_BESIDE = _stems("like any")
+_BESIDE = words_of("like any")
 """Words with which something else is asked for beside an open question: "What should it have, any budget?"."""
-_JOINTS = _stems("and or but plus")
-_OFFERING = _stems("shall should may can could")
-_ASKED = _stems("ask know have hear trouble get bother request learn enquire inquire need")
+_OFFERING = words_of("shall should may can could")
+_ASKED = words_of("ask know have hear trouble get bother request learn enquire inquire need")
 """What somebody who asks does: "May I ask ..." is no offer."""
-_LIMITS = _stems("maximum minimum limit most least any deadline") | set(AMOUNTS.values())
-"""Words by which a question for several limits is none for which of them comes first."""
-_ALONE = _stems("only alone single entire complete")
-_POINTS = _stems("it that this they these those")
-_TO_COME = frozenset("deadline need should must will would latest limit want by soon".split())
-_CAME = frozenset("delivered arrived received came got was were did".split())
-"""Words, as they are written, by which a day is still to come, or has passed."""
-_WONDER = _stems("what which how")
-_RIGHT = _stems("right correct accurate true")
-_WISHES = _stems("anything something wish preference requirement thing detail")
-_EXAMPLE = _stems("example instance")
-_STILL = _stems("still")
-_POINTED = _stems("that this it both they these those everything")
-_COUNTED = _stems("many much old long often NUMBER number frustrating annoying")
+_ALONE = words_of("only alone single entire complete")
+_POINTS = words_of("it that this they these those")
+_WONDER = words_of("what which how")
+_RIGHT = words_of("right correct accurate true")
+_STILL = words_of("still")
+_POINTED = words_of("that this it both they these those everything")
+_COUNTED = words_of("many much old long often NUMBER number frustrating annoying")
 """Words after "how" or "what" with which a number is asked for, or a feeling is shown."""
-_TELL = _stems("tell state specify give name say share provide know")
-_CARRYING = _JOINTS | _stems("for what how about of with as to then same but regarding question go")
+_CARRYING = JOINTS | words_of("for what how about of with as to then same but regarding question go")
 """Words beside the name of an item to which the last question is carried over."""
-_SUPPOSED = [[one] for one in _stems("understand see")]
+_SUPPOSED = [[one] for one in words_of("understand see")]
 """What "I" does who repeats what it heard."""
-_EACH = _stems("each apiece per every individually separately")
-_ALL = _stems("all both together total combined altogether everything whole")
 
 
-class SentenceReader:
+class SentenceReader(Judging):
     """Reads one sentence into what has been heard of its message."""
-
-    def __init__(self, vocabulary: Vocabulary, sentence: Sentence, text: str, heard: Heard) -> None:
-        self.vocabulary, self.sentence, self.text, self.heard = vocabulary, sentence, text, heard
-        self.tokens = sentence.tokens
-        self.stems = [token.stem for token in self.tokens]
-        self._ranks = self._named = self._alone = self._exemplary = False
-        self._topic: list[str] = []
-        self._found: dict[tuple[int, int, int], list[Found]] = {}
 
     def read(self) -> None:
         """Hear what the sentence asks for and says."""
@@ -136,32 +100,7 @@ class SentenceReader:
         """Tell whether the sentence only says "per kettle or everything"."""
         place = self.stems.index("or") if "or" in self.stems else 0
         before, after = set(self.stems[:place]), set(self.stems[place + 1 :])
-        return bool((_EACH & before and _ALL & after) or (_ALL & before and _EACH & after))
-
-    def _is_gibberish(self) -> bool:
-        """Tell whether the sentence says words again and again, or holds no word of a shop but names of items."""
-        others = [token for token in self.tokens if token.stem != ITEM]
-        if repeats(self.tokens):
-            return True
-        unknown = self._count_foreign(others)
-        if (
-            unknown >= STRANGE
-            and 2 * unknown >= len(content(others))
-            and self._count_foreign(others, self.vocabulary.shop) >= STRANGE
-        ):
-            return True  # another language
-        foreign = all(not one.means and one.stem.isalpha() for one in others)
-        return foreign and len(self.tokens) > 1 and unknown == len(others) > 0
-
-    def _is_strange(self) -> bool:
-        """Tell whether a sentence that asks nothing tells what nobody in a shop does: "The parcel ate a Tuesday."."""
-        if {VALUE, MONEY, STARS, DAYS, DATE} & set(self.stems):
-            return False
-        said = self._finds(Clause(0, len(self.stems), STATEMENT))
-        foreign = self._count_foreign(self.tokens, self.vocabulary.shop)
-        foreign += sum(len(one.pattern.row) ** 2 for one in said if one.meaning == ELSEWHERE)
-        reports = any(one.meaning in _REPORTS for one in said)
-        return strange(foreign, len(content(self.tokens)), reports)
+        return bool((EACH & before and ALL & after) or (ALL & before and EACH & after))
 
     def _corrected(self, found: Sequence[Clause]) -> list[Clause]:
         """Leave out what a sentence takes back: "the color, I mean the material"."""
@@ -218,48 +157,10 @@ class SentenceReader:
         heard.asks = True
         return True
 
-    def _is_nonsense(self, asking: Sequence[Clause], said: set[str]) -> bool:
-        """Tell whether nobody in a shop asks this: it is of another topic, or in several words foreign to shops
-        and none that names what is asked for."""
-        if ELSEWHERE in said:
-            return True
-        if not self._is_sure(asking) and ITEM not in self.stems:
-            return False
-        if "says:which" in said and ITEM in self.stems and not any(map(self._leads, asking)):
-            return False  # "Do you mean the Acme Tea Kettle?": a name that this customer may not know
-        return self._foreign(asking) >= FOREIGN and "says:agree" not in said and not self._is_plain(asking)
-
     def _lose(self) -> None:
         """Hear nonsense; what comes after it in the message belongs to it, unless it names something."""
         self.heard.asks = self.heard.lost = True
         self.heard.unclear.append(self._quoted())
-
-    def _is_sure(self, some: Sequence[Clause]) -> bool:
-        """Tell whether a sentence surely asks: what has no verb and no question mark may be a remark."""
-        asking = [clause for clause in some if clause.kind == ASK]
-        return self.sentence.mark == "?" or any(not one.guessed or self._leads(one) for one in asking)
-
-    def _speaks(self) -> bool:
-        """Tell whether the sentence begins with "I" or "we"."""
-        return bool({"i", "we"} & set(self.stems[:2]))
-
-    def _foreign(self, some: Sequence[Clause]) -> int:
-        """Count the words of clauses that are foreign to shops."""
-        return self._count_foreign(
-            [token for clause in some for token in self.tokens[clause.start : clause.end]]
-        )
-
-    def _count_foreign(self, tokens: Sequence[Token], known: frozenset[str] = frozenset()) -> int:
-        words = {token.stem for token in tokens if not token.means and token.stem.isalpha()}
-        return len(words - self.vocabulary.familiar - known)
-
-    def _is_plain(self, some: Sequence[Clause]) -> bool:
-        """Tell whether clauses name a value, ask for more, or name a slot in more than one word."""
-        found = [one for clause in some for one in self._finds(clause)]
-        if any(one.meaning == "open:adds" for one in found) or (set(MARKS) - {ITEM}) & set(self.stems):
-            return True
-        slots = [one.pattern for one in found if self.vocabulary.slot_of(one.meaning)]
-        return any(one.strong for one in slots) and (len(slots) > 1 or slots[0].weight > 1)
 
     def _clauses(self, some: Sequence[Clause]) -> bool:
         """Hear all of these clauses; False where nothing in any was recognised."""
@@ -283,7 +184,7 @@ class SentenceReader:
             for slot in named
             for item in items
         )
-        joined = clause.start == 0 or self.stems[clause.start - 1] in _JOINTS or not self._named
+        joined = clause.start == 0 or self.stems[clause.start - 1] in JOINTS or not self._named
         joins = self.stems[: clause.start][-1:] in ([","], [":"]) and self.stems[clause.start] not in _BESIDE
         if named and self._alone and joins:  # "Which one, whose is it?"
             self._alone = heard.open = False
@@ -326,10 +227,10 @@ class SentenceReader:
         """Name what a clause asks the reach of: "The deadline, does it hold for everything?"."""
         stems = set(self.stems[clause.start : clause.end])
         within = self.stems[clause.start : clause.end]
-        if self._topic and set(within) <= MARKED | _JOINTS | {","}:
+        if self._topic and set(within) <= MARKED | JOINTS | {","}:
             return self._topic  # "Parcels: 2 or 3?"
         points = _POINTS & set(self.stems[clause.start : clause.start + LEAD])
-        return self._topic if points and stems & (_EACH | _ALL | _ALONE) else []
+        return self._topic if points and stems & (EACH | ALL | _ALONE) else []
 
     def _open(self, clause: Clause, items: Sequence[int], alone: bool, named: bool) -> None:
         """Hear a clause that asks for whatever there is; `alone`: in words that count where nothing is named."""
@@ -445,203 +346,6 @@ class SentenceReader:
         """Keep what a statement names: the next sentence may ask for it."""
         waiting = self._named_in(found)
         self.heard.waiting = [one for one in waiting if one.values] or waiting or self.heard.waiting
-
-    def _named_in(self, some: Sequence[Clause]) -> list[Question]:
-        """List what clauses name, as questions for it."""
-        return [
-            Question(slot, item, self._values(slot, clause))
-            for clause in some
-            for slot in self._slots(clause, self._finds(clause))
-            for item in self._items(clause)
-        ]
-
-    def _finds(self, clause: Clause) -> list[Found]:
-        """Choose the phrases of a clause: of those that overlap the longest; weak ones where no strong one is near."""
-        key = (
-            clause.start,
-            clause.end,
-            len(self.heard.asked),
-        )  # what has been asked for decides of weak phrases
-        if key not in self._found:
-            self._found[key] = self._chosen(clause)
-        return self._found[key]
-
-    def _chosen(self, clause: Clause) -> list[Found]:
-        vocabulary = self.vocabulary
-        found = find(self.stems, (clause.start, clause.end), (shared(), vocabulary.own), vocabulary.wanted)
-        found = [one for one in found if one.meaning != "feature" or not self._is_plural(one)]
-        says = [one for one in found if one.meaning.startswith("says:")]
-        rest = [one for one in found if not one.meaning.startswith("says:") and self._is_of_its_slot(one)]
-        chosen: list[Found] = []
-        for one in sorted(rest, key=self._order):
-            apart = all(one.end <= other.start or other.end <= one.start for other in chosen)
-            if apart and (one.pattern.strong or not self._is_beside(one, chosen, clause)):
-                chosen.append(one)
-        return self._without_examples(sorted(chosen, key=lambda one: one.start), clause) + says
-
-    def _is_plural(self, one: Found) -> bool:
-        """Tell whether a phrase is the word "features", which means any wish; one alone may be a slot of its own."""
-        return one.end == one.start + 1 and self.tokens[one.start].word == "features"
-
-    def _without_examples(self, chosen: list[Found], clause: Clause) -> list[Found]:
-        """Leave out slots that only say what an open question may be about: "any wishes, like a size, a color or a
-        price?". One or two examples are asked for."""
-        slot_of = self.vocabulary.slot_of
-        start = next(filter(self._exemplifies, range(clause.start, clause.end)), clause.end)
-        examples = [one for one in chosen if one.start > start and slot_of(one.meaning)]
-        opened = any(one.start < start and one.meaning.startswith("open:") for one in chosen)
-        if len({one.meaning for one in examples}) < EXAMPLES or not (opened or self.heard.open):
-            return chosen
-        self._exemplary = True
-        return [one for one in chosen if one not in examples]
-
-    def _exemplifies(self, place: int) -> bool:
-        """Tell whether examples follow: "like", "such as", "say", "for example" or a bracket."""
-        here, before = self.stems[place], self.stems[place - 1 : place] or [","]
-        after = self.stems[place + 1 : place + 2]
-        if here == ",":
-            return self.text[self.tokens[place].start] == "("
-        if here in ("like", "say"):
-            return before == [","] or (here == "like" and before[0] in _WISHES)
-        return (here == "such" and after == ["as"]) or (here in _EXAMPLE and before == ["for"])
-
-    def _is_of_its_slot(self, one: Found) -> bool:
-        """Tell whether the values in a phrase for a slot are that slot's."""
-        slot = self.vocabulary.slot_of(one.meaning)
-        values = [token for token in self.tokens[one.start : one.end] if token.stem == VALUE]
-        return slot is None or all(slot in dict(token.means) for token in values)
-
-    def _order(self, one: Found) -> tuple[bool, bool, int, bool, int, int, int]:
-        """Rank a phrase among those that overlap: the first wins."""
-        rank = self.vocabulary.rank.get(self.vocabulary.slot_of(one.meaning) or "", len(self.vocabulary.rank))
-        pattern = one.pattern
-        return (
-            one.meaning in _LAST,
-            not pattern.strong,
-            -pattern.weight,
-            not pattern.name,
-            one.start - one.end,
-            one.start,
-            rank,
-        )
-
-    def _is_beside(self, one: Found, chosen: Sequence[Found], clause: Clause) -> bool:
-        """Tell whether a weak phrase stands beside something stronger, or is an amount of a slot named before."""
-        slot_of = self.vocabulary.slot_of
-        if len(one.pattern.row) == 1:
-            others = {slot for slot, _ in self.heard.asked} | {slot_of(other.meaning) for other in chosen}
-            marks = {AMOUNTS.get(slot or "") for slot in others - {slot_of(one.meaning)}}
-            if marks & (one.pattern.row[0] or frozenset()):
-                return True
-        if one.pattern.scopes:
-            start, end = clause.start, clause.end
-        else:
-            start, end = self._part(one, clause)
-        return any(other.start < end and start < other.end for other in chosen) or any(
-            self.stems[place] == VALUE for place in range(start, end) if not one.start <= place < one.end
-        )
-
-    def _part(self, one: Found, clause: Clause) -> tuple[int, int]:
-        """Bounds of the part of a clause around a phrase: between "and" and "or"; of a list, between commas."""
-        start, end = one.start, one.end
-        while start > clause.start and self.stems[start - 1] not in _JOINTS:
-            start -= 1
-        while end < clause.end and self.stems[end] not in _JOINTS:
-            end += 1
-        commas = [start - 1, *(place for place in range(start, end) if self.stems[place] == ","), end]
-        left = max(place for place in commas if place < one.start)
-        right = min(place for place in commas if place >= one.end)
-        return (left + 1, right) if len(commas) > 2 and right - left <= LISTED else (start, end)
-
-    def _slots(self, clause: Clause, found: Sequence[Found]) -> list[str]:
-        """Name the slots that a clause asks for, in order."""
-        spans = [(one, slot) for one in found if (slot := self.vocabulary.slot_of(one.meaning))]
-        strong = {slot for one, slot in spans if one.pattern.strong}
-        places = [(one.start, slot) for one, slot in spans]
-        for place in range(clause.start, clause.end):
-            token = self.tokens[place]
-            covered = any(one.start <= place < one.end for one, _ in spans)
-            if token.stem != VALUE or covered or (strong and self._leads(clause)):
-                continue  # "When did the red one arrive?" does not ask whether it is red
-            slots = [slot for slot, _ in token.means]
-            if not strong & set(slots):
-                places.append((place, min(slots, key=self.vocabulary.rank.__getitem__)))
-        ordered = list(dict.fromkeys(slot for _, slot in self._compared(sorted(places), clause)))
-        told = _TELL & set(self.stems[clause.start : clause.end])
-        if "must" in ordered and not self._leads(clause) and not told:  # "Is another brand okay?"
-            ordered = [slot for slot in ordered if not slot.startswith("was_")]
-        if "replacement" in ordered and self._is_to_come(clause):
-            ordered = [slot for slot in ordered if slot != "delivered"]
-        if "replacement" in ordered and not _JOINTS & set(self.stems[clause.start : clause.end]):
-            return [slot for slot in ordered if slot in ("replacement", "ordered", "delivered", "units")]
-        return ordered
-
-    def _is_to_come(self, clause: Clause) -> bool:
-        """Tell whether a clause asks when something is to come, rather than when it came."""
-        words = {token.word for token in self.tokens[clause.start : clause.end]}
-        return bool(_TO_COME & words) and not _CAME & words
-
-    def _compared(self, places: list[tuple[int, str]], clause: Clause) -> list[tuple[int, str]]:
-        """Leave out what is compared in a question for importance; find such a question in what is compared."""
-        if "importance" not in self.vocabulary.rank:
-            return places
-        unranked = [one for one in places if one[1] not in RANKED]
-        asked = [place for place, slot in places if slot == "importance"]
-        if asked:
-            joints = [place for place in range(clause.start, asked[0]) if self.stems[place] in _JOINTS]
-            own = {slot for place, slot in places if slot in RANKED and any(place < one for one in joints)}
-            return [one for one in places if one[1] not in RANKED or own == {one[1]}]
-        stems = set(self.stems[clause.start : clause.end])
-        before = any(slot == "importance" for slot, _ in self.heard.asked)
-        if before and clause.end - clause.start <= TAG and not stems & (_LIMITS | WH):
-            return unranked  # "What matters most? Is it price?"
-        if len({slot for _, slot in places if slot in RANKED}) < 2:
-            return places
-        if "or" in stems and "and" not in stems and not stems & _LIMITS:
-            return [(places[0][0], "importance"), *unranked]
-        return unranked if self._ranks else places
-
-    def _asks_scope(self, clause: Clause) -> bool:
-        """Tell whether a clause asks if a price is for each or in total."""
-        stems = set(self.stems[clause.start : clause.end])
-        return bool(_EACH & stems) or (("for" in stems or "or" in stems) and bool(_ALL & stems))
-
-    def _values(self, slot: str, clause: Clause) -> tuple[str, ...]:
-        """Name the values of a slot that a clause names, in order."""
-        bounds = clause.start, clause.end
-        named: list[tuple[int, str]] = []
-        for place in range(*bounds):
-            token = self.tokens[place]
-            named += [(place, value) for of, value in token.means if of == slot]
-            if token.stem == AMOUNTS.get(slot):
-                named.append((place, self.text[token.start : token.end]))
-        taken: list[Found] = []
-        listed = find(self.stems, bounds, (closed(slot),))
-        for one in sorted(listed, key=lambda one: (-one.pattern.weight, one.start)):
-            if all(one.end <= other.start or other.end <= one.start for other in taken):
-                taken.append(one)
-        named += [(one.start, one.meaning) for one in taken]
-        if slot == "must":  # its values are the names of attributes
-            own = find(self.stems, bounds, (self.vocabulary.own,))
-            named += [(one.start, one.pattern.text) for one in own if one.meaning == slot]
-        return tuple(dict.fromkeys(value for _, value in sorted(named)))
-
-    def _items(self, clause: Clause) -> list[int]:
-        """Name the items of a clause, else the one of its sentence, else the topic; [-1] for none."""
-        here = [int(one.means[0][1]) for one in self.tokens[clause.start : clause.end] if one.stem == ITEM]
-        if here:
-            return list(dict.fromkeys(here))
-        before = clause.start
-        while before and self.stems[before - 1] in (",", ":"):
-            before -= 1
-        if before < clause.start and self.stems[before - 1] == ITEM:  # "For the kettle: which brand?"
-            return [int(self.tokens[before - 1].means[0][1])]
-        around = {int(token.means[0][1]) for token in self.tokens if token.stem == ITEM}
-        return [around.pop()] if len(around) == 1 else [-1 if around else self.heard.topic]
-
-    def _leads(self, clause: Clause) -> bool:
-        """Tell whether a clause begins with a question word."""
-        return bool(WH & set(self.stems[clause.start : min(clause.end, clause.start + 4)]))
 
     def _wonders(self, some: Sequence[Clause]) -> bool:
         """Tell whether what asks begins with "what", "which" or a "how" that counts nothing, and is all that does."""

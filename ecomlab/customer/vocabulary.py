@@ -4,7 +4,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from ecomlab.customer.phrasing import Index, compiled, familiar, index, messages, phrases, spoken, stems_of
+from ecomlab.customer.phrasing import (
+    Index,
+    compiled,
+    familiar,
+    index,
+    messages,
+    phrases,
+    shared_by,
+    spoken,
+    stems_of,
+)
 from ecomlab.customer.words import DATE, DAYS, KILOS, MONEY, NUMBER, STARS, Names, names, stem
 
 ALSO = {"brand": "was_brand", "feature": "was_feature", "price": "budget"}
@@ -24,13 +34,17 @@ class Vocabulary:
     rank: Mapping[str, int]
     own: Index
     """Phrases of slots that have names of their own: attributes, the option."""
-    wanted: frozenset[str]
-    """Meanings of the shared phrases that count."""
+    shared: Index
+    """The shared phrases that count."""
     known: tuple[Names, ...]
-    familiar: frozenset[str]
-    """Stems of the words by which anything is asked for, or ordinary."""
+    words: frozenset[str]
+    """Stems of the words of its own phrases."""
     shop: frozenset[str]
     """Stems of the names of what the shop sells: somebody who works there may speak of it."""
+
+    def is_familiar(self, word: str) -> bool:
+        """Tell whether a stem is of a word by which anything is asked for, or ordinary."""
+        return word in self.words or word in familiar()
 
     def slot_of(self, meaning: str) -> str | None:
         """The slot that a phrase means; None where the customer has none such."""
@@ -54,9 +68,9 @@ def vocabulary(
     return Vocabulary(
         {slot: number for number, slot in enumerate(order)},
         _own(order, own),
-        _wanted(order),
+        _shared(order),
         (_item_names(tuple(map(tuple, items))), *(_value_names(*one) for one in words)),
-        _familiar(order, own),
+        _words(order, own),
         shop,
     )
 
@@ -76,15 +90,16 @@ def _own(slots: tuple[str, ...], called: tuple[tuple[str, tuple[str, ...]], ...]
 
 
 @lru_cache(maxsize=4_096)
-def _familiar(slots: tuple[str, ...], called: tuple[tuple[str, tuple[str, ...]], ...]) -> frozenset[str]:
-    return familiar() | stems_of(pattern for some in _own(slots, called).values() for pattern in some)
+def _words(slots: tuple[str, ...], called: tuple[tuple[str, tuple[str, ...]], ...]) -> frozenset[str]:
+    return stems_of(pattern for some in _own(slots, called).values() for pattern in some)
 
 
 @lru_cache(maxsize=4_096)
-def _wanted(slots: tuple[str, ...]) -> frozenset[str]:
+def _shared(slots: tuple[str, ...]) -> Index:
     others = [meaning for meaning, slot in ALSO.items() if slot in slots]
     said = [f"open:{name}" for name in messages().open] + [f"says:{name}" for name in messages().says]
-    return frozenset((*slots, *others, *said))
+    known = (name for name in (*slots, *others) if name in phrases().slots)
+    return shared_by(frozenset((*known, *said)))
 
 
 @lru_cache(maxsize=256)

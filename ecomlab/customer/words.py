@@ -65,6 +65,8 @@ _EXAMPLES = re.compile(
 """What in brackets only says that more could be named, and full stops that end no sentence."""
 _JUST = re.compile(r"\bjust(?= \w+ (?:\w+ ){0,3}(?:left|remain\w*|available|in stock)\b)")
 """What says as much as "only": it is left out elsewhere."""
+_COMES_TO = re.compile(r"\bwhen it comes to\b")
+"""What says as much as "about"."""
 _NUMBER_OF = re.compile(r"\bno\. (?=of\b)")
 
 _LISTED = re.compile(r"\n\s*(?:\d\d?[.)]|[-*•–])\s")
@@ -135,6 +137,7 @@ def sentences(text: str, known: Iterable[Names]) -> list[Sentence]:
     plain = text.replace("’", "'").replace("‘", "'").lower()
     plain = plain if len(plain) == len(text) else text.replace("’", "'")
     plain = _JUST.sub("only", plain)
+    plain = _COMES_TO.sub(lambda found: "about".ljust(len(found.group())), plain)
     plain = _blank(_EXAMPLES, _NUMBER_OF.sub("num ", plain)).replace("'cause", " since")
     vocabularies = tuple(known)
     found, start, gap = [], 0, ""
@@ -198,9 +201,15 @@ def _words(plain: str, offset: int = 0) -> list[Token]:
             found.append(Token(":", start, end))
             continue
         word = "money" if word == "$" else word
-        for part in _SPOKEN.get(word, word).split():
-            found += [Token(stem(piece), start, end, piece) for piece in _parts(part)]
+        found += [Token(root, start, end, piece) for root, piece in _pieces(word)]
     return found
+
+
+@lru_cache(maxsize=65_536)
+def _pieces(word: str) -> tuple[tuple[str, str], ...]:
+    """The words that a word stands for, each after its stem."""
+    parts = (part for spoken in _SPOKEN.get(word, word).split() for part in _parts(spoken))
+    return tuple((stem(part), part) for part in parts)
 
 
 def _parts(word: str) -> list[str]:

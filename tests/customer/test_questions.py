@@ -398,3 +398,59 @@ if __name__ == "__main__":
         print(
             name, *(f"{group} {share:.3f} of {n}" for group, (n, share) in sorted(found.items())), sep="\n  "
         )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The list on a list lists the list.", "tracking tracking please", "A lamp ate the purple trombone.",
+        "Un momento por favor, mein Freund.", "I would like the kettle whether", "The user seems to want a kettle.",
+    ],
+)  # fmt: skip
+def test_remarks_that_no_shop_makes_are_asked_back(text: str) -> None:
+    reading = customer("CART").read(text)
+    assert reading.unclear and reading.asks and not reading.questions and not reading.open
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Okay okay, got it.", "Adding it up.", "Almost done, two more to go", "Your patience is much appreciated.",
+        "I found ten kettles, which is too many to list.", "Our team will be in touch.", "Lovely weather today!",
+        "Based on your wishes, this one scores best on reviews.", "hang on, just loading the reviews",
+    ],
+)  # fmt: skip
+def test_reports_and_small_talk_ask_nothing(text: str) -> None:
+    reading = customer("CART").read(text)
+    assert not reading.questions and not reading.open and not reading.unclear
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "There are dozens, so a bit more to go on would be lovely.", "You are welcome to state other wishes.",
+        "If you can tell me more about it, that would be great.", "I'm all ears.", "Any further hint would help me.",
+        "How would you know the right one if you saw it?", "Hit me with whatever you've got.", "What do you rule out?",
+    ],
+)  # fmt: skip
+def test_open_questions_in_other_shapes(text: str) -> None:
+    assert customer("CART").read(text).open
+
+
+def test_each_item_of_a_question_has_its_own_topic() -> None:
+    read = customer("CART").read
+    pairs = [
+        (one.slot, one.item)
+        for one in read("For the kettle: which brand, and for the rug: which color?").questions
+    ]
+    assert pairs == [("brand", 0), ("attr:color", 1)]
+    both = [(one.slot, one.item) for one in read("Which color for the kettle and the rug?").questions]
+    assert both == [("attr:color", 0), ("attr:color", 1)]
+    beside = read("Which features should the kettle have, any budget?")
+    assert [one.slot for one in beside.questions] == ["price"] and beside.open
+
+
+def test_a_day_that_is_to_come_is_about_the_replacement() -> None:
+    assert asked("RETURN", "When should the new one arrive?") == ["replacement"]
+    assert asked("RETURN", "Is there a delivery deadline for the replacement?") == ["replacement"]
+    assert asked("RETURN", "When was the kettle delivered?") == ["delivered"]
