@@ -33,4 +33,5 @@ class Mistake:
     @property
     def name(self) -> str:
         """Name that one mistake keeps from turn to turn, and that no other mistake with the same item has."""
-        return f"{self.act.kind}: {self.act.seen if self.item is None or self.too_early else self.item}"
+        kind = "correct" if self.act.kind == "mention" else self.act.kind  # what was not said before is now
+        return f"{kind}: {self.act.seen if self.item is None or self.too_early else self.item}"

@@ -151,4 +151,7 @@ def _corrected(
     kept = {
         name: value for name, value in broken.items() if Slot(item, name, value) not in hidden[MOST_REVEALED:]
     }
+    never_said = {slot.name for slot in hidden}
+    if kind == "correct" and kept.keys() <= never_said:  # "I asked for" would not be so
+        kind = "mention"
     return Mistake(Act(kind, type_name, kept, seen=seen), tuple(hidden[:MOST_REVEALED]), item)

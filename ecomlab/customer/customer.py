@@ -88,7 +88,8 @@ class Customer:
     def read(self, text: str) -> Reading:
         """Understand a message: what it asks for, of which item."""
         items = self.goal.items or self.first.items
-        return reader_of(self.phrases, self.lexicon, [self.type_name(item) for item in items]).read(text)
+        reader = reader_of(self.phrases, self.lexicon, [self.type_name(item) for item in items])
+        return _numbered(reader.read(text), items)
 
     def hear(self, text: str, world: World) -> Reply:
         """Answer a message, whether it came as a question of a tool or by itself."""
@@ -96,6 +97,9 @@ class Customer:
             self.dialogue.today = date.fromisoformat(world.given["today"])
         things = things_in(text, world)
         reading = self.read(without(text, things))
+        dropped = self._dropped(asked_of(text))
+        if dropped:
+            return self._without_dropped(dropped, reading, text)
         if self._instead and (reading.unavailable or self._asks_instead(text, world)):
             return self._told_of_stock(text, reading, world)
         points = reading.which or reading.agree or bool(_POINTS.search(text.lower()))
@@ -118,6 +122,24 @@ class Customer:
         if any(q.slot == "relation" and q.values and self.dialogue.has(q) for q in reading.questions):
             return True
         return not points and any(question.slot in DAYS for question in reading.questions)
+
+    def _dropped(self, text: str) -> list[str]:
+        """List the types of the items that a message names and that the customer no longer wants."""
+        gone = [item for item in self.first.items if item not in self.goal.items]
+        left = {self.type_name(item) for item in self.goal.items}
+        return [
+            self.type_name(item)
+            for item in gone
+            if self.type_name(item) not in left and self._names(item, text.lower())
+        ]
+
+    def _without_dropped(self, dropped: Sequence[str], reading: Reading, text: str) -> Reply:
+        """Say again that these are not wanted, and answer the rest."""
+        said = [Act("give up", kind) for kind in dropped]
+        if not (reading.questions or reading.open):
+            return Reply(said)
+        rest = self.dialogue.answer(replace(reading, unclear=()), text)
+        return Reply([*said, *rest.acts], rest.news)
 
     def proposed(self, text: str, world: World) -> list[str]:
         """List the types of the products that a message names, of those that a tool has shown."""
@@ -206,9 +228,7 @@ class Customer:
         products = [thing for thing in things_in(about, world) if thing.kind == "product"]
         kinds = {world.catalog.type_of(world.row(thing.id)).name for thing in products}
         named = [item for item in items if self.type_name(item) in kinds or self._names(item, about)]
-        numbers = self.goal.items or self.first.items
-        named = named or [numbers[n] for n in reading.unavailable if 0 <= n < len(numbers)]
-        named = list(dict.fromkeys(item for item in named if item in items))
+        named = list(dict.fromkeys(item for item in named or reading.unavailable if item in items))
         acts = [act for item in named for act in self.told_short(item, world)]
         acts = acts or self.told_short(None, world)
         self.dialogue.pleased()
@@ -253,3 +273,17 @@ class Customer:
     def say(self, acts: Sequence[Act]) -> str:
         """Word these acts as one message."""
         return self.speaker.say(acts)
+
+
+def _numbered(reading: Reading, items: Sequence[int]) -> Reading:
+    """Put the numbers of the goal's items for the places of their names."""
+
+    def number(place: int) -> int:
+        return items[place] if 0 <= place < len(items) else place
+
+    return replace(
+        reading,
+        questions=tuple(replace(one, item=number(one.item)) for one in reading.questions),
+        open_item=number(reading.open_item),
+        unavailable=tuple(number(place) for place in reading.unavailable),
+    )

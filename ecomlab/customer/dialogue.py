@@ -106,7 +106,7 @@ class DialogueManager:
         if reading.which and not reading.questions:  # "Which one do you mean?"
             reading = replace(reading, open=True, unclear=())
         if not (reading.asks and (reading.questions or reading.open or reading.unclear)):
-            return Reply([Act("thanks" if reading.done else "go ahead")])
+            return Reply([Act("thanks" if reading.done and not reading.agree else "go ahead")])
         self.tally.questions += 1
         heard = meanings(reading, self.state, self.templates, self.option, text, self.today)
         asked = [one for one in heard if not one.echo]

@@ -1,12 +1,13 @@
 """What the questions of a message mean to one customer: slots of theirs, or none, and whether a value named is so."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
 from ecomlab.customer.acts import Act
 from ecomlab.customer.goal_state import GoalState
-from ecomlab.customer.hearing import Question, Reading, agrees, asks_to_keep
+from ecomlab.customer.hearing import AT_LEAST, AT_MOST, Question, Reading, agrees, asks_to_keep
 from ecomlab.customer.templates import Template, common_file
 from ecomlab.task import Slot
 
@@ -39,6 +40,9 @@ QUOTED = 4
 """Most words of a message that are quoted when it is asked back."""
 
 
+_PAST = re.compile(r"\b(?:was|were|did|had|made|bought|original(?:ly)?|old)\b")
+
+
 @dataclass(frozen=True)
 class Meaning:
     """A question, the customer's slots that it asks for, and whether the one value that it names is so."""
@@ -68,7 +72,8 @@ def meanings(
             or apart
             or questions
         )
-    return [_meaning(question, state, templates, option, text, today) for question in questions]
+    found = [_meaning(question, state, templates, option, text, today) for question in questions]
+    return [one for one in found if not _within_limits(one, state, templates)] or found
 
 
 def described(reading: Reading) -> bool:
@@ -132,10 +137,14 @@ def _meaning(
     slots = meant(question, state, option)
     kept = next((slot for slot in (*state.withheld, *state.known) if slot.name == "must"), None)
     if kept and kind_of(question.slot) == "attr" and (not slots or asks_to_keep(text)):
-        return _of_kept(question, kept, state)
+        return _of_kept(question, kept, state, [question.slot.removeprefix("attr:")])
+    if kept and question.slot == "must" and question.values:
+        return _of_kept(question, kept, state, [value.replace(" ", "_") for value in question.values])
     correction = next((slot for slot in state.known if slot.name == CORRECTION), None)
     if correction is not None and slots and not any(slot in state.withheld for slot in slots):
         return Meaning(question, (correction,))
+    if _of_others(question, slots, state, templates, text) or _of_the_new(question, slots, state, text):
+        slots = []
     said = [value for value in question.values if _told(value, question.slot, slots, state, templates, text)]
     if said and len(said) == len(question.values):
         return Meaning(question, tuple(slots), True, echo=True)
@@ -143,6 +152,19 @@ def _meaning(
     if len(question.values) == 1 and len(slots) == 1 and _comparable(question.slot, slots[0].name):
         so = agrees(slots[0], question.values[0], templates.get(slots[0].name), text.lower(), today)
     return Meaning(question, tuple(slots), so)
+
+
+def _within_limits(one: Meaning, state: GoalState, templates: Mapping[str, Template]) -> bool:
+    """Tell whether a question only names prices or the like of several candidates, all within a limit that was said:
+    "The purple one for $68 or the red one for $76?"."""
+    if len(one.question.values) < 2 or len(one.slots) != 1 or one.slots[0] in state.withheld:
+        return False
+    (slot,) = one.slots
+    if slot.name not in (*AT_MOST, *AT_LEAST) or one.question.slot != slot.name:
+        return False
+    return all(
+        agrees(slot, value, templates.get(slot.name), "") is not False for value in one.question.values
+    )
 
 
 def _told(
@@ -160,12 +182,36 @@ def _told(
     return bool(so) and not any(slot in state.withheld for slot in so)
 
 
-def _of_kept(question: Question, kept: Slot, state: GoalState) -> Meaning:
-    """Judge a question whether an attribute has to stay as it was."""
-    stays = question.slot.removeprefix("attr:") in kept.value
+def _of_kept(question: Question, kept: Slot, state: GoalState, named: Sequence[str]) -> Meaning:
+    """Judge a question whether attributes have to stay as they were."""
+    stays = any(name in kept.value for name in named)
     if kept in state.withheld:
         return Meaning(question, (kept,))
     return Meaning(question, (kept,), True, echo=bool(question.values)) if stays else Meaning(question, ())
+
+
+def _of_others(
+    question: Question, slots: Sequence[Slot], state: GoalState, templates: Mapping[str, Template], text: str
+) -> bool:
+    """Tell whether a choice that names no item is about another item than those whose value was said and is not among
+    it: "Turquoise or purple?", where the mat is to be blue."""
+    if question.item >= 0 or len(question.values) < 2 or kind_of(question.slot) not in DESCRIBES or not slots:
+        return False
+    items = {slot.item for slot in (*state.known, *state.withheld)}
+    if len(items) < 2 or any(slot in state.withheld or slot.name in state.own for slot in slots):
+        return False
+    return not any(
+        agrees(slot, value, templates.get(slot.name), text.lower())
+        for slot in slots
+        for value in question.values
+    )
+
+
+def _of_the_new(question: Question, slots: Sequence[Slot], state: GoalState, text: str) -> bool:
+    """Tell whether the brand of a replacement is asked for, where the customer only has the old one's, and has said
+    it."""
+    old = bool(slots) and all(slot.name.startswith("was_") and slot not in state.withheld for slot in slots)
+    return old and not question.slot.startswith("was_") and not _PAST.search(text.lower())
 
 
 def _comparable(asked: str, slot: str) -> bool:

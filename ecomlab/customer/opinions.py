@@ -88,7 +88,8 @@ def things_in(text: str, world: World) -> list[Thing]:
     by title, by the order's day, or by all of several things in an order."""
     said = text.lower()
     every = world.given.get("orders", ())
-    orders = [order for order in every if _names(order, said)]
+    orders = [order for order in every if order["order_id"].lower() in said]
+    orders = orders or [order for order in every if _dates(order, said)]
     lines = [
         Thing("line", order["order_id"], title, line["line_id"])
         for order in every
@@ -112,6 +113,9 @@ def things_in(text: str, world: World) -> list[Thing]:
         if product_id.lower() in said or title.lower() in said
     ]
     return _in_order(shown, said)
+
+
+_NO_PURCHASE = r"(?<!delivered on )(?<!arrived on )(?<!came on )(?<!expected on )(?<!delivered )(?<!due on )"
 
 
 def asked_of(text: str) -> str:
@@ -145,9 +149,10 @@ def _lists(order: Mapping[str, Any], said: str, world: World) -> bool:
     return len(kinds) > 1 and all(k.name.lower() in said or k.plural.lower() in said for k in kinds)
 
 
-def _names(order: Mapping[str, Any], said: str) -> bool:
+def _dates(order: Mapping[str, Any], said: str) -> bool:
+    """Tell whether a text names an order by its day; a day of delivery does not."""
     day = order["placed"]
-    return order["order_id"].lower() in said or day in said or _day(day).lower() in said
+    return re.search(rf"{_NO_PURCHASE}(?:{day}|{_day(day).lower()}\b)", said) is not None
 
 
 def _day(text: str) -> str:
