@@ -99,7 +99,7 @@ class Customer:
         reading = self.read(without(text, things))
         dropped = self._dropped(asked_of(text))
         if dropped:
-            return self._without_dropped(dropped, reading, text)
+            return self._without_dropped(dropped, text)
         if self._instead and (reading.unavailable or self._asks_instead(text, world)):
             return self._told_of_stock(text, reading, world)
         points = reading.which or reading.agree or bool(_POINTS.search(text.lower()))
@@ -133,12 +133,14 @@ class Customer:
             if self.type_name(item) not in left and self._names(item, text.lower())
         ]
 
-    def _without_dropped(self, dropped: Sequence[str], reading: Reading, text: str) -> Reply:
-        """Say again that these are not wanted, and answer the rest."""
+    def _without_dropped(self, dropped: Sequence[str], text: str) -> Reply:
+        """Say again that these are not wanted, and answer the other sentences."""
         said = [Act("give up", kind) for kind in dropped]
+        others = " ".join(part for part in SENTENCE_BREAK.split(text) if not self._dropped(part))
+        reading = self.read(others)
         if not (reading.questions or reading.open):
             return Reply(said)
-        rest = self.dialogue.answer(replace(reading, unclear=()), text)
+        rest = self.dialogue.answer(replace(reading, unclear=()), others)
         return Reply([*said, *rest.acts], rest.news)
 
     def proposed(self, text: str, world: World) -> list[str]:

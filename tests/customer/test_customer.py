@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -343,3 +344,24 @@ def test_a_correction_names_what_is_wanted_only_of_what_comes_near_it(d: int, bi
             assert {c.field for c in wrong} <= {name for one in again for name in one.act.slots}
             kinds |= {one.act.kind for one in found}
     assert kinds == {"correct", "not wanted"}
+
+
+def test_items_keep_their_numbers_after_one_is_dropped_and_it_is_not_taken_up_again(big_shop: Shop) -> None:
+    """A question about the last item is not heard as one about another, nor answered with another's wishes."""
+    seen = 0
+    for seed in range(40):
+        episode = Episode(make_task("CART", 6, seed, big_shop, {"cart.items": 4}), big_shop)
+        customer = episode.customer
+        names = [customer.type_name(item) for item in customer.goal.items]
+        if len({name.split()[-1] for name in names}) < len(names):
+            continue
+        dropped, last = customer.goal.items[1], customer.goal.items[-1]
+        kept = {place: value for place, value in customer.goal.slots.items() if place[0] != dropped}
+        customer.goal = replace(customer.goal, slots=kept)
+        customer.state.forget(dropped)
+        (asked,) = customer.read(f"Which brand should the {names[-1]} be?").questions
+        assert asked.item == last
+        (said,) = customer.hear(f"And the {names[1]}, yes or no?", episode.world).acts
+        assert (said.kind, said.type) == ("give up", names[1])
+        seen += 1
+    assert seen > 20

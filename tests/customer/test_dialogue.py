@@ -376,3 +376,33 @@ def test_the_tally_counts_questions_slots_learned_and_questions_for_what_is_not_
     answer(k, is_open=True)
     answer(k, "weight")
     assert (k.tally.questions, k.tally.learned, k.tally.absent) == (2, 2, 1)
+
+
+def test_prices_of_candidates_within_a_limit_ask_nothing() -> None:
+    """ "The black one for $25 or the white one for $28?": the limit is not repeated."""
+    color = Slot(1, "attr:color", "Red")
+    k = manager(color, stated=(PRICE,))
+    both = (valued("attr:color", "Black", "White"), valued("price", "$25.00", "$28.00"))
+    assert kinds(k.answer(reading(*both), "?")) == ["elaborate"]
+    k = manager(stated=(PRICE,))
+    assert kinds(k.answer(reading(valued("price", "$25.00", "$48.00")), "?")) == ["remind"]
+
+
+def test_a_choice_that_names_no_item_is_not_answered_by_what_was_said_of_another() -> None:
+    """ "Turquoise or purple?", of a thing whose colour does not matter; the stand is to be red."""
+    k = manager(stated=(BRAND, Slot(1, "attr:color", "Red")))
+    assert kinds(k.answer(reading(valued("attr:color", "Turquoise", "Purple")), "?")) == ["indifferent"]
+    assert kinds(k.answer(reading(valued("attr:color", "Red", "Purple")), "?")) == ["remind"]
+
+
+def test_the_brand_of_a_replacement_is_not_that_of_what_sold_out() -> None:
+    k = manager(stated=(Slot(0, "was_brand", "SonicWave"),))
+    assert kinds(answer(k, "brand", text="Does the brand matter?")) == ["indifferent"]
+    assert kinds(answer(k, "brand", text="Which brand was it again?")) == ["remind"]
+    assert told(answer(manager(Slot(0, "was_brand", "SonicWave")), "brand")) == ["was_brand"]
+
+
+def test_what_need_not_stay_the_same_does_not_matter() -> None:
+    k = manager(stated=(Slot(0, "must", ["color"]),))
+    assert kinds(k.answer(reading(valued("must", "weight")), "A certain weight?")) == ["indifferent"]
+    assert kinds(k.answer(reading(valued("must", "color")), "The same colour?")) == ["yes"]
