@@ -1,6 +1,6 @@
 """A verdict for whatever an agent does: adversarial actions over all environments, typed and untyped, and raw bytes.
 
-`make test` plays 5,000 actions, `make certify` 100,000 (ECOMLAB_ACTIONS).
+`make test` plays 2,500 actions, `make certify` 100,000 (ECOMLAB_ACTIONS).
 """
 
 import copy
@@ -20,7 +20,7 @@ from ecomlab.episode.messages import parse_output
 from ecomlab.episode.play import record, replay
 
 ENVS = list(ENVIRONMENTS)
-ACTIONS = int(os.environ.get("ECOMLAB_ACTIONS", "5000"))
+ACTIONS = int(os.environ.get("ECOMLAB_ACTIONS", "2500"))
 SCRIPT = 5
 """Actions in an example; where one ends an episode, the rest is played on the next."""
 
