@@ -15,7 +15,7 @@ from ecomlab.customer.clauses import (
     clauses,
 )
 from ecomlab.customer.heard import Question
-from ecomlab.customer.naming import ALL, EACH, JOINTS, TAG, words_of
+from ecomlab.customer.naming import ALL, CARRYING, EACH, JOINTS, TAG, words_of
 from ecomlab.customer.nonsense import Judging
 from ecomlab.customer.phrasing import Found
 from ecomlab.customer.vocabulary import AMOUNTS
@@ -43,8 +43,6 @@ _STILL = words_of("still")
 _POINTED = words_of("that this it both they these those everything")
 _COUNTED = words_of("many much old long often NUMBER number frustrating annoying")
 """Words after "how" or "what" with which a number is asked for, or a feeling is shown."""
-_CARRYING = JOINTS | words_of("for what how about of with as to then same but regarding question go")
-"""Words beside the name of an item to which the last question is carried over."""
 _SUPPOSED = [[one] for one in words_of("understand see")]
 """What "I" does who repeats what it heard."""
 
@@ -60,6 +58,7 @@ class SentenceReader(Judging):
         remark = not lost and not any(clause.kind == ASK for clause in found) and self._is_strange()
         for clause in found if not (lost or remark) else ():
             self._told(clause)
+        leads = not self.sentence.mark and any(clause.kind == ASK for clause in found)
         if self.sentence.mark != "?" and "?" in self.text[self.tokens[-1].end if self.tokens else 0 :]:
             found = [replace(clause, kind=STATEMENT) if self._echoes(clause) else clause for clause in found]
         asks = any(clause.kind == ASK for clause in found)
@@ -76,8 +75,9 @@ class SentenceReader(Judging):
             heard.strange = heard.strange or self._quoted()
         else:
             self._wait(found)
-        items = {int(token.means[0][1]) for token in self.tokens if token.stem == ITEM}
-        heard.topic = items.pop() if len(items) == 1 else heard.topic
+        items = tuple(dict.fromkeys(int(token.means[0][1]) for token in self.tokens if token.stem == ITEM))
+        if len(items) == 1 or (items and leads):  # "And the kettle and the rug - any wishes?"
+            heard.topics = items
 
     def _echoes(self, clause: Clause) -> bool:
         """Tell whether a clause without a question mark, before a question with one, only repeats what it heard: "Blue,
@@ -88,6 +88,8 @@ class SentenceReader(Judging):
         answers = stems[-1] in TAGS and stems[0] not in AUXILIARY  # "Blue, okay."
         if not (clause.guessed or answers):
             return stems[0] == "you" or (stems[0] in SPEAKER and stems[1:2] in _SUPPOSED)
+        if any(one.meaning == "open:adds" for one in self._finds(clause)):
+            return False  # "Anything special for the kettle: brand, color?"
         got = stems[-2:] == ["get", "it"]
         return bool(MARKED & set(stems)) and (got or all(one.values for one in self._named_in([clause])))
 
@@ -141,7 +143,7 @@ class SentenceReader(Judging):
 
     def _carries(self) -> bool:
         """Hear what carries the last question over to other items ("And for the kettle?"), or asks for all of them."""
-        others = [one for one in self.stems if one not in _CARRYING]
+        others = [one for one in self.stems if one not in CARRYING]
         if (self.sentence.mark != "?" and "same" not in self.stems) or not others or set(others) != {ITEM}:
             return False
         heard, items = self.heard, self._items(Clause(0, len(self.stems), ASK))
@@ -150,8 +152,7 @@ class SentenceReader(Judging):
         if any(one.item not in (-1, *items) for one in heard.before) and carried:
             heard.add(carried)
         elif heard.asks or "what" in self.stems or "how" in self.stems:
-            heard.open = True
-            heard.open_item = items[0] if len(items) == 1 else -1
+            heard.opened(items)
         else:
             return False
         heard.asks = True
@@ -181,8 +182,9 @@ class SentenceReader(Judging):
         scope = self._asks_scope(clause)
         heard.add(
             Question(slot, item, self._values(slot, clause), scope and slot in ("price", "budget"))
-            for slot in named
+            for name in named
             for item in items
+            for slot in [self._of_item(name, item, clause)]
         )
         joined = clause.start == 0 or self.stems[clause.start - 1] in JOINTS or not self._named
         joins = self.stems[: clause.start][-1:] in ([","], [":"]) and self.stems[clause.start] not in _BESIDE
@@ -239,7 +241,7 @@ class SentenceReader(Judging):
         if alone and stems[0] in _OFFERING and stems[1:2] in (["i"], ["we"]) and not _ASKED & set(stems[2:6]):
             heard.agree = True  # "Shall I go on?"
         elif alone and (
-            {"i", "we"} & set(stems[:2]) or (self.stems[0] in SPEAKER and self.sentence.mark != "?")
+            ({"i", "we"} & set(stems[:2]) and WH.isdisjoint(stems)) or (self.stems[0] in SPEAKER and self.sentence.mark != "?")
         ):
             heard.announced = True
         elif (
@@ -252,8 +254,7 @@ class SentenceReader(Judging):
             heard.add(heard.waiting)  # "Is that the one?" after a sentence that named values
         else:
             self._alone = self._alone or (alone and not heard.open)
-            heard.open = True
-            heard.open_item = items[0] if len(items) == 1 else heard.open_item
+            heard.opened(items)
 
     def _refers(self, clause: Clause) -> bool:
         meanings = {one.meaning for one in self._finds(clause)}
