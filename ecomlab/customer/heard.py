@@ -66,6 +66,8 @@ class Heard:
     """Nonsense was heard."""
     strange: str = ""
     """A remark that no shop makes: it is asked back where the message does nothing else."""
+    reports: bool = False
+    """A line of a list named something and what is known of it, and goes on."""
     lists: bool = False
     """The items of a list come that was asked for."""
     waiting: list[Question] = field(default_factory=list)

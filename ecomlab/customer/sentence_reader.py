@@ -19,7 +19,7 @@ from ecomlab.customer.naming import ALL, CARRYING, EACH, JOINTS, TAG, words_of
 from ecomlab.customer.nonsense import Judging
 from ecomlab.customer.phrasing import Found
 from ecomlab.customer.vocabulary import AMOUNTS
-from ecomlab.customer.words import ITEM, MARKS, VALUE, stem
+from ecomlab.customer.words import ITEM, MARKS, NUMBER, VALUE, stem
 
 LIMITED = ("price", "rating", "days", "budget")
 """Slots that are limits."""
@@ -43,6 +43,12 @@ _STILL = words_of("still")
 _POINTED = words_of("that this it both they these those everything")
 _COUNTED = words_of("many much old long often NUMBER number frustrating annoying")
 """Words after "how" or "what" with which a number is asked for, or a feeling is shown."""
+LEAD_IN = 5
+"""Words within which "will" follows "I", where somebody says what they will do."""
+_SUPPOSING = words_of("take need assume guess presume suppose say")
+"""Verbs with which no deed is announced: "I'll take it you want it in red, right?"."""
+_BETWEEN = words_of(", : and at for in with from to of only now deliver still fit total")
+"""Words between the amounts that a result holds."""
 _SUPPOSED = [[one] for one in words_of("understand see")]
 """What "I" does who repeats what it heard."""
 
@@ -54,13 +60,18 @@ class SentenceReader(Judging):
         """Hear what the sentence asks for and says."""
         heard = self.heard
         found = clauses(self.tokens, self.sentence.mark, self.sentence.polite)
-        lost = self.sentence.broken or self._is_gibberish()
+        named = self.sentence.listed and ITEM in self.stems  # "- Acme Kettle": a name that this customer may not know
+        lost = self.sentence.broken or (self._is_gibberish() and not named)
         remark = not lost and not any(clause.kind == ASK for clause in found) and self._is_strange()
         for clause in found if not (lost or remark) else ():
             self._told(clause)
         leads = not self.sentence.mark and any(clause.kind == ASK for clause in found)
         if self.sentence.mark != "?" and "?" in self.text[self.tokens[-1].end if self.tokens else 0 :]:
             found = [replace(clause, kind=STATEMENT) if self._echoes(clause) else clause for clause in found]
+        heard.reports = self._reports(found)
+        if heard.reports:
+            found = [replace(clause, kind=STATEMENT) for clause in found]
+            heard.reports = not self.sentence.mark
         asks = any(clause.kind == ASK for clause in found)
         heard.lists = (self.sentence.colon and asks) or (self.sentence.listed and heard.lists)
         if not asks and ((self.sentence.listed and heard.lists) or self._goes_on() or self._is_scope()):
@@ -92,6 +103,18 @@ class SentenceReader(Judging):
             return False  # "Anything special for the kettle: brand, color?"
         got = stems[-2:] == ["get", "it"]
         return bool(MARKED & set(stems)) and (got or all(one.values for one in self._named_in([clause])))
+
+    def _reports(self, found: Sequence[Clause]) -> bool:
+        """Tell whether the sentence only names things or amounts, as a line of a list or a result does: "1. Acme Tea
+        Kettle - $40, 2 days", "Still fits: $40."."""
+        asks = self.sentence.mark == "?" or self.heard.lists or "or" in self.stems
+        if asks or not all(clause.guessed or clause.kind != ASK for clause in found):
+            return False
+        if self.sentence.listed and MARKED & set(self.stems) and not self.heard.asks:
+            return True
+        amounts = (MARKED - {ITEM, VALUE, NUMBER}) & set(self.stems)
+        plain = set(self.stems) <= MARKED | _BETWEEN
+        return bool(amounts) and plain and (self.heard.reports or self.sentence.mark == "." or len(amounts) > 1)
 
     def _goes_on(self) -> bool:
         """Tell whether the sentence goes on with the question before it: "... right? And Vintage looking"."""
@@ -178,6 +201,9 @@ class SentenceReader(Judging):
         if ("says:small" in meanings and not firm) or self._agrees(clause, found, bool(named)):
             heard.agree = True
             return True
+        if self._offers(clause, meanings):
+            heard.agree = True
+            return True
         items = self._items(clause)
         scope = self._asks_scope(clause)
         heard.add(
@@ -204,6 +230,16 @@ class SentenceReader(Judging):
         if adds or alone:
             self._open(clause, items, alone=not adds, named=bool(named))
         return bool(named or adds or alone or "open:announces" in meanings)
+
+    def _offers(self, clause: Clause, meanings: set[str]) -> bool:
+        """Tell whether a clause only asks for assent to what the speaker will do: "Then I'll come back to the rug,
+        agreed?"; a value or an amount makes a question of it."""
+        stems = self.stems[clause.start : clause.end]
+        if self.sentence.mark != "?" or (MARKED - {ITEM}) & set(stems) or self._leads(clause):
+            return False
+        will = stems.index("will") if "will" in stems[1:LEAD_IN] else 0
+        says = will and stems[will - 1] in ("i", "we") and stems[will + 1] not in _SUPPOSING
+        return "says:offers" in meanings or bool(says and stems[-1] in TAGS)
 
     def _is_other(self, one: Found, clause: Clause) -> bool:
         """Tell whether words for anything else only end a choice of values, or what the speaker leaves out is named:
