@@ -40,6 +40,8 @@ class _Words(Strict):
     thanks: tuple[str, ...]
     waiting: tuple[str, ...]
     tag: tuple[str, ...]
+    mild: tuple[str, ...]
+    holding: tuple[str, ...]
     reason: tuple[str, ...]
     circumstance: tuple[str, ...]
     aim: tuple[str, ...]
@@ -128,6 +130,8 @@ def clauses(tokens: Sequence[Token], mark: str, polite: bool) -> list[Clause]:
     for start, end in pairwise([first, *begun, len(stems)]):
         ending = mark if end == len(stems) or mark == "?" else ""
         kind = PURPOSE if start in inner else _kind(tokens[start:end], ending, polite)
+        if stems[start - 1 : start + 3] == ["and", "if", "you", "have"]:
+            kind = FRAGMENT  # "Which brand, and if you have other wishes?"
         found.append(Clause(start, end, kind))
     return _settled(found, tokens, mark)
 
@@ -221,6 +225,8 @@ def _opens(here: str, after: str) -> bool:
     """Tell whether a clause may begin with the word here, after a comma or a conjunction."""
     if here in WH | _OF["order"] | _OF["thanks"] | AUXILIARY or here in {"let", "if"}:
         return True
+    if here == stem("whether"):
+        return after in _PRONOUN  # "the color of the kettle, and whether you have any wishes for the rug"
     if here in _OF["preposition"] | _OF["about"] and after in WH:
         return True
     if here == "so" and after in _OF["order"] | _OF["more"] | _OF["extra"]:
@@ -390,6 +396,8 @@ def _by_person(one: _Opening) -> str | None:
     if one.mark != "!":
         tag = len(rest) > 3 and rest[-1] in _OF["pointer"] and (rest[-2] == "not" or rest[-2] in AUXILIARY)
         ends = [word for word in one.whole if word not in _OF["link"]][-1:]
+        if len(one.whole) > 1 and one.mark == "." and _any(ends, "mild"):
+            return STATEMENT
         if tag or (_any(ends, "tag") and len(one.whole) > 1):
             return ASK
     if one.first != "you":
@@ -471,6 +479,8 @@ def _by_hint(one: _Opening) -> str | None:
         return ASK  # "The color has not been stated."
     if {"to", "be"} <= words and {"know", "known"} & words and {"have", "must", "need"} & words:
         return ASK  # "The total has to be known."
+    if first == "still" and _any([one.second], "holding") and one.mark != "?":
+        return STATEMENT
     lacks = _any(words, "lacking") or {"remain", "to"} <= words  # "two points remain to be settled"
     if lacks and "not" not in words and not _any(words, "speaker"):
         return ASK

@@ -26,8 +26,8 @@ class Reading:
     """In the order of asking, a slot once an item."""
     open: bool = False
     """Whatever else there is, or all there is, is asked for."""
-    open_item: int = -1
-    """The item that the open part names."""
+    open_items: tuple[int, ...] = ()
+    """The items that the open part names."""
     asks: bool = False
     """Anything is asked at all."""
     unclear: tuple[str, ...] = ()
@@ -41,6 +41,11 @@ class Reading:
     which: bool = False
     """It is asked which one it is."""
 
+    @property
+    def open_item(self) -> int:
+        """The first item that the open part names; -1 for none."""
+        return self.open_items[0] if self.open_items else -1
+
 
 @dataclass
 class Heard:
@@ -48,7 +53,7 @@ class Heard:
 
     asked: dict[tuple[str, int], Question] = field(default_factory=dict)
     open: bool = False
-    open_item: int = -1
+    open_items: tuple[int, ...] = ()
     announced: bool = False
     """Questions were announced: all there is is asked for, if nothing else is."""
     asks: bool = False
@@ -61,14 +66,22 @@ class Heard:
     """Nonsense was heard."""
     strange: str = ""
     """A remark that no shop makes: it is asked back where the message does nothing else."""
+    reports: bool = False
+    """A line of a list named something and what is known of it, and goes on."""
     lists: bool = False
     """The items of a list come that was asked for."""
     waiting: list[Question] = field(default_factory=list)
     """What the sentence before named without asking for it."""
     before: list[Question] = field(default_factory=list)
     """What the last sentence that asked asked for."""
-    topic: int = -1
-    """The item that was last spoken of."""
+    topics: tuple[int, ...] = ()
+    """The item that was last spoken of, or those that the last sentence named and said nothing else."""
+
+    def opened(self, items: Iterable[int]) -> None:
+        """Take note of what is asked for, whatever there is, of these items."""
+        self.open = True
+        named = (item for item in items if item >= 0)
+        self.open_items = tuple(dict.fromkeys((*self.open_items, *named)))
 
     def add(self, questions: Iterable[Question]) -> None:
         """Add questions; one for a slot of any item joins the one before it for the same slot."""
@@ -95,7 +108,7 @@ class Heard:
         return Reading(
             questions=asked,
             open=is_open,
-            open_item=self.open_item if is_open else -1,
+            open_items=self.open_items if is_open else (),
             asks=self.asks,
             unclear=tuple(self.unclear),
             done=self.done,

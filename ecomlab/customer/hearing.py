@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from datetime import date
 from functools import lru_cache
 
+from ecomlab.catalog import ProductType
 from ecomlab.catalog.lexicon import Lexicon
 from ecomlab.customer.phrasing import phrases
 from ecomlab.customer.questions import Question, Reader, Reading
@@ -45,6 +46,10 @@ def _reader(
     for kind in kinds:
         for attribute in kind.attributes:
             attributes.setdefault(f"attr:{attribute.name}", []).extend(attribute.values)
+    wished = frozenset(attributes)
+    if "attr" in asks and "option" not in asks:  # somebody may ask for the option all the same
+        for kind in kinds:
+            attributes.setdefault(f"attr:{kind.option.name}", []).extend(kind.option.values)
     slots = [name for ask in asks for name in (attributes if ask == "attr" else [ask])]
     slots += [name for name, _ in own if name not in slots]
     options = list(dict.fromkeys(value for kind in kinds for value in kind.option.values))
@@ -68,7 +73,14 @@ def _reader(
         {name: closed[name] for name in slots if name in closed},
         {name: called[name] for name in slots if name in called},
         _sold(lexicon),
+        [_described(lexicon.types.get(name)) for name in types],
+        frozenset(attributes) - wished if len(set(types)) > 1 else frozenset(),
     )
+
+
+def _described(kind: ProductType | None) -> frozenset[str]:
+    """Name the slots of the attributes and the option of a type."""
+    return frozenset(f"attr:{one.name}" for one in (*kind.attributes, kind.option)) if kind else frozenset()
 
 
 @lru_cache(maxsize=64)

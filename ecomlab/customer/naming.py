@@ -25,6 +25,8 @@ TAG = 5
 _LAST = frozenset({"open:alone", "open:announces"})
 """What a phrase may mean only where none with another meaning stands."""
 JOINTS = words_of("and or but plus")
+CARRYING = JOINTS | words_of("for what how about of with as to then same but regarding question go")
+"""Words beside the name of an item to which the last question is carried over."""
 _LIMITS = words_of("maximum minimum limit most least any deadline") | set(AMOUNTS.values())
 """Words by which a question for several limits is none for which of them comes first."""
 _TO_COME = frozenset("deadline need should must will would latest limit want by soon".split())
@@ -53,9 +55,24 @@ class Naming:
         return [
             Question(slot, item, self._values(slot, clause))
             for clause in some
-            for slot in self._slots(clause, self._finds(clause))
+            for named in self._slots(clause, self._finds(clause))
             for item in self._items(clause)
+            for slot in [self._of_item(named, item, clause)]
         ]
+
+    def _of_item(self, slot: str, item: int, clause: Clause) -> str:
+        """The slot that the words for one mean of this item: the size of a shirt is its size, of a box its capacity."""
+        has = self.vocabulary.has[item] if 0 <= item < len(self.vocabulary.has) else frozenset()
+        if not has or slot in has or not slot.startswith("attr:"):
+            return slot
+        found = find(self.stems, (clause.start, clause.end), (self.vocabulary.own,))
+        words = [one for one in found if one.meaning == slot]
+        others = [
+            one
+            for one in found
+            if one.meaning in has and any(one.start < it.end and it.start < one.end for it in words)
+        ]
+        return min(others, key=self._order).meaning if others else slot
 
     def _finds(self, clause: Clause) -> list[Found]:
         """Choose the phrases of a clause: of those that overlap the longest; weak ones where no strong one is near."""
@@ -113,7 +130,7 @@ class Naming:
         values = [token for token in self.tokens[one.start : one.end] if token.stem == VALUE]
         return slot is None or all(slot in dict(token.means) for token in values)
 
-    def _order(self, one: Found) -> tuple[bool, bool, int, bool, int, int, int]:
+    def _order(self, one: Found) -> tuple[bool, bool, int, bool, bool, int, int, int]:
         """Rank a phrase among those that overlap: the first wins."""
         rank = self.vocabulary.rank.get(self.vocabulary.slot_of(one.meaning) or "", len(self.vocabulary.rank))
         pattern = one.pattern
@@ -121,6 +138,7 @@ class Naming:
             one.meaning in _LAST,
             not pattern.strong,
             -pattern.weight,
+            one.meaning in self.vocabulary.last,
             not pattern.name,
             one.start - one.end,
             one.start,
@@ -229,7 +247,8 @@ class Naming:
         return tuple(dict.fromkeys(value for _, value in sorted(named)))
 
     def _items(self, clause: Clause) -> list[int]:
-        """Name the items of a clause, else the one of its sentence, else the topic; [-1] for none."""
+        """Name the items of a clause, else those that lead to it, else the one of its sentence, else the topic; [-1]
+        for none."""
         here = [int(one.means[0][1]) for one in self.tokens[clause.start : clause.end] if one.stem == ITEM]
         if here:
             return list(dict.fromkeys(here))
@@ -237,9 +256,11 @@ class Naming:
         while before and self.stems[before - 1] in (",", ":"):
             before -= 1
         if before < clause.start and self.stems[before - 1] == ITEM:  # "For the kettle: which brand?"
-            return [int(self.tokens[before - 1].means[0][1])]
+            leading = [one for one in self.tokens[:before] if one.stem == ITEM]
+            alone = set(self.stems[:before]) <= CARRYING | {ITEM, ","}  # "For the kettle and the rug: ..."
+            return list(dict.fromkeys(int(one.means[0][1]) for one in (leading if alone else leading[-1:])))
         around = {int(token.means[0][1]) for token in self.tokens if token.stem == ITEM}
-        return [around.pop()] if len(around) == 1 else [-1 if around else self.heard.topic]
+        return list(around) if len(around) == 1 else [-1] if around else list(self.heard.topics) or [-1]
 
     def _leads(self, clause: Clause) -> bool:
         """Tell whether a clause begins with a question word."""

@@ -19,7 +19,8 @@ class Reader:
     """Reads messages to a customer who may have these `slots`.
 
     `items` are the names that each item is called by, `values` the words of values by slot, and `called` other names of
-    slots, such as an option's ("size"). `shop` are the stems of the names of what is sold.
+    slots, such as an option's ("size"). `shop` are the stems of the names of what is sold, `has` the slots that each
+    item can have, and `last` those that are asked for only where no other one is meant.
     """
 
     def __init__(
@@ -29,8 +30,10 @@ class Reader:
         values: Mapping[str, Iterable[str]],
         called: Mapping[str, Iterable[str]],
         shop: frozenset[str] = frozenset(),
+        has: Sequence[frozenset[str]] = (),
+        last: frozenset[str] = frozenset(),
     ) -> None:
-        self._vocabulary = vocabulary(slots, items, values, called, shop)
+        self._vocabulary = vocabulary(slots, items, values, called, shop, tuple(has), last)
 
     def read(self, text: str) -> Reading:
         """Understand a message."""

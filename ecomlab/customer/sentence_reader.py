@@ -15,11 +15,11 @@ from ecomlab.customer.clauses import (
     clauses,
 )
 from ecomlab.customer.heard import Question
-from ecomlab.customer.naming import ALL, EACH, JOINTS, TAG, words_of
+from ecomlab.customer.naming import ALL, CARRYING, EACH, JOINTS, TAG, words_of
 from ecomlab.customer.nonsense import Judging
 from ecomlab.customer.phrasing import Found
 from ecomlab.customer.vocabulary import AMOUNTS
-from ecomlab.customer.words import ITEM, MARKS, VALUE, stem
+from ecomlab.customer.words import ITEM, MARKS, NUMBER, VALUE, stem
 
 LIMITED = ("price", "rating", "days", "budget")
 """Slots that are limits."""
@@ -43,8 +43,12 @@ _STILL = words_of("still")
 _POINTED = words_of("that this it both they these those everything")
 _COUNTED = words_of("many much old long often NUMBER number frustrating annoying")
 """Words after "how" or "what" with which a number is asked for, or a feeling is shown."""
-_CARRYING = JOINTS | words_of("for what how about of with as to then same but regarding question go")
-"""Words beside the name of an item to which the last question is carried over."""
+LEAD_IN = 5
+"""Words within which "will" follows "I", where somebody says what they will do."""
+_SUPPOSING = words_of("take need assume guess presume suppose say")
+"""Verbs with which no deed is announced: "I'll take it you want it in red, right?"."""
+_BETWEEN = words_of(", : and at for in with from to of only now deliver still fit total")
+"""Words between the amounts that a result holds."""
 _SUPPOSED = [[one] for one in words_of("understand see")]
 """What "I" does who repeats what it heard."""
 
@@ -56,12 +60,18 @@ class SentenceReader(Judging):
         """Hear what the sentence asks for and says."""
         heard = self.heard
         found = clauses(self.tokens, self.sentence.mark, self.sentence.polite)
-        lost = self.sentence.broken or self._is_gibberish()
+        named = self.sentence.listed and ITEM in self.stems  # "- Acme Kettle": a name that this customer may not know
+        lost = self.sentence.broken or (self._is_gibberish() and not named)
         remark = not lost and not any(clause.kind == ASK for clause in found) and self._is_strange()
         for clause in found if not (lost or remark) else ():
             self._told(clause)
+        leads = not self.sentence.mark and any(clause.kind == ASK for clause in found)
         if self.sentence.mark != "?" and "?" in self.text[self.tokens[-1].end if self.tokens else 0 :]:
             found = [replace(clause, kind=STATEMENT) if self._echoes(clause) else clause for clause in found]
+        heard.reports = self._reports(found)
+        if heard.reports:
+            found = [replace(clause, kind=STATEMENT) for clause in found]
+            heard.reports = not self.sentence.mark
         asks = any(clause.kind == ASK for clause in found)
         heard.lists = (self.sentence.colon and asks) or (self.sentence.listed and heard.lists)
         if not asks and ((self.sentence.listed and heard.lists) or self._goes_on() or self._is_scope()):
@@ -76,8 +86,9 @@ class SentenceReader(Judging):
             heard.strange = heard.strange or self._quoted()
         else:
             self._wait(found)
-        items = {int(token.means[0][1]) for token in self.tokens if token.stem == ITEM}
-        heard.topic = items.pop() if len(items) == 1 else heard.topic
+        items = tuple(dict.fromkeys(int(token.means[0][1]) for token in self.tokens if token.stem == ITEM))
+        if len(items) == 1 or (items and leads):  # "And the kettle and the rug - any wishes?"
+            heard.topics = items
 
     def _echoes(self, clause: Clause) -> bool:
         """Tell whether a clause without a question mark, before a question with one, only repeats what it heard: "Blue,
@@ -88,8 +99,22 @@ class SentenceReader(Judging):
         answers = stems[-1] in TAGS and stems[0] not in AUXILIARY  # "Blue, okay."
         if not (clause.guessed or answers):
             return stems[0] == "you" or (stems[0] in SPEAKER and stems[1:2] in _SUPPOSED)
+        if any(one.meaning == "open:adds" for one in self._finds(clause)):
+            return False  # "Anything special for the kettle: brand, color?"
         got = stems[-2:] == ["get", "it"]
         return bool(MARKED & set(stems)) and (got or all(one.values for one in self._named_in([clause])))
+
+    def _reports(self, found: Sequence[Clause]) -> bool:
+        """Tell whether the sentence only names things or amounts, as a line of a list or a result does: "1. Acme Tea
+        Kettle - $40, 2 days", "Still fits: $40."."""
+        asks = self.sentence.mark == "?" or self.heard.lists or "or" in self.stems
+        if asks or not all(clause.guessed or clause.kind != ASK for clause in found):
+            return False
+        if self.sentence.listed and MARKED & set(self.stems) and not self.heard.asks:
+            return True
+        amounts = (MARKED - {ITEM, VALUE, NUMBER}) & set(self.stems)
+        plain = set(self.stems) <= MARKED | _BETWEEN
+        return bool(amounts) and plain and (self.heard.reports or self.sentence.mark == "." or len(amounts) > 1)
 
     def _goes_on(self) -> bool:
         """Tell whether the sentence goes on with the question before it: "... right? And Vintage looking"."""
@@ -141,7 +166,7 @@ class SentenceReader(Judging):
 
     def _carries(self) -> bool:
         """Hear what carries the last question over to other items ("And for the kettle?"), or asks for all of them."""
-        others = [one for one in self.stems if one not in _CARRYING]
+        others = [one for one in self.stems if one not in CARRYING]
         if (self.sentence.mark != "?" and "same" not in self.stems) or not others or set(others) != {ITEM}:
             return False
         heard, items = self.heard, self._items(Clause(0, len(self.stems), ASK))
@@ -150,8 +175,7 @@ class SentenceReader(Judging):
         if any(one.item not in (-1, *items) for one in heard.before) and carried:
             heard.add(carried)
         elif heard.asks or "what" in self.stems or "how" in self.stems:
-            heard.open = True
-            heard.open_item = items[0] if len(items) == 1 else -1
+            heard.opened(items)
         else:
             return False
         heard.asks = True
@@ -177,12 +201,16 @@ class SentenceReader(Judging):
         if ("says:small" in meanings and not firm) or self._agrees(clause, found, bool(named)):
             heard.agree = True
             return True
+        if self._offers(clause, meanings):
+            heard.agree = True
+            return True
         items = self._items(clause)
         scope = self._asks_scope(clause)
         heard.add(
             Question(slot, item, self._values(slot, clause), scope and slot in ("price", "budget"))
-            for slot in named
+            for name in named
             for item in items
+            for slot in [self._of_item(name, item, clause)]
         )
         joined = clause.start == 0 or self.stems[clause.start - 1] in JOINTS or not self._named
         joins = self.stems[: clause.start][-1:] in ([","], [":"]) and self.stems[clause.start] not in _BESIDE
@@ -202,6 +230,16 @@ class SentenceReader(Judging):
         if adds or alone:
             self._open(clause, items, alone=not adds, named=bool(named))
         return bool(named or adds or alone or "open:announces" in meanings)
+
+    def _offers(self, clause: Clause, meanings: set[str]) -> bool:
+        """Tell whether a clause only asks for assent to what the speaker will do: "Then I'll come back to the rug,
+        agreed?"; a value or an amount makes a question of it."""
+        stems = self.stems[clause.start : clause.end]
+        if self.sentence.mark != "?" or (MARKED - {ITEM}) & set(stems) or self._leads(clause):
+            return False
+        will = stems.index("will") if "will" in stems[1:LEAD_IN] else 0
+        says = will and stems[will - 1] in ("i", "we") and stems[will + 1] not in _SUPPOSING
+        return "says:offers" in meanings or bool(says and stems[-1] in TAGS)
 
     def _is_other(self, one: Found, clause: Clause) -> bool:
         """Tell whether words for anything else only end a choice of values, or what the speaker leaves out is named:
@@ -239,7 +277,7 @@ class SentenceReader(Judging):
         if alone and stems[0] in _OFFERING and stems[1:2] in (["i"], ["we"]) and not _ASKED & set(stems[2:6]):
             heard.agree = True  # "Shall I go on?"
         elif alone and (
-            {"i", "we"} & set(stems[:2]) or (self.stems[0] in SPEAKER and self.sentence.mark != "?")
+            ({"i", "we"} & set(stems[:2]) and WH.isdisjoint(stems)) or (self.stems[0] in SPEAKER and self.sentence.mark != "?")
         ):
             heard.announced = True
         elif (
@@ -252,8 +290,7 @@ class SentenceReader(Judging):
             heard.add(heard.waiting)  # "Is that the one?" after a sentence that named values
         else:
             self._alone = self._alone or (alone and not heard.open)
-            heard.open = True
-            heard.open_item = items[0] if len(items) == 1 else heard.open_item
+            heard.opened(items)
 
     def _refers(self, clause: Clause) -> bool:
         meanings = {one.meaning for one in self._finds(clause)}

@@ -41,6 +41,10 @@ class Vocabulary:
     """Stems of the words of its own phrases."""
     shop: frozenset[str]
     """Stems of the names of what the shop sells: somebody who works there may speak of it."""
+    has: tuple[frozenset[str], ...] = ()
+    """The attributes that each item has, as slots."""
+    last: frozenset[str] = frozenset()
+    """Slots that are meant only where no other one is."""
 
     def is_familiar(self, word: str) -> bool:
         """Tell whether a stem is of a word by which anything is asked for, or ordinary."""
@@ -60,6 +64,8 @@ def vocabulary(
     values: Mapping[str, Iterable[str]],
     called: Mapping[str, Iterable[str]],
     shop: frozenset[str] = frozenset(),
+    has: tuple[frozenset[str], ...] = (),
+    last: frozenset[str] = frozenset(),
 ) -> Vocabulary:
     """Compile the vocabulary of a customer, or take what an equal one needed before."""
     order = tuple(dict.fromkeys(slots))
@@ -72,6 +78,8 @@ def vocabulary(
         (_item_names(tuple(map(tuple, items))), *(_value_names(*one) for one in words)),
         _words(order, own),
         shop,
+        has,
+        last,
     )
 
 

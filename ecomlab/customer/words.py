@@ -140,8 +140,10 @@ def sentences(text: str, known: Iterable[Names]) -> list[Sentence]:
     plain = _COMES_TO.sub(lambda found: "about".ljust(len(found.group())), plain)
     plain = _blank(_EXAMPLES, _NUMBER_OF.sub("num ", plain)).replace("'cause", " since")
     vocabularies = tuple(known)
-    found, start, gap = [], 0, ""
-    ends = [(m.start(), m.end()) for m in _SENTENCE.finditer(plain) if not _closes(plain, m.start(), m.end())]
+    begins = _LISTED.match(f"\n{plain}")
+    found, start, gap = [], begins.end() - 1 if begins else 0, begins.group() if begins else ""
+    splits = (m.span() for m in _SENTENCE.finditer(plain, start))
+    ends = [one for one in splits if not _closes(plain, *one)]
     for end, after in [*ends, (len(plain), len(plain))]:
         if plain[start:end].strip():
             made = _sentence(text, plain, start, end, plain[end:after], vocabularies)
@@ -238,7 +240,8 @@ def _named(words: list[Token], known: tuple[Names, ...], text: str) -> list[Toke
                     continue
                 here[meaning] = size
         if not here:
-            found.append(words[place])
+            means = _shared_unit(words, place, known)
+            found.append(replace(words[place], stem=VALUE, means=means) if means else words[place])
             place += 1
             continue
         size = max(here.values())
@@ -250,6 +253,18 @@ def _named(words: list[Token], known: tuple[Names, ...], text: str) -> list[Toke
         )
         place += size
     return found
+
+
+def _shared_unit(words: list[Token], place: int, known: tuple[Names, ...]) -> tuple[tuple[str, str], ...]:
+    """What a number means whose unit stands after a later one: "30, 40 or 60 cm"."""
+    end = place
+    while end < len(words) and (words[end].stem[:1].isdigit() or words[end].stem in {",", "or", "and"}):
+        end += 1
+    if end < place + 3 or end == len(words) or not words[place].stem[:1].isdigit():
+        return ()
+    named = (words[place].stem, words[end].stem)
+    some = (one for vocabulary in known for one in vocabulary.get(named[0], ()))
+    return tuple(meaning for stems, meaning, _ in some if stems == named and meaning[0])
 
 
 def _amounts(words: list[Token]) -> list[Token]:
