@@ -286,6 +286,6 @@ def _numbered(reading: Reading, items: Sequence[int]) -> Reading:
     return replace(
         reading,
         questions=tuple(replace(one, item=number(one.item)) for one in reading.questions),
-        open_item=number(reading.open_item),
+        open_items=tuple(number(place) for place in reading.open_items),
         unavailable=tuple(number(place) for place in reading.unavailable),
     )

@@ -120,8 +120,8 @@ class DialogueManager:
         self.heard |= {(one.question.slot, one.question.item) for one in asked}
         news, known = self._chosen([one.slots for one in asked])
         if reading.open:
-            first = sorted(self.state.withheld, key=lambda slot: slot.item != reading.open_item)
-            news += [slot for slot in first if slot not in news][: min(OPEN, AT_ONCE - len(news))]
+            rest = self._named_first([s for s in self.state.withheld if s not in news], reading.open_items)
+            news += rest[: min(OPEN, AT_ONCE - len(news))]
         known = known[: AT_ONCE - len(news)]
         acts = verdict(asked)
         news = self.state.reveal(news)
@@ -156,6 +156,14 @@ class DialogueManager:
         news = list(_distinct(slot for slots in asked for slot in slots if slot in self.state.withheld))
         stale = [slots for slots in asked if not any(slot in self.state.withheld for slot in slots)]
         return news[:AT_ONCE], list(_distinct(slot for slots in stale for slot in slots))
+
+    def _named_first(self, slots: Sequence[Slot], items: Sequence[int]) -> list[Slot]:
+        """Put the slots of these items first, one of each item in turn."""
+        turns = [sum(other.item == slot.item for other in slots[:n]) for n, slot in enumerate(slots)]
+        order = [
+            (slot.item not in items, turn if slot.item in items else 0) for slot, turn in zip(slots, turns)
+        ]
+        return [slot for _, slot in sorted(zip(order, slots), key=lambda pair: pair[0])]
 
     def opinion(
         self, things: Sequence[tuple[Thing, Opinion]], which: bool, reading: Reading, text: str

@@ -60,7 +60,9 @@ class SentenceReader(Judging):
         """Hear what the sentence asks for and says."""
         heard = self.heard
         found = clauses(self.tokens, self.sentence.mark, self.sentence.polite)
-        named = self.sentence.listed and ITEM in self.stems  # "- Acme Kettle": a name that this customer may not know
+        named = (
+            self.sentence.listed and ITEM in self.stems
+        )  # "- Acme Kettle": a name that this customer may not know
         lost = self.sentence.broken or (self._is_gibberish() and not named)
         remark = not lost and not any(clause.kind == ASK for clause in found) and self._is_strange()
         for clause in found if not (lost or remark) else ():
@@ -114,7 +116,9 @@ class SentenceReader(Judging):
             return True
         amounts = (MARKED - {ITEM, VALUE, NUMBER}) & set(self.stems)
         plain = set(self.stems) <= MARKED | _BETWEEN
-        return bool(amounts) and plain and (self.heard.reports or self.sentence.mark == "." or len(amounts) > 1)
+        return (
+            bool(amounts) and plain and (self.heard.reports or self.sentence.mark == "." or len(amounts) > 1)
+        )
 
     def _goes_on(self) -> bool:
         """Tell whether the sentence goes on with the question before it: "... right? And Vintage looking"."""
@@ -277,7 +281,8 @@ class SentenceReader(Judging):
         if alone and stems[0] in _OFFERING and stems[1:2] in (["i"], ["we"]) and not _ASKED & set(stems[2:6]):
             heard.agree = True  # "Shall I go on?"
         elif alone and (
-            ({"i", "we"} & set(stems[:2]) and WH.isdisjoint(stems)) or (self.stems[0] in SPEAKER and self.sentence.mark != "?")
+            ({"i", "we"} & set(stems[:2]) and WH.isdisjoint(stems))
+            or (self.stems[0] in SPEAKER and self.sentence.mark != "?")
         ):
             heard.announced = True
         elif (

@@ -24,7 +24,7 @@ def manager(*withheld: Slot, stated: tuple[Slot, ...] = ()) -> DialogueManager:
 
 
 def asked(*slots: str, is_open: bool = False, item: int = -1, **more: object) -> Reading:
-    return Reading(tuple(Question(slot, item) for slot in slots), is_open, -1, True, **more)  # type: ignore[arg-type]
+    return Reading(tuple(Question(slot, item) for slot in slots), is_open, (), True, **more)  # type: ignore[arg-type]
 
 
 def answer(k: DialogueManager, *slots: str, text: str = "?", **more: object) -> Reply:
@@ -406,3 +406,9 @@ def test_what_need_not_stay_the_same_does_not_matter() -> None:
     k = manager(stated=(Slot(0, "must", ["color"]),))
     assert kinds(k.answer(reading(valued("must", "weight")), "A certain weight?")) == ["indifferent"]
     assert kinds(k.answer(reading(valued("must", "color")), "The same colour?")) == ["yes"]
+
+
+def test_an_open_question_is_answered_of_each_item_that_it_names() -> None:
+    size = Slot(2, "attr:size", "Big")
+    k = manager(BRAND, FEATURE, PRICE, RATING, size)
+    assert k._named_first([*ALL, size], (1, 2)) == [PRICE, size, RATING, BRAND, FEATURE, OPTION]
