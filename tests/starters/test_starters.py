@@ -261,7 +261,7 @@ def test_results_of_the_other_tools_are_short() -> None:
     assert eligibility({"eligible": False, "last_return_day": None}) == "no"
     assert view_of({"returns": [{"order_id": "O"}]}, "return_initiate") == "ok"
     assert view_of({"submitted": True}, "submit") == "ok"
-    assert view_of({"today": "2026-11-20"}, "datetime_now") == " Friday, November 20"
+    assert view_of({"today": "2026-11-20", "weekday": "Friday"}, "datetime_now") == " Friday, November 20"
     assert (
         view_of({"sections": []}, "policy_search") == view_of({"orders": []}, "order_list") == "nothing found"
     )
