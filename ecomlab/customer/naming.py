@@ -46,7 +46,7 @@ class Naming:
         self.vocabulary, self.sentence, self.text, self.heard = vocabulary, sentence, text, heard
         self.tokens = sentence.tokens
         self.stems = [token.stem for token in self.tokens]
-        self._ranks = self._named = self._alone = self._exemplary = False
+        self._ranks = self._named = self._alone = self._exemplary = self._is_line = False
         self._topic: list[str] = []
         self._found: dict[tuple[int, int, int], list[Found]] = {}
 
