@@ -276,8 +276,13 @@ def test_an_open_question_is_of_every_item_that_it_names(text: str, items: tuple
     assert read.open_item == (items[0] if items else -1)
 
 
-def test_what_a_list_of_items_leads_to_is_asked_of_each() -> None:
-    read = customer("CART").read("Anything specific for the kettle and the rug - brand, color?")
+@pytest.mark.parametrize(
+    "text",
+    ["Anything specific for the kettle and the rug - brand, color?",
+     "Tell me about the kettle and the rug first: any brand or color?"],
+)  # fmt: skip
+def test_what_a_list_of_items_leads_to_is_asked_of_each(text: str) -> None:
+    read = customer("CART").read(text)
     assert [(one.slot, one.item) for one in read.questions] == [
         ("brand", 0), ("brand", 1), ("attr:color", 0), ("attr:color", 1),
     ]  # fmt: skip
