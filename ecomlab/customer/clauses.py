@@ -226,7 +226,7 @@ def _opens(here: str, after: str) -> bool:
     if here in WH | _OF["order"] | _OF["thanks"] | AUXILIARY or here in {"let", "if"}:
         return True
     if here == stem("whether"):
-        return after in _PRONOUN  # "the color of the kettle, and whether you have any wishes for the rug"
+        return after == "you"  # "the color of the kettle, and whether you have any wishes for the rug"
     if here in _OF["preposition"] | _OF["about"] and after in WH:
         return True
     if here == "so" and after in _OF["order"] | _OF["more"] | _OF["extra"]:

@@ -67,7 +67,9 @@ class Heard:
     strange: str = ""
     """A remark that no shop makes: it is asked back where the message does nothing else."""
     reports: bool = False
-    """A line of a list named something and what is known of it, and goes on."""
+    """The last sentence only named things or amounts."""
+    line: bool = False
+    """It did so in a line of a list that goes on."""
     lists: bool = False
     """The items of a list come that was asked for."""
     waiting: list[Question] = field(default_factory=list)

@@ -74,7 +74,7 @@ def _reader(
         {name: called[name] for name in slots if name in called},
         _sold(lexicon),
         [_described(lexicon.types.get(name)) for name in types],
-        frozenset(attributes) - wished if len(set(types)) > 1 else frozenset(),
+        frozenset(attributes) - wished,
     )
 
 

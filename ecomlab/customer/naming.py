@@ -46,7 +46,7 @@ class Naming:
         self.vocabulary, self.sentence, self.text, self.heard = vocabulary, sentence, text, heard
         self.tokens = sentence.tokens
         self.stems = [token.stem for token in self.tokens]
-        self._ranks = self._named = self._alone = self._exemplary = False
+        self._ranks = self._named = self._alone = self._exemplary = self._is_line = False
         self._topic: list[str] = []
         self._found: dict[tuple[int, int, int], list[Found]] = {}
 
@@ -109,7 +109,8 @@ class Naming:
         start = next(filter(self._exemplifies, range(clause.start, clause.end)), clause.end)
         examples = [one for one in chosen if one.start > start and slot_of(one.meaning)]
         opened = any(one.start < start and one.meaning.startswith("open:") for one in chosen)
-        if len({one.meaning for one in examples}) < EXAMPLES or not (opened or self.heard.open):
+        counted = {one.meaning for one in examples} - self.vocabulary.last
+        if len(counted) < EXAMPLES or not (opened or self.heard.open):
             return chosen
         self._exemplary = True
         return [one for one in chosen if one not in examples]
@@ -138,7 +139,7 @@ class Naming:
             one.meaning in _LAST,
             not pattern.strong,
             -pattern.weight,
-            one.meaning in self.vocabulary.last,
+            one.meaning in self.vocabulary.last and len(self.vocabulary.has) > 1,
             not pattern.name,
             one.start - one.end,
             one.start,
@@ -255,9 +256,13 @@ class Naming:
         before = clause.start
         while before and self.stems[before - 1] in (",", ":"):
             before -= 1
-        if before < clause.start and self.stems[before - 1] == ITEM:  # "For the kettle: which brand?"
-            leading = [one for one in self.tokens[:before] if one.stem == ITEM]
-            alone = set(self.stems[:before]) <= CARRYING | {ITEM, ","}  # "For the kettle and the rug: ..."
+        leading = [one for one in self.tokens[:before] if one.stem == ITEM]
+        colon = ":" in self.stems[before : clause.start]  # "Tell me about the kettle and the rug first: ..."
+        if leading and before < clause.start and (colon or self.stems[before - 1] == ITEM):
+            alone = colon or set(self.stems[:before]) <= CARRYING | {
+                ITEM,
+                ",",
+            }  # "For the kettle, which brand?"
             return list(dict.fromkeys(int(one.means[0][1]) for one in (leading if alone else leading[-1:])))
         around = {int(token.means[0][1]) for token in self.tokens if token.stem == ITEM}
         return list(around) if len(around) == 1 else [-1] if around else list(self.heard.topics) or [-1]

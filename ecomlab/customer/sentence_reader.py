@@ -1,5 +1,6 @@
 """Reads one sentence of a message: from its clauses and the phrases in them to what is asked for."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -47,6 +48,8 @@ LEAD_IN = 5
 """Words within which "will" follows "I", where somebody says what they will do."""
 _SUPPOSING = words_of("take need assume guess presume suppose say")
 """Verbs with which no deed is announced: "I'll take it you want it in red, right?"."""
+_AMOUNT = re.compile(r"\W{1,3}\$?\d")
+"""What follows a name in a list of products."""
 _BETWEEN = words_of(", : and at for in with from to of only now deliver still fit total")
 """Words between the amounts that a result holds."""
 _SUPPOSED = [[one] for one in words_of("understand see")]
@@ -60,20 +63,18 @@ class SentenceReader(Judging):
         """Hear what the sentence asks for and says."""
         heard = self.heard
         found = clauses(self.tokens, self.sentence.mark, self.sentence.polite)
-        named = (
-            self.sentence.listed and ITEM in self.stems
-        )  # "- Acme Kettle": a name that this customer may not know
-        lost = self.sentence.broken or (self._is_gibberish() and not named)
+        lost = self.sentence.broken or (self._is_gibberish() and not self._names_a_product())
         remark = not lost and not any(clause.kind == ASK for clause in found) and self._is_strange()
         for clause in found if not (lost or remark) else ():
             self._told(clause)
         leads = not self.sentence.mark and any(clause.kind == ASK for clause in found)
         if self.sentence.mark != "?" and "?" in self.text[self.tokens[-1].end if self.tokens else 0 :]:
             found = [replace(clause, kind=STATEMENT) if self._echoes(clause) else clause for clause in found]
+        self._is_line = self.sentence.listed or heard.line
         heard.reports = self._reports(found)
+        heard.line = heard.reports and self._is_line and not self.sentence.mark
         if heard.reports:
             found = [replace(clause, kind=STATEMENT) for clause in found]
-            heard.reports = not self.sentence.mark
         asks = any(clause.kind == ASK for clause in found)
         heard.lists = (self.sentence.colon and asks) or (self.sentence.listed and heard.lists)
         if not asks and ((self.sentence.listed and heard.lists) or self._goes_on() or self._is_scope()):
@@ -86,7 +87,7 @@ class SentenceReader(Judging):
             heard.before = [one for place, one in heard.asked.items() if place not in before]
         elif remark:
             heard.strange = heard.strange or self._quoted()
-        else:
+        elif not (heard.reports and self._is_line):
             self._wait(found)
         items = tuple(dict.fromkeys(int(token.means[0][1]) for token in self.tokens if token.stem == ITEM))
         if len(items) == 1 or (items and leads):  # "And the kettle and the rug - any wishes?"
@@ -112,13 +113,17 @@ class SentenceReader(Judging):
         asks = self.sentence.mark == "?" or self.heard.lists or "or" in self.stems
         if asks or not all(clause.guessed or clause.kind != ASK for clause in found):
             return False
-        if self.sentence.listed and MARKED & set(self.stems) and not self.heard.asks:
+        named = MARKED & set(self.stems) or self._names_a_product()
+        if self.sentence.listed and named and not self.heard.asks:
             return True
         amounts = (MARKED - {ITEM, VALUE, NUMBER}) & set(self.stems)
         plain = set(self.stems) <= MARKED | _BETWEEN
-        return (
-            bool(amounts) and plain and (self.heard.reports or self.sentence.mark == "." or len(amounts) > 1)
-        )
+        return bool(amounts) and plain and (self._is_line or self.sentence.mark == "." or len(amounts) > 1)
+
+    def _names_a_product(self) -> bool:
+        """Tell whether a line of a list begins with a name that this customer may not know: "- Acme Kettle: $40"."""
+        goes_on = _AMOUNT.match(self.text, self.tokens[-1].end) if self.tokens else None
+        return self.sentence.listed and bool(ITEM in self.stems or goes_on)
 
     def _goes_on(self) -> bool:
         """Tell whether the sentence goes on with the question before it: "... right? And Vintage looking"."""

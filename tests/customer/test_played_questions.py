@@ -3,6 +3,11 @@
 import pytest
 from test_questions import asked, customer
 
+from ecomlab import Shop
+from ecomlab.catalog.lexicon import lexicon_of
+from ecomlab.customer.hearing import Reading, reader_of
+from ecomlab.envs.registry import ENVIRONMENTS
+
 
 @pytest.mark.parametrize(
     ("env", "text", "slots"),
@@ -214,7 +219,6 @@ def test_what_only_repeats_asks_nothing_and_what_carries_on_asks_the_same(
         ("Any wishes for the rug, like a brand or a price?", {"brand", "price"}, None),
         ("And the rug, how should that be?", set(), 1),
         ("How about the rug?", set(), 1),
-        ("What should the kettle be like? And the rug?", set(), 1),
         ("Should it cost $20, $30 or something else?", {"price"}, None),
         ("Shall I leave out everything over $20?", {"price"}, None),
     ],
@@ -243,3 +247,130 @@ def test_bracketed_dates_in_short_are_dates() -> None:
         "I see one from (Oct 7, two units) and one from (Sept. 6). Which one was it?"
     )
     assert {one.slot: one.values for one in read.questions}["ordered"] == ("Oct 7", "Sept. 6")
+
+
+def read_by(env: str, types: list[str], text: str, shop: Shop) -> Reading:
+    """Read a message to a customer of an environment, who has items of these types."""
+    return reader_of(ENVIRONMENTS[env].phrases, lexicon_of(shop.catalog), types).read(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "items"),
+    [
+        ("Anything specific for the kettle and the rug - brand, color?", (0, 1)),
+        ("Sure. And the kettle and rug - any preferences there?", (0, 1)),
+        ("May I enquire what you require of the Tea Kettle and of the Area Rug?", (0, 1)),
+        ("any requirements for the rug or the kettle?", (1, 0)),
+        ("Rug, kettle: any wishes?", (1, 0)), ("For the rug and the kettle, is there anything I should know?", (1, 0)),
+        ("What should the kettle be like? And the rug?", (0, 1)), ("What about the rug and the kettle?", (1, 0)),
+        ("The rug is settled. What should the kettle be like?", (0,)), ("Anything else I should know?", ()),
+        ("What brand should the kettle be, and whether you have any wishes for the rug?", (1,)),
+        ("Could you tell me the price of the kettle and whether you have any requirements regarding the rug?", (1,)),
+        ("Any brand you like for the kettle, and if you have wishes for the rug?", (1,)),
+    ],
+)  # fmt: skip
+def test_an_open_question_is_of_every_item_that_it_names(text: str, items: tuple[int, ...]) -> None:
+    read = customer("CART").read(text)
+    assert read.open
+    assert read.open_items == items
+    assert read.open_item == (items[0] if items else -1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Anything specific for the kettle and the rug - brand, color?",
+     "Tell me about the kettle and the rug first: any brand or color?"],
+)  # fmt: skip
+def test_what_a_list_of_items_leads_to_is_asked_of_each(text: str) -> None:
+    read = customer("CART").read(text)
+    assert [(one.slot, one.item) for one in read.questions] == [
+        ("brand", 0), ("brand", 1), ("attr:color", 0), ("attr:color", 1),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("env", "kind", "text", "slots"),
+    [
+        ("PD", "Dress Shirt", "which fit, size and colour are you after?", "attr:fit attr:size attr:color"),
+        ("PD", "Dress Shirt", "What size do you wear, and do you have a price limit?", "attr:size price"),
+        ("SUB", "Dress Shirt", "do you care which size they come in?", "attr:size"),
+        ("SUB", "Dress Shirt", "Does the size have to stay the same?", "attr:size must"),
+        ("SUB", "Dress Shirt", "Does the color have to stay the same?", "attr:color must"),
+        ("SUB", "Makeup Brush", "Do you need a particular shape, such as fan, dome or angled?", "attr:shape"),
+        ("SUB", "Keyboard", "mechanical or membrane, full size or something smaller?", "attr:layout"),
+        ("BUNDLE", "Keyboard", "Do you want clicky or silent switches?", "attr:switches"),
+        ("CART", "Dress Shirt", "What size do you wear?", "option"),
+    ],
+)
+def test_a_question_for_the_option_is_heard_where_it_is_no_slot(
+    env: str, kind: str, text: str, slots: str, big_shop: Shop
+) -> None:
+    read = read_by(env, [kind], text, big_shop)
+    assert [one.slot for one in read.questions] == slots.split()
+    assert not read.unclear
+
+
+@pytest.mark.parametrize(
+    ("text", "slots"),
+    [
+        ("Any color or size you like for the umbrella?", [("attr:color", 1), ("attr:diameter", 1)]),
+        ("What size of wheelbarrow?", [("attr:capacity", 0)]),
+        ("Which scent for the perfume?", [("attr:note", 2)]),
+        ("Which scent for the shampoo?", [("attr:scent", 3)]),
+        ("Which scent do you like?", [("attr:note", -1)]),  # a wish for an option is nobody's here
+    ],
+)
+def test_words_for_an_attribute_mean_the_one_that_the_item_has(
+    text: str, slots: list[tuple[str, int]], big_shop: Shop
+) -> None:
+    types = ["Wheelbarrow", "Patio Umbrella", "Perfume", "Shampoo"]
+    read = read_by("BUNDLE", types, text, big_shop)
+    assert [(one.slot, one.item) for one in read.questions] == slots
+
+
+def test_numbers_share_the_unit_of_the_last(big_shop: Shop) -> None:
+    types = ["Rocking Horse", "Table Lamp", "Baking Tray", "Wall Clock"]
+    text = "For the clock, would you like 30, 40 or 60 cm across, and is there a price you would like to stay under?"
+    read = read_by("CART", types, text, big_shop)
+    assert [(one.slot, one.item, one.values) for one in read.questions] == [
+        ("option", 3, ("30 cm", "40 cm", "60 cm")),
+        ("price", 3, ()),
+    ]
+
+
+@pytest.mark.parametrize("env", ["CART", "PD", "SUB", "BUNDLE", "POLICY", "RETURN"])
+@pytest.mark.parametrize(
+    ("text", "agree"),
+    [
+        ("I found these:\n1. SonicWave Compact - $123.99, 4.6 stars, 2 days\n2. BoltEdge Keyboard - $99.50, 4.2 stars\n"
+         "Does this list work for you, or would you like me to adjust anything?", True),
+        ("- Keyboard: $80.00, 4.5 stars\n- Wall Clock: $12.00\nDoes that look right?", True),
+        ("1. SonicWave Compact - $123.99, 4.6 stars, 2 days", False), ("Still fits: $62.95.", False),
+        ("Opened now, OK. That changes it: 15 days from delivery.", False), ("$62.95, 4.5 stars, 2 days", False),
+        ("Total $62.95. OK?", True), ("And afterwards I will return to your keyboards, agreed?", True),
+        ("I'll finish this list and then come back to your keyboards, all right?", True),
+        ("Should I sort out this list first and then come back to your keyboards?", True),
+        ("Good like that?", True), ("May I close your request on that basis?", True),
+    ],
+)  # fmt: skip
+def test_lists_results_and_offers_ask_for_no_more_than_assent(
+    env: str, text: str, agree: bool, big_shop: Shop
+) -> None:
+    types = ["Keyboard", "Wall Clock", "Jacket"] if env in ("CART", "BUNDLE") else ["Keyboard"]
+    read = read_by(env, types, text, big_shop)
+    assert not (read.questions or read.open or read.unclear)
+    assert read.agree == agree
+
+
+@pytest.mark.parametrize(
+    ("text", "slots"),
+    [
+        ("I'll put you down for two clocks, okay?", "quantity"), ("The clock should be brass, right?", "attr:finish"),
+        ("I will take it you want a brass clock, right?", "attr:finish"), ("Price limit: $40?", "price"),
+        ("Please send me:\n1. your maximum price\n2. the finish", "price attr:finish"),
+        ("Would you like me to come back to the price?", "price"),
+    ],
+)  # fmt: skip
+def test_values_that_are_to_be_confirmed_are_still_asked_about(text: str, slots: str, big_shop: Shop) -> None:
+    read = read_by("CART", ["Wall Clock"], text, big_shop)
+    assert [one.slot for one in read.questions] == slots.split()
