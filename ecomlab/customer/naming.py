@@ -257,13 +257,12 @@ class Naming:
         while before and self.stems[before - 1] in (",", ":"):
             before -= 1
         leading = [one for one in self.tokens[:before] if one.stem == ITEM]
-        colon = ":" in self.stems[before : clause.start]  # "Tell me about the kettle and the rug first: ..."
-        if leading and before < clause.start and (colon or self.stems[before - 1] == ITEM):
-            alone = colon or set(self.stems[:before]) <= CARRYING | {
-                ITEM,
-                ",",
-            }  # "For the kettle, which brand?"
-            return list(dict.fromkeys(int(one.means[0][1]) for one in (leading if alone else leading[-1:])))
+        follows = before < clause.start and self.stems[before - 1] == ITEM
+        opens = self.stems[: clause.start].count(":") == 1 and self.stems[clause.start - 1] == ":"
+        if leading and (follows or opens):
+            beside = CARRYING | {ITEM, ","}  # "For the kettle and the rug, which brand?"
+            every = not follows or set(self.stems[:before]) <= beside
+            return list(dict.fromkeys(int(one.means[0][1]) for one in (leading if every else leading[-1:])))
         around = {int(token.means[0][1]) for token in self.tokens if token.stem == ITEM}
         return list(around) if len(around) == 1 else [-1] if around else list(self.heard.topics) or [-1]
 
