@@ -10,6 +10,7 @@ from ecomlab.customer import corrections, goal_changes, shortages
 from ecomlab.customer.acts import Act
 from ecomlab.customer.dialogue import DialogueManager, Reply
 from ecomlab.customer.goal_state import GoalState
+from ecomlab.customer.heard import NO_ITEM
 from ecomlab.customer.hearing import reader_of
 from ecomlab.customer.meaning import describes
 from ecomlab.customer.nlg import Speaker
@@ -88,8 +89,10 @@ class Customer:
     def read(self, text: str) -> Reading:
         """Understand a message: what it asks for, of which item."""
         items = self.goal.items or self.first.items
-        reader = reader_of(self.phrases, self.lexicon, [self.type_name(item) for item in items])
-        return _numbered(reader.read(text), items)
+        listed = [kind for slot in self.state.known if slot.name in ("parts", "added") for kind in slot.value]
+        types = [self.type_name(item) for item in items]
+        reader = reader_of(self.phrases, self.lexicon, [*types, *listed])
+        return _numbered(reader.read(text), [*items, *(NO_ITEM + n for n in range(len(listed)))])
 
     def hear(self, text: str, world: World) -> Reply:
         """Answer a message, whether it came as a question of a tool or by itself."""
@@ -117,10 +120,12 @@ class Customer:
     def _asks_for_the_day(self, things: Sequence[Thing], reading: Reading, points: bool) -> bool:
         """Tell whether orders are named by their days only because a day is asked for ("Was it placed on May 3?"), or
         to ask for another one ("The one of May 3, or the one after that?")."""
-        if not all(thing.dated for thing in things) or (reading.which and len(things) > 1):
+        if not all(thing.dated for thing in things):
             return False
         if any(q.slot == "relation" and q.values and self.dialogue.has(q) for q in reading.questions):
             return True
+        if reading.which and len(things) > 1:
+            return False
         return not points and any(question.slot in DAYS for question in reading.questions)
 
     def _dropped(self, text: str) -> list[str]:

@@ -11,6 +11,7 @@ from datetime import date
 
 from ecomlab.customer.acts import Act, Mistake
 from ecomlab.customer.goal_state import GoalState
+from ecomlab.customer.heard import NO_ITEM
 from ecomlab.customer.hearing import Question, Reading
 from ecomlab.customer.meaning import (
     CORRECTION,
@@ -113,6 +114,8 @@ class DialogueManager:
         if not reading.open and all(q.slot == "parts" for q in reading.questions) and _plans(text):
             return Reply([Act("go ahead")])  # "Then I'll go back to your shirts, agreed?"
         self.tally.questions += 1
+        if reading.open_items and min(reading.open_items) >= NO_ITEM and not reading.questions:
+            return Reply([Act("indifferent")])
         heard = meanings(reading, self.state, self.templates, self.option, text, self.today)
         asked = [one for one in heard if not one.echo]
         if not (asked or reading.open or reading.unclear):
@@ -150,10 +153,11 @@ class DialogueManager:
         if len(topics) > AT_ONCE and not described(reading):
             return self._stalled([*acts, Act("one at a time")], news)
         # Asking again for what was said, or for more where there is none, and what nobody can follow.
-        idle = not fresh and (bool(asked) or (over and ("", reading.open_item) in self.heard))
+        of_items = {("", item) for item in reading.open_items or (-1,)}
+        idle = not fresh and (bool(asked) or (over and of_items <= self.heard))
         lost = bool(unclear) and not asked
         if over:
-            self.heard.add(("", reading.open_item))
+            self.heard |= of_items
         return self._stalled(acts, news) if (idle or lost) and not news else Reply(acts, tuple(news))
 
     def _chosen(self, asked: Sequence[Sequence[Slot]]) -> tuple[list[Slot], list[Slot]]:

@@ -3,6 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+NO_ITEM = 1_000
+"""From here on, numbers in place of an item's for things on a list that no wish is about."""
+
 
 @dataclass(frozen=True)
 class Question:
