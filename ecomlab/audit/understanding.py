@@ -20,6 +20,8 @@ from ecomlab.seeding import rng
 from ecomlab.task import Place, Slot, Task
 
 BANK = Path(__file__).parent / "questions"
+BANKS = ("read", "held", "fresh", "fifth", "eighth")
+"""The bank that was read while the reader was made, and those that were never opened."""
 LEVELS = range(5, 13)
 TASKS = 24
 """Tasks a level in which questions are asked."""
@@ -63,7 +65,7 @@ class Share:
 EVERYWHERE = "all"
 
 
-def measure(shop: Shop, times: int = 2, banks: Sequence[str] = ("read", "held")) -> list[Share]:
+def measure(shop: Shop, times: int = 2, banks: Sequence[str] = BANKS) -> list[Share]:
     """Ask the banks' questions; return the shares by environment, by form, and of all."""
     made = []
     for bank in banks:
