@@ -11,29 +11,35 @@ SCHEDULES = ("static-low", "static-high", "adaptive")
 
 
 def train_rows(seeds=(0, 1), steps=4):
-    """Every run does the same; only the window differs between schedules."""
+    """Every run does the same, half at each edge of its window; only the window differs between schedules."""
     window = {"static-low": (0, 1), "static-high": (6, 12), "adaptive": (0, 2)}
     return pd.DataFrame(
         {
             **dict(zip(tables.RUN, (schedule, "C1", seed), strict=True)),
             "step": step,
             "env": "CART",
+            "d": d,
             "d_low": window[schedule][0],
             "d_high": window[schedule][1],
             "success": 0.5,
             "reward": 0.1,
             "effective_reward": 0.75,
             "effective_correct": 0.5,
-            "groups": 10,
-            "discarded": 2,
-            "rollouts": 80,
-            "tokens_generated": 4000,
-            "tokens_used": 3000,
+            "groups": 5,
+            "discarded": 1,
+            "rollouts": 40,
+            "unscored": 0,
+            "truncated": 5,
+            "invalid": 2,
+            "failed": 20,
+            "tokens_generated": 2000,
+            "tokens_used": 1500,
             "seconds": 3.0,
         }
         for schedule in SCHEDULES
         for seed in seeds
         for step in range(1, steps + 1)
+        for d in window[schedule]
     )
 
 

@@ -36,6 +36,15 @@ def rows_of(path: Path, *without: str) -> list[dict[str, str]]:
         return [{k: v for k, v in row.items() if k not in without} for row in csv.DictReader(file)]
 
 
+def steps_of(path: Path, *names: str) -> list[tuple[int, ...]]:
+    """The steps of train.csv: the number of each, and its rows' counts of these names, summed over levels."""
+    rows = rows_of(path)
+    return [
+        (step, *(sum(int(row[name]) for row in rows if int(row["step"]) == step) for name in names))
+        for step in dict.fromkeys(int(row["step"]) for row in rows)
+    ]
+
+
 def assert_same_run(ours: Path, theirs: Path) -> None:
     """Rows (hence draws and windows), weights, optimizer and schedule, bit for bit."""
     for name in ("train.csv", "eval.csv"):

@@ -185,9 +185,13 @@ def environment_scaling(train: pd.DataFrame, evaluation: pd.DataFrame, decoding:
 
 def one_run(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sampled") -> Figure:
     """Draw one run, finished or not: its window, success in training, and held-out success per difficulty."""
-    steps = train.groupby("step").agg(
-        low=("d_low", "min"), high=("d_high", "max"), success=("success", "mean")
+    scored = train.rollouts - (train.unscored if "unscored" in train else 0)
+    steps = (
+        train.assign(scored=scored, won=(train.success * scored).fillna(0))
+        .groupby("step")
+        .agg(low=("d_low", "min"), high=("d_high", "max"), won=("won", "sum"), scored=("scored", "sum"))
     )
+    steps["success"] = steps.won / steps.scored.where(steps.scored > 0)
     rows = evaluation[evaluation.decoding == decoding]
     with paper_style():
         figure = plt.figure(figsize=(PAGE_WIDTH, 2.2), layout="constrained")

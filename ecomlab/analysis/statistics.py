@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ecomlab.analysis.tables import RUN
+from ecomlab.analysis.tables import RUN, TableError
 
 MIN_RUNS = 3
 
@@ -144,6 +144,58 @@ def effective(train: pd.DataFrame, ends: float = 0.2) -> pd.DataFrame:
         row["tokens_used"] = steps.tokens_used.sum() / max(1, steps.tokens_generated.sum())
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+def by_level(train: pd.DataFrame) -> pd.DataFrame:
+    """Summarize training in a row per run, environment and level, over all steps.
+
+    Columns: schedule, collection, seed, env, d, groups, by_correct and by_reward (shares of groups that teach),
+    rollouts, success (of scored rollouts), failed, invalid, truncated (numbers of rollouts), cut_off (the share of
+    failed ones that were truncated; NaN where none failed), tokens (sampled by the policy), tokens_used (the share in
+    the loss). Levels of which nothing was drawn are left out. Raises TableError for a table of an older ecomlab, which
+    has no levels.
+    """
+    if "d" not in train:
+        raise TableError("this train.csv is of an older ecomlab, without levels; run its sweep again")
+    rows = train[train.groups > 0]
+    counted = rows.assign(
+        by_correct=rows.effective_correct * rows.groups,
+        by_reward=rows.effective_reward * rows.groups,
+        correct=rows.rollouts - rows.unscored - rows.failed,
+        scored=rows.rollouts - rows.unscored,
+        tokens=rows.tokens_generated,
+    )
+    names = [
+        "groups",
+        "by_correct",
+        "by_reward",
+        "rollouts",
+        "scored",
+        "correct",
+        "failed",
+        "invalid",
+        "truncated",
+    ]
+    sums = counted.groupby([*RUN, "env", "d"])[[*names, "tokens", "tokens_used"]].sum()
+    shares = {
+        "by_correct": sums.by_correct / sums.groups,
+        "by_reward": sums.by_reward / sums.groups,
+        "success": sums.correct / sums.scored.where(sums.scored > 0),
+        "cut_off": sums.truncated / sums.failed.where(sums.failed > 0),
+        "tokens_used": sums.tokens_used / sums.tokens.where(sums.tokens > 0),
+    }
+    order = [
+        "groups",
+        "by_correct",
+        "by_reward",
+        "rollouts",
+        "success",
+        "failed",
+        "invalid",
+        "truncated",
+        "cut_off",
+    ]
+    return sums.assign(**shares)[[*order, "tokens", "tokens_used"]].reset_index()
 
 
 def gains(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sampled") -> pd.DataFrame:

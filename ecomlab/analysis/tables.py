@@ -49,8 +49,9 @@ class Row(BaseModel):
 
 
 class TrainRow(Row):
-    """One environment in one training step."""
+    """One environment in one training step, at one level `d`; without `d`, of an older ecomlab, at all levels."""
 
+    d: Count = 0
     d_low: Count
     d_high: Count
     success: Share
@@ -66,7 +67,7 @@ class TrainRow(Row):
 
 
 MORE = (
-    "kept", "padding", "rounds", "unscored", "truncated", "invalid", "tokens_wasted", "sampled_per_episode",
+    "kept", "padding", "rounds", "unscored", "truncated", "invalid", "failed", "tokens_wasted", "sampled_per_episode",
     "sampled_longest", "turns_per_episode", "entropy", "clip_share", "grad_norm", "logp_gap", "logp_gap_max",
     "seconds_model", "seconds_environment", "seconds_waiting", "seconds_logprobs", "seconds_update", "seconds_sync",
     "seconds_evaluation", "seconds_other",
@@ -88,13 +89,16 @@ class EvalRow(Row):
 
 
 def load_train(path: str | Path) -> pd.DataFrame:
-    """Read train.csv: a row per run, step and environment, sorted. Raises TableError."""
-    table = _load(Path(path), TrainRowAndMore, [*RUN, "step", "env"])
+    """Read train.csv: a row per run, step, environment and level, sorted. Raises TableError.
+
+    A table without the column `d` is of an older ecomlab and has a row per run, step and environment.
+    """
+    table = _load(Path(path), TrainRowAndMore, [*RUN, "step", "env", "d"])
     wrong = table[table.d_low > table.d_high]
     if len(wrong):
         row = wrong.iloc[0]
         raise TableError(f"{path}, line {row.name}: d_low is {row.d_low} and d_high {row.d_high}")
-    return _sorted(table, [*RUN, "env", "step"])
+    return _sorted(table, [*RUN, "env", "step", *(["d"] if "d" in table else [])])
 
 
 def load_eval(path: str | Path) -> pd.DataFrame:
@@ -162,14 +166,18 @@ def _players(cell: "certificate.Row") -> Iterable[tuple[str, float, int]]:
 
 
 def last_steps(train: pd.DataFrame, steps: int = 6) -> pd.DataFrame:
-    """Tabulate a run's last steps for display: a row per step and environment, newest first."""
-    rows = train[train.step > train.step.max() - steps].sort_values(["step", "env"], ascending=[False, True])
+    """Tabulate a run's last steps for display: a row per step, environment and level, newest first."""
+    by = ["step", "env", *(["d"] if "d" in train else [])]
+    order = [False, *[True] * (len(by) - 1)]
+    rows = train[train.step > train.step.max() - steps].sort_values(by, ascending=order)
+    window = rows.d_low.astype(str) + "-" + rows.d_high.astype(str)
     counts = {"cut off": "truncated", "invalid": "invalid", "tokens an episode": "sampled_per_episode"}
     metrics = {"entropy": "entropy", "clipped": "clip_share", "gradient": "grad_norm", "|Δ logp|": "logp_gap"}
     shown = {
         "step": rows.step,
         "environment": rows.env,
-        "difficulty": rows.d_low.astype(str) + "-" + rows.d_high.astype(str),
+        **({"d": rows.d} if "d" in rows else {}),
+        "window": window,
         "success": rows.success.map("{:.0%}".format),
         "groups that teach": (rows.groups - rows.discarded).astype(str) + " of " + rows.groups.astype(str),
         "tokens used": (rows.tokens_used / rows.tokens_generated.clip(lower=1)).map("{:.0%}".format),

@@ -12,6 +12,7 @@ from rich.markup import escape
 from ecomlab.analysis.tables import TableError, last_steps, load_eval, load_train
 from ecomlab.lab.paths import resolve
 from ecomlab.lab.progress import Pace, reporter, time_left
+from ecomlab.train.metrics import by_environment
 
 REDRAW_SECONDS = 2.0
 
@@ -52,10 +53,11 @@ def watch(out: str | Path, live: bool | None = None) -> Callable[[dict[str, Any]
 
 
 def print_line(state: dict[str, Any]) -> None:
-    """Print a line per row of the state, or its alarm."""
+    """Print a line per environment of a step, per row of an evaluation, or an alarm."""
     if state.get("kind") == "alarm":
         print(f"step {state['step']}/{state['steps']}: ALARM: {state['words']}", flush=True)
-    for row in state.get("rows") or []:
+    rows = state.get("rows") or []
+    for row in by_environment(rows) if state.get("kind") == "step" else rows:
         if "decoding" in row:
             about = f"held out, d = {row['d']}, {row['decoding']}"
         else:

@@ -92,7 +92,10 @@ class TrainConfig(Settings):
     checkpoint_every: PositiveInt = 10
     turn_tokens: PositiveInt = 256
     episode_tokens: PositiveInt = 512
-    """Limits of sampled tokens per turn and per episode; an episode beyond them is truncated and masked."""
+    """Limits of sampled tokens per turn and per episode; an episode beyond them is truncated."""
+    mask_truncated: bool = False
+    """False: truncated episodes are trained, with reward -1. True: they are left out of the loss, as in DAPO's overlong
+    filtering, which teaches a policy that often fails to ramble."""
     overlong_buffer: NonNegativeInt = 128
     """Number of last tokens of `episode_tokens` over which the soft overlong penalty falls from 0 to -1."""
     tau_acc: Annotated[float, Field(gt=0, le=1)] = 0.9

@@ -20,14 +20,17 @@ GAP_NOISE = 1e-3
 IDLE = 3
 """Steps in a row without a group that teaches something."""
 LOST, LATELY = 0.25, 5
-"""Alarming share of episodes cut off, or unscored, and the number of last steps over which it is taken."""
+"""Alarming share of failed episodes that were cut off, of all episodes that are unscored; and the number of last steps
+over which both are taken."""
+FAILURES = 16
+"""Failed episodes of an environment at one level, below which the share of those that were cut off says little."""
 
 
 def alarms(history: Sequence[Mapping[str, Any]], now: Mapping[str, Any]) -> list[str]:
     """List the alarms of the step `now`, given the rows before it, one per step, oldest first.
 
-    Reads entropy, logp_gap, kept, rollouts, truncated and unscored. An alarm that held in the step before already is
-    not repeated.
+    Reads entropy, logp_gap, kept, rollouts, unscored and failures, as `metrics.whole_steps` gives them. An alarm that
+    held in the step before already is not repeated; that of truncated episodes is one for each environment and level.
     """
     before = _true_of(history[:-1], history[-1]) if history else {}
     return [words for kind, words in _true_of(history, now).items() if kind not in before]
@@ -62,14 +65,28 @@ def _true_of(history: Sequence[Mapping[str, Any]], now: Mapping[str, Any]) -> di
             'the weights do not move. Another schedule, or keep = "reward", would change that'
         )
     lately = [*history[-(LATELY - 1) :], now]
-    episodes = sum(row["rollouts"] for row in lately)
-    for kind, words, remedy in (
-        ("truncated", "cut off by a token limit", "they teach nothing; see turn_tokens and episode_tokens"),
-        ("unscored", "unscored", "that is our failure, not the policy's; unscored.txt has the reasons"),
-    ):
-        lost = sum(row[kind] for row in lately)
-        if lost > LOST * episodes:
-            found[kind] = f"{lost} of the last {episodes} episodes were {words}: {remedy}"
+    found |= _cut_off(lately)
+    lost, episodes = (sum(row[name] for row in lately) for name in ("unscored", "rollouts"))
+    if lost > LOST * episodes:
+        found["unscored"] = (
+            f"{lost} of the last {episodes} episodes were unscored: that is our failure, not the policy's; "
+            "unscored.txt has the reasons"
+        )
+    return found
+
+
+def _cut_off(lately: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Find the environments and levels at which many of the failures are of episodes that a token limit cut off."""
+    found = {}
+    for env, d in sorted({cell for row in lately for cell in row["failures"]}):
+        counts = [row["failures"].get((env, d), (0, 0)) for row in lately]
+        failed, cut = (sum(column) for column in zip(*counts, strict=True))
+        if failed >= FAILURES and cut > LOST * failed:
+            found[f"truncated, {env} {d}"] = (
+                f"{env} at d = {d}: {cut} of the last {failed} failures were episodes cut off by a token limit: the "
+                "policy rambles, or turn_tokens, episode_tokens or context_tokens are too small (--dry-run says for "
+                "which levels they do)"
+            )
     return found
 
 

@@ -12,7 +12,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 @contextmanager
 def logger(name: str, folder: Path, settings: Mapping[str, Any]) -> Iterator[Callable[[Rows], None]]:
-    """Provide a function that logs a step's metrics rows, one per environment, as `environment/column`.
+    """Provide a function that logs a step's metrics, rows with `env` and `step`, as `env/column`.
 
     All loggers write under `folder`; wandb stays offline unless WANDB_MODE says otherwise.
     """

@@ -3,7 +3,8 @@
     config = TrainConfig(out="experiments/runs/demo", schedule="adaptive", steps=60, seed=0)
     train(config, progress=print)
 
-writes `train.csv` (a row per step and environment), `eval.csv`, `config.json`, `checkpoints/`, and last `done.json`.
+writes `train.csv` (a row per step, environment and level), `eval.csv`, `config.json`, `checkpoints/`, and last
+`done.json`.
 """
 
 import os
@@ -166,10 +167,8 @@ class Run:
             with clock.phase("evaluation"):
                 self._evaluate(step.number)
         seconds = metrics.phases({**step.seconds, **clock.seconds}, time.perf_counter() - step.began)
-        rows = [
-            {**self.head, "step": step.number, **metrics.train_row(step, env, self.window[env], seconds)}
-            for env in config.envs
-        ]
+        found = metrics.train_rows(step, self.window, seconds, config.mask_truncated)
+        rows = [{**self.head, "step": step.number, **row} for row in found]
         if not self.leads:
             return
         metrics.append(self.out / "train.csv", rows, metrics.TRAIN_COLUMNS)
@@ -178,7 +177,7 @@ class Run:
         self.tell({"kind": "step", **now, "rows": rows, "seconds": seconds["seconds"]})
         for words in self._alarms(rows):
             self.tell({"kind": "alarm", **now, "words": words})
-        self.log(rows)
+        self.log(metrics.logged(rows))
 
     def _alarms(self, rows: Sequence[Mapping[str, Any]]) -> list[str]:
         """Check the run's health: write a step's alarms to alarms.txt and return them."""

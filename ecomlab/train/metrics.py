@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ecomlab.models.batch import Rollout
 from ecomlab.train.config import RunError
-from ecomlab.train.rollouts import Collection, Group
+from ecomlab.train.rollouts import Collection, Group, is_trained
 
 if TYPE_CHECKING:
     from ecomlab.train.trl_trainer import Step
@@ -22,16 +22,23 @@ PHASES = ("model", "environment", "waiting", "logprobs", "update", "sync", "eval
 forward passes, the rest of the update, sending weights to vLLM, held-out evaluation, and the remainder (the last
 step's checkpoint, TRL's own work)."""
 UPDATE = ("entropy", "clip_share", "grad_norm", "logp_gap", "logp_gap_max")
+COUNTS = (
+    "groups", "kept", "discarded", "padding", "rollouts", "unscored", "truncated", "invalid", "failed",
+    "tokens_generated", "tokens_used", "tokens_wasted",
+)  # fmt: skip
 TRAIN_COLUMNS = (
-    *HEAD, "d_low", "d_high", "success", "reward", "effective_reward", "effective_correct", "groups", "kept",
-    "discarded", "padding", "rounds", "rollouts", "unscored", "truncated", "invalid", "tokens_generated", "tokens_used",
-    "tokens_wasted", "sampled_per_episode", "sampled_longest", "turns_per_episode", *UPDATE,
+    *HEAD, "d", "d_low", "d_high", "success", "reward", "effective_reward", "effective_correct", "groups", "kept",
+    "discarded", "padding", "rounds", "rollouts", "unscored", "truncated", "invalid", "failed", "tokens_generated",
+    "tokens_used", "tokens_wasted", "sampled_per_episode", "sampled_longest", "turns_per_episode", *UPDATE,
     "seconds", *(f"seconds_{phase}" for phase in PHASES),
 )  # fmt: skip
-"""One row per step and environment. From `entropy` on, metrics are those of the whole step, equal in all its rows.
-`success` and `reward` are means over all scored rollouts, discarded ones too; effective_* are shares of groups; tokens
-are those sampled by the policy, used if they enter the loss and wasted otherwise; `UpdateMetrics.total` explains
-entropy, clip_share, grad_norm and logp_gap; the seconds_* sum to `seconds`."""
+"""One row per step, environment and level `d` that was drawn in it; an environment of which nothing was drawn has one
+row without groups, at the upper edge of its window. d_low and d_high are the window at the beginning of the step. From
+`entropy` on, and in `rounds`, metrics are those of the whole step, equal in all its rows. `success` and `reward` are
+means over all scored rollouts, discarded ones too; effective_* are shares of groups; `failed` counts scored episodes
+that are not correct, truncated and invalid ones among them; tokens are those sampled by the policy, used if they enter
+the loss and wasted otherwise; `UpdateMetrics.total` explains entropy, clip_share, grad_norm and logp_gap; the seconds_*
+sum to `seconds`."""
 EVAL_COLUMNS = (*HEAD, "d", "episodes", "success", "reward", "unscored", "decoding")
 
 
@@ -46,20 +53,41 @@ def phases(known: Mapping[str, float], seconds: float) -> dict[str, float]:
     return {"seconds": seconds} | {f"seconds_{phase}": split[phase] for phase in PHASES}
 
 
-def train_row(
-    step: "Step", env: str, window: tuple[int, int], seconds: Mapping[str, float]
-) -> dict[str, Any]:
-    """Make one environment's row of a step, from `env` on; `seconds` as `phases` gives them."""
-    collection = step.collection
-    groups = [g for g in collection.groups if g.env == env]
+def train_rows(
+    step: "Step",
+    windows: Mapping[str, tuple[int, int]],
+    seconds: Mapping[str, float],
+    mask_truncated: bool = False,
+) -> list[dict[str, Any]]:
+    """Make a step's rows, from `env` on, of the environments in `windows`, (low, high) at the step's beginning.
+
+    `seconds` as `phases` gives them; `mask_truncated` as the run sets it, for the count of tokens that were used.
+    """
+    shared = {name: step.update.get(name, math.nan) for name in UPDATE} | dict(seconds)
+    return [
+        {
+            "env": env,
+            "d": d,
+            "d_low": low,
+            "d_high": high,
+            **_cell(step.collection, env, d, mask_truncated),
+            **shared,
+        }
+        for env, (low, high) in windows.items()
+        for d in sorted({g.difficulty for g in step.collection.groups if g.env == env}) or [high]
+    ]
+
+
+def _cell(collection: Collection, env: str, d: int, mask_truncated: bool) -> dict[str, Any]:
+    """Count what a step played of an environment at one level."""
+    groups, kept, padding = (
+        [g for g in some if (g.env, g.difficulty) == (env, d)]
+        for some in (collection.groups, collection.kept, collection.padding)
+    )
     rollouts = [r for g in groups for r in g.rollouts]
     scored = [r.score for r in rollouts if not r.score.unscored]
-    kept = [g for g in collection.kept if g.env == env]
-    generated, used = sum(r.sampled for r in rollouts), _used(kept)
+    generated, used = sum(r.sampled for r in rollouts), _used(kept, mask_truncated)
     return {
-        "env": env,
-        "d_low": window[0],
-        "d_high": window[1],
         "success": _mean([s.correct for s in scored]),
         "reward": _mean([s.value for s in scored]),
         "effective_reward": _mean([g.effective("reward") for g in groups]),
@@ -67,33 +95,72 @@ def train_row(
         "groups": len(groups),
         "kept": len(kept),
         "discarded": len(groups) - len(kept),
-        "padding": sum(g.env == env for g in collection.padding),
+        "padding": len(padding),
         "rounds": collection.rounds,
         "rollouts": len(rollouts),
-        "unscored": sum(r.score.unscored for r in rollouts),
+        "unscored": len(rollouts) - len(scored),
         "truncated": _ended(rollouts, "truncated"),
         "invalid": _ended(rollouts, "invalid"),
+        "failed": sum(not s.correct for s in scored),
         "tokens_generated": generated,
         "tokens_used": used,
         "tokens_wasted": generated - used,
         "sampled_per_episode": _mean([r.sampled for r in rollouts]),
         "sampled_longest": max((r.sampled for r in rollouts), default=0),
         "turns_per_episode": _mean([r.turns for r in rollouts]),
-        **{name: step.update.get(name, math.nan) for name in UPDATE},
-        **seconds,
     }
 
 
+WEIGHTS = {
+    "success": "scored", "reward": "scored", "effective_reward": "groups", "effective_correct": "groups",
+    "sampled_per_episode": "rollouts", "turns_per_episode": "rollouts",
+}  # fmt: skip
+"""What each mean of a row is a mean over: `scored` are the rollouts that are not unscored."""
+
+
+def by_environment(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Pool a step's rows over levels: one for each environment, without `d`, means weighted by what they are over."""
+    pooled = []
+    for env in dict.fromkeys(row["env"] for row in rows):
+        mine = [{**row, "scored": row["rollouts"] - row["unscored"]} for row in rows if row["env"] == env]
+        found = {name: value for name, value in mine[0].items() if name not in ("d", "scored")}
+        found |= {name: sum(row[name] for row in mine) for name in COUNTS}
+        for name, over in WEIGHTS.items():
+            whole = sum(row[over] for row in mine)
+            found[name] = (
+                sum(row[name] * row[over] for row in mine if row[over]) / whole if whole else math.nan
+            )
+        found["sampled_longest"] = max(row["sampled_longest"] for row in mine)
+        pooled.append(found)
+    return pooled
+
+
+def logged(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """List a step's rows for a logger: those of whole environments, then what is counted by level, as "CART/d=3"."""
+    levels = [
+        {
+            "env": f"{row['env']}/d={row['d']}",
+            "step": row["step"],
+            **{name: row[name] for name in (*COUNTS, *WEIGHTS)},
+        }
+        for row in rows
+    ]
+    return by_environment(rows) + levels
+
+
 def whole_steps(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Reduce to one row per step: counts summed over its environments, metrics of the whole step as they are."""
+    """Reduce to one row per step: counts summed over its environments and levels, metrics of the whole step as they
+    are. `failures` maps (environment, level) to its failed and its truncated episodes."""
     summed = ("kept", "rollouts", "truncated", "unscored")
     steps: dict[int, dict[str, Any]] = {}
     for row in rows:
         number = int(row["step"])
         shared = {name: float(row[name]) for name in ("entropy", "logp_gap")}
-        step = steps.setdefault(number, {"step": number, **dict.fromkeys(summed, 0), **shared})
+        fresh = {"step": number, **dict.fromkeys(summed, 0), **shared, "failures": {}}
+        step = steps.setdefault(number, fresh)
         for name in summed:
             step[name] += int(row[name])
+        step["failures"][row["env"], int(row["d"])] = int(row["failed"]), int(row["truncated"])
     return [steps[number] for number in sorted(steps)]
 
 
@@ -187,9 +254,9 @@ def _ended(rollouts: Sequence[Rollout], end: str) -> int:
     return sum(r.end == end for r in rollouts)
 
 
-def _used(kept: Sequence[Group]) -> int:
+def _used(kept: Sequence[Group], mask_truncated: bool) -> int:
     """Count sampled tokens that enter the loss."""
-    return sum(r.sampled for g in kept for r in g.rollouts if r.end != "truncated" and not r.score.unscored)
+    return sum(r.sampled for g in kept for r in g.rollouts if is_trained(r, mask_truncated))
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from ecomlab.models.batch import Rollout
 from ecomlab.reward import varies
+from ecomlab.train.rollouts import TRUNCATED, is_trained
 
 if TYPE_CHECKING:
     from ecomlab.train.rollouts import Collection
@@ -41,22 +42,32 @@ def overlong_penalty(sampled: int, limit: int, buffer: int) -> float:
     return -min(1.0, max(0.0, (sampled - (limit - buffer)) / buffer))
 
 
-def loss_mask(rollout: Rollout) -> list[int]:
-    """Mask the tokens that are trained: those sampled by the policy, none in a truncated or unscored episode."""
-    if rollout.end == "truncated" or rollout.score.unscored:
-        return [0] * len(rollout.mask)
-    return rollout.mask
+def loss_mask(rollout: Rollout, mask_truncated: bool = False) -> list[int]:
+    """Mask the tokens that are trained, 1 each: those sampled by the policy, none in an unscored episode, and with
+    `mask_truncated` none in one that a token limit cut off (DAPO's overlong filtering)."""
+    return rollout.mask if is_trained(rollout, mask_truncated) else [0] * len(rollout.mask)
 
 
-def shaped_reward(rollout: Rollout, limit: int, buffer: int) -> float:
-    """Add the overlong penalty, on sampled tokens only, to the episode's reward; NaN when unscored."""
-    return rollout.score.value + overlong_penalty(rollout.sampled, limit, buffer)
+def shaped_reward(rollout: Rollout, limit: int, buffer: int, mask_truncated: bool = False) -> float:
+    """Compute the reward that an episode is trained with, from -1 to 1; NaN when unscored.
+
+    A truncated episode has `TRUNCATED`, whatever it had achieved, in place of the overlong penalty. Any other has its
+    score and the penalty, but no less than `TRUNCATED`: to go on until one is cut off must never pay. With
+    `mask_truncated` it is the score and the penalty for all, as DAPO has it; a truncated episode then counts only in
+    the mean and the deviation of its group.
+    """
+    penalised = rollout.score.value + overlong_penalty(rollout.sampled, limit, buffer)
+    if mask_truncated or rollout.score.unscored:
+        return penalised
+    return TRUNCATED if rollout.end == "truncated" else max(TRUNCATED, penalised)
 
 
-def step_advantages(collection: "Collection", limit: int, buffer: int) -> np.ndarray:
+def step_advantages(
+    collection: "Collection", limit: int, buffer: int, mask_truncated: bool = False
+) -> np.ndarray:
     """Compute advantages of shaped rewards, (groups of `collection.batch`, group size); 0 in padding."""
     kept = [
-        group_advantages([shaped_reward(rollout, limit, buffer) for rollout in group.rollouts])
+        group_advantages([shaped_reward(r, limit, buffer, mask_truncated) for r in group.rollouts])
         for group in collection.kept
     ]
     return np.stack(kept + [np.zeros(len(group.rollouts)) for group in collection.padding])

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from ecomlab.models.samplers.cached import Sampler
 
 Keep = Literal["correct", "reward"]
+TRUNCATED = -1.0
+"""Reward that a truncated episode is trained with, the lowest there is."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +48,17 @@ class Group:
         return [None if r.score.unscored else r.score.correct for r in self.rollouts]
 
     def effective(self, by: Keep) -> bool:
-        """True if the group's scored rollouts differ in their verdicts, or in their rewards."""
+        """True if the group's scored rollouts differ in their verdicts, or in their rewards, of which truncated ones
+        have `TRUNCATED`."""
         if by == "correct":
             return len(set(self.outcomes) - {None}) == 2
-        return varies(self.rewards)
+        return varies([TRUNCATED if r.end == "truncated" else r.score.value for r in self.rollouts])
+
+
+def is_trained(rollout: Rollout, mask_truncated: bool = False) -> bool:
+    """Tell whether the tokens that the policy sampled in an episode are in the loss: not if it is unscored, nor, with
+    `mask_truncated`, if a token limit cut it off."""
+    return not rollout.score.unscored and not (mask_truncated and rollout.end == "truncated")
 
 
 @dataclass(frozen=True)

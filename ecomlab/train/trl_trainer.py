@@ -150,7 +150,7 @@ class DapoTrainer(GRPOTrainer):
             "completion_ids": [r.completion_ids for r in self.rollouts],
             "logprobs": [r.logprobs for r in self.rollouts],
             "env_mask": [
-                objective.loss_mask(r) if t else [0] * len(r.mask)
+                objective.loss_mask(r, self.config.mask_truncated) if t else [0] * len(r.mask)
                 for r, t in zip(self.rollouts, trained, strict=True)
             ],
             "reward": [r.score.value for r in self.rollouts],
@@ -171,8 +171,9 @@ class DapoTrainer(GRPOTrainer):
         batch = super()._generate_and_score_completions(inputs)
         batch["old_per_token_logps"] = self._as_sampled(batch["completion_ids"].shape[1])
         assert self.collection is not None
+        config = self.config
         advantages_PG = objective.step_advantages(
-            self.collection, self.config.episode_tokens, self.config.overlong_buffer
+            self.collection, config.episode_tokens, config.overlong_buffer, config.mask_truncated
         )
         mine = torch.from_numpy(advantages_PG[self.groups].ravel())
         batch["advantages"] = mine.to(self.accelerator.device, torch.float32)
@@ -326,7 +327,7 @@ def _arguments(config: TrainConfig) -> GRPOConfig:
         "gradient_accumulation_steps": accumulation,
         "per_device_train_batch_size": micro_batch,
         "max_completion_length": config.episode_tokens,
-        "mask_truncated_completions": False,  # would drop episodes that end on a tool result; loss_mask does it
+        "mask_truncated_completions": False,  # would drop episodes that end on a tool result; loss_mask can mask
         "disable_dropout": True,
         "shuffle_dataset": False,
         "learning_rate": config.lr,

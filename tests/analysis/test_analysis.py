@@ -22,7 +22,7 @@ def experiment(tmp_path):
 
 def test_good_tables_load(experiment):
     train, evaluation = tables.load_experiment(experiment)
-    assert len(train) == 24 and len(evaluation) == 108
+    assert len(train) == 48 and len(evaluation) == 108
     assert train.seed.dtype.kind == "i" and evaluation.success.dtype.kind == "f"
 
 
@@ -35,7 +35,8 @@ def test_good_tables_load(experiment):
         ("train.csv", "schedule", "", "line 3: schedule: .* at least 1 character, not ''"),
         ("train.csv", "entropy", "low", "line 3: entropy: should be a valid number, .* not 'low'"),
         ("train.csv", "d_low", "9", "line 3: d_low is 9 and d_high 1"),
-        ("train.csv", "step", "1", "line 3: the same schedule, collection, seed, step, env as line 2"),
+        ("train.csv", "d", "0", "line 3: the same schedule, collection, seed, step, env, d as line 2"),
+        ("train.csv", "d", "", "line 3: d: should be a valid integer, .* not ''"),
         ("eval.csv", "decoding", "beam", "eval.csv, line 3: decoding: .*'sampled' or 'greedy', not 'beam'"),
         ("eval.csv", "reward", "-2", "line 3: reward: should be greater than or equal to -1, not '-2'"),
     ],
@@ -55,7 +56,7 @@ def test_a_missing_column_a_cut_line_and_a_missing_file_are_named(experiment):
         tables.load_eval(experiment / "eval.csv")
     with (experiment / "train.csv").open("a") as file:
         file.write("adaptive,C1,2,1")
-    with pytest.raises(tables.TableError, match="line 26: 4 fields where there are 17 columns"):
+    with pytest.raises(tables.TableError, match="line 50: 4 fields where there are 22 columns"):
         tables.load_train(experiment / "train.csv")
     with pytest.raises(tables.TableError, match="no file .*a sweep writes it"):
         tables.load_train(experiment / "nothing.csv")
@@ -65,6 +66,39 @@ def test_a_run_that_one_table_lacks_is_named(experiment):
     train_rows(seeds=(0, 1, 2)).to_csv(experiment / "train.csv", index=False)
     with pytest.raises(tables.TableError, match="train.csv has the run .*2.* and eval.csv has not"):
         tables.load_experiment(experiment)
+
+
+def test_a_table_of_an_older_ecomlab_has_a_row_per_step_and_environment(experiment):
+    whole = train_rows().query("d == d_low").drop(columns=["d", "failed", "truncated"])
+    whole.to_csv(experiment / "train.csv", index=False)
+    train, evaluation = tables.load_experiment(experiment)
+    assert "d" not in train and len(train) == 24
+    assert len(plots.one_run(train, evaluation).axes) == 3 and not tables.last_steps(train).empty
+    assert len(plots.difficulty_growth(train, evaluation).axes) == 7
+    with pytest.raises(tables.TableError, match="of an older ecomlab, without levels"):
+        statistics.by_level(train)
+
+
+def test_levels_are_summarized_over_steps_by_hand():
+    train = train_rows(seeds=(0,)).query("schedule == 'adaptive'")
+    train = train.assign(
+        failed=train.failed.where(train.d == 0, 0), success=train.success.where(train.d == 0, 1.0)
+    )
+    nothing = train.head(1).assign(env="SUB", groups=0, rollouts=0, success=math.nan)
+    found = statistics.by_level(pd.concat([train, nothing])).set_index(["env", "d"])
+    assert list(found.index) == [("CART", 0), ("CART", 2)], "nothing was drawn of SUB"
+    low, high = found.loc[("CART", 0)], found.loc[("CART", 2)]
+    assert (low.groups, low.rollouts, low.success, low.failed) == (20, 160, 0.5, 80)
+    assert (low.by_correct, low.by_reward, low.cut_off) == (0.5, 0.75, 20 / 80)
+    assert (low.tokens, low.tokens_used, low.invalid, low.truncated) == (8000, 0.75, 8, 20)
+    assert high.success == 1 and math.isnan(high.cut_off)
+
+
+def test_success_in_training_is_over_episodes_not_over_rows():
+    train = train_rows(seeds=(0,), steps=1).query("schedule == 'adaptive'")
+    train = train.assign(success=[0.0, 1.0], rollouts=[30, 10])
+    drawn = plots.one_run(train, eval_rows()).axes[1].get_lines()[0]
+    assert np.asarray(drawn.get_ydata()).tolist() == [0.25]
 
 
 def test_unscored_figures_may_be_absent(experiment):
@@ -339,7 +373,9 @@ def test_a_dot_stands_where_an_environment_consumes_an_axis():
 
 def test_the_last_steps_read_without_line_breaks_and_without_nan():
     train = train_rows(seeds=(0,))
-    train = train[train.schedule == "adaptive"].assign(logp_gap=[5.4e-7, math.nan, 1e-7, 0.25])
+    train = train[(train.schedule == "adaptive") & (train.d == 0)].assign(
+        logp_gap=[5.4e-7, math.nan, 1e-7, 0.25]
+    )
     shown = tables.last_steps(train)["|Δ logp|"]
     assert shown.loc[[4, 3, 2, 1]].tolist() == ["0.25", "1e‑07", "–", "5.4e‑07"]
     assert "-" not in "".join(shown)

@@ -65,8 +65,14 @@ def tool_tokens_trained(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(trl_trainer.DapoTrainer, "_compute_loss", loss)
 
 
-def truncated_trained(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(objective, "loss_mask", lambda rollout: rollout.mask)
+def truncated_masked(patch: pytest.MonkeyPatch) -> None:
+    real = objective.loss_mask
+    patch.setattr(objective, "loss_mask", lambda rollout, _: real(rollout, True))
+
+
+def truncated_keep_what_they_earned(patch: pytest.MonkeyPatch) -> None:
+    real = objective.shaped_reward
+    patch.setattr(objective, "shaped_reward", lambda rollout, *limits: real(rollout, *limits[:2], True))
 
 
 def padding_has_an_advantage(patch: pytest.MonkeyPatch) -> None:
@@ -80,7 +86,7 @@ def padding_thins_the_loss(patch: pytest.MonkeyPatch) -> None:
     real = trl_trainer.DapoTrainer.roll_out
 
     def roll_out(self: Any, count: int) -> Any:
-        return real(self, count) | {"env_mask": [objective.loss_mask(r) for r in self.rollouts]}
+        return real(self, count) | {"env_mask": [objective.loss_mask(r, False) for r in self.rollouts]}
 
     patch.setattr(trl_trainer.DapoTrainer, "roll_out", roll_out)
 
@@ -236,15 +242,21 @@ FAULTS = [
         "theirs.item() == pytest.approx(ours.item()",
     ),
     Fault(
-        "truncated episodes are trained",
-        truncated_trained,
-        training.test_truncated_and_unscored_episodes_are_masked_and_padding_groups_weigh_nothing,
-        "set(loss_mask(cut)) == set(loss_mask(lost)) == {0}",
+        "truncated episodes are left out of the loss",
+        truncated_masked,
+        training.test_the_trainer_masks_truncated_episodes_where_it_is_told_to,
+        "trained == [True, not masked, True, True]",
+    ),
+    Fault(
+        "a truncated episode keeps what it had earned",
+        truncated_keep_what_they_earned,
+        training.test_truncated_episodes_are_trained_with_the_lowest_reward,
+        "advantages.tolist() == pytest.approx([*group_advantages([0.9, -1.0]), 0.0])",
     ),
     Fault(
         "groups that only fill the batch have an advantage",
         padding_has_an_advantage,
-        training.test_truncated_and_unscored_episodes_are_masked_and_padding_groups_weigh_nothing,
+        training.test_padding_groups_weigh_nothing,
         "advantages[1].tolist() == [0.0, 0.0]",
     ),
     Fault(
@@ -357,7 +369,14 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def available(shop: Shop, finished: Path, tmp_path: Path) -> dict[str, Any]:
     novice: Policy = load_policy("novice", shop, ["CART"])
-    return {"novice": novice, "shop": shop, "tmp_path": tmp_path, "finished": finished, "greedy": False}
+    return {
+        "novice": novice,
+        "shop": shop,
+        "tmp_path": tmp_path,
+        "finished": finished,
+        "greedy": False,
+        "masked": False,
+    }
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
