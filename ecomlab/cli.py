@@ -125,23 +125,36 @@ def evaluate(
     env: options.PolicyEnvs = None,
     difficulty: options.Levels = "0:4",
     episodes: options.Episodes = 200,
-    decoding: options.Decoding = "sampled",
+    decoding: options.Decodings = None,
+    axis: options.Axis = None,
+    block: options.Block = 0,
     size: options.Size = 20_000,
     json_file: options.JsonFile = None,
+    csv_file: options.EpisodesFile = None,
 ) -> None:
     """Measure a policy's held-out success at fixed difficulties, on tasks that training never draws.
 
-    Example: [cyan]ecomlab eval novice --env CART --difficulty 0:4 --episodes 200[/cyan]
+    Example: [cyan]ecomlab eval novice --env CART --difficulty 0:4 --episodes 200 --axis p_missing=0[/cyan]
     """
     from ecomlab.analysis.report import show_evaluations
-    from ecomlab.evaluate.heldout import evaluate as success
+    from ecomlab.evaluate.heldout import DECODINGS, check_decoding, play_held_out
+    from ecomlab.evaluate.tasks import check_axes, held_out_seeds
     from ecomlab.models.load import load_policy, made_for_environments
 
     envs, levels = options.environments(env or made_for_environments(policy)), options.levels(difficulty)
+    axes, decodings = options.axes(axis), [check_decoding(name) for name in decoding or DECODINGS]
+    for words in check_axes(axes, envs):
+        console.print(f"[yellow]warning[/yellow]  {escape(words)}")
+    held_out_seeds(block, episodes)
     shop = ecomlab.load_shop(size)
     loaded = load_policy(policy, shop, envs)
-    rows = [row for name in envs for row in success(loaded, shop, name, levels, episodes, decoding)]
-    show_evaluations(policy, rows, decoding, console, json_file)
+    rows = [
+        row
+        for name in envs
+        for how in decodings
+        for row in play_held_out(loaded, shop, name, levels, episodes, how, block=block, axes=axes)
+    ]
+    show_evaluations(policy, rows, console, json_file, csv_file)
 
 
 @app.command()

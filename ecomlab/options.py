@@ -35,14 +35,26 @@ class Kind(StrEnum):
 
 Change = Annotated[list[str] | None, Option("--set", help="NAME=VALUE over the file's; may be repeated.")]
 Cluster = Annotated[Kind | None, Option(help="Submit what is left and return; local: run such jobs here.")]
-Decoding = Annotated[str, Option(help="sampled (temperature 1) or greedy.")]
+Axis = Annotated[list[str] | None, Option("--axis", help="NAME=VALUE of a difficulty axis; may be repeated.")]
+Block = Annotated[int, Option(min=0, help="Block of held-out tasks; blocks share no task.")]
+Decodings = Annotated[
+    list[str] | None, Option("--decoding", help="sampled (temperature 1) or greedy. Default: both.")
+]
 Episodes = Annotated[int, Option(min=1, help="Episodes a level, held out.")]
 Repeat = Annotated[int, Option("--episodes", min=1, help="Episodes a repeat, of which there are five.")]
 Env = Annotated[str, Option(help="Environment id.")]
-Envs = Annotated[list[str] | None, Option("--env", help="Environment id; may be repeated. Default: all.")]
+Envs = Annotated[
+    list[str] | None,
+    Option("--env", help="Environment, or collection (C4; CART,PD). Repeatable. Default: all."),
+]
+EpisodesFile = Annotated[
+    Path | None, Option("--csv", callback=writable, help="Write a row per episode here.")
+]
 PolicyEnvs = Annotated[
     list[str] | None,
-    Option("--env", help="Environment id; may be repeated. Default: those it was trained for, else all."),
+    Option(
+        "--env", help="Environment, or collection (C4; CART,PD). Repeatable. Default: those it was made for."
+    ),
 ]
 Figures = Annotated[bool, Option("--figures", help="Draw the sweep's figures too.")]
 File = Annotated[Path, Argument(help="The sweep's file.")]
@@ -66,8 +78,20 @@ Workers = Annotated[int | None, Option(min=1, help="Processes. Default: the mach
 
 
 def environments(names: list[str] | None) -> list[str]:
-    """Check the ids given by `--env`; without any, return all. Raises UnknownEnvironmentError."""
-    return [ENVIRONMENTS[name].id for name in names] if names else list(ENVIRONMENTS)
+    """List the environments that `--env` names, each once; without any, all. Raises ValueError."""
+    from ecomlab.evaluate.tasks import environments_of
+
+    return list(dict.fromkeys(env for name in names or ENVIRONMENTS for env in environments_of(name)))
+
+
+def axes(texts: list[str] | None) -> dict[str, float]:
+    """Read what `--axis` names. Raises ValueError, also for an axis given twice."""
+    from ecomlab.evaluate.tasks import read_axis
+
+    found = [read_axis(text) for text in texts or ()]
+    if twice := sorted({name for name, _ in found if [n for n, _ in found].count(name) > 1}):
+        raise BadParameter(f"--axis {twice[0]} is given twice; give one value")
+    return dict(found)
 
 
 def levels(text: str) -> list[int]:

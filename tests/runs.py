@@ -47,7 +47,7 @@ def steps_of(path: Path, *names: str) -> list[tuple[int, ...]]:
 
 def assert_same_run(ours: Path, theirs: Path) -> None:
     """Rows (hence draws and windows), weights, optimizer and schedule, bit for bit."""
-    for name in ("train.csv", "eval.csv"):
+    for name in ("train.csv", "eval.csv", "episodes.csv"):
         assert rows_of(ours / name, *SECONDS) == rows_of(theirs / name, *SECONDS)
     one, two = (checkpoints.newest(run / "checkpoints") for run in (ours, theirs))
     assert one and two and one.step == two.step

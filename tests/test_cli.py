@@ -1,5 +1,6 @@
 """The command line, as its user meets it."""
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -7,10 +8,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from ecomlab import __version__
+from ecomlab import ENVIRONMENTS, __version__
+from ecomlab import options as options_module
 from ecomlab.audit import certificate, laws
 from ecomlab.audit.leaks import Leak
 from ecomlab.cli import app, main
+from ecomlab.evaluate.tasks import held_out_seeds
 from ecomlab.models.policy import PolicyError
 
 runner = CliRunner()
@@ -249,17 +252,59 @@ def test_a_run_is_trained_from_a_file_and_evaluated_from_its_checkpoint(tmp_path
     assert "step 1/1: CART, trained on d = 0 to 1" in done.output and (out / "done.json").exists()
     json_file = tmp_path / "eval.json"
     options = ["--env", "CART", "--difficulty", "0:1", "--episodes", "3", "--size", "1000"]
+    more = [
+        "--axis",
+        "p_missing=0",
+        "--axis",
+        "cart.items=1",
+        "--block",
+        "2",
+        "--csv",
+        str(tmp_path / "e.csv"),
+    ]
     done = runner.invoke(
-        app, ["eval", str(out / "checkpoints" / "checkpoint-2"), *options, "--json", str(json_file)]
+        app, ["eval", str(out / "checkpoints" / "checkpoint-2"), *options, *more, "--json", str(json_file)]
     )
     assert done.exit_code == 0, done.output
+    with (tmp_path / "e.csv").open() as table:
+        episodes = list(csv.DictReader(table))
+    assert len(episodes) == 2 * 2 * 3 and {row["axes"] for row in episodes} == {"cart.items=1 p_missing=0"}
+    assert {int(row["task_seed"]) for row in episodes} == set(held_out_seeds(2, 3))
     for wrong, words in ((out, r"is a run, not a policy; use .*checkpoint-2"), (tmp_path, "no policy is in")):
         with pytest.raises(PolicyError, match=words):
             runner.invoke(app, ["eval", str(wrong), *options], catch_exceptions=False)
-    assert [(row["env"], row["d"], row["episodes"]) for row in json.loads(json_file.read_text())["rows"]] == [
-        ("CART", 0, 3),
-        ("CART", 1, 3),
-    ]
+    rows = json.loads(json_file.read_text())["rows"]
+    assert [(row["env"], row["d"], row["decoding"], row["episodes"]) for row in rows] == [
+        ("CART", d, decoding, 3) for decoding in ("sampled", "greedy") for d in (0, 1)
+    ], "both decodings by default"
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (["--axis", "p_mising=0"], "no axis 'p_mising'; did you mean 'p_missing'"),
+        (["--axis", "p_missing=2"], "axis 'p_missing' takes a number from 0 to 1, not 2"),
+        (["--axis", "cart.items=2", "--env", "PD"], "axis 'cart.items' does not move PD; it moves CART"),
+        (["--env", "CART,PX"], "no environment 'PX'; did you mean 'PD'"),
+        (["--decoding", "greedi"], "did you mean 'greedy'"),
+        (["--block", "2048"], "there are blocks 0 to 2047"),
+    ],
+)
+def test_a_wrong_evaluation_stops_before_anything_is_loaded(
+    given: list[str], words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("ecomlab.load_shop", lambda *_: pytest.fail("loaded"))
+    monkeypatch.setattr(
+        "sys.argv", ["ecomlab", "eval", "novice", *(["--env", "CART"] * ("--env" not in given)), *given]
+    )
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 2 and words in capsys.readouterr().err
+
+
+def test_environments_are_named_by_id_by_collection_or_by_list() -> None:
+    assert options_module.environments(["C2", "PD,CART"]) == ["CART", "SUB", "PD"]
+    assert options_module.environments(None) == list(ENVIRONMENTS)
 
 
 @pytest.mark.parametrize(

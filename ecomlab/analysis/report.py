@@ -10,7 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 from ecomlab.analysis.statistics import arm_intervals, arm_names, share_bounds
-from ecomlab.files import write_json
+from ecomlab.evaluate.heldout import EPISODE, summarize
+from ecomlab.files import write_json, write_text
 
 
 def table_of_runs(runs: pd.DataFrame, title: str) -> Table:
@@ -40,21 +41,28 @@ def intervals_of_arms(runs: pd.DataFrame) -> Iterator[str]:
 
 def show_evaluations(
     policy: str,
-    rows: Sequence[Mapping[str, Any]],
-    decoding: str,
+    episodes: Sequence[Mapping[str, Any]],
     console: Console,
     json_file: Path | None = None,
+    csv_file: Path | None = None,
 ) -> None:
-    """Print held-out success by environment and difficulty; write the rows to `json_file` if one is given."""
-    table = Table("env", "d", f"success, {decoding}", "95% interval", "reward", "unscored")
+    """Print held-out success by environment, difficulty and decoding, drawn from the rows of `play_held_out`.
+
+    Writes what is printed to `json_file`, and the episodes to `csv_file`, where they are given.
+    """
+    rows = summarize(episodes)
+    table = Table("env", "d", "decoding", "success", "95% interval", "reward", "unscored")
     for row in rows:
         scored = row["episodes"] - row["unscored"]
         low, high = share_bounds(row["success"], scored)
         within = f"{low:.3f}-{high:.3f}" if scored else ""
         shares = (f"{row['success']:.3f}", within, f"{row['reward']:.3f}")
-        table.add_row(row["env"], str(row["d"]), *shares, str(row["unscored"]))
+        table.add_row(row["env"], str(row["d"]), row["decoding"], *shares, str(row["unscored"]))
     console.print(table)
     console.print("the interval is binomial, over episodes: for this policy, not for others trained like it")
     if json_file is not None:
         write_json(json_file, {"policy": policy, "rows": rows})
         console.print(f"written to {json_file}")
+    if csv_file is not None:
+        write_text(csv_file, pd.DataFrame(episodes, columns=EPISODE).to_csv(index=False, lineterminator="\n"))
+        console.print(f"{len(episodes)} episodes written to {csv_file}")

@@ -81,11 +81,34 @@ class EvalRow(Row):
     """Held-out success at one difficulty."""
 
     d: Count
+    axes: str = ""
+    block: Count = 0
     episodes: Count
     success: Share
     reward: Reward
     unscored: Count
     decoding: Literal["sampled", "greedy"]
+
+
+class EpisodeRow(Row):
+    """One held-out episode; `ecomlab.evaluate.heldout.EPISODE` explains the columns."""
+
+    d: Count
+    axes: str
+    block: Count
+    decoding: Literal["sampled", "greedy"]
+    task_seed: Count
+    correct: Share
+    end: Text
+    reward: Reward
+    reward_task: Number
+    reward_efficiency: Number
+    reward_hallucination: Number
+    turns: Count
+    questions: Number
+    learned: Number
+    tokens: Count
+    context_tokens: Count
 
 
 def load_train(path: str | Path) -> pd.DataFrame:
@@ -102,9 +125,16 @@ def load_train(path: str | Path) -> pd.DataFrame:
 
 
 def load_eval(path: str | Path) -> pd.DataFrame:
-    """Read eval.csv: a row per run, step, environment, difficulty and decoding, sorted. Raises TableError."""
-    table = _load(Path(path), EvalRow, [*RUN, "step", "env", "d", "decoding"])
-    return _sorted(table, [*RUN, "env", "decoding", "d", "step"])
+    """Read eval.csv: a row per run, step, environment, difficulty, block of tasks and decoding, sorted. Raises
+    TableError. A table of an older ecomlab has neither `axes` nor `block`; it was of block 0."""
+    table = _load(Path(path), EvalRow, [*RUN, "step", "env", "d", "axes", "block", "decoding"])
+    return _sorted(table, [*RUN, "env", "decoding", "d", *(["block"] if "block" in table else []), "step"])
+
+
+def load_episodes(path: str | Path) -> pd.DataFrame:
+    """Read episodes.csv of a run: a row per evaluation and held-out episode, sorted. Raises TableError."""
+    key = [*RUN, "step", "env", "d", "axes", "block", "decoding", "task_seed"]
+    return _sorted(_load(Path(path), EpisodeRow, key), key)
 
 
 def load_experiment(folder: str | Path) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -1,12 +1,13 @@
-"""Held-out success of a policy at fixed difficulties, on tasks that training never draws."""
+"""Held-out success of a policy at fixed difficulties, on tasks that training never draws: a row per episode, and what
+is drawn from those rows."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ecomlab.models.batch import EVALUATION_SEEDS, draw_task, play_batch
+from ecomlab.evaluate.tasks import Axes, axes_of, held_out_seeds, write_axes
+from ecomlab.models.batch import Rollout, draw_task, play_batch
 from ecomlab.models.process_group import SINGLE_PROCESS, ProcessGroup
-from ecomlab.reward import Score
 from ecomlab.seeding import rng
 from ecomlab.suggest import unknown
 
@@ -18,6 +19,66 @@ if TYPE_CHECKING:
 DECODINGS = ("sampled", "greedy")
 BATCH = 128
 """Number of episodes that a small policy plays at once."""
+CELL = ("env", "d", "axes", "block", "decoding")
+"""What the episodes of one summary have in common: environment, level, overridden axes as text, block of tasks, and
+decoding."""
+PARTS = ("task", "efficiency", "hallucination")
+EPISODE = (
+    *CELL, "task_seed", "correct", "end", "reward", *(f"reward_{part}" for part in PARTS), "turns", "questions",
+    "learned", "tokens", "context_tokens",
+)  # fmt: skip
+"""Columns of an episode. `task_seed` names the task, with `env`, `d` and `axes`; `correct` is 1 or 0, NaN in an
+unscored episode, whose `end` is "failed"; reward_* are the named parts before weighting, `questions` are those that the
+customer was asked, `learned` the slots that they revealed: all NaN in invalid and unscored episodes; `tokens` are those
+that the policy sampled, `context_tokens` all, the prompt included."""
+
+
+def check_decoding(name: str) -> str:
+    """Return the name of a decoding. Raises ValueError for any other."""
+    if name not in DECODINGS:
+        raise ValueError(unknown("decoding", name, DECODINGS))
+    return name
+
+
+def play_held_out(
+    policy: "Policy",
+    shop: "Shop",
+    env: str,
+    difficulties: Sequence[int],
+    episodes: int,
+    decoding: str = "sampled",
+    limits: "Limits | None" = None,
+    block: int = 0,
+    axes: Axes | None = None,
+    batch: int = BATCH,
+    processes: ProcessGroup = SINGLE_PROCESS,
+    sampler: "Sampler | None" = None,
+) -> list[dict[str, Any]]:
+    """Play held-out tasks: a row for each of `episodes` tasks at each difficulty, with the columns `EPISODE`.
+
+    Episode i at difficulty d of a block is the same task with the same random stream for every policy, so that results
+    are paired. Blocks share no task, and none with training. Of `axes`, those apply that move the environment. A given
+    `sampler` has its own limits and decoding. Every process gets all rows, in the same order. Raises ValueError for an
+    unknown decoding or block.
+    """
+    sampler = sampler or policy.sampler(limits, greedy=check_decoding(decoding) == "greedy")
+    overrides = axes_of(axes or {}, env)
+    cells = [(d, seed) for d in difficulties for seed in held_out_seeds(block, episodes)]
+    mine = cells[processes.rank :: processes.workers] if processes.rank < processes.workers else []
+    head = {"env": env, "axes": write_axes(overrides), "block": block, "decoding": decoding}
+    rows: list[dict[str, Any]] = []
+    for start in range(0, len(mine), batch):
+        chunk = mine[start : start + batch]
+        tasks = [draw_task(env, d, seed, shop, overrides) for d, seed in chunk]
+        streams = [rng("evaluate", env, d, seed) for d, seed in chunk]
+        rollouts = play_batch(tasks, streams, shop, sampler, policy.renderer)
+        rows += [
+            {**head, "d": d, "task_seed": seed, **_outcome(rollout)}
+            for (d, seed), rollout in zip(chunk, rollouts, strict=True)
+        ]
+    gathered = [row for share in processes.all_gather(rows) for row in share]
+    order = {d: place for place, d in enumerate(difficulties)}
+    return sorted(gathered, key=lambda row: (order[row["d"]], row["task_seed"]))
 
 
 def evaluate(
@@ -27,45 +88,46 @@ def evaluate(
     difficulties: Sequence[int],
     episodes: int,
     decoding: str = "sampled",
-    limits: "Limits | None" = None,
-    first_seed: int = EVALUATION_SEEDS.start,
-    batch: int = BATCH,
-    processes: ProcessGroup = SINGLE_PROCESS,
-    sampler: "Sampler | None" = None,
+    **more: Any,
 ) -> list[dict[str, Any]]:
-    """Measure held-out success: a row for each difficulty, as `result_row` makes it.
+    """Measure held-out success: play as `play_held_out` does, which takes `more`, and summarize."""
+    return summarize(play_held_out(policy, shop, env, difficulties, episodes, decoding, **more))
 
-    Episode i at difficulty d is the same task with the same random stream for every policy, so that results are
-    paired. Seeds start at `first_seed`, by default beyond those of training tasks. A given `sampler` has its own limits
-    and decoding. Raises ValueError for an unknown decoding.
+
+def summarize(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Draw the rows of eval.csv from those of episodes, one for each `CELL`, in the order in which cells first appear.
+
+    `success` and `reward` are means over scored episodes, NaN without any; `unscored` ones are counted.
     """
-    if decoding not in DECODINGS:
-        raise ValueError(unknown("decoding", decoding, DECODINGS))
-    sampler = sampler or policy.sampler(limits, greedy=decoding == "greedy")
-    cells = [(d, first_seed + i) for d in difficulties for i in range(episodes)]
-    mine = cells[processes.rank :: processes.workers] if processes.rank < processes.workers else []
-    scores: list[tuple[int, Score]] = []
-    for start in range(0, len(mine), batch):
-        chunk = mine[start : start + batch]
-        tasks = [draw_task(env, d, seed, shop) for d, seed in chunk]
-        streams = [rng("evaluate", env, d, seed) for d, seed in chunk]
-        rollouts = play_batch(tasks, streams, shop, sampler, policy.renderer)
-        scores += [(d, r.score) for (d, _), r in zip(chunk, rollouts, strict=True)]
-    gathered = [pair for share in processes.all_gather(scores) for pair in share]
-    by_level = {d: [score for level, score in gathered if level == d] for d in difficulties}
-    return [result_row(env, d, found, decoding) for d, found in by_level.items()]
+    cells: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        cells.setdefault(tuple(row[name] for name in CELL), []).append(row)
+    found = []
+    for cell, mine in cells.items():
+        scored = [row for row in mine if not math.isnan(row["correct"])]
+        count = len(scored) or math.nan
+        found.append(
+            {
+                **dict(zip(CELL, cell, strict=True)),
+                "episodes": len(mine),
+                "success": sum(row["correct"] for row in scored) / count,
+                "reward": sum(row["reward"] for row in scored) / count,
+                "unscored": len(mine) - len(scored),
+            }
+        )
+    return found
 
 
-def result_row(env: str, d: int, scores: Sequence[Score], decoding: str) -> dict[str, Any]:
-    """Summarise one difficulty; unscored episodes are counted and left out of the means."""
-    scored = [s for s in scores if not s.unscored]
-    count = len(scored) or math.nan
+def _outcome(rollout: Rollout) -> dict[str, Any]:
+    score = rollout.score
     return {
-        "env": env,
-        "d": d,
-        "episodes": len(scores),
-        "success": sum(s.correct for s in scored) / count,
-        "reward": sum(s.value for s in scored) / count,
-        "unscored": len(scores) - len(scored),
-        "decoding": decoding,
+        "correct": math.nan if score.unscored else int(score.correct),
+        "end": rollout.end,
+        "reward": score.value,
+        **{f"reward_{part}": score.parts.get(part, math.nan) for part in PARTS},
+        "turns": rollout.turns,
+        "questions": score.asking.get("questions", math.nan),
+        "learned": score.asking.get("learned", math.nan),
+        "tokens": rollout.sampled,
+        "context_tokens": len(rollout.prompt_ids) + len(rollout.completion_ids),
     }

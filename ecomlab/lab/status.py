@@ -181,16 +181,18 @@ def _of_its_parts(cost: Cost, parameters: Mapping[str, Any]) -> Estimate:
     steps = parameters["steps"]
     seconds, how = steps * cost.step, f"{steps} steps × {cost.step:g} s"
     if cost.episode:
-        from ecomlab.envs.registry import COLLECTIONS
+        from ecomlab.evaluate.tasks import environments_of
 
         every = parameters["eval_every"]
         evaluations = 1 + (-(-steps // every) if every else 1)  # before training, every so often, at the end
         factors = {
-            "environments": len(COLLECTIONS.get(parameters["collection"], ("",))),
+            "environments": len(environments_of(parameters["collection"])),
             "difficulties": len(parameters["eval_difficulties"]),
             "decodings": len(parameters["eval_decodings"]),
             "episodes": parameters["eval_episodes"],
         }
+        if (blocks := len(parameters.get("eval_block", (0,)))) > 1:
+            factors["blocks"] = blocks
         words = " × ".join(f"{n} {name[:-1] if n == 1 else name}" for name, n in factors.items())
         seconds += evaluations * math.prod(factors.values()) * cost.episode
         how += f" + {evaluations} evaluations × ({words}) × {cost.episode:g} s"

@@ -5,7 +5,7 @@ An exception in an episode makes it unscored; our own failures never become rewa
 
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -86,14 +86,17 @@ class _Play:
     failure: str = ""
 
 
-def draw_task(env: str, difficulty: int, seed: int, shop: "Shop") -> Task | Exception:
-    """Draw a task, or return the exception that its environment raised; `play_batch` takes either.
+def draw_task(
+    env: str, difficulty: int, seed: int, shop: "Shop", axes: Mapping[str, float] | None = None
+) -> Task | Exception:
+    """Draw a task, with `axes` overridden, or return the exception that its environment raised, which `play_batch`
+    takes too.
 
-    Raises UnknownEnvironmentError, or ValueError for a level that does not exist.
+    Raises UnknownEnvironmentError, or ValueError for a level, an axis or a value that does not exist.
     """
-    Difficulty.at(difficulty)  # like an unknown environment, an unknown level is the caller's mistake: raise
+    Difficulty.at(difficulty, **(axes or {}))  # like an unknown environment, the caller's mistake: raise
     try:
-        return make_task(env, difficulty, seed, shop)
+        return make_task(env, difficulty, seed, shop, axes)
     except UnknownEnvironmentError:
         raise
     except Exception as error:

@@ -5,16 +5,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
+from pydantic import BeforeValidator, Field, NonNegativeInt, PositiveInt, model_validator
 
 from ecomlab.catalog.synthetic import too_few
-from ecomlab.envs.registry import COLLECTIONS, ENVIRONMENTS
 from ecomlab.evaluate.heldout import DECODINGS
+from ecomlab.evaluate.tasks import check_axes, environments_of, held_out_seeds
 from ecomlab.models.load import is_ordinary, policy_folder
 from ecomlab.models.policy import PolicyError
 from ecomlab.settings import ConfigError as ConfigError
 from ecomlab.settings import Settings, checked_by, one_of
-from ecomlab.suggest import unknown
 from ecomlab.train.loggers import LOGGERS
 from ecomlab.train.schedule import Schedule, make_schedule
 
@@ -23,22 +22,35 @@ OPTIMIZERS = ("adamw", "adamw-8bit")
 GENERATIONS = ("own", "vllm-server", "vllm-colocate")
 KEEPS = ("correct", "reward")
 
-Decoding = Annotated[str, one_of("decoding", DECODINGS)]
-
 
 class RunError(RuntimeError):
     """A run that cannot continue; the work finished so far is on disk."""
 
 
 def _wrong_collection(name: str) -> str | None:
-    if name not in COLLECTIONS:
-        return unknown("collection", name, COLLECTIONS)
-    if absent := [env for env in COLLECTIONS[name] if env not in ENVIRONMENTS]:
-        return (
-            f"collection {name} needs {', '.join(absent)}, which this version does not have; "
-            f"there are {', '.join(ENVIRONMENTS)}: choose a collection of those"
-        )
+    try:
+        environments_of(name)
+    except ValueError as error:
+        return str(error)
     return None
+
+
+def _wrong_block(block: int) -> str | None:
+    try:
+        held_out_seeds(block, 0)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _flat(axes: Any) -> Any:
+    """Name what TOML nests as axes are named: {"cart": {"items": 2}} as {"cart.items": 2}."""
+    if not isinstance(axes, Mapping):
+        return axes
+    found: dict[Any, Any] = {}
+    for name, value in axes.items():
+        found |= {f"{name}.{n}": v for n, v in value.items()} if isinstance(value, Mapping) else {name: value}
+    return found
 
 
 def _wrong_schedule(name: str) -> str | None:
@@ -58,6 +70,15 @@ def _wrong_starter(name: str) -> str | None:
     return None
 
 
+Decoding = Annotated[str, one_of("decoding", DECODINGS)]
+AxisValues = Annotated[dict[str, float], BeforeValidator(_flat)]
+Blocks = Annotated[
+    tuple[Annotated[NonNegativeInt, checked_by(_wrong_block)], ...],
+    Field(strict=False, min_length=1),
+    BeforeValidator(lambda given: (given,) if isinstance(given, int) else given),
+]
+
+
 class TrainConfig(Settings):
     """Everything that decides a run. The defaults suit a laptop; wrong values are rejected before anything runs."""
 
@@ -67,6 +88,10 @@ class TrainConfig(Settings):
     schedule: Annotated[str, checked_by(_wrong_schedule)] = "adaptive"
     """adaptive, static-low, static-high, or static-A-B."""
     collection: Annotated[str, checked_by(_wrong_collection)] = "C1"
+    """C1, C2, C4, C8, or environments, as in "CART,PD"."""
+    axes: AxisValues = Field(default_factory=dict)
+    """Overridden axes of all training tasks, such as {"p_missing": 0}; `difficulty.Difficulty` says what there is. In a
+    collection, the environments that an axis does not move are played without it."""
     seed: NonNegativeInt = 0
     steps: PositiveInt = 60
     starter: Annotated[str, checked_by(_wrong_starter)] = "novice"
@@ -74,7 +99,11 @@ class TrainConfig(Settings):
     eval_every: NonNegativeInt = 20
     eval_difficulties: Annotated[tuple[NonNegativeInt, ...], Field(strict=False)] = (0, 1, 2, 3, 4)
     eval_episodes: PositiveInt = 40
-    """Held-out episodes per environment, difficulty and decoding."""
+    """Held-out episodes per environment, difficulty, block and decoding."""
+    eval_block: Blocks = (0,)
+    """Blocks of held-out tasks, one or several, which share no task: another seed of evaluation is another block."""
+    eval_axes: AxisValues = Field(default_factory=dict)
+    """Overridden axes of the held-out tasks; training's do not apply to them."""
     eval_decodings: Annotated[tuple[Decoding, ...], Field(strict=False)] = DECODINGS
     prompts_per_step: PositiveInt = 8
     group_size: Annotated[int, Field(ge=2)] = 8
@@ -152,10 +181,28 @@ class TrainConfig(Settings):
                 f"overlong_buffer {self.overlong_buffer} exceeds episode_tokens {self.episode_tokens}; "
                 "choose a smaller one, 0 for no penalty"
             )
+        for name in ("axes", "eval_axes"):
+            try:
+                check_axes(getattr(self, name), self.envs)
+            except ValueError as error:
+                yield f"{name}: {error}"
+        if len(set(self.eval_block)) < len(self.eval_block):
+            yield f"eval_block names a block twice: {list(self.eval_block)}"
+        try:
+            held_out_seeds(0, self.eval_episodes)
+        except ValueError as error:
+            yield f"eval_episodes: {error}"
 
     @property
     def envs(self) -> tuple[str, ...]:
-        return COLLECTIONS[self.collection]
+        return environments_of(self.collection)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What does not stop the run and should be known, in words."""
+        return list(
+            dict.fromkeys(w for axes in (self.axes, self.eval_axes) for w in check_axes(axes, self.envs))
+        )
 
     @property
     def rollouts_per_step(self) -> int:

@@ -3,12 +3,13 @@
     config = TrainConfig(out="experiments/runs/demo", schedule="adaptive", steps=60, seed=0)
     train(config, progress=print)
 
-writes `train.csv` (a row per step, environment and level), `eval.csv`, `config.json`, `checkpoints/`, and last
-`done.json`.
+writes `train.csv` (a row per step, environment and level), `episodes.csv` (a row per held-out episode), `eval.csv`
+(drawn from it), `config.json`, `checkpoints/`, and last `done.json`.
 """
 
 import os
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from importlib.util import find_spec
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ecomlab.catalog import Shop, load_shop
-from ecomlab.evaluate.heldout import BATCH, evaluate
+from ecomlab.evaluate.heldout import BATCH, play_held_out, summarize
 from ecomlab.files import lock, read_json, write_json
 from ecomlab.models.batch import Clock
 from ecomlab.models.load import is_ordinary, load_policy
@@ -61,6 +62,8 @@ def train(config: TrainConfig, progress: Progress | None = None) -> Path:
             _same_run(out, config)
         if processes.all_gather(finished)[0]:
             return out
+        for words in config.warnings if leads else ():
+            warnings.warn(words, stacklevel=2)
         shop = load_shop(config.catalog_size, config.catalog_seed)
         chat = {name: getattr(config, name) for name in ("dtype", "lora_rank", "thinking")}
         policy = load_policy(config.starter, shop, config.envs, **chat)
@@ -137,7 +140,9 @@ class Run:
         metrics.trim(self.out / "eval.csv", done, metrics.EVAL_COLUMNS)
         for name in (ALARMS, UNSCORED):
             metrics.trim_lines(self.out / name, done)
-        return resume, done > 0 or metrics.has_step(self.out / "eval.csv", 0)
+        begun = done > 0 or metrics.has_step(self.out / "eval.csv", 0)  # which is written after its episodes
+        metrics.trim(self.out / "episodes.csv", done if begun else -1, metrics.EPISODE_COLUMNS)
+        return resume, begun
 
     def _collect(self, number: int) -> Collection:
         """Collect the rollouts of step `number` (from 0) and advance the schedule."""
@@ -148,6 +153,7 @@ class Run:
             config.group_size,
             config.rounds,
             config.keep,  # type: ignore[arg-type]
+            config.axes,
         )
         key = ("train", config.seed, number)
         # A large model's cache is freed for the update; a small one's is reused.
@@ -197,16 +203,22 @@ class Run:
             self.trainer.sync()
         # As many at a time as in training: they fit into memory.
         batch = config.rollouts_per_step // self.processes.workers if self.ordinary else BATCH
-        rows = [
-            {**self.head, "step": number, **row}
+        episodes = [
+            row
             for env in config.envs
+            for block in config.eval_block
             for decoding in config.eval_decodings
-            for row in evaluate(
+            for row in play_held_out(
                 self.policy, self.shop, env, config.eval_difficulties, config.eval_episodes, decoding,
-                processes=self.processes, sampler=self._sampler(greedy=decoding == "greedy"), batch=batch,
+                block=block, axes=config.eval_axes, batch=batch, processes=self.processes,
+                sampler=self._sampler(greedy=decoding == "greedy"),
             )
         ]  # fmt: skip
+        head = {**self.head, "step": number}
         if self.leads:
+            whole = [{**head, **row} for row in episodes]
+            metrics.append(self.out / "episodes.csv", whole, metrics.EPISODE_COLUMNS)
+            rows = [{**head, **row} for row in summarize(episodes)]
             metrics.append(self.out / "eval.csv", rows, metrics.EVAL_COLUMNS)
             self.tell({"kind": "evaluation", "step": number, "steps": config.steps, "rows": rows})
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ecomlab.evaluate.heldout import EPISODE
 from ecomlab.models.batch import Rollout
 from ecomlab.train.config import RunError
 from ecomlab.train.rollouts import Collection, Group, is_trained
@@ -39,7 +40,10 @@ means over all scored rollouts, discarded ones too; effective_* are shares of gr
 that are not correct, truncated and invalid ones among them; tokens are those sampled by the policy, used if they enter
 the loss and wasted otherwise; `UpdateMetrics.total` explains entropy, clip_share, grad_norm and logp_gap; the seconds_*
 sum to `seconds`."""
-EVAL_COLUMNS = (*HEAD, "d", "episodes", "success", "reward", "unscored", "decoding")
+EVAL_COLUMNS = (*HEAD, "d", "axes", "block", "episodes", "success", "reward", "unscored", "decoding")
+"""One row per evaluation, environment, level, block of tasks and decoding, drawn by `heldout.summarize`."""
+EPISODE_COLUMNS = (*HEAD, *(name for name in EPISODE if name not in HEAD))
+"""One row per held-out episode: the run and its step, then as `heldout.EPISODE` says."""
 
 
 class AllFailedError(RunError):

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from ecomlab.evaluate.tasks import Axes, axes_of
 from ecomlab.models.batch import TRAINING_SEEDS, Clock, Rollout, draw_task, play_batch
 from ecomlab.models.process_group import SINGLE_PROCESS, ProcessGroup
 from ecomlab.reward import varies
@@ -90,6 +91,8 @@ class DynamicSampling:
     rounds: int = 3
     """Most rounds of drawing, the first included."""
     keep: Keep = "correct"
+    axes: Axes = field(default_factory=dict)
+    """Overridden axes of all tasks, in the environments that they move."""
 
 
 def collect(
@@ -114,9 +117,7 @@ def collect(
     while rounds < sampling.rounds and len(kept) < sampling.prompts:
         drawn = [_draw(schedule, (*key, rounds, i)) for i in range(sampling.prompts - len(kept))]
         mine = [i for i in range(len(drawn)) if i % processes.workers == processes.rank]
-        groups = _play_groups(
-            drawn, mine, sampling.group_size, (*key, rounds), shop, sampler, renderer, clock
-        )
+        groups = _play_groups(drawn, mine, sampling, (*key, rounds), shop, sampler, renderer, clock)
         with clock.phase("waiting"):
             shares = processes.all_gather(groups)
         for i in range(len(drawn)):  # in the order of drawing
@@ -145,18 +146,19 @@ def _draw(schedule: Schedule, key: Sequence[Any]) -> tuple[str, int, int]:
 def _play_groups(
     drawn: Sequence[tuple[str, int, int]],
     mine: Sequence[int],
-    size: int,
+    sampling: DynamicSampling,
     key: Sequence[Any],
     shop: "Shop",
     sampler: "Sampler",
     renderer: "Renderer",
     clock: Clock,
 ) -> list[Group]:
-    """Play `size` copies of each of this process's tasks as one batch."""
+    """Play the copies of each of this process's tasks as one batch."""
     if not mine:
         return []
+    size = sampling.group_size
     with clock.phase("environment"):
-        tasks = [draw_task(*drawn[i], shop) for i in mine]
+        tasks = [draw_task(*drawn[i], shop, axes_of(sampling.axes, drawn[i][0])) for i in mine]
     copies = [task for task in tasks for _ in range(size)]
     streams = [rng("sample", *key, i, copy) for i in mine for copy in range(size)]
     rollouts = play_batch(copies, streams, shop, sampler, renderer, clock)

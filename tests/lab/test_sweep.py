@@ -221,7 +221,7 @@ def test_the_papers_grid_is_sixty_runs_with_their_gpu_hours():
 
 
 def test_environments_that_do_not_exist_stop_a_start_before_anything_runs(tmp_path, monkeypatch):
-    monkeypatch.setattr("ecomlab.train.config.COLLECTIONS", {"C1": ("CART",), "C9": ("CART", "MOON")})
+    monkeypatch.setattr("ecomlab.evaluate.tasks.COLLECTIONS", {"C1": ("CART",), "C9": ("CART", "MOON")})
     file = tmp_path / "experiments" / "x" / "sweep.toml"
     file.parent.mkdir(parents=True)
     notebook = ROOT / "notebooks" / "run_training.ipynb"

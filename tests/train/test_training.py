@@ -22,8 +22,12 @@ from runs import SECONDS, Killed, assert_same_run, kill_at, rows_of, steps_of, t
 from safetensors.torch import load_file
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, load_shop, make_task
-from ecomlab.evaluate.heldout import evaluate
+from ecomlab.analysis.tables import load_episodes, load_eval
+from ecomlab.evaluate import heldout
+from ecomlab.evaluate.heldout import summarize
+from ecomlab.evaluate.tasks import held_out_seeds
 from ecomlab.models import batch
+from ecomlab.models.batch import EVALUATION_SEEDS, TRAINING_SEEDS
 from ecomlab.models.load import load_policy
 from ecomlab.models.policy import Policy
 from ecomlab.reward import Score, varies
@@ -540,7 +544,7 @@ def test_trl_is_as_it_was_after_import_and_after_a_run(finished: Path, tmp_path:
     [
         ({"schedule": "adaptve"}, "did you mean 'adaptive'"),
         ({"schedule": "static-9-2"}, "low <= high"),
-        ({"collection": "C7"}, "there are C1, C2, C4, C8"),
+        ({"collection": "C7"}, "there are BUNDLE, C1, C2, C4, C8"),
         ({"steps": 0}, "steps: should be greater than 0, not 0"),
         ({"steps": 2.5}, "steps: should be a valid integer, not 2.5"),
         ({"steps": "4"}, "steps: should be a valid integer, not '4'"),
@@ -574,7 +578,7 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
         "did you mean 'steps'",
         "lr: should be a valid number",
         "did you mean 'adaptive'",
-        "no collection 'C3'",
+        "no collection or environment 'C3'",
         "did you mean 'novice'",
         f"{file} with --set: ",
     ):
@@ -628,6 +632,51 @@ def test_a_run_writes_its_tables(finished: Path) -> None:
     assert json.loads((finished / "done.json").read_text())["steps"] == 4
 
 
+def test_evaluations_are_drawn_from_their_episodes(finished: Path) -> None:
+    episodes, summary = load_episodes(finished / "episodes.csv"), load_eval(finished / "eval.csv")
+    assert tuple(episodes) == metrics.EPISODE_COLUMNS and len(episodes) == 3 * TINY["eval_episodes"]
+    for step, mine in episodes.groupby("step"):
+        (drawn,) = summarize(mine.to_dict("records"))
+        written = summary[summary.step == step].iloc[0]
+        assert {name: written[name] for name in drawn} == pytest.approx(drawn, abs=1e-5)
+
+
+def test_a_run_overrides_axes_and_evaluates_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Training's axes are its own, the held-out tasks have theirs; an environment that none moves says so."""
+    drawn: list[Any] = []
+    for module in (rollouts, heldout):
+        real = module.draw_task
+        monkeypatch.setattr(
+            module, "draw_task", lambda *given, real=real: drawn.append(given) or real(*given)
+        )
+    settings = {
+        **TINY,
+        "steps": 1,
+        "axes": {"p_missing": 0},
+        "eval_axes": {"p_missing": 1},
+        "eval_block": [0, 2],
+    }
+    train(TrainConfig(out=str(tmp_path / "run"), **settings))
+    held = [given for given in drawn if given[2] in EVALUATION_SEEDS]
+    trained = [given for given in drawn if given[2] in TRAINING_SEEDS]
+    assert trained and all(given[4] == {"p_missing": 0} for given in trained)
+    assert all(given[4] == {"p_missing": 1} for given in held)
+    seeds = [seed for block in (0, 2) for seed in held_out_seeds(block, 4)]
+    assert sorted(given[2] for given in held) == sorted(seeds * 2), "before training, and at its end"
+    rows = rows_of(tmp_path / "run" / "eval.csv")
+    assert [(row["step"], row["block"], row["axes"]) for row in rows] == [
+        (step, block, "p_missing=1") for step in ("0", "1") for block in ("0", "2")
+    ]
+    assert "seed" in rows[0] and len(rows_of(tmp_path / "run" / "episodes.csv")) == 16
+
+
+def test_what_an_axis_does_not_move_is_said_when_a_run_begins(tmp_path: Path) -> None:
+    settings = {**TINY, "steps": 1, "collection": "CART,PD", "axes": {"cart.items": 1}, "eval_every": 0}
+    with pytest.warns(UserWarning, match="axis 'cart.items' does not move PD; there it changes nothing"):
+        train(TrainConfig(out=str(tmp_path / "run"), **settings))
+    assert {row["env"] for row in rows_of(tmp_path / "run" / "train.csv")} == {"CART", "PD"}
+
+
 def test_every_second_of_a_step_is_in_the_phase_that_spent_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -662,7 +711,7 @@ def test_every_second_of_a_step_is_in_the_phase_that_spent_it(
     takes(3, "environment", rollouts, "draw_task")
     takes(5, "logprobs", trl_trainer.DapoTrainer, "_forward")
     takes(7, "update", trl_trainer.DapoTrainer, "_clip_grad_norm")
-    takes(11, "evaluation", loop, "evaluate")
+    takes(11, "evaluation", loop, "play_held_out")
     takes(13, "other", checkpoints, "complete")
     expected = []
 
@@ -994,18 +1043,3 @@ def test_a_run_of_which_every_episode_fails_stops(
         train(TrainConfig(out=str(tmp_path / "run"), **TINY))
     (row,) = rows_of(tmp_path / "run" / "eval.csv")
     assert row["unscored"] == "4" and row["success"] == "nan"
-
-
-# Evaluation.
-
-
-def test_evaluation_is_the_same_for_everyone(novice: Policy, shop: Shop) -> None:
-    """Paired items and streams: the same numbers again, whatever the batch size."""
-    one, two = (evaluate(novice, shop, "CART", (0, 2), 12, "greedy", batch=size) for size in (64, 5))
-    assert one == two
-    assert [(row["env"], row["d"], row["episodes"], row["decoding"]) for row in one] == [
-        ("CART", 0, 12, "greedy"),
-        ("CART", 2, 12, "greedy"),
-    ]
-    with pytest.raises(ValueError, match="did you mean 'sampled'"):
-        evaluate(novice, shop, "CART", (0,), 1, "sample")

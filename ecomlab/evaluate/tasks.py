@@ -1,0 +1,103 @@
+"""The tasks that a run plays: environments by collection, overridden axes, and blocks of held-out seeds."""
+
+from collections.abc import Iterable, Mapping
+
+from ecomlab.difficulty import RANGES, Difficulty
+from ecomlab.envs.registry import COLLECTIONS, ENVIRONMENTS, moved_by
+from ecomlab.models.batch import EVALUATION_SEEDS
+from ecomlab.suggest import unknown
+
+Axes = Mapping[str, float]
+"""Values by the name of an axis, such as {"p_missing": 0, "cart.items": 2}; the level decides all others."""
+
+TASKS_A_BLOCK = 2**20
+"""Seeds of a block: most held-out tasks of an environment at one level in it."""
+BLOCKS = len(EVALUATION_SEEDS) // TASKS_A_BLOCK
+"""Number of blocks, which share no seed with each other or with training."""
+
+
+def environments_of(collection: str) -> tuple[str, ...]:
+    """List the environments of a named collection, such as "C2", or of any list of ids, such as "CART,PD".
+
+    Raises ValueError for a name that does not exist, one given twice, and a collection of which one does not exist.
+    """
+    if collection in COLLECTIONS:
+        if absent := [env for env in COLLECTIONS[collection] if env not in ENVIRONMENTS]:
+            raise ValueError(
+                f"collection {collection} needs {', '.join(absent)}, which this version does not have; "
+                f"there are {', '.join(ENVIRONMENTS)}: choose a collection of those"
+            )
+        return COLLECTIONS[collection]
+    names = [name.strip() for name in collection.split(",")]
+    for name in names:
+        if name not in ENVIRONMENTS:
+            within = f" in {collection!r}" if len(names) > 1 else ""
+            if within and name in COLLECTIONS:
+                raise ValueError(f"a list names environments, not collections such as {name}{within}")
+            known = ENVIRONMENTS if within else (*COLLECTIONS, *ENVIRONMENTS)
+            kind = "environment" if within else "collection or environment"
+            raise ValueError(
+                unknown(kind, name, known) + (within or "; a list of environments will do too: 'CART,PD'")
+            )
+    if len(set(names)) < len(names):
+        raise ValueError(
+            f"{collection!r} names an environment twice; once is enough, all are drawn equally often"
+        )
+    return tuple(names)
+
+
+def check_axes(axes: Axes, envs: Iterable[str]) -> list[str]:
+    """List warnings, in words, of environments that an axis does not move; they play as if it were not overridden.
+
+    Raises ValueError for an axis that does not exist, a value that it does not take, and an axis that moves none of
+    `envs`, as far as was observed.
+    """
+    envs, warnings = list(envs), []
+    for name, value in axes.items():
+        Difficulty.at(0, **{name: value})
+        still = [env for env in envs if name not in axes_of(axes, env)]
+        if still and len(still) == len(envs):
+            moved = [env for env in ENVIRONMENTS if name in (moved_by(env) or ())]
+            raise ValueError(
+                f"axis {name!r} does not move {' or '.join(envs)}; it moves {', '.join(moved) or 'none'}"
+            )
+        if still:
+            warnings.append(f"axis {name!r} does not move {', '.join(still)}; there it changes nothing")
+    return warnings
+
+
+def axes_of(axes: Axes, env: str) -> dict[str, float]:
+    """Select those of `axes` that move an environment; all, for one that was not observed."""
+    moving = moved_by(env)
+    return {name: value for name, value in axes.items() if moving is None or name in moving}
+
+
+def write_axes(axes: Axes) -> str:
+    """Write axes for a table, by name: "cart.items=2 p_missing=0"; "" without any."""
+    return " ".join(f"{name}={axes[name]:g}" for name in sorted(axes))
+
+
+def read_axis(text: str) -> tuple[str, float]:
+    """Read NAME=VALUE. Raises ValueError, which names the axes that there are."""
+    name, equals, value = (part.strip() for part in text.partition("="))
+    if not equals:
+        raise ValueError(f"an axis is given as NAME=VALUE, such as p_missing=0, not {text!r}")
+    if name not in RANGES:
+        raise ValueError(unknown("axis", name, RANGES))
+    try:
+        return name, float(value)
+    except ValueError:
+        low, high = RANGES[name]
+        raise ValueError(f"axis {name!r} takes a number from {low:g} to {high:g}, not {value!r}") from None
+
+
+def held_out_seeds(block: int, episodes: int) -> range:
+    """Return the seeds of the first `episodes` tasks of a block. Raises ValueError beyond its end or the last block."""
+    if not 0 <= block < BLOCKS:
+        raise ValueError(f"there are blocks 0 to {BLOCKS - 1} of held-out tasks, not {block}")
+    if not 0 <= episodes <= TASKS_A_BLOCK:
+        raise ValueError(
+            f"a block has {TASKS_A_BLOCK} held-out tasks a level, fewer than {episodes}; take another too"
+        )
+    first = EVALUATION_SEEDS.start + block * TASKS_A_BLOCK
+    return range(first, first + episodes)
