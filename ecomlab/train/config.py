@@ -15,7 +15,7 @@ from ecomlab.models.policy import PolicyError
 from ecomlab.settings import ConfigError as ConfigError
 from ecomlab.settings import Settings, checked_by, one_of
 from ecomlab.train.loggers import LOGGERS
-from ecomlab.train.schedule import Schedule, make_schedule
+from ecomlab.train.schedule import CHECKS, Schedule, make_schedule
 
 DTYPES = ("float32", "bfloat16")
 OPTIMIZERS = ("adamw", "adamw-8bit")
@@ -129,8 +129,13 @@ class TrainConfig(Settings):
     """Number of last tokens of `episode_tokens` over which the soft overlong penalty falls from 0 to -1."""
     tau_acc: Annotated[float, Field(gt=0, le=1)] = 0.9
     tau_num: NonNegativeInt = 0
-    """Rollouts at the window's upper edge before a check; 0 means 8 x group_size."""
+    """Fewest rollouts at the window's upper edge for a decision; 0 means 8 x group_size."""
     d_delta: PositiveInt = 4
+    """Most levels that the adaptive window spans."""
+    initial_difficulty: NonNegativeInt = 0
+    """Upper edge of the adaptive window at the start; the window then spans d_delta levels, or fewer at the bottom."""
+    check_every: Annotated[str, one_of("time to check", CHECKS)] = "step"
+    """When adaptive decides whether to move up: at the end of a step, as in RLVE, or after every group."""
     catalog_size: Annotated[int, checked_by(too_few)] = 20_000
     catalog_seed: NonNegativeInt = 0
     logger: Annotated[str, one_of("logger", LOGGERS)] = "none"
@@ -235,7 +240,13 @@ class TrainConfig(Settings):
         """Make the schedule at its start."""
         tau_num = self.tau_num or 8 * self.group_size
         return make_schedule(
-            self.schedule, self.envs, tau_acc=self.tau_acc, tau_num=tau_num, d_delta=self.d_delta
+            self.schedule,
+            self.envs,
+            tau_acc=self.tau_acc,
+            tau_num=tau_num,
+            d_delta=self.d_delta,
+            initial_difficulty=self.initial_difficulty,
+            check_every=self.check_every,
         )
 
 

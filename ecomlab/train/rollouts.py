@@ -1,8 +1,8 @@
 """Dynamic sampling: the groups of rollouts that a training step learns from.
 
 `collect` draws tasks from a schedule inside the rollout (the level is never stale), plays G copies of each, keeps the
-groups that teach something, draws again for those that do not (DAPO's dynamic sampling), and reports every group to
-the schedule.
+groups that teach something, draws again for those that do not (DAPO's dynamic sampling), and reports every group and
+the end of the step to the schedule.
 
 The processes of a `ProcessGroup` draw the same tasks, play a share of them each, and exchange whole groups. Each then
 holds what a single process would have collected, so that all draw equally often and their schedules stay equal.
@@ -72,7 +72,7 @@ class Collection:
     groups: tuple[Group, ...]
     """Every group played, in order, discarded ones included."""
     schedule: Schedule
-    """The schedule after every group was reported."""
+    """The schedule after every group was reported and the step has ended."""
     rounds: int
     seconds: Mapping[str, float] = field(default_factory=dict)
     """Seconds of this process by phase: "model", "environment", and "waiting" for the others."""
@@ -126,6 +126,7 @@ def collect(
             (kept if group.effective(sampling.keep) else discarded).append(group)
             schedule = schedule.report(group.env, group.difficulty, group.outcomes)
         rounds += 1
+    schedule = schedule.end_step()
     return Collection(
         kept=tuple(kept),
         padding=tuple(discarded[: sampling.prompts - len(kept)]),

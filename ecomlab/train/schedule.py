@@ -1,14 +1,16 @@
 """Difficulty schedules: pure functions from (state, outcomes) to the next state, adaptive or static, one interface.
 
 The adaptive rule is RLVE's, kept per environment: difficulties are drawn uniformly from a window
-[low, high]; only rollouts at `high` count; once `tau_num` of them are in, a share correct of at least `tau_acc`
-raises `high` by one; the counts restart either way, and `low` follows so that the window spans at most `d_delta`
-levels. No window ever moves down.
+[low, high]; only rollouts at `high` count; once a step ends with at least `tau_num` of them, a share correct of at
+least `tau_acc` raises `high` by one; the counts restart either way, and `low` follows so that the window spans at most
+`d_delta` levels. No window ever moves down. With `check_every="group"` the check comes after every group instead, so
+that a window can move within a step.
 
     schedule = make_schedule("adaptive", ["CART"])
     env = schedule.draw_environment(stream)
     d = schedule.draw(env, stream)
     schedule = schedule.report(env, d, [True, False, None])     # None: unscored, not counted
+    schedule = schedule.end_step()
     assert from_json(json.loads(json.dumps(schedule.to_json()))) == schedule
 """
 
@@ -21,6 +23,8 @@ import numpy as np
 
 from ecomlab.suggest import unknown
 
+CHECKS = ("step", "group")
+"""When the adaptive rule decides: at the end of a step, or after every group."""
 NAMED_RANGES = {"static-low": (0, 1), "static-high": (6, 12)}
 
 
@@ -43,6 +47,9 @@ class Schedule(Protocol):
 
     def report(self, env: str, d: int, outcomes: Iterable[bool | np.bool_ | None]) -> "Schedule":
         """Return the state after rollouts of `env` at `d`: True is correct, False not, None unscored (not counted)."""
+
+    def end_step(self) -> "Schedule":
+        """Return the state after a training step whose groups were all reported."""
 
     def window(self, env: str) -> tuple[int, int]:
         """Return the lowest and the highest difficulty that `draw` can return now."""
@@ -85,6 +92,7 @@ class Adaptive(_Uniform):
     tau_acc: float = 0.9
     tau_num: int = 64
     d_delta: int = 4
+    check_every: str = "step"
 
     name = "adaptive"
 
@@ -96,13 +104,16 @@ class Adaptive(_Uniform):
             raise ValueError(f"tau_acc is a share in (0, 1], not {self.tau_acc}")
         if self.tau_num < 1 or self.d_delta < 1:
             raise ValueError(f"tau_num and d_delta are at least 1, not {self.tau_num} and {self.d_delta}")
+        if self.check_every not in CHECKS:
+            raise ValueError(unknown("time to check", self.check_every, CHECKS))
         for env, w in zip(self.envs, self.windows, strict=True):
             _check_range(w.low, w.high)
             if w.high - w.low + 1 > self.d_delta:
                 raise ValueError(
                     f"{env}'s window [{w.low}, {w.high}] is wider than d_delta = {self.d_delta} levels"
                 )
-            if not 0 <= w.correct <= w.attempts < self.tau_num:
+            undecided = w.attempts < self.tau_num or self.check_every == "step"  # within one they may be more
+            if not (0 <= w.correct <= w.attempts and undecided):
                 raise ValueError(
                     f"{env} cannot have {w.correct} correct of {w.attempts} with tau_num = {self.tau_num}"
                 )
@@ -117,29 +128,37 @@ class Adaptive(_Uniform):
         tau_acc: float = 0.9,
         tau_num: int = 64,
         d_delta: int = 4,
+        check_every: str = "step",
     ) -> Self:
         """Make the state before any outcome: every environment at [low, high]."""
-        return cls(tuple(envs), (Window(low, high),) * len(envs), tau_acc, tau_num, d_delta)
+        return cls(tuple(envs), (Window(low, high),) * len(envs), tau_acc, tau_num, d_delta, check_every)
 
     def report(self, env: str, d: int, outcomes: Iterable[bool | np.bool_ | None]) -> "Adaptive":
         at, scored = _index(self.envs, env), _scored(outcomes)
         window = self.windows[at]
         if d != window.high or not scored:
             return self
-        attempts, correct = window.attempts + len(scored), window.correct + sum(scored)
-        if attempts < self.tau_num:
-            window = replace(window, attempts=attempts, correct=correct)
-        else:
-            high = window.high + (correct / attempts >= self.tau_acc)
-            window = Window(max(window.low, high - self.d_delta + 1), high)
+        window = replace(window, attempts=window.attempts + len(scored), correct=window.correct + sum(scored))
+        if self.check_every == "group":
+            window = self._checked(window)
         return replace(self, windows=(*self.windows[:at], window, *self.windows[at + 1 :]))
+
+    def end_step(self) -> "Adaptive":
+        return replace(self, windows=tuple(map(self._checked, self.windows)))
+
+    def _checked(self, window: Window) -> Window:
+        """Decide about a window that has enough rollouts at its upper edge; leave any other as it is."""
+        if window.attempts < self.tau_num:
+            return window
+        high = window.high + (window.correct / window.attempts >= self.tau_acc)
+        return Window(max(window.low, high - self.d_delta + 1), high)
 
     def window(self, env: str) -> tuple[int, int]:
         window = self.windows[_index(self.envs, env)]
         return window.low, window.high
 
     def to_json(self) -> dict[str, Any]:
-        settings = {"tau_acc": self.tau_acc, "tau_num": self.tau_num, "d_delta": self.d_delta}
+        settings = {name: getattr(self, name) for name in ("tau_acc", "tau_num", "d_delta", "check_every")}
         windows = {
             e: [w.low, w.high, w.attempts, w.correct] for e, w in zip(self.envs, self.windows, strict=True)
         }
@@ -168,6 +187,9 @@ class Static(_Uniform):
         _scored(outcomes)
         return self
 
+    def end_step(self) -> "Static":
+        return self
+
     def window(self, env: str) -> tuple[int, int]:
         _index(self.envs, env)
         return self.low, self.high
@@ -177,15 +199,25 @@ class Static(_Uniform):
 
 
 def make_schedule(
-    name: str, envs: Sequence[str], *, tau_acc: float = 0.9, tau_num: int = 64, d_delta: int = 4
+    name: str,
+    envs: Sequence[str],
+    *,
+    tau_acc: float = 0.9,
+    tau_num: int = 64,
+    d_delta: int = 4,
+    initial_difficulty: int = 0,
+    check_every: str = "step",
 ) -> Adaptive | Static:
     """Make the schedule called `name` at its start: adaptive, static-low (U[0, 1]), static-high (U[6, 12]), static-A-B.
 
-    The three settings are the adaptive rule's (in a run, tau_num is 8 × group size by default); static ranges ignore
-    them.
+    The settings are the adaptive rule's (in a run, tau_num is 8 × group size by default); static ranges ignore them.
+    `initial_difficulty` is the upper edge of the first window, which spans `d_delta` levels, fewer at the bottom.
     """
     if name == "adaptive":
-        return Adaptive.start(envs, tau_acc=tau_acc, tau_num=tau_num, d_delta=d_delta)
+        low, high = max(0, initial_difficulty - d_delta + 1), initial_difficulty
+        return Adaptive.start(
+            envs, low, high, tau_acc=tau_acc, tau_num=tau_num, d_delta=d_delta, check_every=check_every
+        )
     if name in NAMED_RANGES:
         return Static(tuple(envs), *NAMED_RANGES[name])
     if match := re.fullmatch(r"static-(\d+)-(\d+)", name):
@@ -201,6 +233,7 @@ def from_json(state: dict[str, Any]) -> Adaptive | Static:
         if name != "adaptive":
             return make_schedule(name, envs)
         settings = {key: state[key] for key in ("tau_acc", "tau_num", "d_delta")}
+        settings["check_every"] = state.get("check_every", "group")  # as it was when states did not say
         return Adaptive(tuple(envs), tuple(Window(*state["windows"][env]) for env in envs), **settings)
     except (KeyError, TypeError) as e:
         raise ValueError(

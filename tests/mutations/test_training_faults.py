@@ -205,6 +205,10 @@ def discarded_groups_unreported(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Adaptive, "report", report)
 
 
+def steps_never_end(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Adaptive, "end_step", lambda self: self)
+
+
 def each_process_draws_its_own(patch: pytest.MonkeyPatch) -> None:
     real = rollouts.collect
 
@@ -336,6 +340,12 @@ FAULTS = [
         draws_follow_the_clock,
         training.test_a_killed_run_goes_on_as_if_nothing_had_happened,
         "rows_of(ours / name, *SECONDS) == rows_of(theirs / name, *SECONDS)",
+    ),
+    Fault(
+        "the schedule does not hear that a step has ended",
+        steps_never_end,
+        collecting.test_a_step_ends_with_one_check_of_all_that_it_played,
+        'got.schedule.window("CART") == window',
     ),
     Fault(
         "the schedule does not hear of discarded groups",

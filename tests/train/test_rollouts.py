@@ -24,7 +24,7 @@ from ecomlab.reward import Score
 from ecomlab.seeding import rng
 from ecomlab.starters.demonstrations import demonstrate
 from ecomlab.train.rollouts import DynamicSampling, Group, collect
-from ecomlab.train.schedule import make_schedule
+from ecomlab.train.schedule import CHECKS, make_schedule
 
 
 @pytest.fixture(scope="module")
@@ -344,7 +344,9 @@ class Fated:
     tasks: list[Task]
 
 
-def collected(novice: Policy, shop: Shop, monkeypatch: pytest.MonkeyPatch, fate: Any, **settings: Any) -> Any:
+def collected(
+    novice: Policy, shop: Shop, monkeypatch: pytest.MonkeyPatch, fate: Any, rule: Any = None, **settings: Any
+) -> Any:
     """A collection in which fate decides, with the draws made visible to the scripted policy."""
     sampling = DynamicSampling(**{"prompts": 3, "group_size": 4, **settings})
     sampler = Fated(novice, shop, fate, sampling.group_size)
@@ -357,7 +359,7 @@ def collected(novice: Policy, shop: Shop, monkeypatch: pytest.MonkeyPatch, fate:
         return real(tasks, *args)
 
     monkeypatch.setattr(module, "play_batch", spy)
-    schedule = make_schedule("adaptive", ["CART"], tau_num=1_000)
+    schedule = make_schedule("adaptive", ["CART"], **(rule or {"tau_num": 1_000}))
     return collect(schedule, sampling, ("test", 0), shop, sampler, novice.renderer)
 
 
@@ -382,6 +384,21 @@ def test_groups_that_teach_nothing_are_drawn_again_up_to_the_cap(
     assert window.attempts == 8 * 4 and window.correct == 2, (
         "the schedule heard of every group, discarded ones too"
     )
+
+
+def test_a_step_ends_with_one_check_of_all_that_it_played(
+    novice: Policy, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two rounds of three groups, all correct: checked by group, the window moves between the rounds already."""
+    found = {}
+    for check_every in CHECKS:
+        rule = {"tau_num": 4, "check_every": check_every}
+        with monkeypatch.context() as patch:
+            found[check_every] = collected(novice, shop, patch, lambda group, copy: True, rule, rounds=2)
+    got, window = found["step"], (0, 1)
+    assert {group.difficulty for group in got.groups} == {0} and len(got.groups) == 6
+    assert got.schedule.window("CART") == window
+    assert found["group"].schedule.window("CART")[1] > 1
 
 
 def test_nothing_effective_still_fills_the_batch(

@@ -622,6 +622,7 @@ def test_a_run_writes_its_tables(finished: Path) -> None:
         assert sum(int(r["kept"]) + int(r["padding"]) for r in steps if r["step"] == step) == 2
     for row in steps:
         assert int(row["kept"]) + int(row["discarded"]) == int(row["groups"])
+        assert int(row["d_low"]) <= int(row["d"]) <= int(row["d_high"]), "the window stays within a step"
         assert int(row["rollouts"]) == 4 * int(row["groups"])
         assert 0 <= int(row["tokens_used"]) <= int(row["tokens_generated"])
         assert int(row["tokens_used"]) + int(row["tokens_wasted"]) == int(row["tokens_generated"])
