@@ -109,13 +109,15 @@ def train(
 
     Example: [cyan]ecomlab train --config experiments/laptop/train.toml --set seed=1 --dry-run[/cyan]
     """
+    from ecomlab.audit.tokens import TABLE
     from ecomlab.lab.live import train_from_file
+    from ecomlab.lab.paths import resolve
     from ecomlab.train.config import from_toml
     from ecomlab.train.dry_run import show_plan
 
     changes = options.settings(change)
     if dry_run:
-        return show_plan(from_toml(config, changes), config, console)
+        return show_plan(from_toml(config, changes), config, console, resolve(TABLE))
     raise typer.Exit(train_from_file(config, changes, console))
 
 

@@ -1,7 +1,8 @@
 """Estimates of a run before it starts: memory by part, tokens per step, the bottleneck, and the commands to launch it.
 
 Nothing is trained or downloaded. The numbers are arithmetic on the model's dimensions and on the assumptions printed
-with them; they show whether a run can fit and where its bottleneck lies, not how long a step will take.
+with them; they show whether a run can fit and where its bottleneck lies, not how long a step will take. How far up its
+token limits reach is counted, not estimated.
 """
 
 import json
@@ -14,8 +15,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ecomlab.audit.tokens import TABLE
 from ecomlab.models.load import is_ordinary, policy_folder
 from ecomlab.models.policy import CONFIG, PolicyError
+from ecomlab.train import reach
 from ecomlab.train.config import TrainConfig, from_toml
 
 KNOWN = {  # config.json of the repositories on huggingface.co
@@ -217,7 +220,7 @@ def launch_lines(config: TrainConfig, file: Path) -> list[str]:
     before = from_toml(file).to_json() if file.exists() else TrainConfig().to_json()
     for name, value in config.to_json().items():
         if value != before[name]:
-            text = value if isinstance(value, str) else json.dumps(value)
+            text = value if isinstance(value, str) else _toml(value)
             arguments += ["--set", f"{name}={text}"]
     lines = []
     if config.generation == "vllm-server":
@@ -241,8 +244,15 @@ def launch_lines(config: TrainConfig, file: Path) -> list[str]:
     return lines
 
 
-def show_plan(config: TrainConfig, file: Path, console: Console) -> None:
-    """Print the plan of `config`, read from `file`."""
+def _toml(value: Any) -> str:
+    """Write a setting's value for --set: as JSON, but for tables, which TOML writes with equals signs."""
+    if not isinstance(value, dict):
+        return json.dumps(value)
+    return "{" + ", ".join(f"{json.dumps(name)} = {json.dumps(inner)}" for name, inner in value.items()) + "}"
+
+
+def show_plan(config: TrainConfig, file: Path, console: Console, counts: Path = TABLE) -> None:
+    """Print the plan of `config`, read from `file`; `counts` is the table of the tokens of chat policies' episodes."""
     size = size_of(config.starter)
     trained = size.adapters(config.lora_rank) if config.lora_rank else size.parameters
     how = f"LoRA of rank {config.lora_rank}" if config.lora_rank else "all weights"
@@ -269,6 +279,11 @@ def show_plan(config: TrainConfig, file: Path, console: Console) -> None:
         console.print(
             "bottleneck: not estimated for the laptop policy; the tables of its runs have seconds by phase"
         )
+    console.print()
+    for words in reach.lines(config, list(reach.reaches(config, counts))):
+        console.print(escape(words), soft_wrap=True, style="yellow" if words.startswith("warning") else None)
+    for words in config.warnings:
+        console.print(escape(f"warning: {words}"), soft_wrap=True, style="yellow")
     console.print("\nlaunch:")
     for line in launch_lines(config, file):
         console.print(f"  {escape(line)}", soft_wrap=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from ecomlab import options
 from ecomlab.models.policy import PolicyError
 from ecomlab.train.config import TrainConfig, from_toml
 from ecomlab.train.dry_run import KNOWN, launch_lines, memory, seconds, show_plan, size_of, tokens_a_step
@@ -90,6 +91,11 @@ def test_a_step_takes_what_was_worked_out() -> None:
     assert seconds(LORA, SIZE)["update"] < own["update"]
 
 
+@pytest.fixture(autouse=True)
+def few_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ecomlab.train.reach.TASKS", 2)
+
+
 def plan(config: TrainConfig, file: Path = FILE) -> str:
     said = io.StringIO()
     show_plan(config, file, Console(width=120, file=said))
@@ -112,6 +118,22 @@ def test_the_plan_prints_memory_bottleneck_and_the_line_and_trains_nothing(tmp_p
 def test_the_laptops_plan_is_small() -> None:
     file = ROOT / "experiments" / "laptop" / "train.toml"
     assert "0.55e6 parameters in float32" in plan(from_toml(file), file)
+
+
+def test_the_plan_says_how_far_the_limits_reach_and_what_goes_beyond() -> None:
+    text = plan(LORA.replace(collection="CART,PD,JOURNEY", schedule="static-0-12", axes={"cart.items": 1}))
+    assert "limits (turn 512, episode 2048, context 8192 tokens) hold 99%" in text
+    assert "CART: up to d = 12, the highest level counted" in text
+    assert "warning: JOURNEY: the schedule (d = 0 to 12)" in text
+    assert "warning: axis 'cart.items' does not move PD" in text
+
+
+def test_a_launch_line_with_axes_is_read_back_as_the_same_run() -> None:
+    config = LORA.replace(axes={"cart.items": 1, "p_missing": 0}, eval_block=(1, 2))
+    (line,) = launch_lines(config, FILE)
+    words = shlex.split(line)
+    given = [word for before, word in pairwise(words) if before == "--set"]
+    assert from_toml(FILE, options.settings(given)) == config
 
 
 def test_the_launch_lines_are_exact() -> None:
