@@ -2,6 +2,7 @@
 
 import csv
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,15 @@ from ecomlab.analysis.tables import TableError, load_eval, load_experiment, load
 from ecomlab.files import lock, read_json, write_json, write_text
 from ecomlab.lab import notebooks, status
 from ecomlab.lab.paths import project_root, resolve, shown
-from ecomlab.lab.provenance import RECORD, merged
+from ecomlab.lab.provenance import RECORD, merged, sha256
 from ecomlab.lab.runner import ClusterExecutor, Executor, Failure, ProcessExecutor, jobs_of
 from ecomlab.lab.sweep import FINISHED, LOG, NO_PROJECT, Run, Sweep, SweepError, load
+from ecomlab.train.metrics import ALARMS, DONE
 
 TABLES = {"train.csv": load_train, "eval.csv": load_eval}
 """Tables that a run writes and a sweep joins, by name, with the functions that check them."""
+POLICIES = "policies"
+"""Folder beside a sweep's tables with the policies that its runs ended with, one folder a run."""
 
 
 def run_sweep(
@@ -119,9 +123,10 @@ def draw_figures(
 
 
 def gather(plan: Sweep, runs: Sequence[Run]) -> None:
-    """Join the tables of finished `runs`, in their order, into the sweep's folder; check the result.
+    """Join the tables and alarms of finished `runs`, in their order, into the sweep's folder, and check the result.
 
-    Values are copied as they were written; provenance.json records where each run comes from. Unchanged files are not
+    Values are copied as they were written; provenance.json records where each run comes from. The policies that
+    training runs ended with are kept beside the tables in half precision, if they are small. Unchanged files are not
     written again. Raises TableError, which names the run's own file if the mistake is there.
     """
     for name, check in TABLES.items():
@@ -133,10 +138,43 @@ def gather(plan: Sweep, runs: Sequence[Run]) -> None:
         if not target.is_file() or target.read_text(encoding="utf-8") != text:
             write_text(target, text)
     load_experiment(plan.folder)
-    files = ((run, run.folder / FINISHED, run.folder / RECORD) for run in runs)
-    record = merged({run.id: {**(read_json(a) or {}), **(read_json(b) or {})} for run, a, b in files})
+    _gather_alarms(plan, runs)
+    files = ((run, run.folder / FINISHED, run.folder / RECORD, _keep_policy(plan, run)) for run in runs)
+    record = merged(
+        {run.id: {**(read_json(a) or {}), **(read_json(b) or {}), **kept} for run, a, b, kept in files}
+    )
     if read_json(plan.folder / RECORD) != record:
         write_json(plan.folder / RECORD, record)
+
+
+def _gather_alarms(plan: Sweep, runs: Sequence[Run]) -> None:
+    """Join the alarms of training runs into alarms.txt, "adaptive-seed0: step 7: ...", which is empty without any."""
+    files = [(run.id, run.folder / ALARMS) for run in runs if (run.folder / ALARMS).is_file()]
+    lines = [
+        f"{name}: {line}\n" for name, file in files for line in file.read_text(encoding="utf-8").splitlines()
+    ]
+    target, text = plan.folder / ALARMS, "".join(lines)
+    if files and (not target.is_file() or target.read_text(encoding="utf-8") != text):
+        write_text(target, text)
+
+
+def _keep_policy(plan: Sweep, run: Run) -> dict[str, str]:
+    """Keep the policy that a training run ended with in `POLICIES`, if it is small, so that it can be evaluated again
+    where the run's folder is gone. Returns the SHA-256 of its weights, as `policy`, for the run's record."""
+    done = read_json(run.folder / DONE)
+    if done is None:
+        return {}
+    from ecomlab.train import checkpoints
+
+    folder = plan.folder / POLICIES / run.id
+    try:
+        last = checkpoints.newest(run.folder / "checkpoints")
+    except checkpoints.CheckpointError as error:
+        warnings.warn(f"the policy of {run.id} is not kept: {error}", stacklevel=2)
+        return {}
+    if last is None or last.step != done["steps"] or not checkpoints.export(last.folder, folder):
+        return {}
+    return {"policy": sha256(folder / checkpoints.WEIGHTS)}
 
 
 def draw(books: Sequence[Path], plan: Sweep | None, out: Path, console: Console) -> list[Failure]:
@@ -164,6 +202,11 @@ def show_results(plan: Sweep, console: Console) -> None:
     for line in intervals_of_arms(runs):
         console.print(line, highlight=False)
     console.print(f"Tables: {', '.join(shown(plan.folder / name) for name in TABLES)}", highlight=False)
+    if alarms := (plan.folder / ALARMS).is_file() and (plan.folder / ALARMS).read_text(encoding="utf-8"):
+        console.print(f"Alarms: {len(alarms.splitlines())} in {shown(plan.folder / ALARMS)}", highlight=False)
+    if kept := [path for path in (plan.folder / POLICIES).rglob("*") if path.is_file()]:
+        size = sum(path.stat().st_size for path in kept) / 1e6
+        console.print(f"Policies: {shown(plan.folder / POLICIES)}/<run>, {size:.1f} MB", highlight=False)
 
 
 def _figures_folder(plan: Sweep | None) -> Path:

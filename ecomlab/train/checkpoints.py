@@ -7,6 +7,7 @@ files differ is damaged: it is reported, and the one before it is used.
 import errno
 import hashlib
 import json
+import math
 import shutil
 import warnings
 from collections.abc import Iterator, Mapping
@@ -15,12 +16,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ecomlab.files import write_json
-from ecomlab.models.policy import MADE_FOR
+from ecomlab.files import replacing, write_json
+from ecomlab.models.policy import CONFIG, MADE_FOR
 from ecomlab.models.samplers.cached import SamplerError
 from ecomlab.train.config import RunError
 
 SEAL = "ecomlab.json"
+WEIGHTS = "model.safetensors"
+DESCRIBING = (
+    CONFIG, MADE_FOR, "generation_config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
+    "added_tokens.json", "chat_template.jinja",
+)  # fmt: skip
+"""Files of a policy beside its weights."""
+LARGEST = 4_000_000
+"""Most bytes of half-precision weights that `export` saves: the laptop policies have 1.1 and 2.1 MB, so that those of a
+sweep of twenty runs can be committed."""
 
 
 class CheckpointError(RunError):
@@ -74,6 +84,34 @@ def newest(root: Path) -> Checkpoint | None:
             f"{damaged[0]}; no valid one is left: delete {root.parent} to start that run again"
         )
     return None
+
+
+def export(checkpoint: Path, folder: Path) -> bool:
+    """Save a checkpoint's policy in half precision, without optimizer and random states, as `load_policy` reads it.
+
+    Returns False, and writes nothing, for weights of more than `LARGEST` bytes in half precision, and for those that
+    are not in one file of their own, such as adapters. A folder that holds the same is not written again.
+    """
+    from safetensors import safe_open
+    from safetensors.torch import load_file, save
+
+    source = checkpoint / WEIGHTS
+    if not source.is_file():
+        return False
+    with safe_open(source, "pt") as file:
+        numbers = sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118
+    if 2 * numbers > LARGEST:
+        return False
+    halves = {name: tensor.half().contiguous() for name, tensor in load_file(source).items()}
+    contents = {
+        name: (checkpoint / name).read_bytes() for name in DESCRIBING if (checkpoint / name).is_file()
+    }
+    for name, content in {**contents, WEIGHTS: save(halves, {"format": "pt"})}.items():
+        target = folder / name
+        if not target.is_file() or target.read_bytes() != content:
+            with replacing(target) as draft:
+                draft.write_bytes(content)
+    return True
 
 
 def _damage(folder: Path) -> str | None:

@@ -30,6 +30,7 @@ from ecomlab.train.config import ConfigError, RunError, TrainConfig
 from ecomlab.train.distributed import OneWorker, join_processes
 from ecomlab.train.health import alarms
 from ecomlab.train.loggers import logger
+from ecomlab.train.metrics import ALARMS, DONE
 from ecomlab.train.rollouts import Collection, DynamicSampling, collect
 from ecomlab.train.schedule import from_json
 
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ConfigError", "RunError", "TrainConfig", "train"]
 
-ALARMS, UNSCORED = "alarms.txt", "unscored.txt"
+UNSCORED = "unscored.txt"
 Progress = Callable[[dict[str, Any]], None]
 
 
@@ -122,7 +123,7 @@ class Run:
         with logger(config.logger if self.leads else "none", self.out, config.to_json()) as self.log:
             self.trainer.train(resume_from_checkpoint=str(resume.folder) if resume else None)
         if self.leads:
-            write_json(self.out / "done.json", {"steps": config.steps, "config": config.to_json()})
+            write_json(self.out / DONE, {"steps": config.steps, "config": config.to_json()})
         self.processes.all_gather(None)  # no process ends before everything is written
 
     def _sampler(self, greedy: bool = False) -> Sampler:
@@ -275,7 +276,7 @@ def _check_setting(config: TrainConfig) -> None:
 
 
 def _finished(out: Path, config: TrainConfig) -> bool:
-    done = read_json(out / "done.json")
+    done = read_json(out / DONE)
     return (
         done is not None and done.get("steps", 0) >= config.steps and _differs(done["config"], config) == []
     )

@@ -17,6 +17,8 @@ from ecomlab.train.rollouts import Collection, Group, is_trained
 if TYPE_CHECKING:
     from ecomlab.train.trl_trainer import Step
 
+ALARMS, DONE = "alarms.txt", "done.json"
+"""Files of a run: its alarms, a line each, and the mark of its end, with its steps and configuration."""
 HEAD = ("schedule", "collection", "seed", "step", "env")
 PHASES = ("model", "environment", "waiting", "logprobs", "update", "sync", "evaluation", "other")
 """Phases of a step. In the rollout: decoding, the environments, waiting for other processes. Then: the trainer's

@@ -14,13 +14,16 @@ import nbformat
 import pandas as pd
 import psutil
 import pytest
+import torch
 from fake_tables import eval_rows, train_rows
 from rich.console import Console
+from safetensors.torch import load_file, save_file
 
 from ecomlab import ENVIRONMENTS, files, make_task, play
 from ecomlab.analysis import tables
 from ecomlab.difficulty import AXES
 from ecomlab.lab import experiment, layout, live, notebooks, paths, progress, provenance, show, sweep
+from ecomlab.train import checkpoints
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -282,6 +285,67 @@ def test_an_ablation_runs_once_and_then_only_redraws(toy, home):
 
     code, text = run(toy(steps=4))
     assert code == 2 and "has a run with other parameters (steps was the notebook's own and is 4)" in text
+
+
+def trained(run, steps=2, alarms="", size=4):
+    """What a training run leaves in its folder: tables, alarms, two sealed checkpoints, the mark of its end."""
+    run.folder.mkdir(parents=True)
+    for name, rows in (("train.csv", train_rows((0,))), ("eval.csv", eval_rows((0,)))):
+        rows[rows.schedule == run.given["schedule"]].to_csv(run.folder / name, index=False)
+    (run.folder / "alarms.txt").write_text(alarms)
+    for step in (1, 2):
+        checkpoint = run.folder / "checkpoints" / f"checkpoint-{2 * step}"
+        checkpoint.mkdir(parents=True)
+        save_file({"w": torch.full((size,), step + 1 / 3)}, checkpoint / "model.safetensors")
+        (checkpoint / "config.json").write_text("{}")
+        (checkpoint / "optimizer.pt").write_bytes(b"large")
+        checkpoints.complete(checkpoint, {"step": step, "schedule": {}}, {"renderer": 3})
+    files.write_json(run.folder / "done.json", {"steps": steps})
+    files.write_json(run.folder / "finished.json", {"id": run.id, "commit": "c0ffee"})
+
+
+def test_last_policies_and_alarms_are_kept_beside_the_tables(toy):
+    plan = sweep.load(toy())
+    low, adaptive = plan.runs()
+    trained(low)
+    trained(adaptive, alarms="step 1: one\nstep 2: two\n")
+    experiment.gather(plan, [low, adaptive])
+    assert (
+        plan.folder / "alarms.txt"
+    ).read_text() == "adaptive-seed0: step 1: one\nadaptive-seed0: step 2: two\n"
+    folder = plan.folder / "policies" / "adaptive-seed0"
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "config.json",
+        "made_for.json",
+        "model.safetensors",
+    ]
+    weights = load_file(folder / "model.safetensors")["w"]
+    assert weights.dtype == torch.float16 and torch.equal(weights, torch.full((4,), 7 / 3).half()), "the last"
+    digest = provenance.sha256(folder / "model.safetensors")
+    record = json.loads((plan.folder / "provenance.json").read_text())
+    assert record["common"]["policy"] == digest, "equal weights in both runs"
+    text = io.StringIO()
+    experiment.show_results(plan, Console(file=text, width=200))
+    assert "Alarms: 2 in " in text.getvalue() and "policies/<run>, 0.0 MB" in text.getvalue()
+    before = {path: path.stat().st_mtime_ns for path in plan.folder.rglob("*") if path.is_file()}
+    experiment.gather(plan, [low, adaptive])
+    assert {path: path.stat().st_mtime_ns for path in before} == before, (
+        "unchanged files are not written again"
+    )
+
+
+def test_large_policies_and_those_of_earlier_steps_are_not_kept(toy, monkeypatch):
+    plan = sweep.load(toy())
+    low, adaptive = plan.runs()
+    trained(low, steps=3)  # its last checkpoint is of step 2
+    trained(adaptive, size=10)
+    monkeypatch.setattr(checkpoints, "LARGEST", 19)  # bytes, of ten numbers in half precision
+    experiment.gather(plan, [low, adaptive])
+    assert not (plan.folder / "policies").exists() and (plan.folder / "alarms.txt").read_text() == ""
+    assert "policy" not in json.loads((plan.folder / "provenance.json").read_text())["common"]
+    monkeypatch.setattr(checkpoints, "LARGEST", 20)
+    experiment.gather(plan, [low, adaptive])
+    assert [path.name for path in (plan.folder / "policies").iterdir()] == ["adaptive-seed0"]
 
 
 def test_a_failed_run_is_shown_and_the_others_go_on(toy):

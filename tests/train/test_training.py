@@ -24,7 +24,7 @@ from safetensors.torch import load_file
 from ecomlab import ENVIRONMENTS, Episode, Shop, load_shop, make_task
 from ecomlab.analysis.tables import load_episodes, load_eval
 from ecomlab.evaluate import heldout
-from ecomlab.evaluate.heldout import summarize
+from ecomlab.evaluate.heldout import evaluate, summarize
 from ecomlab.evaluate.tasks import held_out_seeds
 from ecomlab.models import batch
 from ecomlab.models.batch import EVALUATION_SEEDS, TRAINING_SEEDS
@@ -1001,6 +1001,22 @@ def test_when_no_sound_checkpoint_is_left_the_message_says_what_to_do(finished: 
         (folder / "optimizer.pt").unlink()
     with pytest.raises(CheckpointError, match=r"optimizer.pt is missing; no valid one is left: delete .*run"):
         train(TrainConfig(out=str(tmp_path / "run"), **TINY))
+
+
+def test_an_exported_policy_is_small_and_plays_like_the_checkpoint(
+    finished: Path, shop: Shop, tmp_path: Path
+) -> None:
+    last = checkpoints.newest(finished / "checkpoints")
+    assert last is not None and checkpoints.export(last.folder, tmp_path / "kept")
+    weights = load_file(tmp_path / "kept" / checkpoints.WEIGHTS)
+    assert {tensor.dtype for tensor in weights.values()} == {torch.float16}
+    kept, whole = (load_policy(folder, shop, ["CART"]) for folder in (tmp_path / "kept", last.folder))
+    assert kept.made_for == whole.made_for
+    for name, tensor in whole.model.state_dict().items():
+        assert torch.equal(kept.model.state_dict()[name], tensor.half().float()), name
+    one, two = (evaluate(policy, shop, "CART", (0,), 8, "greedy") for policy in (kept, whole))
+    assert one[0]["success"] == pytest.approx(two[0]["success"], abs=0.13), "at most one episode differs"
+    assert sum(path.stat().st_size for path in (tmp_path / "kept").iterdir()) < 3e6
 
 
 def test_a_checkpoint_cut_short_by_a_kill_does_not_count(finished: Path, tmp_path: Path) -> None:
