@@ -36,13 +36,12 @@ def rows_of(path: Path, *without: str) -> list[dict[str, str]]:
         return [{k: v for k, v in row.items() if k not in without} for row in csv.DictReader(file)]
 
 
-def steps_of(path: Path, *names: str) -> list[tuple[int, ...]]:
-    """The steps of train.csv: the number of each, and its rows' counts of these names, summed over levels."""
-    rows = rows_of(path)
-    return [
-        (step, *(sum(int(row[name]) for row in rows if int(row["step"]) == step) for name in names))
-        for step in dict.fromkeys(int(row["step"]) for row in rows)
-    ]
+def steps_of(path: Path, name: str = "groups") -> dict[int, int]:
+    """The steps of train.csv in order, each with its rows' counts of this name, summed over levels."""
+    found: dict[int, int] = {}
+    for row in rows_of(path):
+        found[int(row["step"])] = found.get(int(row["step"]), 0) + int(row[name])
+    return found
 
 
 def assert_same_run(ours: Path, theirs: Path) -> None:

@@ -71,7 +71,7 @@ def _wrong_starter(name: str) -> str | None:
 
 
 Decoding = Annotated[str, one_of("decoding", DECODINGS)]
-AxisValues = Annotated[dict[str, float], BeforeValidator(_flat)]
+AxisValues = Annotated[Mapping[str, float], BeforeValidator(_flat)]
 Blocks = Annotated[
     tuple[Annotated[NonNegativeInt, checked_by(_wrong_block)], ...],
     Field(strict=False, min_length=1),

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from ecomlab import ENVIRONMENTS
+from ecomlab.difficulty import RANGES
 from ecomlab.envs.registry import COLLECTIONS, moved_by
 from ecomlab.evaluate import tasks
 from ecomlab.models.batch import EVALUATION_SEEDS, TRAINING_SEEDS
@@ -47,8 +48,8 @@ def test_a_collection_that_there_is_not_is_met_with_those_that_there_are(name, w
 def test_an_axis_that_moves_no_environment_of_the_run_is_refused_as_make_task_refuses_it(shop):
     from ecomlab import make_task
 
-    still = next(name for name in tasks.RANGES if name not in (moved_by("CART") or ()))
-    value = tasks.RANGES[still][0]
+    still = next(name for name in RANGES if name not in (moved_by("CART") or ()))
+    value = RANGES[still][0]
     with pytest.raises(ValueError, match=f"axis '{still}' does not move CART; it moves ") as theirs:
         make_task("CART", 0, 0, shop, {still: value})
     with pytest.raises(ValueError) as ours:
@@ -73,7 +74,7 @@ def test_in_a_collection_it_is_a_warning_that_names_those_that_stay_as_they_are(
 
 def test_what_moves_is_what_was_observed():
     for env in ENVIRONMENTS:
-        every = {name: low for name, (low, _) in tasks.RANGES.items()}
+        every = {name: low for name, (low, _) in RANGES.items()}
         assert tuple(tasks.axes_of(every, env)) == tuple(n for n in every if n in (moved_by(env) or ()))
 
 
@@ -123,7 +124,8 @@ def test_a_block_that_there_is_not_is_refused():
             tasks.held_out_seeds(block, 1)
     with pytest.raises(ValueError, match="take another too"):
         tasks.held_out_seeds(0, tasks.TASKS_A_BLOCK + 1)
-    assert TrainConfig(eval_block=3).eval_block == TrainConfig(eval_block=[3]).eval_block == (3,)
+    for given in (3, [3], (3,)):
+        assert TrainConfig(eval_block=given).eval_block == (3,)
     for wrong in (tasks.BLOCKS, [0, 0], [], -1, "0"):
         with pytest.raises(ConfigError, match="eval_block"):
             TrainConfig(eval_block=wrong)

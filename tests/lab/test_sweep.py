@@ -220,6 +220,27 @@ def test_the_papers_grid_is_sixty_runs_with_their_gpu_hours():
     assert tree(PAPER.parent) == before and not (ROOT / "experiments" / "runs" / "paper").exists()
 
 
+def test_a_sweep_takes_lists_of_environments_axes_and_blocks(tmp_path, monkeypatch):
+    """And counts what they cost: two blocks of two environments."""
+    monkeypatch.setattr("ecomlab.train.config._wrong_starter", lambda name: None)
+    file = tmp_path / "experiments" / "x" / "sweep.toml"
+    file.parent.mkdir(parents=True)
+    fixed = "steps = 10\neval_every = 0\naxes = { p_missing = 0 }\neval_block = [0, 1]"
+    grid = f'collection = ["CART,PD"]\n[fixed]\n{fixed}\n[cost]\nstep = 1.0\nepisode = 1.0'
+    file.write_text(f'notebook = "{ROOT / "notebooks" / "run_training.ipynb"}"\nseeds = [0]\n[grid]\n{grid}')
+    plan = sweep.load(file)
+    plan.check()
+    assert [job.id for job in plan.runs()] == ["CART-PD-seed0"]
+    code, text = run(file, dry_run=True)
+    assert (
+        code == 0
+        and "2 evaluations × (2 environments × 5 difficulties × 2 decodings × 96 episodes × 2 blocks)" in text
+    )
+    file.write_text(file.read_text().replace("CART,PD", "CART,PX"))
+    code, text = run(file, dry_run=True)
+    assert code == 2 and "no environment 'PX'; did you mean 'PD'" in text
+
+
 def test_environments_that_do_not_exist_stop_a_start_before_anything_runs(tmp_path, monkeypatch):
     monkeypatch.setattr("ecomlab.evaluate.tasks.COLLECTIONS", {"C1": ("CART",), "C9": ("CART", "MOON")})
     file = tmp_path / "experiments" / "x" / "sweep.toml"

@@ -411,7 +411,7 @@ def test_a_run_trains_resumes_and_its_checkpoint_is_a_policy(
     settings: dict[str, Any] = {**RUN, **(LORA if kind == "lora" else FULL), "starter": str(babbler)}
     whole = train(TrainConfig(out=str(tmp_path / "whole"), **settings))
     rows = rows_of(whole / "train.csv", *SECONDS)
-    used = dict(steps_of(whole / "train.csv", "tokens_used"))
+    used = steps_of(whole / "train.csv", "tokens_used")
     assert set(used) == {1, 2} and min(used.values()) > 0, "something was learned from"
     assert all(0 <= float(row["logp_gap"]) < 0.02 for row in rows), [row["logp_gap"] for row in rows]
     with pytest.raises(Killed):

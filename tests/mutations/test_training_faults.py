@@ -72,7 +72,9 @@ def truncated_masked(patch: pytest.MonkeyPatch) -> None:
 
 def truncated_keep_what_they_earned(patch: pytest.MonkeyPatch) -> None:
     real = objective.shaped_reward
-    patch.setattr(objective, "shaped_reward", lambda rollout, *limits: real(rollout, *limits[:2], True))
+    patch.setattr(
+        objective, "shaped_reward", lambda rollout, limit, buffer, _: real(rollout, limit, buffer, True)
+    )
 
 
 def padding_has_an_advantage(patch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from ecomlab import Shop
 from ecomlab.audit.tokens import TABLE, Count, read_table, write_table
+from ecomlab.models.policy import PolicyError
 from ecomlab.train import reach
 from ecomlab.train.config import TrainConfig
 from ecomlab.train.reach import Reach, Tokens, bisected, lines, reaches
@@ -26,7 +27,12 @@ ROW = Count("CART", 0, 100, 50, 400, 900, 950, 1000, 1.0, 0.96, 1.0, written=150
 def test_a_bisection_finds_where_it_breaks_with_few_questions(first_broken: int) -> None:
     asked: list[int] = []
     levels = (0, 4, 8, 12, 16)
-    found = bisected("CART", levels, lambda d: asked.append(d) or levels.index(d) < first_broken)
+
+    def holds(d: int) -> bool:
+        asked.append(d)
+        return levels.index(d) < first_broken
+
+    found = bisected("CART", levels, holds)
     below, above = levels[:first_broken], levels[first_broken:]
     assert found == Reach("CART", below[-1] if below else None, above[0] if above else None)
     assert len(asked) <= 3
@@ -40,7 +46,7 @@ def test_every_limit_counts() -> None:
 
 
 @pytest.mark.parametrize("over", [{"p99": 1001}, {"written": 201}, {"turn": 101}])
-def test_the_reach_of_a_chat_policy_is_that_of_the_table(over: dict[str, int], tmp_path: Path) -> None:
+def test_the_reach_of_a_chat_policy_is_that_of_the_table(over: dict[str, Any], tmp_path: Path) -> None:
     table = tmp_path / "tokens.csv"
     write_table(
         [ROW, replace(ROW, d=4, max=2000), replace(ROW, d=8, **over), replace(ROW, env="PD", d=0, **over)],
@@ -59,7 +65,8 @@ def test_the_committed_table_says_what_the_articles_limits_hold() -> None:
     rows = {(row.env, row.d): row for row in read_table(TABLE)}
     found = {one.env: one for one in reaches(TrainConfig(**{**CHAT, **limits}, collection="C8"), TABLE)}
     for env, one in found.items():
-        holds, breaks = rows[env, one.holds], rows.get((env, one.breaks))
+        assert one.holds is not None
+        holds, breaks = rows[env, one.holds], rows.get((env, -1 if one.breaks is None else one.breaks))
         assert holds.p99 <= 8192 and holds.written <= 2048 and holds.turn <= 512
         assert breaks is None or breaks.p99 > 8192 or breaks.written > 2048 or breaks.turn > 512
     assert found["CART"].breaks is None and found["JOURNEY"].breaks is not None
@@ -105,10 +112,13 @@ def measured(shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> lis
 
     drawn: list[Any] = []
     real = demonstrations.transcribe
+
+    def play(task: Any, shop: Shop) -> Any:
+        drawn.append(task)
+        return real(task, shop)
+
     monkeypatch.setenv("ECOMLAB_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(
-        demonstrations, "transcribe", lambda task, shop: drawn.append(task) or real(task, shop)
-    )
+    monkeypatch.setattr(demonstrations, "transcribe", play)
     monkeypatch.setattr(policy, "made_for", lambda *given: ["for", given[2]])
     monkeypatch.setattr(reach, "load_shop", lambda *_: shop)
     monkeypatch.setattr(reach, "load_policy", lambda *_: SimpleNamespace(renderer=Words()))
@@ -117,7 +127,7 @@ def measured(shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> lis
 
 
 def test_a_starters_reach_is_measured_once(measured: list[Any]) -> None:
-    limits = {"turn_tokens": 10_000, "episode_tokens": 20_000, "context_tokens": 40_000, "overlong_buffer": 0}
+    limits: dict[str, Any] = {"turn_tokens": 10_000, "episode_tokens": 20_000, "context_tokens": 40_000}
     config = TrainConfig(**limits)
     assert list(reaches(config, Path("unused"))) == [Reach("CART", 12, None)]
     levels = {task.difficulty for task in measured}
@@ -146,7 +156,7 @@ def test_a_measured_reach_lies_between_what_fits_and_what_does_not(measured: lis
 
 def test_a_starter_that_cannot_be_loaded_is_not_measured(monkeypatch: pytest.MonkeyPatch, shop: Shop) -> None:
     def refused(*_: Any) -> Any:
-        raise reach.PolicyError("it was made for something else")
+        raise PolicyError("it was made for something else")
 
     monkeypatch.setattr(reach, "load_shop", lambda *_: shop)
     monkeypatch.setattr(reach, "load_policy", refused)
