@@ -1,6 +1,7 @@
 """Which tasks a run plays: collections by name or by list, axes that are checked, blocks that share nothing."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -124,8 +125,10 @@ def test_a_block_that_there_is_not_is_refused():
             tasks.held_out_seeds(block, 1)
     with pytest.raises(ValueError, match="take another too"):
         tasks.held_out_seeds(0, tasks.TASKS_A_BLOCK + 1)
-    for given in (3, [3], (3,)):
+    right: list[Any] = [3, [3], (3,)]
+    for given in right:
         assert TrainConfig(eval_block=given).eval_block == (3,)
-    for wrong in (tasks.BLOCKS, [0, 0], [], -1, "0"):
+    wrong: list[Any] = [tasks.BLOCKS, [0, 0], [], -1, "0"]
+    for given in wrong:
         with pytest.raises(ConfigError, match="eval_block"):
-            TrainConfig(eval_block=wrong)
+            TrainConfig(eval_block=given)

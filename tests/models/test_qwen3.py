@@ -377,6 +377,7 @@ RUN: dict[str, Any] = {
     "checkpoint_every": 1,
     "turn_tokens": 12,
     "episode_tokens": 60,
+    "mask_truncated": True,  # the lot may call a truncated episode correct
     "overlong_buffer": 0,
     "context_tokens": 4096,
     "catalog_size": 1_000,
