@@ -67,6 +67,7 @@ class _Words(Strict):
     finite: tuple[str, ...]
     untold: tuple[str, ...]
     aiming: tuple[str, ...]
+    telling: tuple[str, ...]
     polite: tuple[str, ...]
     informed: tuple[str, ...]
     counted: tuple[str, ...]
@@ -313,8 +314,17 @@ def _by_purpose(one: _Opening) -> str | None:
         return PURPOSE
     if not _is_purpose(one.rest, one.first, one.second):
         return None
+    if one.first in _OF["circumstance"] | {"if"} and _awaits(one.rest[1:]):
+        return ASK
     speaker = next((place for place, word in enumerate(one.rest) if place > 2 and word in SPEAKER), 0)
     return _of_speaker(one.rest[speaker:]) if speaker and one.first == "to" else PURPOSE
+
+
+def _awaits(rest: Sequence[str]) -> bool:
+    """Tell whether a condition is to be told something: "once I know where it goes", "if you tell me the make"."""
+    if rest[:1] == ["you"]:
+        return _any(rest[1:2], "telling")
+    return _any(rest[:1], "speaker") and rest[1:2] == ["know"] and _any(rest[2:5], "question")
 
 
 def _is_purpose(rest: Sequence[str], first: str, second: str) -> bool:
@@ -414,6 +424,8 @@ def _by_person(one: _Opening) -> str | None:
         return STATEMENT  # "So you want it in red."
     if one.second == "be" and rest[2:3] in (["welcom"], ["free"]) and _any(rest[4:6], "order", "know"):
         return ASK  # "You are welcome to state other wishes."
+    if one.second in {"may", "can", "could"} and _any(rest[2:3], "telling"):
+        return ASK  # "You may describe it in your own words."
     asks = one.second in _OF["yours"] or (one.second == "be" and _any(rest[2:4], "yours"))
     announced = "will" in rest[1:3] and not _any(rest, "question")  # "you will get your money back"
     return ASK if asks and one.mark != "!" and not announced else STATEMENT
@@ -426,7 +438,7 @@ def _of_speaker(rest: Sequence[str]) -> str:
         return FRAGMENT
     if "i" in words[1:4] and {"afraid", stem("sorry")} & set(words[:3]):
         return _of_speaker(words[words.index("i", 1) :])
-    if words[:2] == ["understand", "that"]:
+    if words[:2] in (["understand", "that"], ["understand", "how"]):
         return STATEMENT
     if words[0] in {"be", "appreci"} and _any(words[:4], "polite"):
         return STATEMENT  # "I am sorry to hear that", "We appreciate your patience"
@@ -457,6 +469,8 @@ def _of_speaker(rest: Sequence[str]) -> str:
 def _would_ask(words: Sequence[str], questioned: bool) -> bool:
     """Tell whether what follows "I" asks: "would like to know", "must ask", "cannot tell which"."""
     first, near, nearest = words[0], set(words[1:5]), set(words[1:6])
+    if first in {"would", "should"} and words[1:2] in (["need"], ["requir"]) and words[2:3] != ["to"]:
+        return True  # "I would need the date to check that."
     if first in {"would", "should"} and _any(near, "wish"):
         return "to" not in near or not _any([_after(words, words.index("to"))], "serve")
     firm = first not in {"can", "could", "would", "should"}
@@ -495,6 +509,8 @@ def _by_verb(one: _Opening) -> str | None:
     rest, asked = one.rest, one.mark == "?"
     if one.first in MARKS and one.second == "or" and rest[2:3] == [one.first]:
         return ASK  # "Acme or Bolt, and which size"
+    if not one.mark and _inverts(rest):
+        return ASK
     if one.first in _OF["pointer"] or (one.first == ITEM and one.second in _OF["finite"]):
         return STATEMENT
     if one.polite and not (one.first in _OF["topic"] and rest[-1] == ","):
@@ -516,6 +532,13 @@ def _by_verb(one: _Opening) -> str | None:
     if speaker:
         return _of_speaker(rest[speaker:])
     return STATEMENT if len(rest) > LONG and not {",", "and", "or"} & set(rest) else None
+
+
+def _inverts(rest: Sequence[str]) -> bool:
+    """Tell whether a verb before its pronoun asks after a noun: "for the color do you want red"."""
+    verb = next((place for place, word in enumerate(rest) if place and word in AUXILIARY), 0)
+    asks = rest[verb + 1 : verb + 2] in (["you"], ["it"], ["that"], ["they"]) and len(rest) > verb + 2
+    return bool(verb) and asks and rest[0] not in SPEAKER
 
 
 def _has_verb(rest: Sequence[str]) -> bool:

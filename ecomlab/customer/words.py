@@ -51,7 +51,7 @@ _BETWEEN = frozenset({"busi", "work", "calendar", "full"})
 """Stems that may stand between a number and its unit."""
 _MONTHS = frozenset(_STEMMER.stemWord(month.lower()) for month in MONTHS)
 _WORD = re.compile(
-    r"\$ ?\d+(?:,\d{3})*(?:\.\d+)?|\d+(?:[.,:]\d+)*(?:st|nd|rd|th)?|\$|[^\W\d_]+(?:'[^\W\d_]+)*|[&+,()/]|:(?=\s|$)"
+    r"\$ ?\d+(?:,\d{3})*(?:\.\d+)?|\d+(?:[.,:]\d+)*(?:st|nd|rd|th)?|\$+|[^\W\d_]+(?:'[^\W\d_]+)*|[&+,()/]|:(?=\s|$)"
 )
 _SENTENCE = re.compile(
     r"(?<=[.!?…])[\"')]*\s+|(?<=[?!])(?=\w)|(?::\s*|\s*)\n\s*(?:(?:\d\d?[.)]|[-*•–])\s+)?|;\s*|\s+[-–—]+\s+|—|\.\.+\s*|\s*\(\d\)\s*|(?:^|(?<=\s))\d\)\s"
@@ -202,7 +202,7 @@ def _words(plain: str, offset: int = 0) -> list[Token]:
         if word == ":":
             found.append(Token(":", start, end))
             continue
-        word = "money" if word == "$" else word
+        word = "money" if not word.strip("$") else word
         found += [Token(root, start, end, piece) for root, piece in _pieces(word)]
     return found
 
