@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from ecomlab.customer.words import ITEM, MARKS, Token, stem
+from ecomlab.customer.words import DAYS, ITEM, MARKS, Token, stem
 from ecomlab.data import Strict, read_toml
 
 ASK, FRAGMENT, STATEMENT, PURPOSE = "ask", "fragment", "statement", "purpose"
@@ -160,6 +160,10 @@ def _settled(found: list[Clause], tokens: Sequence[Token], mark: str) -> list[Cl
         pointed = _any(stems[after.start + 2 : after.start + 3], "pointed")
         if led and not pointed and kinds[place] == STATEMENT and mark != "?":
             kinds[place + 1] = STATEMENT  # "I found ten, which is too many."
+    for place, (clause, after) in enumerate(pairwise(found)):
+        checks = kinds[place] == ASK and stems[clause.start] in AUXILIARY
+        if mark == "?" and checks and stems[after.start] == stem("because"):
+            kinds[place + 1] = ASK  # "Is it going back because it is broken?"
     asking = ASK in kinds
     for place, kind in enumerate(kinds):
         if kind != FRAGMENT:
@@ -273,6 +277,9 @@ def _kind(tokens: Sequence[Token], mark: str, polite: bool) -> str:
     if not rest:
         return FRAGMENT if not words or mark == "?" else STATEMENT
     head = tokens[place]
+    noun = any(one.noun or one.stem == DAYS for one in tokens[place + 1 : place + 2])
+    if head.stem == "what" and noun and mark in {".", "!"} and not _any(rest, "auxiliary"):
+        return STATEMENT  # "What a day."
     done = place < len(tokens) - 1 and any(
         one.word in _DONE and before.stem != "you" for before, one in pairwise(tokens[place:])
     )
@@ -442,6 +449,8 @@ def _of_speaker(rest: Sequence[str]) -> str:
         return STATEMENT
     if words[0] in {"be", "appreci"} and _any(words[:4], "polite"):
         return STATEMENT  # "I am sorry to hear that", "We appreciate your patience"
+    if words[:3] == ["forgot", "to", "ask"]:
+        return ASK
     if "yet" in words and {"not", "no"} & set(words):
         return ASK  # "I do not have the size yet"
     if "be" in words and _any(words[words.index("be") + 1 :][:1], "informed"):
@@ -484,7 +493,7 @@ def _would_ask(words: Sequence[str], questioned: bool) -> bool:
 def _by_hint(one: _Opening) -> str | None:
     """Know statements that ask all the same: "it would help to know ...", "the size is still missing"."""
     words, first = set(one.rest), one.first
-    if {"would", "will", "be"} & words and _any(words, "helpful"):
+    if {"would", "will", "be"} & words and _any(words, "helpful") and "not" not in words:
         pointed = first in {"it", "that"}
         return ASK if (pointed and _any(words, "heard")) or first not in _PRONOUN else None
     if first in _OF["more"] | _OF["extra"] and one.mark != "?" and "would" in words:
@@ -496,10 +505,16 @@ def _by_hint(one: _Opening) -> str | None:
     if first == "still" and _any([one.second], "holding") and one.mark != "?":
         return STATEMENT
     lacks = _any(words, "lacking") or {"remain", "to"} <= words  # "two points remain to be settled"
-    if lacks and "not" not in words and not _any(words, "speaker"):
+    if lacks and "not" not in words and first not in {"she", "he"} and not _any(words, "speaker"):
         return ASK
     if one.rest[-1] == ":" and _any(words, "counted") and first not in _OF["pointer"] | _OF["preposition"]:
         return ASK  # "Just two things left: ..."
+    if one.first == "it" and one.mark != "!":
+        needs = {stem("necessary"), "essenti", "vital"} & words and {"know", "learn"} & words
+        if needs or stem("depend") in one.rest[:4]:
+            return ASK  # "It depends on your status."
+    if first in _OF["more"] and one.mark != "?" and {"may", "can"} & words and {"add", "state", "enter", "mention"} & words:
+        return ASK  # "Other circumstances may be added below."
     depends = {"know", "tell", "clear", stem("depend"), stem("question")} & words
     return ASK if depends and _any(words, "question") else None
 
@@ -507,7 +522,7 @@ def _by_hint(one: _Opening) -> str | None:
 def _by_verb(one: _Opening) -> str | None:
     """Know statements by their verbs, and what is left of questions."""
     rest, asked = one.rest, one.mark == "?"
-    if one.first in MARKS and one.second == "or" and rest[2:3] == [one.first]:
+    if one.first in MARKS and one.second == "or" and rest[2:3] in ([one.first], ["more"]):
         return ASK  # "Acme or Bolt, and which size"
     if not one.mark and _inverts(rest):
         return ASK

@@ -47,6 +47,8 @@ _SPOKEN = {form: plain for plain, forms in _FILE.spoken.items() for form in form
 _CONTRACTED = {"s": "is", "re": "are", "ve": "have", "ll": "will", "d": "would", "m": "am", "t": "not"}
 _NUMBERS = frozenset(_STEMMER.stemWord(word) for word in _FILE.numbers)
 _UNITS = {"star": STARS, "day": DAYS, "week": DAYS, "dollar": MONEY, "kilo": KILOS, "pound": KILOS}
+_LETTERS = frozenset("bcdefghjklmnopqrstuvwxyz")
+"""Letters that are no word: at the beginning of a sentence they are the names of sizes."""
 _BETWEEN = frozenset({"busi", "work", "calendar", "full"})
 """Stems that may stand between a number and its unit."""
 _MONTHS = frozenset(_STEMMER.stemWord(month.lower()) for month in MONTHS)
@@ -236,7 +238,8 @@ def _named(words: list[Token], known: tuple[Names, ...], text: str) -> list[Toke
                 size = len(stems)
                 if tuple(word.stem for word in words[place : place + size]) != stems:
                     continue
-                if capital and not (text[words[place].start].isupper() and (place or len(words) == size)):
+                begins = not place and len(words) > size and words[0].word not in _LETTERS
+                if capital and (begins or not text[words[place].start].isupper()):
                     continue
                 here[meaning] = size
         if not here:
