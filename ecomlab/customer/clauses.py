@@ -513,7 +513,12 @@ def _by_hint(one: _Opening) -> str | None:
         needs = {stem("necessary"), "essenti", "vital"} & words and {"know", "learn"} & words
         if needs or stem("depend") in one.rest[:4]:
             return ASK  # "It depends on your status."
-    if first in _OF["more"] and one.mark != "?" and {"may", "can"} & words and {"add", "state", "enter", "mention"} & words:
+    if (
+        first in _OF["more"]
+        and one.mark != "?"
+        and {"may", "can"} & words
+        and {"add", "state", "enter", "mention"} & words
+    ):
         return ASK  # "Other circumstances may be added below."
     depends = {"know", "tell", "clear", stem("depend"), stem("question")} & words
     return ASK if depends and _any(words, "question") else None

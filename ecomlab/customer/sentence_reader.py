@@ -392,7 +392,9 @@ class SentenceReader(Judging):
         """Hear what a clause says, asking or not."""
         meanings = {one.meaning for one in self._finds(clause)}
         stems = self.stems[clause.start : clause.end]
-        offered = NUMBER in stems and ITEM not in stems and stems.count(VALUE) > 1  # "Two are left, red and blue."
+        offered = (
+            NUMBER in stems and ITEM not in stems and stems.count(VALUE) > 1
+        )  # "Two are left, red and blue."
         if "says:unavailable" in meanings and not offered:
             start = clause.start
             while start and self.stems[start - 1] in (ITEM, VALUE, ",", "and", "or"):
