@@ -237,7 +237,8 @@ class SentenceReader(Judging):
         loose = "open:alone" in meanings and "says:right" not in meanings and not self._foreign([clause])
         alone = loose and joined and not named
         heard.announced = heard.announced or ("open:announces" in meanings and not named)
-        if alone and not adds and self._topic and VALUE not in self.stems[: clause.start]:
+        before = self.stems[: clause.start]
+        if alone and not adds and self._topic and before[-1:] == [":"] and VALUE not in before:
             heard.add(Question(slot, item) for slot in self._topic for item in items)
             return True  # "Regarding the color: what do you have in mind?"
         if adds or alone:
