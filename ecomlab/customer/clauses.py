@@ -228,6 +228,8 @@ def _begins(stems: Sequence[str], place: int, mark: str) -> bool:
 
 def _opens(here: str, after: str) -> bool:
     """Tell whether a clause may begin with the word here, after a comma or a conjunction."""
+    if (here, after) == ("report", "back"):
+        return False  # "I will search for it and report back."
     if here in WH | _OF["order"] | _OF["thanks"] | AUXILIARY or here in {"let", "if"}:
         return True
     if here == stem("whether"):
