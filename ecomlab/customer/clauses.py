@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from ecomlab.customer.words import ITEM, MARKS, Token, stem
+from ecomlab.customer.words import DAYS, ITEM, MARKS, Token, stem
 from ecomlab.data import Strict, read_toml
 
 ASK, FRAGMENT, STATEMENT, PURPOSE = "ask", "fragment", "statement", "purpose"
@@ -67,6 +67,7 @@ class _Words(Strict):
     finite: tuple[str, ...]
     untold: tuple[str, ...]
     aiming: tuple[str, ...]
+    telling: tuple[str, ...]
     polite: tuple[str, ...]
     informed: tuple[str, ...]
     counted: tuple[str, ...]
@@ -159,6 +160,10 @@ def _settled(found: list[Clause], tokens: Sequence[Token], mark: str) -> list[Cl
         pointed = _any(stems[after.start + 2 : after.start + 3], "pointed")
         if led and not pointed and kinds[place] == STATEMENT and mark != "?":
             kinds[place + 1] = STATEMENT  # "I found ten, which is too many."
+    for place, (clause, after) in enumerate(pairwise(found)):
+        checks = kinds[place] == ASK and stems[clause.start] in AUXILIARY
+        if mark == "?" and checks and stems[after.start] == stem("because"):
+            kinds[place + 1] = ASK  # "Is it going back because it is broken?"
     asking = ASK in kinds
     for place, kind in enumerate(kinds):
         if kind != FRAGMENT:
@@ -223,6 +228,8 @@ def _begins(stems: Sequence[str], place: int, mark: str) -> bool:
 
 def _opens(here: str, after: str) -> bool:
     """Tell whether a clause may begin with the word here, after a comma or a conjunction."""
+    if (here, after) == ("report", "back"):
+        return False  # "I will search for it and report back."
     if here in WH | _OF["order"] | _OF["thanks"] | AUXILIARY or here in {"let", "if"}:
         return True
     if here == stem("whether"):
@@ -272,6 +279,9 @@ def _kind(tokens: Sequence[Token], mark: str, polite: bool) -> str:
     if not rest:
         return FRAGMENT if not words or mark == "?" else STATEMENT
     head = tokens[place]
+    noun = any(one.noun or one.stem == DAYS for one in tokens[place + 1 : place + 2])
+    if head.stem == "what" and noun and mark in {".", "!"} and not _any(rest, "auxiliary"):
+        return STATEMENT  # "What a day."
     done = place < len(tokens) - 1 and any(
         one.word in _DONE and before.stem != "you" for before, one in pairwise(tokens[place:])
     )
@@ -313,8 +323,17 @@ def _by_purpose(one: _Opening) -> str | None:
         return PURPOSE
     if not _is_purpose(one.rest, one.first, one.second):
         return None
+    if one.first in _OF["circumstance"] | {"if"} and _awaits(one.rest[1:]):
+        return ASK
     speaker = next((place for place, word in enumerate(one.rest) if place > 2 and word in SPEAKER), 0)
     return _of_speaker(one.rest[speaker:]) if speaker and one.first == "to" else PURPOSE
+
+
+def _awaits(rest: Sequence[str]) -> bool:
+    """Tell whether a condition is to be told something: "once I know where it goes", "if you tell me the make"."""
+    if rest[:1] == ["you"]:
+        return _any(rest[1:2], "telling")
+    return _any(rest[:1], "speaker") and rest[1:2] == ["know"] and _any(rest[2:5], "question")
 
 
 def _is_purpose(rest: Sequence[str], first: str, second: str) -> bool:
@@ -414,6 +433,8 @@ def _by_person(one: _Opening) -> str | None:
         return STATEMENT  # "So you want it in red."
     if one.second == "be" and rest[2:3] in (["welcom"], ["free"]) and _any(rest[4:6], "order", "know"):
         return ASK  # "You are welcome to state other wishes."
+    if one.second in {"may", "can", "could"} and _any(rest[2:3], "telling"):
+        return ASK  # "You may describe it in your own words."
     asks = one.second in _OF["yours"] or (one.second == "be" and _any(rest[2:4], "yours"))
     announced = "will" in rest[1:3] and not _any(rest, "question")  # "you will get your money back"
     return ASK if asks and one.mark != "!" and not announced else STATEMENT
@@ -426,10 +447,12 @@ def _of_speaker(rest: Sequence[str]) -> str:
         return FRAGMENT
     if "i" in words[1:4] and {"afraid", stem("sorry")} & set(words[:3]):
         return _of_speaker(words[words.index("i", 1) :])
-    if words[:2] == ["understand", "that"]:
+    if words[:2] in (["understand", "that"], ["understand", "how"]):
         return STATEMENT
     if words[0] in {"be", "appreci"} and _any(words[:4], "polite"):
         return STATEMENT  # "I am sorry to hear that", "We appreciate your patience"
+    if words[:3] == ["forgot", "to", "ask"]:
+        return ASK
     if "yet" in words and {"not", "no"} & set(words):
         return ASK  # "I do not have the size yet"
     if "be" in words and _any(words[words.index("be") + 1 :][:1], "informed"):
@@ -457,6 +480,8 @@ def _of_speaker(rest: Sequence[str]) -> str:
 def _would_ask(words: Sequence[str], questioned: bool) -> bool:
     """Tell whether what follows "I" asks: "would like to know", "must ask", "cannot tell which"."""
     first, near, nearest = words[0], set(words[1:5]), set(words[1:6])
+    if first in {"would", "should"} and words[1:2] in (["need"], ["requir"]) and words[2:3] != ["to"]:
+        return True  # "I would need the date to check that."
     if first in {"would", "should"} and _any(near, "wish"):
         return "to" not in near or not _any([_after(words, words.index("to"))], "serve")
     firm = first not in {"can", "could", "would", "should"}
@@ -470,7 +495,7 @@ def _would_ask(words: Sequence[str], questioned: bool) -> bool:
 def _by_hint(one: _Opening) -> str | None:
     """Know statements that ask all the same: "it would help to know ...", "the size is still missing"."""
     words, first = set(one.rest), one.first
-    if {"would", "will", "be"} & words and _any(words, "helpful"):
+    if {"would", "will", "be"} & words and _any(words, "helpful") and "not" not in words:
         pointed = first in {"it", "that"}
         return ASK if (pointed and _any(words, "heard")) or first not in _PRONOUN else None
     if first in _OF["more"] | _OF["extra"] and one.mark != "?" and "would" in words:
@@ -482,10 +507,21 @@ def _by_hint(one: _Opening) -> str | None:
     if first == "still" and _any([one.second], "holding") and one.mark != "?":
         return STATEMENT
     lacks = _any(words, "lacking") or {"remain", "to"} <= words  # "two points remain to be settled"
-    if lacks and "not" not in words and not _any(words, "speaker"):
+    if lacks and "not" not in words and first not in {"she", "he"} and not _any(words, "speaker"):
         return ASK
     if one.rest[-1] == ":" and _any(words, "counted") and first not in _OF["pointer"] | _OF["preposition"]:
         return ASK  # "Just two things left: ..."
+    if one.first == "it" and one.mark != "!":
+        needs = {stem("necessary"), "essenti", "vital"} & words and {"know", "learn"} & words
+        if needs or stem("depend") in one.rest[:4]:
+            return ASK  # "It depends on your status."
+    if (
+        first in _OF["more"]
+        and one.mark != "?"
+        and {"may", "can"} & words
+        and {"add", "state", "enter", "mention"} & words
+    ):
+        return ASK  # "Other circumstances may be added below."
     depends = {"know", "tell", "clear", stem("depend"), stem("question")} & words
     return ASK if depends and _any(words, "question") else None
 
@@ -493,8 +529,10 @@ def _by_hint(one: _Opening) -> str | None:
 def _by_verb(one: _Opening) -> str | None:
     """Know statements by their verbs, and what is left of questions."""
     rest, asked = one.rest, one.mark == "?"
-    if one.first in MARKS and one.second == "or" and rest[2:3] == [one.first]:
+    if one.first in MARKS and one.second == "or" and rest[2:3] in ([one.first], ["more"]):
         return ASK  # "Acme or Bolt, and which size"
+    if not one.mark and _inverts(rest):
+        return ASK
     if one.first in _OF["pointer"] or (one.first == ITEM and one.second in _OF["finite"]):
         return STATEMENT
     if one.polite and not (one.first in _OF["topic"] and rest[-1] == ","):
@@ -516,6 +554,13 @@ def _by_verb(one: _Opening) -> str | None:
     if speaker:
         return _of_speaker(rest[speaker:])
     return STATEMENT if len(rest) > LONG and not {",", "and", "or"} & set(rest) else None
+
+
+def _inverts(rest: Sequence[str]) -> bool:
+    """Tell whether a verb before its pronoun asks after a noun: "for the color do you want red"."""
+    verb = next((place for place, word in enumerate(rest) if place and word in AUXILIARY), 0)
+    asks = rest[verb + 1 : verb + 2] in (["you"], ["it"], ["that"], ["they"]) and len(rest) > verb + 2
+    return bool(verb) and asks and rest[0] not in SPEAKER
 
 
 def _has_verb(rest: Sequence[str]) -> bool:

@@ -42,6 +42,7 @@ _WONDER = words_of("what which how")
 _RIGHT = words_of("right correct accurate true")
 _STILL = words_of("still")
 _POINTED = words_of("that this it both they these those everything")
+_PLURAL = words_of("both they them these those")
 _COUNTED = words_of("many much old long often NUMBER number frustrating annoying")
 """Words after "how" or "what" with which a number is asked for, or a feeling is shown."""
 LEAD_IN = 5
@@ -156,7 +157,7 @@ class SentenceReader(Judging):
             return
         self._ranks = any(one.meaning == "importance" for clause in asking for one in self._finds(clause))
         told = [clause for clause in found if clause.kind == STATEMENT and clause.start < asking[0].start]
-        if any(one.values for one in self._named_in(told)):
+        if any(one.values or "says:picks" in said for one in self._named_in(told)):
             self._wait(told)
         if self._carries():
             return
@@ -236,6 +237,10 @@ class SentenceReader(Judging):
         loose = "open:alone" in meanings and "says:right" not in meanings and not self._foreign([clause])
         alone = loose and joined and not named
         heard.announced = heard.announced or ("open:announces" in meanings and not named)
+        before = self.stems[: clause.start]
+        if alone and not adds and self._topic and before[-1:] == [":"] and VALUE not in before:
+            heard.add(Question(slot, item) for slot in self._topic for item in items)
+            return True  # "Regarding the color: what do you have in mind?"
         if adds or alone:
             self._open(clause, items, alone=not adds, named=bool(named))
         return bool(named or adds or alone or "open:announces" in meanings)
@@ -318,6 +323,8 @@ class SentenceReader(Judging):
 
     def _picks(self, meanings: set[str]) -> bool:
         """Hear "Which one would you like?" after a sentence that named a slot without asking for it."""
+        if "says:picks" in meanings and self.heard.asks and self.heard.before and ITEM not in self.stems:
+            return True  # "I forgot to ask about the color. What would suit you?"
         if "says:picks" not in meanings or not self.heard.waiting or self.heard.asked:
             return False
         self.heard.add(self.heard.waiting)
@@ -342,7 +349,7 @@ class SentenceReader(Judging):
         adds = any(one.meaning == "open:adds" for one in found)
         if (marks or before) and (named or adds):
             return False
-        right = bool(_RIGHT & stems and _POINTED & stems)
+        right = bool(_RIGHT & stems and (_POINTED & stems or stems <= _RIGHT))
         if right or any(one.meaning == "says:which" for one in found):
             self.heard.add(one for one in self.heard.waiting if one.values)
         return True
@@ -353,6 +360,8 @@ class SentenceReader(Judging):
         sure = self.sentence.mark == "?" or any(map(self._leads, found))
         if "says:refers" in said and sure and any(one.values for one in heard.waiting):
             heard.add(heard.waiting)
+        elif heard.asked and "says:tells" in said and _PLURAL & set(self.stems) and not foreign:
+            return  # "It depends on your status and address. Could you share both?"
         elif heard.lost and not said & {"says:agree"}:
             heard.unclear.append(self._quoted())
         elif "says:which" in said and (not foreign or ITEM in self.stems):
@@ -362,6 +371,8 @@ class SentenceReader(Judging):
         ):
             heard.agree = True
         elif self._is_tag(found):
+            if set(self.stems) <= _RIGHT:
+                heard.add(one for one in heard.waiting if one.values)  # "I see red here. Right?"
             heard.agree = True  # "Such a shame, isn't it?"
         elif not foreign and "says:subject" in said and ("says:tells" in said or self._wonders(found)):
             heard.open = True
@@ -381,7 +392,11 @@ class SentenceReader(Judging):
     def _told(self, clause: Clause) -> None:
         """Hear what a clause says, asking or not."""
         meanings = {one.meaning for one in self._finds(clause)}
-        if "says:unavailable" in meanings:
+        stems = self.stems[clause.start : clause.end]
+        offered = (
+            NUMBER in stems and ITEM not in stems and stems.count(VALUE) > 1
+        )  # "Two are left, red and blue."
+        if "says:unavailable" in meanings and not offered:
             start = clause.start
             while start and self.stems[start - 1] in (ITEM, VALUE, ",", "and", "or"):
                 start -= 1  # "The kettle and the rug are gone."

@@ -47,11 +47,13 @@ _SPOKEN = {form: plain for plain, forms in _FILE.spoken.items() for form in form
 _CONTRACTED = {"s": "is", "re": "are", "ve": "have", "ll": "will", "d": "would", "m": "am", "t": "not"}
 _NUMBERS = frozenset(_STEMMER.stemWord(word) for word in _FILE.numbers)
 _UNITS = {"star": STARS, "day": DAYS, "week": DAYS, "dollar": MONEY, "kilo": KILOS, "pound": KILOS}
+_LETTERS = frozenset("bcdefghjklmnopqrstuvwxyz")
+"""Letters that are no word: at the beginning of a sentence they are the names of sizes."""
 _BETWEEN = frozenset({"busi", "work", "calendar", "full"})
 """Stems that may stand between a number and its unit."""
 _MONTHS = frozenset(_STEMMER.stemWord(month.lower()) for month in MONTHS)
 _WORD = re.compile(
-    r"\$ ?\d+(?:,\d{3})*(?:\.\d+)?|\d+(?:[.,:]\d+)*(?:st|nd|rd|th)?|\$|[^\W\d_]+(?:'[^\W\d_]+)*|[&+,()/]|:(?=\s|$)"
+    r"\$ ?\d+(?:,\d{3})*(?:\.\d+)?|\d+(?:[.,:]\d+)*(?:st|nd|rd|th)?|\$+|[^\W\d_]+(?:'[^\W\d_]+)*|[&+,()/]|:(?=\s|$)"
 )
 _SENTENCE = re.compile(
     r"(?<=[.!?…])[\"')]*\s+|(?<=[?!])(?=\w)|(?::\s*|\s*)\n\s*(?:(?:\d\d?[.)]|[-*•–])\s+)?|;\s*|\s+[-–—]+\s+|—|\.\.+\s*|\s*\(\d\)\s*|(?:^|(?<=\s))\d\)\s"
@@ -202,7 +204,7 @@ def _words(plain: str, offset: int = 0) -> list[Token]:
         if word == ":":
             found.append(Token(":", start, end))
             continue
-        word = "money" if word == "$" else word
+        word = "money" if not word.strip("$") else word
         found += [Token(root, start, end, piece) for root, piece in _pieces(word)]
     return found
 
@@ -236,7 +238,8 @@ def _named(words: list[Token], known: tuple[Names, ...], text: str) -> list[Toke
                 size = len(stems)
                 if tuple(word.stem for word in words[place : place + size]) != stems:
                     continue
-                if capital and not (text[words[place].start].isupper() and (place or len(words) == size)):
+                begins = not place and len(words) > size and words[0].word not in _LETTERS
+                if capital and (begins or not text[words[place].start].isupper()):
                     continue
                 here[meaning] = size
         if not here:
