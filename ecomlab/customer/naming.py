@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
-from ecomlab.customer.clauses import WH, Clause
+from ecomlab.customer.clauses import Clause
 from ecomlab.customer.heard import Heard, Question
 from ecomlab.customer.phrasing import Found, find
 from ecomlab.customer.vocabulary import AMOUNTS, Vocabulary, closed
+from ecomlab.customer.word_classes import WH
 from ecomlab.customer.words import ITEM, VALUE, Sentence, stem
 
 

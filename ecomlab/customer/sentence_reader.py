@@ -5,21 +5,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from ecomlab.customer.clauses import (
-    ASK,
-    AUXILIARY,
-    SPEAKER,
-    STATEMENT,
-    TAGS,
-    WH,
-    Clause,
-    clauses,
-)
+from ecomlab.customer.clause_kinds import ASK, STATEMENT
+from ecomlab.customer.clauses import Clause, clauses
 from ecomlab.customer.heard import Question
 from ecomlab.customer.naming import ALL, CARRYING, EACH, JOINTS, TAG, words_of
 from ecomlab.customer.nonsense import Judging
 from ecomlab.customer.phrasing import Found
 from ecomlab.customer.vocabulary import AMOUNTS
+from ecomlab.customer.word_classes import AUXILIARY, SPEAKER, TAGS, WH
 from ecomlab.customer.words import ITEM, MARKS, NUMBER, VALUE, stem
 
 LIMITED = ("price", "rating", "days", "budget")
