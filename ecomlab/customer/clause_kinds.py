@@ -34,6 +34,8 @@ class _Opening:
     """Its sentence says please."""
     done: bool
     """A participle says what the speaker has done."""
+    done_to: bool
+    """It ends with what has been done to a thing."""
     whole: list[str]
     """The clause with its interjections."""
 
@@ -56,7 +58,8 @@ def kind_of(tokens: Sequence[Token], mark: str, polite: bool) -> str:
     done = place < len(tokens) - 1 and any(
         one.word in _DONE and before.stem != "you" for before, one in pairwise(tokens[place:])
     )
-    opening = _Opening(rest, rest[0], after_of(rest, 0), head.word, head.noun, mark, polite, done, words)
+    done_to = tokens[-1].word.endswith("ed") and any_of([tokens[-1].stem], "handled")
+    opening = _Opening(rest, rest[0], after_of(rest, 0), head.word, head.noun, mark, polite, done, done_to, words)
     for rule in _RULES:
         kind = rule(opening)
         if kind is not None:
@@ -156,9 +159,12 @@ def _by_remark(one: _Opening) -> str | None:
         return STATEMENT if one.mark == "!" and not any_of(rest, "auxiliary") else ASK
     if first in OF["preposition"] and one.second in WH:
         return ASK
+    if not asked and (rest[:2] == ["go", "to"] or (first == ITEM and len(rest) == 2 and one.done_to)):
+        return STATEMENT  # "Going to add it up.", "Kettle added."
     if first in OF["thanks"]:
         return ASK if asked and len(rest) <= 3 else STATEMENT
-    had = first == "get" and not asked and one.second != stem("any")
+    for_me = rest[-2:] in (["for", "me"], ["for", "us"])  # "got some more info for me"
+    had = first == "get" and not asked and one.second != stem("any") and not for_me
     moment = rest[:2] == ["give", "me"] and len(rest) <= 3 and "minimum" in rest  # "gimme a min"
     wished = first == "have" and not asked and one.second not in PRONOUN  # "Have a nice day!"
     return STATEMENT if had or moment or wished else None
@@ -172,6 +178,8 @@ def _by_order(one: _Opening) -> str | None:
         return STATEMENT  # "Nice pick!"
     if (first in OF["order"] and verb) or rest[:2] == ["do", "tell"]:
         return STATEMENT if any_of(rest[:4], "waiting") or one.second in SPEAKER else ASK
+    if one.mark != "?" and (first == "note" or (first == "be" and any_of([one.second], "told"))):
+        return STATEMENT  # "Please note that ...", "Please be advised that ..."
     if first == "let":
         begins = one.second == "us" and {"start", "begin"} & set(rest[2:4])
         return ASK if begins or {"know", "hear", "have"} & set(rest[1:4]) else STATEMENT
@@ -181,6 +189,8 @@ def _by_order(one: _Opening) -> str | None:
         return ASK if (KNOW - {"check", "see"}) & set(rest[1:5]) else STATEMENT
     if first in OF["waiting"] or first in OF["busy"]:
         return ASK if one.mark == "?" else STATEMENT
+    if one.mark != "?" and first == "will" and one.second in OF["working"]:
+        return STATEMENT  # "gonna add up the prices"
     return ASK if first in AUXILIARY else None
 
 
@@ -222,11 +232,13 @@ def _of_speaker(rest: Sequence[str]) -> str:
     words = [word for word in rest[1:] if word not in OF["light"]]
     if not words:
         return FRAGMENT
-    if "i" in words[1:4] and {"afraid", stem("sorry")} & set(words[:3]):
+    if "i" in words[1:4] and {"afraid", "regret", stem("sorry")} & set(words[:3]):
         return _of_speaker(words[words.index("i", 1) :])
     if words[:2] in (["understand", "that"], ["understand", "how"]):
         return STATEMENT
-    if words[0] in {"be", "appreci"} and any_of(words[:4], "polite"):
+    if words == ["ask"]:
+        return STATEMENT  # "I only ask because ..."
+    if words[0] in {"be", "appreci", "beg"} and any_of(words[:4], "polite"):
         return STATEMENT  # "I am sorry to hear that", "We appreciate your patience"
     if words[:3] == ["forgot", "to", "ask"]:
         return ASK
@@ -245,6 +257,8 @@ def _of_speaker(rest: Sequence[str]) -> str:
         return ASK
     if "not" in words and any_of(words[words.index("not") :], "question") and any_of(words, "untold"):
         return ASK
+    if questioned and stem("unable") in words:
+        return ASK  # "I am unable to tell which order it is."
     if {"without", "unless"} & set(words) and any_of(words, "know"):
         return ASK
     if any_of(words[:4], "waiting") and not questioned:
@@ -321,7 +335,8 @@ def _by_verb(one: _Opening) -> str | None:
         return _of_speaker(rest[speaker:])
     if _has_verb(rest):
         return STATEMENT
-    if not asked and not any_of(rest, "whatever") and _tells(rest):
+    any_is = one.first == stem("any")  # "Any special look or style for it"
+    if not asked and not any_is and not any_of(rest, "whatever") and _tells(rest):
         return STATEMENT
     if any_of(rest, "question") and one.mark != "!":
         return ASK

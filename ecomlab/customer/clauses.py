@@ -13,7 +13,7 @@ from ecomlab.customer.clause_kinds import (
     concludes,
     kind_of,
 )  # fmt: skip
-from ecomlab.customer.word_classes import AUXILIARY, KNOW, OF, PRONOUN, SPEAKER, WH, any_of
+from ecomlab.customer.word_classes import AUXILIARY, KNOW, OF, PRONOUN, SPEAKER, TAGS, WH, any_of
 from ecomlab.customer.words import ITEM, Token, stem
 
 
@@ -74,6 +74,8 @@ def _settled(found: list[Clause], tokens: Sequence[Token], mark: str) -> list[Cl
         checks = kinds[place] == ASK and stems[clause.start] in AUXILIARY
         if mark == "?" and checks and stems[after.start] == stem("because"):
             kinds[place + 1] = ASK  # "Is it going back because it is broken?"
+    if mark != "?" and any_of(stems[:3], "recap") and stems[-1] not in TAGS:
+        kinds = [STATEMENT if kind == ASK else kind for kind in kinds]
     asking = ASK in kinds
     for place, kind in enumerate(kinds):
         if kind != FRAGMENT:

@@ -10,10 +10,10 @@ from ecomlab.customer.clauses import Clause, clauses
 from ecomlab.customer.heard import Question
 from ecomlab.customer.naming import ALL, CARRYING, EACH, JOINTS, TAG, words_of
 from ecomlab.customer.nonsense import Judging
-from ecomlab.customer.phrasing import Found
+from ecomlab.customer.phrasing import ELSEWHERE, Found
 from ecomlab.customer.vocabulary import AMOUNTS
 from ecomlab.customer.word_classes import AUXILIARY, SPEAKER, TAGS, WH
-from ecomlab.customer.words import ITEM, MARKS, NUMBER, VALUE, stem
+from ecomlab.customer.words import ITEM, MARKS, NUMBER, VALUE, Token, stem
 
 LIMITED = ("price", "rating", "days", "budget")
 """Slots that are limits."""
@@ -36,6 +36,7 @@ _RIGHT = words_of("right correct accurate true")
 _STILL = words_of("still")
 _POINTED = words_of("that this it both they these those everything")
 _PLURAL = words_of("both they them these those")
+_STATING = words_of("state specify give provide name indicate")
 _COUNTED = words_of("many much old long often NUMBER number frustrating annoying")
 """Words after "how" or "what" with which a number is asked for, or a feeling is shown."""
 LEAD_IN = 5
@@ -48,6 +49,11 @@ _BETWEEN = words_of(", : and at for in with from to of only now deliver still fi
 """Words between the amounts that a result holds."""
 _SUPPOSED = [[one] for one in words_of("understand see")]
 """What "I" does who repeats what it heard."""
+
+
+def _is_thing(token: Token) -> bool:
+    """Tell whether a value is only the name of something on a list."""
+    return token.stem == VALUE and {slot for slot, _ in token.means} <= {"parts", "thing"}
 
 
 class SentenceReader(Judging):
@@ -145,7 +151,8 @@ class SentenceReader(Judging):
         found = self._corrected(found)
         heard, asking = self.heard, [clause for clause in found if clause.kind == ASK]
         said = {one.meaning for one in self._finds(Clause(0, len(self.stems), ASK))}
-        if self._is_nonsense(asking, said):
+        offers = ELSEWHERE not in said and any(self._offers(clause, said) for clause in asking)
+        if self._is_nonsense(asking, said) and not offers:
             self._lose()
             return
         self._ranks = any(one.meaning == "importance" for clause in asking for one in self._finds(clause))
@@ -165,7 +172,14 @@ class SentenceReader(Judging):
             heard_any = self._clauses([clause for clause in found if clause.kind != ASK])
         if not heard_any and not self._exemplary:
             self._otherwise(found, said)
-        heard.asks = heard.asks or self.sentence.mark == "?" or heard_any or bool(heard.unclear)
+        heard.asks = (
+            heard.asks
+            or self.sentence.mark == "?"
+            or heard_any
+            or heard.which
+            or bool(heard.unclear)
+            or len(heard.asked) > before[0]
+        )
 
     def _carries(self) -> bool:
         """Hear what carries the last question over to other items ("And for the kettle?"), or asks for all of them."""
@@ -241,8 +255,10 @@ class SentenceReader(Judging):
     def _offers(self, clause: Clause, meanings: set[str]) -> bool:
         """Tell whether a clause only asks for assent to what the speaker will do: "Then I'll come back to the rug,
         agreed?"; a value or an amount makes a question of it."""
-        stems = self.stems[clause.start : clause.end]
-        if self.sentence.mark != "?" or (MARKED - {ITEM}) & set(stems) or self._leads(clause):
+        tokens = self.tokens[clause.start : clause.end]
+        stems = [token.stem for token in tokens]
+        marked = any(token.stem in MARKED - {ITEM} and not _is_thing(token) for token in tokens)
+        if self.sentence.mark != "?" or marked or self._leads(clause):
             return False
         will = stems.index("will") if "will" in stems[1:LEAD_IN] else 0
         says = will and stems[will - 1] in ("i", "we") and stems[will + 1] not in _SUPPOSING
@@ -350,10 +366,14 @@ class SentenceReader(Judging):
     def _otherwise(self, found: Sequence[Clause], said: set[str]) -> None:
         """Hear a sentence that asks, in which no slot was recognised and nothing open."""
         heard, foreign = self.heard, self._foreign(found)
+        telling = "says:tells" in said or bool(_STATING & set(self.stems))
+        said_of_several = telling and _PLURAL & set(self.stems) and not foreign
         sure = self.sentence.mark == "?" or any(map(self._leads, found))
         if "says:refers" in said and sure and any(one.values for one in heard.waiting):
             heard.add(heard.waiting)
-        elif heard.asked and "says:tells" in said and _PLURAL & set(self.stems) and not foreign:
+        elif heard.waiting and not heard.asked and said_of_several:
+            heard.add(heard.waiting)  # "The rate depends on your status and address. Please state both."
+        elif heard.asked and said_of_several:
             return  # "It depends on your status and address. Could you share both?"
         elif heard.lost and not said & {"says:agree"}:
             heard.unclear.append(self._quoted())

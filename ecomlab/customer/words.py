@@ -61,7 +61,7 @@ _SENTENCE = re.compile(
 
 
 _EXAMPLES = re.compile(
-    r",? etc\.?(?=\))|(?<=\be\.g)\.|(?<=\bi\.e)\.|(?<=\betc)\.(?=,)"
+    r",? \bif any(?=[,.?!)]|$),?|,? etc\.?(?=\))|(?<=\be\.g)\.|(?<=\bi\.e)\.|(?<=\betc)\.(?=,)"
     r"|(?:(?<=\bsept)|(?<=\b(?:jan|feb|mar|apr|aug|sep|oct|nov|dec)))\.(?= \d)"
 )
 """What in brackets only says that more could be named, and full stops that end no sentence."""
@@ -69,6 +69,8 @@ _JUST = re.compile(r"\bjust(?= \w+ (?:\w+ ){0,3}(?:left|remain\w*|available|in s
 """What says as much as "only": it is left out elsewhere."""
 _COMES_TO = re.compile(r"\bwhen it comes to\b")
 """What says as much as "about"."""
+_GIVEN = re.compile(r"\bgiven that\b")
+"""What says as much as "because"."""
 _NUMBER_OF = re.compile(r"\bno\. (?=of\b)")
 
 _LISTED = re.compile(r"\n\s*(?:\d\d?[.)]|[-*•–])\s")
@@ -140,6 +142,7 @@ def sentences(text: str, known: Iterable[Names]) -> list[Sentence]:
     plain = plain if len(plain) == len(text) else text.replace("’", "'")
     plain = _JUST.sub("only", plain)
     plain = _COMES_TO.sub(lambda found: "about".ljust(len(found.group())), plain)
+    plain = _GIVEN.sub(lambda found: "because".ljust(len(found.group())), plain)
     plain = _blank(_EXAMPLES, _NUMBER_OF.sub("num ", plain)).replace("'cause", " since")
     vocabularies = tuple(known)
     begins = _LISTED.match(f"\n{plain}")
