@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ecomlab.customer.word_classes import AUXILIARY, KNOW, OF, PRONOUN, SPEAKER, WH, any_of
-from ecomlab.customer.words import DAYS, ITEM, MARKS, Token, stem
+from ecomlab.customer.words import DAYS, ITEM, MARKS, VALUE, Token, stem
 
 ASK, FRAGMENT, STATEMENT, PURPOSE = "ask", "fragment", "statement", "purpose"
 """What a clause does: it asks; it has no verb of its own, and does what its neighbours do; it tells; it says what
@@ -53,13 +53,15 @@ def kind_of(tokens: Sequence[Token], mark: str, polite: bool) -> str:
         return FRAGMENT if not words or mark == "?" else STATEMENT
     head = tokens[place]
     noun = any(one.noun or one.stem == DAYS for one in tokens[place + 1 : place + 2])
-    if head.stem == "what" and noun and mark in {".", "!"} and not any_of(rest, "auxiliary"):
+    if head.stem == "what" and noun and (mark == "!" or (mark == "." and not any_of(rest, "auxiliary"))):
         return STATEMENT  # "What a day."
     done = place < len(tokens) - 1 and any(
         one.word in _DONE and before.stem != "you" for before, one in pairwise(tokens[place:])
     )
     done_to = tokens[-1].word.endswith("ed") and any_of([tokens[-1].stem], "handled")
-    opening = _Opening(rest, rest[0], after_of(rest, 0), head.word, head.noun, mark, polite, done, done_to, words)
+    opening = _Opening(
+        rest, rest[0], after_of(rest, 0), head.word, head.noun, mark, polite, done, done_to, words
+    )
     for rule in _RULES:
         kind = rule(opening)
         if kind is not None:
@@ -208,6 +210,8 @@ def _by_person(one: _Opening) -> str | None:
             return ASK
     if one.first != "you":
         return None
+    if "better" in rest[1:4] and any_of(rest[2:5], "telling"):
+        return ASK  # "You'd better tell me the size!"
     if rest[1:2] == ["want"] and rest[2:4] == ["to", "know"] and not asked:
         return STATEMENT  # "You want to know about the fee."
     if one.second == "ever" or (rest[1:3] == ["have", "not"] and any_of(rest[3:5], "untold")):
@@ -236,6 +240,8 @@ def _of_speaker(rest: Sequence[str]) -> str:
         return _of_speaker(words[words.index("i", 1) :])
     if words[:2] in (["understand", "that"], ["understand", "how"]):
         return STATEMENT
+    if words[:2] == ["do", "not"] and words[3:4] == ["to"] and any_of(words[2:3], "wish"):
+        return STATEMENT  # "I do not want to show you what is too dear."
     if words == ["ask"]:
         return STATEMENT  # "I only ask because ..."
     if words[0] in {"be", "appreci", "beg"} and any_of(words[:4], "polite"):
@@ -291,7 +297,7 @@ def _by_hint(one: _Opening) -> str | None:
         return ASK if (pointed and any_of(words, "heard")) or first not in PRONOUN else None
     if first in OF["more"] | OF["extra"] and one.mark != "?" and "would" in words:
         return ASK  # "Any further detail would let me look for it."
-    if one.mark != "?" and ({"not", "have", "be"} <= words and any_of(words, "given")):
+    if one.mark != "?" and ({"not", "be"} <= words and {"have", "yet"} & words and any_of(words, "given")):
         return ASK  # "The color has not been stated."
     if {"to", "be"} <= words and {"know", "known"} & words and {"have", "must", "need"} & words:
         return ASK  # "The total has to be known."
@@ -313,8 +319,8 @@ def _by_hint(one: _Opening) -> str | None:
         and {"add", "state", "enter", "mention"} & words
     ):
         return ASK  # "Other circumstances may be added below."
-    depends = {"know", "tell", "clear", stem("depend"), stem("question")} & words
-    return ASK if depends and any_of(words, "question") else None
+    depends = {"know", "tell", "clear", stem("depend"), stem("question")} & words or {"come", "down"} <= words
+    return ASK if depends and (any_of(words, "question") or stem("whether") in words) else None
 
 
 def _by_verb(one: _Opening) -> str | None:
@@ -322,8 +328,10 @@ def _by_verb(one: _Opening) -> str | None:
     rest, asked = one.rest, one.mark == "?"
     if one.first in MARKS and one.second == "or" and rest[2:3] in ([one.first], ["more"]):
         return ASK  # "Acme or Bolt, and which size"
-    if not one.mark and _inverts(rest):
-        return ASK
+    if not one.mark and (_inverts(rest) or ("or" in rest and rest.count(VALUE) > 1)):
+        return ASK  # "style was Vintage or Durable"
+    if one.first == stem("everything") and not asked and "be" in rest[2:]:
+        return STATEMENT  # "Everything you asked for is in the cart."
     if one.first in OF["pointer"] or (one.first == ITEM and one.second in OF["finite"]):
         return STATEMENT
     if one.polite and not (one.first in OF["topic"] and rest[-1] == ","):

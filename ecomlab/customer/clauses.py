@@ -71,6 +71,14 @@ def _settled(found: list[Clause], tokens: Sequence[Token], mark: str) -> list[Cl
         if led and not pointed and kinds[place] == STATEMENT and mark != "?":
             kinds[place + 1] = STATEMENT  # "I found ten, which is too many."
     for place, (clause, after) in enumerate(pairwise(found)):
+        supposes = stems[clause.start] == "when" and stems[clause.start + 1] not in AUXILIARY
+        if (
+            supposes
+            and kinds[place + 1] == ASK
+            and stems[after.start - 1] == ","
+            and stems[after.start] in AUXILIARY
+        ):
+            kinds[place] = PURPOSE  # "When two are close, should I take the cheaper one?"
         checks = kinds[place] == ASK and stems[clause.start] in AUXILIARY
         if mark == "?" and checks and stems[after.start] == stem("because"):
             kinds[place + 1] = ASK  # "Is it going back because it is broken?"
@@ -125,6 +133,7 @@ def _begins(stems: Sequence[str], place: int, mark: str) -> bool:
     if before in OF["link"]:
         # "it left and is on its way", "the kettle and the rug have"
         goes_on = here == ITEM if mark == "?" else here in AUXILIARY and after not in PRONOUN
+        goes_on = goes_on and (before != "or" or bool(mark))  # "only red or are others fine too"
         topic = here == "for" and after == ITEM and stems[place + 2 : place + 3] in ([":"], [","])
         return here not in OF["link"] and (topic or (not goes_on and _opens(here, after)))
     if here == "so":
@@ -144,7 +153,7 @@ def _opens(here: str, after: str) -> bool:
         return after == "you"  # "the color of the kettle, and whether you have any wishes for the rug"
     if here in OF["preposition"] | OF["about"] and after in WH:
         return True
-    if here == "so" and after in OF["order"] | OF["more"] | OF["extra"]:
+    if here == "so" and after in OF["order"] | OF["more"] | OF["extra"] | {"let"}:
         return True
     if here == "sinc":
         return after not in WH

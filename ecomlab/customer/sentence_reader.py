@@ -32,6 +32,8 @@ _ASKED = words_of("ask know have hear trouble get bother request learn enquire i
 _ALONE = words_of("only alone single entire complete")
 _POINTS = words_of("it that this they these those")
 _WONDER = words_of("what which how")
+_MANY = words_of("how many much ,")
+_NEEDED = words_of("information detail details")
 _RIGHT = words_of("right correct accurate true")
 _STILL = words_of("still")
 _POINTED = words_of("that this it both they these those everything")
@@ -288,8 +290,8 @@ class SentenceReader(Judging):
         """Name what a clause asks the reach of: "The deadline, does it hold for everything?"."""
         stems = set(self.stems[clause.start : clause.end])
         within = self.stems[clause.start : clause.end]
-        if self._topic and set(within) <= MARKED | JOINTS | {","}:
-            return self._topic  # "Parcels: 2 or 3?"
+        if self._topic and set(within) <= MARKED | JOINTS | _MANY:
+            return self._topic  # "Parcels: 2 or 3?", "Parcels: how many?"
         points = _POINTS & set(self.stems[clause.start : clause.start + LEAD])
         return self._topic if points and stems & (EACH | ALL | _ALONE) else []
 
@@ -310,11 +312,17 @@ class SentenceReader(Judging):
             and (stems[-1] == ":" or self.sentence.colon)
         ):
             heard.announced = True  # "I need some more details:", "Tell me about the kettle:"
+        elif not (named or heard.asked or self.sentence.mark == "?") and self._needs_information(stems):
+            heard.announced = True  # "I need a bit more information. What did you buy?"
         elif alone and not named and self._refers(clause):
             heard.add(heard.waiting)  # "Is that the one?" after a sentence that named values
         else:
             self._alone = self._alone or (alone and not heard.open)
             heard.opened(items)
+
+    def _needs_information(self, stems: Sequence[str]) -> bool:
+        """Tell whether words only say that the speaker needs to know more."""
+        return self.stems[0] in SPEAKER and bool(_NEEDED & set(stems)) and WH.isdisjoint(stems)
 
     def _refers(self, clause: Clause) -> bool:
         meanings = {one.meaning for one in self._finds(clause)}

@@ -1,7 +1,7 @@
 """A message as sentences of stems, in which names of items, values and amounts are marked."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import pairwise
@@ -31,6 +31,7 @@ class _File(Strict):
     numbers: tuple[str, ...]
     names: tuple[str, ...]
     never: dict[str, tuple[str, ...]]
+    compound: dict[str, tuple[str, ...]]
     dangling: tuple[str, ...]
     ordinary: tuple[str, ...]
     irregular: dict[str, tuple[str, ...]]
@@ -181,7 +182,8 @@ def _sentence(text: str, plain: str, start: int, end: int, gap: str, known: tupl
         for place, token in enumerate(marked)
         if token.means or token.word not in DROPPED
     )
-    return Sentence(kept, text[start:end].strip(), mark, polite, ":" in gap, _is_broken(marked))
+    colon = ":" in gap or plain[start:end].endswith(":")
+    return Sentence(kept, text[start:end].strip(), mark, polite, colon, _is_broken(marked))
 
 
 def _is_broken(words: Iterable[Token]) -> bool:
@@ -242,6 +244,8 @@ def _named(words: list[Token], known: tuple[Names, ...], text: str) -> list[Toke
                 if tuple(word.stem for word in words[place : place + size]) != stems:
                     continue
                 begins = not place and len(words) > size and words[0].word not in _LETTERS
+                if _means_else(words, place, size):
+                    continue
                 if capital and (begins or not text[words[place].start].isupper()):
                     continue
                 here[meaning] = size
@@ -259,6 +263,14 @@ def _named(words: list[Token], known: tuple[Names, ...], text: str) -> list[Toke
         )
         place += size
     return found
+
+
+def _means_else(words: Sequence[Token], place: int, size: int) -> bool:
+    """Tell whether the words of a value mean something else here: "how long", "a gift card"."""
+    end = place + size
+    after = words[end].word if end < len(words) else ""
+    asked_after = place > 0 and size == 1 and words[place - 1].stem == "how"
+    return asked_after or after in _FILE.compound.get(words[end - 1].word, ())
 
 
 def _shared_unit(words: list[Token], place: int, known: tuple[Names, ...]) -> tuple[tuple[str, str], ...]:
