@@ -19,7 +19,7 @@ pytest.register_assert_rewrite("runs", "ecomlab.audit.contract")  # their assert
 
 from ecomlab.catalog import Shop, load_shop
 
-STALE = re.compile(r"\w+ was made for (?:renderer|\w+ version) \d+")
+STALE = re.compile(r"base was made for (?:renderer|\w+ version) \d+")
 """What the refusal of a starter says that was made before the environments' words or versions last changed."""
 
 

@@ -263,7 +263,8 @@ def _sources() -> str:
 
 
 _ELSEWHERE = (
-    "analysis/", "audit/benchmark", "audit/laws", "cli.py", "evaluate/", "lab/", "models/", "starters/", "train/",
+    "analysis/", "audit/benchmark", "audit/contract", "audit/laws", "cli.py", "evaluate/", "lab/", "models/",
+    "starters/", "train/",
 )  # fmt: skip
 
 

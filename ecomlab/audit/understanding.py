@@ -20,8 +20,8 @@ from ecomlab.seeding import rng
 from ecomlab.task import Place, Slot, Task
 
 BANK = Path(__file__).parent / "questions"
-BANKS = ("read", "held", "fresh", "fifth", "eighth")
-"""The bank that was read while the reader was made, and those that were never opened."""
+BANKS = ("read", "held", "fifth", "tenth")
+"""The two halves of the first bank, which the reader has learned from, and two banks that were never opened."""
 LEVELS = range(5, 13)
 TASKS = 24
 """Tasks a level in which questions are asked."""

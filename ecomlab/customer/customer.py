@@ -98,11 +98,11 @@ class Customer:
         """Answer a message, whether it came as a question of a tool or by itself."""
         if "today" in world.given:
             self.dialogue.today = date.fromisoformat(world.given["today"])
-        things = things_in(text, world)
-        reading = self.read(without(text, things))
         dropped = self._dropped(asked_of(text))
         if dropped:
-            return self._without_dropped(dropped, text)
+            return self._without_dropped(dropped, text, world)
+        things = things_in(text, world)
+        reading = self.read(without(text, things))
         if self._instead and (reading.unavailable or self._asks_instead(text, world)):
             return self._told_of_stock(text, reading, world)
         points = reading.which or reading.agree or bool(_POINTS.search(text.lower()))
@@ -138,14 +138,14 @@ class Customer:
             if self.type_name(item) not in left and self._names(item, text.lower())
         ]
 
-    def _without_dropped(self, dropped: Sequence[str], text: str) -> Reply:
-        """Say again that these are not wanted, and answer the other sentences."""
+    def _without_dropped(self, dropped: Sequence[str], text: str, world: World) -> Reply:
+        """Say again that these are not wanted, and answer what the other sentences ask or tell of stock."""
         said = [Act("give up", kind) for kind in dropped]
         others = " ".join(part for part in SENTENCE_BREAK.split(text) if not self._dropped(part))
         reading = self.read(others)
-        if not (reading.questions or reading.open):
+        if not (reading.questions or reading.open or reading.which or reading.unavailable):
             return Reply(said)
-        rest = self.dialogue.answer(replace(reading, unclear=()), others)
+        rest = self.hear(others, world)
         return Reply([*said, *rest.acts], rest.news)
 
     def proposed(self, text: str, world: World) -> list[str]:

@@ -39,9 +39,6 @@ reveals, most candidates to choose from."""
 OPEN = 2
 """Most slots told in answer to an open question."""
 
-_PLAN = re.compile(
-    r"\b(?:i|we)(?:'ll| will|'d| would)\b[^.?!]*,? (?:agreed|okay|ok|alright|all right|deal|right)\?$"
-)
 _CONFIRMS = re.compile(r"\b(?:right|correct|confirm|complete|everything|all of it|on (?:the|your) list)\b")
 
 
@@ -111,8 +108,6 @@ class DialogueManager:
             reading = replace(reading, open=True, unclear=())
         if not (reading.asks and (reading.questions or reading.open or reading.unclear)):
             return Reply([Act("thanks" if reading.done and not reading.agree else "go ahead")])
-        if not reading.open and all(q.slot == "parts" for q in reading.questions) and _plans(text):
-            return Reply([Act("go ahead")])  # "Then I'll go back to your shirts, agreed?"
         self.tally.questions += 1
         if reading.open_items and min(reading.open_items) >= NO_ITEM and not reading.questions:
             return Reply([Act("indifferent")])
@@ -346,11 +341,6 @@ class DialogueManager:
 def _wishes_for_parts(reading: Reading, text: str) -> bool:
     """Tell whether wishes are asked for, for things on a list that are only named there."""
     return all(q.slot == "parts" for q in reading.questions) and not _CONFIRMS.search(text.lower())
-
-
-def _plans(text: str) -> bool:
-    """Tell whether a message only wants consent to what the agent will do."""
-    return _PLAN.search(text.lower().strip()) is not None
 
 
 def _distinct(slots: Iterable[Slot]) -> Iterator[Slot]:

@@ -44,11 +44,6 @@ class Reading:
     which: bool = False
     """It is asked which one it is."""
 
-    @property
-    def open_item(self) -> int:
-        """The first item that the open part names; -1 for none."""
-        return self.open_items[0] if self.open_items else -1
-
 
 @dataclass
 class Heard:

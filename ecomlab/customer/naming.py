@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
-from ecomlab.customer.clauses import WH, Clause
+from ecomlab.customer.clauses import Clause
 from ecomlab.customer.heard import Heard, Question
 from ecomlab.customer.phrasing import Found, find
 from ecomlab.customer.vocabulary import AMOUNTS, Vocabulary, closed
+from ecomlab.customer.word_classes import WH
 from ecomlab.customer.words import ITEM, VALUE, Sentence, stem
 
 
@@ -34,7 +35,7 @@ _CAME = frozenset("delivered arrived received came got was were did".split())
 """Words, as they are written, by which a day is still to come, or has passed."""
 _WISHES = words_of("anything something wish preference requirement thing detail")
 _EXAMPLE = words_of("example instance")
-_TELL = words_of("tell state specify give name say share provide know")
+_TELL = words_of("tell state specify give name say share provide know advise indicate confirm identify")
 EACH = words_of("each apiece per every individually separately")
 ALL = words_of("all both together total combined altogether everything whole")
 

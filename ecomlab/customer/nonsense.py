@@ -4,9 +4,11 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
-from ecomlab.customer.clauses import ASK, FUNCTION, REPEATED, STATEMENT, Clause
+from ecomlab.customer.clause_kinds import ASK, STATEMENT
+from ecomlab.customer.clauses import Clause
 from ecomlab.customer.naming import Naming
 from ecomlab.customer.phrasing import ELSEWHERE
+from ecomlab.customer.word_classes import FUNCTION, REPEATED
 from ecomlab.customer.words import DATE, DAYS, ITEM, MARKS, MONEY, STARS, VALUE, Token
 
 OFTEN = 3

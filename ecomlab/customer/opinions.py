@@ -18,6 +18,8 @@ from ecomlab.world.state import World
 
 _FROM = "one from "
 """How a customer calls an order, before its day."""
+_NO_PURCHASE = r"(?<!delivered on )(?<!arrived on )(?<!came on )(?<!expected on )(?<!delivered )(?<!due on )"
+"""Words before a day that make it another than that of an order."""
 
 
 class Thing(NamedTuple):
@@ -113,9 +115,6 @@ def things_in(text: str, world: World) -> list[Thing]:
         if product_id.lower() in said or title.lower() in said
     ]
     return _in_order(shown, said)
-
-
-_NO_PURCHASE = r"(?<!delivered on )(?<!arrived on )(?<!came on )(?<!expected on )(?<!delivered )(?<!due on )"
 
 
 def asked_of(text: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 
-from ecomlab.customer.clauses import class_words
+from ecomlab.customer.word_classes import class_words
 from ecomlab.customer.words import DROPPED, MARKS, ordinary, stem
 from ecomlab.data import Strict, read_toml
 

@@ -1,8 +1,8 @@
 """Understanding of a message to the customer: what it asks for, of which item, naming which values.
 
-Phrases are data (`questions.toml`, `messages.toml`, `clauses.toml`) and match by stems. Nothing here knows what the
-customer wants: a `Reader` is made from the slots that such a customer may have, the names of the items and the shop's
-vocabulary. `tests/customer/test_questions.py` measures it.
+Phrases are data (`questions.toml`, `messages.toml`, `word_classes.toml`) and match by stems. Nothing here knows what
+the customer wants: a `Reader` is made from the slots that such a customer may have, the names of the items and the
+shop's vocabulary. `tests/customer/test_questions.py` measures it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

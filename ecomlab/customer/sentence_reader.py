@@ -5,22 +5,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from ecomlab.customer.clauses import (
-    ASK,
-    AUXILIARY,
-    SPEAKER,
-    STATEMENT,
-    TAGS,
-    WH,
-    Clause,
-    clauses,
-)
+from ecomlab.customer.clause_kinds import ASK, STATEMENT
+from ecomlab.customer.clauses import Clause, clauses
 from ecomlab.customer.heard import Question
 from ecomlab.customer.naming import ALL, CARRYING, EACH, JOINTS, TAG, words_of
 from ecomlab.customer.nonsense import Judging
-from ecomlab.customer.phrasing import Found
+from ecomlab.customer.phrasing import ELSEWHERE, Found
 from ecomlab.customer.vocabulary import AMOUNTS
-from ecomlab.customer.words import ITEM, MARKS, NUMBER, VALUE, stem
+from ecomlab.customer.word_classes import AUXILIARY, SPEAKER, TAGS, WH
+from ecomlab.customer.words import ITEM, MARKS, NUMBER, VALUE, Token, stem
 
 LIMITED = ("price", "rating", "days", "budget")
 """Slots that are limits."""
@@ -39,9 +32,13 @@ _ASKED = words_of("ask know have hear trouble get bother request learn enquire i
 _ALONE = words_of("only alone single entire complete")
 _POINTS = words_of("it that this they these those")
 _WONDER = words_of("what which how")
+_MANY = words_of("how many much ,")
+_NEEDED = words_of("information detail details")
 _RIGHT = words_of("right correct accurate true")
 _STILL = words_of("still")
 _POINTED = words_of("that this it both they these those everything")
+_PLURAL = words_of("both they them these those")
+_STATING = words_of("state specify give provide name indicate")
 _COUNTED = words_of("many much old long often NUMBER number frustrating annoying")
 """Words after "how" or "what" with which a number is asked for, or a feeling is shown."""
 LEAD_IN = 5
@@ -54,6 +51,11 @@ _BETWEEN = words_of(", : and at for in with from to of only now deliver still fi
 """Words between the amounts that a result holds."""
 _SUPPOSED = [[one] for one in words_of("understand see")]
 """What "I" does who repeats what it heard."""
+
+
+def _is_thing(token: Token) -> bool:
+    """Tell whether a value is only the name of something on a list."""
+    return token.stem == VALUE and {slot for slot, _ in token.means} <= {"parts", "thing"}
 
 
 class SentenceReader(Judging):
@@ -151,12 +153,13 @@ class SentenceReader(Judging):
         found = self._corrected(found)
         heard, asking = self.heard, [clause for clause in found if clause.kind == ASK]
         said = {one.meaning for one in self._finds(Clause(0, len(self.stems), ASK))}
-        if self._is_nonsense(asking, said):
+        offers = ELSEWHERE not in said and any(self._offers(clause, said) for clause in asking)
+        if self._is_nonsense(asking, said) and not offers:
             self._lose()
             return
         self._ranks = any(one.meaning == "importance" for clause in asking for one in self._finds(clause))
         told = [clause for clause in found if clause.kind == STATEMENT and clause.start < asking[0].start]
-        if any(one.values for one in self._named_in(told)):
+        if any(one.values or "says:picks" in said for one in self._named_in(told)):
             self._wait(told)
         if self._carries():
             return
@@ -171,7 +174,14 @@ class SentenceReader(Judging):
             heard_any = self._clauses([clause for clause in found if clause.kind != ASK])
         if not heard_any and not self._exemplary:
             self._otherwise(found, said)
-        heard.asks = heard.asks or self.sentence.mark == "?" or heard_any or bool(heard.unclear)
+        heard.asks = (
+            heard.asks
+            or self.sentence.mark == "?"
+            or heard_any
+            or heard.which
+            or bool(heard.unclear)
+            or len(heard.asked) > before[0]
+        )
 
     def _carries(self) -> bool:
         """Hear what carries the last question over to other items ("And for the kettle?"), or asks for all of them."""
@@ -236,6 +246,10 @@ class SentenceReader(Judging):
         loose = "open:alone" in meanings and "says:right" not in meanings and not self._foreign([clause])
         alone = loose and joined and not named
         heard.announced = heard.announced or ("open:announces" in meanings and not named)
+        before = self.stems[: clause.start]
+        if alone and not adds and self._topic and before[-1:] == [":"] and VALUE not in before:
+            heard.add(Question(slot, item) for slot in self._topic for item in items)
+            return True  # "Regarding the color: what do you have in mind?"
         if adds or alone:
             self._open(clause, items, alone=not adds, named=bool(named))
         return bool(named or adds or alone or "open:announces" in meanings)
@@ -243,8 +257,10 @@ class SentenceReader(Judging):
     def _offers(self, clause: Clause, meanings: set[str]) -> bool:
         """Tell whether a clause only asks for assent to what the speaker will do: "Then I'll come back to the rug,
         agreed?"; a value or an amount makes a question of it."""
-        stems = self.stems[clause.start : clause.end]
-        if self.sentence.mark != "?" or (MARKED - {ITEM}) & set(stems) or self._leads(clause):
+        tokens = self.tokens[clause.start : clause.end]
+        stems = [token.stem for token in tokens]
+        marked = any(token.stem in MARKED - {ITEM} and not _is_thing(token) for token in tokens)
+        if self.sentence.mark != "?" or marked or self._leads(clause):
             return False
         will = stems.index("will") if "will" in stems[1:LEAD_IN] else 0
         says = will and stems[will - 1] in ("i", "we") and stems[will + 1] not in _SUPPOSING
@@ -274,8 +290,8 @@ class SentenceReader(Judging):
         """Name what a clause asks the reach of: "The deadline, does it hold for everything?"."""
         stems = set(self.stems[clause.start : clause.end])
         within = self.stems[clause.start : clause.end]
-        if self._topic and set(within) <= MARKED | JOINTS | {","}:
-            return self._topic  # "Parcels: 2 or 3?"
+        if self._topic and set(within) <= MARKED | JOINTS | _MANY:
+            return self._topic  # "Parcels: 2 or 3?", "Parcels: how many?"
         points = _POINTS & set(self.stems[clause.start : clause.start + LEAD])
         return self._topic if points and stems & (EACH | ALL | _ALONE) else []
 
@@ -296,11 +312,17 @@ class SentenceReader(Judging):
             and (stems[-1] == ":" or self.sentence.colon)
         ):
             heard.announced = True  # "I need some more details:", "Tell me about the kettle:"
+        elif not (named or heard.asked or self.sentence.mark == "?") and self._needs_information(stems):
+            heard.announced = True  # "I need a bit more information. What did you buy?"
         elif alone and not named and self._refers(clause):
             heard.add(heard.waiting)  # "Is that the one?" after a sentence that named values
         else:
             self._alone = self._alone or (alone and not heard.open)
             heard.opened(items)
+
+    def _needs_information(self, stems: Sequence[str]) -> bool:
+        """Tell whether words only say that the speaker needs to know more."""
+        return self.stems[0] in SPEAKER and bool(_NEEDED & set(stems)) and WH.isdisjoint(stems)
 
     def _refers(self, clause: Clause) -> bool:
         meanings = {one.meaning for one in self._finds(clause)}
@@ -318,6 +340,8 @@ class SentenceReader(Judging):
 
     def _picks(self, meanings: set[str]) -> bool:
         """Hear "Which one would you like?" after a sentence that named a slot without asking for it."""
+        if "says:picks" in meanings and self.heard.asks and self.heard.before and ITEM not in self.stems:
+            return True  # "I forgot to ask about the color. What would suit you?"
         if "says:picks" not in meanings or not self.heard.waiting or self.heard.asked:
             return False
         self.heard.add(self.heard.waiting)
@@ -342,7 +366,7 @@ class SentenceReader(Judging):
         adds = any(one.meaning == "open:adds" for one in found)
         if (marks or before) and (named or adds):
             return False
-        right = bool(_RIGHT & stems and _POINTED & stems)
+        right = bool(_RIGHT & stems and (_POINTED & stems or stems <= _RIGHT))
         if right or any(one.meaning == "says:which" for one in found):
             self.heard.add(one for one in self.heard.waiting if one.values)
         return True
@@ -350,9 +374,15 @@ class SentenceReader(Judging):
     def _otherwise(self, found: Sequence[Clause], said: set[str]) -> None:
         """Hear a sentence that asks, in which no slot was recognised and nothing open."""
         heard, foreign = self.heard, self._foreign(found)
+        telling = "says:tells" in said or bool(_STATING & set(self.stems))
+        said_of_several = telling and _PLURAL & set(self.stems) and not foreign
         sure = self.sentence.mark == "?" or any(map(self._leads, found))
         if "says:refers" in said and sure and any(one.values for one in heard.waiting):
             heard.add(heard.waiting)
+        elif heard.waiting and not heard.asked and said_of_several:
+            heard.add(heard.waiting)  # "The rate depends on your status and address. Please state both."
+        elif heard.asked and said_of_several:
+            return  # "It depends on your status and address. Could you share both?"
         elif heard.lost and not said & {"says:agree"}:
             heard.unclear.append(self._quoted())
         elif "says:which" in said and (not foreign or ITEM in self.stems):
@@ -362,6 +392,8 @@ class SentenceReader(Judging):
         ):
             heard.agree = True
         elif self._is_tag(found):
+            if set(self.stems) <= _RIGHT:
+                heard.add(one for one in heard.waiting if one.values)  # "I see red here. Right?"
             heard.agree = True  # "Such a shame, isn't it?"
         elif not foreign and "says:subject" in said and ("says:tells" in said or self._wonders(found)):
             heard.open = True
@@ -381,7 +413,11 @@ class SentenceReader(Judging):
     def _told(self, clause: Clause) -> None:
         """Hear what a clause says, asking or not."""
         meanings = {one.meaning for one in self._finds(clause)}
-        if "says:unavailable" in meanings:
+        stems = self.stems[clause.start : clause.end]
+        offered = (
+            NUMBER in stems and ITEM not in stems and stems.count(VALUE) > 1
+        )  # "Two are left, red and blue."
+        if "says:unavailable" in meanings and not offered:
             start = clause.start
             while start and self.stems[start - 1] in (ITEM, VALUE, ",", "and", "or"):
                 start -= 1  # "The kettle and the rug are gone."

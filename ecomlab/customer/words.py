@@ -1,7 +1,7 @@
 """A message as sentences of stems, in which names of items, values and amounts are marked."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import pairwise
@@ -31,6 +31,7 @@ class _File(Strict):
     numbers: tuple[str, ...]
     names: tuple[str, ...]
     never: dict[str, tuple[str, ...]]
+    compound: dict[str, tuple[str, ...]]
     dangling: tuple[str, ...]
     ordinary: tuple[str, ...]
     irregular: dict[str, tuple[str, ...]]
@@ -47,11 +48,13 @@ _SPOKEN = {form: plain for plain, forms in _FILE.spoken.items() for form in form
 _CONTRACTED = {"s": "is", "re": "are", "ve": "have", "ll": "will", "d": "would", "m": "am", "t": "not"}
 _NUMBERS = frozenset(_STEMMER.stemWord(word) for word in _FILE.numbers)
 _UNITS = {"star": STARS, "day": DAYS, "week": DAYS, "dollar": MONEY, "kilo": KILOS, "pound": KILOS}
+_LETTERS = frozenset("bcdefghjklmnopqrstuvwxyz")
+"""Letters that are no word: at the beginning of a sentence they are the names of sizes."""
 _BETWEEN = frozenset({"busi", "work", "calendar", "full"})
 """Stems that may stand between a number and its unit."""
 _MONTHS = frozenset(_STEMMER.stemWord(month.lower()) for month in MONTHS)
 _WORD = re.compile(
-    r"\$ ?\d+(?:,\d{3})*(?:\.\d+)?|\d+(?:[.,:]\d+)*(?:st|nd|rd|th)?|\$|[^\W\d_]+(?:'[^\W\d_]+)*|[&+,()/]|:(?=\s|$)"
+    r"\$ ?\d+(?:,\d{3})*(?:\.\d+)?|\d+(?:[.,:]\d+)*(?:st|nd|rd|th)?|\$+|[^\W\d_]+(?:'[^\W\d_]+)*|[&+,()/]|:(?=\s|$)"
 )
 _SENTENCE = re.compile(
     r"(?<=[.!?…])[\"')]*\s+|(?<=[?!])(?=\w)|(?::\s*|\s*)\n\s*(?:(?:\d\d?[.)]|[-*•–])\s+)?|;\s*|\s+[-–—]+\s+|—|\.\.+\s*|\s*\(\d\)\s*|(?:^|(?<=\s))\d\)\s"
@@ -59,7 +62,7 @@ _SENTENCE = re.compile(
 
 
 _EXAMPLES = re.compile(
-    r",? etc\.?(?=\))|(?<=\be\.g)\.|(?<=\bi\.e)\.|(?<=\betc)\.(?=,)"
+    r",? \bif any(?=[,.?!)]|$),?|,? etc\.?(?=\))|(?<=\be\.g)\.|(?<=\bi\.e)\.|(?<=\betc)\.(?=,)"
     r"|(?:(?<=\bsept)|(?<=\b(?:jan|feb|mar|apr|aug|sep|oct|nov|dec)))\.(?= \d)"
 )
 """What in brackets only says that more could be named, and full stops that end no sentence."""
@@ -67,6 +70,8 @@ _JUST = re.compile(r"\bjust(?= \w+ (?:\w+ ){0,3}(?:left|remain\w*|available|in s
 """What says as much as "only": it is left out elsewhere."""
 _COMES_TO = re.compile(r"\bwhen it comes to\b")
 """What says as much as "about"."""
+_GIVEN = re.compile(r"\bgiven that\b")
+"""What says as much as "because"."""
 _NUMBER_OF = re.compile(r"\bno\. (?=of\b)")
 
 _LISTED = re.compile(r"\n\s*(?:\d\d?[.)]|[-*•–])\s")
@@ -138,6 +143,7 @@ def sentences(text: str, known: Iterable[Names]) -> list[Sentence]:
     plain = plain if len(plain) == len(text) else text.replace("’", "'")
     plain = _JUST.sub("only", plain)
     plain = _COMES_TO.sub(lambda found: "about".ljust(len(found.group())), plain)
+    plain = _GIVEN.sub(lambda found: "because".ljust(len(found.group())), plain)
     plain = _blank(_EXAMPLES, _NUMBER_OF.sub("num ", plain)).replace("'cause", " since")
     vocabularies = tuple(known)
     begins = _LISTED.match(f"\n{plain}")
@@ -176,7 +182,8 @@ def _sentence(text: str, plain: str, start: int, end: int, gap: str, known: tupl
         for place, token in enumerate(marked)
         if token.means or token.word not in DROPPED
     )
-    return Sentence(kept, text[start:end].strip(), mark, polite, ":" in gap, _is_broken(marked))
+    colon = ":" in gap or plain[start:end].endswith(":")
+    return Sentence(kept, text[start:end].strip(), mark, polite, colon, _is_broken(marked))
 
 
 def _is_broken(words: Iterable[Token]) -> bool:
@@ -202,7 +209,7 @@ def _words(plain: str, offset: int = 0) -> list[Token]:
         if word == ":":
             found.append(Token(":", start, end))
             continue
-        word = "money" if word == "$" else word
+        word = "money" if not word.strip("$") else word
         found += [Token(root, start, end, piece) for root, piece in _pieces(word)]
     return found
 
@@ -236,7 +243,10 @@ def _named(words: list[Token], known: tuple[Names, ...], text: str) -> list[Toke
                 size = len(stems)
                 if tuple(word.stem for word in words[place : place + size]) != stems:
                     continue
-                if capital and not (text[words[place].start].isupper() and (place or len(words) == size)):
+                begins = not place and len(words) > size and words[0].word not in _LETTERS
+                if _means_else(words, place, size):
+                    continue
+                if capital and (begins or not text[words[place].start].isupper()):
                     continue
                 here[meaning] = size
         if not here:
@@ -253,6 +263,14 @@ def _named(words: list[Token], known: tuple[Names, ...], text: str) -> list[Toke
         )
         place += size
     return found
+
+
+def _means_else(words: Sequence[Token], place: int, size: int) -> bool:
+    """Tell whether the words of a value mean something else here: "how long", "a gift card"."""
+    end = place + size
+    after = words[end].word if end < len(words) else ""
+    asked_after = place > 0 and size == 1 and words[place - 1].stem == "how"
+    return asked_after or after in _FILE.compound.get(words[end - 1].word, ())
 
 
 def _shared_unit(words: list[Token], place: int, known: tuple[Names, ...]) -> tuple[tuple[str, str], ...]:

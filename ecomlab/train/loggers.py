@@ -21,8 +21,10 @@ def logger(name: str, folder: Path, settings: Mapping[str, Any]) -> Iterator[Cal
         return
     import os
 
+    from accelerate import PartialState
     from accelerate.tracking import TensorBoardTracker, TrackioTracker, WandBTracker
 
+    PartialState()  # a tracker logs through accelerate, which refuses before its state exists
     os.environ.setdefault("WANDB_MODE", "offline")
     os.environ.setdefault("TRACKIO_DIR", str(folder / "trackio"))
     run = folder.name

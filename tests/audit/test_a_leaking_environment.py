@@ -24,10 +24,10 @@ def lockers() -> Iterator[Any]:
 
 
 def test_without_a_leak_it_keeps_the_contract(lockers: Any, shop: Shop) -> None:
-    (line,) = contract.check("LOCKERS", shop)
-    # A toy: finding one thing does not get hard enough, and luck pays more than its failures. Nothing else is wrong.
-    broken = line.partition("breaks no law: ")[2].partition("\n")[0].split("; ")
-    assert all(said.startswith("HARDER: ") or "failing honestly" in said for said in broken), line
+    # A toy: finding one thing may not get hard enough, and luck may pay more than its failures. Nothing else is wrong.
+    for line in contract.check("LOCKERS", shop):
+        broken = line.partition("breaks no law: ")[2].partition("\n")[0].split("; ")
+        assert all(said.startswith("HARDER: ") or "failing honestly" in said for said in broken), line
 
 
 def test_an_order_that_tells_is_caught_by_a_positional_player(lockers: Any, shop: Shop) -> None:

@@ -350,7 +350,7 @@ def test_items_keep_their_numbers_after_one_is_dropped_and_it_is_not_taken_up_ag
     """A question about the last item is not heard as one about another, nor answered with another's wishes."""
     seen = 0
     for seed in range(40):
-        episode = Episode(make_task("CART", 6, seed, big_shop, {"cart.items": 4}), big_shop)
+        episode = Episode(make_task("CART", 6, seed, big_shop, {"cart.items": 4, "p_oos": 1.0}), big_shop)
         customer = episode.customer
         names = [customer.type_name(item) for item in customer.goal.items]
         if len({name.split()[-1] for name in names}) < len(names):
@@ -363,5 +363,10 @@ def test_items_keep_their_numbers_after_one_is_dropped_and_it_is_not_taken_up_ag
         assert asked.item == last
         (said,) = customer.hear(f"And the {names[1]}, yes or no?", episode.world).acts
         assert (said.kind, said.type) == ("give up", names[1])
+        both = customer.hear(
+            f"And the {names[1]}, yes or no? The {names[0]} is sold out, what would you like instead?",
+            episode.world,
+        )
+        assert [act.type for act in both.acts] == [names[1], names[0]], "what has sold out is not passed over"
         seen += 1
     assert seen > 20

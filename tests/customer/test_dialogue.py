@@ -412,10 +412,3 @@ def test_an_open_question_is_answered_of_each_item_that_it_names() -> None:
     size = Slot(2, "attr:size", "Big")
     k = manager(BRAND, FEATURE, PRICE, RATING, size)
     assert k._named_first([*ALL, size], (1, 2)) == [PRICE, size, RATING, BRAND, FEATURE, OPTION]
-
-
-def test_a_plan_that_names_something_else_is_agreed_to() -> None:
-    k = manager(stated=(Slot(0, "parts", ["Garden Hose"]),))
-    shirt = reading(valued("parts", "Dress Shirt"))
-    assert kinds(k.answer(shirt, "Afterwards I will return to your dress shirts, agreed?")) == ["go ahead"]
-    assert kinds(k.answer(shirt, "Do you also need a dress shirt?")) == ["no", "remind"]

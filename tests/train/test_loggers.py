@@ -1,5 +1,6 @@
 """Loggers: what a run's figures are called, and what is said when a package is missing."""
 
+import importlib
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -34,6 +35,7 @@ def test_the_others_are_asked_in_their_own_words(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Against a fake of the package: neither is installed with the tests."""
+    importlib.import_module("accelerate.tracking")  # looks for the real packages as it is imported
     heard: list[Any] = []
     closed: list[str] = []
     run = SimpleNamespace(

@@ -794,7 +794,7 @@ TWO = {**TINY, "prompts_per_step": 4, "rounds": 1, "steps": 2}
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("schedule", "minibatches", "kept"),
-    [("static-0-2", 2, {1, 2, 3}), ("static-0-2", 1, {1, 2, 3}), ("static-high", 1, {0})],
+    [("static-0-5", 2, {1, 2, 3}), ("static-0-5", 1, {1, 2, 3}), ("static-high", 1, {0})],
 )
 def test_two_processes_take_the_steps_of_one(
     schedule: str, minibatches: int, kept: set[int], tmp_path: Path
