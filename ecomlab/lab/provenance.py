@@ -6,7 +6,8 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,73 @@ def provenance(
 def write(folder: str | Path, parameters: Mapping[str, Any], **known: Any) -> None:
     """Write `provenance(parameters, **known)` to `folder`/provenance.json."""
     write_json(resolve(folder) / RECORD, provenance(parameters, **known))
+
+
+def made_with(starter: str, envs: Iterable[str]) -> dict[str, Any]:
+    """Name what a table of policies was made with: `starter`, by the SHA-256 of its weights, and the environments, by
+    version and by the digest of what their reference episodes look like.
+
+    A model that is not in a folder is named alone: its repository may change what it holds.
+    """
+    from ecomlab.envs.registry import ENVIRONMENTS, observed
+    from ecomlab.models.load import policy_folder
+    from ecomlab.models.policy import PolicyError
+
+    try:
+        weights = sorted(policy_folder(starter).glob("*.safetensors"))
+    except PolicyError:
+        weights = []
+    return {
+        "starter": {path.name: sha256(path) for path in weights} or starter,
+        "environments": {
+            env: {"version": ENVIRONMENTS[env].version, "golden": observed().get(env, {}).get("golden")}
+            for env in envs
+        },
+    }
+
+
+def outdated(record: Mapping[str, Any]) -> Iterator[str]:
+    """Say, in words, why what a record belongs to could not be made today: one for each thing that is another now.
+
+    `record` is a run's, or that of a sweep, as `merged` gives it.
+    """
+    from ecomlab.envs.registry import ENVIRONMENTS
+
+    runs = record.get("runs") or {"": {}}
+    for name, own in runs.items():
+        where, full = f"{name}: " if name else "", _joined(record.get("common", record), own)
+        known, parameters = full.get("made_with"), full.get("parameters", {})
+        if not known:
+            yield f"{where}it does not say what it was made with"
+            continue
+        if full.get("catalog") != _catalog(parameters["catalog_size"], parameters["catalog_seed"]):
+            yield f"{where}the catalog is another"
+        there = [env for env in known["environments"] if env in ENVIRONMENTS]
+        now = made_with(parameters["starter"], there)
+        if known["starter"] != now["starter"]:
+            yield f"{where}the starter {parameters['starter']} has other weights"
+        for env, was in known["environments"].items():
+            if env not in there:
+                yield f"{where}there is no environment {env}"
+            elif was != now["environments"][env]:
+                is_now = ENVIRONMENTS[env].version
+                yield f"{where}{env} is another (version {was['version']}, now {is_now})"
+
+
+@cache
+def _catalog(size: int, seed: int) -> str:
+    from ecomlab.catalog import load_shop
+
+    return load_shop(size, seed).fingerprint
+
+
+def _joined(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Undo `merged` for one run."""
+    found = dict(common)
+    for key, value in own.items():
+        both = isinstance(value, dict) and isinstance(found.get(key), dict)
+        found[key] = _joined(found[key], value) if both else value
+    return found
 
 
 def read(folder: str | Path) -> dict[str, Any]:

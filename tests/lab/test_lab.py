@@ -19,7 +19,7 @@ from fake_tables import eval_rows, train_rows
 from rich.console import Console
 from safetensors.torch import load_file, save_file
 
-from ecomlab import ENVIRONMENTS, files, make_task, play
+from ecomlab import ENVIRONMENTS, files, load_shop, make_task, play
 from ecomlab.analysis import tables
 from ecomlab.difficulty import AXES
 from ecomlab.lab import experiment, layout, live, notebooks, paths, progress, provenance, show, sweep
@@ -681,6 +681,34 @@ def test_outside_a_repository_the_commit_is_unknown(tmp_path, clone):
     assert provenance.commit(Path("/")) == "unknown"
     (clone / "somewhere").mkdir()
     assert provenance.commit(clone / "somewhere") == "unknown", "somebody else's repository around us"
+
+
+def record_of(starter="novice", envs=("CART",), size=2_000):
+    made = provenance.made_with(starter, envs)
+    parameters = {"starter": starter, "catalog_size": size, "catalog_seed": 0}
+    return {"parameters": parameters, "catalog": load_shop(size).fingerprint, "made_with": made}
+
+
+def test_a_table_made_with_what_is_shipped_is_not_outdated():
+    assert list(provenance.outdated(record_of())) == []
+    runs = {name: {"id": name, **record_of()} for name in ("a-seed0", "a-seed1")}
+    assert list(provenance.outdated(provenance.merged(runs))) == []
+
+
+def test_an_outdated_table_says_what_is_another():
+    runs = {name: {"id": name, **record_of(envs=("CART", "PD"))} for name in ("a-seed0", "a-seed1")}
+    runs["a-seed1"]["made_with"]["environments"]["PD"] = {"version": 1, "golden": "x"}
+    runs["a-seed1"]["made_with"]["starter"] = {"model.safetensors": "0"}
+    runs["a-seed1"]["made_with"]["environments"]["GONE"] = {"version": 1, "golden": "x"}
+    runs["a-seed0"]["catalog"] = "another"
+    found = list(provenance.outdated(provenance.merged(runs)))
+    assert found == [
+        "a-seed0: the catalog is another",
+        "a-seed1: the starter novice has other weights",
+        f"a-seed1: PD is another (version 1, now {ENVIRONMENTS['PD'].version})",
+        "a-seed1: there is no environment GONE",
+    ]
+    assert list(provenance.outdated({"parameters": {}})) == ["it does not say what it was made with"]
 
 
 def test_provenance_has_no_place_and_no_day(tmp_path):

@@ -1,0 +1,31 @@
+"""Committed tables and figures could be made today, with what is shipped."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ecomlab.lab import provenance
+
+ROOT = Path(__file__).parents[2]
+EXPERIMENTS = ROOT / "experiments"
+RECORDS = sorted(EXPERIMENTS.glob(f"[!r]*/{provenance.RECORD}"))  # not those of experiments/runs
+FIGURES = sorted((ROOT / "figures").glob("*.json"))
+
+
+@pytest.mark.xfail(strict=True, reason="the tables are of the environments' version before: to be made anew")
+@pytest.mark.parametrize("record", RECORDS, ids=lambda path: path.parent.name)
+def test_a_table_was_made_with_what_is_shipped(record: Path) -> None:
+    assert list(provenance.outdated(json.loads(record.read_text("utf-8")))) == []
+
+
+@pytest.mark.parametrize("name", ["train.csv", "eval.csv"])
+def test_every_table_of_a_sweep_says_where_it_comes_from(name: str) -> None:
+    tables = {path.parent for path in EXPERIMENTS.glob(f"[!r]*/{name}")}
+    assert tables == {path.parent for path in RECORDS}
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=lambda path: path.stem)
+def test_a_figure_shows_the_table_that_is_there(figure: Path) -> None:
+    inputs = json.loads(figure.read_text("utf-8"))["inputs"]
+    assert {name: provenance.sha256(ROOT / name) for name in inputs} == inputs
