@@ -35,6 +35,10 @@ def _wrong_collection(name: str) -> str | None:
     return None
 
 
+def _wrong_evaluated(name: str) -> str | None:
+    return _wrong_collection(name) if name else None
+
+
 def _wrong_block(block: int) -> str | None:
     try:
         held_out_seeds(block, 0)
@@ -102,6 +106,8 @@ class TrainConfig(Settings):
     """Held-out episodes per environment, difficulty, block and decoding."""
     eval_block: Blocks = (0,)
     """Blocks of held-out tasks, one or several, which share no task: another seed of evaluation is another block."""
+    eval_collection: Annotated[str, checked_by(_wrong_evaluated)] = ""
+    """Environments that are evaluated, named as `collection` does; those of `collection` by default."""
     eval_axes: AxisValues = Field(default_factory=dict)
     """Overridden axes of the held-out tasks; training's do not apply to them."""
     eval_decodings: Annotated[tuple[Decoding, ...], Field(strict=False)] = DECODINGS
@@ -186,9 +192,9 @@ class TrainConfig(Settings):
                 f"overlong_buffer {self.overlong_buffer} exceeds episode_tokens {self.episode_tokens}; "
                 "choose a smaller one, 0 for no penalty"
             )
-        for name in ("axes", "eval_axes"):
+        for name, envs in (("axes", self.envs), ("eval_axes", self.eval_envs)):
             try:
-                check_axes(getattr(self, name), self.envs)
+                check_axes(getattr(self, name), envs)
             except ValueError as error:
                 yield f"{name}: {error}"
         if len(set(self.eval_block)) < len(self.eval_block):
@@ -203,11 +209,19 @@ class TrainConfig(Settings):
         return environments_of(self.collection)
 
     @property
+    def eval_envs(self) -> tuple[str, ...]:
+        return environments_of(self.eval_collection or self.collection)
+
+    @property
+    def played(self) -> tuple[str, ...]:
+        """The environments that are trained or evaluated."""
+        return tuple(dict.fromkeys((*self.envs, *self.eval_envs)))
+
+    @property
     def warnings(self) -> list[str]:
         """What does not stop the run and should be known, in words."""
-        return list(
-            dict.fromkeys(w for axes in (self.axes, self.eval_axes) for w in check_axes(axes, self.envs))
-        )
+        found = [*check_axes(self.axes, self.envs), *check_axes(self.eval_axes, self.eval_envs)]
+        return list(dict.fromkeys(found))
 
     @property
     def rollouts_per_step(self) -> int:

@@ -67,7 +67,7 @@ def train(config: TrainConfig, progress: Progress | None = None) -> Path:
             warnings.warn(words, stacklevel=2)
         shop = load_shop(config.catalog_size, config.catalog_seed)
         chat = {name: getattr(config, name) for name in ("dtype", "lora_rank", "thinking")}
-        policy = load_policy(config.starter, shop, config.envs, **chat)
+        policy = load_policy(config.starter, shop, config.played, **chat)
         Run(config, out, shop, policy, progress if leads and progress else lambda _: None, processes).go()
     return out
 
@@ -206,7 +206,7 @@ class Run:
         batch = config.rollouts_per_step // self.processes.workers if self.ordinary else BATCH
         episodes = [
             row
-            for env in config.envs
+            for env in config.eval_envs
             for block in config.eval_block
             for decoding in config.eval_decodings
             for row in play_held_out(

@@ -69,11 +69,11 @@ def reaches(config: TrainConfig, table: Path) -> Iterator[Reach]:
         return
     try:
         shop = load_shop(config.catalog_size, config.catalog_seed)
-        renderer = load_policy(config.starter, shop, config.envs).renderer
+        renderer = load_policy(config.starter, shop, config.played).renderer
     except PolicyError as error:
-        yield from (Reach(env, None, None, f"not measured: {error}") for env in config.envs)
+        yield from (Reach(env, None, None, f"not measured: {error}") for env in config.played)
         return
-    for env in config.envs:
+    for env in config.played:
         axes = axes_of(config.axes, env)
         yield bisected(env, LEVELS, lambda d: _holds(played(env, d, axes, shop, renderer), config))  # noqa: B023
 
@@ -81,10 +81,10 @@ def reaches(config: TrainConfig, table: Path) -> Iterator[Reach]:
 def _counted(config: TrainConfig, table: Path) -> Iterator[Reach]:
     if not table.is_file():
         why = f"not known: there is no {table}; work in a clone, or count: python -m ecomlab.audit.tokens"
-        yield from (Reach(env, None, None, why) for env in config.envs)
+        yield from (Reach(env, None, None, why) for env in config.played)
         return
     rows = read_table(table)
-    for env in config.envs:
+    for env in config.played:
         here = {
             row.d: Tokens(row.p99, row.written, row.turn).within(config) for row in rows if row.env == env
         }
@@ -148,17 +148,17 @@ def lines(config: TrainConfig, found: Sequence[Reach]) -> Iterator[str]:
         if (
             beyond := []
             if one.breaks is None
-            else list(_beyond(config, -1 if one.holds is None else one.holds))
+            else list(_beyond(config, one.env, -1 if one.holds is None else one.holds))
         ):
             yield f"warning: {one.env}: {' and '.join(beyond)} can go beyond that; longer episodes are cut off"
 
 
-def _beyond(config: TrainConfig, holds: int) -> Iterator[str]:
-    """Name what plays levels above `holds`."""
+def _beyond(config: TrainConfig, env: str, holds: int) -> Iterator[str]:
+    """Name what plays levels of an environment above `holds`."""
     low, high = config.make_schedule().window(config.envs[0])
-    if high > holds:
+    if env in config.envs and high > holds:
         yield f"the schedule (d = {low} to {high})"
-    elif config.schedule == "adaptive":
+    elif env in config.envs and config.schedule == "adaptive":
         yield "the adaptive schedule (which has no upper end)"
-    if config.eval_difficulties and max(config.eval_difficulties) > holds:
+    if env in config.eval_envs and config.eval_difficulties and max(config.eval_difficulties) > holds:
         yield f"the evaluation (d = {max(config.eval_difficulties)})"

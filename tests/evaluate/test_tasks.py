@@ -60,6 +60,10 @@ def test_an_axis_that_moves_no_environment_of_the_run_is_refused_as_make_task_re
         TrainConfig(axes={still: value})
     with pytest.raises(ConfigError, match=f"eval_axes: axis '{still}' does not move CART"):
         TrainConfig(eval_axes={still: value})
+    moved = next(env for env in ("POLICY", "STATUS", "BUNDLE", "PD") if still in (moved_by(env) or ()))
+    assert TrainConfig(eval_axes={still: value}, eval_collection=moved).eval_envs == (moved,)
+    with pytest.raises(ConfigError, match="eval_collection"):
+        TrainConfig(eval_collection="CARS")
 
 
 def test_in_a_collection_it_is_a_warning_that_names_those_that_stay_as_they_are():

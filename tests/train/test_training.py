@@ -674,6 +674,15 @@ def test_a_run_overrides_axes_and_evaluates_blocks(tmp_path: Path, monkeypatch: 
     assert "seed" in rows[0] and len(rows_of(tmp_path / "run" / "episodes.csv")) == 16
 
 
+def test_a_run_evaluates_environments_that_it_does_not_train(tmp_path: Path) -> None:
+    train(TrainConfig(out=str(tmp_path / "run"), **{**TINY, "steps": 1, "eval_collection": "STATUS,CART"}))
+    assert {row["env"] for row in rows_of(tmp_path / "run" / "train.csv")} == {"CART"}
+    rows = rows_of(tmp_path / "run" / "eval.csv")
+    assert [(row["step"], row["env"]) for row in rows] == [
+        (step, env) for step in ("0", "1") for env in ("STATUS", "CART")
+    ]
+
+
 def test_what_an_axis_does_not_move_is_said_when_a_run_begins(tmp_path: Path) -> None:
     settings = {**TINY, "steps": 1, "collection": "CART,PD", "axes": {"cart.items": 1}, "eval_every": 0}
     with pytest.warns(UserWarning, match="axis 'cart.items' does not move PD; there it changes nothing"):
