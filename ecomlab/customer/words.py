@@ -1,6 +1,7 @@
 """A message as sentences of stems, in which names of items, values and amounts are marked."""
 
 import re
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
@@ -19,6 +20,8 @@ MARKS = (ITEM, VALUE, MONEY, STARS, DAYS, DATE, KILOS, NUMBER)
 """What may stand in the place of a stem: the name of an item, a value of the vocabulary, an amount."""
 
 _STEMMER = snowballstemmer.stemmer("english")
+_STEMMING = threading.Lock()
+"""The stemmer keeps the word at hand in itself: in two threads at once it gives wrong stems."""
 
 
 class _File(Strict):
@@ -81,7 +84,10 @@ _LISTED = re.compile(r"\n\s*(?:\d\d?[.)]|[-*•–])\s")
 def stem(word: str) -> str:
     """Reduce a word in lower case to its stem; irregular forms to the plain one's."""
     known = _IRREGULAR.get(word, word)
-    return known if known in _KEPT else str(_STEMMER.stemWord(known))
+    if known in _KEPT:
+        return known
+    with _STEMMING:
+        return str(_STEMMER.stemWord(known))
 
 
 @cache
