@@ -376,7 +376,9 @@ def test_which_order_is_meant_is_no_date() -> None:
 
 
 def test_threads_stem_as_one_does() -> None:
-    words = "running colours relational happily quickly generously charging delivered nationality".split() * 200
+    words = (
+        "running colours relational happily quickly generously charging delivered nationality".split() * 200
+    )
     plain = stem.__wrapped__  # without its cache
     expected = [plain(word) for word in words]
     before = sys.getswitchinterval()
