@@ -58,7 +58,7 @@ help: ## list the targets
 venv: $(STAMP) ## install the locked environment in .venv
 	@echo "$(VENV) is ready ([$(EXTRAS)])"
 
-ablation: $(STAMP) cache ## run the quick ablation: three schedules, two seeds, figures (10 to 15 minutes)
+ablation: $(STAMP) cache ## run the quick ablation: three schedules, two seeds, figures (about 40 minutes)
 	@$(BIN)/ecomlab sweep --figures $(ARGS)
 
 test: $(STAMP) cache ## run all tests

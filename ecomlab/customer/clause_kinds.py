@@ -70,6 +70,7 @@ def kind_of(tokens: Sequence[Token], mark: str, polite: bool) -> str:
 
 
 def after_of(stems: Sequence[str], place: int) -> str:
+    """The stem after this place; "" at the end."""
     return stems[place + 1] if place + 1 < len(stems) else ""
 
 
