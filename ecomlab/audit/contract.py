@@ -64,7 +64,7 @@ def shows(*names: str) -> Callable[[Test], Test]:
 class EnvironmentContract:
     """The laws as tests of one environment; `make certify` measures some of them on more tasks."""
 
-    @shows("SOLVABLE", "FAIR", "NOT GAMEABLE", "HARDER")
+    @shows("SOLVABLE", "FAIR", "NOT GAMEABLE", "HARDER", "TALKED THROUGH")
     def test_a_small_certificate_breaks_no_law(self, env: str, big_shop: Shop) -> None:
         rows = [certify_cell(env, d, SEEDS, _fewer(env, OTHERS), big_shop) for d in ENDS]
         broken = laws.broken_laws(rows)
