@@ -58,15 +58,16 @@ help: ## list the targets
 venv: $(STAMP) ## install the locked environment in .venv
 	@echo "$(VENV) is ready ([$(EXTRAS)])"
 
-ablation: $(STAMP) cache ## run the quick ablation: three schedules, two seeds, figures (10 to 15 minutes)
+ablation: $(STAMP) cache ## run the quick ablation: three schedules, two seeds, figures (about 40 minutes)
 	@$(BIN)/ecomlab sweep --figures $(ARGS)
 
-test: $(STAMP) cache ## run all tests
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
+test: $(STAMP) cache ## run the tests, but those marked slow (make certify runs these too)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow" $(ARGS)
 
-certify: $(STAMP) cache ## measure the laws in every environment and write the certificate
+certify: $(STAMP) cache ## measure the laws in every environment, write the certificate, run the slow tests
 	@$(BIN)/ecomlab certify --json experiments/certificate/certificate.json $(ARGS)
 	@ECOMLAB_ACTIONS=100000 $(BIN)/python -m pytest -q -n $(WORKERS) tests/audit/test_robustness.py
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m slow
 
 figures: $(STAMP) cache ## redraw the figures from the committed tables
 	@$(BIN)/ecomlab figures $(ARGS)

@@ -139,8 +139,8 @@ def as_it_is(law: Law, section: str) -> str:
 def figures(certificate: dict[str, Any]) -> str:
     """What each environment's cells come to, as a Markdown table."""
     lines = [
-        "| environment | oracle | reference | blind | above chance | perturbed, d = 0 to 12 | leak |",
-        "|---|---|---|---|---|---|---|",
+        "| environment | oracle | reference | courteous | blind | above chance | perturbed, d = 0 to 12 | leak |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     rows = sorted(certificate["rows"], key=lambda row: (row["env"], row["d"]))
     for env, cells in ((env, list(found)) for env, found in groupby(rows, key=lambda row: row["env"])):
@@ -148,14 +148,18 @@ def figures(certificate: dict[str, Any]) -> str:
         above = max(max(cell["positional"].values(), default=0.0) - cell["chance"] for cell in cells)
         leaks = [(leak["auc"], leak["low"]) for leak in certificate["leaks"] if leak["env"] == env]
         told = "none listed" if not leaks else "{:.2f} (from {:.2f})".format(*max(leaks))
-        lines.append(
-            f"| {env} | {min(cell['solver'] for cell in cells):.1%} | {min(cell['fair'] for cell in cells):.1%} "
-            f"| {blind:.1%} | {max(0.0, above):.2f} | {cells[0]['noisy']:.2f} to {cells[-1]['noisy']:.2f} | {told} |"
-        )
+        worst = [f"{min(cell[player] for cell in cells):.1%}" for player in ("solver", "fair", "courteous")]
+        fall = f"{cells[0]['noisy']:.2f} to {cells[-1]['noisy']:.2f}"
+        cols = [env, *worst, f"{blind:.1%}", f"{max(0.0, above):.2f}", fall, told]
+        lines.append(f"| {' | '.join(cols)} |")
     broken = "; ".join(certificate["broken"]) or "no law is broken"
+    asked = [share for share in certificate["understood"] if share["group"] == "all"]
+    banks = ", ".join(f"{one['exact']:.1%} of `{one['bank']}` ({one['asks']} asks)" for one in asked)
     lines += [
         "",
         f"{len(rows)} cells of {rows[0]['seeds']} tasks ({rows[0]['others']} for each attacker): {broken}.",
+        "",
+        wrapped(f"Understood exactly: {banks}; {sum(one['denied'] for one in asked)} denials."),
     ]
     return "\n".join(lines)
 

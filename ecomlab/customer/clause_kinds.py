@@ -70,6 +70,7 @@ def kind_of(tokens: Sequence[Token], mark: str, polite: bool) -> str:
 
 
 def after_of(stems: Sequence[str], place: int) -> str:
+    """The stem after this place; "" at the end."""
     return stems[place + 1] if place + 1 < len(stems) else ""
 
 
@@ -176,8 +177,9 @@ def _by_order(one: _Opening) -> str | None:
     """Know imperatives."""
     rest, first = one.rest, one.first
     verb = not one.noun and (len(one.word) < 5 or not one.word.endswith(("ed", "ing")))
-    if len(rest) == 1 and one.mark == "!" and len(one.whole) > 1:
-        return STATEMENT  # "Nice pick!"
+    alone = len(rest) == 1 if one.mark == "!" else len(rest) == 2 and rest[1] == ","
+    if alone and len(one.whole) > len(rest):
+        return STATEMENT  # "Nice pick!", "Great picks, I have found some."
     if (first in OF["order"] and verb) or rest[:2] == ["do", "tell"]:
         return STATEMENT if any_of(rest[:4], "waiting") or one.second in SPEAKER else ASK
     if one.mark != "?" and (first == "note" or (first == "be" and any_of([one.second], "told"))):

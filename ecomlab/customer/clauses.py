@@ -58,30 +58,7 @@ def _settled(found: list[Clause], tokens: Sequence[Token], mark: str) -> list[Cl
     if mark == "?" and ASK not in kinds:
         told = [place for place, kind in enumerate(kinds) if kind != PURPOSE]
         kinds[told[-1] if told else -1] = ASK
-    for place, (clause, after) in enumerate(pairwise(found)):
-        if stems[clause.start : clause.start + 2] == ["if", "you"] and _thanks(
-            stems[after.start : after.end]
-        ):
-            asks_for = any_of(stems[clause.start + 2 : clause.end], "order", "know")
-            kinds[place] = (
-                ASK if asks_for else kinds[place]
-            )  # "If you can tell me more, that would be great."
-        led = stems[after.start - 1 : after.start + 2] in ([",", "which", "be"], [",", "which", "mean"])
-        pointed = any_of(stems[after.start + 2 : after.start + 3], "pointed")
-        if led and not pointed and kinds[place] == STATEMENT and mark != "?":
-            kinds[place + 1] = STATEMENT  # "I found ten, which is too many."
-    for place, (clause, after) in enumerate(pairwise(found)):
-        supposes = stems[clause.start] == "when" and stems[clause.start + 1] not in AUXILIARY
-        if (
-            supposes
-            and kinds[place + 1] == ASK
-            and stems[after.start - 1] == ","
-            and stems[after.start] in AUXILIARY
-        ):
-            kinds[place] = PURPOSE  # "When two are close, should I take the cheaper one?"
-        checks = kinds[place] == ASK and stems[clause.start] in AUXILIARY
-        if mark == "?" and checks and stems[after.start] == stem("because"):
-            kinds[place + 1] = ASK  # "Is it going back because it is broken?"
+    _settle_pairs(found, stems, kinds, mark)
     if mark != "?" and any_of(stems[:3], "recap") and stems[-1] not in TAGS:
         kinds = [STATEMENT if kind == ASK else kind for kind in kinds]
     asking = ASK in kinds
@@ -104,6 +81,33 @@ def _settled(found: list[Clause], tokens: Sequence[Token], mark: str) -> list[Cl
         Clause(clause.start, clause.end, kind, clause.kind == FRAGMENT)
         for clause, kind in zip(found, kinds, strict=True)
     ]
+
+
+def _settle_pairs(found: Sequence[Clause], stems: Sequence[str], kinds: list[str], mark: str) -> None:
+    """Settle, in `kinds`, what depends on the clause before or after."""
+    for place, (clause, after) in enumerate(pairwise(found)):
+        if_you = stems[clause.start : clause.start + 2] == ["if", "you"]
+        asks_for = any_of(stems[clause.start + 2 : clause.end], "order", "know")
+        if if_you and asks_for and _thanks(stems[after.start : after.end]):
+            kinds[place] = ASK  # "If you can tell me more, that would be great."
+        led = stems[after.start - 1 : after.start + 2] in ([",", "which", "be"], [",", "which", "mean"])
+        pointed = any_of(stems[after.start + 2 : after.start + 3], "pointed")
+        if led and not pointed and kinds[place] == STATEMENT and mark != "?":
+            kinds[place + 1] = STATEMENT  # "I found ten, which is too many."
+    for place, (clause, after) in enumerate(pairwise(found)):
+        first, second = stems[clause.start : clause.start + 2]
+        inverted = (
+            kinds[place + 1] == ASK and stems[after.start - 1] == "," and stems[after.start] in AUXILIARY
+        )
+        if first == "when" and second not in AUXILIARY and inverted:
+            kinds[place] = PURPOSE  # "When two are close, should I take the cheaper one?"
+        if (
+            mark == "?"
+            and kinds[place] == ASK
+            and first in AUXILIARY
+            and stems[after.start] == stem("because")
+        ):
+            kinds[place + 1] = ASK  # "Is it going back because it is broken?"
 
 
 def _thanks(stems: Sequence[str]) -> bool:

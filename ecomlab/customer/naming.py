@@ -35,7 +35,7 @@ _CAME = frozenset("delivered arrived received came got was were did".split())
 """Words, as they are written, by which a day is still to come, or has passed."""
 _WISHES = words_of("anything something wish preference requirement thing detail")
 _EXAMPLE = words_of("example instance")
-_TELL = words_of("tell state specify give name say share provide know advise indicate confirm identify")
+TELL = words_of("tell state specify give name say share provide know advise indicate confirm identify")
 EACH = words_of("each apiece per every individually separately")
 ALL = words_of("all both together total combined altogether everything whole")
 
@@ -189,7 +189,7 @@ class Naming:
             if not strong & set(slots):
                 places.append((place, min(slots, key=self.vocabulary.rank.__getitem__)))
         ordered = list(dict.fromkeys(slot for _, slot in self._compared(sorted(places), clause)))
-        told = _TELL & set(self.stems[clause.start : clause.end])
+        told = TELL & set(self.stems[clause.start : clause.end])
         if "must" in ordered and not self._leads(clause) and not told:  # "Is another brand okay?"
             ordered = [slot for slot in ordered if not slot.startswith("was_")]
         if "replacement" in ordered and self._is_to_come(clause):

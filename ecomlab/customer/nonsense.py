@@ -117,9 +117,10 @@ class Judging(Naming):
         return sum(word not in known and not self.vocabulary.is_familiar(word) for word in words)
 
     def _is_plain(self, some: Sequence[Clause]) -> bool:
-        """Tell whether clauses name a value, ask for more, or name a slot in more than one word."""
+        """Tell whether clauses name a value, ask for more, or name a slot and a wish, or in more than one word."""
         found = [one for clause in some for one in self._finds(clause)]
         if any(one.meaning == "open:adds" for one in found) or (set(MARKS) - {ITEM}) & set(self.stems):
             return True
         slots = [one.pattern for one in found if self.vocabulary.slot_of(one.meaning)]
-        return any(one.strong for one in slots) and (len(slots) > 1 or slots[0].weight > 1)
+        wishes = any(one.meaning == "open:alone" for one in found)
+        return any(one.strong for one in slots) and (wishes or len(slots) > 1 or slots[0].weight > 1)

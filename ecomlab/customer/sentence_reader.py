@@ -8,7 +8,7 @@ from itertools import pairwise
 from ecomlab.customer.clause_kinds import ASK, STATEMENT
 from ecomlab.customer.clauses import Clause, clauses
 from ecomlab.customer.heard import Question
-from ecomlab.customer.naming import ALL, CARRYING, EACH, JOINTS, TAG, words_of
+from ecomlab.customer.naming import ALL, CARRYING, EACH, JOINTS, TAG, TELL, words_of
 from ecomlab.customer.nonsense import Judging
 from ecomlab.customer.phrasing import ELSEWHERE, Found
 from ecomlab.customer.vocabulary import AMOUNTS
@@ -38,7 +38,6 @@ _RIGHT = words_of("right correct accurate true")
 _STILL = words_of("still")
 _POINTED = words_of("that this it both they these those everything")
 _PLURAL = words_of("both they them these those")
-_STATING = words_of("state specify give provide name indicate")
 _COUNTED = words_of("many much old long often NUMBER number frustrating annoying")
 """Words after "how" or "what" with which a number is asked for, or a feeling is shown."""
 LEAD_IN = 5
@@ -374,7 +373,7 @@ class SentenceReader(Judging):
     def _otherwise(self, found: Sequence[Clause], said: set[str]) -> None:
         """Hear a sentence that asks, in which no slot was recognised and nothing open."""
         heard, foreign = self.heard, self._foreign(found)
-        telling = "says:tells" in said or bool(_STATING & set(self.stems))
+        telling = "says:tells" in said or bool(TELL & set(self.stems))
         said_of_several = telling and _PLURAL & set(self.stems) and not foreign
         sure = self.sentence.mark == "?" or any(map(self._leads, found))
         if "says:refers" in said and sure and any(one.values for one in heard.waiting):

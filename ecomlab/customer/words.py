@@ -1,9 +1,10 @@
 """A message as sentences of stems, in which names of items, values and amounts are marked."""
 
 import re
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -19,6 +20,8 @@ MARKS = (ITEM, VALUE, MONEY, STARS, DAYS, DATE, KILOS, NUMBER)
 """What may stand in the place of a stem: the name of an item, a value of the vocabulary, an amount."""
 
 _STEMMER = snowballstemmer.stemmer("english")
+_STEMMING = threading.Lock()
+"""The stemmer keeps the word at hand in itself: in two threads at once it gives wrong stems."""
 
 
 class _File(Strict):
@@ -65,13 +68,13 @@ _EXAMPLES = re.compile(
     r",? \bif any(?=[,.?!)]|$),?|,? etc\.?(?=\))|(?<=\be\.g)\.|(?<=\bi\.e)\.|(?<=\betc)\.(?=,)"
     r"|(?:(?<=\bsept)|(?<=\b(?:jan|feb|mar|apr|aug|sep|oct|nov|dec)))\.(?= \d)"
 )
-"""What in brackets only says that more could be named, and full stops that end no sentence."""
-_JUST = re.compile(r"\bjust(?= \w+ (?:\w+ ){0,3}(?:left|remain\w*|available|in stock)\b)")
-"""What says as much as "only": it is left out elsewhere."""
-_COMES_TO = re.compile(r"\bwhen it comes to\b")
-"""What says as much as "about"."""
-_GIVEN = re.compile(r"\bgiven that\b")
-"""What says as much as "because"."""
+"""What only says that more, or nothing, could be named ("etc.", "if any"), and full stops that end no sentence."""
+_SAID_AS = {
+    re.compile(r"\bjust(?= \w+ (?:\w+ ){0,3}(?:left|remain\w*|available|in stock)\b)"): "only",
+    re.compile(r"\bwhen it comes to\b"): "about",
+    re.compile(r"\bgiven that\b"): "because",
+}
+"""What says as much as a word, which takes its place; "just" is left out elsewhere."""
 _NUMBER_OF = re.compile(r"\bno\. (?=of\b)")
 
 _LISTED = re.compile(r"\n\s*(?:\d\d?[.)]|[-*•–])\s")
@@ -81,7 +84,10 @@ _LISTED = re.compile(r"\n\s*(?:\d\d?[.)]|[-*•–])\s")
 def stem(word: str) -> str:
     """Reduce a word in lower case to its stem; irregular forms to the plain one's."""
     known = _IRREGULAR.get(word, word)
-    return known if known in _KEPT else str(_STEMMER.stemWord(known))
+    if known in _KEPT:
+        return known
+    with _STEMMING:
+        return str(_STEMMER.stemWord(known))
 
 
 @cache
@@ -141,9 +147,8 @@ def sentences(text: str, known: Iterable[Names]) -> list[Sentence]:
     """Split a message into sentences of tokens, with the names of `known` and amounts marked."""
     plain = text.replace("’", "'").replace("‘", "'").lower()
     plain = plain if len(plain) == len(text) else text.replace("’", "'")
-    plain = _JUST.sub("only", plain)
-    plain = _COMES_TO.sub(lambda found: "about".ljust(len(found.group())), plain)
-    plain = _GIVEN.sub(lambda found: "because".ljust(len(found.group())), plain)
+    for pattern, word in _SAID_AS.items():
+        plain = pattern.sub(partial(_padded, word), plain)
     plain = _blank(_EXAMPLES, _NUMBER_OF.sub("num ", plain)).replace("'cause", " since")
     vocabularies = tuple(known)
     begins = _LISTED.match(f"\n{plain}")
@@ -164,6 +169,11 @@ def _closes(plain: str, start: int, end: int) -> bool:
     """Tell whether what looks like a number in a list, as "6) ", ends a bracket: "(Oct 6) "."""
     closing = plain[start:end].rstrip().endswith(")") and "(" not in plain[start:end]
     return closing and plain.count("(", 0, start) > plain.count(")", 0, start)
+
+
+def _padded(word: str, found: re.Match[str]) -> str:
+    """A word in the place of what was found, with blanks after it: places in the message stay."""
+    return word.ljust(len(found.group()))
 
 
 def _blank(pattern: re.Pattern[str], text: str) -> str:

@@ -108,6 +108,8 @@ from ecomlab.envs.registry import ENVIRONMENTS
         ("CART", "Who do you fancy?", "brand"),
         ("CART", "Have you been keeping something from me?", "+"),
         ("CART", "Add any further wishes you have", "+"),
+        ("CART", "Great picks, I have found several! Which color should it be?", "attr:color"),
+        ("PD", "Is there a particular feature you need in itself, such as the color or the mounting?", "attr:color"),
         ("CART", "Now paint me a picture of it!", "+"),
         ("PD", "Does a low price come before everything else?", "importance"),
         ("PD", "Would you put the price above the rating?", "importance"),

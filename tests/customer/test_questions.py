@@ -9,6 +9,7 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -20,7 +21,7 @@ from ecomlab.catalog import ProductType
 from ecomlab.catalog.lexicon import lexicon_of
 from ecomlab.customer.phrasing import messages, phrases
 from ecomlab.customer.questions import Question, Reader, Reading
-from ecomlab.customer.words import DROPPED
+from ecomlab.customer.words import DROPPED, stem
 
 BANKS = Path(__file__).parents[2] / "ecomlab" / "audit" / "questions"
 PRODUCT = ("brand", "feature", "attr", "option", "price", "rating", "days", "quantity")
@@ -372,6 +373,22 @@ def test_which_order_is_meant_is_no_date() -> None:
         read = customer(env).read("Which order do you mean?")
         assert read.which
         assert not read.questions
+
+
+def test_threads_stem_as_one_does() -> None:
+    words = (
+        "running colours relational happily quickly generously charging delivered nationality".split() * 200
+    )
+    plain = stem.__wrapped__  # without its cache
+    expected = [plain(word) for word in words]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            found = list(pool.map(lambda _: [plain(word) for word in words], range(8)))
+    finally:
+        sys.setswitchinterval(before)
+    assert all(one == expected for one in found)
 
 
 def test_a_reader_is_cheap_once_its_vocabulary_is_known() -> None:

@@ -1,0 +1,21 @@
+"""Customers understand questions that nobody had read while the reader was made: part of what the certificate asks."""
+
+import pytest
+
+from ecomlab import Shop
+from ecomlab.audit import laws
+from ecomlab.audit.understanding import Share, ask, questions
+
+EVERY = 6
+"""One in so many questions of a bank is asked here."""
+
+
+@pytest.mark.parametrize("bank", ["fifth", "tenth"])
+def test_questions_that_nobody_had_read_are_understood(bank: str, big_shop: Shop) -> None:
+    asked = list(ask(questions(bank)[::EVERY], big_shop, 1))
+    exact = sum(one.exact for one in asked) / len(asked)
+    denied = sum(one.denied for one in asked)
+    share = Share(bank, "all", "all", len(asked), exact, denied)
+    broken = laws.broken_laws([], understood=[share])
+    assert not broken, broken  # by itself, so that a failure does not print the bank
+    assert len(asked) > 150
