@@ -19,7 +19,8 @@ from ecomlab.analysis.tables import RUN, in_order
 
 PAGE_WIDTH = 6.9  # inches: the whole width of a two-column paper
 MARKERS = "osDv^P"
-AXES = {"step": "training steps", "rollouts": "rollouts, thousands"}
+AXES = {"step": "training steps", "rollouts": "rollouts, thousands", "tokens": "generated tokens, millions"}
+UNITS = {"rollouts": 1e3, "tokens": 1e6}
 SHARED = "CART"  # the environment that every collection has
 _ORDER = ("static-low", "static-high", "adaptive")  # have the same colours in every figure
 
@@ -47,7 +48,7 @@ def look(table: pd.DataFrame) -> dict[str, tuple[tuple[float, float, float], str
 
 
 def frontier(ax: Axes, train: pd.DataFrame, x: str = "step") -> None:
-    """Draw the highest difficulty of each run's window, over steps or generated rollouts."""
+    """Draw the highest difficulty of each run's window, over steps, generated rollouts or generated tokens."""
     steps = train.groupby([*RUN, "step"], as_index=False)["d_high"].max()
     _lines(ax, _with_x(steps, train, x), x, "d_high", look(train))
     ax.set_ylim(bottom=0)
@@ -55,7 +56,7 @@ def frontier(ax: Axes, train: pd.DataFrame, x: str = "step") -> None:
 
 
 def success(ax: Axes, train: pd.DataFrame, rows: pd.DataFrame, x: str = "step") -> None:
-    """Draw held-out success over steps or generated rollouts; `rows` has one `success` per run and step."""
+    """Draw held-out success, over what `frontier` takes; `rows` has one `success` per run and step."""
     _lines(ax, _with_x(rows, train, x), x, "success", look(train), marked=True)
     ax.set_ylim(0, 1)
     ax.yaxis.set_major_formatter(PercentFormatter(1))
@@ -64,7 +65,7 @@ def success(ax: Axes, train: pd.DataFrame, rows: pd.DataFrame, x: str = "step") 
 def difficulty_growth(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sampled") -> Figure:
     """Draw the ablation of one collection, as wide as a page.
 
-    Above: the highest difficulty trained on and the mean held-out success, each over steps and over generated rollouts.
+    Above: the highest difficulty trained on and the mean held-out success, each over steps and over generated tokens.
     Below: held-out success at each evaluated difficulty, over steps. Raises ValueError for tables of several
     collections.
     """
@@ -78,9 +79,9 @@ def difficulty_growth(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: s
         rows = figure.add_gridspec(2, 1, height_ratios=(1.15, 1))
         upper = _row(figure, rows[0], 4)
         frontier(upper[0], train)
-        frontier(upper[1], train, "rollouts")
+        frontier(upper[1], train, "tokens")
         success(upper[2], train, means)
-        success(upper[3], train, means, "rollouts")
+        success(upper[3], train, means, "tokens")
         upper[0].set_ylabel("highest difficulty trained on")
         upper[2].set_ylabel(f"success, mean of d = {levels[0]}–{levels[-1]}")
         lower = _row(figure, rows[1], len(levels))
@@ -144,8 +145,8 @@ def environment_scaling(train: pd.DataFrame, evaluation: pd.DataFrame, decoding:
     """Draw a comparison of collections of environments, as wide as a page.
 
     Above: success in the environment that all of them have, over the rollouts of all environments and over its own.
-    Below: success in each environment of the largest collection, over steps. Colour and marker per collection. Raises
-    ValueError for tables of several schedules.
+    Below: success in each environment of the largest collection, over steps, of every collection that was evaluated
+    in it, trained on it or not. Colour and marker per collection. Raises ValueError for tables of several schedules.
     """
     if len(schedules := sorted(set(train.schedule))) > 1:
         raise ValueError(
@@ -170,8 +171,7 @@ def environment_scaling(train: pd.DataFrame, evaluation: pd.DataFrame, decoding:
         grid = rows[1].subgridspec(2, columns)
         for place, env in enumerate(envs):
             ax = figure.add_subplot(grid[place // columns, place % columns])
-            mine = evaluation[(evaluation.env == env) & (evaluation.collection == largest)]
-            success(ax, train, held_out(mine, decoding))
+            success(ax, train, held_out(evaluation[evaluation.env == env], decoding))
             ax.set_title(env)
             ax.tick_params(labelleft=place % columns == 0, labelbottom=place + columns >= len(envs))
             ax.set(xlabel="steps" if place + columns >= len(envs) else "")
@@ -227,13 +227,13 @@ def _row(figure: Figure, place: SubplotSpec, count: int) -> list[Axes]:
 
 
 def _with_x(rows: pd.DataFrame, train: pd.DataFrame, x: str) -> pd.DataFrame:
-    """Add the column `rollouts`, in thousands, to `rows` if that is the x axis."""
+    """Add what was generated so far, in the unit of the x axis, unless that is the step."""
     if x not in AXES:
         raise ValueError(f"x is one of {', '.join(AXES)}, not {x!r}")
     if x == "step":
         return rows
     so_far = generated(train)
-    return rows.merge(so_far.assign(rollouts=so_far.rollouts / 1000), on=[*RUN, "step"])
+    return rows.merge(so_far.assign(**{x: so_far[x] / UNITS[x]}), on=[*RUN, "step"])
 
 
 def _lines(

@@ -87,14 +87,16 @@ def held_out(evaluation: pd.DataFrame, decoding: str = "sampled") -> pd.DataFram
 
 
 def generated(train: pd.DataFrame, env: str | None = None) -> pd.DataFrame:
-    """Add up the rollouts generated so far, per run and step, discarded ones included; of one environment or of all.
+    """Add up the rollouts and tokens generated so far, per run and step, discarded ones included; of one environment
+    or of all.
 
-    Columns: schedule, collection, seed, step, rollouts. Every run begins with 0 at step 0.
+    Columns: schedule, collection, seed, step, rollouts, tokens. Every run begins with 0 at step 0.
     """
     train = train if env is None else train[train.env == env]
-    steps = train.groupby([*RUN, "step"], as_index=False)["rollouts"].sum()
-    steps["rollouts"] = steps.groupby(RUN)["rollouts"].cumsum()
-    start = steps[RUN].drop_duplicates().assign(step=0, rollouts=0)
+    train = train.rename(columns={"tokens_generated": "tokens"})
+    steps = train.groupby([*RUN, "step"], as_index=False)[["rollouts", "tokens"]].sum()
+    steps[["rollouts", "tokens"]] = steps.groupby(RUN)[["rollouts", "tokens"]].cumsum()
+    start = steps[RUN].drop_duplicates().assign(step=0, rollouts=0, tokens=0)
     return pd.concat([start, steps[steps.step > 0]]).sort_values([*RUN, "step"]).reset_index(drop=True)
 
 
@@ -199,25 +201,41 @@ def by_level(train: pd.DataFrame) -> pd.DataFrame:
 
 
 def gains(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sampled") -> pd.DataFrame:
-    """Measure the rise of each environment's held-out success from the first to the last evaluation, by collection:
-    the mean over runs of the mean over difficulties.
+    """Measure by how much training raises each environment's held-out success, by collection: the mean over runs of
+    the mean over difficulties, over the better of the starter's decodings. (A policy that merely comes to say what its
+    starter thinks most probable gains over the starter's samples, and nothing over its greedy decoding.)
 
-    Columns: collection, env, first, middle (the evaluation after a third of the steps), last, mean, low, high (of the
-    rise, Student's 95%), runs, d_high (the highest difficulty that any run's window reached).
+    Columns: collection, env, starter (the better of its decodings), first, middle (the evaluation after a third of the
+    steps), last, mean, low, high (of last - starter, Student's 95%), runs, d_high (the highest difficulty that any
+    run's window reached; NaN for an environment that was not trained).
     """
     rows = []
     reached = train.groupby(["collection", "env"]).d_high.max()
-    scored = evaluation[(evaluation.decoding == decoding) & evaluation.success.notna()]
-    for (collection, env), mine in scored.groupby(["collection", "env"]):
+    for (collection, env), mine in evaluation[evaluation.success.notna()].groupby(["collection", "env"]):
+        if decoding not in set(mine.decoding):
+            continue
+        starter = max(held_out(mine, way).query("step == 0").success.mean() for way in set(mine.decoding))
         curves = held_out(mine, decoding).pivot(index=["schedule", "seed"], columns="step", values="success")
         steps = curves.columns
         middle = steps[abs(steps - steps[-1] / 3).argmin()]
-        rise = (curves[steps[-1]] - curves[steps[0]]).to_numpy()
-        low, high = _t_bounds(rise)
+        gain = (curves[steps[-1]] - starter).to_numpy()
+        low, high = _t_bounds(gain)
         levels = [curves[step].mean() for step in (steps[0], middle, steps[-1])]
         highest = reached.get((collection, env), math.nan)
-        rows.append((collection, env, *levels, rise.mean(), low, high, len(rise), highest))
-    names = ["collection", "env", "first", "middle", "last", "mean", "low", "high", "runs", "d_high"]
+        rows.append((collection, env, starter, *levels, gain.mean(), low, high, len(gain), highest))
+    names = [
+        "collection",
+        "env",
+        "starter",
+        "first",
+        "middle",
+        "last",
+        "mean",
+        "low",
+        "high",
+        "runs",
+        "d_high",
+    ]
     return pd.DataFrame(rows, columns=names).round(3)
 
 
@@ -238,28 +256,50 @@ def arm_intervals(runs: pd.DataFrame, value: str) -> pd.DataFrame:
 
 
 def differences(
-    evaluation: pd.DataFrame, arm: str = "adaptive", decoding: str = "sampled", confidence: float = 0.95
+    train: pd.DataFrame,
+    evaluation: pd.DataFrame,
+    arm: str = "adaptive",
+    decoding: str = "sampled",
+    confidence: float = 0.95,
 ) -> pd.DataFrame:
-    """Measure by how much `arm` exceeds each other schedule in held-out success at the last evaluation, paired by
-    collection and seed, at each difficulty and in their mean (d = "mean").
+    """Measure by how much `arm` exceeds each other schedule in held-out success, after equally many steps and after
+    equally many generated tokens, paired by collection and seed, at each difficulty and in their mean (d = "mean").
 
-    Columns: against, d, mean, low, high, pairs; the bounds of Student's interval are NaN below three pairs. Runs
-    without a partner are left out, as in an unfinished sweep: see `pairs`. Empty without `arm`.
+    A pair is compared at the most that both of its runs have made; between two evaluations success is interpolated
+    linearly. Columns: equal ("steps" or "tokens"), against, d, at (steps or tokens, mean over pairs), mean, low, high,
+    pairs; the bounds of Student's interval are NaN below three pairs. Runs without a partner are left out, as in an
+    unfinished sweep: see `pairs`. Empty without `arm`.
     """
-    rows = evaluation[(evaluation.decoding == decoding) & evaluation.success.notna()]
-    last = rows[rows.step == rows.groupby(RUN).step.transform("max")]
-    index = ["schedule", "collection", "seed"]
-    cells = last.pivot_table(index=index, columns="d", values="success", aggfunc="mean")
-    cells["mean"] = cells.mean(axis=1)
-    arms = cells.index.unique("schedule")
+    scored = evaluation[(evaluation.decoding == decoding) & evaluation.success.notna()]
+    cells = scored.pivot_table(index=[*RUN, "step"], columns="d", values="success").dropna()
+    levels = [*cells.columns, "mean"]
+    points = cells.assign(mean=cells.mean(axis=1)).reset_index().merge(generated(train), on=[*RUN, "step"])
+    curves = {run: curve.sort_values("step") for run, curve in points.groupby(RUN)}
+    arms = sorted({schedule for schedule, *_ in curves} - {arm})
     found = []
-    for against in [name for name in arms if arm in arms and name != arm]:
-        gain = cells.loc[arm] - cells.loc[against]
-        for d in cells.columns:
-            gains = gain[d].dropna().to_numpy()
-            low, high = _t_bounds(gains, confidence)
-            found.append((against, d, gain[d].mean(), low, high, len(gains)))
-    return pd.DataFrame(found, columns=["against", "d", "mean", "low", "high", "pairs"]).round(3)
+    for equal, x in (("steps", "step"), ("tokens", "tokens")):
+        for against in arms:
+            pairs = [
+                _difference(one, curves[against, *key], x, levels)
+                for (schedule, *key), one in curves.items()
+                if schedule == arm and (against, *key) in curves
+            ]
+            for i, d in enumerate(levels if pairs else ()):
+                at, gain = (
+                    np.array(values) for values in zip(*((at, gain[i]) for at, gain in pairs), strict=True)
+                )
+                low, high = _t_bounds(gain, confidence)
+                found.append((equal, against, d, at.mean(), gain.mean(), low, high, len(gain)))
+    names = ["equal", "against", "d", "at", "mean", "low", "high", "pairs"]
+    return pd.DataFrame(found, columns=names).round(3)
+
+
+def _difference(
+    one: pd.DataFrame, two: pd.DataFrame, x: str, levels: Sequence[int | str]
+) -> tuple[float, list[float]]:
+    """Subtract two runs' success at each level, at the most of `x` that both have made."""
+    most = min(one[x].max(), two[x].max())
+    return most, [float(np.interp(most, one[x], one[d]) - np.interp(most, two[x], two[d])) for d in levels]
 
 
 def collections_compared(

@@ -136,10 +136,11 @@ def test_means_over_different_difficulties_are_not_compared():
     assert set(statistics.held_out(table).step) == {0, 4}
 
 
-def test_generated_rollouts_add_up_from_nothing():
+def test_generated_rollouts_and_tokens_add_up_from_nothing():
     so_far = statistics.generated(train_rows())
     run = so_far[(so_far.schedule == "adaptive") & (so_far.seed == 0)]
     assert dict(zip(run.step, run.rollouts, strict=True)) == {0: 0, 1: 80, 2: 160, 3: 240, 4: 320}
+    assert dict(zip(run.step, run.tokens, strict=True)) == {0: 0, 1: 4000, 2: 8000, 3: 12000, 4: 16000}
 
 
 def test_the_summary_has_a_row_per_run():
@@ -152,17 +153,27 @@ def test_the_summary_has_a_row_per_run():
 
 
 def test_arms_are_compared_seed_by_seed():
-    evaluation = eval_rows(seeds=(0, 1, 2))
+    train, evaluation = train_rows(seeds=(0, 1, 2)), eval_rows(seeds=(0, 1, 2))
     better = evaluation.schedule == "adaptive"
     evaluation.loc[better, "success"] += 0.1 + 0.01 * evaluation.seed[better]
-    found = statistics.differences(evaluation).set_index(["against", "d"])
-    gain = found.loc[("static-low", "mean")]
-    assert (gain["mean"], gain.pairs) == (pytest.approx(0.11), 3)
+    found = statistics.differences(train, evaluation).set_index(["equal", "against", "d"])
+    gain = found.loc[("steps", "static-low", "mean")]
+    assert (gain["at"], gain["mean"], gain.pairs) == (4, pytest.approx(0.11), 3)
     assert gain.high - gain.low == pytest.approx(2 * 4.3027 * 0.01 / math.sqrt(3), abs=2e-3)
-    assert found.loc[("static-low", 2), "mean"] == pytest.approx(0.11)
+    assert found.loc[("steps", "static-low", 2), "mean"] == pytest.approx(0.11)
     lacking = evaluation[~((evaluation.schedule == "static-low") & (evaluation.seed == 2))]
-    assert set(statistics.differences(lacking).set_index("against").pairs["static-low"]) == {2}
-    assert statistics.differences(evaluation[~better]).empty
+    assert set(statistics.differences(train, lacking).set_index("against").pairs["static-low"]) == {2}
+    assert statistics.differences(train, evaluation[~better]).empty
+
+
+def test_arms_are_compared_after_equally_many_tokens():
+    train, evaluation = train_rows(), eval_rows()
+    train.loc[train.schedule == "adaptive", "tokens_generated"] *= 2
+    found = statistics.differences(train, evaluation).set_index(["equal", "against", "d"])
+    # static-low ends at step 4 with 16,000 tokens, which adaptive has made at step 2, where success is .1 lower
+    gain = found.loc[("tokens", "static-low", "mean")]
+    assert (gain["at"], gain["mean"]) == (16_000, pytest.approx(-0.1))
+    assert found.loc[("steps", "static-low", "mean"), "mean"] == 0
 
 
 def test_collections_are_compared_at_equal_rollouts():
@@ -194,7 +205,9 @@ def test_an_arm_has_one_colour_in_every_panel_and_one_name_in_every_table():
         colours["C1"],
         colours["C2"],
     }
-    assert {line.get_color() for ax in figure.axes[2:] for line in ax.get_lines()} == {colours["C2"]}
+    cart, sub = ({line.get_color() for line in ax.get_lines()} for ax in figure.axes[2:])
+    assert cart == {colours["C1"], colours["C2"]}
+    assert sub == {colours["C2"]}, "C1 was not evaluated in it"
     runs = statistics.summary(train, evaluation)
     assert set(statistics.arm_names(runs)) == {"adaptive, C1", "adaptive, C2"}
     assert set(statistics.arm_intervals(runs, "sampled_last").index) == {"adaptive, C1", "adaptive, C2"}
@@ -220,6 +233,12 @@ def test_gains_are_from_the_first_to_the_last_evaluation():
         assert (row["first"], row["last"]) == (pytest.approx(first, abs=1e-3), pytest.approx(last, abs=1e-3))
         assert row["mean"] == pytest.approx(last - first, abs=2e-3)
         assert row.d_high == train[(train.collection == collection) & (train.env == env)].d_high.max()
+    greedy = (evaluation.decoding == "greedy") & (evaluation.step == 0)
+    evaluation.loc[greedy, "success"] += 0.15
+    sharpened = statistics.gains(train, evaluation).set_index(["collection", "env"])
+    assert sharpened.starter["C1", "CART"] == pytest.approx(table.starter["C1", "CART"] + 0.15)
+    assert sharpened["mean"]["C1", "CART"] == pytest.approx(table["mean"]["C1", "CART"] - 0.15)
+    assert sharpened["last"].equals(table["last"])
 
 
 def test_the_scaling_figure_has_a_panel_per_environment_and_counts_rollouts():
