@@ -32,7 +32,8 @@ Case = tuple[Any, Features, bool]
 def foretold(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int = 400) -> list[Leak]:
     """Measure what openings and budgets tell of what will happen, and budgets of how much is withheld.
 
-    Tasks are compared with those of the same level whose opening shows as many items.
+    Tasks are compared with those of the same level whose opening shows as many items of the same environment: a journey
+    begins with any, and says so.
     """
     return _foretold(env_id, _drawn(env_id, shop, levels, seeds))
 
@@ -97,9 +98,10 @@ def _measured(env_id: str, kind: str, cases: Iterable[Case], what: str, of: int)
     return auc_of(env_id, kind, lists, what, of)
 
 
-def _alike(task: Task) -> tuple[int, int]:
-    """Return the level and how many items the opening shows."""
-    return task.difficulty, len(task.parts[0].goal.items)
+def _alike(task: Task) -> tuple[int, str, int]:
+    """Return the level, the environment that the opening is of, and how many items it shows."""
+    first = task.parts[0]
+    return task.difficulty, first.env, len(first.goal.items)
 
 
 def _opening(task: Task) -> Features:
@@ -125,7 +127,7 @@ def _items(task: Task, kind: str) -> Iterator[Case]:
         names = [slot.name.partition(":")[0] for slot in goal.said() if slot.item == item]
         events = [event for event in task.parts[0].events if kind in _kinds(event)]
         features = {"stated": float(len(names)), **{f"stated {n}": float(names.count(n)) for n in names}}
-        yield task.difficulty, features, any(event.item == item for event in events)
+        yield _alike(task), features, any(event.item == item for event in events)
 
 
 def _happens(task: Task, kind: str) -> bool:

@@ -1,5 +1,6 @@
 """What the clauses of a sentence name: slots, items and values, by the phrases in them."""
 
+import re
 from collections.abc import Sequence
 
 from ecomlab.customer.clauses import Clause
@@ -91,7 +92,14 @@ class Naming:
         found = find(self.stems, (clause.start, clause.end), (vocabulary.shared, vocabulary.own))
         found = [one for one in found if one.meaning != "feature" or not self._is_plural(one)]
         says = [one for one in found if one.meaning.startswith("says:")]
-        rest = [one for one in found if not one.meaning.startswith("says:") and self._is_of_its_slot(one)]
+        agrees = [one for one in says if one.meaning == "says:agree"]
+        rest = [
+            one
+            for one in found
+            if not one.meaning.startswith("says:")
+            and self._is_of_its_slot(one)
+            and not _is_said_by(one, agrees)
+        ]
         chosen: list[Found] = []
         for one in sorted(rest, key=self._order):
             apart = all(one.end <= other.start or other.end <= one.start for other in chosen)
@@ -270,3 +278,14 @@ class Naming:
     def _leads(self, clause: Clause) -> bool:
         """Tell whether a clause begins with a question word."""
         return bool(WH & set(self.stems[clause.start : min(clause.end, clause.start + 4)]))
+
+
+def _is_said_by(one: Found, others: Sequence[Found]) -> bool:
+    """Tell whether an attribute's name is a word of a longer phrase: "fit" in "Does that fit you?"."""
+    words = set(one.pattern.text.split())
+    return one.meaning.startswith("attr:") and any(
+        other.start <= one.start
+        and one.end <= other.end
+        and words <= set(re.split(r"[ |]", other.pattern.text))
+        for other in others
+    )
