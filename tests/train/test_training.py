@@ -32,7 +32,7 @@ from ecomlab.models.load import load_policy
 from ecomlab.models.policy import Policy
 from ecomlab.reward import Score, varies
 from ecomlab.seeding import rng
-from ecomlab.train import checkpoints, loop, metrics, rollouts
+from ecomlab.train import checkpoints, loop, metrics, objective, rollouts
 from ecomlab.train.checkpoints import CheckpointError, FolderError
 from ecomlab.train.config import from_toml
 from ecomlab.train.loop import ConfigError, RunError, TrainConfig, train
@@ -396,7 +396,7 @@ def test_the_trainer_masks_truncated_episodes_where_it_is_told_to(
 def test_padding_groups_weigh_nothing() -> None:
     right, wrong = rollout_of(0.9, True), rollout_of(-0.9)
     kept, padding = rollouts.Group("CART", 0, (right, wrong)), rollouts.Group("CART", 0, (wrong, right))
-    advantages = step_advantages(collection_of(kept, padding, padding=1), 256, 64)
+    advantages = objective.step_advantages(collection_of(kept, padding, padding=1), 256, 64)
     assert advantages[0, 0] == -advantages[0, 1] > 0 and advantages[1].tolist() == [0.0, 0.0]
 
 
