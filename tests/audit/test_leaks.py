@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ecomlab import ENVIRONMENTS, Shop
+from ecomlab import ENVIRONMENTS, Shop, make_task
 from ecomlab.audit import foretold, leaks
 from ecomlab.customer import goals, visits
 from ecomlab.envs import bundle
@@ -110,6 +110,15 @@ def test_items_of_which_more_is_said_because_they_sell_out(
 
     monkeypatch.setattr(type(ENVIRONMENTS["CART"]), "draw", draw)
     assert found(foretold.foretold, "CART", kind, big_shop, (6, 8), 200).leaks
+
+
+def test_a_journey_is_compared_with_those_that_begin_alike(shop: Shop) -> None:
+    """Only carts and visits sell out, and an opening shows which it is of: that tells nothing that is to be hidden."""
+    alike: dict[Any, set[str]] = {}
+    for seed in range(40):
+        task = make_task("JOURNEY", 8, seed, shop)
+        alike.setdefault(foretold._alike(task), set()).add(task.parts[0].env)
+    assert {len(envs) for envs in alike.values()} == {1} and len(set.union(*alike.values())) > 3
 
 
 def test_a_sold_out_product_that_stands_out(big_shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -317,6 +317,8 @@ def test_what_a_list_of_items_leads_to_is_asked_of_each(text: str) -> None:
     ("env", "kind", "text", "slots"),
     [
         ("PD", "Dress Shirt", "which fit, size and colour are you after?", "attr:fit attr:size attr:color"),
+        ("CART", "Dress Shirt", "There's one left in Zebra. Does that fit you?", ""),
+        ("CART", "Dress Shirt", "How should it fit?", "attr:fit"),
         ("PD", "Dress Shirt", "What size do you wear, and do you have a price limit?", "attr:size price"),
         ("SUB", "Dress Shirt", "do you care which size they come in?", "attr:size"),
         ("SUB", "Dress Shirt", "Does the size have to stay the same?", "attr:size must"),
