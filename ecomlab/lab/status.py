@@ -184,9 +184,12 @@ def _of_its_parts(cost: Cost, parameters: Mapping[str, Any]) -> Estimate:
         from ecomlab.evaluate.tasks import environments_of
 
         every = parameters["eval_every"]
-        evaluations = 1 + (-(-steps // every) if every else 1)  # before training, every so often, at the end
+        regular = range(0, steps, every) if every else ()
+        evaluations = len({0, *regular, *parameters.get("eval_at", ()), steps})
         factors = {
-            "environments": len(environments_of(parameters["collection"])),
+            "environments": len(
+                environments_of(parameters.get("eval_collection") or parameters["collection"])
+            ),
             "difficulties": len(parameters["eval_difficulties"]),
             "decodings": len(parameters["eval_decodings"]),
             "episodes": parameters["eval_episodes"],

@@ -101,6 +101,9 @@ class TrainConfig(Settings):
     starter: Annotated[str, checked_by(_wrong_starter)] = "novice"
     """A shipped starter's name or a folder with a saved policy."""
     eval_every: NonNegativeInt = 20
+    """Steps between evaluations. With 0 there is one before training and one at the end, as there is with any."""
+    eval_at: Annotated[tuple[PositiveInt, ...], Field(strict=False)] = ()
+    """Further steps after which is evaluated."""
     eval_difficulties: Annotated[tuple[NonNegativeInt, ...], Field(strict=False)] = (0, 1, 2, 3, 4)
     eval_episodes: PositiveInt = 40
     """Held-out episodes per environment, difficulty, block and decoding."""
@@ -197,6 +200,8 @@ class TrainConfig(Settings):
                 check_axes(getattr(self, name), envs)
             except ValueError as error:
                 yield f"{name}: {error}"
+        if late := [step for step in self.eval_at if step > self.steps]:
+            yield f"eval_at names steps after the last, {self.steps}: {late}"
         if len(set(self.eval_block)) < len(self.eval_block):
             yield f"eval_block names a block twice: {list(self.eval_block)}"
         try:
@@ -207,6 +212,12 @@ class TrainConfig(Settings):
     @property
     def envs(self) -> tuple[str, ...]:
         return environments_of(self.collection)
+
+    @property
+    def eval_steps(self) -> list[int]:
+        """The steps after which the policy is evaluated, 0 being before training."""
+        every = range(0, self.steps, self.eval_every) if self.eval_every else ()
+        return sorted({0, *every, *self.eval_at, self.steps})
 
     @property
     def eval_envs(self) -> tuple[str, ...]:

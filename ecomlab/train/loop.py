@@ -170,7 +170,7 @@ class Run:
         """Evaluate if due, and write the step's rows: all before the step's checkpoint."""
         config = self.config
         clock = Clock()
-        if step.number == config.steps or (config.eval_every and step.number % config.eval_every == 0):
+        if step.number in config.eval_steps:
             with clock.phase("evaluation"):
                 self._evaluate(step.number)
         seconds = metrics.phases({**step.seconds, **clock.seconds}, time.perf_counter() - step.began)

@@ -683,6 +683,14 @@ def test_a_run_evaluates_environments_that_it_does_not_train(tmp_path: Path) -> 
     ]
 
 
+def test_a_run_is_evaluated_where_it_is_told_to_be(tmp_path: Path) -> None:
+    settings = {**TINY, "eval_every": 0, "eval_at": (3, 1)}
+    train(TrainConfig(out=str(tmp_path / "run"), **settings))
+    assert [row["step"] for row in rows_of(tmp_path / "run" / "eval.csv")] == ["0", "1", "3", "4"]
+    with pytest.raises(ConfigError, match=r"eval_at names steps after the last, 4: \[5\]"):
+        TrainConfig(**{**settings, "eval_at": (5, 4)})
+
+
 def test_what_an_axis_does_not_move_is_said_when_a_run_begins(tmp_path: Path) -> None:
     settings = {**TINY, "steps": 1, "collection": "CART,PD", "axes": {"cart.items": 1}, "eval_every": 0}
     with pytest.warns(UserWarning, match="axis 'cart.items' does not move PD; there it changes nothing"):
