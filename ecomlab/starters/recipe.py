@@ -2,14 +2,12 @@
 
     python -m ecomlab.starters.recipe make novice           # into ecomlab/starters/weights/novice
     python -m ecomlab.starters.recipe make base
-    python -m ecomlab.starters.recipe evaluate base --episodes 200
 
 `make` writes its log and checkpoints into `--work`; the same command resumes where a killed one stopped. The same
 recipe gives the same result on the same machine. The novice's demonstrations contain mistakes, so that reinforcement
 learning has something to improve: clean ones reach 1.0.
 """
 
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -98,7 +96,24 @@ class Recipe(Settings):
     """Number of conversations from which the byte pairs are learned."""
     longest: PositiveInt = 700
     """Maximum number of tokens of a demonstration; longer ones are left out."""
+    finish: tuple[Phase, ...] = ()
+    """A second stage, trained from the first one's result as it is saved, in half precision."""
+    finish_rate: Annotated[float, Field(gt=0, le=1)] = 0.25
+    """Learning rates at which the second stage begins, as a share of the first one's; they fall to zero over it."""
     seed: NonNegativeInt = 0
+
+    @property
+    def stages(self) -> tuple[tuple[Phase, ...], ...]:
+        """Phases by stage: learning rates fall to zero at the end of each."""
+        return (self.phases, self.finish) if self.finish else (self.phases,)
+
+    def through(self, stage: int) -> dict[str, Any]:
+        """Return what decides the result of a stage, JSON values."""
+        return {
+            name: value
+            for name, value in self.to_json().items()
+            if stage or name not in ("finish", "finish_rate")
+        }
 
     @property
     def environments(self) -> list[str]:
@@ -111,6 +126,8 @@ COPY_DRILLS = Phase(cells=(COPYING,), slip_rate=0.0, tokens=1_000_000, episodes=
 """The first phase: copying alone."""
 MIX = (*ALL, COPYING.replace(weight=2.0))
 BASE_CART = Cell(env="CART", difficulties=(0, 1, 2, 3, 3, 4, 4), weight=5.0)
+LOOKED_UP = {"CART": 3.0, "STATUS": 3.0, "RETURN": 2.0, "JOURNEY": 2.0}
+"""Weights of *base*'s last phase: what it got wrong was the id among many lines of an order that it had looked up."""
 RECIPES: Mapping[str, Recipe] = {
     "novice": Recipe(
         phases=(
@@ -132,6 +149,15 @@ RECIPES: Mapping[str, Recipe] = {
             ),
         ),
         size=tiny_qwen3.Size(hidden=128, layers=3, heads=4, feed_forward=352),
+        finish=(
+            Phase(
+                cells=tuple(c.replace(weight=LOOKED_UP.get(c.env, 1.0)) for c in (BASE_CART, *CORRECTED)),
+                slip_rate=0.15,
+                tokens=10_000_000,
+                episodes=25_000,
+                imitate_slips=False,
+            ),
+        ),
     ),
 }
 """First without mistakes, so that copying is learned quickly, then with them: the novice learns the mistakes, *base*
@@ -158,10 +184,44 @@ def make_starter(
     give_induction(model, recipe.seed)
     model.to(device)
     tell(f"{sum(p.numel() for p in model.parameters()):,} parameters, {len(tokenizer):,} tokens")
+    policy = Policy(model, renderer, made_for(tokenizer, shop, recipe.environments))
+    for stage in range(len(recipe.stages)):
+        saved = work / f"stage-{stage}" if work else None
+        if saved and saved.exists():
+            tell(f"stage {stage}: as saved in {saved}")
+            model.load_state_dict(_saved_stage(saved, recipe, stage, shop).model.state_dict())
+            continue
+        _train_stage(policy, shop, recipe, stage, tell, work)
+        for weights in model.parameters():  # as they are saved
+            weights.data = weights.data.half().float()
+        if saved:
+            new = saved.with_name("new")
+            save_policy(new, policy, recipe=recipe.through(stage))
+            new.replace(saved)
+    model.eval()
+    return policy
+
+
+def _saved_stage(folder: Path, recipe: Recipe, stage: int, shop: Shop) -> Policy:
+    """Load a stage's result. Raises ValueError if it is of another recipe."""
+    saved = STARTERS.load(folder, shop, recipe.environments)
+    names = recipe.through(stage)
+    if {name: value for name, value in saved.made_for["recipe"].items() if name in names} != names:
+        raise ValueError(f"{folder} is of another recipe; delete it, or choose another --work")
+    return saved
+
+
+def _train_stage(
+    policy: Policy, shop: Shop, recipe: Recipe, stage: int, tell: Callable[[str], None], work: Path | None
+) -> None:
+    """Draw the demonstrations of a stage's phases and train on them."""
+    first = sum(len(phases) for phases in recipe.stages[:stage])
     batches: list[list[Demonstration]] = []
-    for number, phase in enumerate(recipe.phases):
+    for number, phase in enumerate(recipe.stages[stage], first):
         started = time.perf_counter()
-        played = drawn(work, recipe, number) or list(play_demonstrations(shop, renderer, recipe, number))
+        played = drawn(work, recipe, number) or list(
+            play_demonstrations(shop, policy.renderer, recipe, number)
+        )
         keep(work, recipe, number, played)
         for env in dict.fromkeys(c.env for c in phase.cells):
             mine = [d for d in played if d.env == env]
@@ -171,9 +231,11 @@ def make_starter(
             )
         batches += list(batches_of(played, recipe.tokens_per_batch, phase.tokens, (recipe.seed, number)))
         tell(f"phase {number} drawn in {time.perf_counter() - started:.0f} s")
-    kept = Checkpoint(work, digest(recipe.to_json(), size=8)) if work else None
-    imitate(model, batches, recipe.muon_lr, recipe.adamw_lr, recipe.cooldown, tell, kept)
-    return Policy(model.eval(), renderer, made_for(tokenizer, shop, recipe.environments))
+    kept = Checkpoint(work, digest((recipe.through(stage), stage), size=8)) if work else None
+    rate, cooldown = (recipe.finish_rate, 1.0) if stage else (1.0, recipe.cooldown)
+    imitate(policy.model, batches, rate * recipe.muon_lr, rate * recipe.adamw_lr, cooldown, tell, kept)
+    if kept:
+        kept.path.unlink(missing_ok=True)  # the next stage begins its own
 
 
 def make_tokenizer(shop: Shop, recipe: Recipe) -> "PreTrainedTokenizerFast":
@@ -196,7 +258,7 @@ def play_demonstrations(
 
     Several processes may play one of `parts` each.
     """
-    phase = recipe.phases[number]
+    phase = [phase for stage in recipe.stages for phase in stage][number]
     weights = np.array([c.weight for c in phase.cells])
     random = rng("cells", recipe.seed, number)
     for i, chosen in enumerate(
@@ -257,19 +319,28 @@ def draw_task(shop: Shop, cell: Cell, *key: Any) -> Task:
 def shrunk(recipe: Recipe, only: str | None, millions: float | None) -> Recipe:
     """Shrink a recipe for a trial: fewer environments, fewer tokens."""
     names = [ENVIRONMENTS[name].id for name in only.split(",")] if only else recipe.environments
-    share = 1.0 if millions is None else 1e6 * millions / sum(phase.tokens for phase in recipe.phases)
-    phases = tuple(
-        phase.replace(
-            cells=tuple(c for c in phase.cells if c.env in (COPY_DRILL, *names)),
-            tokens=round(phase.tokens * share),
-            episodes=max(100, round(phase.episodes * share)),
+    every = [phase for stage in recipe.stages for phase in stage]
+    share = 1.0 if millions is None else 1e6 * millions / sum(phase.tokens for phase in every)
+
+    def smaller(phases: Sequence[Phase]) -> tuple[Phase, ...]:
+        return tuple(
+            phase.replace(
+                cells=tuple(c for c in phase.cells if c.env in (COPY_DRILL, *names)),
+                tokens=round(phase.tokens * share),
+                episodes=max(100, round(phase.episodes * share)),
+            )
+            for phase in phases
         )
-        for phase in recipe.phases
-    )
-    return recipe.replace(phases=phases)
+
+    return recipe.replace(phases=smaller(recipe.phases), finish=smaller(recipe.finish))
 
 
 app = typer.Typer(help=__doc__, rich_markup_mode=None, add_completion=False)
+
+
+@app.callback()
+def main() -> None:
+    """Keep `make` a command of its own."""
 
 
 @app.command("make")
@@ -299,26 +370,6 @@ def make_command(
         policy = make_starter(load_shop(), recipe, tell, work)
         save_policy(out or STARTERS.folder / name, policy, recipe=recipe.to_json())
         tell(f"written to {out or STARTERS.folder / name}")
-
-
-@app.command("evaluate")
-def evaluate_command(
-    name: str,
-    episodes: int = 200,
-    env: Annotated[list[str] | None, Option(help="May be repeated; default: all.")] = None,
-    difficulty: Annotated[
-        list[int] | None, Option(help="May be repeated; default: 0, in CART 0 to 3.")
-    ] = None,
-    out: Annotated[Path | None, Option(help="JSON file for the results.")] = None,
-) -> None:
-    """Measure held-out success, next to that of the best attacker."""
-    from ecomlab.starters.compare import compare
-
-    names = [ENVIRONMENTS[one].id for one in env or ENVIRONMENTS]
-    cells = [(n, d) for n in names for d in difficulty or ((0, 1, 2, 3) if n == "CART" else (0,))]
-    rows = list(compare(name, cells, episodes, load_shop(), print))
-    if out:
-        out.write_text(json.dumps(rows, indent=1) + "\n")
 
 
 if __name__ == "__main__":

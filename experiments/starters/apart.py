@@ -3,8 +3,8 @@
     python experiments/starters/apart.py --work /tmp/apart        # hours on one core; goes on where it stopped
     python experiments/starters/apart.py --work /tmp/x --tokens .3 --episodes 4 --out /tmp/x.csv    # a check
 
-Each arm is the recipe of base without one of the three, or without all (the first recipe), at the same number of
-tokens, a third of base's by default. Writes apart.csv: held-out success by arm, environment, difficulty and decoding.
+Each arm is the first stage of base's recipe without one of the three, or without all, at the same number of tokens,
+about a fifth of that stage's by default. Writes apart.csv: held-out success by arm, environment, level and decoding.
 """
 
 import argparse
@@ -64,12 +64,12 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--work", type=Path, required=True, help="folder for logs, checkpoints and policies")
-    parser.add_argument("--tokens", type=float, default=15.0, help="millions in all, of each arm")
+    parser.add_argument("--tokens", type=float, default=10.0, help="millions in all, of each arm")
     parser.add_argument("--episodes", type=int, default=200, help="held out, per environment and difficulty")
     parser.add_argument("--out", type=Path, default=HERE / "apart.csv")
     arguments = parser.parse_args()
     shop, rows = load_shop(), []
-    for name, recipe in arms(shrunk(RECIPES["base"], None, arguments.tokens)).items():
+    for name, recipe in arms(shrunk(RECIPES["base"].replace(finish=()), None, arguments.tokens)).items():
         work = arguments.work / name.replace(" ", "-")
         work.mkdir(parents=True, exist_ok=True)
         if not (work / "policy").exists():
