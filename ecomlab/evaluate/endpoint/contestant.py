@@ -111,8 +111,6 @@ class _Conversation:
     finishes: Counter[str] = field(default_factory=Counter)
     refused: set[int] = field(default_factory=set)
     """Numbers of the assistant messages that the endpoint marks as refusals."""
-    ids: set[str] = field(default_factory=set)
-    """Ids of calls so far."""
     cut: str = ""
     """The limit of tokens that ended the episode: length or context."""
     unscored: str = ""
@@ -172,7 +170,7 @@ class _Conversation:
             self.notes["calls_in_text"] = self.notes.get("calls_in_text", 0) + 1
         if answer.refused:
             self.refused.add(sum(said["role"] == "assistant" for said in self.episode.messages))
-        self.episode.act(numbered(message, self.ids))
+        self.episode.act(numbered(message))
 
     def _cut(self, limit: str, seen: str) -> None:
         self.cut, self.notes["cut_off"] = limit, seen[:2000]
