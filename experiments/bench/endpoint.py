@@ -16,7 +16,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ import aiohttp
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, Trajectory, load_shop, make_task, play
 from ecomlab.evaluate.contestant import Job
-from ecomlab.evaluate.endpoint.client import Client, body_of
+from ecomlab.evaluate.endpoint.client import Client, Writer
 from ecomlab.evaluate.endpoint.contestant import EndpointContestant, _Conversation
 from ecomlab.evaluate.endpoint.settings import EndpointSettings
 from ecomlab.evaluate.tasks import held_out_seeds
@@ -113,35 +113,39 @@ def against_bare(shop: Shop, wait: float, rounds: int, episodes: int) -> dict[st
         played = list(contestant.play(jobs, shop))
         assert not any(p.unscored for p in played)
         chains = [_requests(settings, p.trajectory, shop) for p in played if p.trajectory]
-        pairs = []
+        rounds_of = []
         for _ in range(rounds):
-            began = time.perf_counter()
-            list(contestant.play(jobs, shop))
-            middle = time.perf_counter()
-            asyncio.run(_send(settings.address, chains))
-            pairs.append((middle - began, time.perf_counter() - middle))
+            mine = _timed(lambda: list(contestant.play(jobs, shop)))
+            rounds_of.append((mine, _timed(lambda: asyncio.run(_send(settings.address, chains)))))
     requests = sum(map(len, chains))
     return {
         "wait_s": wait,
         "episodes": len(jobs),
         "requests": requests,
-        "harness_s": [here for here, _ in pairs],
-        "bare_s": [there for _, there in pairs],
-        "ratios": sorted(here / there for here, there in pairs),
-        "ratio_median": statistics.median(here / there for here, there in pairs),
-        "harness_requests_a_second": statistics.median(requests / here for here, _ in pairs),
-        "bare_requests_a_second": statistics.median(requests / there for _, there in pairs),
+        "harness_s": [mine[0] for mine, _ in rounds_of],
+        "bare_s": [bare[0] for _, bare in rounds_of],
+        "harness_cpu_ms_a_request": statistics.median(1000 * mine[1] / requests for mine, _ in rounds_of),
+        "bare_cpu_ms_a_request": statistics.median(1000 * bare[1] / requests for _, bare in rounds_of),
+        "ratio_of_times": statistics.median(mine[0] / bare[0] for mine, bare in rounds_of),
+        "ratio_of_cpu": statistics.median(mine[1] / bare[1] for mine, bare in rounds_of),
     }
 
 
-def _requests(settings: EndpointSettings, trajectory: Trajectory, shop: Shop) -> list[bytes]:
+def _timed(work: Callable[[], Any]) -> tuple[float, float]:
+    """Return the seconds that `work` takes: on the wall, and of this process's CPU."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    work()
+    return time.perf_counter() - wall, time.process_time() - cpu
+
+
+def _requests(settings: EndpointSettings, trajectory: Trajectory, shop: Shop) -> list[dict[str, Any]]:
     """Make the bodies of an episode's requests."""
     tools, messages = Episode(trajectory.task, shop).tools, trajectory.messages
     places = [i for i, message in enumerate(messages) if message["role"] == "assistant"]
-    return [json.dumps(body_of(settings, messages[:place], tools, 7)).encode() for place in places]
+    return [json.loads(Writer(settings, tools).write(messages[:place], 7)) for place in places]
 
 
-async def _send(address: str, chains: Sequence[Sequence[bytes]]) -> None:
+async def _send(address: str, chains: Sequence[Sequence[dict[str, Any]]]) -> None:
     """Send each chain's requests one after the other, AT_ONCE chains at once, as a program without a harness would; and
     one before them, as the harness does."""
     left = iter(chains)
@@ -150,10 +154,10 @@ async def _send(address: str, chains: Sequence[Sequence[bytes]]) -> None:
         async def work() -> None:
             for chain in left:
                 for body in chain:
-                    async with session.post(address, data=body) as response:
+                    async with session.post(address, json=body) as response:
                         json.loads(await response.read())
 
-        async with session.post(address, data=chains[0][0]) as response:
+        async with session.post(address, json=chains[0][0]) as response:
             await response.read()
         await asyncio.gather(*(work() for _ in range(AT_ONCE)))
 
@@ -171,16 +175,18 @@ def main(out: Path, rounds: int) -> None:
         "load_after": os.getloadavg(),
     }
     out.write_text(json.dumps(found, indent=1) + "\n")
-    own, slow, fast = found["own_cpu"], found["after_a_second"], found["at_once"]
+    own = found["own_cpu"]
     print(
-        f"own CPU: {own['own_ms_a_turn_median']:.2f} ms a turn, beside {own['environment_ms_a_turn']:.2f} ms of the environment"
+        f"own CPU: {own['own_ms_a_turn_median']:.2f} ms a turn, beside"
+        f" {own['environment_ms_a_turn']:.2f} ms of the environment"
     )
-    print(
-        f"answers after 1 s: {slow['ratio_median']:.3f} times the bare client's time ({slow['requests']} requests)"
-    )
-    print(
-        f"answers at once: {fast['harness_requests_a_second']:.0f} requests/s, the bare client {fast['bare_requests_a_second']:.0f}"
-    )
+    for name in ("after_a_second", "at_once"):
+        row = found[name]
+        print(
+            f"answers {name.replace('_', ' ')}: {row['ratio_of_times']:.3f} times the bare client's time,"
+            f" CPU {row['harness_cpu_ms_a_request']:.2f} ms a request, environment included, to"
+            f" {row['bare_cpu_ms_a_request']:.2f} ms ({row['requests']} requests)"
+        )
 
 
 if __name__ == "__main__":
