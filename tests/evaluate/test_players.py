@@ -2,6 +2,8 @@
 
 import json
 import math
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +45,8 @@ def test_scripts_play_every_environment_as_the_players_they_name(env: str, shop:
     (found,) = ScriptedContestant("reference").play([job], shop)
     assert found.trajectory is not None
     assert (found.trajectory.score, found.trajectory.messages) == (expected.score, expected.messages)
-    assert (found.faults, found.unscored, found.usage["agent"].requests) == ((), "", expected.turns)
+    said = sum(message["role"] == "assistant" for message in expected.messages)
+    assert (found.faults, found.unscored, found.usage["agent"].requests) == ((), "", said)
     (oracle,) = ScriptedContestant("oracle").play([job], shop)
     assert oracle.trajectory is not None and oracle.trajectory.score.correct
     (silent,) = ScriptedContestant("say nothing").play([job], shop)
@@ -138,6 +141,19 @@ def test_a_bug_of_ours_leaves_an_episode_unscored(
 
 
 # --- names ---
+
+
+def test_an_endpoint_needs_none_of_the_heavy_libraries(tmp_path: Path) -> None:
+    file = tmp_path / "there.toml"
+    file.write_text('url = "http://127.0.0.1:8000/v1"\nmodel = "m"\n')
+    code = (
+        "import sys\n"
+        "sys.modules.update(dict.fromkeys(['torch', 'transformers', 'trl', 'pandas', 'datasets']))\n"
+        "from ecomlab.evaluate.players import contestant_of\n"
+        f"print(contestant_of({str(file)!r}, None, ['CART']).identity['kind'])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout.strip(), done.stderr) == ("endpoint", "")
 
 
 def test_a_name_is_a_script_weights_or_an_endpoint(shop: Shop, tmp_path: Path) -> None:
