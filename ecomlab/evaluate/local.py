@@ -86,7 +86,7 @@ class LocalContestant:
         cut = ""
         if rollout.end == "truncated":
             length = len(rollout.prompt_ids) + len(rollout.completion_ids)
-            cut = "context" if length + 1 >= self.sampler.limits.context else "length"
+            cut = "context" if length >= self.sampler.limits.context else "length"
         failed = {"why": rollout.score.why} if rollout.score.unscored else {}
         return Played(
             job=job,

@@ -56,7 +56,7 @@ def test_scripts_play_every_environment_as_the_players_they_name(env: str, shop:
 
 def test_an_attacker_that_an_environment_lacks_is_the_callers_mistake(shop: Shop) -> None:
     with pytest.raises(ValueError, match="no attacker of STATUS"):
-        list(ScriptedContestant("always 'eligible'").play([Job("STATUS", 0, 0)], shop))
+        list(ScriptedContestant("cart_add first of catalog_search").play([Job("STATUS", 0, 0)], shop))
 
 
 def test_a_task_that_cannot_be_drawn_is_unscored(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +100,7 @@ def test_tokens_are_counted_as_an_endpoint_would() -> None:
 
 
 def test_a_token_limit_is_the_models_own_and_said_to_be_which(novice: Policy, shop: Shop) -> None:
-    for limits, fault in ((Limits(turn=2), "length"), (Limits(context=100), "context")):
+    for limits, fault in ((Limits(turn=2), "length"), (Limits(context=60), "context")):
         for found in LocalContestant("novice", novice, limits=limits).play(JOBS[:2], shop):
             assert (found.faults[-1:], found.unscored) == ((fault,), "")
             assert found.trajectory is not None and found.trajectory.end == "truncated"
