@@ -182,7 +182,14 @@ def _choose(
     if not left:
         return cells.tasks if budget is None else cells.least(MEASURED)
     each = seconds / len(left)
-    tell({"kind": "measured", "episodes": len(left), "seconds": seconds, "all": each * cells.rounds * cells.tasks})
+    tell(
+        {
+            "kind": "measured",
+            "episodes": len(left),
+            "seconds": seconds,
+            "all": each * cells.rounds * cells.tasks,
+        }
+    )
     if budget is None:
         return cells.tasks
     affordable = int(budget / (each * cells.rounds))

@@ -144,13 +144,15 @@ def report(transcripts: Iterable[Transcript], trials: int = 1) -> dict[str, Any]
     for row in rows:
         cells[row["env"], row["d"]].append(row)
     envs = list(dict.fromkeys(env for env, _ in cells))
-    levels = {(env, d): cells[env, d] for env, d in sorted(cells, key=lambda c: (envs.index(c[0]), c[1] or 0))}
+    levels = {
+        (env, d): cells[env, d] for env, d in sorted(cells, key=lambda c: (envs.index(c[0]), c[1] or 0))
+    }
     whole = {(env, None): [row for row in rows if row["env"] == env] for env in envs}
     return {
-        "cells": [
-            {"env": env, "d": d, **summarize(found, trials)} for (env, d), found in levels.items()
+        "cells": [{"env": env, "d": d, **summarize(found, trials)} for (env, d), found in levels.items()],
+        "environments": [
+            {"env": env, "d": None, **summarize(found, trials)} for (env, _), found in whole.items()
         ],
-        "environments": [{"env": env, "d": None, **summarize(found, trials)} for (env, _), found in whole.items()],
         "all": {"env": "all", "d": None, **summarize(rows, trials)},
     }
 

@@ -194,9 +194,7 @@ def _load(log: Log) -> Mapping[str, Any]:
         elif kind == "plan":
             log.plan = value
         else:
-            job = value["job"]
-            key = job["env"], job["d"], job["seed"], job["trial"]
-            (log.unscored if value["unscored"] else log.scored).add(key)
+            (log.unscored if value.unscored else log.scored).add(value.key)
     log.unscored -= log.scored
     return software
 
@@ -213,8 +211,8 @@ def _cut_torn(path: Path) -> None:
         file.truncate(whole)
 
 
-def lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Read (kind, value) of each whole line: header, plan, continued or episode.
+def lines(path: Path) -> Iterator[tuple[str, Any]]:
+    """Read (kind, value) of each whole line: header, plan, continued, or episode with its transcript.
 
     Raises TranscriptError where there is no such file, or a line is damaged.
     """
@@ -237,6 +235,8 @@ def lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
                         f"{path} has format {value['format']}, this ecomlab reads {FORMAT}; read it with the ecomlab "
                         f"that it was {value.get('made_with')} made with"
                     )
+                if kind == "episode":
+                    value = Transcript.from_json(value)
             except (ValueError, AttributeError, KeyError, TypeError) as error:
                 if isinstance(error, TranscriptError):
                     raise
@@ -258,19 +258,12 @@ def read(path: Path, every: bool = False) -> Iterator[Transcript]:
     Of an episode that was tried several times, only the last try counts, or `every` one. Raises TranscriptError.
     """
     path, last = path_of(path), {}
-    if not every:
-        for number, (kind, value) in enumerate(lines(path)):
-            if kind == "episode":
-                last[key_of(Job(**value["job"])), value.get("step")] = number
     for number, (kind, value) in enumerate(lines(path)):
-        if kind != "episode":
-            continue
-        try:
-            found = Transcript.from_json(value)
-        except (KeyError, TypeError, ValueError) as error:
-            raise TranscriptError(f"{path}: line {number + 1} is damaged ({error}); delete it") from None
-        if every or last[found.key, found.step] == number:
-            yield found
+        if kind == "episode":
+            last[value.key, value.step] = number
+    for number, (kind, value) in enumerate(lines(path)):
+        if kind == "episode" and (every or last[value.key, value.step] == number):
+            yield value
 
 
 def read_plan(path: Path) -> dict[str, Any] | None:
@@ -392,7 +385,10 @@ def flat(transcript: Transcript) -> dict[str, Any]:
         "correct": float(score.correct) if scored else math.nan,
         "end": transcript.end,
         "reward": score.value,
-        **{f"reward_{part}": score.parts.get(part, math.nan) for part in ("task", "efficiency", "hallucination")},
+        **{
+            f"reward_{part}": score.parts.get(part, math.nan)
+            for part in ("task", "efficiency", "hallucination")
+        },
         "turns": transcript.turns if scored else math.nan,
         "calls": transcript.calls if scored else math.nan,
         "questions": score.asking.get("questions", math.nan),

@@ -34,10 +34,17 @@ MADE = {"commit": "abc", "libraries": {"numpy": "2"}}
 def made(shop: Shop) -> list[Transcript]:
     """A right, a wrong, an unscored episode, and one whose task could not be drawn."""
     seed = held_out_seeds(0, 1)[0]
-    jobs = [Job("CART", 2, seed), Job("CART", 2, seed + 1, axes={"p_missing": 0.0}), Job("RETURN", 0, seed, trial=1)]
+    jobs = [
+        Job("CART", 2, seed),
+        Job("CART", 2, seed + 1, axes={"p_missing": 0.0}),
+        Job("RETURN", 0, seed, trial=1),
+    ]
     contestant = Script(rate=0.3, fails=lambda job: "rate limit" if job.trial else "")
     found = [Transcript.of(played, 0.5) for played in contestant.play(jobs, shop)]
-    return [*found, Transcript.of(Played(Job("PD", 1, seed), None, faults=("malformed call",), unscored="task"), 2.0)]
+    return [
+        *found,
+        Transcript.of(Played(Job("PD", 1, seed), None, faults=("malformed call",), unscored="task"), 2.0),
+    ]
 
 
 def same(one: list[Transcript], two: list[Transcript]) -> bool:
@@ -77,7 +84,9 @@ def test_the_lines_are_json_that_any_reader_takes(made: list[Transcript], tmp_pa
         json.loads(line, parse_constant=refuse)
 
 
-def test_a_torn_last_line_is_cut_off_and_its_episode_can_be_added(made: list[Transcript], tmp_path: Path) -> None:
+def test_a_torn_last_line_is_cut_off_and_its_episode_can_be_added(
+    made: list[Transcript], tmp_path: Path
+) -> None:
     with opened(tmp_path, HEADER, MADE) as log:
         for transcript in made[:2]:
             log.add(transcript)
@@ -113,7 +122,8 @@ def test_another_run_is_refused_with_everything_that_differs(made: list[Transcri
         pass
     with (
         pytest.raises(
-            TranscriptError, match=r'player is "script" there, "other" now; levels is \[0, 1\] there, \[2\] now; .*--out'
+            TranscriptError,
+            match=r'player is "script" there, "other" now; levels is \[0, 1\] there, \[2\] now; .*--out',
         ),
         opened(tmp_path, {**HEADER, "player": "other", "levels": [2]}, MADE),
     ):
