@@ -36,7 +36,7 @@ EVALUATION, FRONTIER, TRAINING = "evaluation", "frontier", "training"
 MEASURED = 10
 """Episodes that are played first, to say how long the others will take."""
 CONDITIONS = ("limits", "strict", "customer")
-"""What an identity says about the conditions under which the player plays: two players are compared under equal ones."""
+"""What an identity says of the conditions of play: players are compared under equal ones."""
 Tell = Callable[[Mapping[str, Any]], None]
 
 

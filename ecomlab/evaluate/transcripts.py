@@ -330,8 +330,8 @@ def to_dataset(header: Mapping[str, Any], transcripts: Iterable[Transcript]) -> 
 
     types = {
         "env": "string", "d": "int64", "seed": "int64", "trial": "int64", "step": "int64", "task": "string",
-        "end": "string", "correct": "bool", "reward": "float64", "why": "string", "unscored": "string", "turns": "int64",
-        "calls": "int64", "strict": "bool", "elapsed": "float64", **dict.fromkeys(AS_TEXT, "string"),
+        "end": "string", "correct": "bool", "reward": "float64", "why": "string", "unscored": "string",
+        "turns": "int64", "calls": "int64", "strict": "bool", "elapsed": "float64", **dict.fromkeys(AS_TEXT, "string"),
     }  # fmt: skip
     features = Features({**{name: Value(kind) for name, kind in types.items()}, "messages": Json()})
     return Dataset.from_list([_row(transcript, header) for transcript in transcripts], features=features)
