@@ -18,7 +18,6 @@ from ecomlab.evaluate.evaluation import EVALUATION, Cells, header_of, rescore, r
 from ecomlab.evaluate.tasks import held_out_seeds
 from ecomlab.evaluate.transcripts import (
     FILE,
-    Transcript,
     TranscriptError,
     key_of,
     read,
