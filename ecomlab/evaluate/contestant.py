@@ -1,7 +1,7 @@
 """What is evaluated: anything that plays tasks and hands back what was said, whether a script, weights or an endpoint."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -35,6 +35,9 @@ class Usage:
     retries: int = 0
     seconds: float = 0.0
     """Time waited for answers, in seconds."""
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
 
 @dataclass(frozen=True)
