@@ -35,7 +35,7 @@ EVALUATION, FRONTIER, TRAINING = "evaluation", "frontier", "training"
 """Kinds of runs that transcripts are of."""
 MEASURED = 10
 """Episodes that are played first, to say how long the others will take."""
-CONDITIONS = ("limits", "strict", "customer")
+CONDITIONS = ("limits", "max_tokens", "context", "strict", "customer")
 """What an identity says of the conditions of play: players are compared under equal ones."""
 Tell = Callable[[Mapping[str, Any]], None]
 
@@ -100,12 +100,23 @@ def header_of(
             "environments": {env: environment_of(env) for env in envs},
             "catalog": {**catalog, "fingerprint": shop.fingerprint},
             "axes": dict(axes),
-            **{name: identity.get(name) for name in CONDITIONS},
+            "limits": _limits(identity),
+            "strict": identity.get("strict", False),
+            "customer": identity.get("customer", "rules"),
         },
         **more,
     }
     _check_no_secret(header)
     return header
+
+
+def _limits(identity: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Name the limits of tokens: in a turn, in an episode, and of a whole context; None for a player that has none."""
+    if "limits" in identity:
+        return dict(identity["limits"])
+    if "max_tokens" in identity:
+        return {"turn": identity["max_tokens"] or None, "episode": None, "context": identity.get("context")}
+    return None
 
 
 def environment_of(env: str) -> dict[str, Any]:

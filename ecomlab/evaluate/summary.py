@@ -3,11 +3,12 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict
+from typing import Any, Protocol
 
 import numpy as np
 
+from ecomlab.evaluate.contestant import Usage
 from ecomlab.evaluate.transcripts import Transcript, flat
 
 CONFIDENCE, POWER = 0.95, 0.80
@@ -15,58 +16,44 @@ Row = Mapping[str, Any]
 MEANS = ("reward", "reward_task", "reward_efficiency", "reward_hallucination", "turns", "questions")
 
 
-@dataclass(frozen=True)
-class Price:
-    """Dollars for a million tokens."""
+class Prices(Protocol):
+    """What a model's tokens cost."""
 
-    input: float
-    output: float
-    cached: float | None = None
-    """Of tokens of the prompt that the model had read before; None: as `input`."""
+    @property
+    def currency(self) -> str: ...
 
-    def of(self, tokens: Mapping[str, int]) -> float:
-        """Compute the price, in dollars, of prompt, cached (of the prompt) and completion tokens."""
-        cached = self.input if self.cached is None else self.cached
-        fresh = tokens["prompt"] - tokens["cached"]
-        return (fresh * self.input + tokens["cached"] * cached + tokens["completion"] * self.output) / 1e6
+    def cost(self, usage: Usage) -> float:
+        """Compute the cost of what a model was asked for, in `currency`."""
 
 
 class Ledger:
-    """Requests, tokens, seconds and dollars by role, of every episode that was played, repeated ones included."""
+    """What was asked of each role's model in every episode that was played, repeated ones included."""
 
-    def __init__(self, prices: Mapping[str, Price] | None = None) -> None:
+    def __init__(self, prices: Mapping[str, Prices] | None = None) -> None:
         self.prices = dict(prices or {})
-        self.counts: dict[str, Counter[str]] = defaultdict(Counter)
-        self.seconds: dict[str, float] = defaultdict(float)
+        self.used: dict[str, Usage] = {}
 
     def add(self, transcript: Transcript) -> None:
         """Count an episode."""
         for role, used in transcript.usage.items():
-            self.seconds[role] += used.seconds
-            self.counts[role].update(
-                requests=used.requests,
-                retries=used.retries,
-                prompt=used.prompt_tokens,
-                cached=used.cached_tokens,
-                completion=used.completion_tokens,
-            )
+            self.used[role] = self.used.get(role, Usage()) + used
 
     @property
-    def dollars(self) -> float | None:
-        """Price of everything; None where no role has one."""
-        known = [self.prices[role].of(counts) for role, counts in self.counts.items() if role in self.prices]
-        return sum(known) if known else None
+    def cost(self) -> str:
+        """Cost of everything, in words: "1.25 USD"; "" where no role has a price."""
+        costs: dict[str, float] = defaultdict(float)
+        for role, used in self.used.items():
+            if role in self.prices:
+                costs[self.prices[role].currency] += self.prices[role].cost(used)
+        return " + ".join(f"{cost:.2f} {currency}" for currency, cost in costs.items())
 
     def to_json(self) -> dict[str, dict[str, Any]]:
-        """Write the counts of each role."""
-        return {
-            role: {
-                **{name: counts[name] for name in ("requests", "retries", "prompt", "cached", "completion")},
-                "seconds": round(self.seconds[role], 3),
-                "dollars": round(self.prices[role].of(counts), 6) if role in self.prices else None,
-            }
-            for role, counts in sorted(self.counts.items())
-        }
+        """Write the counts of each role, with its cost where it has a price."""
+        found = {role: asdict(used) for role, used in sorted(self.used.items())}
+        for role, prices in self.prices.items():
+            if role in found:
+                found[role] |= {"cost": round(prices.cost(self.used[role]), 6), "currency": prices.currency}
+        return found
 
 
 # --- shares of tasks that are played one or several times ---
@@ -186,7 +173,7 @@ def summarize(rows: Sequence[Row], trials: int = 1) -> dict[str, Any]:
         **{name: _mean(row[name] for row in scored) for name in MEANS},
         "learned": learned / questions if questions else math.nan,
         "ends": _counted(row["end"] for row in scored),
-        "faults": _counted(fault for row in rows for fault in row["faults"].split()),
+        "faults": _counted(fault for row in rows for fault in row["faults"].split("; ")),
         "unscored": _counted(row["unscored"] for row in rows),
         "tokens": _mean(row.get("agent_completion", math.nan) for row in scored),
         "prompt_tokens": _mean(row.get("agent_prompt", math.nan) for row in scored),

@@ -393,7 +393,7 @@ def flat(transcript: Transcript) -> dict[str, Any]:
         "calls": transcript.calls if scored else math.nan,
         "questions": score.asking.get("questions", math.nan),
         "learned": score.asking.get("learned", math.nan),
-        "faults": " ".join(fault.replace(" ", "_") for fault in transcript.faults),
+        "faults": "; ".join(transcript.faults),
         "unscored": transcript.unscored,
         **tokens,
     }

@@ -9,10 +9,10 @@ from scipy.stats import binomtest
 
 from ecomlab import Shop
 from ecomlab.evaluate.contestant import Job
+from ecomlab.evaluate.endpoint.settings import Prices
 from ecomlab.evaluate.evaluation import Cells
 from ecomlab.evaluate.summary import (
     Ledger,
-    Price,
     effective_count,
     flip_rate,
     pass_hat,
@@ -94,13 +94,10 @@ def test_a_report_counts_unscored_episodes_twice_over(shop: Shop) -> None:
 def test_the_ledger_has_the_price_of_everything_played(shop: Shop) -> None:
     """100 prompt tokens, 40 of them cached, and 10 sampled: 60 x 2 + 40 x 0.5 + 10 x 8 dollars a million."""
     (played,) = Script().play([Job("STATUS", 0, 2**31)], shop)
-    ledger = Ledger({"agent": Price(input=2, cached=0.5, output=8)})
-    for _ in range(3):
+    ledger, free = Ledger({"agent": Prices(input=2, cached=0.5, output=8)}), Ledger()
+    for _ in range(3000):
         ledger.add(Transcript.of(played))
-    assert ledger.dollars == pytest.approx(3 * 220e-6)
-    assert ledger.to_json()["agent"]["prompt"] == 300 and ledger.to_json()["agent"][
-        "dollars"
-    ] == pytest.approx(660e-6)
-    free = Ledger()
+    assert ledger.cost == "0.66 USD"
+    assert (ledger.to_json()["agent"]["prompt_tokens"], ledger.to_json()["agent"]["cost"]) == (300_000, 0.66)
     free.add(Transcript.of(played))
-    assert free.dollars is None and free.to_json()["agent"]["dollars"] is None
+    assert free.cost == "" and "cost" not in free.to_json()["agent"]
