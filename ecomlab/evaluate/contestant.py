@@ -1,4 +1,4 @@
-"""What is evaluated: anything that plays tasks and hands back what was said, whether a script, weights or an endpoint."""
+"""What is evaluated: anything that plays tasks and hands back what was said, be it a script, weights or an endpoint."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -62,7 +62,7 @@ class Contestant(Protocol):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """What decides its answers, JSON values: kind, model, digest of weights, template, sampling settings, limits."""
+        """What decides its answers, JSON values: kind, model, digest of weights, template, sampling, limits."""
 
     def play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Played]:
         """Play every job, in any order, and yield each as soon as it is over.

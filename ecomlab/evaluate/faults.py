@@ -1,4 +1,4 @@
-"""A model's own mistakes of form, read off what it said: malformed calls, empty answers, refusals, and being cut off."""
+"""A model's own mistakes of form, read off what it said: malformed calls, empty answers, refusals, being cut off."""
 
 import re
 from collections.abc import Collection

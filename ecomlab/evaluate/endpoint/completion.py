@@ -68,7 +68,7 @@ def read_completion(body: bytes, settings: EndpointSettings) -> Answer:
     choices = found.get("choices") if isinstance(found, dict) else None
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, dict) else None
-    if not isinstance(message, dict) or message.get("role", "assistant") != "assistant":
+    if choice is None or not isinstance(message, dict) or message.get("role", "assistant") != "assistant":
         raise EndpointFailure("no completion", f"no chat completion: {shown(body)}", again=True)
     _check_model(found.get("model"), settings)
     finish = choice.get("finish_reason")

@@ -151,7 +151,7 @@ class _Conversation:
         except ContextOverflow:
             if "max_tokens" not in body:
                 raise
-            # Some servers refuse a conversation that fits because the longest answer would not; this gives what is left.
+            # some servers refuse a conversation that fits where its longest answer would not: ask for what is left
             del body["max_tokens"]
             answer = await client.answer(body, key)
         self.usage += answer.usage

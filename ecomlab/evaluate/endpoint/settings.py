@@ -72,7 +72,7 @@ class EndpointSettings(Settings):
     strict: bool = False
     """End an episode at the first slip of form."""
     context: int | None = Field(None, ge=1)
-    """Tokens that the model was made for; an episode that grows beyond ends truncated, even where the server reads on."""
+    """Tokens that the model was made for; an episode that grows beyond ends truncated, whatever the server does."""
 
     temperature: float | None = Field(None, ge=0)
     """Default, here and for top_p: the endpoint's."""
