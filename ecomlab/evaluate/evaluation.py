@@ -171,7 +171,8 @@ def run_evaluation(
             log.decide({"tasks": _choose(contestant, cells, shop, log, budget, began, tell)})
         assert log.plan is not None
         chosen = Cells(**{**asdict(cells), "tasks": log.plan["tasks"]})
-        tell({"kind": "plan", "tasks": chosen.tasks, "of": cells.tasks})
+        count = len(cells.envs) * len(cells.levels)
+        tell({"kind": "plan", "tasks": chosen.tasks, "of": cells.tasks, "cells": count})
         jobs = chosen.jobs()
         left = [job for job in jobs if _is_left(log, job, retry_unscored)]
         play_all(contestant, left, shop, log, began, tell, total=len(jobs))

@@ -115,9 +115,13 @@ def test_a_budget_chooses_the_tasks_once(shop: Shop, tmp_path: Path, monkeypatch
     monkeypatch.setattr(evaluation, "play_all", slowly(evaluation.play_all))
     cells = Cells(("STATUS",), (0, 1), 50, trials=4)
     told = run(Script(), shop, tmp_path, cells, budget=100.0)
-    assert {"kind": "plan", "tasks": 12, "of": 50} in told and read_plan(tmp_path) == {"tasks": 12}
+    assert {"kind": "plan", "tasks": 12, "of": 50, "cells": 2} in told and read_plan(tmp_path) == {
+        "tasks": 12
+    }
     assert len(list(read(tmp_path))) == 12 * 8
-    assert run(Script(), shop, tmp_path, cells, budget=100.0) == [{"kind": "plan", "tasks": 12, "of": 50}]
+    assert run(Script(), shop, tmp_path, cells, budget=100.0) == [
+        {"kind": "plan", "tasks": 12, "of": 50, "cells": 2}
+    ]
     with pytest.raises(TranscriptError, match=r"cells.budget is 100.0 there, 7.0 now"):
         run(Script(), shop, tmp_path, cells, budget=7.0)
     with pytest.raises(
