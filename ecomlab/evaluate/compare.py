@@ -70,7 +70,11 @@ class Comparison:
                 f"a sample of this size shows about {found.shows:.3f} or more."
             )
         better, worse = self.players if found.mean > 0 else self.players[::-1]
-        return f"{better} succeeds more often than {worse}: {said}."
+        low, high = sorted((abs(found.low), abs(found.high)))
+        return (
+            f"{better} succeeds more often than {worse}: by {abs(found.mean):.3f} [{low:.3f}, {high:.3f}] over "
+            f"{found.tasks} tasks."
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Write as a JSON object."""

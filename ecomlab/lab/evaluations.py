@@ -67,7 +67,10 @@ def make_contestant(
         from ecomlab.models.samplers.cached import Limits
 
         local["limits"] = Limits(**limits)
-    return contestant_of(player, shop, envs, **local, **{n: v for n, v in changes.items() if n in LOCAL})
+    made = contestant_of(player, shop, envs, **local, **{n: v for n, v in changes.items() if n in LOCAL})
+    if made.identity["kind"] == "script" and (decoding or changes):
+        raise ValueError(f"{player} is a script, which has no settings; leave out --set and --decoding")
+    return made
 
 
 def folder_of(player: str, kind: str, out: Path | None) -> Path:
@@ -228,7 +231,8 @@ class _Watch:
         elif kind == "measured":
             self.console.print(
                 f"{event['episodes']} episodes took {event['seconds']:.1f} s; all take about "
-                f"{_duration(event['all'])} at this pace, less where more are played at once"
+                f"{_duration(event['all'])} at this pace, less where more are played at once",
+                soft_wrap=True,
             )
         elif kind == "plan":
             self.pace = None
@@ -242,7 +246,8 @@ class _Watch:
         gap = smallest_difference(event["tasks"] * event["cells"])
         self.console.print(
             f"{event['tasks']} tasks a cell{fewer}; {event['tasks'] * event['cells']} tasks in all show a difference "
-            f"between two players of {gap:.3f} or more (80% power, at a success of one half; less where it is higher)"
+            f"between two players of {gap:.3f} or more (80% power, at a success of one half; less the further from it)",
+            soft_wrap=True,
         )
 
     def episode(self, transcript: Transcript, done: int, total: int) -> None:
@@ -283,7 +288,7 @@ def rows_of(found: Mapping[str, Any]) -> tuple[list[str], Rows]:
     """Lay out a report as a table: headings and rows, with pass^k and flips where there are several trials."""
     trials = found["header"]["cells"]["trials"]
     several = [*(f"pass^{k}" for k in range(2, trials + 1)), "flips"] if trials > 1 else []
-    many = len(found["cells"]) > len(found["environments"])
+    many = len(found["cells"]) > len(found["environments"]) > 1
     groups = [*found["cells"], *(found["environments"] if many else []), found["all"]]
     return [*HEADINGS, *several], [_row(group, trials) for group in groups]
 

@@ -38,7 +38,7 @@ def test_a_difference_is_shown_with_its_sign(evaluations: dict[str, Path]) -> No
     found = compare(evaluations["bad"], evaluations["good"])
     assert found.overall.shown and found.overall.mean < 0 and found.overall.tasks == 32 and found.trials == 2
     assert found.overall.mean == pytest.approx(found.overall.first - found.overall.second)
-    assert found.verdict.startswith("script succeeds more often than bad: -0.")
+    assert found.verdict.startswith("script succeeds more often than bad: by 0.")
     assert [d.group for d in found.environments] == ["CART", "STATUS"]
     assert [d.tasks for d in found.environments] == [16, 16]
     assert json.dumps(found.to_json())
