@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 # Set before any library reads them: no telemetry, no network, one thread per process.
 for _name in ("HF_HUB_OFFLINE", "HF_HUB_DISABLE_TELEMETRY", "DO_NOT_TRACK", "OMP_NUM_THREADS"):
@@ -151,7 +151,12 @@ def evaluate(
     if rescore is not None:
         raise typer.Exit(1 if evaluations.score_again(rescore, console) else 0)
     cells = options.cells(player, env, difficulty, episodes, trials, block, axis)
-    asked = {"decoding": decoding, "changes": options.settings(change), "size": size, "out": folder}
+    asked: dict[str, Any] = {
+        "decoding": decoding,
+        "changes": options.settings(change),
+        "size": size,
+        "out": folder,
+    }
     seconds = options.seconds(budget)
     found = evaluations.evaluate(
         player, cells, console, **asked, budget=seconds, retry_unscored=retry_unscored
@@ -197,7 +202,12 @@ def frontier(
     from ecomlab.lab import evaluations
 
     envs = options.player_environments(player, env)
-    asked = {"decoding": decoding, "changes": options.settings(change), "size": size, "out": folder}
+    asked: dict[str, Any] = {
+        "decoding": decoding,
+        "changes": options.settings(change),
+        "size": size,
+        "out": folder,
+    }
     found = evaluations.find_frontier(
         player, envs, console, **asked, block=block, retry_unscored=retry_unscored
     )

@@ -140,7 +140,7 @@ def _difference(
 
 
 def paired_interval(
-    differences: Sequence[float], confidence: float = CONFIDENCE
+    differences: Sequence[float] | np.ndarray, confidence: float = CONFIDENCE
 ) -> tuple[float, float, float, float]:
     """Compute the mean of paired differences in [-1, 1], its bounds, and the smallest difference that is shown.
 
@@ -180,10 +180,9 @@ def _check_alike(headers: Sequence[Mapping[str, Any]]) -> None:
         conditions["environments"] = {env: conditions["environments"][env] for env in sorted(envs)}
     if one["limits"] is None or two["limits"] is None:  # a script has none that it could reach
         del one["limits"], two["limits"]
-    block = ({"block": header["cells"]["block"]} for header in headers)
-    both = ("in the first", "in the second")
-    differ = differences(one, two, both) + differences(*block, both)
-    if differ:
+    for conditions, header in zip((one, two), headers, strict=True):
+        conditions["block"] = header["cells"]["block"]
+    if differ := differences(one, two, ("in the first", "in the second")):
         raise TranscriptError(
             f"these evaluations cannot be compared: {'; '.join(differ)}; evaluate both under the same conditions"
         )

@@ -5,7 +5,7 @@ import math
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ecomlab.envs.registry import ENVIRONMENTS, observed
 from ecomlab.episode.episode import Trajectory, ask_user, make_task
 from ecomlab.episode.play import ReplayError, replay
-from ecomlab.evaluate.contestant import Contestant, Job
+from ecomlab.evaluate.contestant import Contestant, Job, Played
 from ecomlab.evaluate.tasks import Axes, axes_of, held_out_seeds
 from ecomlab.evaluate.transcripts import (
     Log,
@@ -246,7 +246,7 @@ def play_all(
     return time.monotonic() - start
 
 
-def _iterate(contestant: Contestant, jobs: Sequence[Job], shop: "Shop") -> Iterator[Any]:
+def _iterate(contestant: Contestant, jobs: Sequence[Job], shop: "Shop") -> Generator[Played, None, None]:
     """Make any iterator one that can be closed: a caller that stops ends what still runs."""
     yield from contestant.play(jobs, shop)
 
