@@ -59,8 +59,6 @@ def make_contestant(
             )
         return contestant_of(player, shop, envs, changes)
     local: dict[str, Any] = {"decoding": decoding} if decoding else {}
-    if decoding:
-        check_decoding(decoding)
     if wrong := [name for name in changes if name not in (*LIMITS, *LOCAL)]:
         raise ValueError(f"--set: {unknown('setting', wrong[0], (*LIMITS, *LOCAL))}")
     if limits := {LIMITS[name]: value for name, value in changes.items() if name in LIMITS}:
@@ -154,6 +152,8 @@ def _make(
     out: Path | None,
 ) -> Made:
     assert player is not None, "options check it"
+    if decoding:
+        check_decoding(decoding)
     shop = load_shop(size)
     contestant = make_contestant(player, shop, envs, decoding, changes or {})
     return Made(player, contestant, shop, {"size": size, "seed": 0}, folder_of(player, kind, out))
