@@ -292,23 +292,23 @@ def test_a_run_is_trained_from_a_file_and_evaluated_from_its_checkpoint(tmp_path
 
 def test_two_players_are_evaluated_and_compared(tmp_path: Path) -> None:
     options = ["--env", "STATUS", "--difficulty", "2", "--episodes", "12", "--size", "1000"]
-    for player in ("reference", "do nothing"):
+    for player in ("reference", "say nothing"):
         done = runner.invoke(app, ["eval", player, *options, "--out", str(tmp_path / player)])
         assert done.exit_code == 0, done.output
         assert "12 tasks in all show a difference between two players of 0.572 or more" in done.output
-    again = runner.invoke(app, ["eval", "do nothing", *options, "--out", str(tmp_path / "reference")])
+    again = runner.invoke(app, ["eval", "say nothing", *options, "--out", str(tmp_path / "reference")])
     assert "holds another run: player is" in str(again.exception)
     done = runner.invoke(
         app,
         [
             "compare",
             str(tmp_path / "reference"),
-            str(tmp_path / "do nothing"),
+            str(tmp_path / "say nothing"),
             "--json",
             str(tmp_path / "c.json"),
         ],
     )
-    assert done.exit_code == 0 and "reference succeeds more often than do nothing: by 1.000 [" in done.output
+    assert done.exit_code == 0 and "reference succeeds more often than say nothing: by 1.000 [" in done.output
     assert json.loads((tmp_path / "c.json").read_text())["overall"]["mean"] == 1.0
 
 
@@ -321,7 +321,7 @@ def test_a_frontier_is_searched_and_drawn(tmp_path: Path) -> None:
         "--json",
         str(tmp_path / "f.json"),
     ]
-    done = runner.invoke(app, ["frontier", "do nothing", "--env", "STATUS,PD,CART", "--size", "1000", *files])
+    done = runner.invoke(app, ["frontier", "say nothing", "--env", "STATUS,PD,CART", "--size", "1000", *files])
     assert done.exit_code == 0, done.output
     assert done.output.count("below 0") == 6 and (tmp_path / "f.pdf").read_bytes().startswith(b"%PDF")
     found = json.loads((tmp_path / "f.json").read_text())
