@@ -1,8 +1,8 @@
-"""The command line: play, certify, bench, train, eval, sweep, figures, init."""
+"""The command line: play, certify, bench, train, eval, compare, frontier, sweep, figures, init."""
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 # Set before any library reads them: no telemetry, no network, one thread per process.
 for _name in ("HF_HUB_OFFLINE", "HF_HUB_DISABLE_TELEMETRY", "DO_NOT_TRACK", "OMP_NUM_THREADS"):
@@ -123,40 +123,95 @@ def train(
 
 @app.command("eval")
 def evaluate(
-    policy: options.Policy,
-    env: options.PolicyEnvs = None,
+    player: options.Player = None,
+    env: options.PlayerEnvs = None,
     difficulty: options.Levels = "0:4",
     episodes: options.Episodes = 200,
-    decoding: options.Decodings = None,
+    trials: options.Trials = 1,
+    budget: options.Budget = None,
+    decoding: options.Decoding = None,
+    change: options.PlayerChange = None,
     axis: options.Axis = None,
     block: options.Block = 0,
     size: options.Size = 20_000,
+    folder: options.RunFolder = None,
+    retry_unscored: options.Retry = False,
+    rescore: options.Rescore = None,
     json_file: options.JsonFile = None,
+    markdown: options.MarkdownFile = None,
     csv_file: options.EpisodesFile = None,
+    parquet: options.ParquetFile = None,
 ) -> None:
-    """Measure a policy's held-out success at fixed difficulties, on tasks that training never draws.
+    """Measure a player's success on tasks that training never draws, or go on with that.
 
     Example: [cyan]ecomlab eval novice --env CART --difficulty 0:4 --episodes 200 --axis p_missing=0[/cyan]
     """
-    from ecomlab.analysis.report import show_evaluations
-    from ecomlab.evaluate.heldout import DECODINGS, check_decoding, play_held_out
-    from ecomlab.evaluate.tasks import check_axes, held_out_seeds
-    from ecomlab.models.load import load_policy, made_for_environments
+    from ecomlab.lab import evaluations
 
-    envs, levels = options.environments(env or made_for_environments(policy)), options.levels(difficulty)
-    axes, decodings = options.axes(axis), [check_decoding(name) for name in decoding or DECODINGS]
-    for words in check_axes(axes, envs):
-        console.print(f"[yellow]warning[/yellow]  {escape(words)}")
-    held_out_seeds(block, episodes)
-    shop = ecomlab.load_shop(size)
-    loaded = load_policy(policy, shop, envs)
-    rows = [
-        row
-        for name in envs
-        for how in decodings
-        for row in play_held_out(loaded, shop, name, levels, episodes, how, block=block, axes=axes)
-    ]
-    show_evaluations(policy, rows, console, json_file, csv_file)
+    if rescore is not None:
+        raise typer.Exit(1 if evaluations.score_again(rescore, console) else 0)
+    cells = options.cells(player, env, difficulty, episodes, trials, block, axis)
+    asked: dict[str, Any] = {
+        "decoding": decoding,
+        "changes": options.settings(change),
+        "size": size,
+        "out": folder,
+    }
+    seconds = options.seconds(budget)
+    found = evaluations.evaluate(
+        player, cells, console, **asked, budget=seconds, retry_unscored=retry_unscored
+    )
+    evaluations.show_report(found, console, json_file, markdown)
+    evaluations.write_tables(found, csv_file, parquet, console)
+
+
+@app.command()
+def compare(
+    first: options.Evaluation,
+    second: options.Evaluation,
+    json_file: options.JsonFile = None,
+    markdown: options.MarkdownFile = None,
+) -> None:
+    """Compare two evaluations task by task, under equal conditions or not at all.
+
+    Example: [cyan]ecomlab compare experiments/runs/eval/novice experiments/runs/eval/base[/cyan]
+    """
+    from ecomlab.lab import evaluations
+
+    evaluations.show_comparison(first, second, console, json_file, markdown)
+
+
+@app.command()
+def frontier(
+    player: options.Player = None,
+    env: options.PlayerEnvs = None,
+    decoding: options.Decoding = None,
+    change: options.PlayerChange = None,
+    block: options.Block = 0,
+    size: options.Size = 20_000,
+    folder: options.RunFolder = None,
+    retry_unscored: options.Retry = False,
+    figure: options.FigureFile = None,
+    json_file: options.JsonFile = None,
+    markdown: options.MarkdownFile = None,
+) -> None:
+    """Find the highest difficulty at which a player succeeds in 90% and in 50% of its episodes.
+
+    Example: [cyan]ecomlab frontier novice --env CART --figure figures/frontier_novice.pdf[/cyan]
+    """
+    from ecomlab.lab import evaluations
+
+    envs = options.player_environments(player, env)
+    asked: dict[str, Any] = {
+        "decoding": decoding,
+        "changes": options.settings(change),
+        "size": size,
+        "out": folder,
+    }
+    found = evaluations.find_frontier(
+        player, envs, console, **asked, block=block, retry_unscored=retry_unscored
+    )
+    evaluations.show_frontier(found, console, json_file, markdown, figure)
 
 
 @app.command()

@@ -6,11 +6,14 @@ import tomllib
 from enum import StrEnum
 from importlib.metadata import requires
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, BadParameter, Option
+from typer import Argument, BadParameter, Option, secho
 
 from ecomlab import ENVIRONMENTS
+
+if TYPE_CHECKING:
+    from ecomlab.evaluate.evaluation import Cells
 
 
 def writable(path: Path | None) -> Path | None:
@@ -37,10 +40,47 @@ Change = Annotated[list[str] | None, Option("--set", help="NAME=VALUE over the f
 Cluster = Annotated[Kind | None, Option(help="Submit what is left and return; local: run such jobs here.")]
 Axis = Annotated[list[str] | None, Option("--axis", help="NAME=VALUE of a difficulty axis; may be repeated.")]
 Block = Annotated[int, Option(min=0, help="Block of held-out tasks; blocks share no task.")]
-Decodings = Annotated[
-    list[str] | None, Option("--decoding", help="sampled (temperature 1) or greedy. Default: both.")
+Budget = Annotated[
+    str | None, Option(help="Time to keep to, such as 1h or 30m; decides how many tasks a level are played.")
 ]
-Episodes = Annotated[int, Option(min=1, help="Episodes a level, held out.")]
+Decoding = Annotated[
+    str | None, Option(help="Of local weights: sampled (temperature 1) or greedy. Default: sampled.")
+]
+Evaluation = Annotated[Path, Argument(help="Folder that `ecomlab eval` wrote to.")]
+FigureFile = Annotated[
+    Path | None, Option(callback=writable, help="Draw a figure: FILE.pdf, .png and .json.")
+]
+MarkdownFile = Annotated[
+    Path | None, Option("--markdown", callback=writable, help="Write the table as Markdown here.")
+]
+ParquetFile = Annotated[
+    Path | None, Option("--parquet", callback=writable, help="Write the transcripts here, for `datasets`.")
+]
+Player = Annotated[
+    str | None,
+    Argument(
+        help="reference, a starter, a folder with weights, owner/name, or an endpoint's settings (a TOML file)."
+    ),
+]
+PlayerChange = Annotated[
+    list[str] | None,
+    Option("--set", help="NAME=VALUE of the endpoint's or the weights' settings; may be repeated."),
+]
+PlayerEnvs = Annotated[
+    list[str] | None,
+    Option(
+        "--env", help="Environment, or collection (C4; CART,PD). Repeatable. Default: those it was made for."
+    ),
+]
+Rescore = Annotated[
+    Path | None, Option(help="Score this folder's transcripts again, without playing; code 1 if any differ.")
+]
+Retry = Annotated[bool, Option("--retry-unscored", help="Play unscored episodes again.")]
+RunFolder = Annotated[
+    Path | None, Option("--out", help="Folder for the transcripts. Default: experiments/runs/eval/PLAYER.")
+]
+Trials = Annotated[int, Option(min=1, help="Times that each task is played, for pass^k.")]
+Episodes = Annotated[int, Option(min=1, help="Held-out tasks a level.")]
 Repeat = Annotated[int, Option("--episodes", min=1, help="Episodes a repeat, of which there are five.")]
 Env = Annotated[str, Option(help="Environment id.")]
 Envs = Annotated[
@@ -49,12 +89,6 @@ Envs = Annotated[
 ]
 EpisodesFile = Annotated[
     Path | None, Option("--csv", callback=writable, help="Write a row per episode here.")
-]
-PolicyEnvs = Annotated[
-    list[str] | None,
-    Option(
-        "--env", help="Environment, or collection (C4; CART,PD). Repeatable. Default: those it was made for."
-    ),
 ]
 Figures = Annotated[bool, Option("--figures", help="Draw the sweep's figures too.")]
 File = Annotated[Path, Argument(help="The sweep's file.")]
@@ -68,7 +102,6 @@ LevelList = Annotated[list[int], Option(help="Level; may be repeated.")]
 Others = Annotated[int, Option(min=1, help="Tasks a level for the other players.")]
 Out = Annotated[Path, Option(help="Folder for the figures.")]
 Plan = Annotated[bool, Option("--dry-run", help="Print what would be done and its cost; start nothing.")]
-Policy = Annotated[str, Argument(help="A starter's name, a saved policy, or a checkpoint's folder.")]
 Processes = Annotated[int | None, Option(min=1, help="Runs at a time. Default: what the sweep says.")]
 Seed = Annotated[int, Option(help="Seed of the task.")]
 Seeds = Annotated[int, Option(min=1, help="Tasks a level for oracle, reference and perturbed player.")]
@@ -92,6 +125,48 @@ def axes(texts: list[str] | None) -> dict[str, float]:
     if twice := sorted({name for name, _ in found if [n for n, _ in found].count(name) > 1}):
         raise BadParameter(f"--axis {twice[0]} is given twice; give one value")
     return dict(found)
+
+
+def player_environments(player: str | None, names: list[str] | None) -> list[str]:
+    """List the environments that `--env` names; by default those that the player was made for, or all. Raises
+    BadParameter without a player."""
+    from ecomlab.models.load import made_for_environments
+
+    if player is None:
+        raise BadParameter(
+            "name a player: reference, a starter such as novice, weights, or an endpoint's TOML file"
+        )
+    return environments(names or made_for_environments(player))
+
+
+def cells(
+    player: str | None,
+    names: list[str] | None,
+    difficulty: str,
+    tasks: int,
+    trials: int,
+    block: int,
+    axis: list[str] | None,
+) -> "Cells":
+    """Read which tasks are played, and warn of axes that move nothing. Raises ValueError and BadParameter."""
+    from ecomlab.evaluate.evaluation import Cells
+    from ecomlab.evaluate.tasks import check_axes, held_out_seeds
+
+    envs, overridden = player_environments(player, names), axes(axis)
+    for words in check_axes(overridden, envs):
+        secho(f"warning  {words}", err=True)
+    held_out_seeds(block, tasks)
+    return Cells(tuple(envs), tuple(levels(difficulty)), tasks, block, trials, overridden)
+
+
+def seconds(text: str | None) -> float | None:
+    """Read a time such as 1.5h, 30m or 90s. Raises BadParameter."""
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)(s|m|h)", text.strip())
+    if not found or not float(found[1]):
+        raise BadParameter(f"a budget is a time such as 1h, 30m or 90s, not {text!r}")
+    return float(found[1]) * {"s": 1, "m": 60, "h": 3600}[found[2]]
 
 
 def levels(text: str) -> list[int]:

@@ -24,6 +24,8 @@ COMMANDS = [
     ["bench", "env"],
     ["train"],
     ["eval"],
+    ["compare"],
+    ["frontier"],
     ["sweep"],
     ["figures"],
     ["init"],
@@ -168,6 +170,8 @@ def test_a_leak_breaks_silence(monkeypatch: pytest.MonkeyPatch) -> None:
         (["certify", "--json", "/nowhere/at/all.json"], "make it first"),
         (["bench", "env", "--json", "/nowhere/at/all.json"], "make it first"),
         (["bench", "env", "--json", "/"], "cannot be written"),
+        (["eval"], "name a player: reference"),
+        (["eval", "reference", "--budget", "an hour"], "such as 1h, 30m or 90s"),
     ],
 )
 def test_wrong_arguments_stop_before_anything_runs(arguments: list[str], says: str) -> None:
@@ -262,21 +266,66 @@ def test_a_run_is_trained_from_a_file_and_evaluated_from_its_checkpoint(tmp_path
         "--csv",
         str(tmp_path / "e.csv"),
     ]
+    files = ["--json", str(json_file), "--markdown", str(tmp_path / "e.md"), "--out", str(tmp_path / "eval")]
     done = runner.invoke(
-        app, ["eval", str(out / "checkpoints" / "checkpoint-2"), *options, *more, "--json", str(json_file)]
+        app,
+        ["eval", str(out / "checkpoints" / "checkpoint-2"), *options, *more, *files, "--decoding", "greedy"],
     )
     assert done.exit_code == 0, done.output
     with (tmp_path / "e.csv").open() as table:
         episodes = list(csv.DictReader(table))
-    assert len(episodes) == 2 * 2 * 3 and {row["axes"] for row in episodes} == {"cart.items=1 p_missing=0"}
-    assert {int(row["task_seed"]) for row in episodes} == set(held_out_seeds(2, 3))
+    assert len(episodes) == 2 * 3 and {int(row["seed"]) for row in episodes} == set(held_out_seeds(2, 3))
     for wrong, words in ((out, r"is a run, not a policy; use .*checkpoint-2"), (tmp_path, "no policy is in")):
         with pytest.raises(PolicyError, match=words):
             runner.invoke(app, ["eval", str(wrong), *options], catch_exceptions=False)
-    rows = json.loads(json_file.read_text())["rows"]
-    assert [(row["env"], row["d"], row["decoding"], row["episodes"]) for row in rows] == [
-        ("CART", d, decoding, 3) for decoding in ("sampled", "greedy") for d in (0, 1)
-    ], "both decodings by default"
+    found = json.loads(json_file.read_text())
+    assert [(row["env"], row["d"], row["episodes"]) for row in found["cells"]] == [
+        ("CART", 0, 3),
+        ("CART", 1, 3),
+    ]
+    assert found["header"]["identity"]["decoding"] == "greedy"
+    assert found["header"]["conditions"]["axes"] == {"cart.items": 1, "p_missing": 0}
+    assert "| CART | 0 |" in (tmp_path / "e.md").read_text()
+    done = runner.invoke(app, ["eval", "--rescore", str(tmp_path / "eval")])
+    assert done.exit_code == 0 and "6 episodes scored again, 0 differ" in done.output
+
+
+def test_two_players_are_evaluated_and_compared(tmp_path: Path) -> None:
+    options = ["--env", "STATUS", "--difficulty", "2", "--episodes", "12", "--size", "1000"]
+    for player in ("reference", "say nothing"):
+        done = runner.invoke(app, ["eval", player, *options, "--out", str(tmp_path / player)])
+        assert done.exit_code == 0, done.output
+        assert "12 tasks in all show a difference between two players of 0.572 or more" in done.output
+    again = runner.invoke(app, ["eval", "say nothing", *options, "--out", str(tmp_path / "reference")])
+    assert "holds another run: player is" in str(again.exception)
+    done = runner.invoke(
+        app,
+        [
+            "compare",
+            str(tmp_path / "reference"),
+            str(tmp_path / "say nothing"),
+            "--json",
+            str(tmp_path / "c.json"),
+        ],
+    )
+    assert done.exit_code == 0 and "reference succeeds more often than say nothing: by 1.000 [" in done.output
+    assert json.loads((tmp_path / "c.json").read_text())["overall"]["mean"] == 1.0
+
+
+def test_a_frontier_is_searched_and_drawn(tmp_path: Path) -> None:
+    files = [
+        "--out",
+        str(tmp_path / "f"),
+        "--figure",
+        str(tmp_path / "f.pdf"),
+        "--json",
+        str(tmp_path / "f.json"),
+    ]
+    done = runner.invoke(app, ["frontier", "say nothing", "--env", "STATUS,PD,CART", "--size", "1000", *files])
+    assert done.exit_code == 0, done.output
+    assert done.output.count("below 0") == 6 and (tmp_path / "f.pdf").read_bytes().startswith(b"%PDF")
+    found = json.loads((tmp_path / "f.json").read_text())
+    assert [one["env"] for one in found["environments"]] == ["STATUS", "PD", "CART"]
 
 
 @pytest.mark.parametrize(
@@ -293,7 +342,7 @@ def test_a_run_is_trained_from_a_file_and_evaluated_from_its_checkpoint(tmp_path
 def test_a_wrong_evaluation_stops_before_anything_is_loaded(
     given: list[str], words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("ecomlab.load_shop", lambda *_: pytest.fail("loaded"))
+    monkeypatch.setattr("ecomlab.lab.evaluations.load_shop", lambda *_: pytest.fail("loaded"))
     monkeypatch.setattr(
         "sys.argv", ["ecomlab", "eval", "novice", *(["--env", "CART"] * ("--env" not in given)), *given]
     )

@@ -1,0 +1,314 @@
+"""Evaluation of any player on held-out tasks: episodes are recorded one by one, and a run that was killed goes on with
+the episodes that it lacks."""
+
+import math
+import os
+import re
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ecomlab.envs.registry import ENVIRONMENTS, observed
+from ecomlab.episode.episode import Trajectory, ask_user, make_task
+from ecomlab.episode.play import ReplayError, replay
+from ecomlab.evaluate.contestant import Contestant, Job, Played
+from ecomlab.evaluate.tasks import Axes, axes_of, held_out_seeds
+from ecomlab.evaluate.transcripts import (
+    Log,
+    Transcript,
+    TranscriptError,
+    differences,
+    key_of,
+    opened,
+    read,
+    read_header,
+)
+from ecomlab.seeding import digest
+
+if TYPE_CHECKING:
+    from ecomlab.catalog import Shop
+
+EVALUATION, FRONTIER, TRAINING = "evaluation", "frontier", "training"
+"""Kinds of runs that transcripts are of."""
+MEASURED = 10
+"""Episodes that are played first, to say how long the others will take."""
+CONDITIONS = ("limits", "max_tokens", "context", "strict", "customer")
+"""What an identity says of the conditions of play: players are compared under equal ones."""
+Tell = Callable[[Mapping[str, Any]], None]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The tasks of an evaluation: environments, levels, how many held-out tasks of each, how often each is played."""
+
+    envs: tuple[str, ...]
+    levels: tuple[int, ...]
+    tasks: int
+    block: int = 0
+    trials: int = 1
+    axes: Axes = field(default_factory=dict)
+
+    def jobs(self) -> list[Job]:
+        """List every episode; the tasks of all cells take turns, so that the first half is an evaluation too."""
+        return [
+            Job(env, d, seed, trial, axes_of(self.axes, env))
+            for seed in held_out_seeds(self.block, self.tasks)
+            for trial in range(self.trials)
+            for env in self.envs
+            for d in self.levels
+        ]
+
+    @property
+    def rounds(self) -> int:
+        """Episodes for one task of every cell."""
+        return len(self.envs) * len(self.levels) * self.trials
+
+    def first(self, count: int) -> list[Job]:
+        """Choose `count` episodes spread evenly over the cells, of the first tasks of each."""
+        one = Cells(self.envs, self.levels, self.least(count), self.block, 1, self.axes).jobs()
+        count = min(count, len(one))
+        return [one[i * len(one) // count] for i in range(count)]
+
+    def least(self, count: int) -> int:
+        """Count the tasks a cell that hold `count` episodes."""
+        return min(self.tasks, math.ceil(count / (len(self.envs) * len(self.levels))))
+
+
+def header_of(
+    kind: str,
+    player: str,
+    contestant: Contestant,
+    envs: Sequence[str],
+    axes: Axes,
+    shop: "Shop",
+    catalog: Mapping[str, Any],
+    **more: Any,
+) -> dict[str, Any]:
+    """Say what a run is: whoever plays, under which conditions, and `more`. `catalog` says how the shop is loaded.
+
+    Raises ValueError where the header would hold a secret.
+    """
+    identity = dict(contestant.identity)
+    header = {
+        "kind": kind,
+        "player": player,
+        "identity": {name: value for name, value in identity.items() if name not in CONDITIONS},
+        "conditions": {
+            "environments": {env: environment_of(env) for env in envs},
+            "catalog": {**catalog, "fingerprint": shop.fingerprint},
+            "axes": dict(axes),
+            "limits": _limits(identity),
+            "strict": identity.get("strict", False),
+            "customer": identity.get("customer", "rules"),
+        },
+        **more,
+    }
+    _check_no_secret(header)
+    return header
+
+
+def _limits(identity: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Name the limits of tokens: in a turn, in an episode, and of a whole context; None for a player that has none."""
+    if "limits" in identity:
+        return dict(identity["limits"])
+    if "max_tokens" in identity:
+        return {"turn": identity["max_tokens"] or None, "episode": None, "context": identity.get("context")}
+    return None
+
+
+def environment_of(env: str) -> dict[str, Any]:
+    """Name an environment as it is now: version, golden digest, digest of its tools' schemas."""
+    found = ENVIRONMENTS[env]
+    schemas = [tool.schema for tool in (*found.offered.values(), ask_user, found.submit)]
+    return {
+        "version": found.version,
+        "golden": observed().get(env, {}).get("golden"),
+        "tools": digest(schemas),
+    }
+
+
+def _check_no_secret(header: Mapping[str, Any]) -> None:
+    """Raise ValueError for a header with a password in an address, or the value of a variable that is named a key."""
+    text = repr(header)
+    if re.search(r"://[^/@\s'\"]+@", text):
+        raise ValueError(
+            "the address of the player holds a user's name or password; give the key in a variable instead"
+        )
+    for name, value in os.environ.items():
+        secret = re.search(r"KEY|TOKEN|SECRET|PASSWORD", name.upper()) and len(value) >= 8
+        if secret and value in text:
+            raise ValueError(
+                f"the player's settings hold the value of {name}; name the variable there, not its value"
+            )
+
+
+def run_evaluation(
+    contestant: Contestant,
+    cells: Cells,
+    shop: "Shop",
+    folder: Path,
+    header: Mapping[str, Any],
+    made_with: Mapping[str, Any],
+    *,
+    budget: float | None = None,
+    retry_unscored: bool = False,
+    tell: Tell = lambda _: None,
+) -> None:
+    """Play every episode of `cells` that `folder` has not scored yet, and record each as soon as it is over.
+
+    The first ten measure how long the others take; with a `budget` in seconds, as many tasks a cell are chosen as fit
+    into it, once for all. `tell` hears of the measure, the plan and every episode. Unscored episodes are tried again
+    only with `retry_unscored`. Raises TranscriptError for a folder that holds another run, ValueError where not even
+    one task a cell fits into the budget.
+    """
+    asked = {**asdict(cells), "budget": budget}
+    began = time.monotonic()
+    with opened(folder, {**header, "cells": asked}, made_with) as log:
+        if log.plan is None:
+            log.decide({"tasks": _choose(contestant, cells, shop, log, budget, began, tell)})
+        assert log.plan is not None
+        chosen = Cells(**{**asdict(cells), "tasks": log.plan["tasks"]})
+        count = len(cells.envs) * len(cells.levels)
+        tell({"kind": "plan", "tasks": chosen.tasks, "of": cells.tasks, "cells": count})
+        jobs = chosen.jobs()
+        left = [job for job in jobs if _is_left(log, job, retry_unscored)]
+        play_all(contestant, left, shop, log, began, tell, total=len(jobs))
+
+
+def _choose(
+    contestant: Contestant,
+    cells: Cells,
+    shop: "Shop",
+    log: Log,
+    budget: float | None,
+    began: float,
+    tell: Tell,
+) -> int:
+    """Play the first ten episodes and choose the number of tasks a cell."""
+    first = cells.first(MEASURED)
+    left = [job for job in first if _is_left(log, job)]
+    seconds = play_all(contestant, left, shop, log, began, tell, total=len(first))
+    if not left:
+        return cells.tasks if budget is None else cells.least(MEASURED)
+    each = seconds / len(left)
+    tell(
+        {
+            "kind": "measured",
+            "episodes": len(left),
+            "seconds": seconds,
+            "all": each * cells.rounds * cells.tasks,
+        }
+    )
+    if budget is None:
+        return cells.tasks
+    affordable = int(budget / (each * cells.rounds))
+    if not affordable:
+        raise ValueError(
+            f"one task a cell is {cells.rounds} episodes and takes about {each * cells.rounds:.0f} s, more than the "
+            f"budget of {budget:.0f} s; ask for fewer levels, environments or trials, or for more time"
+        )
+    return min(cells.tasks, max(affordable, cells.least(MEASURED)))
+
+
+def _is_left(log: Log, job: Job, retry_unscored: bool = False) -> bool:
+    key = key_of(job)
+    return key not in log.scored and (retry_unscored or key not in log.unscored)
+
+
+def play_all(
+    contestant: Contestant,
+    jobs: Sequence[Job],
+    shop: "Shop",
+    log: Log,
+    began: float,
+    tell: Tell = lambda _: None,
+    total: int = 0,
+) -> float:
+    """Play jobs and record each episode as it ends; return the seconds that it took.
+
+    Raises RuntimeError for a contestant that plays what it was not asked for, or not all of it.
+    """
+    waiting, start = {key_of(job) for job in jobs}, time.monotonic()
+    if jobs:
+        with closing(_iterate(contestant, jobs, shop)) as episodes:
+            for played in episodes:
+                if key_of(played.job) not in waiting:
+                    raise RuntimeError(f"{played.job} was played, which was not asked for, or twice")
+                waiting.remove(key_of(played.job))
+                transcript = Transcript.of(played, round(time.monotonic() - began, 3))
+                log.add(transcript)
+                tell({"kind": "episode", "left": len(waiting), "total": total, "transcript": transcript})
+    if waiting:
+        raise RuntimeError(f"{len(waiting)} of {len(jobs)} episodes were not played; the others are recorded")
+    return time.monotonic() - start
+
+
+def _iterate(contestant: Contestant, jobs: Sequence[Job], shop: "Shop") -> Generator[Played, None, None]:
+    """Make any iterator one that can be closed: a caller that stops ends what still runs."""
+    yield from contestant.play(jobs, shop)
+
+
+# --- scoring again ---
+
+
+@dataclass(frozen=True)
+class Rescored:
+    """What became of an episode that was scored again."""
+
+    job: Job
+    was: Mapping[str, Any]
+    now: Mapping[str, Any]
+    """Another score, or "differs": what the replay met that the record does not have."""
+
+
+def check_conditions(header: Mapping[str, Any], shop: "Shop") -> None:
+    """Check that the environments, the tools and the catalog of a header are those of today. Raises TranscriptError
+    with everything that differs."""
+    was = header["conditions"]
+    known = {
+        env: environment_of(env) if env in ENVIRONMENTS else {"version": None} for env in was["environments"]
+    }
+    now = {"environments": known, "catalog": {**was["catalog"], "fingerprint": shop.fingerprint}}
+    then = {name: was[name] for name in now}
+    if differs := differences(then, now, ("in the record", "now")):
+        commit = header.get("made_with", {}).get("commit", "unknown")
+        raise TranscriptError(
+            f"what the transcripts were made with has changed: {'; '.join(differs)}; score them with commit {commit}, "
+            "or evaluate again"
+        )
+
+
+def rescore(folder: Path, shop: "Shop") -> Iterator[Rescored | None]:
+    """Replay every scored episode of `folder`, without a model, and score it anew; None for one that is unchanged.
+
+    Raises TranscriptError if an environment, its tools or the catalog have changed since.
+    """
+    check_conditions(read_header(folder), shop)
+    for transcript in read(folder):
+        if not transcript.unscored:
+            yield rescored(transcript, shop)
+
+
+def rescored(transcript: Transcript, shop: "Shop") -> Rescored | None:
+    """Replay one scored episode; None if its score is what it was."""
+    job, was = transcript.job, asdict(transcript.score)
+    task = make_task(job.env, job.d, job.seed, shop, job.axes)
+    if task.digest() != transcript.task:
+        return Rescored(job, was, {"differs": "the task that this episode names is another now"})
+    recorded = Trajectory(
+        task,
+        list(transcript.messages),
+        transcript.end,
+        transcript.score,
+        transcript.turns,
+        transcript.calls,
+        transcript.strict,
+    )
+    try:
+        now = asdict(replay(recorded, shop))
+    except ReplayError as error:
+        return Rescored(job, was, {"differs": str(error)})
+    return None if now == was else Rescored(job, was, now)

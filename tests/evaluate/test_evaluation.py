@@ -1,0 +1,233 @@
+"""Runs of an evaluation: killed and continued, nothing lost, doubled or mixed; scored again without playing."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from contestants import Script
+
+from ecomlab import Shop
+from ecomlab.evaluate import evaluation
+from ecomlab.evaluate.contestant import Job, Played
+from ecomlab.evaluate.evaluation import EVALUATION, Cells, header_of, rescore, run_evaluation
+from ecomlab.evaluate.tasks import held_out_seeds
+from ecomlab.evaluate.transcripts import (
+    FILE,
+    TranscriptError,
+    key_of,
+    read,
+    read_header,
+    read_plan,
+)
+
+CELLS = Cells(("CART", "STATUS"), (0, 2), 4, trials=2)
+CATALOG = {"size": 1000, "seed": 0}
+ROOT = Path(__file__).parents[2]
+
+
+def run(
+    contestant: Any, shop: Shop, folder: Path, cells: Cells = CELLS, **more: Any
+) -> list[Mapping[str, Any]]:
+    """Run an evaluation; what it told."""
+    told: list[Mapping[str, Any]] = []
+    header = header_of(EVALUATION, contestant.name, contestant, cells.envs, cells.axes, shop, CATALOG)
+    run_evaluation(contestant, cells, shop, folder, header, {"commit": "abc"}, tell=told.append, **more)
+    return told
+
+
+def contents(folder: Path) -> list[Any]:
+    """What was said in each episode and what it earned, sorted by job."""
+    found = [(t.key, t.task, t.messages, repr(t.score)) for t in read(folder, every=True)]
+    return sorted(found, key=lambda row: row[0])
+
+
+KILLED = """
+import sys
+from pathlib import Path
+sys.path[:0] = ["tests", "tests/evaluate"]
+from contestants import Script
+from ecomlab import load_shop
+from test_evaluation import run
+run(Script(rate=0.2, killed_after=int(sys.argv[2])), load_shop(1000), Path(sys.argv[1]))
+"""
+
+
+def test_killed_and_continued_it_has_every_episode_once(shop: Shop, tmp_path: Path) -> None:
+    """Killed twice by SIGKILL, once with half a line on disk: the same episodes as in one go."""
+    folder, whole = tmp_path / "killed", tmp_path / "whole"
+    for number, episodes in enumerate((5, 13)):
+        done = subprocess.run([sys.executable, "-c", KILLED, str(folder), str(episodes)], cwd=ROOT)
+        assert done.returncode == -9
+        assert len(list(read(folder))) == sum((5, 13)[: number + 1])
+        with (folder / FILE).open("a") as file:
+            file.write('{"episode": {"job": {"env": "CA')
+    last = Script(rate=0.2)
+    run(last, shop, folder)
+    assert len(last.played) == len(CELLS.jobs()) - 18
+    run(Script(rate=0.2), shop, whole)
+    assert contents(folder) == contents(whole)
+    assert [row[0] for row in contents(whole)] == sorted(key_of(job) for job in CELLS.jobs())
+    again = Script(rate=0.2)
+    run(again, shop, folder)
+    assert again.played == []
+
+
+def test_the_tasks_are_held_out_and_every_cell_has_its_share(shop: Shop) -> None:
+    jobs = CELLS.jobs()
+    assert {job.seed for job in jobs} == set(held_out_seeds(0, 4))
+    half = jobs[: len(jobs) // 2]
+    assert {(job.env, job.d): half.count(job) for job in half} == dict.fromkeys(
+        {(job.env, job.d) for job in jobs}, 1
+    )
+    assert len({(job.env, job.d) for job in Cells(tuple("abcdefgh"), (0, 1, 2, 3, 4), 3).first(10)}) == 10
+    assert {job.axes["cart.items"] for job in replace(CELLS, axes={"cart.items": 2}).jobs() if job.axes} == {
+        2
+    }
+
+
+def test_unscored_episodes_are_tried_again_when_asked_to(shop: Shop, tmp_path: Path) -> None:
+    fails = Script(fails=lambda job: "connection" if job.trial else "")
+    run(fails, shop, tmp_path)
+    for asked, played in ((False, 0), (True, 16)):
+        again = Script(fails=lambda job: "connection" if job.trial and job.d else "")
+        run(again, shop, tmp_path, retry_unscored=asked)
+        assert len(again.played) == played and all(job.trial for job in again.played)
+    last = {t.key: t.unscored for t in read(tmp_path)}
+    assert last == {key_of(job): "connection" if job.trial and job.d else "" for job in CELLS.jobs()}
+
+
+def test_ten_episodes_say_how_long_the_others_take(shop: Shop, tmp_path: Path) -> None:
+    told = run(Script(wait=0.01), shop, tmp_path, replace(CELLS, tasks=10))
+    kinds = [event["kind"] for event in told]
+    assert kinds[:12] == ["episode"] * 10 + ["measured", "plan"]
+    (measured,) = (event for event in told if event["kind"] == "measured")
+    assert measured["all"] == pytest.approx(measured["seconds"] / 10 * 80)
+    assert len(list(read(tmp_path))) == 80
+
+
+def test_a_budget_chooses_the_tasks_once(shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At a second an episode, 100 s are six tasks in each of the two cells, played eight times a round."""
+    monkeypatch.setattr(evaluation, "play_all", slowly(evaluation.play_all))
+    cells = Cells(("STATUS",), (0, 1), 50, trials=4)
+    told = run(Script(), shop, tmp_path, cells, budget=100.0)
+    assert {"kind": "plan", "tasks": 12, "of": 50, "cells": 2} in told and read_plan(tmp_path) == {
+        "tasks": 12
+    }
+    assert len(list(read(tmp_path))) == 12 * 8
+    assert run(Script(), shop, tmp_path, cells, budget=100.0) == [
+        {"kind": "plan", "tasks": 12, "of": 50, "cells": 2}
+    ]
+    with pytest.raises(TranscriptError, match=r"cells.budget is 100.0 there, 7.0 now"):
+        run(Script(), shop, tmp_path, cells, budget=7.0)
+    with pytest.raises(
+        ValueError, match="one task a cell is 8 episodes and takes about 8 s, more than the budget of 7"
+    ):
+        run(Script(), shop, tmp_path / "other", cells, budget=7.0)
+
+
+def slowly(play_all: Any) -> Any:
+    """Play as it does, and report a second an episode."""
+
+    def timed(contestant: Any, jobs: Sequence[Job], *rest: Any, **more: Any) -> float:
+        play_all(contestant, jobs, *rest, **more)
+        return float(len(jobs))
+
+    return timed
+
+
+@dataclass
+class Wrong(Script):
+    """A contestant with a bug: it plays an episode twice, or leaves one out."""
+
+    twice: bool = False
+
+    def play(self, jobs: Sequence[Job], shop: Shop) -> Iterator[Played]:
+        found = list(super().play(jobs, shop))
+        yield from [*found, found[0]] if self.twice else found[1:]
+
+
+def test_a_contestant_that_plays_another_set_of_episodes_is_a_bug(shop: Shop, tmp_path: Path) -> None:
+    one = Cells(("STATUS",), (0,), 2)
+    for twice, words in ((True, "not asked for, or twice"), (False, "1 of 2 episodes were not played")):
+        with pytest.raises(RuntimeError, match=words):
+            run(Wrong(twice=twice), shop, tmp_path / words[:5], one)
+
+
+def test_another_players_folder_is_refused(shop: Shop, tmp_path: Path) -> None:
+    one = Cells(("STATUS",), (0,), 2)
+    run(Script(), shop, tmp_path, one)
+    with pytest.raises(TranscriptError) as refused:
+        run(
+            Script(rate=0.5, name="b", limits={"turn": 512}),
+            shop,
+            tmp_path,
+            replace(one, axes={"p_missing": 0}),
+        )
+    for words in (
+        "identity.rate is 0.0 there, 0.5 now",
+        "conditions.limits.turn is 256 there",
+        "axes.p_missing is",
+    ):
+        assert words in str(refused.value)
+
+
+def test_no_secret_is_written(shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_API_KEY", "sk-123456789")
+    for name, words in (("sk-123456789", "value of MY_API_KEY"), ("https://me:pw@host/v1", "password")):
+        with pytest.raises(ValueError, match=words):
+            run(Script(name=name), shop, tmp_path)
+    assert not (tmp_path / FILE).exists()
+
+
+# --- scoring again ---
+
+
+@pytest.fixture
+def recorded(shop: Shop, tmp_path: Path) -> Path:
+    fails = lambda job: "connection" if job.seed % 4 == 3 else ""  # noqa: E731
+    run(Script(rate=0.3, fails=fails), shop, tmp_path)
+    return tmp_path
+
+
+def test_scores_are_those_of_a_replay(shop: Shop, recorded: Path) -> None:
+    assert list(rescore(recorded, shop)) == [None] * 24
+
+
+def test_what_a_replay_scores_otherwise_is_shown(shop: Shop, recorded: Path) -> None:
+    kind, *lines = (recorded / FILE).read_text().splitlines()
+    values = [json.loads(line) for line in lines]
+    episodes = [
+        value["episode"] for value in values if "episode" in value and not value["episode"]["unscored"]
+    ]
+    episodes[0]["score"]["value"] = 0.123
+    episodes[1]["messages"][1]["content"] = "Something else."
+    episodes[2]["task"] = "0" * 32
+    (recorded / FILE).write_text("\n".join([kind, *map(json.dumps, values)]) + "\n")
+    changed = [found for found in rescore(recorded, shop) if found]
+    assert [found.job.seed for found in changed] == [episode["job"]["seed"] for episode in episodes[:3]]
+    assert changed[0].was["value"] == 0.123 and changed[0].now["value"] != 0.123
+    assert "message 1 differs" in changed[1].now["differs"] and "another now" in changed[2].now["differs"]
+
+
+def test_transcripts_of_other_environments_or_products_are_refused(
+    shop: Shop, recorded: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    header = read_header(recorded)
+    there = header["conditions"]
+    there["environments"]["CART"] |= {"version": 0, "tools": "x"}
+    there["catalog"]["fingerprint"] = "y"
+    monkeypatch.setattr(evaluation, "read_header", lambda _: header)
+    with pytest.raises(TranscriptError) as refused:
+        list(rescore(recorded, shop))
+    for words in (
+        "CART.version is 0",
+        'CART.tools is "x"',
+        'catalog.fingerprint is "y"',
+        "commit abc, or evaluate again",
+    ):
+        assert words in str(refused.value)
