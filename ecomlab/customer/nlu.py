@@ -7,11 +7,14 @@ written.
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
 from ecomlab.catalog.lexicon import Lexicon, windows
 from ecomlab.customer import noise
+from ecomlab.customer.fillers import telling
+from ecomlab.customer.paraphrases import straightened
 from ecomlab.customer.templates import BOUNDS, SENTENCE_BREAK, Phrases, common_file
 from ecomlab.other_words import SPELLED, read_number
 
@@ -57,17 +60,26 @@ class Mention:
 
 def is_complete(message: str) -> bool:
     """Tell whether the customer says that this is all."""
-    return any(text in message for text in common_file().complete)
+    if any(text in message for text in common_file().complete):
+        return True
+    return any(telling(sentence) in _complete() for sentence in SENTENCE_BREAK.split(message))
 
 
-def plain(message: str, phrases: Phrases, lexicon: Lexicon) -> str:
-    """Undo the noise of a message: slang is written out and typos are corrected."""
-    return noise.plain(message, phrases.words, lexicon)
+@cache
+def _complete() -> frozenset[tuple[str, ...]]:
+    """What tells in the sentences that say that this is all."""
+    return frozenset(words for text in common_file().complete if (words := telling(text)))
+
+
+def plain(message: str, phrases: Phrases, lexicon: Lexicon, opening: bool = False) -> str:
+    """Undo the noise of a message: slang is written out, typos are corrected, and what is said in other words than the
+    forms' is put into the form that says the same."""
+    return straightened(noise.plain(message, phrases.words, lexicon), phrases, opening)
 
 
 def read_opening(message: str, phrases: Phrases, lexicon: Lexicon) -> list[Mention]:
     """Read the items that a request asks for, in order."""
-    message = plain(message, phrases, lexicon)
+    message = plain(message, phrases, lexicon, opening=True)
     found = next((match for pattern in phrases.openings if (match := pattern.search(message))), None)
     items = found["items"].removeprefix("- ") if found else message
     read = (read_item(segment, lexicon, phrases.words) for segment in _ITEM_BREAK.split(items))

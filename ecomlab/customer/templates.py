@@ -14,6 +14,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from ecomlab.customer.fillers import telling
 from ecomlab.customer.noise import SLANG, Piece, words_of
 from ecomlab.customer.replacements import REPLACEMENT
 from ecomlab.data import Strict, read_toml
@@ -30,6 +31,8 @@ COMMON_ASKS = ("brand", "feature", "attr", "option", "price", "rating", "days", 
 FIELDS = ("type", "plural", "number", "item", "wanted", "details", "seen")
 """What a form of an act may hold: the product type, its plural, a number of units, the item with "a" and as the
 customer refers to it, its properties alone, and what the agent named or did."""
+_UNDELIMITED = ("name", "names", "type", "a type", "types")
+"""Formats of values that end only where their sentence does."""
 _MARKS = re.compile(r"\[([^\]]*)\]|\{(\w*)\}")
 _WITHIN = r"(?:(?![.!?]\s).)+?"
 """Pattern of a field: it does not go on after the end of a sentence."""
@@ -107,6 +110,14 @@ class Template:
             value = self.format.pattern if before else f"(?i:{self.format.pattern})"
             made.append(f"(?<![\\w,] ){first}{re.escape(before[1:])}({value}){re.escape(after)}(?=\\s|$)")
         return re.compile("|".join(made))
+
+    @cached_property
+    def delimited(self) -> re.Pattern[str] | None:
+        """Pattern of a value, wherever in a sentence; None where one ends only with its sentence."""
+        endless = (REPLACEMENT, *(FORMATS[name] for name in _UNDELIMITED))
+        if not self.format.pattern or any(self.format is one for one in endless):
+            return None
+        return re.compile(rf"(?<![\w$.])(?:{self.format.pattern})(?![\w-])")
 
     def find(self, text: str) -> Iterable[tuple[Any, tuple[int, int]]]:
         """Yield (value, span) of each occurrence in `text`."""
@@ -338,6 +349,30 @@ class Phrases:
                     best = len(form.literal), kind, match
                     break
         return best and best[1:]
+
+    @cached_property
+    def sentences_by_telling(self) -> dict[tuple[str, ...], set[tuple[tuple[str, ...], str]]]:
+        """(meaning, sentence) of the sentences without fields, of acts and slots, by the words of theirs that tell."""
+        found: dict[tuple[str, ...], set[tuple[tuple[str, ...], str]]] = {}
+        said = [((kind,), form.literal) for kind, some in self.acts.items() for form in some if not form.fields]
+        for name, slot in self.slots.items():
+            if isinstance(slot, Sentences):
+                said += [((name, value), text) for value, some in slot.sentences.items() for text in some]
+        for meaning, text in said:
+            if words := telling(text):
+                found.setdefault(words, set()).add((meaning, text))
+        return found
+
+    @cached_property
+    def forms_by_telling(self) -> dict[tuple[str, tuple[str, ...]], str]:
+        """Forms by the slot that they say, and the words around its value that tell; shortest ones first."""
+        found: dict[tuple[str, tuple[str, ...]], str] = {}
+        for name, slot in self.slots.items():
+            for form in () if isinstance(slot, Sentences) else sorted(slot.forms, key=len):
+                words = telling(form.replace("{}", " "))
+                if words:
+                    found.setdefault((name, words), form)
+        return found
 
     @cached_property
     def openings(self) -> tuple[re.Pattern[str], ...]:

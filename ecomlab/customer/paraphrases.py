@@ -1,0 +1,54 @@
+"""Sentences in other words than the forms': each is put into the form that says the same, so that a reader knows it."""
+
+from collections.abc import Iterator
+
+from ecomlab.customer.fillers import contracted, telling, trimmed
+from ecomlab.customer.templates import SENTENCE_BREAK, Phrases
+
+
+def straightened(text: str, phrases: Phrases, opening: bool = False) -> str:
+    """Put every sentence that no form fits into the form that says the same: fillers, courtesies, contractions and the
+    order of words aside. One that may say two things stays as it is; so do an opening's, but for those of slots."""
+    made, at = "", 0
+    while at < len(text):
+        known = _known(text, at, phrases, opening)
+        if known:
+            made, at = made + text[at:known], known
+        elif text[at].isspace():
+            made, at = made + text[at], at + 1
+        else:
+            found = SENTENCE_BREAK.search(text, at)
+            end = found.start() if found else len(text)
+            made, at = made + _form_of(text[at:end], phrases, opening), end
+    return made
+
+
+def _known(text: str, at: int, phrases: Phrases, opening: bool) -> int:
+    """Find the end of the form that begins at a place of a text; 0 where none does."""
+    found = None if opening else phrases.recognised(text, at)
+    if found:
+        return found[1].end()
+    matches = (slot.pattern.match(text, at) for slot in phrases.slots.values())
+    return max((match.end() for match in matches if match), default=0)
+
+
+def _form_of(sentence: str, phrases: Phrases, opening: bool) -> str:
+    """Find the form that says what a sentence says; the sentence itself where there is none."""
+    said = trimmed(sentence)
+    for text in dict.fromkeys((said, contracted(said))):
+        if text and text != sentence and _known(text, 0, phrases, opening) == len(text):
+            return text
+    found = set(_alike(sentence, phrases, opening)) if said else set()
+    return min(text for _, text in found) if len({meaning for meaning, _ in found}) == 1 else sentence
+
+
+def _alike(sentence: str, phrases: Phrases, opening: bool) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield (meaning, text) of the forms that say what a sentence says."""
+    for meaning, text in phrases.sentences_by_telling.get(telling(sentence), ()):
+        if len(meaning) > 1 or not opening:
+            yield meaning, text
+    for name, template in phrases.slots.items():
+        for value in template.delimited.finditer(sentence) if template.delimited else ():
+            rest = telling(f"{sentence[: value.start()]} {sentence[value.end() :]}")
+            if form := phrases.forms_by_telling.get((name, rest)):
+                yield (name, value.group()), form.replace("{}", value.group())
