@@ -121,6 +121,43 @@ def says(kind: str, message: str, phrases: Phrases, lexicon: Lexicon | None = No
     return any(known[0] == kind for start in starts if (known := phrases.recognised(text, start)))
 
 
+@dataclass(frozen=True)
+class Understood:
+    """What a careful reader takes from a message; two messages that are equal in it say the same."""
+
+    slots: tuple[tuple[str, str], ...]
+    """Slots with sentences of their own, and their values as text, sorted."""
+    mentions: tuple[tuple[str, str, str], ...]
+    """(effect, type, slots as text) of each item that is mentioned, in order."""
+    kinds: frozenset[str]
+    """Kinds of the acts that forms tell, but for those that only state an item's slots."""
+    complete: bool
+    """It says that this is all."""
+
+    def __str__(self) -> str:
+        items = [f"{effect} {kind} {slots}" for effect, kind, slots in self.mentions]
+        told = [f"{name} = {value}" for name, value in self.slots]
+        return "; ".join([*sorted(self.kinds), *items, *told, *(["complete"] if self.complete else [])])
+
+
+def understand(message: str, phrases: Phrases, lexicon: Lexicon, opening: bool = False) -> Understood:
+    """Read everything that a message says, as reference players do."""
+    said, rest = phrases.read(plain(message, phrases, lexicon, opening))
+    if opening:
+        mentions, kinds, complete = read_opening(rest, phrases, lexicon), set[str](), is_complete(message)
+    else:
+        mentions = read_message(rest, phrases, lexicon)
+        kinds = {act.kind for act in read_acts(rest, phrases, lexicon)}
+        kinds = {kind for kind in kinds if kind and phrases.effects.get(kind) != "set"}
+        complete = says("nothing", message, phrases, lexicon)
+    return Understood(
+        tuple(sorted((name, repr(value)) for name, value in said)),
+        tuple((one.effect, one.type, repr(sorted(one.slots.items()))) for one in mentions),
+        frozenset(kinds),
+        complete,
+    )
+
+
 def _mentioned(said: Said, phrases: Phrases, lexicon: Lexicon) -> Iterator[Mention]:
     effect = phrases.effects.get(said.kind, "" if said.kind else "set")
     if not effect:

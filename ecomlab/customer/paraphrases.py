@@ -29,7 +29,7 @@ def _known(text: str, at: int, phrases: Phrases, opening: bool) -> int:
     if found:
         return found[1].end()
     matches = (slot.pattern.match(text, at) for slot in phrases.slots.values())
-    return max((match.end() for match in matches if match), default=0)
+    return max((match.end() for match in (*matches, phrases.lead_in.match(text, at)) if match), default=0)
 
 
 def _form_of(sentence: str, phrases: Phrases, opening: bool) -> str:

@@ -287,6 +287,13 @@ class Phrases:
             data=file.data,
         )
 
+    @cached_property
+    def lead_in(self) -> re.Pattern[str]:
+        """Pattern of the sentences that lead in a slot's."""
+        said = {text for some in self.before.values() for text in some}
+        texts = sorted(said, key=lambda text: (-len(text), text))
+        return re.compile(rf"(?:{'|'.join(map(re.escape, texts))})(?=\s|$)" if texts else r"(?!)")
+
     def read(self, text: str) -> tuple[list[tuple[str, Any]], str]:
         """Read (name, value) of every slot's sentence in `text`, in order; return them and the rest of the text."""
         found = sorted(

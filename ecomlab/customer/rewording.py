@@ -1,0 +1,157 @@
+"""The check of a rewording: it must say exactly what the template says, to the reader that reference players have, and hold
+no number, name, value or word of weight beyond it."""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from ecomlab.catalog.lexicon import Lexicon
+from ecomlab.customer.fillers import WORD, bound, fillers, is_courtesy, plain_quotes, telling, words_of
+from ecomlab.customer.nlu import is_complete, plain, understand
+from ecomlab.customer.noise import SLANG
+from ecomlab.customer.templates import SENTENCE_BREAK, Phrases, common_file
+from ecomlab.customer.words import stem
+from ecomlab.other_words import WORDS
+
+REASONS = (
+    "not text", "empty", "too long", "characters", "another subtask", "adds a number", "adds a name", "adds words", "drops words",
+    "changes a word that decides", "says something else", "read otherwise",
+)  # fmt: skip
+"""Why rewordings are refused, in the order in which they are looked at."""
+LONGER, MARGIN = 2, 120
+"""A rewording has at most `LONGER` times the characters of the template, and `MARGIN` more."""
+_PLAIN = frozenset(" \n.,;:!?'\"-&$%/+")
+"""Characters that any message may hold beside letters and digits of ASCII; brackets and markup are none of them."""
+_NUMBERS = WORDS - {"a", "and", "one"}
+"""Words of numbers and units; "one" may stand for a thing."""
+
+
+class Refusal(NamedTuple):
+    """Why a rewording was refused: one of `REASONS`, and what is wrong."""
+
+    reason: str
+    detail: str = ""
+
+
+class Check:
+    """Checks rewordings for one kind of customer. `reserved` are sentences that have a meaning of their own: those with
+    which the subtasks of a journey begin."""
+
+    def __init__(self, phrases: Phrases, lexicon: Lexicon, reserved: Collection[str] = ()) -> None:
+        self.phrases = phrases
+        self.lexicon = lexicon
+        self.reserved = reserved
+
+    def refusal(
+        self, rewrite: object, template: str, opening: bool = False, verbatim: Sequence[str] = ()
+    ) -> Refusal | None:
+        """Find out why `rewrite`, as `tidy` returns it, cannot stand for `template`; None where it can. `verbatim` texts
+        of the template must be in it as they are."""
+        if not isinstance(rewrite, str):
+            return Refusal("not text", type(rewrite).__name__)
+        if not rewrite:
+            return Refusal("empty")
+        if len(rewrite) > LONGER * len(template) + MARGIN:
+            return Refusal("too long", f"{len(rewrite)} characters")
+        if strange := sorted({c for c in rewrite if not _is_plain(c)} - set(template)):
+            return Refusal("characters", " ".join(map(repr, strange[:5])))
+        if began := [text for text in self.reserved if text in rewrite and text not in template]:
+            return Refusal("another subtask", began[0])
+        return self._of_words(rewrite, template, opening, verbatim) or self._of_reading(rewrite, template, opening)
+
+    def _of_words(
+        self, rewrite: str, template: str, opening: bool, verbatim: Sequence[str]
+    ) -> Refusal | None:
+        given, said = self._free(template, opening), self._free(rewrite, opening)
+        known = {*words_of(template), *words_of(plain(template, self.phrases, self.lexicon, opening))}
+        known |= self._read_names(template, opening)
+        stems, own = {stem(word) for word in known}, _names(self.lexicon)
+        for word in words_of(" ".join(said)):
+            fixed = word in own or word in _NUMBERS or word in SLANG or any(map(str.isdigit, word))
+            if word in known or stem(word) in fillers() or (not fixed and stem(word) in stems):
+                continue
+            named = "number" if word in _NUMBERS or any(map(str.isdigit, word)) else "name"
+            return Refusal(f"adds a {named}" if fixed and word not in SLANG else "adds words", word)
+        before, after = " ".join(given), " ".join(said)
+        binding = {word for word in words_of(before) if word in own or any(map(str.isdigit, word))}
+        kept = set(words_of(rewrite))
+        lost = sorted(word for word in binding - kept if stem(word) not in fillers())
+        lost += [text for text in verbatim if text in template and text.lower() not in rewrite.lower()]
+        if lost:
+            return Refusal("drops words", ", ".join(lost))
+        if differ := _difference(bound(before), bound(after)):
+            return Refusal("changes a word that decides", differ)
+        for sentence in said:
+            if not telling(sentence) and sentence not in template:
+                return Refusal("says something else", sentence)
+        return None
+
+    def _of_reading(self, rewrite: str, template: str, opening: bool) -> Refusal | None:
+        was = understand(template, self.phrases, self.lexicon, opening)
+        now = understand(rewrite, self.phrases, self.lexicon, opening)
+        return None if now == was else Refusal("read otherwise", f"{now} for {was}")
+
+    def _free(self, text: str, opening: bool) -> list[str]:
+        """List the sentences of a text that are neither courtesies nor forms without names: whatever is said by such a
+        form is known by its reading."""
+        phrases, found, at = self.phrases, list[str](), 0
+        text = plain(text, phrases, self.lexicon, opening)
+        while at < len(text):
+            end = SENTENCE_BREAK.search(text, at)
+            stop = end.start() if end else len(text)
+            act = None if opening else phrases.recognised(text, at)
+            slots = (slot.pattern.match(text, at) for slot in phrases.slots.values())
+            ends = [match.end() for match in slots if match]
+            if act and not act[1].groupdict():
+                ends.append(act[1].end())
+            if opening and self._is_end(text[at:stop]):
+                ends.append(stop)
+            if ends:
+                stop = max(ends)
+            elif act:
+                stop = act[1].end()
+                found.append(text[at:stop])
+            elif not is_courtesy(text[at:stop]):
+                found.append(text[at:stop])
+            at = max(stop, at + 1)
+        return found
+
+    def _is_end(self, sentence: str) -> bool:
+        """Tell whether a sentence of an opening only greets, thanks, or says that this is all."""
+        said = sentence.strip()
+        return said in self.phrases.closings or said in common_file().complete or is_complete(said)
+
+    def _read_names(self, template: str, opening: bool) -> set[str]:
+        """Collect the words of the names that are read from a template, whatever noise did to them."""
+        read = understand(template, self.phrases, self.lexicon, opening)
+        return {word for _, kind, slots in read.mentions for word in WORD.findall(f"{kind} {slots}".lower())}
+
+
+def tidy(text: object, template: str) -> object:
+    """Tidy what an endpoint wrote: typographic marks, white space, and quotation marks around all of it."""
+    if not isinstance(text, str):
+        return text
+    said = plain_quotes(text).strip()
+    if len(said) > 1 and said[0] == said[-1] == '"' and said.count('"') == 2 and template[:1] != '"':
+        said = said[1:-1].strip()
+    lines = [" ".join(line.split()) for line in said.splitlines()]
+    said = ("\n" if "\n" in template else " ").join(line for line in lines if line)
+    return re.sub(r" +([.,!?;])", r"\1", said)
+
+
+def _is_plain(character: str) -> bool:
+    return character in _PLAIN or (character.isascii() and character.isalnum())
+
+
+@lru_cache(maxsize=64)
+def _names(lexicon: Lexicon) -> frozenset[str]:
+    """Words of the names and values of a shop, as `words_of` splits them."""
+    return frozenset(part for word in lexicon.words for part in WORD.findall(word))
+
+
+def _difference(was: Counter[str], now: Counter[str]) -> str:
+    """Word which of the words that decide were dropped and added; "" where none was."""
+    dropped, added = sorted((was - now).elements()), sorted((now - was).elements())
+    return " and ".join(f"{what} {', '.join(some)}" for what, some in (("drops", dropped), ("adds", added)) if some)
