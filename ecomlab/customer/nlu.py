@@ -130,7 +130,7 @@ class Understood:
     mentions: tuple[tuple[str, str, str], ...]
     """(effect, type, slots as text) of each item that is mentioned, in order."""
     kinds: frozenset[str]
-    """Kinds of the acts that forms tell, but for those that only state an item's slots."""
+    """Acts that forms tell, by their effect on the goal or else their kind; without those that only state slots."""
     complete: bool
     """It says that this is all."""
 
@@ -147,8 +147,8 @@ def understand(message: str, phrases: Phrases, lexicon: Lexicon, opening: bool =
         mentions, kinds, complete = read_opening(rest, phrases, lexicon), set[str](), is_complete(message)
     else:
         mentions = read_message(rest, phrases, lexicon)
-        kinds = {act.kind for act in read_acts(rest, phrases, lexicon)}
-        kinds = {kind for kind in kinds if kind and phrases.effects.get(kind) != "set"}
+        acts = read_acts(rest, phrases, lexicon)
+        kinds = {phrases.effects.get(act.kind, act.kind) for act in acts} - {"", "set"}
         complete = says("nothing", message, phrases, lexicon)
     return Understood(
         tuple(sorted((name, repr(value)) for name, value in said)),

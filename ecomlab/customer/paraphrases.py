@@ -1,9 +1,15 @@
 """Sentences in other words than the forms': each is put into the form that says the same, so that a reader knows it."""
 
+import re
 from collections.abc import Iterator
 
-from ecomlab.customer.fillers import contracted, telling, trimmed
+from ecomlab.customer.fillers import contracted, fillers, telling, trimmed
 from ecomlab.customer.templates import SENTENCE_BREAK, Phrases
+from ecomlab.customer.words import stem
+
+
+_NAME = re.compile(r"[A-Z][\w&'./-]*(?: [A-Z0-9&][\w&'./-]*)*")
+"""A row of words that begin with capitals, as names of products do."""
 
 
 def straightened(text: str, phrases: Phrases, opening: bool = False) -> str:
@@ -47,8 +53,25 @@ def _alike(sentence: str, phrases: Phrases, opening: bool) -> Iterator[tuple[tup
     for meaning, text in phrases.sentences_by_telling.get(telling(sentence), ()):
         if len(meaning) > 1 or not opening:
             yield meaning, text
+    for start, end in _names(sentence) if not opening else ():
+        named = phrases.named_by_telling.get(telling(f"{sentence[:start]} {sentence[end:]}"), ())
+        yield from (((kind,), form.replace("{}", sentence[start:end])) for kind, form in named)
     for name, template in phrases.slots.items():
         for value in template.delimited.finditer(sentence) if template.delimited else ():
             rest = telling(f"{sentence[: value.start()]} {sentence[value.end() :]}")
             if form := phrases.forms_by_telling.get((name, rest)):
                 yield (name, value.group()), form.replace("{}", value.group())
+
+
+def _names(sentence: str) -> list[tuple[int, int]]:
+    """Find the only name in a sentence, without the words before it that are none; nothing where there are several."""
+    found = []
+    for match in _NAME.finditer(sentence):
+        start, end = match.start(), match.end()
+        if start == 0:  # every sentence begins with a capital
+            first, _, rest = match.group().partition(" ")
+            if stem(first.lower()) in fillers():
+                start = end - len(rest)
+        if start < end and match.group() != "I":
+            found.append((start, start + len(sentence[start:end].rstrip(".,"))))
+    return found if len(found) == 1 else []

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ecomlab.catalog.lexicon import Lexicon
-from ecomlab.customer.fillers import WORD, bound, fillers, is_courtesy, plain_quotes, telling, words_of
+from ecomlab.customer.fillers import WORD, bound, fillers, is_courtesy, plain_quotes, telling, without_courtesies, words_of
 from ecomlab.customer.nlu import is_complete, plain, understand
 from ecomlab.customer.noise import SLANG
 from ecomlab.customer.templates import SENTENCE_BREAK, Phrases, common_file
@@ -24,6 +24,7 @@ LONGER, MARGIN = 2, 120
 """A rewording has at most `LONGER` times the characters of the template, and `MARGIN` more."""
 _PLAIN = frozenset(" \n.,;:!?'\"-&$%/+")
 """Characters that any message may hold beside letters and digits of ASCII; brackets and markup are none of them."""
+_WRITTEN = re.compile(r"[A-Za-z0-9]+")
 _NUMBERS = WORDS - {"a", "and", "one"}
 """Words of numbers and units; "one" may stand for a thing."""
 
@@ -59,7 +60,7 @@ class Check:
             return Refusal("characters", " ".join(map(repr, strange[:5])))
         if began := [text for text in self.reserved if text in rewrite and text not in template]:
             return Refusal("another subtask", began[0])
-        return self._of_words(rewrite, template, opening, verbatim) or self._of_reading(rewrite, template, opening)
+        return self._of_words(rewrite, template, opening, verbatim) or self.misread(rewrite, template, opening)
 
     def _of_words(
         self, rewrite: str, template: str, opening: bool, verbatim: Sequence[str]
@@ -68,16 +69,16 @@ class Check:
         known = {*words_of(template), *words_of(plain(template, self.phrases, self.lexicon, opening))}
         known |= self._read_names(template, opening)
         stems, own = {stem(word) for word in known}, _names(self.lexicon)
-        for word in words_of(" ".join(said)):
+        for word in WORD.findall(without_courtesies(" . ".join(said))):
             fixed = word in own or word in _NUMBERS or word in SLANG or any(map(str.isdigit, word))
             if word in known or stem(word) in fillers() or (not fixed and stem(word) in stems):
                 continue
             named = "number" if word in _NUMBERS or any(map(str.isdigit, word)) else "name"
             return Refusal(f"adds a {named}" if fixed and word not in SLANG else "adds words", word)
         before, after = " ".join(given), " ".join(said)
-        binding = {word for word in words_of(before) if word in own or any(map(str.isdigit, word))}
-        kept = set(words_of(rewrite))
-        lost = sorted(word for word in binding - kept if stem(word) not in fillers())
+        called = _called(self.lexicon)
+        needed = {word for word in words_of(before) if word in called or any(map(str.isdigit, word))}
+        lost = sorted(word for word in needed - set(words_of(rewrite)) if stem(word) not in fillers())
         lost += [text for text in verbatim if text in template and text.lower() not in rewrite.lower()]
         if lost:
             return Refusal("drops words", ", ".join(lost))
@@ -88,7 +89,8 @@ class Check:
                 return Refusal("says something else", sentence)
         return None
 
-    def _of_reading(self, rewrite: str, template: str, opening: bool) -> Refusal | None:
+    def misread(self, rewrite: str, template: str, opening: bool = False) -> Refusal | None:
+        """Find out what a reader takes from `rewrite` that differs from what they take from `template`."""
         was = understand(template, self.phrases, self.lexicon, opening)
         now = understand(rewrite, self.phrases, self.lexicon, opening)
         return None if now == was else Refusal("read otherwise", f"{now} for {was}")
@@ -129,11 +131,16 @@ class Check:
         return {word for _, kind, slots in read.mentions for word in WORD.findall(f"{kind} {slots}".lower())}
 
 
-def tidy(text: object, template: str) -> object:
-    """Tidy what an endpoint wrote: typographic marks, white space, and quotation marks around all of it."""
+def tidy(text: object, template: str, lexicon: Lexicon) -> object:
+    """Tidy what an endpoint wrote: typographic marks, white space, quotation marks around all of it, and names and
+    values in another case than in the template."""
     if not isinstance(text, str):
         return text
     said = plain_quotes(text).strip()
+    for word in dict.fromkeys(_WRITTEN.findall(template)):
+        low = word.lower()
+        if word != low and low in _names(lexicon) and stem(low) not in fillers():
+            said = re.sub(rf"(?<![\w-]){re.escape(word)}(?![\w-])", word, said, flags=re.IGNORECASE)
     if len(said) > 1 and said[0] == said[-1] == '"' and said.count('"') == 2 and template[:1] != '"':
         said = said[1:-1].strip()
     lines = [" ".join(line.split()) for line in said.splitlines()]
@@ -149,6 +156,12 @@ def _is_plain(character: str) -> bool:
 def _names(lexicon: Lexicon) -> frozenset[str]:
     """Words of the names and values of a shop, as `words_of` splits them."""
     return frozenset(part for word in lexicon.words for part in WORD.findall(word))
+
+
+@lru_cache(maxsize=64)
+def _called(lexicon: Lexicon) -> frozenset[str]:
+    """Words of the names of types, brands and features."""
+    return frozenset(part for names in lexicon.names.values() for name in names for part in WORD.findall(name))
 
 
 def _difference(was: Counter[str], now: Counter[str]) -> str:

@@ -34,6 +34,7 @@ customer refers to it, its properties alone, and what the agent named or did."""
 _UNDELIMITED = ("name", "names", "type", "a type", "types")
 """Formats of values that end only where their sentence does."""
 _MARKS = re.compile(r"\[([^\]]*)\]|\{(\w*)\}")
+_NAME_ALONE = (frozenset(("type",)), frozenset(("seen",)))
 _WITHIN = r"(?:(?![.!?]\s).)+?"
 """Pattern of a field: it does not go on after the end of a sentence."""
 SENTENCE_BREAK = re.compile(r"(?<=[.!?])\s+|\n(?!- )")
@@ -371,6 +372,16 @@ class Phrases:
         return found
 
     @cached_property
+    def named_by_telling(self) -> dict[tuple[str, ...], set[tuple[str, str]]]:
+        """(kind, form) of the acts' forms that hold one name and nothing else, by the words around it that tell."""
+        found: dict[tuple[str, ...], set[tuple[str, str]]] = {}
+        for kind, some in self.acts.items():
+            for form in some:
+                if form.fields in _NAME_ALONE and (words := telling(form.literal)):
+                    found.setdefault(words, set()).add((kind, _MARKS.sub(_cue_or_gap, form.text)))
+        return found
+
+    @cached_property
     def forms_by_telling(self) -> dict[tuple[str, tuple[str, ...]], str]:
         """Forms by the slot that they say, and the words around its value that tell; shortest ones first."""
         found: dict[tuple[str, tuple[str, ...]], str] = {}
@@ -404,6 +415,10 @@ class Phrases:
         for table in (self.leads, self.before, self.bounds):
             texts += [text for some in table.values() for text in some]
         return words_of(" ".join(texts)) | words_of(" ".join(SLANG))
+
+
+def _cue_or_gap(mark: re.Match[str]) -> str:
+    return "{}" if mark[1] is None else mark[1]
 
 
 def _with_gaps(text: str) -> str:
