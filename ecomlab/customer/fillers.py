@@ -31,6 +31,7 @@ _SHORT = {
     "what is": "what's", "do not": "don't", "does not": "doesn't", "did not": "didn't", "is not": "isn't",
     "can not": "can't", "cannot": "can't", "could not": "couldn't", "would not": "wouldn't", "will not": "won't",
     "should not": "shouldn't", "have not": "haven't", "are not": "aren't", "you are": "you're", "you have got": "you've got",
+    "we will": "we'll", "we are": "we're", "it will": "it'll", "that would": "that'd", "they are": "they're",
 }  # fmt: skip
 _LONG = re.compile(rf"\b(?:{'|'.join(_SHORT)})\b", re.IGNORECASE)
 _MARKS = r"[\s,.!?;:-]*"
@@ -110,6 +111,17 @@ def without_courtesies(text: str) -> str:
 def is_courtesy(sentence: str) -> bool:
     """Tell whether a sentence consists of courtesies alone."""
     return not WORD.search(without_courtesies(sentence))
+
+
+@cache
+def _beginning() -> re.Pattern[str]:
+    return re.compile(rf"{_courtesy()}{_MARKS}", re.IGNORECASE)
+
+
+def after_courtesy(text: str, at: int) -> int:
+    """Find the place after the courtesy that begins at a place of a text; the place itself where none does."""
+    match = _beginning().match(text, at)
+    return match.end() if match else at
 
 
 def trimmed(sentence: str) -> str:

@@ -149,6 +149,8 @@ def understand(message: str, phrases: Phrases, lexicon: Lexicon, opening: bool =
         mentions = read_message(rest, phrases, lexicon)
         acts = read_acts(rest, phrases, lexicon)
         kinds = {phrases.effects.get(act.kind, act.kind) for act in acts} - {"", "set"}
+        if mentions or said or len(kinds) > 1:  # beside anything else thanks are a courtesy
+            kinds -= {"thanks"}
         complete = says("nothing", message, phrases, lexicon)
     return Understood(
         tuple(sorted((name, repr(value)) for name, value in said)),

@@ -3,11 +3,12 @@
 import re
 from collections.abc import Iterator
 
-from ecomlab.customer.fillers import contracted, fillers, telling, trimmed
+from ecomlab.customer.fillers import after_courtesy, contracted, fillers, telling, trimmed
 from ecomlab.customer.templates import SENTENCE_BREAK, Phrases
 from ecomlab.customer.words import stem
 
 
+_EXCLAIMED = re.compile(r"!(?=\s|$)")
 _NAME = re.compile(r"[A-Z][\w&'./-]*(?: [A-Z0-9&][\w&'./-]*)*")
 """A row of words that begin with capitals, as names of products do."""
 
@@ -16,16 +17,21 @@ def straightened(text: str, phrases: Phrases, opening: bool = False) -> str:
     """Put every sentence that no form fits into the form that says the same: fillers, courtesies, contractions and the
     order of words aside. One that may say two things stays as it is; so do an opening's, but for those of slots."""
     made, at = "", 0
+    calm = _EXCLAIMED.sub(".", text)  # as long as the text
     while at < len(text):
-        known = _known(text, at, phrases, opening)
-        if known:
-            made, at = made + text[at:known], known
-        elif text[at].isspace():
+        if text[at].isspace():
             made, at = made + text[at], at + 1
-        else:
-            found = SENTENCE_BREAK.search(text, at)
-            end = found.start() if found else len(text)
-            made, at = made + _form_of(text[at:end], phrases, opening), end
+            continue
+        starts = [(text, at), (calm, at), (calm, after_courtesy(calm, at))]
+        ends = ((some, start, _known(some, start, phrases, opening)) for some, start in starts)
+        known = next((one for one in ends if one[2]), None)
+        if known:
+            some, start, at = known
+            made += some[start:at]
+            continue
+        found = SENTENCE_BREAK.search(text, at)
+        end = found.start() if found else len(text)
+        made, at = made + _form_of(text[at:end], phrases, opening), end
     return made
 
 
@@ -44,7 +50,7 @@ def _form_of(sentence: str, phrases: Phrases, opening: bool) -> str:
     for text in dict.fromkeys((said, contracted(said))):
         if text and text != sentence and _known(text, 0, phrases, opening) == len(text):
             return text
-    found = set(_alike(sentence, phrases, opening)) if said else set()
+    found = set(_alike(said, phrases, opening)) if said else set()
     return min(text for _, text in found) if len({meaning for meaning, _ in found}) == 1 else sentence
 
 

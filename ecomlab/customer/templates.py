@@ -31,8 +31,8 @@ COMMON_ASKS = ("brand", "feature", "attr", "option", "price", "rating", "days", 
 FIELDS = ("type", "plural", "number", "item", "wanted", "details", "seen")
 """What a form of an act may hold: the product type, its plural, a number of units, the item with "a" and as the
 customer refers to it, its properties alone, and what the agent named or did."""
-_UNDELIMITED = ("name", "names", "type", "a type", "types")
-"""Formats of values that end only where their sentence does."""
+_ENDLESS = ("name", "names", "type")
+"""Formats of values of which only the words around them tell where they begin and end."""
 _MARKS = re.compile(r"\[([^\]]*)\]|\{(\w*)\}")
 _NAME_ALONE = (frozenset(("type",)), frozenset(("seen",)))
 _WITHIN = r"(?:(?![.!?]\s).)+?"
@@ -114,9 +114,8 @@ class Template:
 
     @cached_property
     def delimited(self) -> re.Pattern[str] | None:
-        """Pattern of a value, wherever in a sentence; None where one ends only with its sentence."""
-        endless = (REPLACEMENT, *(FORMATS[name] for name in _UNDELIMITED))
-        if not self.format.pattern or any(self.format is one for one in endless):
+        """Pattern of a value, wherever in a sentence; None where only the words around one tell where it is."""
+        if not self.format.pattern or any(self.format is FORMATS[name] for name in _ENDLESS):
             return None
         return re.compile(rf"(?<![\w$.])(?:{self.format.pattern})(?![\w-])")
 
@@ -387,9 +386,7 @@ class Phrases:
         found: dict[tuple[str, tuple[str, ...]], str] = {}
         for name, slot in self.slots.items():
             for form in () if isinstance(slot, Sentences) else sorted(slot.forms, key=len):
-                words = telling(form.replace("{}", " "))
-                if words:
-                    found.setdefault((name, words), form)
+                found.setdefault((name, telling(form.replace("{}", " "))), form)
         return found
 
     @cached_property
