@@ -16,7 +16,7 @@ from ecomlab.customer.words import stem
 from ecomlab.other_words import WORDS
 
 REASONS = (
-    "not text", "empty", "too long", "characters", "another subtask", "adds a number", "adds a name", "adds words", "drops words",
+    "not text", "empty", "too long", "characters", "another subtask", "adds a number", "adds a name", "adds words", "drops words", "changes a number",
     "changes a word that decides", "says something else", "read otherwise",
 )  # fmt: skip
 """Why rewordings are refused, in the order in which they are looked at."""
@@ -25,6 +25,8 @@ LONGER, MARGIN = 2, 120
 _PLAIN = frozenset(" \n.,;:!?'\"-&$%/+")
 """Characters that any message may hold beside letters and digits of ASCII; brackets and markup are none of them."""
 _WRITTEN = re.compile(r"[A-Za-z0-9]+")
+_UNREADABLE = (ValueError, KeyError, IndexError)
+"""What the reader raises for values that no template writes."""
 _NUMBERS = WORDS - {"a", "and", "one"}
 """Words of numbers and units; "one" may stand for a thing."""
 
@@ -60,7 +62,11 @@ class Check:
             return Refusal("characters", " ".join(map(repr, strange[:5])))
         if began := [text for text in self.reserved if text in rewrite and text not in template]:
             return Refusal("another subtask", began[0])
-        return self._of_words(rewrite, template, opening, verbatim) or self.misread(rewrite, template, opening)
+        try:
+            words = self._of_words(rewrite, template, opening, verbatim)
+        except _UNREADABLE as error:
+            return Refusal("read otherwise", f"it cannot be read: {error}")
+        return words or self.misread(rewrite, template, opening)
 
     def _of_words(
         self, rewrite: str, template: str, opening: bool, verbatim: Sequence[str]
@@ -76,24 +82,29 @@ class Check:
             named = "number" if word in _NUMBERS or any(map(str.isdigit, word)) else "name"
             return Refusal(f"adds a {named}" if fixed and word not in SLANG else "adds words", word)
         before, after = " ".join(given), " ".join(said)
-        called = _called(self.lexicon)
-        needed = {word for word in words_of(before) if word in called or any(map(str.isdigit, word))}
-        lost = sorted(word for word in needed - set(words_of(rewrite)) if stem(word) not in fillers())
+        called, there = _called(self.lexicon), set(words_of(rewrite))
+        lost = sorted(w for w in set(words_of(before)) & called - there if stem(w) not in fillers())
+        lost += [text for text in self._names(before) if text not in rewrite]
         lost += [text for text in verbatim if text in template and text.lower() not in rewrite.lower()]
         if lost:
             return Refusal("drops words", ", ".join(lost))
+        if differ := _difference(_numbers(before), _numbers(after)):
+            return Refusal("changes a number", differ)
         if differ := _difference(bound(before), bound(after)):
             return Refusal("changes a word that decides", differ)
-        whole = " ".join(words_of(template))
+        whole = [words_of(sentence) for sentence in SENTENCE_BREAK.split(template)]
         for sentence in said:
-            if not telling(sentence) and " ".join(words_of(sentence)) not in whole:
+            if not telling(sentence) and words_of(sentence) not in whole:
                 return Refusal("says something else", sentence)
         return None
 
     def misread(self, rewrite: str, template: str, opening: bool = False) -> Refusal | None:
         """Find out what a reader takes from `rewrite` that differs from what they take from `template`."""
         was = understand(template, self.phrases, self.lexicon, opening)
-        now = understand(rewrite, self.phrases, self.lexicon, opening)
+        try:
+            now = understand(rewrite, self.phrases, self.lexicon, opening)
+        except _UNREADABLE as error:
+            return Refusal("read otherwise", f"it cannot be read: {error}")
         return None if now == was else Refusal("read otherwise", f"{now} for {was}")
 
     def _free(self, text: str, opening: bool) -> list[str]:
@@ -126,6 +137,10 @@ class Check:
         said = sentence.strip()
         return said in self.phrases.closings or said in common_file().complete or is_complete(said)
 
+    def _names(self, text: str) -> list[str]:
+        """List the names of product types in a text, as they are written there."""
+        return [match.group() for match in _types(self.lexicon).finditer(text)]
+
     def _read_names(self, template: str, opening: bool) -> set[str]:
         """Collect the words of the names that are read from a template, whatever noise did to them."""
         read = understand(template, self.phrases, self.lexicon, opening)
@@ -157,6 +172,19 @@ def _is_plain(character: str) -> bool:
 def _names(lexicon: Lexicon) -> frozenset[str]:
     """Words of the names and values of a shop, as `words_of` splits them."""
     return frozenset(part for word in lexicon.words for part in WORD.findall(word))
+
+
+@lru_cache(maxsize=64)
+def _types(lexicon: Lexicon) -> re.Pattern[str]:
+    """Pattern of the name of a type, one or several of it."""
+    names = {name for kind in lexicon.types.values() for name in (kind.name, kind.plural)}
+    alternatives = "|".join(map(re.escape, sorted(names, key=lambda name: (-len(name), name))))
+    return re.compile(rf"(?<![\w-])(?:{alternatives})(?![\w-])")
+
+
+def _numbers(text: str) -> Counter[str]:
+    """Count the numbers in digits."""
+    return Counter(word for word in words_of(text) if any(map(str.isdigit, word)))
 
 
 @lru_cache(maxsize=64)
