@@ -74,7 +74,7 @@ def test_pyproject_declares_every_package_of_the_card(name: str) -> None:
 
 
 def test_the_extras_are_there_and_no_two_faiss() -> None:
-    assert set(EXTRAS) == {"train", "lab", "gpu", "vllm", "cluster", "loggers", "all", "dev"}
+    assert set(EXTRAS) == {"train", "lab", "gpu", "vllm", "cluster", "endpoint", "loggers", "all", "dev"}
     assert "faiss-cpu" in declared()
     assert "faiss-gpu" not in declared(*EXTRAS)  # it would install into the folder of faiss-cpu
 

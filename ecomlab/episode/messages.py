@@ -29,7 +29,7 @@ def parse_output(text: str) -> dict[str, Any]:
     invalid. Reasons: a call that is not closed, text between or behind calls, JSON that does not parse, a call that is
     not an object with a name. Whether the arguments fit is for the tool to say.
     """
-    said = _THINKING.sub("", text, count=1)
+    said = without_thinking(text)
     if CLOSE in said.partition(OPEN)[0]:
         return invalid(text, f"{CLOSE} without {OPEN}")
     content, *blocks = said.split(OPEN)
@@ -54,6 +54,11 @@ def parse_output(text: str) -> dict[str, Any]:
     if calls:
         message["tool_calls"] = calls
     return message
+
+
+def without_thinking(text: str) -> str:
+    """Leave out thinking at the start of a text."""
+    return _THINKING.sub("", text, count=1)
 
 
 def invalid(text: str, reason: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""What is evaluated: anything that plays tasks and hands back what was said, whether a script, weights or an endpoint."""
+"""What is evaluated: anything that plays tasks and hands back what was said, be it a script, weights or an endpoint."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -36,6 +36,9 @@ class Usage:
     seconds: float = 0.0
     """Time waited for answers, in seconds."""
 
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
 
 @dataclass(frozen=True)
 class Played:
@@ -59,7 +62,7 @@ class Contestant(Protocol):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """What decides its answers, JSON values: kind, model, digest of weights, template, sampling settings, limits."""
+        """What decides its answers, JSON values: kind, model, digest of weights, template, sampling, limits."""
 
     def play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Played]:
         """Play every job, in any order, and yield each as soon as it is over.

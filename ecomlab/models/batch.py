@@ -14,7 +14,8 @@ import numpy as np
 
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.registry import UnknownEnvironmentError
-from ecomlab.episode.episode import Episode, make_task
+from ecomlab.episode.episode import Episode, Trajectory, make_task
+from ecomlab.episode.play import record
 from ecomlab.reward import Score
 from ecomlab.task import Task
 
@@ -61,6 +62,8 @@ class Rollout:
     end: str
     """submit, turns, patience, invalid, truncated, or failed (ours)."""
     turns: int
+    trajectory: Trajectory | None = None
+    """What was said, for transcripts; None where no episode could be opened."""
 
     @property
     def sampled(self) -> int:
@@ -181,12 +184,16 @@ def _fail(play: _Play, error: Exception) -> None:
 
 
 def _rollout(play: _Play, pad_id: int) -> Rollout:
-    try:
-        score = play.episode.score() if play.episode else Score.failed_by_us(play.failure)
-    except Exception as error:
-        _fail(play, error)
-        score = Score.failed_by_us(play.failure)
+    trajectory = None
+    if play.episode is not None:
+        try:
+            trajectory = record(play.episode)
+        except Exception as error:  # of the verifier
+            _fail(play, error)
+            trajectory = record(play.episode)
+    score = trajectory.score if trajectory else Score.failed_by_us(play.failure)
     ids, mask, logprobs = (play.ids, play.mask, play.logprobs) if play.ids else ([pad_id], [0], [0.0])
+    end = play.end or "failed"
     return Rollout(
-        play.task, play.prompt or [pad_id], ids, mask, logprobs, score, play.end or "failed", play.turns
+        play.task, play.prompt or [pad_id], ids, mask, logprobs, score, end, play.turns, trajectory
     )

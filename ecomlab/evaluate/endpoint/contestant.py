@@ -1,0 +1,221 @@
+"""A model behind an endpoint as a contestant: many episodes at once, each waiting for its own answers."""
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ecomlab.episode.episode import Episode
+from ecomlab.episode.play import record
+from ecomlab.evaluate.contestant import Job, Played, Usage
+from ecomlab.evaluate.endpoint.background import iterate
+from ecomlab.evaluate.endpoint.client import Client, body_of, connected
+from ecomlab.evaluate.endpoint.completion import Answer, ContextOverflow, EndpointFailure, numbered
+from ecomlab.evaluate.endpoint.settings import EndpointSettings
+from ecomlab.evaluate.endpoint.templates import TEMPLATES
+from ecomlab.evaluate.faults import faults_of
+from ecomlab.evaluate.tasks import write_axes
+from ecomlab.models.batch import draw_task
+from ecomlab.seeding import digest, rng
+from ecomlab.settings import ConfigError
+from ecomlab.suggest import raised
+from ecomlab.task import Message, Task
+
+if TYPE_CHECKING:
+    from ecomlab.catalog import Shop
+
+GIVEN_UP = 16
+"""Requests in a row that fail after all tries, beyond one for each episode under way, after which none is sent."""
+HELLO: list[Message] = [
+    {"role": "system", "content": "You are a shop assistant."},
+    {"role": "user", "content": "Hello! Please answer with one word."},
+]
+CLOCK = {
+    "type": "function",
+    "function": {
+        "name": "datetime_now",
+        "description": "Tell date and time.",
+        "parameters": {"type": "object", "properties": {}},
+    },
+}
+"""A tool for the first request, so that an endpoint without native calls is noticed."""
+WAYS_OUT = {
+    401: "name an environment variable with a valid key in `key`",
+    403: "name an environment variable with a key that may use this model in `key`",
+    404: "check `url`, which is all before /chat/completions, and `model`",
+}
+OTHERWISE = 'change the setting that it names: seed = -1 and max_tokens = 0 leave these out, tools = "text" sends none'
+_CALL_IN_TEXT = re.compile(r'<tool_call>|^\s*(?:```(?:json)?\s*)?\[?\s*\{\s*"name"\s*:')
+
+
+class EndpointContestant:
+    """A model behind an OpenAI-compatible endpoint."""
+
+    def __init__(self, settings: EndpointSettings) -> None:
+        self.settings = settings
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Whatever decides the answers; the key, speed and prices do not."""
+        unsaid = {"key", "concurrency", "timeout", "retries", "backoff", "requests_a_minute", "prices"}
+        said = self.settings.model_dump(mode="json", exclude=unsaid)
+        template = TEMPLATES[said.pop("template")]
+        written = {"template": self.settings.template, "prompt": digest(template.prompt)}
+        return {"kind": "endpoint", **said, **(written if self.settings.tools == "text" else {})}
+
+    def play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Played]:
+        """Play all jobs, `concurrency` at once.
+
+        First sends one request of its own. Raises ConfigError where the endpoint refuses that: a wrong key, model or
+        setting. Where the server fails, here or so many times in a row that it must be gone, the jobs left are unscored
+        at once.
+        """
+        self.settings.secret()
+        return iterate(lambda hand_over: self._play_all(list(jobs), shop, hand_over))
+
+    async def _play_all(self, jobs: Sequence[Job], shop: "Shop", hand_over: Callable[[Played], None]) -> None:
+        async with connected(self.settings) as client:
+            await probe(client)
+            left = iter(jobs)
+
+            async def work() -> None:
+                for job in left:
+                    hand_over(await self._play(job, shop, client))
+
+            async with asyncio.TaskGroup() as group:
+                for _ in range(min(self.settings.concurrency, len(jobs))):
+                    group.create_task(work())
+
+    async def _play(self, job: Job, shop: "Shop", client: Client) -> Played:
+        """Play one job to its end, whatever happens."""
+        if client.last and client.gave_up > GIVEN_UP + self.settings.concurrency:
+            return Played(job, None, unscored=client.last.kind, notes={"why": f"not played: {client.last}"})
+        task = draw_task(job.env, job.d, job.seed, shop, job.axes)
+        if not isinstance(task, Task):
+            return Played(job, None, unscored="task", notes={"why": raised(task)})
+        conversation = _Conversation(job, Episode(task, shop, strict=self.settings.strict), self.settings)
+        await conversation.play(client)
+        return conversation.played()
+
+
+@dataclass
+class _Conversation:
+    """One episode and what is to be recorded beside it; changes as it is played."""
+
+    job: Job
+    episode: Episode
+    settings: EndpointSettings
+    usage: Usage = field(default_factory=Usage)
+    finishes: Counter[str] = field(default_factory=Counter)
+    refused: set[int] = field(default_factory=set)
+    """Numbers of the assistant messages that the endpoint marks as refusals."""
+    cut: str = ""
+    """The limit of tokens that ended the episode: length or context."""
+    unscored: str = ""
+    notes: dict[str, Any] = field(default_factory=dict)
+
+    async def play(self, client: Client) -> None:
+        """Play the episode to its end."""
+        try:
+            while not self.episode.done:
+                self._take(await self._ask(client))
+        except EndpointFailure as failure:
+            self.usage += failure.usage
+            self._fail(failure.kind, f"{failure.kind}: {failure}")
+        except ContextOverflow as overflow:
+            self._cut("context", str(overflow))
+        except Exception as error:  # a bug of ours costs one unscored episode, not the run
+            self._fail("bug", raised(error))
+
+    async def _ask(self, client: Client) -> Answer:
+        """Ask for the next message."""
+        job, messages, tools = self.job, self.episode.messages, self.episode.tools
+        if self.settings.tools == "text":
+            messages, tools = TEMPLATES[self.settings.template].write(messages, tools), []
+        key = (
+            self.settings.seed,
+            job.env,
+            job.d,
+            write_axes(job.axes),
+            job.seed,
+            job.trial,
+            self.episode.turn,
+        )
+        body = body_of(self.settings, messages, tools, int(rng("endpoint", *key).integers(2**31)))
+        try:
+            answer = await client.answer(body, key)
+        except ContextOverflow:
+            if "max_tokens" not in body:
+                raise
+            # some servers refuse a conversation that fits where its longest answer would not: ask for what is left
+            del body["max_tokens"]
+            answer = await client.answer(body, key)
+        self.usage += answer.usage
+        self.finishes[answer.finish] += 1
+        return answer
+
+    def _take(self, answer: Answer) -> None:
+        """Pass an answer to the episode, unless a limit of tokens cut it off."""
+        message = answer.message
+        read = answer.usage.prompt_tokens + answer.usage.completion_tokens
+        if answer.finish == "length":
+            return self._cut("length", str(message["content"]))
+        if self.settings.context and read > self.settings.context:
+            return self._cut("context", f"{read} tokens")
+        if self.settings.tools == "text" and isinstance(message["content"], str):
+            message = TEMPLATES[self.settings.template].read(message["content"])
+        elif not message.get("tool_calls") and _CALL_IN_TEXT.search(str(message["content"])):
+            self.notes["calls_in_text"] = self.notes.get("calls_in_text", 0) + 1
+        if answer.refused:
+            self.refused.add(sum(said["role"] == "assistant" for said in self.episode.messages))
+        self.episode.act(numbered(message))
+
+    def _cut(self, limit: str, seen: str) -> None:
+        self.cut, self.notes["cut_off"] = limit, seen[:2000]
+        self.episode.end_truncated()
+
+    def _fail(self, kind: str, why: str) -> None:
+        self.unscored, self.notes["why"] = kind, why
+        self.episode.fail(why)
+
+    def played(self) -> Played:
+        """Record the episode, which is over."""
+        try:
+            trajectory = record(self.episode)
+        except Exception as error:  # of the verifier
+            self._fail("bug", raised(error))
+            trajectory = record(self.episode)
+        return Played(
+            job=self.job,
+            trajectory=trajectory,
+            usage={"agent": self.usage},
+            faults=faults_of(trajectory, self.cut, self.refused),
+            unscored=self.unscored,
+            notes={**self.notes, "finish": dict(self.finishes)},
+        )
+
+
+async def probe(client: Client) -> None:
+    """Send a first request, with all settings but nothing of a task. Raises ConfigError where it is refused; a failure
+    of the server is left for `client.gave_up` to tell."""
+    settings = client.settings
+    tools = [CLOCK] if settings.tools == "native" else []
+    asked = f"{settings.address}, asked for model {settings.model!r},"
+    try:
+        await client.answer(body_of(settings, HELLO, tools, 0), ("probe",))
+    except ContextOverflow as overflow:
+        raise ConfigError(
+            f"{asked} refuses even a short conversation ({overflow}); lower max_tokens"
+        ) from None
+    except EndpointFailure as failure:
+        if failure.kind == "other model":
+            raise ConfigError(
+                f"{asked} gives an answer that it says is another's ({failure}); name the right model, or give the "
+                "name of the answers in `answers_as`"
+            ) from None
+        if failure.kind == "request refused":
+            way_out = WAYS_OUT.get(failure.status, OTHERWISE)
+            raise ConfigError(f"{asked} refuses the first request ({failure}); {way_out}") from None
+        client.gave_up += GIVEN_UP + settings.concurrency

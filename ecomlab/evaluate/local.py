@@ -1,0 +1,130 @@
+"""Local weights as a contestant: any policy that `load_policy` knows, played in lockstep."""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from ecomlab.evaluate.contestant import Job, Played, Usage
+from ecomlab.evaluate.faults import faults_of
+from ecomlab.evaluate.heldout import BATCH, check_decoding
+from ecomlab.evaluate.tasks import write_axes
+from ecomlab.models.batch import Clock, Rollout, draw_task, play_batch
+from ecomlab.seeding import rng
+from ecomlab.suggest import raised
+
+if TYPE_CHECKING:
+    from ecomlab.catalog import Shop
+    from ecomlab.models.policy import Policy
+    from ecomlab.models.samplers.cached import Limits
+
+
+class LocalContestant:
+    """Weights in this process. The same job has the same random stream in any batch."""
+
+    def __init__(
+        self,
+        name: str,
+        policy: "Policy",
+        decoding: str = "sampled",
+        temperature: float = 1.0,
+        limits: "Limits | None" = None,
+        batch: int = BATCH,
+    ) -> None:
+        """`name` is for the record; `temperature` is that of sampling, `batch` the number of episodes at once.
+
+        Raises ValueError for an unknown decoding, and a temperature that is not positive.
+        """
+        from ecomlab.models.samplers.cached import CachedSampler
+
+        self.name, self.policy, self.decoding, self.batch = name, policy, check_decoding(decoding), batch
+        self.temperature = temperature
+        self.sampler = CachedSampler(
+            policy.model, policy.renderer.stop_ids, limits, temperature, greedy=decoding == "greedy"
+        )
+        self._digest = weights_digest(policy.model)
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """The name, a digest of all weights, what they were made for, decoding and limits."""
+        sampling = {"temperature": self.temperature} if self.decoding == "sampled" else {}
+        return {
+            "kind": "local",
+            "model": self.name,
+            "weights": self._digest,
+            "made_for": dict(self.policy.made_for),
+            "decoding": self.decoding,
+            **sampling,
+            "limits": asdict(self.sampler.limits),
+        }
+
+    def play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Played]:
+        """Play the jobs, a batch at a time. A sampler that fails costs its batch, which is unscored."""
+        left = iter(jobs)
+        while chunk := list(islice(left, self.batch)):
+            yield from self._play(chunk, shop)
+
+    def _play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Played]:
+        tasks = [draw_task(job.env, job.d, job.seed, shop, job.axes) for job in jobs]
+        streams = [_stream(job) for job in jobs]
+        clock = Clock()
+        try:
+            rollouts = play_batch(tasks, streams, shop, self.sampler, self.policy.renderer, clock)
+        except Exception as error:  # out of memory, logits that are NaN, a backend that is gone
+            for job in jobs:
+                yield Played(job, None, unscored="sampler", notes={"why": raised(error)})
+            return
+        for job, rollout in zip(jobs, rollouts, strict=True):
+            yield self._played(job, rollout, clock.seconds["model"] / len(jobs))
+
+    def _played(self, job: Job, rollout: Rollout, seconds: float) -> Played:
+        usage = {"agent": _usage(rollout, seconds)}
+        if rollout.trajectory is None:
+            kind = "task" if rollout.task is None else "bug"
+            return Played(job, None, usage, unscored=kind, notes={"why": rollout.score.why})
+        cut = ""
+        if rollout.end == "truncated":
+            length = len(rollout.prompt_ids) + len(rollout.completion_ids)
+            cut = "context" if length + 1 >= self.sampler.limits.context else "length"
+        failed = {"why": rollout.score.why} if rollout.score.unscored else {}
+        return Played(
+            job=job,
+            trajectory=rollout.trajectory,
+            usage=usage,
+            faults=faults_of(rollout.trajectory, cut),
+            unscored="bug" if failed else "",
+            notes=failed,
+        )
+
+
+def weights_digest(model: Any) -> str:
+    """Digest every tensor of a model: names, types, shapes and bytes, as hexadecimal text."""
+    import torch
+
+    whole = hashlib.blake2b(digest_size=16)
+    for name, tensor in sorted(model.state_dict().items()):
+        whole.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        whole.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+    return whole.hexdigest()
+
+
+def _stream(job: Job) -> Any:
+    """Make the random stream of a job; the first trial's is that of `play_held_out`."""
+    named = [*([write_axes(job.axes)] if job.axes else []), *([job.trial] if job.trial else [])]
+    return rng("evaluate", job.env, job.d, job.seed, *named)
+
+
+def _usage(rollout: Rollout, seconds: float) -> Usage:
+    """Count a rollout's tokens as an endpoint would: every turn's prompt is the whole conversation before it."""
+    usage, read, place = Usage(seconds=seconds), 0, 0
+    mask = rollout.mask
+    while place < len(mask) and rollout.sampled:
+        if not mask[place]:
+            place += 1
+            continue
+        end = next((i for i in range(place, len(mask)) if not mask[i]), len(mask))
+        prompt = len(rollout.prompt_ids) + place
+        usage += Usage(1, prompt, cached_tokens=read, completion_tokens=end - place)
+        read, place = prompt + end - place, end
+    return usage
