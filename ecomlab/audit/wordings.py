@@ -200,6 +200,12 @@ def _cutting(messages: list[Message]) -> str:
     return line[: len(line) // 2]
 
 
+def _labelling(messages: list[Message]) -> str:
+    """Label every question with all there is, and leave lines as they are."""
+    asked = str(messages[-1]["content"])
+    return asked.partition("\n")[0].partition(": ")[2] if is_label(messages) else line_of(asked)
+
+
 HOSTILE: Mapping[str, Chat] = {
     "other acts": _saying(OTHER_ACTS),
     "other acts too": _adding(OTHER_ACTS),
@@ -217,6 +223,6 @@ HOSTILE: Mapping[str, Chat] = {
     "not text": lambda messages: {"text": "no"},  # type: ignore[dict-item, return-value]
     "down": _failing,
     "slow": _slow,
-    "every label": lambda messages: ", ".join(str(messages[-1]["content"]).split("\n")[0].split(": ")[1].split(", ")),
+    "every label": _labelling,
 }
 """Hostile endpoints by name."""

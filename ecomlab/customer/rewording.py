@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ecomlab.catalog.lexicon import Lexicon
-from ecomlab.customer.fillers import WORD, bound, fillers, is_courtesy, plain_quotes, telling, without_courtesies, words_of
+from ecomlab.customer.fillers import WORD, bound, fillers, full, is_courtesy, plain_quotes, telling, without_courtesies, words_of
 from ecomlab.customer.nlu import is_complete, plain, understand
 from ecomlab.customer.noise import SLANG
 from ecomlab.customer.templates import SENTENCE_BREAK, Phrases, common_file
@@ -17,7 +17,7 @@ from ecomlab.other_words import WORDS
 
 REASONS = (
     "not text", "empty", "too long", "characters", "another subtask", "adds a number", "adds a name", "adds words", "drops words", "changes a number",
-    "changes a word that decides", "says something else", "read otherwise",
+    "changes a word that decides", "turns the roles", "says something else", "read otherwise",
 )  # fmt: skip
 """Why rewordings are refused, in the order in which they are looked at."""
 LONGER, MARGIN = 2, 120
@@ -25,6 +25,11 @@ LONGER, MARGIN = 2, 120
 _PLAIN = frozenset(" \n.,;:!?'\"-&$%/+")
 """Characters that any message may hold beside letters and digits of ASCII; brackets and markup are none of them."""
 _WRITTEN = re.compile(r"[A-Za-z0-9]+")
+_TURNED = re.compile(
+    r"(?<!could )(?<!can )(?<!would )(?<!will )(?<!may )(?<!might )(?<!should )(?<!do )(?<!did )(?<!are )"
+    r"\byou (?:are|were|want|need|would|will|have|had|should|must|may|might|like|love|prefer|wish|hope|get|got|do)\b"
+)
+"""What somebody says of the other: "You're looking for a kettle" for "I'm looking for a kettle"."""
 _UNREADABLE = (ValueError, KeyError, IndexError)
 """What the reader raises for values that no template writes."""
 _NUMBERS = WORDS - {"a", "and", "one"}
@@ -92,6 +97,9 @@ class Check:
             return Refusal("changes a number", differ)
         if differ := _difference(bound(before), bound(after)):
             return Refusal("changes a word that decides", differ)
+        if turned := _TURNED.search(full(after)):
+            if turned.group() not in full(template):
+                return Refusal("turns the roles", turned.group())
         whole = [words_of(sentence) for sentence in SENTENCE_BREAK.split(template)]
         for sentence in said:
             if not telling(sentence) and words_of(sentence) not in whole:
