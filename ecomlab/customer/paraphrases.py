@@ -57,11 +57,14 @@ def _form_of(sentence: str, phrases: Phrases, opening: bool) -> str:
 def _alike(sentence: str, phrases: Phrases, opening: bool) -> Iterator[tuple[tuple[str, ...], str]]:
     """Yield (meaning, text) of the forms that say what a sentence says."""
     for meaning, text in phrases.sentences_by_telling.get(telling(sentence), ()):
-        if len(meaning) > 1 or not opening:
+        if len(meaning) > 1:
             yield meaning, text
+        elif not opening:
+            yield (phrases.effects.get(*meaning, *meaning),), text
     for start, end in _names(sentence) if not opening else ():
         named = phrases.named_by_telling.get(telling(f"{sentence[:start]} {sentence[end:]}"), ())
-        yield from (((kind,), form.replace("{}", sentence[start:end])) for kind, form in named)
+        for kind, form in named:
+            yield (phrases.effects.get(kind, kind),), form.replace("{}", sentence[start:end])
     for name, template in phrases.slots.items():
         for value in template.delimited.finditer(sentence) if template.delimited else ():
             rest = telling(f"{sentence[: value.start()]} {sentence[value.end() :]}")
