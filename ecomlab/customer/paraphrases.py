@@ -83,4 +83,6 @@ def _names(sentence: str) -> list[tuple[int, int]]:
                 start = end - len(rest)
         if start < end and match.group() != "I":
             found.append((start, start + len(sentence[start:end].rstrip(".,"))))
+    if len(found) > 1 and found[0][0] == 0 and " " not in sentence[: found[0][1]]:
+        found = found[1:]  # "Skip the Tea Kettle."
     return found if len(found) == 1 else []
