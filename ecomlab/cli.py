@@ -42,6 +42,7 @@ def play(
     difficulty: options.Level = 4,
     seed: options.Seed = 0,
     size: options.Size = 20_000,
+    customer: options.Customer = None,
 ) -> None:
     """Watch the reference player play one episode.
 
@@ -49,9 +50,9 @@ def play(
     """
     from ecomlab.lab.conversation import show_episode
 
-    shop = ecomlab.load_shop(size)
-    task = ecomlab.make_task(env, difficulty, seed, shop)
-    show_episode(ecomlab.play(ecomlab.ENVIRONMENTS[env].reference_player(shop), task, shop), console)
+    words, shop = options.customer(customer), ecomlab.load_shop(size)
+    task, player = ecomlab.make_task(env, difficulty, seed, shop), ecomlab.ENVIRONMENTS[env].reference_player(shop)
+    show_episode(ecomlab.play(player, task, shop, customer=words), console)
 
 
 @app.command()

@@ -37,6 +37,9 @@ class Kind(StrEnum):
 
 
 Change = Annotated[list[str] | None, Option("--set", help="NAME=VALUE over the file's; may be repeated.")]
+Customer = Annotated[
+    Path | None, Option("--customer", help="TOML file of an endpoint that words the customer. Default: templates.")
+]
 Cluster = Annotated[Kind | None, Option(help="Submit what is left and return; local: run such jobs here.")]
 Axis = Annotated[list[str] | None, Option("--axis", help="NAME=VALUE of a difficulty axis; may be repeated.")]
 Block = Annotated[int, Option(min=0, help="Block of held-out tasks; blocks share no task.")]
@@ -192,6 +195,15 @@ def settings(texts: list[str] | None) -> dict[str, Any]:
         except tomllib.TOMLDecodeError:
             found[name] = value
     return found
+
+
+def customer(path: Path | None) -> Any:
+    """Make the endpoint that `--customer` names; None where the templates are said. Raises ConfigError."""
+    if path is None:
+        return None
+    from ecomlab.evaluate.endpoint.chat import customer_from_toml
+
+    return customer_from_toml(path)
 
 
 def worded(error: Exception) -> str:

@@ -1,7 +1,7 @@
 """The simulated customer, who hears messages, answers questions, sees what is done and changes their mind."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import date
 
@@ -12,11 +12,13 @@ from ecomlab.customer.dialogue import DialogueManager, Reply
 from ecomlab.customer.goal_state import GoalState
 from ecomlab.customer.heard import NO_ITEM
 from ecomlab.customer.hearing import reader_of
+from ecomlab.customer.llm import Wording
 from ecomlab.customer.meaning import describes
 from ecomlab.customer.nlg import Speaker
 from ecomlab.customer.opinions import Judge, Thing, asked_of, opinions_of, things_in, without
 from ecomlab.customer.progress import Progress
-from ecomlab.customer.questions import Reading
+from ecomlab.customer.questions import Question, Reading
+from ecomlab.customer.rewording import Check
 from ecomlab.customer.templates import SENTENCE_BREAK, Phrases
 from ecomlab.task import Event, Goal, GoalChange, Instead, SellOut
 from ecomlab.world.cart import match, wants_of
@@ -40,7 +42,8 @@ class Customer:
     """A customer with one goal, whose acts follow by rule from the goal, what was said and the world.
 
     `acts_on` names what the agent's tools can change ("cart", "returns"), which the customer looks at and corrects;
-    `judge` gives their opinion of things that the agent names.
+    `judge` gives their opinion of things that the agent names. `wording` words what they say, in no sentence that is
+    `reserved`.
     """
 
     def __init__(
@@ -52,6 +55,8 @@ class Customer:
         speaker: Speaker,
         acts_on: frozenset[str],
         judge: Judge,
+        wording: Wording | None = None,
+        reserved: Collection[str] = (),
     ) -> None:
         self.first = goal
         self.goal = goal
@@ -61,6 +66,9 @@ class Customer:
         self.speaker = speaker
         self.acts_on = acts_on
         self.judge = judge
+        self.wording = wording
+        """Part of an endpoint that words what this customer says; None where the templates are said."""
+        self.check = Check(phrases, lexicon, reserved)
         self.state = GoalState(goal.said(), goal.said(withheld=True), own=phrases.slots.keys())
         self.dialogue = DialogueManager(self.state, self.type_name, self.option_name, phrases.slots)
         self.fired: list[Event] = []
@@ -115,7 +123,24 @@ class Customer:
             opinions = opinions_of(things, self.goal, self.state.known, world, self.judge)
             if opinions:
                 return self.dialogue.opinion(opinions, reading.which and not reading.agree, reading, text)
-        return self.dialogue.answer(reading, text)
+        return self.dialogue.answer(self._labelled(reading, text), text)
+
+    def _labelled(self, reading: Reading, text: str) -> Reading:
+        """Take what the endpoint says that a question asks for, where the parser found nothing at all in it."""
+        found = reading.questions or reading.open or reading.which or reading.agree or reading.unavailable
+        if self.wording is None or found or not (reading.asks and reading.unclear):
+            return reading
+        slots = self.wording.label(text, self._askable())
+        return replace(reading, questions=tuple(map(Question, slots)), unclear=()) if slots else reading
+
+    def _askable(self) -> dict[str, str]:
+        """List what such a customer may be asked for, by names that anybody understands; whether this one withholds it,
+        or has it at all, is not told."""
+        items = [item for item in self.goal.items if (item, "type") not in self.goal.withheld]
+        slots = reader_of(self.phrases, self.lexicon, [self.type_name(item) for item in items]).slots
+        options = {self.option_name(item).replace("_", " "): "option" for item in items}
+        named = {slot.removeprefix("attr:").replace("_", " "): slot for slot in slots if slot != "option"}
+        return {name: slot for name, slot in {**(options if "option" in slots else {}), **named}.items() if name}
 
     def _asks_for_the_day(self, things: Sequence[Thing], reading: Reading, points: bool) -> bool:
         """Tell whether orders are named by their days only because a day is asked for ("Was it placed on May 3?"), or
@@ -279,7 +304,10 @@ class Customer:
 
     def say(self, acts: Sequence[Act]) -> str:
         """Word these acts as one message."""
-        return self.speaker.say(acts)
+        texts = self.speaker.sentences(acts)
+        if self.wording is None:
+            return " ".join(texts)
+        return self.wording.reply(texts, [act.seen for act in acts], self.check)
 
 
 def _numbered(reading: Reading, items: Sequence[int]) -> Reading:

@@ -80,6 +80,10 @@ class Speaker:
 
     def say(self, acts: Sequence[Act]) -> str:
         """Word these acts, in order, as one message."""
+        return " ".join(self.sentences(acts))
+
+    def sentences(self, acts: Sequence[Act]) -> list[str]:
+        """Word these acts, in order, for one message: a text for each."""
         random = rng("words", *self.key, self.said)
         used: set[str] = set()
         sentences = [_begun(self._sentence(act, random, used)) for act in acts]
@@ -90,7 +94,7 @@ class Speaker:
         noisy = self._noised(pieces, self.said)
         self.said += 1
         said = [_joined(noisy[start:end]) for start, end in pairwise((0, *ends))]
-        return " ".join(" ".join(text.split()).replace(" .", ".").replace(" ,", ",") for text in said)
+        return [" ".join(text.split()).replace(" .", ".").replace(" ,", ",") for text in said]
 
     def item(
         self, slots: Mapping[str, Any], random: np.random.Generator, article: str, listed: bool = False

@@ -7,11 +7,14 @@ written.
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
 from ecomlab.catalog.lexicon import Lexicon, windows
 from ecomlab.customer import noise
+from ecomlab.customer.fillers import telling
+from ecomlab.customer.paraphrases import straightened
 from ecomlab.customer.templates import BOUNDS, SENTENCE_BREAK, Phrases, common_file
 from ecomlab.other_words import SPELLED, read_number
 
@@ -57,17 +60,26 @@ class Mention:
 
 def is_complete(message: str) -> bool:
     """Tell whether the customer says that this is all."""
-    return any(text in message for text in common_file().complete)
+    if any(text in message for text in common_file().complete):
+        return True
+    return any(telling(sentence) in _complete() for sentence in SENTENCE_BREAK.split(message))
 
 
-def plain(message: str, phrases: Phrases, lexicon: Lexicon) -> str:
-    """Undo the noise of a message: slang is written out and typos are corrected."""
-    return noise.plain(message, phrases.words, lexicon)
+@cache
+def _complete() -> frozenset[tuple[str, ...]]:
+    """What tells in the sentences that say that this is all."""
+    return frozenset(words for text in common_file().complete if (words := telling(text)))
+
+
+def plain(message: str, phrases: Phrases, lexicon: Lexicon, opening: bool = False) -> str:
+    """Undo the noise of a message: slang is written out, typos are corrected, and what is said in other words than the
+    forms' is put into the form that says the same."""
+    return straightened(noise.plain(message, phrases.words, lexicon), phrases, opening)
 
 
 def read_opening(message: str, phrases: Phrases, lexicon: Lexicon) -> list[Mention]:
     """Read the items that a request asks for, in order."""
-    message = plain(message, phrases, lexicon)
+    message = plain(message, phrases, lexicon, opening=True)
     found = next((match for pattern in phrases.openings if (match := pattern.search(message))), None)
     items = found["items"].removeprefix("- ") if found else message
     read = (read_item(segment, lexicon, phrases.words) for segment in _ITEM_BREAK.split(items))
@@ -107,6 +119,45 @@ def says(kind: str, message: str, phrases: Phrases, lexicon: Lexicon | None = No
     text = plain(message, phrases, lexicon) if lexicon else message
     starts = (0, *(end.end() for end in SENTENCE_BREAK.finditer(text)))
     return any(known[0] == kind for start in starts if (known := phrases.recognised(text, start)))
+
+
+@dataclass(frozen=True)
+class Understood:
+    """What a careful reader takes from a message; two messages that are equal in it say the same."""
+
+    slots: tuple[tuple[str, str], ...]
+    """Slots with sentences of their own, and their values as text, sorted."""
+    mentions: tuple[tuple[str, str, str], ...]
+    """(effect, type, slots as text) of each item that is mentioned, in order."""
+    kinds: frozenset[str]
+    """Acts that forms tell, by their effect on the goal or else their kind; without those that only state slots."""
+    complete: bool
+    """It says that this is all."""
+
+    def __str__(self) -> str:
+        items = [f"{effect} {kind} {slots}" for effect, kind, slots in self.mentions]
+        told = [f"{name} = {value}" for name, value in self.slots]
+        return "; ".join([*sorted(self.kinds), *items, *told, *(["complete"] if self.complete else [])])
+
+
+def understand(message: str, phrases: Phrases, lexicon: Lexicon, opening: bool = False) -> Understood:
+    """Read everything that a message says, as reference players do."""
+    said, rest = phrases.read(plain(message, phrases, lexicon, opening))
+    if opening:
+        mentions, kinds, complete = read_opening(rest, phrases, lexicon), set[str](), is_complete(message)
+    else:
+        mentions = read_message(rest, phrases, lexicon)
+        acts = read_acts(rest, phrases, lexicon)
+        kinds = {phrases.effects.get(act.kind, act.kind) for act in acts} - {"", "set"}
+        if mentions or said or len(kinds) > 1:  # beside anything else thanks are a courtesy
+            kinds -= {"thanks"}
+        complete = says("nothing", message, phrases, lexicon)
+    return Understood(
+        tuple(sorted((name, repr(value)) for name, value in said)),
+        tuple((one.effect, one.type, repr(sorted(one.slots.items()))) for one in mentions),
+        frozenset(kinds),
+        complete,
+    )
 
 
 def _mentioned(said: Said, phrases: Phrases, lexicon: Lexicon) -> Iterator[Mention]:

@@ -35,6 +35,11 @@ class Reader:
     ) -> None:
         self._vocabulary = vocabulary(slots, items, values, called, shop, tuple(has), last)
 
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """The slots that may be asked for, in order."""
+        return tuple(self._vocabulary.rank)
+
     def read(self, text: str) -> Reading:
         """Understand a message."""
         heard = Heard()

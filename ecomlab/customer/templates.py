@@ -14,6 +14,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from ecomlab.customer.fillers import telling
 from ecomlab.customer.noise import SLANG, Piece, words_of
 from ecomlab.customer.replacements import REPLACEMENT
 from ecomlab.data import Strict, read_toml
@@ -30,7 +31,10 @@ COMMON_ASKS = ("brand", "feature", "attr", "option", "price", "rating", "days", 
 FIELDS = ("type", "plural", "number", "item", "wanted", "details", "seen")
 """What a form of an act may hold: the product type, its plural, a number of units, the item with "a" and as the
 customer refers to it, its properties alone, and what the agent named or did."""
+_ENDLESS = ("name", "names", "type")
+"""Formats of values of which only the words around them tell where they begin and end."""
 _MARKS = re.compile(r"\[([^\]]*)\]|\{(\w*)\}")
+_NAME_ALONE = (frozenset(("type",)), frozenset(("seen",)))
 _WITHIN = r"(?:(?![.!?]\s).)+?"
 """Pattern of a field: it does not go on after the end of a sentence."""
 SENTENCE_BREAK = re.compile(r"(?<=[.!?])\s+|\n(?!- )")
@@ -107,6 +111,13 @@ class Template:
             value = self.format.pattern if before else f"(?i:{self.format.pattern})"
             made.append(f"(?<![\\w,] ){first}{re.escape(before[1:])}({value}){re.escape(after)}(?=\\s|$)")
         return re.compile("|".join(made))
+
+    @cached_property
+    def delimited(self) -> re.Pattern[str] | None:
+        """Pattern of a value, wherever in a sentence; None where only the words around one tell where it is."""
+        if not self.format.pattern or any(self.format is FORMATS[name] for name in _ENDLESS):
+            return None
+        return re.compile(rf"(?<![\w$.])(?:{self.format.pattern})(?![\w-])")
 
     def find(self, text: str) -> Iterable[tuple[Any, tuple[int, int]]]:
         """Yield (value, span) of each occurrence in `text`."""
@@ -276,6 +287,13 @@ class Phrases:
             data=file.data,
         )
 
+    @cached_property
+    def lead_in(self) -> re.Pattern[str]:
+        """Pattern of the sentences that lead in a slot's."""
+        said = {text for some in self.before.values() for text in some}
+        texts = sorted(said, key=lambda text: (-len(text), text))
+        return re.compile(rf"(?:{'|'.join(map(re.escape, texts))})(?=\s|$)" if texts else r"(?!)")
+
     def read(self, text: str) -> tuple[list[tuple[str, Any]], str]:
         """Read (name, value) of every slot's sentence in `text`, in order; return them and the rest of the text."""
         found = sorted(
@@ -340,6 +358,38 @@ class Phrases:
         return best and best[1:]
 
     @cached_property
+    def sentences_by_telling(self) -> dict[tuple[str, ...], set[tuple[tuple[str, ...], str]]]:
+        """(meaning, sentence) of the sentences without fields, of acts and slots, by the words of theirs that tell."""
+        found: dict[tuple[str, ...], set[tuple[tuple[str, ...], str]]] = {}
+        said = [((kind,), form.literal) for kind, some in self.acts.items() for form in some if not form.fields]
+        for name, slot in self.slots.items():
+            if isinstance(slot, Sentences):
+                said += [((name, value), text) for value, some in slot.sentences.items() for text in some]
+        for meaning, text in said:
+            if words := telling(text):
+                found.setdefault(words, set()).add((meaning, text))
+        return found
+
+    @cached_property
+    def named_by_telling(self) -> dict[tuple[str, ...], set[tuple[str, str]]]:
+        """(kind, form) of the acts' forms that hold one name and nothing else, by the words around it that tell."""
+        found: dict[tuple[str, ...], set[tuple[str, str]]] = {}
+        for kind, some in self.acts.items():
+            for form in some:
+                if form.fields in _NAME_ALONE and (words := telling(form.literal)):
+                    found.setdefault(words, set()).add((kind, _MARKS.sub(_cue_or_gap, form.text)))
+        return found
+
+    @cached_property
+    def forms_by_telling(self) -> dict[tuple[str, tuple[str, ...]], str]:
+        """Forms by the slot that they say, and the words around its value that tell; shortest ones first."""
+        found: dict[tuple[str, tuple[str, ...]], str] = {}
+        for name, slot in self.slots.items():
+            for form in () if isinstance(slot, Sentences) else sorted(slot.forms, key=len):
+                found.setdefault((name, telling(form.replace("{}", " "))), form)
+        return found
+
+    @cached_property
     def openings(self) -> tuple[re.Pattern[str], ...]:
         """Patterns of the leads, those that say most first, with a group for what is asked for."""
         leads = {lead for some in (*self.leads.values(), self.lists) for lead in some if "{}" in lead}
@@ -362,6 +412,10 @@ class Phrases:
         for table in (self.leads, self.before, self.bounds):
             texts += [text for some in table.values() for text in some]
         return words_of(" ".join(texts)) | words_of(" ".join(SLANG))
+
+
+def _cue_or_gap(mark: re.Match[str]) -> str:
+    return "{}" if mark[1] is None else mark[1]
 
 
 def _with_gaps(text: str) -> str:

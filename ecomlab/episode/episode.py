@@ -13,6 +13,7 @@ from ecomlab.catalog import Shop
 from ecomlab.customer.acts import Act
 from ecomlab.customer.customer import Customer
 from ecomlab.customer.dialogue import Reply
+from ecomlab.customer.llm import Wording
 from ecomlab.difficulty import RANGES, Difficulty
 from ecomlab.envs.base import Environment
 from ecomlab.envs.registry import ENVIRONMENTS, moved_by
@@ -75,6 +76,9 @@ class Trajectory:
     calls: int
     strict: bool = False
     """True if the first slip of form ended the episode."""
+    wording: list[dict[str, Any]] = field(default_factory=list)
+    """Exchanges with the endpoint that worded the customer (`customer.llm.Exchange`), as JSON objects, in order; empty
+    where the templates were said. A replay takes the answers from here."""
 
 
 def make_task(
@@ -172,6 +176,8 @@ class Episode:
     strict: bool = False
     """End at the first slip of form, such as an unknown tool or a wrong argument; otherwise it is told as an error and
     the third ends the episode."""
+    wording: Wording | None = None
+    """Part of an endpoint that words the customer; made for this episode alone."""
 
     def __post_init__(self) -> None:
         task, shop = self.task, self.shop
@@ -191,7 +197,9 @@ class Episode:
                 "load the same catalog, size and seed"
             )
         self.world = World(shop, task.axes, task.key, task.world, task.calls)
-        self.subtasks = [Subtask(part, shop, self.world, part=part is not task) for part in task.parts]
+        self.subtasks = [
+            Subtask(part, shop, self.world, part=part is not task, wording=self.wording) for part in task.parts
+        ]
         self._open = [0]
         """Numbers of the subtasks under way, the current one last."""
         self._unread = self._answered = self._refused = False
@@ -205,7 +213,7 @@ class Episode:
         }
         self.messages = [
             {"role": "system", "content": system_of(task)},
-            {"role": "user", "content": task.opening},
+            {"role": "user", "content": self._begun(task.opening, 0)},
         ]
 
     @property
@@ -283,7 +291,7 @@ class Episode:
         if self._refused:  # it was our news that came too late: the message counts for nothing
             self.turn -= 1
         if said:
-            self.messages.append({"role": "user", "content": customer.say(said)})
+            self._tell(self._said(said))
         if self.task.turns - self.turn == LAST and not self._refused:
             self._remind(bool(calls))
         if customer.out_of_patience:
@@ -292,8 +300,35 @@ class Episode:
             return self._finish("turns", "the turn budget ran out", before)
         following = self._next_subtask()
         if following:
-            self.messages.append({"role": "user", "content": following})
+            self._tell(following)
         return Turn(self.messages[before:], False, None)
+
+    def _tell(self, text: str) -> None:
+        """Add a message of the customer."""
+        self.messages.append({"role": "user", "content": text})
+
+    def _said(self, acts: list[Act]) -> str:
+        """Word what the customer says."""
+        text = self.customer.say(acts)
+        if self.wording:
+            self.wording.says(text)
+        return text
+
+    def _begun(self, text: str, number: int) -> str:
+        """Word how the customer begins a subtask: what leads to it in a journey stays, its opening may be reworded."""
+        if self.wording is None:
+            return text
+        subtask = self.subtasks[number]
+        lead = text.removesuffix(subtask.task.opening)
+        said = lead + self.wording.opening(subtask.task.opening, subtask.customer.check)
+        self.wording.says(said)
+        return said
+
+    def _hears(self, text: str) -> Reply:
+        """Let the customer answer what the agent says to them."""
+        if self.wording:
+            self.wording.hears(text)
+        return self.customer.hear(text, self.world)
 
     def _reaction(self, text: str | None, changed: bool) -> list[Act]:
         """Choose the customer's acts after a turn, in which the agent said `text` (None if it called tools) and, if
@@ -304,7 +339,7 @@ class Episode:
         corrections = customer.sees(self.world) if changed or text is not None else []
         acts = list(corrections)
         if text is not None and not corrections:  # mistakes in the world come first
-            acts += self._heard(customer.hear(text, self.world))
+            acts += self._heard(self._hears(text))
         quiet = not acts and not self._answered
         acts += customer.tick(subtask.progress, self.world, quiet or self._refused)
         self._answered = self._answered or bool(acts)
@@ -354,7 +389,7 @@ class Episode:
             return journey.turning(self.task, None) if back else ""
         self._open.append(now)
         self.opened += 1
-        return journey.turning(self.task, now, interrupts=len(self._open) > 1)
+        return self._begun(journey.turning(self.task, now, interrupts=len(self._open) > 1), now)
 
     def end_truncated(self, why: str = "the generation was cut off by a token limit") -> None:
         """End the episode because the sampler cut the agent off: never correct, but not invalid."""
@@ -418,8 +453,8 @@ class Episode:
         found = find(self._tools, name)
         values = found.check(given)
         if found is ask_user:
-            reply = self.customer.hear(values["question"], self.world)
-            return {"customer": self.customer.say(self._heard(reply))}
+            reply = self._hears(values["question"])
+            return {"customer": self._said(self._heard(reply))}
         try:
             if found is self.env.submit:
                 return self._submit(values)

@@ -1,6 +1,7 @@
 """Playing one episode, and replaying a recorded one."""
 
 from ecomlab.catalog import Shop
+from ecomlab.customer.llm import Chat, RecordError, Wording
 from ecomlab.episode.episode import Episode, Trajectory
 from ecomlab.reward import Score
 from ecomlab.suggest import raised
@@ -11,10 +12,12 @@ class ReplayError(Exception):
     """A replay that differs from its record; the text says where."""
 
 
-def play(player: Player, task: Task, shop: Shop, strict: bool = False) -> Trajectory:
+def play(
+    player: Player, task: Task, shop: Shop, strict: bool = False, customer: Chat | None = None
+) -> Trajectory:
     """Play a task to its end, with `strict` only up to the first slip of form. Any exception makes the episode unscored
-    (BROKEN IS NOT WRONG)."""
-    episode = Episode(task, shop, strict=strict)
+    (BROKEN IS NOT WRONG). `customer` is an endpoint that words the customer; without it the templates are said."""
+    episode = Episode(task, shop, strict=strict, wording=Wording(customer) if customer else None)
     if not callable(player):
         raise TypeError(
             f"a player is a function of messages and tools that returns a message, not {player!r}"
@@ -42,16 +45,26 @@ def record(episode: Episode) -> Trajectory:
         turns=episode.turn,
         calls=episode.world.calls,
         strict=episode.strict,
+        wording=[one.to_json() for one in episode.wording.exchanges] if episode.wording else [],
     )
 
 
 def replay(trajectory: Trajectory, shop: Shop) -> Score:
     """Play a recorded trajectory again and return its score.
 
-    Raises ReplayError, naming the message and both texts, when the shop or the customer answers differently, and for a
-    record that was cut before its end.
+    The words of a customer who was worded by an endpoint are taken from the record, and checked anew. Raises
+    ReplayError, naming the message and both texts, when the shop or the customer answers differently, and for a record
+    that was cut before its end.
     """
-    episode = Episode(trajectory.task, shop, strict=trajectory.strict)
+    try:
+        return _replayed(trajectory, shop)
+    except RecordError as error:
+        raise ReplayError(str(error)) from None
+
+
+def _replayed(trajectory: Trajectory, shop: Shop) -> Score:
+    wording = Wording(recorded=trajectory.wording) if trajectory.wording else None
+    episode = Episode(trajectory.task, shop, strict=trajectory.strict, wording=wording)
     recorded = trajectory.messages
     _compare(recorded, episode.messages, 0)
     for message in recorded:

@@ -5,6 +5,7 @@ from typing import Any
 from ecomlab.catalog import Shop
 from ecomlab.catalog.lexicon import lexicon_of
 from ecomlab.customer.customer import Customer
+from ecomlab.customer.llm import Wording
 from ecomlab.customer.nlg import Speaker
 from ecomlab.customer.progress import Progress
 from ecomlab.envs.registry import ENVIRONMENTS
@@ -17,13 +18,24 @@ class Subtask:
     """The customer of one goal, and the agent's progress. It does not refer to its episode, so that a finished one is
     freed at once."""
 
-    def __init__(self, task: Task, shop: Shop, world: World, part: bool = False) -> None:
+    def __init__(
+        self, task: Task, shop: Shop, world: World, part: bool = False, wording: Wording | None = None
+    ) -> None:
         self.task, self.shop, self.world = task, shop, world
         self.env = ENVIRONMENTS[task.env]
         speaker = speaker_of(task.env, task.key, shop, task.axes.p_noise, part)
         lexicon = lexicon_of(shop.catalog)
+        begins = [intro for env in ENVIRONMENTS for intro in ENVIRONMENTS[env].phrases.intros] if part else ()
         self.customer = Customer(
-            task.goal, task.events, self.env.phrases, lexicon, speaker, self.env.acts_on, self.env.opinion
+            task.goal,
+            task.events,
+            self.env.phrases,
+            lexicon,
+            speaker,
+            self.env.acts_on,
+            self.env.opinion,
+            wording,
+            reserved=begins,
         )
         self.progress = Progress()
         self.held_back = False

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from ecomlab.evaluate.contestant import Job, Played, Usage
+from ecomlab.evaluate.customers import customer_identity, customer_notes, customer_usage
 from ecomlab.evaluate.faults import faults_of
 from ecomlab.evaluate.heldout import BATCH, check_decoding
 from ecomlab.evaluate.tasks import write_axes
@@ -16,6 +17,7 @@ from ecomlab.suggest import raised
 
 if TYPE_CHECKING:
     from ecomlab.catalog import Shop
+    from ecomlab.customer.llm import Chat
     from ecomlab.models.policy import Policy
     from ecomlab.models.samplers.cached import Limits
 
@@ -31,15 +33,17 @@ class LocalContestant:
         temperature: float = 1.0,
         limits: "Limits | None" = None,
         batch: int = BATCH,
+        customer: "Chat | None" = None,
     ) -> None:
-        """`name` is for the record; `temperature` is that of sampling, `batch` the number of episodes at once.
+        """`name` is for the record; `temperature` is that of sampling, `batch` the number of episodes at once,
+        `customer` an endpoint that words the customers.
 
         Raises ValueError for an unknown decoding, and a temperature that is not positive.
         """
         from ecomlab.models.samplers.cached import CachedSampler
 
         self.name, self.policy, self.decoding, self.batch = name, policy, check_decoding(decoding), batch
-        self.temperature = temperature
+        self.temperature, self.customer = temperature, customer
         self.sampler = CachedSampler(
             policy.model, policy.renderer.stop_ids, limits, temperature, greedy=decoding == "greedy"
         )
@@ -57,6 +61,7 @@ class LocalContestant:
             "decoding": self.decoding,
             **sampling,
             "limits": asdict(self.sampler.limits),
+            **customer_identity(self.customer),
         }
 
     def play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Played]:
@@ -70,7 +75,7 @@ class LocalContestant:
         streams = [_stream(job) for job in jobs]
         clock = Clock()
         try:
-            rollouts = play_batch(tasks, streams, shop, self.sampler, self.policy.renderer, clock)
+            rollouts = play_batch(tasks, streams, shop, self.sampler, self.policy.renderer, clock, self.customer)
         except Exception as error:  # out of memory, logits that are NaN, a backend that is gone
             for job in jobs:
                 yield Played(job, None, unscored="sampler", notes={"why": raised(error)})
@@ -83,6 +88,7 @@ class LocalContestant:
         if rollout.trajectory is None:
             kind = "task" if rollout.task is None else "bug"
             return Played(job, None, usage, unscored=kind, notes={"why": rollout.score.why})
+        usage |= customer_usage(rollout.trajectory)
         cut = ""
         if rollout.end == "truncated":
             length = len(rollout.prompt_ids) + len(rollout.completion_ids)
@@ -94,7 +100,7 @@ class LocalContestant:
             usage=usage,
             faults=faults_of(rollout.trajectory, cut),
             unscored="bug" if failed else "",
-            notes=failed,
+            notes={**failed, **customer_notes(rollout.trajectory)},
         )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ecomlab.customer.llm import Chat
 from ecomlab.evaluate.contestant import Contestant
 from ecomlab.evaluate.endpoint.contestant import EndpointContestant
 from ecomlab.evaluate.endpoint.settings import endpoint_from_toml
@@ -20,6 +21,7 @@ def contestant_of(
     shop: "Shop",
     envs: Sequence[str],
     changes: Mapping[str, Any] | None = None,
+    customer: Chat | None = None,
     **local: Any,
 ) -> Contestant:
     """Make the contestant that `name` names, for these environments.
@@ -29,18 +31,20 @@ def contestant_of(
     - a starter's name, a folder with a policy, a checkpoint or a Hugging Face model, or "owner/name". `local` is for
       these: decoding, temperature, limits, batch, and dtype, lora_rank, thinking for ordinary models.
 
+    `customer` is the endpoint that words the customer, if any: see `endpoint.chat.customer_from_toml`.
+
     Raises ValueError: ConfigError, PolicyError, or for a name that is nothing of all these.
     """
     if Path(name).suffix == ".toml":
-        return EndpointContestant(endpoint_from_toml(Path(name), changes))
+        return EndpointContestant(endpoint_from_toml(Path(name), changes), customer)
     starters = [folder.name for s in sources() if s.folder.is_dir() for folder in s.folder.iterdir()]
     if name in starters or Path(name).is_dir() or is_ordinary(name):
         from ecomlab.evaluate.local import LocalContestant
 
         chat = {key: local.pop(key) for key in ("dtype", "lora_rank", "thinking") if key in local}
-        return LocalContestant(name, load_policy(name, shop, envs, **chat), **local)
+        return LocalContestant(name, load_policy(name, shop, envs, **chat), customer=customer, **local)
     if name in PLAYERS or name in known_scripts():
-        return ScriptedContestant(name)
+        return ScriptedContestant(name, customer=customer)
     raise ValueError(
         f"{unknown('player', name, [*PLAYERS, *starters])}; an attacker such as 'say nothing', a folder with a model, "
         "owner/name, or a TOML file with an endpoint's url and model will do too"

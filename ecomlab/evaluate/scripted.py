@@ -6,10 +6,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ecomlab.audit.attackers import blind, naive, positional
+from ecomlab.customer.llm import Chat, Wording
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode
 from ecomlab.episode.play import finish
 from ecomlab.evaluate.contestant import Job, Played, Usage
+from ecomlab.evaluate.customers import customer_identity, customer_notes, customer_usage
 from ecomlab.evaluate.faults import faults_of
 from ecomlab.models.batch import draw_task
 from ecomlab.players.base import Perturbation
@@ -55,14 +57,14 @@ def known_scripts() -> list[str]:
 class ScriptedContestant:
     """A script by name: one of `PLAYERS`, or an attacker such as "say nothing", as far as an environment has it."""
 
-    def __init__(self, name: str, strict: bool = False) -> None:
+    def __init__(self, name: str, strict: bool = False, customer: Chat | None = None) -> None:
         if name not in PLAYERS and name not in known_scripts():
             raise ValueError(unknown("script", name, known_scripts()))
-        self.name, self.strict = name, strict
+        self.name, self.strict, self.customer = name, strict, customer
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        return {"kind": "script", "model": self.name, "strict": self.strict}
+        return {"kind": "script", "model": self.name, "strict": self.strict, **customer_identity(self.customer)}
 
     def play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Played]:
         """Play the jobs one by one. Raises ValueError for an environment that has no such attacker."""
@@ -75,17 +77,18 @@ class ScriptedContestant:
         task = draw_task(job.env, job.d, job.seed, shop, job.axes)
         if not isinstance(task, Task):
             return Played(job, None, unscored="task", notes={"why": raised(task)})
-        episode = Episode(task, shop, strict=self.strict)
+        wording = Wording(self.customer) if self.customer else None
+        episode = Episode(task, shop, strict=self.strict, wording=wording)
         trajectory = finish(self._player(job, episode), episode)
         said = sum(message["role"] == "assistant" for message in trajectory.messages)
         failed = trajectory.score.unscored
         return Played(
             job=job,
             trajectory=trajectory,
-            usage={"agent": Usage(requests=said)},
+            usage={"agent": Usage(requests=said), **customer_usage(trajectory)},
             faults=faults_of(trajectory),
             unscored="bug" if failed else "",
-            notes={"why": trajectory.score.why} if failed else {},
+            notes={**({"why": trajectory.score.why} if failed else {}), **customer_notes(trajectory)},
         )
 
     def _player(self, job: Job, episode: Episode) -> Player:

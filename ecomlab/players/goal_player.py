@@ -35,7 +35,7 @@ class GoalPlayer(Asking):
 
     def read_opening(self, text: str) -> dict[Place, Any]:
         """Read every slot that the opening states, types included."""
-        said, rest = self._said(text)
+        said, rest = self._said(text, opening=True)
         read: dict[Place, Any] = {(0, name): value for name, value in said}
         for item, mention in enumerate(nlu.read_opening(rest, self.phrases, self.lexicon)):
             slots = {"type": mention.type, **mention.slots}
@@ -65,9 +65,9 @@ class GoalPlayer(Asking):
                 read |= {(0, name): value for name, value in slots.items() if self.phrases.describe(name)}
         return read | {(0, name): value for name, value in said}
 
-    def _said(self, text: str) -> tuple[list[tuple[str, Any]], str]:
+    def _said(self, text: str, opening: bool = False) -> tuple[list[tuple[str, Any]], str]:
         """Read (name, value) of every sentence of a slot, and the rest of the text, once its noise is undone."""
-        return self.phrases.read(nlu.plain(text, self.phrases, self.lexicon))
+        return self.phrases.read(nlu.plain(text, self.phrases, self.lexicon, opening))
 
     def hear(self, text: str, opening: bool) -> None:
         if self.truth is not None:

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ecomlab.customer.llm import Chat, Wording
 from ecomlab.episode.episode import Episode
 from ecomlab.episode.play import record
 from ecomlab.evaluate.contestant import Job, Played, Usage
+from ecomlab.evaluate.customers import customer_identity, customer_notes, customer_usage
 from ecomlab.evaluate.endpoint.background import iterate
 from ecomlab.evaluate.endpoint.client import Client, Writer, connected
 from ecomlab.evaluate.endpoint.completion import Answer, ContextOverflow, EndpointFailure, numbered
@@ -53,8 +55,10 @@ _CALL_IN_TEXT = re.compile(r'<tool_call>|^\s*(?:```(?:json)?\s*)?\[?\s*\{\s*"nam
 class EndpointContestant:
     """A model behind an OpenAI-compatible endpoint."""
 
-    def __init__(self, settings: EndpointSettings) -> None:
+    def __init__(self, settings: EndpointSettings, customer: Chat | None = None) -> None:
         self.settings = settings
+        self.customer = customer
+        """The endpoint that words the customer; None where the templates are said."""
 
     @property
     def identity(self) -> Mapping[str, Any]:
@@ -63,7 +67,8 @@ class EndpointContestant:
         said = self.settings.model_dump(mode="json", exclude=unsaid)
         template = TEMPLATES[said.pop("template")]
         written = {"template": self.settings.template, "prompt": digest(template.prompt)}
-        return {"kind": "endpoint", **said, **(written if self.settings.tools == "text" else {})}
+        written = written if self.settings.tools == "text" else {}
+        return {"kind": "endpoint", **said, **written, **customer_identity(self.customer)}
 
     def play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Played]:
         """Play all jobs, `concurrency` at once.
@@ -95,7 +100,12 @@ class EndpointContestant:
         task = draw_task(job.env, job.d, job.seed, shop, job.axes)
         if not isinstance(task, Task):
             return Played(job, None, unscored="task", notes={"why": raised(task)})
-        conversation = _Conversation(job, Episode(task, shop, strict=self.settings.strict), self.settings)
+        if self.customer is None:
+            episode = Episode(task, shop, strict=self.settings.strict)
+        else:  # its opening is worded first, and others go on meanwhile
+            wording = Wording(self.customer)
+            episode = await asyncio.to_thread(Episode, task, shop, strict=self.settings.strict, wording=wording)
+        conversation = _Conversation(job, episode, self.settings)
         await conversation.play(client)
         return conversation.played()
 
@@ -123,7 +133,11 @@ class _Conversation:
         """Play the episode to its end."""
         try:
             while not self.episode.done:
-                self._take(await self._ask(client))
+                answer = await self._ask(client)
+                if self.episode.wording is None:
+                    self._take(answer)
+                else:
+                    await asyncio.to_thread(self._take, answer)
         except EndpointFailure as failure:
             self.usage += failure.usage
             self._fail(failure.kind, f"{failure.kind}: {failure}")
@@ -193,10 +207,10 @@ class _Conversation:
         return Played(
             job=self.job,
             trajectory=trajectory,
-            usage={"agent": self.usage},
+            usage={"agent": self.usage, **customer_usage(trajectory)},
             faults=faults_of(trajectory, self.cut, self.refused),
             unscored=self.unscored,
-            notes={**self.notes, "finish": dict(self.finishes)},
+            notes={**self.notes, "finish": dict(self.finishes), **customer_notes(trajectory)},
         )
 
 

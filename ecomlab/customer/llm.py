@@ -1,0 +1,195 @@
+"""The customer's words by a language model: any endpoint may reword what the customer says, and say what a question asks for
+that the parser does not understand. It decides nothing: what it writes is checked, and recorded so that a run repeats."""
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ecomlab.customer.rewording import Check, Refusal, tidy
+from ecomlab.data import Strict, read_toml
+from ecomlab.task import Message
+
+Chat = Callable[[list[Message]], str]
+"""An endpoint: chat messages in, the text of the answer out. It raises where there is none: no connection, a time-out, an
+answer that is none. It may be called from several threads at once."""
+
+FILE = Path(__file__).with_name("llm.toml")
+FAILURES = 3
+"""Failures in a row after which an episode no longer asks its endpoint: one that is dead does not cost a time-out a turn."""
+LABELS = 3
+"""Most slots that a question may be labelled with."""
+LINES, LINE = 12, 500
+"""Last lines of the conversation that the endpoint is shown, and the most characters of each."""
+MOST = 10_000
+"""Most characters of an answer that are looked at and recorded."""
+NONE = "none"
+"""Label of a question for nothing that is listed."""
+FAILED, UNASKED = "no answer", "not asked"
+
+
+class RecordError(Exception):
+    """A recording of an endpoint's answers that is not of this episode; the text says where."""
+
+
+class _Prompt(Strict):
+    system: str
+    user: str
+
+
+class _File(Strict):
+    rewrite: _Prompt
+    label: _Prompt
+
+
+@cache
+def _prompts() -> _File:
+    return read_toml(FILE, _File)
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """What an endpoint was asked for once, and what came of it. Written as a JSON object by `to_json`."""
+
+    task: str
+    """rewrite, opening or label."""
+    given: str
+    """The template's text, or the question."""
+    answer: str | None
+    """The text that came back, its end cut off where it is too long; None where none did."""
+    refused: str = ""
+    """Why it was not used: one of `rewording.REASONS`, "no answer", "not asked", "unknown label" or "too many labels"; ""
+    where it was."""
+    detail: str = ""
+    """What was wrong in words."""
+    used: str = ""
+    """The text that was said, or the labels; "" where none was used."""
+    seconds: float = 0.0
+    """Time waited for the answer, in seconds."""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Wording:
+    """The endpoint's part in one episode: rewords each act, labels questions, and records every exchange.
+
+    With `recorded` exchanges it takes their answers in place of an endpoint's, and checks them anew.
+    """
+
+    def __init__(self, chat: Chat | None = None, recorded: Iterable[Mapping[str, Any]] | None = None) -> None:
+        if (chat is None) == (recorded is None):
+            raise ValueError("Wording takes a chat function or recorded exchanges, one of them")
+        if chat is not None and not callable(chat):
+            raise TypeError(f"a customer's endpoint is a function of messages that returns text, not {chat!r}")
+        self._chat = chat
+        self._recorded = deque(recorded) if recorded is not None else None
+        self._said: deque[str] = deque(maxlen=LINES)
+        self._failures = 0
+        self.exchanges: list[Exchange] = []
+
+    def hears(self, text: str) -> None:
+        """Take note of what the agent has said to the customer."""
+        self._said.append(f"Assistant: {text[:LINE]}")
+
+    def says(self, text: str) -> None:
+        """Take note of what the customer has said."""
+        self._said.append(f"Customer: {text[:LINE]}")
+
+    def opening(self, template: str, check: Check) -> str:
+        """Reword an opening; the template where the rewording is refused."""
+        return self._reworded("opening", template, check)
+
+    def reply(self, templates: Sequence[str], verbatim: Sequence[str], check: Check) -> str:
+        """Reword the acts of one message, one by one: `templates` holds a text for each, `verbatim` what must be in it as
+        it is, or "". The template stands for each that is refused, and for all where together they say something else."""
+        texts = [
+            self._reworded("rewrite", template, check, fixed)
+            for template, fixed in zip(templates, verbatim, strict=True)
+        ]
+        whole, said = " ".join(templates), " ".join(texts)
+        if said != whole and check.misread(said, whole):
+            said = whole
+            self._take_back(len(texts))
+        return said
+
+    def label(self, question: str, options: Mapping[str, str]) -> tuple[str, ...]:
+        """Say which slots a question asks for, of `options`, slots by the name that is shown; none where the endpoint says
+        so or names what is not listed."""
+        prompt = _prompts().label
+        asked = prompt.user.format(options=", ".join(options), question=question[:LINE])
+        answer, why, seconds = self._asked("label", question, [prompt.system, asked])
+        named = [name.strip(" .\"'").lower() for name in answer.replace("\n", ",").split(",")] if answer else []
+        named = list(dict.fromkeys(name for name in named if name))
+        known = {name.lower(): slot for name, slot in options.items()}
+        detail = ""
+        if not why and named != [NONE]:
+            unknown = [name for name in named if name not in known]
+            why = "unknown label" if unknown or not named else "too many labels" if len(named) > LABELS else ""
+            detail = ", ".join(unknown)[:LINE]
+        slots = () if why or named == [NONE] else tuple(known[name] for name in named)
+        self.exchanges.append(Exchange("label", question, answer, why, detail, ", ".join(slots), seconds))
+        return slots
+
+    def _reworded(self, task: str, template: str, check: Check, verbatim: str = "") -> str:
+        prompt = _prompts().rewrite
+        said = "\n".join(self._said) or "(it begins with this line)"
+        answer, why, seconds = self._asked(
+            task, template, [prompt.system, prompt.user.format(said=said, line=template)]
+        )
+        text = tidy(answer, template, check.lexicon)
+        fixed = (verbatim,) if verbatim else ()
+        refusal = Refusal(why) if why else check.refusal(text, template, task == "opening", fixed)
+        used = "" if refusal else str(text)
+        reason, detail = refusal or ("", "")
+        self.exchanges.append(Exchange(task, template, answer, reason, detail[:LINE], used, seconds))
+        return used or template
+
+    def _take_back(self, count: int) -> None:
+        """Mark the last exchanges as refused: what they made together says something else than the templates."""
+        for at in range(len(self.exchanges) - count, len(self.exchanges)):
+            one = self.exchanges[at]
+            if one.used:
+                why = {"refused": "read otherwise", "detail": "beside the message's other acts"}
+                self.exchanges[at] = replace(one, **why, used="")
+
+    def _asked(self, task: str, given: str, prompt: Sequence[str]) -> tuple[str | None, str, float]:
+        """Ask the endpoint, or look its answer up in the recording: (answer, why there is none, seconds)."""
+        if self._recorded is not None:
+            return self._looked_up(task, given)
+        if self._failures >= FAILURES:
+            return None, UNASKED, 0.0
+        assert self._chat is not None
+        system, user = prompt
+        started = time.monotonic()
+        try:
+            answer = self._chat([{"role": "system", "content": system}, {"role": "user", "content": user}])
+        except Exception:  # whatever it is, the template is said: wording never costs an episode
+            answer = None
+        seconds = round(time.monotonic() - started, 3)
+        if not isinstance(answer, str):
+            self._failures += 1
+            return None, FAILED, seconds
+        self._failures = 0
+        return _writable(answer[:MOST]), "", seconds
+
+    def _looked_up(self, task: str, given: str) -> tuple[str | None, str, float]:
+        assert self._recorded is not None
+        if not self._recorded:
+            raise RecordError(f"the recording has no further answer; {task} of {given!r} was asked for")
+        one = self._recorded.popleft()
+        if (one.get("task"), one.get("given")) != (task, given):
+            raise RecordError(
+                f"the recording has {one.get('task')} of {one.get('given')!r} where {task} of {given!r} was asked for"
+            )
+        answer = one.get("answer")
+        missing = UNASKED if one.get("refused") == UNASKED else FAILED
+        return answer, "" if isinstance(answer, str) else missing, float(one.get("seconds", 0.0))
+
+
+def _writable(text: str) -> str:
+    """Leave out of a text what cannot be written as UTF-8."""
+    return text.encode("utf-8", "ignore").decode("utf-8")

@@ -1,0 +1,86 @@
+"""An endpoint that words the customer: a synchronous function of chat messages, over the client that players use."""
+
+import asyncio
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+from ecomlab.evaluate.contestant import Usage
+from ecomlab.evaluate.endpoint.client import Client, body_of, connected
+from ecomlab.evaluate.endpoint.completion import Answer
+from ecomlab.evaluate.endpoint.settings import EndpointSettings, endpoint_from_toml
+from ecomlab.seeding import digest, rng
+from ecomlab.task import Message
+
+QUICK: Mapping[str, Any] = {"timeout": 30.0, "retries": 1, "max_tokens": 200}
+"""Settings of a customer's endpoint, where its file has none: an answer that does not come is a template that is said."""
+
+
+class EndpointChat:
+    """Asks an endpoint for one answer at a time, from any number of threads at once.
+
+    Its connections live in a thread of their own, from the first call until `close`.
+    """
+
+    def __init__(self, settings: EndpointSettings) -> None:
+        self.settings = settings
+        settings.secret()  # a key that is missing is a mistake of the caller, not of the endpoint
+        self.usage = Usage()
+        """What all calls cost so far."""
+        self._lock = threading.Lock()
+        self._running: tuple[asyncio.AbstractEventLoop, asyncio.Event, Client] | None = None
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Whatever decides the words; the key, speed and prices do not."""
+        decides = ("url", "model", "temperature", "top_p", "max_tokens", "seed", "extra")
+        return {"kind": "endpoint", **self.settings.model_dump(mode="json", include=set(decides))}
+
+    def __call__(self, messages: list[Message]) -> str:
+        """Return the endpoint's text. Raises EndpointFailure or ContextOverflow after the last try."""
+        key = ("customer", self.settings.seed, digest(messages))
+        body = body_of(self.settings, messages, [], int(rng(*key).integers(2**31)))
+        loop, _, client = self._started()
+        answer: Answer = asyncio.run_coroutine_threadsafe(client.answer(body, key), loop).result()
+        with self._lock:
+            self.usage += answer.usage
+        return str(answer.message["content"])
+
+    def close(self) -> None:
+        """Close the connections; a later call opens new ones."""
+        with self._lock:
+            running, self._running = self._running, None
+        if running:
+            loop, over, _ = running
+            loop.call_soon_threadsafe(over.set)
+
+    def _started(self) -> tuple[asyncio.AbstractEventLoop, asyncio.Event, Client]:
+        with self._lock:
+            if self._running is None:
+                ready: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event, Client]] = Future()
+                threading.Thread(
+                    target=lambda: asyncio.run(self._serve(ready)), name="ecomlab-customer", daemon=True
+                ).start()
+                self._running = ready.result()
+            return self._running
+
+    async def _serve(self, ready: "Future[tuple[asyncio.AbstractEventLoop, asyncio.Event, Client]]") -> None:
+        over = asyncio.Event()
+        try:
+            async with connected(self.settings) as client:
+                ready.set_result((asyncio.get_running_loop(), over, client))
+                await over.wait()
+        except BaseException as error:
+            if not ready.done():
+                ready.set_exception(error)
+            raise
+
+
+def customer_from_toml(path: Path) -> EndpointChat:
+    """Read the settings of the endpoint that words the customer: those of any endpoint, of which `url` and `model` must be
+    there and `QUICK` are the defaults. Raises ConfigError."""
+    settings = endpoint_from_toml(path)
+    unsaid = {name: value for name, value in QUICK.items() if name not in settings.model_fields_set}
+    return EndpointChat(settings.replace(**unsaid))
