@@ -26,6 +26,8 @@ COMMANDS = [
     ["eval"],
     ["sweep"],
     ["figures"],
+    ["assets"],
+    ["assets", "get"],
     ["init"],
 ]
 
