@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Final
 
-from pydantic import Field, RootModel
+from pydantic import Field
 
 from ecomlab.catalog.store import cache_folder
 from ecomlab.data import Strict, read_toml
@@ -59,13 +59,16 @@ class Asset(Strict):
         return cache_folder() / "assets" / self.sha256[:12] / Path(self.file).name
 
 
-class Table(RootModel[dict[str, Asset]]):
-    """Schema of assets.toml: a table for each asset, by name."""
+class Table(Strict):
+    """Schema of assets.toml."""
+
+    assets: dict[str, Asset]
+    """By name."""
 
 
 def known() -> Mapping[str, Asset]:
     """Read assets.toml."""
-    return read_toml(Path(__file__).with_suffix(".toml"), Table).root
+    return read_toml(Path(__file__).with_suffix(".toml"), Table).assets
 
 
 def named(name: str) -> Asset:
