@@ -22,12 +22,14 @@ from ecomlab import ENVIRONMENTS, load_shop
 from ecomlab.models.load import load_policy, made_for_environments
 from ecomlab.models.policy import Policy
 from ecomlab.models.samplers.cached import CachedSampler, Limits
-from ecomlab.seeding import rng
+from ecomlab.seeding import digest, rng
 
 LONGEST = 1 << 22
 """Most bytes of a request."""
 CONTEXT = 2048
 """Tokens of a conversation, the answer included; the starters were made for as many."""
+REMEMBERED = 10_000
+"""Answers whose token ids are kept."""
 TURN = 256
 """Most tokens of an answer, unless a request asks for fewer."""
 
@@ -47,6 +49,7 @@ class Answerer:
         self.name, self.policy = name, policy
         self._one_at_a_time = threading.Lock()
         self._numbers = count()
+        self._sampled: dict[str, list[int]] = {}
 
     def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Answer a chat completion's request. Raises RequestError."""
@@ -63,13 +66,12 @@ class Answerer:
             sampler.start([rng("serve", number) if seed is None else rng("serve", "seed", int(seed))])
             [said] = sampler.turn([0], [prompt])
             assert said is not None
-            message = dialogue.read(said.ids)
-        reason = "length" if said.truncated else "tool_calls" if message.get("tool_calls") else "stop"
-        shown = (
-            {"role": "assistant", "content": self.policy.renderer.decode(said.ids)}
-            if said.truncated
-            else as_openai(message, number)
-        )
+            if said.truncated:
+                shown = {"role": "assistant", "content": self.policy.renderer.decode(said.ids)}
+            else:
+                shown = as_openai(dialogue.read(said.ids), number)
+                self._remember(request["messages"], shown, said.ids)
+        reason = "length" if said.truncated else "tool_calls" if shown.get("tool_calls") else "stop"
         return {
             "id": f"chatcmpl-{number}",
             "object": "chat.completion",
@@ -84,19 +86,33 @@ class Answerer:
         }
 
     def _render(self, messages: Any, tools: Sequence[Mapping[str, Any]]) -> tuple[list[int], Any]:
-        """Render a whole conversation, with earlier answers as the starter writes them, and return its dialogue too."""
+        """Render a conversation and return its dialogue too: answers of ours with the ids that were sampled, those
+        of others as the starter would write them."""
         try:
             turns = split(messages)
             dialogue: Any = self.policy.renderer.dialogue()
             ids = list(dialogue.open(turns[0][1], tools))
-            for said, heard in turns[1:]:
-                text = dialogue.write(str(said.get("content") or ""), calls_of(said))
-                ids += self.policy.renderer.encode(text) + list(dialogue.follow(heard))
+            for number, (said, heard) in enumerate(turns[1:], 1):
+                sampled = self._sampled.get(key_of(turns[:number], said))
+                if sampled is None:
+                    ids += self.policy.renderer.encode(
+                        dialogue.write(said.get("content") or "", calls_of(said))
+                    )
+                else:
+                    dialogue.read(sampled)  # it remembers which results come next
+                    ids += sampled
+                ids += dialogue.follow(heard)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise RequestError(
                 f"messages or tools are not in OpenAI's shape ({type(error).__name__}: {error})"
             ) from error
         return ids, dialogue
+
+    def _remember(self, messages: Any, shown: Mapping[str, Any], ids: list[int]) -> None:
+        """Keep an answer's ids for the requests that go on from it: text alone does not say how it was sampled."""
+        self._sampled[key_of(split(messages), shown)] = ids
+        while len(self._sampled) > REMEMBERED:
+            self._sampled.pop(next(iter(self._sampled)))
 
     def _room(self, request: Mapping[str, Any], prompt: int) -> int:
         most = request.get("max_completion_tokens") or request.get("max_tokens") or TURN
@@ -132,6 +148,19 @@ def split(messages: Any) -> list[tuple[Mapping[str, Any], list[Mapping[str, Any]
         else:
             turns[-1][1].append(message)
     return turns
+
+
+def key_of(
+    turns: Sequence[tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]], said: Mapping[str, Any]
+) -> str:
+    """Name an answer by its text and calls, and by all that came before."""
+    before = [[_said(one), [[m["role"], m.get("content")] for m in heard]] for one, heard in turns]
+    return digest([before, _said(said)])
+
+
+def _said(message: Mapping[str, Any]) -> list[Any]:
+    functions = [call["function"] for call in message.get("tool_calls") or ()]
+    return [message.get("content") or "", [[one["name"], one["arguments"]] for one in functions]]
 
 
 def calls_of(message: Mapping[str, Any]) -> list[tuple[str, Any]]:
