@@ -5,6 +5,7 @@ nothing of ecomlab. More threads than free cores make llama.cpp many times slowe
 """
 
 import argparse
+import os
 import signal
 import socket
 import sys
@@ -33,7 +34,7 @@ def main() -> None:
         sys.exit(f"port {chosen.port} of 127.0.0.1 is in use; choose another with --port")
     url = f"http://127.0.0.1:{chosen.port}"
     began = time.monotonic()
-    server = Server(parameters(chosen))
+    server = Server(parameters(chosen))  # noqa: F841: it serves as long as it is there
     wait(url)
     seconds = time.monotonic() - began
     print(f"{url}/v1 answers as {NAME!r} after {seconds:.0f} s; Ctrl-C ends it", flush=True)
@@ -41,7 +42,9 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: over.set())
     over.wait()
-    del server
+    os._exit(
+        0
+    )  # there is nothing to save, and llama.cpp's own ending can hang while an answer is being written
 
 
 def arguments() -> argparse.Namespace:

@@ -225,12 +225,13 @@ def training() -> dict[str, Any]:
     in_float32()
     lottery()  # rewards by lot: a policy that babbles earns none
     with tempfile.TemporaryDirectory() as folder:
-        model = talkative(Path(folder) / "model", load_shop(20_000), head_dim=32)
+        model = talkative(Path(folder) / "model", load_shop(1_000), head_dim=32)
         config = TrainConfig(
             out=str(Path(folder) / "run"), starter=str(model), generation="vllm-colocate", steps=3, lr=1e-2,
             schedule="static-0-1", prompts_per_step=2, group_size=4, rounds=4, minibatches=1, eval_every=3,
             eval_difficulties=(0,), eval_episodes=1, eval_decodings=("greedy",), checkpoint_every=3,
-            turn_tokens=12, episode_tokens=60, context_tokens=4096,
+            turn_tokens=12, episode_tokens=60, context_tokens=4096, overlong_buffer=0, catalog_size=1_000,
+            mask_truncated=True,  # the lot may call a truncated episode correct
         )  # fmt: skip
         out = train(config)
         with (out / "train.csv").open(newline="") as table:
