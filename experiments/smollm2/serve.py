@@ -32,9 +32,9 @@ def main() -> None:
         )
     if not free(chosen.port):
         sys.exit(f"port {chosen.port} of 127.0.0.1 is in use; choose another with --port")
-    url = f"http://127.0.0.1:{chosen.port}"
     began = time.monotonic()
-    server = Server(parameters(chosen))  # noqa: F841: it serves as long as it is there
+    server = Server(parameters(chosen))
+    url = server.listening_address
     wait(url)
     seconds = time.monotonic() - began
     print(f"{url}/v1 answers as {NAME!r} after {seconds:.0f} s; Ctrl-C ends it", flush=True)
@@ -42,9 +42,8 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: over.set())
     over.wait()
-    os._exit(
-        0
-    )  # there is nothing to save, and llama.cpp's own ending can hang while an answer is being written
+    # Nothing is to be saved, and llama.cpp's own ending can hang while an answer is being written.
+    os._exit(0)
 
 
 def arguments() -> argparse.Namespace:
