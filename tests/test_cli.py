@@ -28,6 +28,8 @@ COMMANDS = [
     ["frontier"],
     ["sweep"],
     ["figures"],
+    ["assets"],
+    ["assets", "get"],
     ["init"],
 ]
 

