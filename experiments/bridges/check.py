@@ -1,7 +1,7 @@
 """Test one bridge against the other side's own package, in a virtual environment of its own (`make bridge-NAME`).
 
-The environment is made in the cache, from the lock file beside this one, or without a lock from the extra's ranges; what
-was installed is then written as the lock. Killed and started again, it goes on: pip keeps what it has, and an
+The environment is made in the cache, from the lock file beside this one, or without a lock from the extra's ranges;
+what was installed is then written as the lock. Killed and started again, it goes on: pip keeps what it has, and an
 environment that is up to date is not touched. The test writes its log beside this file. Standard library only.
 """
 

@@ -7,7 +7,13 @@ import pytest
 
 from ecomlab import ENVIRONMENTS
 from ecomlab.bridges.common import (
-    COUNT, play_reference, read_message, sample_jobs, score_from_json, score_to_json, write_message,
+    COUNT,
+    play_reference,
+    read_message,
+    sample_jobs,
+    score_from_json,
+    score_to_json,
+    write_message,
 )  # fmt: skip
 from ecomlab.models.batch import EVALUATION_SEEDS
 from ecomlab.reward import Score
