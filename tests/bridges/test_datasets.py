@@ -35,13 +35,10 @@ def test_the_twenty_tasks_replay_from_parquet_to_our_scores(
 def test_arguments_are_objects_and_equal_the_text(ours, bridge_shop):
     rows = bridge.transcript_dataset(map(ours, JOBS[:3]), bridge_shop)
     for job, row in zip(JOBS, rows, strict=False):
-        pairs = [
-            (new, old)
-            for new, old in zip(row["messages"], ours(job).messages, strict=True)
-            if "tool_calls" in old
-        ]
-        assert pairs
-        for new, old in pairs:
+        pairs = list(zip(row["messages"], ours(job).messages, strict=True))
+        calling = [(new, old) for new, old in pairs if "tool_calls" in old]
+        assert calling
+        for new, old in calling:
             given = [call["function"]["arguments"] for call in old["tool_calls"]]
             assert [call["function"]["arguments"] for call in new["tool_calls"]] == [
                 json.loads(text) for text in given
