@@ -42,7 +42,7 @@ export ECOMLAB_CACHE MPLCONFIGDIR IPYTHONDIR JUPYTER_CONFIG_DIR JUPYTER_DATA_DIR
 NBSTRIPOUT := $(BIN)/nbstripout --keep-id --extra-keys \
   "metadata.papermill cell.metadata.papermill metadata.language_info.version metadata.widgets"
 
-BRIDGES := gymnasium datasets openenv inspect verifiers trl tau2
+BRIDGES := gymnasium datasets openenv inspect_ai verifiers trl tau2
 
 .PHONY: help venv ablation test certify bridges figures lab lint clean cache FORCE
 

@@ -27,7 +27,7 @@ LOCKED = (
     "dev",
 )  # the extras that constraints.txt pins; gpu and vllm depend on the machine, loggers on taste
 TARGETS = ("venv", "ablation", "test", "certify", "bridges", "figures", "lab", "lint", "clean")
-BRIDGES = {"gymnasium", "datasets", "openenv", "inspect", "verifiers", "trl"}
+BRIDGES = {"gymnasium", "datasets", "openenv", "inspect-ai", "verifiers", "trl"}
 """Extras of the bridges, which are tested in environments of their own (experiments/bridges)."""
 
 as_frozen = pytest.mark.skipif(
@@ -89,7 +89,7 @@ def test_all_brings_no_bridge() -> None:
 def test_a_bridges_lock_file_lies_within_its_extras_ranges(name: str) -> None:
     lines = (ROOT / "experiments" / "bridges" / name).read_text().splitlines()
     pinned = {canonicalize_name(n): Version(v) for n, _, v in (line.partition("==") for line in lines)}
-    bridge = name.removesuffix(".lock.txt")
+    bridge = name.removesuffix(".lock.txt").replace("_", "-")
     for package, requirement in declared(*{bridge} & set(EXTRAS)).items():
         assert pinned[package] in requirement.specifier, package
 

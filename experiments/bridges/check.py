@@ -45,7 +45,7 @@ def build(name: str, folder: Path, lock: Path) -> Path:
             "-q",
             *pinned,
             "-e",
-            f"{ROOT}[{name}]",
+            f"{ROOT}[{name.replace('_', '-')}]",
             "pytest",
             *EXACTLY.get(name, ()),
         ]
