@@ -89,8 +89,8 @@ def shopping_score() -> Scorer:
 
 
 def make_task(env: str, difficulty: Any = 0, episodes: int = 20, block: int = 0, size: int = 20_000) -> Task:
-    """Make an environment's task: the first `episodes` held-out tasks of a block at each level of `difficulty`, which is
-    a number or several, as in `-T difficulty=0,4`."""
+    """Make an environment's task: the first `episodes` held-out tasks of a block at each level of `difficulty`, a number
+    or several, as in `-T difficulty=0,4`."""
     levels = [int(level) for level in (difficulty if isinstance(difficulty, list | tuple) else [difficulty])]
     jobs = [Job(env, d, seed) for d in levels for seed in held_out_seeds(block, episodes)]
     return task_for(jobs, size, env.lower(), ENVIRONMENTS[env].version)

@@ -8,6 +8,7 @@ from typing import Any
 
 import verifiers.v1 as vf
 from openai import APIStatusError, AsyncOpenAI
+from pydantic import Field
 from verifiers.v1.utils.loaders import load_environment as load
 
 from ecomlab.bridges.common import outcome, score_from_json, task_of
@@ -28,7 +29,7 @@ class ShoppingConfig(vf.TasksetConfig):
 
     envs: str = "C8"
     """A collection, or environments by id."""
-    levels: list[int] = [0]
+    levels: tuple[int, ...] = (0,)
     episodes: int = 20
     """Number of tasks of an environment at a level."""
     block: int = 0
@@ -44,7 +45,7 @@ class ShoppingData(vf.TaskData):
     version: int
     d: int
     seed: int
-    axes: dict[str, float] = {}
+    axes: dict[str, float] = Field(default_factory=dict)
     size: int
 
 

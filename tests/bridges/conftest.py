@@ -17,8 +17,8 @@ from ecomlab.episode.episode import Trajectory
 from ecomlab.evaluate.contestant import Job
 from ecomlab.reward import Score
 
-Same = Callable[[Job, Score], None]
-"""Asserts that the score of a job, as the other side's loop gave it, is ecomlab's."""
+Same = Callable[..., None]
+"""Asserts that the score of a job, as the other side's loop gave it, is that of `ours(job)`, or of a given trajectory."""
 
 
 @pytest.fixture(scope="session")
@@ -59,8 +59,8 @@ def ours(bridge_shop: Shop) -> Callable[[Job], Trajectory]:
 def same(ours: Callable[[Job], Trajectory], log: dict[str, Any]) -> Same:
     """Compare, and note, the score that the other side gave with ours."""
 
-    def compare(job: Job, theirs: Score) -> None:
-        mine = ours(job)
+    def compare(job: Job, theirs: Score, mine: Trajectory | None = None) -> None:
+        mine = mine or ours(job)
         row = {"env": job.env, "d": job.d, "seed": job.seed, "end": mine.end, "turns": mine.turns}
         row |= {"ours": mine.score.value, "theirs": theirs.value, "correct": theirs.correct}
         log.setdefault("episodes", []).append(row)
