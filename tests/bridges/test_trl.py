@@ -30,14 +30,17 @@ pytestmark = pytest.mark.slow
 
 def one_at_a_time(player):
     """The player as TRL's loop lets it speak: one call a message, and to the customer by `ask_user`."""
-    waiting = []
+    waiting, issued = [], []
 
     def play(messages, tools):
         if not waiting:
-            message = player(messages, tools)
+            ids = iter(issued)  # TRL's loop has none of its own: the player knows results by those that it gave
+            heard = [{**m, "tool_call_id": next(ids)} if m["role"] == "tool" else m for m in messages]
+            message = player(heard, tools)
             question = {"name": "ask_user", "arguments": json.dumps({"question": message["content"]})}
             asked = {"id": f"a{len(messages)}", "type": "function", "function": question}
             waiting.extend(message.get("tool_calls") or [asked])
+            issued.extend(call["id"] for call in waiting)
         return {"role": "assistant", "content": "", "tool_calls": [waiting.pop(0)]}
 
     return play
