@@ -14,16 +14,21 @@ from inspect_ai.model import (
     ChatMessageSystem,
     ChatMessageTool,
     ChatMessageUser,
+    GenerateConfig,
+    ModelAPI,
+    ModelOutput,
+    ModelUsage,
     get_model,
+    modelapi,
 )  # fmt: skip
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import Generate, Solver, TaskState, solver
-from inspect_ai.tool import ToolInfo, ToolParams
+from inspect_ai.tool import ToolCall, ToolChoice, ToolInfo, ToolParams
 
 from ecomlab.bridges.common import outcome, score_from_json, task_of
 from ecomlab.catalog import load_shop
 from ecomlab.envs.registry import ENVIRONMENTS
-from ecomlab.episode.episode import Episode
+from ecomlab.episode.episode import SYSTEM, Episode
 from ecomlab.episode.messages import invalid
 from ecomlab.evaluate.contestant import Job
 from ecomlab.evaluate.tasks import held_out_seeds
@@ -89,8 +94,8 @@ def shopping_score() -> Scorer:
 
 
 def make_task(env: str, difficulty: Any = 0, episodes: int = 20, block: int = 0, size: int = 20_000) -> Task:
-    """Make an environment's task: the first `episodes` held-out tasks of a block at each level of `difficulty`, a number
-    or several, as in `-T difficulty=0,4`."""
+    """Make an environment's task: the first `episodes` held-out tasks of a block at each level of `difficulty`, which
+    is a number or several, as in `-T difficulty=0,4`."""
     levels = [int(level) for level in (difficulty if isinstance(difficulty, list | tuple) else [difficulty])]
     jobs = [Job(env, d, seed) for d in levels for seed in held_out_seeds(block, episodes)]
     return task_for(jobs, size, env.lower(), ENVIRONMENTS[env].version)
@@ -142,6 +147,64 @@ def written(messages: list[Message]) -> list[ChatMessage]:
                 (ChatMessageSystem if message["role"] == "system" else ChatMessageUser)(content=content)
             )
     return made
+
+
+def shaped(message: ChatMessage) -> Message:
+    """Read any of Inspect's messages into OpenAI's shape."""
+    if isinstance(message, ChatMessageAssistant):
+        return read(message)
+    told = {"role": message.role, "content": message.text}
+    if isinstance(message, ChatMessageTool):
+        return {**told, "name": message.function, "tool_call_id": message.tool_call_id}
+    return told
+
+
+def said(message: Message) -> ModelOutput:
+    """Make the output of a model that says a message in OpenAI's shape, at no tokens."""
+    calls = [
+        ToolCall(call["id"], call["function"]["name"], json.loads(call["function"]["arguments"]))
+        for call in message.get("tool_calls", ())
+    ]
+    speech = ChatMessageAssistant(content=message["content"], tool_calls=calls or None, model="ecomlab")
+    output = ModelOutput.from_message(speech, stop_reason="tool_calls" if calls else "stop")
+    output.usage = ModelUsage()  # else Inspect counts tokens with a tokenizer from the network
+    return output
+
+
+class ReferenceModel(ModelAPI):
+    """The reference players as a model, `--model ecomlab/reference -M size=1000`, to compare others with."""
+
+    def __init__(
+        self,
+        model_name: str,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        config: GenerateConfig = GenerateConfig(),  # noqa: B008 (Inspect's own signature)
+        size: int = 20_000,
+        **others: Any,
+    ) -> None:
+        """`size` is that of the shop in which the tasks are drawn, whose vocabulary the players know."""
+        super().__init__(model_name, base_url, api_key, [], config)
+        self.size = size
+
+    async def generate(
+        self, input: list[ChatMessage], tools: list[ToolInfo], tool_choice: ToolChoice, config: GenerateConfig
+    ) -> ModelOutput:
+        """Play the conversation again up to here, and on by one message: a model keeps nothing between its calls."""
+        messages = [shaped(message) for message in input]
+        before, system = SYSTEM.partition("{brief}")[0], messages[0]["content"]
+        [env] = [env for env in ENVIRONMENTS.values() if system.startswith(before + env.brief)]
+        player = env.reference_player(load_shop(self.size))
+        for number, message in enumerate(messages):
+            if message["role"] == "assistant":
+                player(messages[:number], [])
+        return said(player(messages, []))
+
+
+@modelapi(name="ecomlab")
+def reference_model() -> type[ModelAPI]:
+    """Register the reference players."""
+    return ReferenceModel
 
 
 def _register(env: str) -> Callable[..., Task]:

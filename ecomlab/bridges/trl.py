@@ -38,8 +38,8 @@ PROMPTS = Features(
 
 
 class ShoppingRollout:
-    """Base of the classes that `rollout_class` makes: one rollout at a time. Every public method of theirs is a tool but
-    `reset` and `get_reward`, as TRL wants it."""
+    """Base of the classes that `rollout_class` makes: one rollout at a time. Every public method of theirs is a tool
+    but `reset` and `get_reward`, as TRL wants it."""
 
     _env: ClassVar[str]
     _shop: ClassVar[Shop]
@@ -53,8 +53,8 @@ class ShoppingRollout:
         self._episode = Episode(task, self._shop)
 
     def get_reward(self) -> float:
-        """Score the rollout; NaN, which TRL leaves out, if it is unscored. One that stopped before its end is truncated,
-        and never correct."""
+        """Score the rollout; NaN, which TRL leaves out, if it is unscored. One that stopped before its end is
+        truncated, and never correct."""
         episode = self._running()
         if not episode.done:
             episode.end_truncated(STOPPED)

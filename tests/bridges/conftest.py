@@ -18,7 +18,7 @@ from ecomlab.evaluate.contestant import Job
 from ecomlab.reward import Score
 
 Same = Callable[..., None]
-"""Asserts that the score of a job, as the other side's loop gave it, is that of `ours(job)`, or of a given trajectory."""
+"""Asserts that the score of a job, as the other side's loop gave it, is that of `ours(job)` or a given trajectory."""
 
 
 @pytest.fixture(scope="session")

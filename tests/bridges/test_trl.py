@@ -34,7 +34,9 @@ def one_at_a_time(player):
 
     def play(messages, tools):
         if not waiting:
-            ids = iter(issued)  # TRL's loop has none of its own: the player knows results by those that it gave
+            ids = iter(
+                issued
+            )  # TRL's loop has none of its own: the player knows results by those that it gave
             heard = [{**m, "tool_call_id": next(ids)} if m["role"] == "tool" else m for m in messages]
             message = player(heard, tools)
             question = {"name": "ask_user", "arguments": json.dumps({"question": message["content"]})}
