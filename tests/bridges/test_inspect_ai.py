@@ -116,7 +116,7 @@ def test_the_command_line_finds_the_tasks_by_name(tmp_path, log):
     assert done.returncode == 0, done.stdout + done.stderr
     [found] = list_eval_logs(str(tmp_path))
     read = read_eval_log(found)
-    assert (read.status, read.eval.task, len(read.samples)) == ("success", "ecomlab/cart", 4)
+    assert (read.status, read.eval.task_registry_name, len(read.samples)) == ("success", "ecomlab/cart", 4)
     assert {sample.metadata["d"] for sample in read.samples} == {0, 3}
     assert all(sample.scores["shopping_score"].metadata["end"] == "submit" for sample in read.samples)
     log["command"] = " ".join(["inspect", *command[1:]])
