@@ -25,11 +25,11 @@ OUTCOME = "ecomlab"
 
 
 class ShoppingConfig(vf.TasksetConfig):
-    """Which held-out tasks to play: `--env.taskset.envs CART,PD --env.taskset.levels [0,4]`."""
+    """Which held-out tasks to play: `--env.taskset.envs CART,PD`."""
 
     envs: str = "C8"
     """A collection, or environments by id."""
-    levels: tuple[int, ...] = (0,)
+    levels: list[int] = Field(default_factory=lambda: [0])
     episodes: int = 20
     """Number of tasks of an environment at a level."""
     block: int = 0

@@ -61,7 +61,7 @@ def _frozen(python: Path) -> str:
     kept = [
         re.sub(r"\+.*", "", line)
         for line in lines
-        if not re.match(r"(nvidia|cuda|triton|setuptools)\b", line)
+        if not re.match(r"(nvidia-(?!tau2)|cuda-|triton|setuptools)", line)
     ]
     return "\n".join(kept) + "\n"
 

@@ -1,6 +1,7 @@
 """verifiers: its own evaluation, against an OpenAI-compatible server on this machine that is the reference player,
 gives our scores."""
 
+import asyncio
 import json
 import os
 import subprocess
@@ -12,6 +13,9 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("verifiers")
+
+from verifiers.v1.cli.eval.runner import run_eval
+from verifiers.v1.configs.cli.eval import EvalConfig
 
 from ecomlab import ENVIRONMENTS
 from ecomlab.bridges import verifiers as bridge
@@ -82,41 +86,49 @@ def reference(jobs, shop):
     return reply
 
 
-def evaluate(url, folder, *options):
-    """Run vf-eval, and read its traces."""
-    command = [
-        Path(sys.executable).with_name("vf-eval"), bridge.PLUGIN, "--model", "reference", "--client.base-url", url,
-        "--client.api-key-var", "NO_KEY", "--env.taskset.size", str(SHOP), "--no-push", "--no-rich",
-        "--output-dir", str(folder), "--run.dir", "run", *options,
-    ]  # fmt: skip
-    environment = {**os.environ, "NO_KEY": "none", "HOME": str(folder)}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    lines = (folder / "run" / "traces.jsonl").read_text().splitlines()
-    episodes = [json.loads(line) for line in lines]
-    return [trace for episode in episodes for trace in episode.get("traces", [episode])]
+def settings(url, folder, more=(), select=()):
+    """Settings of vf-eval: our tasks in the small shop, the model at `url`, results in a folder."""
+    return {
+        "model": "reference",
+        "push": False,
+        "output_dir": str(folder),
+        "run": {"dir": "run"},
+        "client": {"base_url": url, "api_key_var": "NO_KEY"},
+        "select": dict(select),
+        "env": {"taskset": {"id": bridge.PLUGIN, "size": SHOP, **dict(more)}},
+    }
+
+
+def in_toml(table, name=""):
+    """Write nested settings; a value of TOML is one of JSON here."""
+    plain = [f"{key} = {json.dumps(value)}" for key, value in table.items() if not isinstance(value, dict)]
+    lines = [f"[{name}]", *plain] if name else plain
+    for key, value in table.items():
+        if isinstance(value, dict):
+            lines += in_toml(value, f"{name}.{key}".strip("."))
+    return lines
+
+
+def traces_of(folder):
+    """Read the traces that an evaluation wrote, one of each episode."""
+    episodes = map(json.loads, (folder / "run" / "traces.jsonl").read_text().splitlines())
+    return [episode["traces"][0] if "traces" in episode else episode for episode in episodes]
 
 
 def test_the_twenty_tasks_score_as_in_our_own_loop(
     same, ours, log, tell_versions, bridge_shop, serve, tmp_path
 ):
     tell_versions("verifiers", "openai", "renderers")
-    url = serve(reference(JOBS, bridge_shop))
-    levels = sorted({job.d for job in JOBS})
-    log["command"] = f"vf-eval {bridge.PLUGIN} --model reference --client.base-url http://127.0.0.1:PORT/v1"
-    runs = []
-    for d in levels:
-        mine = [job for job in JOBS if job.d == d]
-        chosen = [f"{job.env}-v{ENVIRONMENTS[job.env].version}-{job.d}-{job.seed}" for job in mine]
-        options = [
-            "--env.taskset.envs",
-            ",".join(job.env for job in mine),
-            "--env.taskset.levels",
-            json.dumps([d]),
-        ]
-        options += ["--env.taskset.block", str(BLOCK), "--env.taskset.episodes", str(COUNT)]
-        runs += evaluate(url, tmp_path / str(d), *options, "--select.include.ids", json.dumps(chosen))
-    traces = {trace["task"]["data"]["seed"]: trace for trace in runs}
+    taskset = {"envs": "C8", "levels": sorted({job.d for job in JOBS}), "block": BLOCK, "episodes": COUNT}
+    ids = [f"{job.env}-v{ENVIRONMENTS[job.env].version}-{job.d}-{job.seed}" for job in JOBS]
+    given = settings(serve(reference(JOBS, bridge_shop)), tmp_path, taskset, {"include": {"ids": ids}})
+    (tmp_path / "eval.toml").write_text("\n".join(in_toml(given)))
+    command = [Path(sys.executable).with_name("vf-eval"), "@", tmp_path / "eval.toml", "--no-rich"]
+    environment = {**os.environ, "NO_KEY": "none", "HOME": str(tmp_path)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    log["command"] = "vf-eval @ eval.toml --no-rich"
+    traces = {trace["task"]["data"]["seed"]: trace for trace in traces_of(tmp_path)}
     for job in JOBS:
         trace = traces[job.seed]
         over = trace["info"][bridge.OUTCOME]
@@ -130,36 +142,44 @@ def test_the_twenty_tasks_score_as_in_our_own_loop(
         )
 
 
-ONE = ("--env.taskset.envs", "CART", "--env.taskset.episodes", "1")
+def play_one(url, folder, monkeypatch, **agent):
+    """Evaluate one task in this process, and read its trace."""
+    monkeypatch.setenv("NO_KEY", "none")
+    monkeypatch.setenv("HOME", str(folder))
+    given = settings(url, folder, {"envs": "CART", "episodes": 1})
+    given["env"]["agent"] = agent
+    asyncio.run(run_eval(EvalConfig.model_validate({**given, "rich": None})))
+    [trace] = traces_of(folder)
+    return trace
 
 
-def test_calls_that_cannot_be_parsed_are_invalid(serve, tmp_path):
+def test_calls_that_cannot_be_parsed_are_invalid(serve, tmp_path, monkeypatch):
     call = {"id": "a", "type": "function", "function": {"name": "cart_view", "arguments": "{broken"}}
     url = serve(
         lambda messages, tools: ({"role": "assistant", "content": None, "tool_calls": [call]}, "tool_calls")
     )
-    [trace] = evaluate(url, tmp_path, *ONE)
+    trace = play_one(url, tmp_path, monkeypatch)
     assert trace["rewards"]["ecomlab"]["score"] == trace["metrics"]["invalid"] == INVALID
     assert trace["info"][bridge.OUTCOME]["end"] == "invalid"
 
 
-def test_a_generation_that_was_cut_off_is_truncated_and_never_correct(serve, tmp_path):
+def test_a_generation_that_was_cut_off_is_truncated_and_never_correct(serve, tmp_path, monkeypatch):
     url = serve(lambda messages, tools: ({"role": "assistant", "content": "Which size would"}, "length"))
-    [trace] = evaluate(url, tmp_path, *ONE)
+    trace = play_one(url, tmp_path, monkeypatch)
     assert trace["info"][bridge.OUTCOME]["end"] == "truncated" and trace["metrics"]["correct"] == 0
 
 
-def test_a_limit_of_verifiers_own_truncates(serve, tmp_path):
+def test_a_limit_of_verifiers_own_truncates(serve, tmp_path, monkeypatch):
     url = serve(lambda messages, tools: ({"role": "assistant", "content": "Any other details?"}, "stop"))
-    [trace] = evaluate(url, tmp_path, *ONE, "--env.agent.max-turns", "1")
+    trace = play_one(url, tmp_path, monkeypatch, max_turns=1)
     assert trace["info"][bridge.OUTCOME]["end"] == "truncated" and trace["stop_condition"] == "max_turns"
 
 
-def test_a_server_that_fails_makes_an_error_and_no_reward(serve, tmp_path):
+def test_a_server_that_fails_makes_an_error_and_no_reward(serve, tmp_path, monkeypatch):
     def broken(messages, tools):
         raise OSError("out of memory")
 
-    [trace] = evaluate(serve(broken), tmp_path, *ONE)
+    trace = play_one(serve(broken), tmp_path, monkeypatch)
     assert trace["errors"] and not trace["ok"]
     assert trace["rewards"].get("ecomlab") is None
 
