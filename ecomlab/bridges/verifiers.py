@@ -134,6 +134,20 @@ class ShoppingHarness(vf.Harness[ShoppingHarnessConfig]):
         return vf.ProgramResult(exit_code=0, stdout="", stderr="")
 
 
+class ShoppingEnvConfig(vf.EnvConfig):
+    """Settings of the environment. Its agent runs nothing of the model's, so it needs no container and no tunnel."""
+
+    agent: vf.AgentConfig = vf.AgentConfig(runtime=vf.SubprocessConfig())
+
+
+class ShoppingEnv(vf.Env[ShoppingEnvConfig]):
+    """One agent plays a task."""
+
+    async def run(self, task: vf.Task, agents: vf.Agents) -> None:
+        """Let the agent play."""
+        await agents.agent.run(task)
+
+
 def make_task(job: Job, size: int, config: vf.TaskConfig | None = None) -> ShoppingTask:
     """Make the task of a job, in the shop of `size` products."""
     shop = load_shop(size)
@@ -156,5 +170,4 @@ def make_task(job: Job, size: int, config: vf.TaskConfig | None = None) -> Shopp
 
 def load_environment(**taskset: Any) -> vf.Env:
     """Make the environment that `vf-eval` runs; `taskset` are settings of `ShoppingConfig`."""
-    settings = {"id": PLUGIN, **taskset}
-    return load(vf.SingleAgentEnvConfig.model_validate({"taskset": settings}))
+    return load(ShoppingEnvConfig.model_validate({"taskset": {"id": PLUGIN, **taskset}}))
