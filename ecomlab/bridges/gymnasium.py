@@ -85,7 +85,7 @@ class ShoppingEnv(gymnasium.Env[str, str]):
             info |= outcome(episode)
         return text_since(episode.messages, before), reward, turn.done, False, info
 
-    def render(self) -> str | None:  # type: ignore[override]
+    def render(self) -> str | None:
         """Write the conversation so far, a line a message."""
         if self.render_mode is None:
             return None

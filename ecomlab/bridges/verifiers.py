@@ -117,8 +117,8 @@ class ShoppingHarness(vf.Harness[ShoppingHarnessConfig]):
                 try:
                     answer = await client.chat.completions.create(
                         model=ctx.model,
-                        messages=episode.messages,  # type: ignore[arg-type]
-                        tools=episode.tools,  # type: ignore[arg-type]
+                        messages=episode.messages,
+                        tools=episode.tools,
                     )
                 except APIStatusError:
                     if trace.stop_condition is None:
