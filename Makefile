@@ -42,14 +42,16 @@ export ECOMLAB_CACHE MPLCONFIGDIR IPYTHONDIR JUPYTER_CONFIG_DIR JUPYTER_DATA_DIR
 NBSTRIPOUT := $(BIN)/nbstripout --keep-id --extra-keys \
   "metadata.papermill cell.metadata.papermill metadata.language_info.version metadata.widgets"
 
-.PHONY: help venv ablation test certify figures lab lint smollm2-server serve-base vllm-cpu clean cache FORCE
+BRIDGES := gymnasium datasets openenv inspect_ai verifiers trl tau2
+
+.PHONY: help venv ablation test certify bridges figures lab lint smollm2-server serve-base vllm-cpu clean cache FORCE
 
 help: ## list the targets
 	@echo "ecomlab: make TARGET [ARGS=\"...\"]"
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  \1|\2/p' Makefile | while IFS='|' read -r name text; do \
 	  printf '  %-15s %s\n' $$name "$$text"; done
 	@echo
-	@echo "Every target first builds .venv (Python 3.11.5 or newer, about 2.2 GB) if it is missing or out of date."
+	@echo "Every target but bridges first builds .venv (Python 3.11.5 or newer, about 2.2 GB) if it is missing or out of date."
 	@echo "On Linux, torch from PyPI brings CUDA (several GB more). For the CPU build, once:"
 	@echo "  PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu make venv"
 	@echo "With a GPU: make venv EXTRAS=all,gpu,dev      and vLLM: make venv EXTRAS=all,gpu,vllm,dev"
@@ -68,6 +70,11 @@ certify: $(STAMP) cache ## measure the laws in every environment, write the cert
 	@$(BIN)/ecomlab certify --json experiments/certificate/certificate.json $(ARGS)
 	@ECOMLAB_ACTIONS=100000 $(BIN)/python -m pytest -q -n $(WORKERS) tests/audit/test_robustness.py
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m slow
+
+bridges: $(addprefix bridge-,$(BRIDGES)) ## test the bridges to other ecosystems, each in an environment of its own
+
+bridge-%: cache # one of them: make bridge-gymnasium; ARGS=--relock makes its lock file anew
+	@$(FIND_PYTHON); "$$python" experiments/bridges/check.py $* $(ARGS)
 
 figures: $(STAMP) cache ## redraw the figures from the committed tables
 	@$(BIN)/ecomlab figures $(ARGS)

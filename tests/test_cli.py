@@ -323,7 +323,9 @@ def test_a_frontier_is_searched_and_drawn(tmp_path: Path) -> None:
         "--json",
         str(tmp_path / "f.json"),
     ]
-    done = runner.invoke(app, ["frontier", "say nothing", "--env", "STATUS,PD,CART", "--size", "1000", *files])
+    done = runner.invoke(
+        app, ["frontier", "say nothing", "--env", "STATUS,PD,CART", "--size", "1000", *files]
+    )
     assert done.exit_code == 0, done.output
     assert done.output.count("below 0") == 6 and (tmp_path / "f.pdf").read_bytes().startswith(b"%PDF")
     found = json.loads((tmp_path / "f.json").read_text())

@@ -26,7 +26,13 @@ LOCKED = (
     "all",
     "dev",
 )  # the extras that constraints.txt pins; gpu and vllm depend on the machine, loggers on taste
+<<<<<<< HEAD
 TARGETS = "venv ablation test certify figures lab lint smollm2-server serve-base vllm-cpu clean".split()
+=======
+TARGETS = ("venv", "ablation", "test", "certify", "bridges", "figures", "lab", "lint", "clean")
+BRIDGES = {"gymnasium", "datasets", "openenv", "inspect-ai", "verifiers", "trl"}
+"""Extras of the bridges, which are tested in environments of their own (experiments/bridges)."""
+>>>>>>> w-bridges
 
 as_frozen = pytest.mark.skipif(
     sys.platform != "linux" or sys.version_info[:2] != (3, 11), reason="frozen on Linux with Python 3.11"
@@ -74,9 +80,26 @@ def test_pyproject_declares_every_package_of_the_card(name: str) -> None:
 
 
 def test_the_extras_are_there_and_no_two_faiss() -> None:
+<<<<<<< HEAD
     assert set(EXTRAS) == {"train", "lab", "gpu", "vllm", "cluster", "endpoint", "loggers", "all", "dev"}
+=======
+    assert set(EXTRAS) == {"train", "lab", "gpu", "vllm", "cluster", "loggers", "all", "dev"} | BRIDGES
+>>>>>>> w-bridges
     assert "faiss-cpu" in declared()
     assert "faiss-gpu" not in declared(*EXTRAS)  # it would install into the folder of faiss-cpu
+
+
+def test_all_brings_no_bridge() -> None:
+    assert not {"gymnasium", "openenv", "inspect-ai", "verifiers"} & set(declared("all"))
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in ROOT.glob("experiments/bridges/*.lock.txt")))
+def test_a_bridges_lock_file_lies_within_its_extras_ranges(name: str) -> None:
+    lines = (ROOT / "experiments" / "bridges" / name).read_text().splitlines()
+    pinned = {canonicalize_name(n): Version(v) for n, _, v in (line.partition("==") for line in lines)}
+    bridge = name.removesuffix(".lock.txt").replace("_", "-")
+    for package, requirement in declared(*{bridge} & set(EXTRAS)).items():
+        assert pinned[package] in requirement.specifier, package
 
 
 # --- what each installation can do, with everything else blocked ---
@@ -119,7 +142,7 @@ TRAINERS, NOTEBOOKS = {"models", "starters", "train", "evaluate"}, {"analysis", 
     [
         ((), {"__main__"} | TRAINERS | NOTEBOOKS, AUDIT),
         (("train",), {"__main__"} | NOTEBOOKS, ""),
-        (("lab",), {"__main__"} | TRAINERS, ""),
+        (("lab",), {"__main__", "bridges"} | TRAINERS, ""),
     ],
     ids=["nothing", "train", "lab"],
 )
@@ -149,7 +172,8 @@ def test_the_wheel_holds_starters_notebooks_and_sweeps(tmp_path: Path) -> None:
         expected.add(f"ecomlab/_layout/{path.relative_to(ROOT).as_posix()}")
     assert "ecomlab/starters/weights/novice/model.safetensors" in expected
     assert expected <= held
-    assert {name.partition("/")[0] for name in held} == {"ecomlab", "ecomlab-0.1.0.dist-info"}
+    ours = {"ecomlab", "ecomlab_verifiers.py", "ecomlab-0.1.0.dist-info"}  # verifiers wants a top-level name
+    assert {name.partition("/")[0] for name in held} == ours
 
 
 @pytest.mark.parametrize("name", sorted(declared(*LOCKED)))

@@ -84,7 +84,9 @@ class Wording:
         if (chat is None) == (recorded is None):
             raise ValueError("Wording takes a chat function or recorded exchanges, one of them")
         if chat is not None and not callable(chat):
-            raise TypeError(f"a customer's endpoint is a function of messages that returns text, not {chat!r}")
+            raise TypeError(
+                f"a customer's endpoint is a function of messages that returns text, not {chat!r}"
+            )
         self._chat = chat
         self._recorded = deque(recorded) if recorded is not None else None
         self._said: deque[str] = deque(maxlen=LINES)
@@ -122,13 +124,17 @@ class Wording:
         prompt = _prompts().label
         asked = prompt.user.format(options=", ".join(options), question=question[:LINE])
         answer, why, seconds = self._asked("label", question, [prompt.system, asked])
-        named = [name.strip(" .\"'").lower() for name in answer.replace("\n", ",").split(",")] if answer else []
+        named = (
+            [name.strip(" .\"'").lower() for name in answer.replace("\n", ",").split(",")] if answer else []
+        )
         named = list(dict.fromkeys(name for name in named if name))
         known = {name.lower(): slot for name, slot in options.items()}
         detail = ""
         if not why and named != [NONE]:
             unknown = [name for name in named if name not in known]
-            why = "unknown label" if unknown or not named else "too many labels" if len(named) > LABELS else ""
+            why = (
+                "unknown label" if unknown or not named else "too many labels" if len(named) > LABELS else ""
+            )
             detail = ", ".join(unknown)[:LINE]
         slots = () if why or named == [NONE] else tuple(known[name] for name in named)
         self.exchanges.append(Exchange("label", question, answer, why, detail, ", ".join(slots), seconds))

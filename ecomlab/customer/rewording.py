@@ -8,7 +8,17 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ecomlab.catalog.lexicon import Lexicon
-from ecomlab.customer.fillers import WORD, bound, fillers, full, is_courtesy, plain_quotes, telling, without_courtesies, words_of
+from ecomlab.customer.fillers import (
+    WORD,
+    bound,
+    fillers,
+    full,
+    is_courtesy,
+    plain_quotes,
+    telling,
+    without_courtesies,
+    words_of,
+)
 from ecomlab.customer.nlu import is_complete, plain, understand
 from ecomlab.customer.noise import SLANG
 from ecomlab.customer.templates import SENTENCE_BREAK, Phrases, common_file
@@ -198,10 +208,14 @@ def _numbers(text: str) -> Counter[str]:
 @lru_cache(maxsize=64)
 def _called(lexicon: Lexicon) -> frozenset[str]:
     """Words of the names of types, brands and features."""
-    return frozenset(part for names in lexicon.names.values() for name in names for part in WORD.findall(name))
+    return frozenset(
+        part for names in lexicon.names.values() for name in names for part in WORD.findall(name)
+    )
 
 
 def _difference(was: Counter[str], now: Counter[str]) -> str:
     """Word which of the words that decide were dropped and added; "" where none was."""
     dropped, added = sorted((was - now).elements()), sorted((now - was).elements())
-    return " and ".join(f"{what} {', '.join(some)}" for what, some in (("drops", dropped), ("adds", added)) if some)
+    return " and ".join(
+        f"{what} {', '.join(some)}" for what, some in (("drops", dropped), ("adds", added)) if some
+    )

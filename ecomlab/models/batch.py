@@ -143,9 +143,7 @@ def play_batch(
         return [_rollout(play, renderer.pad_id) for play in plays]
 
 
-def _open(
-    task: Task | Exception, shop: "Shop", renderer: "Renderer", customer: Chat | None = None
-) -> _Play:
+def _open(task: Task | Exception, shop: "Shop", renderer: "Renderer", customer: Chat | None = None) -> _Play:
     play = _Play(task if isinstance(task, Task) else None)
     try:
         if isinstance(task, Exception):

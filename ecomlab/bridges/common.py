@@ -1,0 +1,86 @@
+"""What all bridges share: messages and scores as JSON text, and the twenty tasks on which each bridge is tested."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from ecomlab.catalog import Shop
+from ecomlab.envs.registry import ENVIRONMENTS
+from ecomlab.episode.episode import Episode, Trajectory, make_task
+from ecomlab.episode.messages import invalid, parse_output
+from ecomlab.episode.play import play
+from ecomlab.evaluate.contestant import Job
+from ecomlab.evaluate.tasks import BLOCKS, held_out_seeds
+from ecomlab.reward import Score
+from ecomlab.task import Message, Task
+
+LEVELS = (0, 3, 6)
+"""Levels of the tasks on which bridges are tested."""
+COUNT = 20
+"""Number of tasks on which bridges are tested."""
+BLOCK = BLOCKS - 1
+"""Block of held-out tasks that they are from; evaluations begin with block 0."""
+SHOP = 1_000
+"""Number of products in the shop that they are drawn in."""
+
+
+def sample_jobs() -> list[Job]:
+    """List the twenty tasks on which every bridge is tested: all environments, one level after another."""
+    cells = [(env, d) for d in LEVELS for env in ENVIRONMENTS]
+    seeds = held_out_seeds(BLOCK, COUNT)
+    return [Job(env, d, seed) for (env, d), seed in zip(cells[:COUNT], seeds, strict=True)]
+
+
+def task_of(job: Job, shop: Shop) -> Task:
+    """Draw the task of a job."""
+    return make_task(job.env, job.d, job.seed, shop, job.axes)
+
+
+def play_reference(job: Job, shop: Shop) -> Trajectory:
+    """Let the reference player play a job in ecomlab's own loop."""
+    return play(ENVIRONMENTS[job.env].reference_player(shop), task_of(job, shop), shop)
+
+
+def write_message(message: Message) -> str:
+    """Write an assistant message as JSON text, for ecosystems that carry text alone."""
+    return json.dumps(message, ensure_ascii=False)
+
+
+def read_message(text: str) -> Message:
+    """Read an assistant message from text: JSON of one in OpenAI's shape, or else a model's raw output, in which calls
+    stand as `<tool_call>` blocks and anything else is said to the customer.
+
+    Never raises: text that begins as a JSON object and is no message gives one that ends the episode as invalid.
+    """
+    if not text.lstrip().startswith("{"):
+        return parse_output(text)
+    try:
+        message = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        return invalid(text, f"bad JSON: {error}")
+    if not {"content", "tool_calls"} & set(message):
+        return invalid(text, "a JSON object without content or tool_calls is no message")
+    return {"role": "assistant", **message}
+
+
+def score_to_json(score: Score) -> dict[str, Any]:
+    """Write a score as a JSON object; the value of an unscored episode is null, for JSON has no NaN."""
+    return {**asdict(score), "value": None if score.unscored else score.value}
+
+
+def score_from_json(value: Mapping[str, Any]) -> Score:
+    """Read what `score_to_json` wrote."""
+    return Score(**{**value, "value": math.nan if value["unscored"] else value["value"]})
+
+
+def outcome(episode: Episode) -> dict[str, Any]:
+    """Describe an episode that is over: its score as JSON, how it ended, its turns and tool calls."""
+    score = score_to_json(episode.score())
+    return {"score": score, "end": episode.end, "turns": episode.turn, "calls": episode.world.calls}
+
+
+def text_since(messages: Sequence[Message], start: int) -> str:
+    """Write the messages from `start` on as a JSON list."""
+    return json.dumps(list(messages[start:]), ensure_ascii=False)

