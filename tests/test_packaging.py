@@ -26,13 +26,11 @@ LOCKED = (
     "all",
     "dev",
 )  # the extras that constraints.txt pins; gpu and vllm depend on the machine, loggers on taste
-<<<<<<< HEAD
-TARGETS = "venv ablation test certify figures lab lint smollm2-server serve-base vllm-cpu clean".split()
-=======
-TARGETS = ("venv", "ablation", "test", "certify", "bridges", "figures", "lab", "lint", "clean")
+TARGETS = (
+    "venv ablation test certify bridges figures lab lint smollm2-server serve-base vllm-cpu clean".split()
+)
 BRIDGES = {"gymnasium", "datasets", "openenv", "inspect-ai", "verifiers", "trl"}
 """Extras of the bridges, which are tested in environments of their own (experiments/bridges)."""
->>>>>>> w-bridges
 
 as_frozen = pytest.mark.skipif(
     sys.platform != "linux" or sys.version_info[:2] != (3, 11), reason="frozen on Linux with Python 3.11"
@@ -80,11 +78,8 @@ def test_pyproject_declares_every_package_of_the_card(name: str) -> None:
 
 
 def test_the_extras_are_there_and_no_two_faiss() -> None:
-<<<<<<< HEAD
-    assert set(EXTRAS) == {"train", "lab", "gpu", "vllm", "cluster", "endpoint", "loggers", "all", "dev"}
-=======
-    assert set(EXTRAS) == {"train", "lab", "gpu", "vllm", "cluster", "loggers", "all", "dev"} | BRIDGES
->>>>>>> w-bridges
+    ours = {"train", "lab", "gpu", "vllm", "cluster", "endpoint", "loggers", "all", "dev"}
+    assert set(EXTRAS) == ours | BRIDGES
     assert "faiss-cpu" in declared()
     assert "faiss-gpu" not in declared(*EXTRAS)  # it would install into the folder of faiss-cpu
 
