@@ -142,16 +142,7 @@ class _Conversation:
         if self.settings.tools == "text":
             messages = TEMPLATES[self.settings.template].write(messages, self.episode.tools)
             writer = Writer(self.settings, ())
-        key = (
-            self.settings.seed,
-            job.env,
-            job.d,
-            write_axes(job.axes),
-            job.seed,
-            job.trial,
-            self.episode.turn,
-        )
-        seed = int(rng("endpoint", *key).integers(2**31))
+        seed, key = int(self.seeds.integers(2**31)), (*self.key, self.episode.turn)
         try:
             answer = await client.answer(writer.write(messages, seed), key)
         except ContextOverflow:
