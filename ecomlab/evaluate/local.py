@@ -10,7 +10,6 @@ from ecomlab.evaluate.contestant import Job, Played, Usage
 from ecomlab.evaluate.customers import customer_identity, customer_notes, customer_usage
 from ecomlab.evaluate.faults import faults_of
 from ecomlab.evaluate.heldout import BATCH, check_decoding
-from ecomlab.evaluate.tasks import write_axes
 from ecomlab.models.batch import Clock, Rollout, draw_task, play_batch
 from ecomlab.seeding import rng
 from ecomlab.suggest import raised
@@ -119,8 +118,7 @@ def weights_digest(model: Any) -> str:
 
 def _stream(job: Job) -> Any:
     """Make the random stream of a job; the first trial's is that of `play_held_out`."""
-    named = [*([write_axes(job.axes)] if job.axes else []), *([job.trial] if job.trial else [])]
-    return rng("evaluate", job.env, job.d, job.seed, *named)
+    return rng("evaluate", job.env, job.d, job.seed, *([job.trial] if job.trial else []))
 
 
 def _usage(rollout: Rollout, seconds: float) -> Usage:

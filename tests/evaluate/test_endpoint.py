@@ -129,8 +129,8 @@ def test_a_rate_limit_and_a_wait_that_the_server_asks_for_hold_everybody(
     async def sleep(seconds: float) -> None:
         now[0] += seconds
 
-    monkeypatch.setattr(client.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(client.asyncio, "sleep", sleep)
+    monkeypatch.setattr(f"{client.__name__}.time.monotonic", lambda: now[0])
+    monkeypatch.setattr(f"{client.__name__}.asyncio.sleep", sleep)
 
     async def sent() -> list[float]:
         pace, times = client.Pace(60), []
@@ -459,23 +459,25 @@ def test_an_endpoint_that_is_the_reference_player_has_its_scores(tools: str, sho
 # --- text ---
 
 
-def test_text_templates_send_no_tools_and_write_results_back(shop: Shop) -> None:
-    call = {
-        "hermes": '<tool_call>\n{"name": "cart_view", "arguments": {}}\n</tool_call>',
-        "json": '{"name": "cart_view"}',
-    }
-    for name, text in call.items():
-        found, server = played(
-            lambda body, n, text=text: completion({"content": text if n == 0 else "Hm?"}), shop,
-            tools="text", template=name,
-        )  # fmt: skip
-        assert not any("tools" in body for body in server.bodies)
-        system, opening, said, result = server.bodies[2]["messages"][:4]
-        assert '"cart_view"' in system["content"] and opening["role"] == "user"
-        assert json.loads(said["content"].replace("<tool_call>", "").replace("</tool_call>", ""))
-        assert result["role"] == "user" and '"cart"' in result["content"]
-        assert {m["role"] for m in server.bodies[-1]["messages"]} == {"system", "user", "assistant"}
-        assert found.unscored == ""
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("hermes", '<tool_call>\n{"name": "cart_view", "arguments": {}}\n</tool_call>'),
+        ("json", '{"name": "cart_view"}'),
+    ],
+)
+def test_text_templates_send_no_tools_and_write_results_back(name: str, text: str, shop: Shop) -> None:
+    def answer(body: dict[str, Any], number: int) -> Reply:
+        return completion({"content": "Hm?" if number else text})
+
+    found, server = played(answer, shop, tools="text", template=name)
+    assert not any("tools" in body for body in server.bodies)
+    system, opening, said, result = server.bodies[2]["messages"][:4]
+    assert '"cart_view"' in system["content"] and opening["role"] == "user"
+    assert json.loads(said["content"].replace("<tool_call>", "").replace("</tool_call>", ""))
+    assert result["role"] == "user" and '"cart"' in result["content"]
+    assert {m["role"] for m in server.bodies[-1]["messages"]} == {"system", "user", "assistant"}
+    assert found.unscored == ""
 
 
 @pytest.mark.parametrize(

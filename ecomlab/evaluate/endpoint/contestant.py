@@ -129,7 +129,11 @@ class _Conversation:
     notes: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        job = self.job
         self.writer = Writer(self.settings, self.episode.tools)
+        self.key = (self.settings.seed, job.env, job.d, write_axes(job.axes), job.seed, job.trial)
+        self.seeds = rng("endpoint", *self.key)
+        """Gives every request a seed, turn by turn."""
 
     async def play(self, client: Client) -> None:
         """Play the episode to its end."""
@@ -150,20 +154,11 @@ class _Conversation:
 
     async def _ask(self, client: Client) -> Answer:
         """Ask for the next message."""
-        job, messages, writer = self.job, self.episode.messages, self.writer
+        messages, writer = self.episode.messages, self.writer
         if self.settings.tools == "text":
             messages = TEMPLATES[self.settings.template].write(messages, self.episode.tools)
             writer = Writer(self.settings, ())
-        key = (
-            self.settings.seed,
-            job.env,
-            job.d,
-            write_axes(job.axes),
-            job.seed,
-            job.trial,
-            self.episode.turn,
-        )
-        seed = int(rng("endpoint", *key).integers(2**31))
+        seed, key = int(self.seeds.integers(2**31)), (*self.key, self.episode.turn)
         try:
             answer = await client.answer(writer.write(messages, seed), key)
         except ContextOverflow:
