@@ -38,7 +38,7 @@ HELLO = completion({"content": "Hello."})
 
 
 class ChatServer(ThreadingHTTPServer):
-    """Answers request n, counted from 0, with `answer(body, n)`; by default the first, which tries the endpoint, well."""
+    """Answers request n, counted from 0, with `answer(body, n)`; if `probed`, one before them is answered well."""
 
     daemon_threads = True
     request_queue_size = 256

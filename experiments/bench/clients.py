@@ -1,7 +1,8 @@
 """Which HTTP client carries 64 episodes at once: requests a second and CPU time a request, by client.
 
-`python experiments/bench/clients.py OUT.json` in an environment with aiohttp, httpx, httpx-aiohttp and openai. Rounds of
-all clients are interleaved, for other programs use the machine too; CPU time tells more than requests a second there.
+`python experiments/bench/clients.py OUT.json` in an environment with aiohttp, httpx, httpx-aiohttp and openai. Rounds
+of all clients are interleaved, for other programs use the machine too; CPU time tells more than requests a second
+there.
 """
 
 import asyncio

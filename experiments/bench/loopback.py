@@ -1,13 +1,14 @@
-"""A chat endpoint on loopback that answers every request with the same words after a fixed time: `loopback.py SECONDS`.
+"""A chat endpoint on loopback that answers every request with the same call after a fixed time: `loopback.py SECONDS`.
 
-It prints its port, and runs until its standard input is closed. It does as little as possible, so that a benchmark
-measures the client.
+It prints its port, and runs until its standard input is closed. It does as little as possible, and so does the tool
+that it calls, so that a benchmark measures whoever asks.
 """
 
 import asyncio
 import json
 import sys
 
+CALL = {"id": "call_0", "type": "function", "function": {"name": "cart_view", "arguments": "{}"}}
 ANSWER = json.dumps(
     {
         "id": "x",
@@ -16,8 +17,8 @@ ANSWER = json.dumps(
         "choices": [
             {
                 "index": 0,
-                "finish_reason": "stop",
-                "message": {"role": "assistant", "content": "Which size would you like, and in what colour?"},
+                "finish_reason": "tool_calls",
+                "message": {"role": "assistant", "content": None, "tool_calls": [CALL]},
             }
         ],
         "usage": {"prompt_tokens": 1000, "completion_tokens": 12, "total_tokens": 1012},

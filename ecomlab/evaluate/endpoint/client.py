@@ -19,6 +19,7 @@ from ecomlab.task import Message
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
 
+_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 MOST_BODY = 4 * 2**20
 """Most bytes of an answer."""
 LONGEST_WAIT = 600.0
@@ -59,12 +60,11 @@ class Client:
         self.last: EndpointFailure | None = None
         """The failure of the last of them."""
 
-    async def answer(self, body: Mapping[str, Any], key: Sequence[Any]) -> Answer:
-        """Ask until there is an answer. `key` names the randomness of the backoff.
+    async def answer(self, sent: bytes, key: Sequence[Any]) -> Answer:
+        """Send a request until there is an answer. `key` names the randomness of the backoff.
 
         Raises EndpointFailure after the last try, and ContextOverflow.
         """
-        sent = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
         began = time.monotonic()
         for attempt in count():
             await self._pace.wait()
@@ -138,21 +138,31 @@ async def connected(settings: EndpointSettings) -> AsyncIterator[Client]:
         yield Client(settings, session, secret)
 
 
-def body_of(
-    settings: EndpointSettings, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], seed: int
-) -> dict[str, Any]:
-    """Make the body of a request: messages, tools and settings, nothing else."""
-    body: dict[str, Any] = {"model": settings.model, "messages": list(messages)}
-    if tools:
-        body["tools"] = list(tools)
-    for name in ("temperature", "top_p"):
-        if (value := getattr(settings, name)) is not None:
-            body[name] = value
-    if settings.max_tokens:
-        body["max_tokens"] = settings.max_tokens
-    if settings.seed >= 0:
-        body["seed"] = seed
-    return body | settings.extra
+class Writer:
+    """Writes the requests of one conversation: its messages and tools, and the settings, nothing else.
+
+    The conversation only grows, so that what was encoded once is kept.
+    """
+
+    def __init__(self, settings: EndpointSettings, tools: Sequence[Mapping[str, Any]]) -> None:
+        self.settings = settings
+        self._tools = f',"tools":{_json(list(tools))}' if tools else ""
+        self._messages: list[str] = []
+
+    def write(self, messages: Sequence[Message], seed: int, limited: bool = True) -> bytes:
+        """Write the request that follows `messages`; unless `limited`, without max_tokens."""
+        self._messages += map(_json, messages[len(self._messages) :])
+        settings = self.settings
+        fields: dict[str, Any] = {"model": settings.model}
+        for name in ("temperature", "top_p"):
+            if (value := getattr(settings, name)) is not None:
+                fields[name] = value
+        if settings.max_tokens and limited:
+            fields["max_tokens"] = settings.max_tokens
+        if settings.seed >= 0:
+            fields["seed"] = seed
+        conversation = f'"messages":[{",".join(self._messages)}]{self._tools}'
+        return f"{{{conversation},{_json(fields | settings.extra)[1:]}".encode("utf-8", "replace")
 
 
 async def _read(response: "ClientResponse") -> bytes:

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from ecomlab.episode.messages import MOST_NAME, without_thinking
@@ -117,16 +118,17 @@ def clean(value: Any) -> Any:
     return value
 
 
-def numbered(message: Message, taken: set[str]) -> Message:
-    """Copy a message so that no id of a call is missing or in `taken`, to which its own are added."""
+def numbered(message: Message) -> Message:
+    """Copy a message so that each of its calls has an id, and none the same: results are told apart by them."""
     calls = message.get("tool_calls")
     if not isinstance(calls, list):
         return message
-    copied = []
+    copied: list[Any] = []
+    taken: set[str] = set()
     for number, call in enumerate(calls):
         name = call.get("id") if isinstance(call, dict) else None
         if not isinstance(name, str) or not 0 < len(name) <= MOST_NAME or name in taken:
-            name = next(n for i in range(len(taken) + 1) if (n := f"call_{number}_{i}") not in taken)
+            name = next(free for i in count(number) if (free := f"call_{i}") not in taken)
         taken.add(name)
         copied.append({**call, "id": name} if isinstance(call, dict) else call)
     return {**message, "tool_calls": copied}

@@ -11,7 +11,7 @@ from ecomlab.episode.episode import Episode
 from ecomlab.episode.play import record
 from ecomlab.evaluate.contestant import Job, Played, Usage
 from ecomlab.evaluate.endpoint.background import iterate
-from ecomlab.evaluate.endpoint.client import Client, body_of, connected
+from ecomlab.evaluate.endpoint.client import Client, Writer, connected
 from ecomlab.evaluate.endpoint.completion import Answer, ContextOverflow, EndpointFailure, numbered
 from ecomlab.evaluate.endpoint.settings import EndpointSettings
 from ecomlab.evaluate.endpoint.templates import TEMPLATES
@@ -111,12 +111,13 @@ class _Conversation:
     finishes: Counter[str] = field(default_factory=Counter)
     refused: set[int] = field(default_factory=set)
     """Numbers of the assistant messages that the endpoint marks as refusals."""
-    ids: set[str] = field(default_factory=set)
-    """Ids of calls so far."""
     cut: str = ""
     """The limit of tokens that ended the episode: length or context."""
     unscored: str = ""
     notes: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.writer = Writer(self.settings, self.episode.tools)
 
     async def play(self, client: Client) -> None:
         """Play the episode to its end."""
@@ -133,9 +134,10 @@ class _Conversation:
 
     async def _ask(self, client: Client) -> Answer:
         """Ask for the next message."""
-        job, messages, tools = self.job, self.episode.messages, self.episode.tools
+        job, messages, writer = self.job, self.episode.messages, self.writer
         if self.settings.tools == "text":
-            messages, tools = TEMPLATES[self.settings.template].write(messages, tools), []
+            messages = TEMPLATES[self.settings.template].write(messages, self.episode.tools)
+            writer = Writer(self.settings, ())
         key = (
             self.settings.seed,
             job.env,
@@ -145,15 +147,14 @@ class _Conversation:
             job.trial,
             self.episode.turn,
         )
-        body = body_of(self.settings, messages, tools, int(rng("endpoint", *key).integers(2**31)))
+        seed = int(rng("endpoint", *key).integers(2**31))
         try:
-            answer = await client.answer(body, key)
+            answer = await client.answer(writer.write(messages, seed), key)
         except ContextOverflow:
-            if "max_tokens" not in body:
+            if not self.settings.max_tokens:
                 raise
             # some servers refuse a conversation that fits where its longest answer would not: ask for what is left
-            del body["max_tokens"]
-            answer = await client.answer(body, key)
+            answer = await client.answer(writer.write(messages, seed, limited=False), key)
         self.usage += answer.usage
         self.finishes[answer.finish] += 1
         return answer
@@ -172,7 +173,7 @@ class _Conversation:
             self.notes["calls_in_text"] = self.notes.get("calls_in_text", 0) + 1
         if answer.refused:
             self.refused.add(sum(said["role"] == "assistant" for said in self.episode.messages))
-        self.episode.act(numbered(message, self.ids))
+        self.episode.act(numbered(message))
 
     def _cut(self, limit: str, seen: str) -> None:
         self.cut, self.notes["cut_off"] = limit, seen[:2000]
@@ -206,7 +207,7 @@ async def probe(client: Client) -> None:
     tools = [CLOCK] if settings.tools == "native" else []
     asked = f"{settings.address}, asked for model {settings.model!r},"
     try:
-        await client.answer(body_of(settings, HELLO, tools, 0), ("probe",))
+        await client.answer(Writer(settings, tools).write(HELLO, seed=0), ("probe",))
     except ContextOverflow as overflow:
         raise ConfigError(
             f"{asked} refuses even a short conversation ({overflow}); lower max_tokens"
