@@ -36,8 +36,8 @@ from ecomlab.train.health import alarms
 from ecomlab.train.loggers import logger
 from ecomlab.train.metrics import ALARMS, DONE
 from ecomlab.train.rollouts import Collection, DynamicSampling, collect
+from ecomlab.train.run_transcripts import header_of, of_groups, of_rollout
 from ecomlab.train.schedule import from_json
-from ecomlab.train.transcripts import header_of, of_groups, of_rollout
 
 if TYPE_CHECKING:
     from ecomlab.train.trl_trainer import DapoTrainer, Step
