@@ -210,6 +210,7 @@ def frontier(
     """
     from ecomlab.lab import evaluations
 
+    options.check_apart(figure, json_file)
     envs = options.player_environments(player, env)
     asked: dict[str, Any] = {
         "decoding": decoding,

@@ -163,6 +163,12 @@ def cells(
     return Cells(tuple(envs), tuple(levels(difficulty)), tasks, block, trials, overridden)
 
 
+def check_apart(figure: Path | None, json_file: Path | None) -> None:
+    """Check that a figure's provenance does not take the place of the results. Raises BadParameter."""
+    if figure and json_file and figure.with_suffix(".json").resolve() == json_file.resolve():
+        raise BadParameter(f"--figure writes {json_file} too; give --json another name")
+
+
 def seconds(text: str | None) -> float | None:
     """Read a time such as 1.5h, 30m or 90s. Raises BadParameter."""
     if text is None:

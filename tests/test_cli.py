@@ -173,6 +173,7 @@ def test_a_leak_breaks_silence(monkeypatch: pytest.MonkeyPatch) -> None:
         (["bench", "env", "--json", "/nowhere/at/all.json"], "make it first"),
         (["bench", "env", "--json", "/"], "cannot be written"),
         (["eval"], "name a player: reference"),
+        (["frontier", "novice", "--figure", "f.pdf", "--json", "f.json"], "give --json another name"),
         (["eval", "reference", "--budget", "an hour"], "such as 1h, 30m or 90s"),
     ],
 )
@@ -321,14 +322,14 @@ def test_a_frontier_is_searched_and_drawn(tmp_path: Path) -> None:
         "--figure",
         str(tmp_path / "f.pdf"),
         "--json",
-        str(tmp_path / "f.json"),
+        str(tmp_path / "found.json"),
     ]
     done = runner.invoke(
         app, ["frontier", "say nothing", "--env", "STATUS,PD,CART", "--size", "1000", *files]
     )
     assert done.exit_code == 0, done.output
     assert done.output.count("below 0") == 6 and (tmp_path / "f.pdf").read_bytes().startswith(b"%PDF")
-    found = json.loads((tmp_path / "f.json").read_text())
+    found = json.loads((tmp_path / "found.json").read_text())
     assert [one["env"] for one in found["environments"]] == ["STATUS", "PD", "CART"]
 
 

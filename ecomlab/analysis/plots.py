@@ -71,9 +71,8 @@ def frontier_radar(environments: Sequence[Mapping[str, Any]], player: str) -> Fi
     names = [one["env"] for one in environments]
     angles = [2 * math.pi * i / len(names) for i in range(len(names))]
     with paper_style():
-        figure, ax = plt.subplots(
-            figsize=(3.6, 3.6), subplot_kw={"projection": "polar"}, layout="constrained"
-        )
+        figure = plt.figure(figsize=(3.6, 3.6), layout="constrained")
+        ax: Any = figure.add_subplot(projection="polar")
         for number, shares in enumerate(zip(*(one["held"] for one in environments), strict=True)):
             colour, marker = sns.color_palette("colorblind")[number], MARKERS[number]
             levels = [held["level"] for held in shares]

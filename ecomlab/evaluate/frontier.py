@@ -34,8 +34,8 @@ FIRST = (0, 3, 6, 9, 12)
 BATCH, MOST = 10, 400
 """Episodes that are played at a level at a time, and most of an environment."""
 TAIL = 0.006
-"""Probability below which a test rejects a level. The intervals need several tests: with this tail they hold 95% where
-it is hardest, with success at the share that is asked for on every level."""
+"""Probability below which a test rejects a level. An interval takes several tests: with this tail, about 95% of them
+hold the level where that is hardest, with success at the share that is asked for on every level, and more elsewhere."""
 
 
 @dataclass(frozen=True)

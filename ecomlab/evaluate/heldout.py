@@ -2,9 +2,10 @@
 is drawn from those rows."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ecomlab.evaluate.contestant import Job
 from ecomlab.evaluate.tasks import Axes, axes_of, held_out_seeds, write_axes
 from ecomlab.models.batch import Rollout, draw_task, play_batch
 from ecomlab.models.process_group import SINGLE_PROCESS, ProcessGroup
@@ -53,13 +54,14 @@ def play_held_out(
     batch: int = BATCH,
     processes: ProcessGroup = SINGLE_PROCESS,
     sampler: "Sampler | None" = None,
+    keep: Callable[[Job, Rollout], None] = lambda job, rollout: None,
 ) -> list[dict[str, Any]]:
     """Play held-out tasks: a row for each of `episodes` tasks at each difficulty, with the columns `EPISODE`.
 
     Episode i at difficulty d of a block is the same task with the same random stream for every policy, so that results
     are paired. Blocks share no task, and none with training. Of `axes`, those apply that move the environment. A given
-    `sampler` has its own limits and decoding. Every process gets all rows, in the same order. Raises ValueError for an
-    unknown decoding or block.
+    `sampler` has its own limits and decoding. Every process gets all rows, in the same order;
+    `keep` is called with each episode that this process played. Raises ValueError for an unknown decoding or block.
     """
     sampler = sampler or policy.sampler(limits, greedy=check_decoding(decoding) == "greedy")
     overrides = axes_of(axes or {}, env)
@@ -72,6 +74,8 @@ def play_held_out(
         tasks = [draw_task(env, d, seed, shop, overrides) for d, seed in chunk]
         streams = [rng("evaluate", env, d, seed) for d, seed in chunk]
         rollouts = play_batch(tasks, streams, shop, sampler, policy.renderer)
+        for (d, seed), rollout in zip(chunk, rollouts, strict=True):
+            keep(Job(env, d, seed, axes=overrides), rollout)
         rows += [
             {**head, "d": d, "task_seed": seed, **_outcome(rollout)}
             for (d, seed), rollout in zip(chunk, rollouts, strict=True)

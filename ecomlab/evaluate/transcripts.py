@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from ecomlab.evaluate.contestant import Job, Played, Usage
-from ecomlab.files import lock
+from ecomlab.files import lock, replacing
 from ecomlab.reward import Score
 from ecomlab.task import Message
 
@@ -286,6 +286,30 @@ def write(path: Path, header: Mapping[str, Any], transcripts: Sequence[Transcrip
         file.write(_line("header", {"format": FORMAT, **header}))
         for transcript in transcripts:
             file.write(_line("episode", transcript.to_json()))
+
+
+def append(path: Path, header: Mapping[str, Any], transcripts: Iterable[Transcript]) -> None:
+    """Add episodes to a file that one process alone writes, a training run's; make it where there is none."""
+    found = [_line("episode", transcript.to_json()) for transcript in transcripts]
+    if not path.exists():
+        write(path, header, ())
+    with path.open("a", encoding="utf-8", newline="\n") as file:
+        file.writelines(found)
+
+
+def trim(path: Path, last: int) -> None:
+    """Drop the episodes after training step `last`, and a last line that has no end."""
+    if not path.exists():
+        return
+    _cut_torn(path)
+    if not path.stat().st_size:
+        return path.unlink()
+    with replacing(path) as draft, draft.open("w", encoding="utf-8", newline="\n") as file:
+        for kind, value in lines(path):
+            if kind != "episode":
+                file.write(_line(kind, value))
+            elif value.step is not None and value.step <= last:
+                file.write(_line(kind, value.to_json()))
 
 
 def differences(

@@ -149,6 +149,12 @@ class TrainConfig(Settings):
     catalog_seed: NonNegativeInt = 0
     logger: Annotated[str, one_of("logger", LOGGERS)] = "none"
     """Destination of the metrics beside the tables: none, tensorboard, trackio or wandb."""
+    transcripts_every: NonNegativeInt = 50
+    """Steps between those of which groups' transcripts are written; 0: never."""
+    transcript_groups: PositiveInt = 2
+    """Groups of such a step that are written."""
+    transcript_failures: bool = True
+    """Write the transcripts of all held-out episodes that are not correct."""
     dtype: Annotated[str, one_of("dtype", DTYPES)] = "float32"
     """Type of a Hugging Face model's weights: float32 or bfloat16. LoRA adapters are float32 either way."""
     lora_rank: NonNegativeInt = 0

@@ -4,22 +4,26 @@
     train(config, progress=print)
 
 writes `train.csv` (a row per step, environment and level), `episodes.csv` (a row per held-out episode), `eval.csv`
-(drawn from it), `config.json`, `checkpoints/`, and last `done.json`.
+(drawn from it), `transcripts.jsonl` (held-out failures and a few groups), `config.json`, `checkpoints/`, and last
+`done.json`.
 """
 
 import os
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ecomlab.catalog import Shop, load_shop
+from ecomlab.evaluate.contestant import Job
 from ecomlab.evaluate.heldout import BATCH, play_held_out, summarize
+from ecomlab.evaluate.transcripts import FILE, Transcript, append, trim
 from ecomlab.files import lock, read_json, write_json
-from ecomlab.models.batch import Clock
+from ecomlab.models.batch import Clock, Rollout
 from ecomlab.models.load import is_ordinary, load_policy
 from ecomlab.models.policy import Policy
 from ecomlab.models.process_group import SINGLE_PROCESS, ProcessGroup
@@ -32,6 +36,7 @@ from ecomlab.train.health import alarms
 from ecomlab.train.loggers import logger
 from ecomlab.train.metrics import ALARMS, DONE
 from ecomlab.train.rollouts import Collection, DynamicSampling, collect
+from ecomlab.train.run_transcripts import header_of, of_groups, of_rollout
 from ecomlab.train.schedule import from_json
 
 if TYPE_CHECKING:
@@ -143,6 +148,7 @@ class Run:
             metrics.trim_lines(self.out / name, done)
         begun = done > 0 or metrics.has_step(self.out / "eval.csv", 0)  # which is written after its episodes
         metrics.trim(self.out / "episodes.csv", done if begun else -1, metrics.EPISODE_COLUMNS)
+        trim(self.out / FILE, done if begun else -1)
         return resume, begun
 
     def _collect(self, number: int) -> Collection:
@@ -179,6 +185,7 @@ class Run:
         if not self.leads:
             return
         metrics.append(self.out / "train.csv", rows, metrics.TRAIN_COLUMNS)
+        self._write(of_groups(step.collection, step.number, config))
         self._note(UNSCORED, step.number, metrics.unscored_reasons(step.collection))
         now = {"step": step.number, "steps": config.steps}
         self.tell({"kind": "step", **now, "rows": rows, "seconds": seconds["seconds"]})
@@ -198,12 +205,21 @@ class Run:
         with (self.out / name).open("a") as file:
             file.writelines(f"step {step}: {' '.join(words.split())}\n" for words in lines)
 
+    def _write(self, transcripts: Iterable[Transcript]) -> None:
+        append(self.out / FILE, header_of(self.config, self.shop.fingerprint), transcripts)
+
     def _evaluate(self, number: int) -> None:
         config = self.config
         if config.with_vllm:
             self.trainer.sync()
         # As many at a time as in training: they fit into memory.
         batch = config.rollouts_per_step // self.processes.workers if self.ordinary else BATCH
+        failures: list[Transcript] = []
+
+        def keep(job: Job, rollout: Rollout, decoding: str) -> None:
+            if config.transcript_failures and not rollout.score.correct:
+                failures.append(of_rollout(job, rollout, number, {"decoding": decoding}))
+
         episodes = [
             row
             for env in config.eval_envs
@@ -212,11 +228,13 @@ class Run:
             for row in play_held_out(
                 self.policy, self.shop, env, config.eval_difficulties, config.eval_episodes, decoding,
                 block=block, axes=config.eval_axes, batch=batch, processes=self.processes,
-                sampler=self._sampler(greedy=decoding == "greedy"),
+                sampler=self._sampler(greedy=decoding == "greedy"), keep=partial(keep, decoding=decoding),
             )
         ]  # fmt: skip
         head = {**self.head, "step": number}
+        gathered = self.processes.all_gather(failures)
         if self.leads:
+            self._write(transcript for share in gathered for transcript in share)
             whole = [{**head, **row} for row in episodes]
             metrics.append(self.out / "episodes.csv", whole, metrics.EPISODE_COLUMNS)
             rows = [{**head, **row} for row in summarize(episodes)]
