@@ -267,9 +267,10 @@ def server() -> dict[str, Any]:
             out=folder, starter=folder, generation="vllm-server", vllm_address=f"http://127.0.0.1:{PORT}",
             turn_tokens=128, context_tokens=1920,
         )  # fmt: skip
-        flags = serve_flags(launch_lines(config, Path(folder) / "train.toml")[0])
+        variables, flags = printed(launch_lines(config, Path(folder) / "train.toml")[0])
         flags += ["--dtype", "float32", "--host", "127.0.0.1", "--enforce-eager"]
-        process = subprocess.Popen([str(Path(sys.executable).parent / "vllm"), *flags], stdout=sys.stderr)
+        command = [str(Path(sys.executable).parent / "vllm"), *flags]
+        process = subprocess.Popen(command, stdout=sys.stderr, env={**os.environ, **variables})
         try:
             up = wait_for(f"http://127.0.0.1:{PORT}/health", process)
             client = VLLMClient(base_url=f"http://127.0.0.1:{PORT}", connection_timeout=30.0)
@@ -283,10 +284,11 @@ def server() -> dict[str, Any]:
     return {**figures, "flags": flags[2:], "seconds until it answered": round(up), "holds": same(figures)}
 
 
-def serve_flags(line: str) -> list[str]:
-    """Return what follows `vllm` in a printed command."""
+def printed(line: str) -> tuple[dict[str, str], list[str]]:
+    """Split a printed command into the variables before `vllm` and the words behind it."""
     words = shlex.split(line, comments=True)
-    return words[words.index("vllm") + 1 :]
+    start = words.index("vllm")
+    return dict(word.split("=", 1) for word in words[:start]), words[start + 1 :]
 
 
 def wait_for(url: str, process: Any, patience: float = 900.0) -> float:
