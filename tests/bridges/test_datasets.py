@@ -1,6 +1,7 @@
 """datasets: tasks and transcripts survive Parquet, replay to our scores, and tell nothing that is withheld."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -86,6 +87,14 @@ def test_a_row_of_another_shop_is_refused(ours, bridge_shop):
         bridge.read_trajectory(row, load_shop(1_500))
     with pytest.raises(TaskError, match="version 99"):
         bridge.read_trajectory({**row, "version": 99}, bridge_shop)
+
+
+def test_overridden_axes_keep_every_digit(bridge_shop):
+    job = replace(JOBS[1], axes={"p_missing": 0.1 + 0.2 / 3, "cart.items": 2.0})
+    [row] = bridge.transcript_dataset([play_reference(job, bridge_shop)], bridge_shop)
+    trajectory = bridge.read_trajectory(row, bridge_shop)
+    assert trajectory.task.overrides == job.axes
+    assert replay(trajectory, bridge_shop) == trajectory.score
 
 
 def test_every_environment_is_among_them():

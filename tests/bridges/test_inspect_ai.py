@@ -10,7 +10,7 @@ import pytest
 inspect_ai = pytest.importorskip("inspect_ai")
 
 from inspect_ai.log import list_eval_logs, read_eval_log
-from inspect_ai.model import GenerateConfig, Model, get_model
+from inspect_ai.model import get_model, modelapi
 from inspect_ai.tool import ToolCall
 
 from ecomlab import ENVIRONMENTS, Episode, load_shop
@@ -34,6 +34,11 @@ class Players(bridge.ReferenceModel):
         return sample_player(job, load_shop(SHOP))
 
 
+@modelapi(name="twenty")
+def players():
+    return Players
+
+
 def run(task, model, folder):
     """Evaluate, and read the log back from its file."""
     [log] = inspect_ai.eval(task, model=model, log_dir=str(folder), display="none")
@@ -43,7 +48,7 @@ def run(task, model, folder):
 
 def test_the_twenty_tasks_score_as_in_our_own_loop(same, ours, log, tell_versions, tmp_path):
     tell_versions("inspect-ai", "fsspec", "pydantic")
-    model = Model(Players("reference", size=SHOP), GenerateConfig())
+    model = get_model("twenty/players", size=SHOP)
     made = run(bridge.task_for(JOBS, SHOP, "twenty"), model, tmp_path)
     samples = {sample.metadata["seed"]: sample for sample in made.samples}
     for job in JOBS:
