@@ -13,8 +13,10 @@ from ecomlab.episode.messages import invalid, parse_output
 from ecomlab.episode.play import play
 from ecomlab.evaluate.contestant import Job
 from ecomlab.evaluate.tasks import BLOCKS, held_out_seeds
+from ecomlab.players.base import Perturbation
 from ecomlab.reward import Score
-from ecomlab.task import Message, Task
+from ecomlab.seeding import rng
+from ecomlab.task import Message, Player, Task
 
 LEVELS = (0, 3, 6)
 """Levels of the tasks on which bridges are tested."""
@@ -22,6 +24,8 @@ COUNT = 20
 """Number of tasks on which bridges are tested."""
 BLOCK = BLOCKS - 1
 """Block of held-out tasks that they are from; evaluations begin with block 0."""
+SLIPS = 0.3
+"""Rate of mistakes per decision of the player that makes some."""
 SHOP = 1_000
 """Number of products in the shop that they are drawn in."""
 
@@ -31,6 +35,15 @@ def sample_jobs() -> list[Job]:
     cells = [(env, d) for d in LEVELS for env in ENVIRONMENTS]
     seeds = held_out_seeds(BLOCK, COUNT)
     return [Job(env, d, seed) for (env, d), seed in zip(cells[:COUNT], seeds, strict=True)]
+
+
+def sample_player(job: Job, shop: Shop) -> Player:
+    """Make the player of one of the twenty tasks: the reference player, on every other one with seeded mistakes, for
+    without them all its scores are the same."""
+    random = rng("bridges", job.env, job.d, job.seed)
+    mistakes = Perturbation(random, SLIPS) if job.seed % 2 else None
+    player: Player = ENVIRONMENTS[job.env].reference_player(shop, mistakes)
+    return player
 
 
 def task_of(job: Job, shop: Shop) -> Task:

@@ -14,12 +14,16 @@ from ecomlab.evaluate.contestant import Job
 from ecomlab.reward import Score
 from ecomlab.task import Message, Task, TaskError
 
+AXES = List({"name": Value("string"), "value": Value("float64")})
+"""Overridden axes. A `Json` column would cut numbers to ten digits, which also befalls those in the arguments of calls."""
+PARTS = ("task", "efficiency", "hallucination", "invalid")
+"""Named parts of a score; an invalid episode has the last alone, others the first three."""
 _TASK = {
     "env": Value("string"),
     "version": Value("int64"),
     "difficulty": Value("int64"),
     "seed": Value("int64"),
-    "overrides": Json(),
+    "overrides": AXES,
     "shop": Value("string"),
     "turns_allowed": Value("int64"),
     "calls_allowed": Value("int64"),
@@ -35,7 +39,7 @@ TRANSCRIPTS = Features(
         "reward": Value("float64"),
         "correct": Value("bool"),
         "why": Value("string"),
-        "parts": Json(),
+        "parts": {name: Value("float64") for name in PARTS},
         "asking": Json(),
         "end": Value("string"),
         "turns": Value("int64"),
@@ -68,7 +72,7 @@ def transcript_dataset(trajectories: Iterable[Trajectory], shop: Shop) -> Datase
                 "reward": None if score.unscored else score.value,
                 "correct": score.correct,
                 "why": score.why,
-                "parts": dict(score.parts),
+                "parts": {name: score.parts.get(name) for name in PARTS},
                 "asking": dict(score.asking),
                 "end": trajectory.end,
                 "turns": trajectory.turns,
@@ -90,7 +94,7 @@ def read_trajectory(row: Mapping[str, Any], shop: Shop) -> Trajectory:
 
     Raises TaskError for a row of another shop or of another version of its environment.
     """
-    task = make_task(row["env"], row["difficulty"], row["seed"], shop, row["overrides"])
+    task = make_task(row["env"], row["difficulty"], row["seed"], shop, read_axes(row["overrides"]))
     if (row["version"], row["shop"]) != (task.version, task.fingerprint):
         raise TaskError(
             f"the row is of {row['env']} version {row['version']} in shop {row['shop']}, this is version "
@@ -98,15 +102,25 @@ def read_trajectory(row: Mapping[str, Any], shop: Shop) -> Trajectory:
         )
     unscored = row["reward"] is None
     score = Score(
-        math.nan if unscored else row["reward"],
-        row["correct"],
-        row["why"],
-        row["parts"],
-        unscored,
-        row["asking"],
+        value=math.nan if unscored else row["reward"],
+        correct=row["correct"],
+        why=row["why"],
+        parts={name: value for name, value in row["parts"].items() if value is not None},
+        unscored=unscored,
+        asking=row["asking"],
     )
     messages = [_with_text(message) for message in row["messages"]]
     return Trajectory(task, messages, row["end"], score, row["turns"], row["calls"], row["strict"])
+
+
+def write_axes(axes: Mapping[str, float]) -> list[dict[str, Any]]:
+    """Write overridden axes as a value of `AXES`."""
+    return [{"name": name, "value": value} for name, value in axes.items()]
+
+
+def read_axes(axes: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+    """Read what `write_axes` wrote."""
+    return {axis["name"]: axis["value"] for axis in axes}
 
 
 def _named(task: Task, tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -115,7 +129,7 @@ def _named(task: Task, tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "version": task.version,
         "difficulty": task.difficulty,
         "seed": task.seed,
-        "overrides": dict(task.overrides),
+        "overrides": write_axes(task.overrides),
         "shop": task.fingerprint,
         "turns_allowed": task.turns,
         "calls_allowed": task.calls,

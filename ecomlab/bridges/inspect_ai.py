@@ -32,7 +32,7 @@ from ecomlab.episode.episode import SYSTEM, Episode
 from ecomlab.episode.messages import invalid
 from ecomlab.evaluate.contestant import Job
 from ecomlab.evaluate.tasks import held_out_seeds
-from ecomlab.task import Message
+from ecomlab.task import Message, Player
 
 OUTCOME = "outcome"
 """Where the solver leaves the score for the scorer, in a sample's store."""
@@ -192,13 +192,18 @@ class ReferenceModel(ModelAPI):
     ) -> ModelOutput:
         """Play the conversation again up to here, and on by one message: a model keeps nothing between its calls."""
         messages = [shaped(message) for message in input]
-        before, system = SYSTEM.partition("{brief}")[0], messages[0]["content"]
-        [env] = [env for env in ENVIRONMENTS.values() if system.startswith(before + env.brief)]
-        player = env.reference_player(load_shop(self.size))
+        player = self.player_of(messages)
         for number, message in enumerate(messages):
             if message["role"] == "assistant":
                 player(messages[:number], [])
         return said(player(messages, []))
+
+    def player_of(self, messages: list[Message]) -> Player:
+        """Make the player of a conversation, which its system prompt tells."""
+        before, system = SYSTEM.partition("{brief}")[0], messages[0]["content"]
+        [env] = [env for env in ENVIRONMENTS.values() if system.startswith(before + env.brief)]
+        player: Player = env.reference_player(load_shop(self.size))
+        return player
 
 
 @modelapi(name="ecomlab")

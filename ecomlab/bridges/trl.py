@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from datasets import Dataset, Features, Json, List, Value
 
 from ecomlab.bridges.common import task_of
+from ecomlab.bridges.datasets import AXES, read_axes, write_axes
 from ecomlab.catalog import Shop
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode, ask_user, make_task, system_of
@@ -31,7 +32,7 @@ PROMPTS = Features(
         "environment": Value("string"),
         "difficulty": Value("int64"),
         "seed": Value("int64"),
-        "overrides": Json(),
+        "overrides": AXES,
     }
 )
 """Columns of the data set that TRL trains on; all but the first two are what `reset` takes."""
@@ -47,9 +48,9 @@ class ShoppingRollout:
     def __init__(self) -> None:
         self._episode: Episode | None = None
 
-    def reset(self, difficulty: int, seed: int, overrides: Any = None, **others: Any) -> None:
+    def reset(self, difficulty: int, seed: int, overrides: Any = (), **others: Any) -> None:
         """Begin the task of a row of the data set."""
-        task = make_task(self._env, difficulty, seed, self._shop, overrides or {})
+        task = make_task(self._env, difficulty, seed, self._shop, read_axes(overrides))
         self._episode = Episode(task, self._shop)
 
     def get_reward(self) -> float:
@@ -105,7 +106,12 @@ def prompt_dataset(jobs: Iterable[Job], shop: Shop) -> Dataset:
             {"role": "system", "content": system_of(task) + RULES},
             {"role": "user", "content": task.opening},
         ]
-        row = {"environment": job.env, "difficulty": job.d, "seed": job.seed, "overrides": dict(job.axes)}
+        row = {
+            "environment": job.env,
+            "difficulty": job.d,
+            "seed": job.seed,
+            "overrides": write_axes(job.axes),
+        }
         rows.append({**row, "prompt": prompt})
     return Dataset.from_list(rows, features=PROMPTS)
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import ecomlab
-from ecomlab.bridges.common import SHOP, play_reference
+from ecomlab.bridges.common import SHOP, sample_player, task_of
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.episode.episode import Trajectory
 from ecomlab.evaluate.contestant import Job
@@ -44,12 +44,14 @@ def tell_versions(log: dict[str, Any]) -> Callable[..., None]:
 
 @pytest.fixture(scope="session")
 def ours(bridge_shop: Shop) -> Callable[[Job], Trajectory]:
-    """What the reference player comes to in ecomlab's own loop; played once a job."""
+    """What the player of a job comes to in ecomlab's own loop; played once a job."""
     played: dict[str, Trajectory] = {}
 
     def trajectory(job: Job) -> Trajectory:
         if str(job) not in played:
-            played[str(job)] = play_reference(job, bridge_shop)
+            played[str(job)] = ecomlab.play(
+                sample_player(job, bridge_shop), task_of(job, bridge_shop), bridge_shop
+            )
         return played[str(job)]
 
     return trajectory

@@ -5,14 +5,16 @@ import math
 
 import pytest
 
-from ecomlab import ENVIRONMENTS
+from ecomlab import ENVIRONMENTS, play
 from ecomlab.bridges.common import (
     COUNT,
     play_reference,
     read_message,
     sample_jobs,
+    sample_player,
     score_from_json,
     score_to_json,
+    task_of,
     write_message,
 )  # fmt: skip
 from ecomlab.models.batch import EVALUATION_SEEDS
@@ -25,6 +27,14 @@ def test_the_twenty_tasks_are_held_out_and_of_all_environments_and_several_level
     assert {job.env for job in jobs} >= set(ENVIRONMENTS)
     assert len({job.d for job in jobs}) >= 3
     assert all(job.seed in EVALUATION_SEEDS for job in jobs)
+
+
+def test_the_players_of_the_twenty_tasks_earn_many_different_scores(shop):
+    scores = [play(sample_player(job, shop), task_of(job, shop), shop).score for job in sample_jobs()]
+    assert len({score.value for score in scores}) >= 5
+    assert {score.correct for score in scores} == {True, False} and not any(
+        score.unscored for score in scores
+    )
 
 
 def test_what_the_reference_player_says_is_read_back_from_its_text(shop):

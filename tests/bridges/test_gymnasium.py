@@ -11,7 +11,7 @@ from gymnasium.utils.env_checker import check_env
 
 import ecomlab.bridges.gymnasium as bridge
 from ecomlab import ENVIRONMENTS
-from ecomlab.bridges.common import SHOP, sample_jobs, score_from_json, write_message
+from ecomlab.bridges.common import SHOP, sample_jobs, sample_player, score_from_json, write_message
 from ecomlab.reward import INVALID
 
 IDS = bridge.register()
@@ -20,7 +20,7 @@ IDS = bridge.register()
 def played(job):
     """Play a job by Gymnasium's loop: the total reward, the last info, the number of steps."""
     env = gymnasium.make(f"ecomlab/{job.env}-v{ENVIRONMENTS[job.env].version}", difficulty=job.d, size=SHOP)
-    player = ENVIRONMENTS[job.env].reference_player(env.unwrapped.shop)
+    player = sample_player(job, env.unwrapped.shop)
     observation, info = env.reset(seed=job.seed)
     first, total, done, steps = json.loads(observation), 0.0, False, 0
     messages, tools = first["messages"], first["tools"]

@@ -10,12 +10,12 @@ import pytest
 inspect_ai = pytest.importorskip("inspect_ai")
 
 from inspect_ai.log import list_eval_logs, read_eval_log
-from inspect_ai.model import get_model
+from inspect_ai.model import get_model, modelapi
 from inspect_ai.tool import ToolCall
 
-from ecomlab import ENVIRONMENTS, Episode
+from ecomlab import ENVIRONMENTS, Episode, load_shop
 from ecomlab.bridges import inspect_ai as bridge
-from ecomlab.bridges.common import SHOP, sample_jobs, score_from_json, task_of
+from ecomlab.bridges.common import SHOP, sample_jobs, sample_player, score_from_json, task_of
 from ecomlab.reward import INVALID
 
 JOBS = sample_jobs()
@@ -24,6 +24,19 @@ JOBS = sample_jobs()
 def mock(*outputs):
     """Inspect's mock model, which says these outputs."""
     return get_model("mockllm/model", custom_outputs=outputs)
+
+
+class Players(bridge.ReferenceModel):
+    """The players of the twenty tasks as a model."""
+
+    def player_of(self, messages):
+        [job] = [job for job in JOBS if task_of(job, load_shop(SHOP)).opening == messages[1]["content"]]
+        return sample_player(job, load_shop(SHOP))
+
+
+@modelapi(name="twenty")
+def players():
+    return Players
 
 
 def run(task, model, folder):
@@ -35,7 +48,7 @@ def run(task, model, folder):
 
 def test_the_twenty_tasks_score_as_in_our_own_loop(same, ours, log, tell_versions, tmp_path):
     tell_versions("inspect-ai", "fsspec", "pydantic")
-    model = get_model("ecomlab/reference", size=SHOP)
+    model = get_model("twenty/players", size=SHOP)
     made = run(bridge.task_for(JOBS, SHOP, "twenty"), model, tmp_path)
     samples = {sample.metadata["seed"]: sample for sample in made.samples}
     for job in JOBS:

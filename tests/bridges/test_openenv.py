@@ -14,9 +14,8 @@ from openenv.core.generic_client import GenericEnvClient
 from openenv.validation.parsers.openenv_yaml import OpenEnvYamlParser
 
 import ecomlab
-from ecomlab import ENVIRONMENTS
 from ecomlab.bridges import openenv as bridge
-from ecomlab.bridges.common import SHOP, sample_jobs, score_from_json, write_message
+from ecomlab.bridges.common import SHOP, sample_jobs, sample_player, score_from_json, write_message
 from ecomlab.reward import INVALID
 
 JOBS = sample_jobs()
@@ -44,7 +43,7 @@ def started(job):
 
 async def play_job(client, job, shop):
     """Play a job in a client's session by OpenEnv's loop; return the last result."""
-    player = ENVIRONMENTS[job.env].reference_player(shop)
+    player = sample_player(job, shop)
     result = await client.reset(**started(job))
     messages, tools = list(result.observation.messages), result.observation.tools
     while not result.done:

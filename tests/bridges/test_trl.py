@@ -16,7 +16,7 @@ from trl import GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer
 
 from ecomlab import ENVIRONMENTS, Episode
 from ecomlab.bridges import trl as bridge
-from ecomlab.bridges.common import sample_jobs, task_of
+from ecomlab.bridges.common import sample_jobs, sample_player, task_of
 from ecomlab.bridges.datasets import TRANSCRIPTS, transcript_dataset
 from ecomlab.episode.play import finish
 from ecomlab.evaluate.contestant import Job
@@ -100,13 +100,14 @@ def test_the_twenty_tasks_score_as_in_our_own_loop(same, log, tell_versions, bri
         max_completion_length=150_000,
     )  # fmt: skip
 
-    def player(env):
-        return one_at_a_time(ENVIRONMENTS[env].reference_player(bridge_shop))
+    def player(job):
+        return one_at_a_time(sample_player(job, bridge_shop))
 
-    trainer.player_of = lambda episode: player(episode.task.env)
+    by_opening = {task_of(job, bridge_shop).opening: job for job in JOBS}
+    trainer.player_of = lambda episode: player(by_opening[episode.task.opening])
     for job, row in zip(JOBS, trainer.train_dataset, strict=True):
         trainer._generate_and_score_completions([row, row])
-        mine = finish(player(job.env), Episode(task_of(job, bridge_shop), bridge_shop))
+        mine = finish(player(job), Episode(task_of(job, bridge_shop), bridge_shop))
         first, second = trainer.environments
         same(job, first._episode.score(), mine)
         assert first.get_reward() == second.get_reward() == mine.score.value

@@ -19,7 +19,7 @@ from verifiers.v1.configs.cli.eval import EvalConfig
 
 from ecomlab import ENVIRONMENTS
 from ecomlab.bridges import verifiers as bridge
-from ecomlab.bridges.common import BLOCK, COUNT, SHOP, sample_jobs, score_from_json, task_of
+from ecomlab.bridges.common import BLOCK, COUNT, SHOP, sample_jobs, sample_player, score_from_json, task_of
 from ecomlab.reward import INVALID
 
 JOBS = sample_jobs()
@@ -70,7 +70,7 @@ def serve():
 
 def reference(jobs, shop):
     """The reference player of whichever task the messages are of."""
-    players = {task_of(job, shop).opening: ENVIRONMENTS[job.env].reference_player(shop) for job in jobs}
+    players = {task_of(job, shop).opening: sample_player(job, shop) for job in jobs}
     assert len(players) == len(jobs)
 
     def reply(messages, tools):
