@@ -51,7 +51,10 @@ def play(
     from ecomlab.lab.conversation import show_episode
 
     words, shop = options.customer(customer), ecomlab.load_shop(size)
-    task, player = ecomlab.make_task(env, difficulty, seed, shop), ecomlab.ENVIRONMENTS[env].reference_player(shop)
+    task, player = (
+        ecomlab.make_task(env, difficulty, seed, shop),
+        ecomlab.ENVIRONMENTS[env].reference_player(shop),
+    )
     show_episode(ecomlab.play(player, task, shop, customer=words), console)
 
 

@@ -35,7 +35,8 @@ class Kind(StrEnum):
 
 Change = Annotated[list[str] | None, Option("--set", help="NAME=VALUE over the file's; may be repeated.")]
 Customer = Annotated[
-    Path | None, Option("--customer", help="TOML file of an endpoint that words the customer. Default: templates.")
+    Path | None,
+    Option("--customer", help="TOML file of an endpoint that words the customer. Default: templates."),
 ]
 Cluster = Annotated[Kind | None, Option(help="Submit what is left and return; local: run such jobs here.")]
 Axis = Annotated[list[str] | None, Option("--axis", help="NAME=VALUE of a difficulty axis; may be repeated.")]

@@ -140,7 +140,9 @@ class Customer:
         slots = reader_of(self.phrases, self.lexicon, [self.type_name(item) for item in items]).slots
         options = {self.option_name(item).replace("_", " "): "option" for item in items}
         named = {slot.removeprefix("attr:").replace("_", " "): slot for slot in slots if slot != "option"}
-        return {name: slot for name, slot in {**(options if "option" in slots else {}), **named}.items() if name}
+        return {
+            name: slot for name, slot in {**(options if "option" in slots else {}), **named}.items() if name
+        }
 
     def _asks_for_the_day(self, things: Sequence[Thing], reading: Reading, points: bool) -> bool:
         """Tell whether orders are named by their days only because a day is asked for ("Was it placed on May 3?"), or

@@ -1,5 +1,5 @@
-"""The customer's words by a language model: any endpoint may reword what the customer says, and say what a question asks for
-that the parser does not understand. It decides nothing: what it writes is checked, and recorded so that a run repeats."""
+"""The customer's words by a language model: any endpoint may reword what the customer says, and say what a question asks
+for that the parser does not understand. It decides nothing: what it writes is checked, and recorded for replays."""
 
 import time
 from collections import deque
@@ -14,12 +14,12 @@ from ecomlab.data import Strict, read_toml
 from ecomlab.task import Message
 
 Chat = Callable[[list[Message]], str]
-"""An endpoint: chat messages in, the text of the answer out. It raises where there is none: no connection, a time-out, an
-answer that is none. It may be called from several threads at once."""
+"""An endpoint: chat messages in, the text of the answer out. It raises where there is none: no connection, a time-out,
+no completion. It may be called from several threads at once."""
 
 FILE = Path(__file__).with_name("llm.toml")
 FAILURES = 3
-"""Failures in a row after which an episode no longer asks its endpoint: one that is dead does not cost a time-out a turn."""
+"""Failures in a row after which an episode no longer asks its endpoint: a dead one does not cost a time-out a turn."""
 LABELS = 3
 """Most slots that a question may be labelled with."""
 LINES, LINE = 12, 500
@@ -61,8 +61,8 @@ class Exchange:
     answer: str | None
     """The text that came back, its end cut off where it is too long; None where none did."""
     refused: str = ""
-    """Why it was not used: one of `rewording.REASONS`, "no answer", "not asked", "unknown label" or "too many labels"; ""
-    where it was."""
+    """Why it was not used: one of `rewording.REASONS`, "no answer", "not asked", "unknown label" or "too many labels";
+    "" where it was."""
     detail: str = ""
     """What was wrong in words."""
     used: str = ""
@@ -84,7 +84,9 @@ class Wording:
         if (chat is None) == (recorded is None):
             raise ValueError("Wording takes a chat function or recorded exchanges, one of them")
         if chat is not None and not callable(chat):
-            raise TypeError(f"a customer's endpoint is a function of messages that returns text, not {chat!r}")
+            raise TypeError(
+                f"a customer's endpoint is a function of messages that returns text, not {chat!r}"
+            )
         self._chat = chat
         self._recorded = deque(recorded) if recorded is not None else None
         self._said: deque[str] = deque(maxlen=LINES)
@@ -104,8 +106,8 @@ class Wording:
         return self._reworded("opening", template, check)
 
     def reply(self, templates: Sequence[str], verbatim: Sequence[str], check: Check) -> str:
-        """Reword the acts of one message, one by one: `templates` holds a text for each, `verbatim` what must be in it as
-        it is, or "". The template stands for each that is refused, and for all where together they say something else."""
+        """Reword the acts of one message, one by one: `templates` holds a text for each, `verbatim` what must be in it
+        as it is, or "". The template stands for each that is refused, for all where together they say something else."""
         texts = [
             self._reworded("rewrite", template, check, fixed)
             for template, fixed in zip(templates, verbatim, strict=True)
@@ -117,18 +119,22 @@ class Wording:
         return said
 
     def label(self, question: str, options: Mapping[str, str]) -> tuple[str, ...]:
-        """Say which slots a question asks for, of `options`, slots by the name that is shown; none where the endpoint says
-        so or names what is not listed."""
+        """Say which slots a question asks for, of `options`, slots by the name that is shown; none where the endpoint
+        says so or names what is not listed."""
         prompt = _prompts().label
         asked = prompt.user.format(options=", ".join(options), question=question[:LINE])
         answer, why, seconds = self._asked("label", question, [prompt.system, asked])
-        named = [name.strip(" .\"'").lower() for name in answer.replace("\n", ",").split(",")] if answer else []
+        named = (
+            [name.strip(" .\"'").lower() for name in answer.replace("\n", ",").split(",")] if answer else []
+        )
         named = list(dict.fromkeys(name for name in named if name))
         known = {name.lower(): slot for name, slot in options.items()}
         detail = ""
         if not why and named != [NONE]:
             unknown = [name for name in named if name not in known]
-            why = "unknown label" if unknown or not named else "too many labels" if len(named) > LABELS else ""
+            why = (
+                "unknown label" if unknown or not named else "too many labels" if len(named) > LABELS else ""
+            )
             detail = ", ".join(unknown)[:LINE]
         slots = () if why or named == [NONE] else tuple(known[name] for name in named)
         self.exchanges.append(Exchange("label", question, answer, why, detail, ", ".join(slots), seconds))

@@ -7,7 +7,6 @@ from ecomlab.customer.fillers import after_courtesy, contracted, fillers, tellin
 from ecomlab.customer.templates import SENTENCE_BREAK, Phrases
 from ecomlab.customer.words import stem
 
-
 _EXCLAIMED = re.compile(r"!(?=\s|$)")
 _NAME = re.compile(r"[A-Z][\w&'./-]*(?: [A-Z0-9&][\w&'./-]*)*")
 """A row of words that begin with capitals, as names of products do."""

@@ -198,7 +198,8 @@ class Episode:
             )
         self.world = World(shop, task.axes, task.key, task.world, task.calls)
         self.subtasks = [
-            Subtask(part, shop, self.world, part=part is not task, wording=self.wording) for part in task.parts
+            Subtask(part, shop, self.world, part=part is not task, wording=self.wording)
+            for part in task.parts
         ]
         self._open = [0]
         """Numbers of the subtasks under way, the current one last."""

@@ -75,7 +75,9 @@ class LocalContestant:
         streams = [_stream(job) for job in jobs]
         clock = Clock()
         try:
-            rollouts = play_batch(tasks, streams, shop, self.sampler, self.policy.renderer, clock, self.customer)
+            rollouts = play_batch(
+                tasks, streams, shop, self.sampler, self.policy.renderer, clock, self.customer
+            )
         except Exception as error:  # out of memory, logits that are NaN, a backend that is gone
             for job in jobs:
                 yield Played(job, None, unscored="sampler", notes={"why": raised(error)})

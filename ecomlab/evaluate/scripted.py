@@ -64,7 +64,12 @@ class ScriptedContestant:
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        return {"kind": "script", "model": self.name, "strict": self.strict, **customer_identity(self.customer)}
+        return {
+            "kind": "script",
+            "model": self.name,
+            "strict": self.strict,
+            **customer_identity(self.customer),
+        }
 
     def play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Played]:
         """Play the jobs one by one. Raises ValueError for an environment that has no such attacker."""

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ecomlab.customer.llm import Chat, Wording
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.registry import UnknownEnvironmentError
-from ecomlab.customer.llm import Chat, Wording
 from ecomlab.episode.episode import Episode, Trajectory, make_task
 from ecomlab.episode.play import record
 from ecomlab.reward import Score
@@ -118,8 +118,8 @@ def play_batch(
 ) -> list[Rollout]:
     """Play every task once with the policy behind `sampler`; rollout i draws its randomness from `streams[i]` alone.
 
-    `customer` is an endpoint that words the customers, one act after another. An exception in place of a task gives a failed rollout. `clock` adds up the seconds of the policy ("model") and of
-    everything else ("environment").
+    `customer` is an endpoint that words the customers, one act after another. An exception in place of a task gives a
+    failed rollout. `clock` adds up the seconds of the policy ("model") and of everything else ("environment").
     """
     clock = clock or Clock()
     with clock.phase("environment"):
@@ -143,9 +143,7 @@ def play_batch(
         return [_rollout(play, renderer.pad_id) for play in plays]
 
 
-def _open(
-    task: Task | Exception, shop: "Shop", renderer: "Renderer", customer: Chat | None = None
-) -> _Play:
+def _open(task: Task | Exception, shop: "Shop", renderer: "Renderer", customer: Chat | None = None) -> _Play:
     play = _Play(task if isinstance(task, Task) else None)
     try:
         if isinstance(task, Exception):

@@ -1,5 +1,5 @@
-"""Measures an endpoint as the customer's words: rewordings refused by reason, seconds, and the reference player's success on
-the same tasks with the endpoint and with the templates. Writes a line an episode, and goes on where it was stopped.
+"""Measures an endpoint as the customer's words: rewordings refused by reason, seconds, and the reference player's success
+on the same tasks with the endpoint and with the templates. Writes a line an episode, and goes on where it was stopped.
 
     make smollm2-server ARGS="--threads 1" &
     python experiments/llm_customer/measure.py experiments/llm_customer/smollm2.toml --minutes 20
@@ -34,7 +34,9 @@ def main() -> None:
     chosen = _arguments()
     name = Path(chosen.customer).stem
     rows_file, summary = HERE / f"{name}.jsonl", HERE / f"{name}.json"
-    rows = [json.loads(line) for line in rows_file.read_text("utf-8").splitlines()] if rows_file.exists() else []
+    rows = (
+        [json.loads(line) for line in rows_file.read_text("utf-8").splitlines()] if rows_file.exists() else []
+    )
     done = {(row["style"], row["env"], row["d"], row["seed"]) for row in rows}
     shop, until = ecomlab.load_shop(chosen.size), time.monotonic() + 60 * chosen.minutes
     customers = _customers(chosen.customer)
@@ -44,14 +46,20 @@ def main() -> None:
                 rows.append({"style": style, **_episode(env, d, seed, shop, customers[style])})
                 print(json.dumps(rows[-1], ensure_ascii=False), file=file, flush=True)
     found = {style: _summary([row for row in rows if row["style"] == style]) for style in customers}
-    write_json(summary, {"customer": customer_identity(next(iter(customers.values())))["customer"], "found": found})
+    write_json(
+        summary, {"customer": customer_identity(next(iter(customers.values())))["customer"], "found": found}
+    )
     print(summary.read_text("utf-8"))
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("customer", help="a TOML file with an endpoint's settings, or: honest")
-    parser.add_argument("--minutes", type=float, default=600.0, help="time after which no further episode begins")
+    parser.add_argument(
+        "--minutes", type=float, default=600.0, help="time after which no further episode begins"
+    )
     parser.add_argument("--seeds", type=int, default=2, help="tasks of every environment and level")
     parser.add_argument("--levels", type=int, nargs="+", default=[2, 8])
     parser.add_argument("--size", type=int, default=1_000, help="products of the generated shop")

@@ -1,4 +1,4 @@
-"""The laws hold whatever an endpoint makes of the customer's words: hostile ones change nothing, honest ones are used."""
+"""The laws hold whatever an endpoint makes of the customer's words: hostile ones change nothing, honest ones are heard."""
 
 from collections import Counter
 from functools import lru_cache
@@ -19,7 +19,17 @@ from ecomlab.episode.play import play, replay
 from ecomlab.task import Message, Task
 
 LEVEL = 8
-ACTING = ("down", "slow", "not text", "empty", "white space", "huge", "another language", "markup", "injections")
+ACTING = (
+    "down",
+    "slow",
+    "not text",
+    "empty",
+    "white space",
+    "huge",
+    "another language",
+    "markup",
+    "injections",
+)
 """Hostile endpoints of which nothing is ever said."""
 
 

@@ -1,4 +1,4 @@
-"""An endpoint words the customer: what it is sent, what of its answers is said, and that a run repeats from its record."""
+"""An endpoint words the customer: what it is sent, what of its answers is said, and that a run repeats from it."""
 
 from dataclasses import replace
 
@@ -17,11 +17,15 @@ KETTLE = "I'd like the Tea Kettle in Brushed finish."
 
 @pytest.fixture(scope="module")
 def check(shop: Shop) -> Check:
-    return Check(ENVIRONMENTS["CART"].phrases, lexicon_of(shop.catalog), reserved=["Let's talk about a return."])
+    return Check(
+        ENVIRONMENTS["CART"].phrases, lexicon_of(shop.catalog), reserved=["Let's talk about a return."]
+    )
 
 
 def reason(check: Check, template: str, said: object, opening: bool = False, verbatim: str = "") -> str:
-    refusal = check.refusal(tidy(said, template, check.lexicon), template, opening, (verbatim,) if verbatim else ())
+    refusal = check.refusal(
+        tidy(said, template, check.lexicon), template, opening, (verbatim,) if verbatim else ()
+    )
     return refusal.reason if refusal else ""
 
 
@@ -36,7 +40,10 @@ def reason(check: Check, template: str, said: object, opening: bool = False, ver
         ("I have no other wishes.", "That is all I would like."),
         ("Yes, exactly.", "Yes, that is right!"),
         ("Actually, skip the Tea Kettle.", "Please skip the Tea Kettle, thanks!"),
-        ("I'd like the Tea Kettle in Brushed finish instead.", "I want the Tea Kettle in Brushed finish instead."),
+        (
+            "I'd like the Tea Kettle in Brushed finish instead.",
+            "I want the Tea Kettle in Brushed finish instead.",
+        ),
     ],
 )
 def test_the_same_in_other_words_passes(check: Check, template: str, said: str) -> None:
@@ -73,7 +80,10 @@ def test_what_says_anything_else_is_refused_by_its_reason(check: Check, said: ob
 
 
 def test_a_word_that_decides_cannot_be_dropped(check: Check) -> None:
-    assert reason(check, "I'd like the Tea Kettle in Brushed finish instead.", KETTLE) == "changes a word that decides"
+    assert (
+        reason(check, "I'd like the Tea Kettle in Brushed finish instead.", KETTLE)
+        == "changes a word that decides"
+    )
 
 
 def test_numbers_stand_as_often_as_they_did(check: Check) -> None:
@@ -125,7 +135,10 @@ def test_a_dead_endpoint_is_asked_a_few_times_an_episode(shop: Shop) -> None:
     trajectory = play(ENVIRONMENTS["CART"].reference_player(shop), task, shop, customer=chat)
     assert len(calls) == FAILURES < len(trajectory.wording)
     assert trajectory.messages == with_templates.messages
-    assert [one["refused"] for one in trajectory.wording][: FAILURES + 1] == [*["no answer"] * FAILURES, "not asked"]
+    assert [one["refused"] for one in trajectory.wording][: FAILURES + 1] == [
+        *["no answer"] * FAILURES,
+        "not asked",
+    ]
 
 
 def test_a_replay_needs_no_endpoint(shop: Shop) -> None:

@@ -1,4 +1,4 @@
-"""An endpoint as the customer's words: settings from a file, threads, failures that raise, and contestants that use it."""
+"""An endpoint as the customer's words: settings from a file, threads, failures that raise, and contestants."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -42,7 +42,9 @@ def test_a_file_names_the_endpoint_and_a_customer_waits_less_than_a_player(tmp_p
 
 
 def test_it_answers_several_threads_at_once_and_counts_what_it_was_asked(tmp_path: Path) -> None:
-    with serving(lambda body, n: completion({"content": body["messages"][0]["content"]}), probed=False) as server:
+    with serving(
+        lambda body, n: completion({"content": body["messages"][0]["content"]}), probed=False
+    ) as server:
         chat = customer_from_toml(file(tmp_path, server.url))
         texts = [f"line {n}" for n in range(16)]
         with ThreadPoolExecutor(8) as pool:
@@ -53,7 +55,13 @@ def test_it_answers_several_threads_at_once_and_counts_what_it_was_asked(tmp_pat
 
 
 @pytest.mark.parametrize(
-    "reply", [Reply(status=500), Reply(b"no JSON"), Reply(hang_up=True), completion({"content": "Hi."}, model="another")]
+    "reply",
+    [
+        Reply(status=500),
+        Reply(b"no JSON"),
+        Reply(hang_up=True),
+        completion({"content": "Hi."}, model="another"),
+    ],
 )
 def test_an_answer_that_is_none_raises(tmp_path: Path, reply: Reply) -> None:
     with serving(lambda body, n: reply, probed=False) as server:
@@ -72,11 +80,17 @@ def test_a_contestant_plays_with_a_customer_so_worded_and_says_so(tmp_path: Path
     assert contestant.identity["customer"]["model"] == MODEL
     assert played.trajectory is not None
     assert played.trajectory.messages[1]["content"].startswith("Hi! ")
-    assert played.usage["customer"].requests == len(played.trajectory.wording) == played.notes["customer"]["rewrite"] + 1
+    assert (
+        played.usage["customer"].requests
+        == len(played.trajectory.wording)
+        == played.notes["customer"]["rewrite"] + 1
+    )
     assert played.notes["customer"]["refused"] == {}
 
 
-def test_a_contestant_whose_customers_endpoint_is_down_plays_with_templates(tmp_path: Path, shop: Shop) -> None:
+def test_a_contestant_whose_customers_endpoint_is_down_plays_with_templates(
+    tmp_path: Path, shop: Shop
+) -> None:
     chat = customer_from_toml(file(tmp_path, "http://127.0.0.1:9/v1", retries=0))
     job = Job("CART", 4, 1)
     (worded,) = ScriptedContestant("reference", customer=chat).play([job], shop)

@@ -104,7 +104,9 @@ class EndpointContestant:
             episode = Episode(task, shop, strict=self.settings.strict)
         else:  # its opening is worded first, and others go on meanwhile
             wording = Wording(self.customer)
-            episode = await asyncio.to_thread(Episode, task, shop, strict=self.settings.strict, wording=wording)
+            episode = await asyncio.to_thread(
+                Episode, task, shop, strict=self.settings.strict, wording=wording
+            )
         conversation = _Conversation(job, episode, self.settings)
         await conversation.play(client)
         return conversation.played()
