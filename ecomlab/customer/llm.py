@@ -1,5 +1,5 @@
 """The customer's words by a language model: any endpoint may reword what the customer says, and say what a question
-asks for that the parser does not understand. It decides nothing: what it writes is checked, and recorded for replays."""
+asks for that the parser does not understand. It decides nothing: what it writes is checked and recorded."""
 
 import time
 from collections import deque
@@ -107,7 +107,7 @@ class Wording:
 
     def reply(self, templates: Sequence[str], verbatim: Sequence[str], check: Check) -> str:
         """Reword the acts of one message, one by one: `templates` holds a text for each, `verbatim` what must be in
-        it as it is, or "". The template stands for each that is refused, for all where together they say something else."""
+        it as it is, or "". The template stands for each that is refused, and for all that together say another thing."""
         texts = [
             self._reworded("rewrite", template, check, fixed)
             for template, fixed in zip(templates, verbatim, strict=True)
