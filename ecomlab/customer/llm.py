@@ -107,7 +107,7 @@ class Wording:
 
     def reply(self, templates: Sequence[str], verbatim: Sequence[str], check: Check) -> str:
         """Reword the acts of one message, one by one: `templates` holds a text for each, `verbatim` what must be in
-        it as it is, or "". The template stands for each that is refused, and for all that together say another thing."""
+        it as it is, or "". The template stands for each that is refused, and for all that together say more."""
         texts = [
             self._reworded("rewrite", template, check, fixed)
             for template, fixed in zip(templates, verbatim, strict=True)
@@ -159,8 +159,8 @@ class Wording:
         for at in range(len(self.exchanges) - count, len(self.exchanges)):
             one = self.exchanges[at]
             if one.used:
-                why = {"refused": "read otherwise", "detail": "beside the message's other acts"}
-                self.exchanges[at] = replace(one, **why, used="")
+                why = "beside the message's other acts"
+                self.exchanges[at] = replace(one, refused="read otherwise", detail=why, used="")
 
     def _asked(self, task: str, given: str, prompt: Sequence[str]) -> tuple[str | None, str, float]:
         """Ask the endpoint, or look its answer up in the recording: (answer, why there is none, seconds)."""
