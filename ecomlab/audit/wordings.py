@@ -1,5 +1,5 @@
-"""Scripted endpoints that word the customer: honest ones, which say the same in other words, and hostile ones, which try to
-change what is said. Neither knows a task; they see what any endpoint is sent."""
+"""Scripted endpoints that word the customer: honest ones, which say the same in other words, and hostile ones,
+which try to change what is said. Neither knows a task; they see what any endpoint is sent."""
 
 import re
 import time

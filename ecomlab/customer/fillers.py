@@ -30,7 +30,8 @@ _SHORT = {
     "i am": "i'm", "i would": "i'd", "i will": "i'll", "it is": "it's", "that is": "that's", "there is": "there's",
     "what is": "what's", "do not": "don't", "does not": "doesn't", "did not": "didn't", "is not": "isn't",
     "can not": "can't", "cannot": "can't", "could not": "couldn't", "would not": "wouldn't", "will not": "won't",
-    "should not": "shouldn't", "have not": "haven't", "are not": "aren't", "you are": "you're", "you have got": "you've got",
+    "should not": "shouldn't", "have not": "haven't", "are not": "aren't", "you are": "you're",
+    "you have got": "you've got",
     "we will": "we'll", "we are": "we're", "it will": "it'll", "that would": "that'd", "they are": "they're",
 }  # fmt: skip
 _LONG = re.compile(rf"\b(?:{'|'.join(_SHORT)})\b", re.IGNORECASE)
@@ -125,7 +126,7 @@ def after_courtesy(text: str, at: int) -> int:
 
 
 def trimmed(sentence: str) -> str:
-    """Take the courtesies off both ends of a sentence, which then ends with "?" or a full stop; "" if nothing is left."""
+    """Take the courtesies off both ends of a sentence, which then ends with "?" or "."; "" if nothing is left."""
     text = plain_quotes(sentence).strip()
     mark = "?" if text.endswith("?") else "."
     while (shorter := _edges().sub("", text).strip()) != text:

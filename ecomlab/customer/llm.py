@@ -1,5 +1,5 @@
-"""The customer's words by a language model: any endpoint may reword what the customer says, and say what a question asks for
-that the parser does not understand. It decides nothing: what it writes is checked, and recorded so that a run repeats."""
+"""The customer's words by a language model: any endpoint may reword what the customer says, and say what a question
+asks for that the parser does not understand. It decides nothing: what it writes is checked and recorded."""
 
 import time
 from collections import deque
@@ -14,12 +14,12 @@ from ecomlab.data import Strict, read_toml
 from ecomlab.task import Message
 
 Chat = Callable[[list[Message]], str]
-"""An endpoint: chat messages in, the text of the answer out. It raises where there is none: no connection, a time-out, an
-answer that is none. It may be called from several threads at once."""
+"""An endpoint: chat messages in, the text of the answer out. It raises where there is none: no connection, a time-out,
+no completion. It may be called from several threads at once."""
 
 FILE = Path(__file__).with_name("llm.toml")
 FAILURES = 3
-"""Failures in a row after which an episode no longer asks its endpoint: one that is dead does not cost a time-out a turn."""
+"""Failures in a row after which an episode no longer asks its endpoint: a dead one does not cost a time-out a turn."""
 LABELS = 3
 """Most slots that a question may be labelled with."""
 LINES, LINE = 12, 500
@@ -61,8 +61,8 @@ class Exchange:
     answer: str | None
     """The text that came back, its end cut off where it is too long; None where none did."""
     refused: str = ""
-    """Why it was not used: one of `rewording.REASONS`, "no answer", "not asked", "unknown label" or "too many labels"; ""
-    where it was."""
+    """Why it was not used: one of `rewording.REASONS`, "no answer", "not asked", "unknown label" or "too many labels";
+    "" where it was."""
     detail: str = ""
     """What was wrong in words."""
     used: str = ""
@@ -106,8 +106,8 @@ class Wording:
         return self._reworded("opening", template, check)
 
     def reply(self, templates: Sequence[str], verbatim: Sequence[str], check: Check) -> str:
-        """Reword the acts of one message, one by one: `templates` holds a text for each, `verbatim` what must be in it as
-        it is, or "". The template stands for each that is refused, and for all where together they say something else."""
+        """Reword the acts of one message, one by one: `templates` holds a text for each, `verbatim` what must be in
+        it as it is, or "". The template stands for each that is refused, and for all that together say more."""
         texts = [
             self._reworded("rewrite", template, check, fixed)
             for template, fixed in zip(templates, verbatim, strict=True)
@@ -119,8 +119,8 @@ class Wording:
         return said
 
     def label(self, question: str, options: Mapping[str, str]) -> tuple[str, ...]:
-        """Say which slots a question asks for, of `options`, slots by the name that is shown; none where the endpoint says
-        so or names what is not listed."""
+        """Say which slots a question asks for, of `options`, slots by the name that is shown; none where the endpoint
+        says so or names what is not listed."""
         prompt = _prompts().label
         asked = prompt.user.format(options=", ".join(options), question=question[:LINE])
         answer, why, seconds = self._asked("label", question, [prompt.system, asked])
@@ -159,8 +159,8 @@ class Wording:
         for at in range(len(self.exchanges) - count, len(self.exchanges)):
             one = self.exchanges[at]
             if one.used:
-                why = {"refused": "read otherwise", "detail": "beside the message's other acts"}
-                self.exchanges[at] = replace(one, **why, used="")
+                why = "beside the message's other acts"
+                self.exchanges[at] = replace(one, refused="read otherwise", detail=why, used="")
 
     def _asked(self, task: str, given: str, prompt: Sequence[str]) -> tuple[str | None, str, float]:
         """Ask the endpoint, or look its answer up in the recording: (answer, why there is none, seconds)."""

@@ -3,10 +3,9 @@
 import re
 from collections.abc import Iterator
 
-from ecomlab.customer.fillers import after_courtesy, contracted, fillers, telling, trimmed
+from ecomlab.customer.fillers import after_courtesy, contracted, fillers, is_courtesy, telling, trimmed
 from ecomlab.customer.templates import SENTENCE_BREAK, Phrases
 from ecomlab.customer.words import stem
-
 
 _EXCLAIMED = re.compile(r"!(?=\s|$)")
 _NAME = re.compile(r"[A-Z][\w&'./-]*(?: [A-Z0-9&][\w&'./-]*)*")
@@ -22,15 +21,17 @@ def straightened(text: str, phrases: Phrases, opening: bool = False) -> str:
         if text[at].isspace():
             made, at = made + text[at], at + 1
             continue
-        starts = [(text, at), (calm, at), (calm, after_courtesy(calm, at))]
+        found = SENTENCE_BREAK.search(text, at)
+        end = found.start() if found else len(text)
+        starts = [(text, at)]
+        if not is_courtesy(text[at:end]):
+            starts += [(calm, at), (calm, after_courtesy(calm, at))]
         ends = ((some, start, _known(some, start, phrases, opening)) for some, start in starts)
         known = next((one for one in ends if one[2]), None)
         if known:
             some, start, at = known
             made += some[start:at]
             continue
-        found = SENTENCE_BREAK.search(text, at)
-        end = found.start() if found else len(text)
         made, at = made + _form_of(text[at:end], phrases, opening), end
     return made
 
@@ -68,8 +69,8 @@ def _alike(sentence: str, phrases: Phrases, opening: bool) -> Iterator[tuple[tup
     for name, template in phrases.slots.items():
         for value in template.delimited.finditer(sentence) if template.delimited else ():
             rest = telling(f"{sentence[: value.start()]} {sentence[value.end() :]}")
-            if form := phrases.forms_by_telling.get((name, rest)):
-                yield (name, value.group()), form.replace("{}", value.group())
+            if around := phrases.forms_by_telling.get((name, rest)):
+                yield (name, value.group()), around.replace("{}", value.group())
 
 
 def _names(sentence: str) -> list[tuple[int, int]]:

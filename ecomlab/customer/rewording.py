@@ -1,5 +1,5 @@
-"""The check of a rewording: it must say exactly what the template says, to the reader that reference players have, and hold
-no number, name, value or word of weight beyond it."""
+"""The check of a rewording: it must say exactly what the template says, to the reader that reference players have, and
+hold no number, name, value or word of weight beyond it."""
 
 import re
 from collections import Counter
@@ -26,7 +26,8 @@ from ecomlab.customer.words import stem
 from ecomlab.other_words import WORDS
 
 REASONS = (
-    "not text", "empty", "too long", "characters", "another subtask", "adds a number", "adds a name", "adds words", "drops words", "changes a number",
+    "not text", "empty", "too long", "characters", "another subtask", "adds a number", "adds a name", "adds words",
+    "drops words", "changes a number",
     "changes a word that decides", "turns the roles", "says something else", "read otherwise",
 )  # fmt: skip
 """Why rewordings are refused, in the order in which they are looked at."""
@@ -65,8 +66,8 @@ class Check:
     def refusal(
         self, rewrite: object, template: str, opening: bool = False, verbatim: Sequence[str] = ()
     ) -> Refusal | None:
-        """Find out why `rewrite`, as `tidy` returns it, cannot stand for `template`; None where it can. `verbatim` texts
-        of the template must be in it as they are."""
+        """Find out why `rewrite`, as `tidy` returns it, cannot stand for `template`; None where it can. `verbatim`
+        texts of the template must be in it as they are."""
         if not isinstance(rewrite, str):
             return Refusal("not text", type(rewrite).__name__)
         if not rewrite:
@@ -107,9 +108,9 @@ class Check:
             return Refusal("changes a number", differ)
         if differ := _difference(bound(before), bound(after)):
             return Refusal("changes a word that decides", differ)
-        if turned := _TURNED.search(full(after)):
-            if turned.group() not in full(template):
-                return Refusal("turns the roles", turned.group())
+        turned = _TURNED.search(full(after))
+        if turned and turned.group() not in full(template):
+            return Refusal("turns the roles", turned.group())
         whole = [words_of(sentence) for sentence in SENTENCE_BREAK.split(template)]
         for sentence in said:
             if not telling(sentence) and words_of(sentence) not in whole:

@@ -361,7 +361,7 @@ class Phrases:
     def sentences_by_telling(self) -> dict[tuple[str, ...], set[tuple[tuple[str, ...], str]]]:
         """(meaning, sentence) of the sentences without fields, of acts and slots, by the words of theirs that tell."""
         found: dict[tuple[str, ...], set[tuple[tuple[str, ...], str]]] = {}
-        said = [
+        said: list[tuple[tuple[str, ...], str]] = [
             ((kind,), form.literal) for kind, some in self.acts.items() for form in some if not form.fields
         ]
         for name, slot in self.slots.items():

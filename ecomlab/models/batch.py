@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ecomlab.customer.llm import Chat, Wording
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.registry import UnknownEnvironmentError
-from ecomlab.customer.llm import Chat, Wording
 from ecomlab.episode.episode import Episode, Trajectory, make_task
 from ecomlab.episode.play import record
 from ecomlab.reward import Score
@@ -118,8 +118,8 @@ def play_batch(
 ) -> list[Rollout]:
     """Play every task once with the policy behind `sampler`; rollout i draws its randomness from `streams[i]` alone.
 
-    `customer` is an endpoint that words the customers, one act after another. An exception in place of a task gives a failed rollout. `clock` adds up the seconds of the policy ("model") and of
-    everything else ("environment").
+    `customer` is an endpoint that words the customers, one act after another. An exception in place of a task gives a
+    failed rollout. `clock` adds up the seconds of the policy ("model") and of everything else ("environment").
     """
     clock = clock or Clock()
     with clock.phase("environment"):

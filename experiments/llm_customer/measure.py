@@ -1,5 +1,5 @@
-"""Measures an endpoint as the customer's words: rewordings refused by reason, seconds, and the reference player's success on
-the same tasks with the endpoint and with the templates. Writes a line an episode, and goes on where it was stopped.
+"""Measures an endpoint as the customer's words: rewordings refused by reason, seconds, and the reference player's
+success on the same tasks with both. Writes a line an episode, and goes on where it was stopped.
 
     make smollm2-server ARGS="--threads 1" &
     python experiments/llm_customer/measure.py experiments/llm_customer/smollm2.toml --minutes 20

@@ -1,4 +1,4 @@
-"""The laws hold whatever an endpoint makes of the customer's words: hostile ones change nothing, honest ones are used."""
+"""The laws hold whatever an endpoint makes of the customer's words: hostile ones change nothing."""
 
 from collections import Counter
 from functools import lru_cache
@@ -73,8 +73,9 @@ def test_an_honest_endpoint_is_heard_and_understood(env: str, shop: Shop) -> Non
 def test_a_courteous_player_is_talked_through_by_an_honest_endpoint(env: str, shop: Shop) -> None:
     for seed in range(2):
         task = make_task(env, LEVEL, seed, shop)
+        make = ENVIRONMENTS[env].reference_player
         plain_spoken, chatty = (
-            play(reference_player(env, shop, courteous=True), task, shop, customer=customer)
+            play(make(shop, courteous=True), task, shop, customer=customer)
             for customer in (None, Honest("chatty"))
         )
         assert chatty.score == plain_spoken.score

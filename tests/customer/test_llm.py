@@ -1,4 +1,4 @@
-"""An endpoint words the customer: what it is sent, what of its answers is said, and that a run repeats from its record."""
+"""An endpoint words the customer: what it is sent, what of its answers is said, and that a run repeats from it."""
 
 from dataclasses import replace
 

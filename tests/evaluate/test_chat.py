@@ -1,4 +1,4 @@
-"""An endpoint as the customer's words: settings from a file, threads, failures that raise, and contestants that use it."""
+"""An endpoint as the customer's words: settings from a file, threads, failures that raise, and contestants."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor

@@ -15,7 +15,7 @@ from ecomlab.seeding import digest, rng
 from ecomlab.task import Message
 
 QUICK: Mapping[str, Any] = {"timeout": 30.0, "retries": 1, "max_tokens": 200}
-"""Settings of a customer's endpoint, where its file has none: an answer that does not come is a template that is said."""
+"""Settings of a customer's endpoint, where its file has none: where no answer comes, the template is said."""
 
 
 class EndpointChat:
@@ -79,8 +79,8 @@ class EndpointChat:
 
 
 def customer_from_toml(path: Path) -> EndpointChat:
-    """Read the settings of the endpoint that words the customer: those of any endpoint, of which `url` and `model` must be
-    there and `QUICK` are the defaults. Raises ConfigError."""
+    """Read the settings of the endpoint that words the customer: those of any endpoint, of which `url` and `model` must
+    be there and `QUICK` are the defaults. Raises ConfigError."""
     settings = endpoint_from_toml(path)
     unsaid = {name: value for name, value in QUICK.items() if name not in settings.model_fields_set}
     return EndpointChat(settings.replace(**unsaid))
