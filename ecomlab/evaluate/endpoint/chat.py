@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ecomlab.evaluate.contestant import Usage
-from ecomlab.evaluate.endpoint.client import Client, body_of, connected
+from ecomlab.evaluate.endpoint.client import Client, Writer, connected
 from ecomlab.evaluate.endpoint.completion import Answer
 from ecomlab.evaluate.endpoint.settings import EndpointSettings, endpoint_from_toml
 from ecomlab.seeding import digest, rng
@@ -41,9 +41,9 @@ class EndpointChat:
     def __call__(self, messages: list[Message]) -> str:
         """Return the endpoint's text. Raises EndpointFailure or ContextOverflow after the last try."""
         key = ("customer", self.settings.seed, digest(messages))
-        body = body_of(self.settings, messages, [], int(rng(*key).integers(2**31)))
+        sent = Writer(self.settings, ()).write(messages, int(rng(*key).integers(2**31)))
         loop, _, client = self._started()
-        answer: Answer = asyncio.run_coroutine_threadsafe(client.answer(body, key), loop).result()
+        answer: Answer = asyncio.run_coroutine_threadsafe(client.answer(sent, key), loop).result()
         with self._lock:
             self.usage += answer.usage
         return str(answer.message["content"])
