@@ -30,6 +30,8 @@ JOBS = sample_jobs()
 class Server(ThreadingHTTPServer):
     """A server on this machine, and its `reply`."""
 
+    request_queue_size = 128  # of connections that wait; with the default, 5, episodes at once may lose some
+
     reply: Callable[[list[dict[str, Any]], list[dict[str, Any]]], tuple[dict[str, Any], str]]
 
 
@@ -102,6 +104,7 @@ def settings(url, folder, more=(), select=()):
     return {
         "model": "reference",
         "push": False,
+        "max_concurrent": 8,
         "output_dir": str(folder),
         "run": {"dir": "run"},
         "client": {"base_url": url, "api_key_var": "NO_KEY"},
