@@ -91,7 +91,9 @@ def test_all_brings_no_bridge() -> None:
 @pytest.mark.parametrize("name", sorted(path.name for path in ROOT.glob("experiments/bridges/*.lock.txt")))
 def test_a_bridges_lock_file_lies_within_its_extras_ranges(name: str) -> None:
     lines = (ROOT / "experiments" / "bridges" / name).read_text().splitlines()
-    pinned = {canonicalize_name(n): Version(v) for n, _, v in (line.partition("==") for line in lines)}
+    pinned: dict[str, Version] = {
+        canonicalize_name(n): Version(v) for n, _, v in (line.partition("==") for line in lines)
+    }
     bridge = name.removesuffix(".lock.txt").replace("_", "-")
     for package, requirement in declared(*{bridge} & set(EXTRAS)).items():
         assert pinned[package] in requirement.specifier, package

@@ -15,7 +15,7 @@ from ecomlab.reward import Score
 from ecomlab.task import Message, Task, TaskError
 
 AXES = List({"name": Value("string"), "value": Value("float64")})
-"""Overridden axes. A `Json` column would cut numbers to ten digits, as befalls those in the arguments of calls."""
+"""Overridden axes. A `Json` column cuts numbers to ten digits, which befalls those in the arguments of calls."""
 PARTS = ("task", "efficiency", "hallucination", "invalid")
 """Named parts of a score; an invalid episode has the last alone, others the first three."""
 _TASK = {

@@ -113,7 +113,7 @@ def test_a_model_that_fails_makes_an_error_and_no_score(tmp_path):
 
 def test_the_command_line_finds_the_tasks_by_name(tmp_path, log):
     command = [
-        Path(sys.executable).with_name("inspect"),
+        str(Path(sys.executable).with_name("inspect")),
         "eval",
         "ecomlab/cart",
         "--model",

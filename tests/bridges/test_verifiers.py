@@ -7,8 +7,10 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,8 +27,18 @@ from ecomlab.reward import INVALID
 JOBS = sample_jobs()
 
 
+class Server(ThreadingHTTPServer):
+    """A server on this machine, and its `reply`."""
+
+    request_queue_size = 128  # of connections that wait; with the default, 5, episodes at once may lose some
+
+    reply: Callable[[list[dict[str, Any]], list[dict[str, Any]]], tuple[dict[str, Any], str]]
+
+
 class Replies(BaseHTTPRequestHandler):
     """Answers chat completions by the server's `reply`, a function of messages and tools."""
+
+    server: Server
 
     def do_POST(self):
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -57,7 +69,7 @@ def serve():
     servers = []
 
     def start(reply):
-        servers.append(ThreadingHTTPServer(("127.0.0.1", 0), Replies))
+        servers.append(Server(("127.0.0.1", 0), Replies))
         servers[-1].reply = reply
         threading.Thread(target=servers[-1].serve_forever, daemon=True).start()
         return f"http://127.0.0.1:{servers[-1].server_port}/v1"
@@ -74,7 +86,8 @@ def reference(jobs, shop):
     assert len(players) == len(jobs)
 
     def reply(messages, tools):
-        named, heard = {}, []
+        named: dict[str, str] = {}
+        heard = []
         for message in messages:  # a tool's name is not among what the wire carries
             named |= {call["id"]: call["function"]["name"] for call in message.get("tool_calls") or ()}
             heard.append(
@@ -91,6 +104,7 @@ def settings(url, folder, more=(), select=()):
     return {
         "model": "reference",
         "push": False,
+        "max_concurrent": 8,
         "output_dir": str(folder),
         "run": {"dir": "run"},
         "client": {"base_url": url, "api_key_var": "NO_KEY"},
