@@ -27,11 +27,13 @@ class SortedRows:
         self._found: dict[str, Mapping[str, Any]] = {}
 
     def take(self, arguments: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> None:
-        """Take in the rows of a sorted search; one that does not go on with the series begins another."""
+        """Take in the rows of a sorted search; one that does not go on with the series, as one without bounds on all
+        earlier keys does not, begins another."""
         key, same = arguments["sort"], {n: v for n, v in arguments.items() if n not in LOOSE}
         further = key not in self.keys and any(self._bounds(arguments, row) for row in self._found.values())
         next_page = self.keys[-1:] == [key] and arguments.get("page", 1) not in (None, 1)
-        if same != self._same or not (further or next_page):
+        earlier = all(isinstance(arguments.get(FILTERS[known]), int | float) for known in self.keys[:-1])
+        if same != self._same or not earlier or not (further or next_page):
             self.keys, self._same, self._found = [], same, {}
         if key not in self.keys:
             self.keys.append(key)

@@ -392,6 +392,8 @@ def test_rows_of_sorted_searches_are_one_list_in_the_order_of_their_keys() -> No
     assert shown([one, two, three, four], 2, sort="rating") == f"- T1, 4.01\n- T2, 4.02{three_too}\nmore"
     assert shown([two, one], sort="price", rating_min=4.0) == "- T2, $24.992\n- T1, $301", "within the bound"
     assert shown([one], sort="delivery", rating_min=4.0, price_max=24.99) == "- T2, 32", "found before"
+    shown([one, two], sort="rating"), shown([two, one], sort="price", rating_min=4.0)
+    assert shown([one], sort="delivery", price_max=24.99) == "- T1, 31", "not bounded by rating: begun again"
     assert shown([one, two], sort="rating") == "- T1, 4.01\n- T2, 4.02", "begun again"
     assert shown([one], sort="price") == "- T1, $301", "bounded by no row: begun again"
 
