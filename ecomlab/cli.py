@@ -140,6 +140,7 @@ def evaluate(
     budget: options.Budget = None,
     decoding: options.Decoding = None,
     change: options.PlayerChange = None,
+    customer: options.Customer = None,
     axis: options.Axis = None,
     block: options.Block = 0,
     size: options.Size = 20_000,
@@ -165,6 +166,7 @@ def evaluate(
         "changes": options.settings(change),
         "size": size,
         "out": folder,
+        "customer": options.customer(customer),
     }
     seconds = options.seconds(budget)
     found = evaluations.evaluate(

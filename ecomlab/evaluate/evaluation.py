@@ -306,6 +306,7 @@ def rescored(transcript: Transcript, shop: "Shop") -> Rescored | None:
         transcript.turns,
         transcript.calls,
         transcript.strict,
+        [dict(exchange) for exchange in transcript.wording],
     )
     try:
         now = asdict(replay(recorded, shop))

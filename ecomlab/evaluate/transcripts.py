@@ -47,6 +47,8 @@ class Transcript:
     turns: int
     calls: int
     strict: bool = False
+    wording: Sequence[Mapping[str, Any]] = ()
+    """What a model that words the customer was asked and answered, in order, by which a replay needs no model."""
     faults: tuple[str, ...] = ()
     unscored: str = ""
     """Class of the failure that is not the model's; "" for a scored episode."""
@@ -75,6 +77,7 @@ class Transcript:
             turns=made.turns if made else 0,
             calls=made.calls if made else 0,
             strict=made.strict if made else False,
+            wording=made.wording if made else (),
             faults=tuple(played.faults),
             unscored=unscored,
             usage=dict(played.usage),
@@ -94,7 +97,7 @@ class Transcript:
         usage = {role: asdict(used) for role, used in self.usage.items()}
         return {
             **values, "job": asdict(self.job), "score": score, "messages": list(self.messages), "usage": usage,
-            "faults": list(self.faults),
+            "wording": list(self.wording), "faults": list(self.faults),
         }  # fmt: skip
 
     @classmethod
@@ -341,7 +344,7 @@ def _as_json(value: Mapping[str, Any]) -> dict[str, Any]:
 
 # --- tables ---
 
-AS_TEXT = ("axes", "parts", "asking", "faults", "usage", "notes", "header")
+AS_TEXT = ("axes", "parts", "asking", "wording", "faults", "usage", "notes", "header")
 """Columns with JSON as text: `datasets`' own type for JSON, which messages have, cuts numbers to ten digits."""
 
 

@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
 from ecomlab.catalog import Shop, load_shop
+from ecomlab.customer.llm import Chat
 from ecomlab.evaluate import compare as comparison
 from ecomlab.evaluate import frontier as search
 from ecomlab.evaluate.contestant import Contestant
@@ -47,9 +48,17 @@ LOCAL = ("temperature", "batch", "dtype", "lora_rank", "thinking")
 
 
 def make_contestant(
-    player: str, shop: Shop, envs: Sequence[str], decoding: str | None, changes: Mapping[str, Any]
+    player: str,
+    shop: Shop,
+    envs: Sequence[str],
+    decoding: str | None,
+    changes: Mapping[str, Any],
+    customer: Chat | None = None,
 ) -> Contestant:
-    """Make a player by name, with settings: an endpoint's, over its file, or a local model's. Raises ValueError."""
+    """Make a player by name, with settings: an endpoint's, over its file, or a local model's. Raises ValueError.
+
+    `customer` is the endpoint that words the customer, if any.
+    """
     from ecomlab.evaluate.players import contestant_of
 
     if Path(player).suffix == ".toml":
@@ -57,7 +66,7 @@ def make_contestant(
             raise ValueError(
                 "an endpoint has no --decoding; use --set temperature=0 for the most likely answers"
             )
-        return contestant_of(player, shop, envs, changes)
+        return contestant_of(player, shop, envs, changes, customer)
     local: dict[str, Any] = {"decoding": decoding} if decoding else {}
     if wrong := [name for name in changes if name not in (*LIMITS, *LOCAL)]:
         raise ValueError(f"--set: {unknown('setting', wrong[0], (*LIMITS, *LOCAL))}")
@@ -65,7 +74,8 @@ def make_contestant(
         from ecomlab.models.samplers.cached import Limits
 
         local["limits"] = Limits(**limits)
-    made = contestant_of(player, shop, envs, **local, **{n: v for n, v in changes.items() if n in LOCAL})
+    local |= {name: value for name, value in changes.items() if name in LOCAL}
+    made = contestant_of(player, shop, envs, customer=customer, **local)
     if made.identity["kind"] == "script" and (decoding or changes):
         raise ValueError(f"{player} is a script, which has no settings; leave out --set and --decoding")
     return made
@@ -92,11 +102,12 @@ def evaluate(
     changes: Mapping[str, Any] | None = None,
     size: int = 20_000,
     out: Path | None = None,
+    customer: Chat | None = None,
     budget: float | None = None,
     retry_unscored: bool = False,
 ) -> dict[str, Any]:
     """Run or continue an evaluation, with a bar; return its report, and under "folder" where the transcripts are."""
-    made = _make(player, cells.envs, EVALUATION, decoding, changes, size, out)
+    made = _make(player, cells.envs, EVALUATION, decoding, changes, size, out, customer)
     header = header_of(
         EVALUATION, made.name, made.contestant, cells.envs, cells.axes, made.shop, made.catalog
     )
@@ -150,12 +161,13 @@ def _make(
     changes: Mapping[str, Any] | None,
     size: int,
     out: Path | None,
+    customer: Chat | None = None,
 ) -> Made:
     assert player is not None, "options check it"
     if decoding:
         check_decoding(decoding)
     shop = load_shop(size)
-    contestant = make_contestant(player, shop, envs, decoding, changes or {})
+    contestant = make_contestant(player, shop, envs, decoding, changes or {}, customer)
     return Made(player, contestant, shop, {"size": size, "seed": 0}, folder_of(player, kind, out))
 
 

@@ -12,17 +12,21 @@ import pytest
 from contestants import Script
 
 from ecomlab import Shop
+from ecomlab.audit.wordings import Honest
 from ecomlab.evaluate import evaluation
 from ecomlab.evaluate.contestant import Job, Played
 from ecomlab.evaluate.evaluation import EVALUATION, Cells, header_of, rescore, run_evaluation
+from ecomlab.evaluate.scripted import ScriptedContestant
 from ecomlab.evaluate.tasks import held_out_seeds
 from ecomlab.evaluate.transcripts import (
     FILE,
     TranscriptError,
+    from_dataset,
     key_of,
     read,
     read_header,
     read_plan,
+    to_dataset,
 )
 
 CELLS = Cells(("CART", "STATUS"), (0, 2), 4, trials=2)
@@ -196,6 +200,20 @@ def recorded(shop: Shop, tmp_path: Path) -> Path:
 
 def test_scores_are_those_of_a_replay(shop: Shop, recorded: Path) -> None:
     assert list(rescore(recorded, shop)) == [None] * 24
+
+
+def test_words_of_a_customers_model_are_kept_so_that_a_replay_needs_no_model(
+    shop: Shop, tmp_path: Path
+) -> None:
+    contestant = ScriptedContestant("reference", customer=Honest("polite"))
+    cells = Cells(("CART", "STATUS"), (0,), 2)
+    header = header_of(EVALUATION, contestant.name, contestant, cells.envs, {}, shop, CATALOG)
+    run_evaluation(contestant, cells, shop, tmp_path, header, {})
+    found = list(read(tmp_path))
+    assert all(any(not one["refused"] for one in transcript.wording) for transcript in found)
+    assert list(rescore(tmp_path, shop)) == [None] * 4
+    again = from_dataset(to_dataset(read_header(tmp_path), found))[1]
+    assert [list(transcript.wording) for transcript in again] == [list(one.wording) for one in found]
 
 
 def test_what_a_replay_scores_otherwise_is_shown(shop: Shop, recorded: Path) -> None:
