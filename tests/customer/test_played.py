@@ -64,7 +64,9 @@ def test_what_people_said_is_answered_as_a_fair_reader_would(
     for number, (said, called) in enumerate(played["moves"][: last + 1]):
         if episode.done:
             pytest.fail(f"move {number} no longer fits: the episode is over ({episode.end}): {said}")
-        with patch.object(episode.customer.speaker, "say", wraps=episode.customer.speaker.say) as say:
+        with patch.object(
+            episode.customer.speaker, "sentences", wraps=episode.customer.speaker.sentences
+        ) as say:
             new = episode.act(message(said, called)).messages
         refused = [name for name, result in results(new) if "error" in result]
         if refused != played["refused"].get(str(number), []):

@@ -414,8 +414,12 @@ def test_an_interrupt_leaves_no_tasks(shop: Shop) -> None:
         signal.pthread_kill(main, signal.SIGINT)
         return Reply(silent=True)
 
-    with serving(answer) as server, pytest.raises(KeyboardInterrupt):
-        list(contestant(server, concurrency=1).play([JOB] * 2, shop))
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # which xdist's workers ignore
+    try:
+        with serving(answer) as server, pytest.raises(KeyboardInterrupt):
+            list(contestant(server, concurrency=1).play([JOB] * 2, shop))
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert not running()
 
 

@@ -173,7 +173,12 @@ def unscored_is_zero(patch: pytest.MonkeyPatch) -> None:
 
 
 def failure_is_a_reward(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(batch, "_fail", lambda play, error: setattr(play, "end", "submit"))
+    def as_if_the_model_had_ended_it(play: Any, error: Exception) -> None:
+        play.end = "submit"
+        if play.episode is not None and not play.episode.done:
+            play.episode.end_truncated()
+
+    patch.setattr(batch, "_fail", as_if_the_model_had_ended_it)
 
 
 def overlong_counts_tools(patch: pytest.MonkeyPatch) -> None:
