@@ -32,7 +32,7 @@ def main() -> None:
     rows = list(compare(arguments.starter, cells, arguments.episodes, shop, print))
     record = provenance(
         {"starter": arguments.starter, "episodes": arguments.episodes, **CATALOG},
-        catalog=shop.catalog.fingerprint,
+        catalog=shop.fingerprint,
         made_with=made_with(arguments.starter, ENVIRONMENTS),
     )
     write_json(arguments.out or HERE / f"{arguments.starter}.json", {**record, "rows": rows})
