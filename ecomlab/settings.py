@@ -1,6 +1,8 @@
 """Base class of settings that are checked when they are made and report all their mistakes at once."""
 
+import tomllib
 from collections.abc import Callable, Collection
+from pathlib import Path
 from typing import Any, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
@@ -10,6 +12,18 @@ from ecomlab.suggest import mistakes, unknown
 
 class ConfigError(ValueError):
     """A configuration that cannot run; the message names the way out."""
+
+
+def read_toml(path: Path, otherwise: str) -> dict[str, Any]:
+    """Read a file of settings. Raises ConfigError; `otherwise` is what it says of a file that is not there."""
+    if path.is_dir():
+        raise ConfigError(f"{path} is a folder; name a file in it")
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"no file {path}; {otherwise}") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from error
 
 
 class Settings(BaseModel):

@@ -1,6 +1,5 @@
 """The configuration of a training run: one frozen object, checked before anything runs."""
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -13,7 +12,7 @@ from ecomlab.evaluate.tasks import check_axes, environments_of, held_out_seeds
 from ecomlab.models.load import is_ordinary, policy_folder
 from ecomlab.models.policy import PolicyError
 from ecomlab.settings import ConfigError as ConfigError
-from ecomlab.settings import Settings, checked_by, one_of
+from ecomlab.settings import Settings, checked_by, one_of, read_toml
 from ecomlab.train.loggers import LOGGERS
 from ecomlab.train.schedule import CHECKS, Schedule, make_schedule
 
@@ -286,14 +285,7 @@ def from_toml(path: Path, changes: Mapping[str, Any] | None = None) -> TrainConf
 
     Raises ConfigError, which names the file or the option, whichever the mistakes come from.
     """
-    if path.is_dir():
-        raise ConfigError(f"{path} is a folder; name a file in it")
-    try:
-        given = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ConfigError(f"no file {path}; experiments/*/train.toml are examples") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}") from error
+    given = read_toml(path, "experiments/*/train.toml are examples")
     if "notebook" in given:
         raise ConfigError(f"{path} is a sweep's file, not a run's; `ecomlab sweep {path}` executes it")
     try:

@@ -1,7 +1,6 @@
 """Settings of an endpoint: where a model is, how it is asked, and what its tokens cost."""
 
 import os
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -11,7 +10,7 @@ from pydantic import Field
 
 from ecomlab.evaluate.contestant import Usage
 from ecomlab.evaluate.endpoint.templates import TEMPLATES
-from ecomlab.settings import ConfigError, Settings, checked_by, one_of
+from ecomlab.settings import ConfigError, Settings, checked_by, one_of, read_toml
 
 OURS = ("model", "messages", "tools", "stream", "n", "temperature", "top_p", "max_tokens", "seed")
 """Fields of a request that `extra` may not hold: they have settings of their own, or none."""
@@ -127,12 +126,7 @@ class EndpointSettings(Settings):
 
 def endpoint_from_toml(path: Path, changes: Mapping[str, Any] | None = None) -> EndpointSettings:
     """Read `EndpointSettings` from a TOML file of its fields, overridden by `changes`. Raises ConfigError."""
-    try:
-        given = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ConfigError(f"no file {path}; it would hold at least url and model") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}") from error
+    given = read_toml(path, "it would hold at least url and model")
     try:
         return EndpointSettings(**(given | dict(changes or {})))
     except ConfigError as error:
