@@ -29,7 +29,7 @@ from ecomlab.models.policy import Policy
 from ecomlab.models.process_group import SINGLE_PROCESS, ProcessGroup
 from ecomlab.models.samplers.cached import Limits, Sampler
 from ecomlab.models.samplers.vllm import VllmSampler, limit_patience
-from ecomlab.train import checkpoints, metrics
+from ecomlab.train import checkpoints, metrics, untrained
 from ecomlab.train.config import ConfigError, RunError, TrainConfig
 from ecomlab.train.distributed import OneWorker, join_processes
 from ecomlab.train.health import alarms
@@ -209,6 +209,27 @@ class Run:
         append(self.out / FILE, header_of(self.config, self.shop.fingerprint), transcripts)
 
     def _evaluate(self, number: int) -> None:
+        """Evaluate the policy after step `number` and write what was found; before training, take what another run of
+        the same folder has found, or leave it for the next one."""
+        config = self.config
+        shared = None
+        if number == 0 and not self.ordinary and self.processes.workers == 1:
+            shared = untrained.file_of(config, self.policy, self.shop.fingerprint)
+        found = untrained.recall(shared) if shared else None
+        if found is None:
+            found = self._play_held_out(number)
+            if shared:
+                untrained.keep(shared, found)
+        if self.leads:
+            self._write(found.failures)
+            head = {**self.head, "step": number}
+            whole = [{**head, **row} for row in found.episodes]
+            metrics.append(self.out / "episodes.csv", whole, metrics.EPISODE_COLUMNS)
+            rows = [{**head, **row} for row in summarize(found.episodes)]
+            metrics.append(self.out / "eval.csv", rows, metrics.EVAL_COLUMNS)
+            self.tell({"kind": "evaluation", "step": number, "steps": config.steps, "rows": rows})
+
+    def _play_held_out(self, number: int) -> untrained.Evaluation:
         config = self.config
         if config.with_vllm:
             self.trainer.sync()
@@ -231,15 +252,8 @@ class Run:
                 sampler=self._sampler(greedy=decoding == "greedy"), keep=partial(keep, decoding=decoding),
             )
         ]  # fmt: skip
-        head = {**self.head, "step": number}
         gathered = self.processes.all_gather(failures)
-        if self.leads:
-            self._write(transcript for share in gathered for transcript in share)
-            whole = [{**head, **row} for row in episodes]
-            metrics.append(self.out / "episodes.csv", whole, metrics.EPISODE_COLUMNS)
-            rows = [{**head, **row} for row in summarize(episodes)]
-            metrics.append(self.out / "eval.csv", rows, metrics.EVAL_COLUMNS)
-            self.tell({"kind": "evaluation", "step": number, "steps": config.steps, "rows": rows})
+        return untrained.Evaluation(episodes, [transcript for share in gathered for transcript in share])
 
     def _save(self, folder: Path) -> None:
         """Complete TRL's checkpoint with the step and the schedule."""

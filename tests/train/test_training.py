@@ -23,7 +23,7 @@ from safetensors.torch import load_file
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, load_shop, make_task
 from ecomlab.analysis.tables import load_episodes, load_eval
-from ecomlab.evaluate import heldout
+from ecomlab.evaluate import heldout, transcripts
 from ecomlab.evaluate.heldout import evaluate, summarize
 from ecomlab.evaluate.tasks import held_out_seeds
 from ecomlab.models import batch
@@ -32,7 +32,7 @@ from ecomlab.models.load import load_policy
 from ecomlab.models.policy import Policy
 from ecomlab.reward import Score, varies
 from ecomlab.seeding import rng
-from ecomlab.train import checkpoints, loop, metrics, objective, rollouts
+from ecomlab.train import checkpoints, loop, metrics, objective, rollouts, untrained
 from ecomlab.train.checkpoints import CheckpointError, FolderError
 from ecomlab.train.config import from_toml
 from ecomlab.train.loop import ConfigError, RunError, TrainConfig, train
@@ -689,6 +689,38 @@ def test_a_run_is_evaluated_where_it_is_told_to_be(tmp_path: Path) -> None:
     assert [row["step"] for row in rows_of(tmp_path / "run" / "eval.csv")] == ["0", "1", "3", "4"]
     with pytest.raises(ConfigError, match=r"eval_at names steps after the last, 4: \[5\]"):
         TrainConfig(**{**settings, "eval_at": (5, 4)})
+
+
+def test_runs_beside_each_other_evaluate_their_starter_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To the same rows and transcripts; other tasks, another policy and a damaged file are played."""
+    played: list[int] = []
+    real = loop.Run._play_held_out
+    monkeypatch.setattr(
+        loop.Run, "_play_held_out", lambda run, number: played.append(number) or real(run, number)
+    )
+    settings = {**TINY, "steps": 1, "eval_every": 0}
+
+    def begin(out: str, **more: Any) -> tuple[str, list[Any]]:
+        played.clear()
+        folder = train(TrainConfig(out=str(tmp_path / out), **{**settings, **more}))
+        before = next(line for line in (folder / "eval.csv").read_text().splitlines() if ",CART,0," in line)
+        kept = [each.to_json() for each in transcripts.read(folder) if each.step == 0]
+        return before.split(",CART,")[1], kept
+
+    alone = begin("alone/run")
+    assert played == [0, 1] and alone[1]
+    assert begin("runs/first") == alone and played == [0, 1]
+    assert begin("runs/second", schedule="static-high", seed=5) == alone and played == [1]
+    assert begin("runs/other", eval_block=[1]) != alone and played == [0, 1]
+    last = checkpoints.newest(tmp_path / "runs" / "first" / "checkpoints")
+    assert last is not None and checkpoints.export(last.folder, tmp_path / "policy")
+    begin("runs/trained", starter=str(tmp_path / "policy"))
+    assert played == [0, 1]
+    for path in (tmp_path / "runs" / untrained.FOLDER).iterdir():
+        path.write_text(path.read_text()[:-9])
+    assert begin("runs/third", seed=6) == alone and played == [0, 1]
 
 
 def test_what_an_axis_does_not_move_is_said_when_a_run_begins(tmp_path: Path) -> None:
