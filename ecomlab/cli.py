@@ -156,7 +156,7 @@ def evaluate(
 
     Example: [cyan]ecomlab eval novice --env CART --difficulty 0:4 --episodes 200 --axis p_missing=0[/cyan]
     """
-    from ecomlab.lab import evaluations
+    from ecomlab.lab import evaluation_tables, evaluations
 
     if rescore is not None:
         raise typer.Exit(1 if evaluations.score_again(rescore, console) else 0)
@@ -172,8 +172,8 @@ def evaluate(
     found = evaluations.evaluate(
         player, cells, console, **asked, budget=seconds, retry_unscored=retry_unscored
     )
-    evaluations.show_report(found, console, json_file, markdown)
-    evaluations.write_tables(found, csv_file, parquet, console)
+    evaluation_tables.show_report(found, console, json_file, markdown)
+    evaluation_tables.write_tables(found, csv_file, parquet, console)
 
 
 @app.command()
@@ -187,9 +187,9 @@ def compare(
 
     Example: [cyan]ecomlab compare experiments/runs/eval/novice experiments/runs/eval/base[/cyan]
     """
-    from ecomlab.lab import evaluations
+    from ecomlab.lab import evaluation_tables
 
-    evaluations.show_comparison(first, second, console, json_file, markdown)
+    evaluation_tables.show_comparison(first, second, console, json_file, markdown)
 
 
 @app.command()
@@ -210,7 +210,7 @@ def frontier(
 
     Example: [cyan]ecomlab frontier novice --env CART --figure figures/frontier_novice.pdf[/cyan]
     """
-    from ecomlab.lab import evaluations
+    from ecomlab.lab import evaluation_tables, evaluations
 
     options.check_apart(figure, json_file)
     envs = options.player_environments(player, env)
@@ -223,7 +223,7 @@ def frontier(
     found = evaluations.find_frontier(
         player, envs, console, **asked, block=block, retry_unscored=retry_unscored
     )
-    evaluations.show_frontier(found, console, json_file, markdown, figure)
+    evaluation_tables.show_frontier(found, console, json_file, markdown, figure)
 
 
 @app.command()

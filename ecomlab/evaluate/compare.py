@@ -11,16 +11,8 @@ import numpy as np
 
 from ecomlab.evaluate.evaluation import EVALUATION
 from ecomlab.evaluate.summary import CONFIDENCE, POWER
-from ecomlab.evaluate.transcripts import (
-    Key,
-    Transcript,
-    TranscriptError,
-    differences,
-    path_of,
-    read,
-    read_header,
-    read_plan,
-)
+from ecomlab.evaluate.transcript import Key, Transcript
+from ecomlab.evaluate.transcripts import TranscriptError, differences, path_of, read, read_header, read_plan
 
 MOST_UNSCORED = 0.02
 """Share of unscored episodes above which nothing is concluded: they may be the hard ones."""

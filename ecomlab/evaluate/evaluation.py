@@ -16,16 +16,8 @@ from ecomlab.episode.episode import Trajectory, ask_user, make_task
 from ecomlab.episode.play import ReplayError, replay
 from ecomlab.evaluate.contestant import Contestant, Job, Played
 from ecomlab.evaluate.tasks import Axes, axes_of, held_out_seeds
-from ecomlab.evaluate.transcripts import (
-    Log,
-    Transcript,
-    TranscriptError,
-    differences,
-    key_of,
-    opened,
-    read,
-    read_header,
-)
+from ecomlab.evaluate.transcript import Transcript, key_of
+from ecomlab.evaluate.transcripts import Log, TranscriptError, differences, opened, read, read_header
 from ecomlab.seeding import digest
 
 if TYPE_CHECKING:

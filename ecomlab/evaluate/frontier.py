@@ -20,7 +20,8 @@ from ecomlab.evaluate.compare import check_scored
 from ecomlab.evaluate.contestant import Contestant, Job
 from ecomlab.evaluate.evaluation import Tell, play_all
 from ecomlab.evaluate.tasks import held_out_seeds
-from ecomlab.evaluate.transcripts import Key, Log, Transcript, key_of, opened, read
+from ecomlab.evaluate.transcript import Key, Transcript, key_of
+from ecomlab.evaluate.transcripts import Log, opened, read
 
 if TYPE_CHECKING:
     from ecomlab.catalog import Shop

@@ -9,7 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from ecomlab.evaluate.contestant import Usage
-from ecomlab.evaluate.transcripts import Transcript, flat
+from ecomlab.evaluate.transcript import Transcript
+from ecomlab.evaluate.transcript_tables import flat
 
 CONFIDENCE, POWER = 0.95, 0.80
 Row = Mapping[str, Any]

@@ -1,126 +1,26 @@
-"""Transcripts: everything that was said in a run's episodes, as JSON lines that survive a kill, and as tables of
-`datasets`.
+"""Files of transcripts: JSON lines that survive a kill.
 
 A file begins with a header, which says what the run is. Every other line is an episode, the plan that was made for the
 run, or a note that it was continued with other software. Lines are only ever added.
 """
 
 import json
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
-from ecomlab.evaluate.contestant import Job, Played, Usage
+from ecomlab.evaluate.transcript import Key, Transcript
 from ecomlab.files import lock, replacing
-from ecomlab.reward import Score
-from ecomlab.task import Message
-
-if TYPE_CHECKING:
-    from datasets import Dataset
 
 FILE = "transcripts.jsonl"
 FORMAT = 1
 """Version of the file's format."""
-OURS = "episode"
-"""Class of an unscored episode that failed in our own code."""
-Key = tuple[str, int, int, int]
-"""What names an episode within a run: environment, level, seed and trial."""
 
 
 class TranscriptError(ValueError):
     """Transcripts that cannot be read, continued or compared; the message says why and what to do."""
-
-
-@dataclass(frozen=True)
-class Transcript:
-    """One episode: its job, everything that was said, how it ended and what it earned."""
-
-    job: Job
-    task: str
-    """Digest of the task, which the job, the environment's version and the catalog name; "" if none could be drawn."""
-    messages: Sequence[Message]
-    end: str | None
-    score: Score
-    turns: int
-    calls: int
-    strict: bool = False
-    wording: Sequence[Mapping[str, Any]] = ()
-    """What a model that words the customer was asked and answered, in order, by which a replay needs no model."""
-    faults: tuple[str, ...] = ()
-    unscored: str = ""
-    """Class of the failure that is not the model's; "" for a scored episode."""
-    usage: Mapping[str, Usage] = field(default_factory=dict)
-    elapsed: float = 0.0
-    """Seconds from the start of the process's work to the end of this episode."""
-    notes: Mapping[str, Any] = field(default_factory=dict)
-    step: int | None = None
-    """Training step after which the episode was played; None outside of training."""
-
-    @classmethod
-    def of(cls, played: Played, elapsed: float = 0.0, step: int | None = None) -> "Transcript":
-        """Record an episode. What is unscored for any reason has no score (BROKEN IS NOT WRONG)."""
-        made, score = played.trajectory, Score.failed_by_us("it was not played")
-        if made is not None:
-            score = made.score
-        unscored = played.unscored or (OURS if score.unscored else "")
-        if unscored and not score.unscored:
-            score = Score.failed_by_us(score.why)
-        return cls(
-            job=played.job,
-            task=made.task.digest() if made else "",
-            messages=made.messages if made else (),
-            end=made.end if made else None,
-            score=score,
-            turns=made.turns if made else 0,
-            calls=made.calls if made else 0,
-            strict=made.strict if made else False,
-            wording=made.wording if made else (),
-            faults=tuple(played.faults),
-            unscored=unscored,
-            usage=dict(played.usage),
-            elapsed=elapsed,
-            notes=dict(played.notes),
-            step=step,
-        )
-
-    @property
-    def key(self) -> Key:
-        return key_of(self.job)
-
-    def to_json(self) -> dict[str, Any]:
-        """Write as a JSON object, NaN as null, from which `from_json` makes an equal transcript."""
-        score = {**asdict(self.score), "value": None if self.score.unscored else self.score.value}
-        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        usage = {role: asdict(used) for role, used in self.usage.items()}
-        return {
-            **values, "job": asdict(self.job), "score": score, "messages": list(self.messages), "usage": usage,
-            "wording": list(self.wording), "faults": list(self.faults),
-        }  # fmt: skip
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> "Transcript":
-        """Read what `to_json` wrote. Raises KeyError, TypeError or ValueError for anything else."""
-        score = dict(value["score"])
-        return cls(
-            **{
-                **value,
-                "job": Job(**value["job"]),
-                "score": Score(**{**score, "value": math.nan if score["value"] is None else score["value"]}),
-                "faults": tuple(value["faults"]),
-                "usage": {role: Usage(**used) for role, used in value["usage"].items()},
-            }
-        )
-
-
-def key_of(job: Job) -> Key:
-    """Name a job within its run."""
-    return job.env, job.d, job.seed, job.trial
-
-
-# --- the file ---
 
 
 @dataclass
@@ -340,87 +240,3 @@ def _as_json(value: Mapping[str, Any]) -> dict[str, Any]:
     """Copy a value as JSON reads it: tuples become lists, keys text."""
     copied: dict[str, Any] = json.loads(json.dumps(value, allow_nan=False))
     return copied
-
-
-# --- tables ---
-
-AS_TEXT = ("axes", "parts", "asking", "wording", "faults", "usage", "notes", "header")
-"""Columns with JSON as text: `datasets`' own type for JSON, which messages have, cuts numbers to ten digits."""
-
-
-def to_dataset(header: Mapping[str, Any], transcripts: Iterable[Transcript]) -> "Dataset":
-    """Make a table of `datasets` with a row per episode, from which `from_dataset` makes the same transcripts.
-
-    The header stands in every row, so that tables of several runs can be joined; Parquet stores it once.
-    """
-    from datasets import Dataset, Features, Json, Value
-
-    types = {
-        "env": "string", "d": "int64", "seed": "int64", "trial": "int64", "step": "int64", "task": "string",
-        "end": "string", "correct": "bool", "reward": "float64", "why": "string", "unscored": "string",
-        "turns": "int64", "calls": "int64", "strict": "bool", "elapsed": "float64", **dict.fromkeys(AS_TEXT, "string"),
-    }  # fmt: skip
-    features = Features({**{name: Value(kind) for name, kind in types.items()}, "messages": Json()})
-    return Dataset.from_list([_row(transcript, header) for transcript in transcripts], features=features)
-
-
-def from_dataset(table: "Dataset") -> tuple[dict[str, Any], list[Transcript]]:
-    """Read the header and the transcripts of a table that `to_dataset` made. Raises TranscriptError for another one,
-    and for a table of several runs."""
-    if missing := sorted({"env", "seed", "messages", *AS_TEXT} - set(table.column_names)):
-        raise TranscriptError(f"this is not a table of transcripts: it has no column {', '.join(missing)}")
-    headers = set(table["header"])
-    if len(headers) != 1:
-        raise TranscriptError(
-            f"the table holds {len(headers)} runs, not one; filter it by its column header, run by run"
-        )
-    return json.loads(headers.pop()), [_transcript(row) for row in table]
-
-
-def _row(transcript: Transcript, header: Mapping[str, Any]) -> dict[str, Any]:
-    value = transcript.to_json()
-    job, score = value.pop("job"), value.pop("score")
-    del score["unscored"], score["value"]
-    row = {**job, **value, **score, "reward": transcript.score.value, "header": dict(header)}
-    return row | {name: json.dumps(row[name]) for name in AS_TEXT}
-
-
-def _transcript(row: Mapping[str, Any]) -> Transcript:
-    row = {**row, **{name: json.loads(row[name]) for name in AS_TEXT}}
-    score = {name: row[name] for name in ("correct", "why", "parts", "asking")}
-    unscored = bool(row["unscored"])
-    score |= {"value": None if unscored else row["reward"], "unscored": unscored}
-    names = [name for name in Transcript.__dataclass_fields__ if name not in ("job", "score")]
-    job = {name: row[name] for name in Job.__dataclass_fields__}
-    return Transcript.from_json({**{name: row[name] for name in names}, "job": job, "score": score})
-
-
-def flat(transcript: Transcript) -> dict[str, Any]:
-    """Flatten an episode for a table without its messages: what reports are drawn from.
-
-    `correct` is 1.0 or 0.0, and NaN in an unscored episode; parts, questions and slots learned are NaN where there are
-    none. Tokens are named by role: `agent_prompt`, `agent_cached`, `agent_completion`.
-    """
-    score, scored = transcript.score, not transcript.unscored
-    tokens = {
-        f"{role}_{what}": getattr(used, f"{what}_tokens")
-        for role, used in transcript.usage.items()
-        for what in ("prompt", "cached", "completion")
-    }
-    return {
-        **asdict(replace(transcript.job, axes={})),
-        "correct": float(score.correct) if scored else math.nan,
-        "end": transcript.end,
-        "reward": score.value,
-        **{
-            f"reward_{part}": score.parts.get(part, math.nan)
-            for part in ("task", "efficiency", "hallucination")
-        },
-        "turns": transcript.turns if scored else math.nan,
-        "calls": transcript.calls if scored else math.nan,
-        "questions": score.asking.get("questions", math.nan),
-        "learned": score.asking.get("learned", math.nan),
-        "faults": "; ".join(transcript.faults),
-        "unscored": transcript.unscored,
-        **tokens,
-    }

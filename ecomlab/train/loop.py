@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.evaluate.contestant import Job
 from ecomlab.evaluate.heldout import BATCH, play_held_out, summarize
-from ecomlab.evaluate.transcripts import FILE, Transcript, append, trim
+from ecomlab.evaluate.transcript import Transcript
+from ecomlab.evaluate.transcripts import FILE, append, trim
 from ecomlab.files import lock, read_json, write_json
 from ecomlab.models.batch import Clock, Rollout
 from ecomlab.models.load import is_ordinary, load_policy

@@ -6,7 +6,7 @@ from typing import Any
 from ecomlab.evaluate.contestant import Job, Played, Usage
 from ecomlab.evaluate.evaluation import TRAINING, environment_of
 from ecomlab.evaluate.faults import faults_of
-from ecomlab.evaluate.transcripts import Transcript
+from ecomlab.evaluate.transcript import Transcript
 from ecomlab.models.batch import Rollout
 from ecomlab.seeding import rng, shuffled
 from ecomlab.train.config import TrainConfig

@@ -16,7 +16,7 @@ import torch
 
 import ecomlab
 from ecomlab.evaluate.local import weights_digest
-from ecomlab.evaluate.transcripts import Transcript
+from ecomlab.evaluate.transcript import Transcript
 from ecomlab.files import read_json, write_json
 from ecomlab.models.policy import Policy
 from ecomlab.seeding import digest

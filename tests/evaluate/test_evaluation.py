@@ -18,16 +18,9 @@ from ecomlab.evaluate.contestant import Job, Played
 from ecomlab.evaluate.evaluation import EVALUATION, Cells, header_of, rescore, run_evaluation
 from ecomlab.evaluate.scripted import ScriptedContestant
 from ecomlab.evaluate.tasks import held_out_seeds
-from ecomlab.evaluate.transcripts import (
-    FILE,
-    TranscriptError,
-    from_dataset,
-    key_of,
-    read,
-    read_header,
-    read_plan,
-    to_dataset,
-)
+from ecomlab.evaluate.transcript import key_of
+from ecomlab.evaluate.transcript_tables import from_dataset, to_dataset
+from ecomlab.evaluate.transcripts import FILE, TranscriptError, read, read_header, read_plan
 
 CELLS = Cells(("CART", "STATUS"), (0, 2), 4, trials=2)
 CATALOG = {"size": 1000, "seed": 0}

@@ -20,7 +20,7 @@ from ecomlab.evaluate.summary import (
     share_interval,
     smallest_difference,
 )
-from ecomlab.evaluate.transcripts import Transcript
+from ecomlab.evaluate.transcript import Transcript
 from ecomlab.seeding import rng
 
 

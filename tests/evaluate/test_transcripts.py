@@ -13,18 +13,9 @@ from ecomlab import Shop
 from ecomlab.evaluate import transcripts
 from ecomlab.evaluate.contestant import Job, Played
 from ecomlab.evaluate.tasks import held_out_seeds
-from ecomlab.evaluate.transcripts import (
-    FILE,
-    Transcript,
-    TranscriptError,
-    flat,
-    from_dataset,
-    opened,
-    read,
-    read_header,
-    to_dataset,
-    write,
-)
+from ecomlab.evaluate.transcript import Transcript
+from ecomlab.evaluate.transcript_tables import flat, from_dataset, to_dataset
+from ecomlab.evaluate.transcripts import FILE, TranscriptError, opened, read, read_header, write
 
 HEADER = {"kind": "evaluation", "player": "script", "levels": [0, 1]}
 MADE = {"commit": "abc", "libraries": {"numpy": "2"}}

@@ -1,0 +1,91 @@
+"""What eval and frontier show while they run: episodes, success, cost and the time left."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
+from ecomlab.evaluate.summary import Ledger, smallest_difference
+from ecomlab.evaluate.transcript import Transcript
+from ecomlab.evaluate.transcripts import FILE
+from ecomlab.lab.paths import shown
+from ecomlab.lab.progress import QUIET_SECONDS, Pace, time_left
+
+
+@contextmanager
+def watched(
+    folder: Path, prices: Mapping[str, Any], console: Console
+) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+    """Give a `tell` that draws a bar with episodes, success, cost and the time left; without a terminal, a line a
+    minute. `prices` are those of a `Ledger`."""
+    console.print(f"transcripts: {shown(folder / FILE)}", soft_wrap=True)
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), TextColumn("{task.fields[left]}"))
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
+        yield _Watch(bar, Ledger(prices), console)
+
+
+class _Watch:
+    def __init__(self, bar: Progress, ledger: Ledger, console: Console) -> None:
+        self.bar, self.ledger, self.console = bar, ledger, console
+        self.task = bar.add_task("", total=1.0, left="")
+        self.scored = self.won = self.unscored = 0
+        self.pace: Pace | None = None
+        self.printed = time.monotonic()
+
+    def __call__(self, event: Mapping[str, Any]) -> None:
+        kind = event["kind"]
+        if kind == "episode":
+            self.episode(event["transcript"], event["total"] - event["left"], event["total"])
+        elif kind == "measured":
+            self.console.print(
+                f"{event['episodes']} episodes took {event['seconds']:.1f} s; all take about "
+                f"{_duration(event['all'])} at this pace, less where more are played at once",
+                soft_wrap=True,
+            )
+        elif kind == "plan":
+            self.pace = None
+            self.plan(event)
+
+    def plan(self, event: Mapping[str, Any]) -> None:
+        """Say what is played, and what it can show."""
+        fewer = (
+            f" of the {event['of']} asked for, to keep to the budget" if event["tasks"] < event["of"] else ""
+        )
+        gap = smallest_difference(event["tasks"] * event["cells"])
+        self.console.print(
+            f"{event['tasks']} tasks a cell{fewer}; {event['tasks'] * event['cells']} tasks in all show a difference "
+            f"between two players of {gap:.3f} or more (80% power, at a success of one half; less the further from it)",
+            soft_wrap=True,
+        )
+
+    def episode(self, transcript: Transcript, done: int, total: int) -> None:
+        """Count an episode and draw the bar."""
+        self.ledger.add(transcript)
+        self.unscored += bool(transcript.unscored)
+        self.scored += not transcript.unscored
+        self.won += transcript.score.correct
+        now = time.monotonic()
+        self.pace = self.pace or Pace(now, (done - 1) / total)
+        left = time_left(self.pace.seconds_left(now, done / total))
+        success = f", success {self.won / self.scored:.3f}" if self.scored else ""
+        lost = f", {self.unscored} unscored" if self.unscored else ""
+        cost = f", {self.ledger.cost}" if self.ledger.cost else ""
+        text = f"{done}/{total} episodes{success}{lost}{cost}"
+        self.bar.update(self.task, completed=done / total, description=text, left=left)
+        if not self.console.is_terminal and now - self.printed >= QUIET_SECONDS:
+            self.printed = now
+            self.console.print(f"{text}, {left}", soft_wrap=True)
+
+
+def _duration(seconds: float) -> str:
+    return (
+        f"{seconds:.0f} s"
+        if seconds < 90
+        else f"{seconds / 60:.0f} min"
+        if seconds < 5400
+        else f"{seconds / 3600:.1f} h"
+    )

@@ -1,0 +1,218 @@
+"""What eval, compare and frontier have found as tables: in a terminal, as Markdown, JSON, CSV, Parquet and a radar."""
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ecomlab.evaluate import compare as comparison
+from ecomlab.evaluate import frontier as search
+from ecomlab.evaluate.transcript_tables import flat, to_dataset
+from ecomlab.evaluate.transcripts import read, read_header
+from ecomlab.files import write_json, write_text
+
+Rows = list[list[str]]
+HEADINGS = ["env", "d", "success", "95%", "of all", "reward", "turns", "learned", "tokens", "unscored"]
+
+
+def rows_of(found: Mapping[str, Any]) -> tuple[list[str], Rows]:
+    """Lay out a report as a table: headings and rows, with pass^k and flips where there are several trials."""
+    trials = found["header"]["cells"]["trials"]
+    several = [*(f"pass^{k}" for k in range(2, trials + 1)), "flips"] if trials > 1 else []
+    many = len(found["cells"]) > len(found["environments"]) > 1
+    groups = [*found["cells"], *(found["environments"] if many else []), found["all"]]
+    return [*HEADINGS, *several], [_row(group, trials) for group in groups]
+
+
+def _row(group: Mapping[str, Any], trials: int) -> list[str]:
+    several = [*group["pass_k"][1:], group["flips"]] if trials > 1 else []
+    return [
+        group["env"],
+        "all" if group["d"] is None else str(group["d"]),
+        _share(group["success"]),
+        f"{_share(group['low'])}–{_share(group['high'])}",
+        _share(group["success_of_all"]),
+        _share(group["reward"]),
+        _number(group["turns"], 1),
+        _number(group["learned"], 1),
+        _number(group["tokens"], 0),
+        f"{sum(group['unscored'].values())}/{group['episodes']}",
+        *map(_share, several),
+    ]
+
+
+def notes_of(found: Mapping[str, Any]) -> list[str]:
+    """Say beside the table what its columns are, how episodes ended, and what they cost."""
+    whole = found["all"]
+    parts = ", ".join(
+        f"{name} {_share(whole[f'reward_{name}'])}" for name in ("task", "efficiency", "hallucination")
+    )
+    said = [
+        "of all: unscored episodes as failures; learned: slots a question; the interval is of this player, over tasks",
+        f"reward by parts: {parts}",
+        f"ends: {_counts(whole['ends'])}; mistakes of form: {_counts(whole['faults'])}; "
+        f"unscored: {_counts(whole['unscored'])}",
+        f"a second player's success must differ by about {_share(whole['shows'])} to be shown in all, in one cell by "
+        f"{_share(max((cell['shows'] for cell in found['cells']), default=math.nan))}; compare them on the same tasks",
+    ]
+    for role, used in found["ledger"].items():
+        cost = f", {used['cost']:.2f} {used['currency']}" if "cost" in used else ""
+        said.append(
+            f"{role}: {used['requests']:,} requests, {used['prompt_tokens']:,} prompt tokens "
+            f"({used['cached_tokens']:,} cached), {used['completion_tokens']:,} sampled, {used['retries']:,} retries, "
+            f"{used['seconds']:,.0f} s{cost}"
+        )
+    return said
+
+
+def comparison_rows(found: comparison.Comparison) -> tuple[list[str], Rows]:
+    """Lay out a comparison as a table."""
+    headings = ["env", "tasks", *found.players, "difference", "95%", "shown"]
+    rows = [
+        [d.group, str(d.tasks), _share(d.first), _share(d.second), f"{d.mean:+.3f}", f"{d.low:+.3f} to {d.high:+.3f}",
+         "yes" if d.shown else "no"]
+        for d in (*found.environments, found.overall)
+    ]  # fmt: skip
+    return headings, rows
+
+
+def frontier_rows(found: Mapping[str, Any]) -> tuple[list[str], Rows]:
+    """Lay out a frontier as a table."""
+    headings = ["env", *(f"held at {share:.0%}" for share in search.SHARES), "episodes", "unscored"]
+    rows = [
+        [one["env"], *(search.words(search.Held(**held)) for held in one["held"]), str(one["episodes"]),
+         str(one["unscored"])]
+        for one in found["environments"]
+    ]  # fmt: skip
+    return headings, rows
+
+
+def show_report(
+    found: Mapping[str, Any], console: Console, json_file: Path | None = None, markdown: Path | None = None
+) -> None:
+    """Print what an evaluation came to, and write it where files are given."""
+    title = f"{found['header']['player']}: held-out success"
+    show(title, rows_of(found), notes_of(found), console, found, json_file, markdown)
+
+
+def show_comparison(
+    first: Path,
+    second: Path,
+    console: Console,
+    json_file: Path | None = None,
+    markdown: Path | None = None,
+) -> None:
+    """Compare two evaluations, print the result, and write it where files are given."""
+    found = comparison.compare(first, second)
+    notes = [found.verdict, "intervals are 95%, of paired differences, over tasks; those of environments are not "
+             "corrected for their number"]  # fmt: skip
+    if any(found.left_out):
+        notes.append(
+            f"left out, for only one has scored them: {found.left_out[0]} and {found.left_out[1]} episodes"
+        )
+    title = f"{found.players[0]} against {found.players[1]}"
+    show(title, comparison_rows(found), notes, console, found.to_json(), json_file, markdown)
+
+
+def show_frontier(
+    found: Mapping[str, Any],
+    console: Console,
+    json_file: Path | None = None,
+    markdown: Path | None = None,
+    figure: Path | None = None,
+) -> None:
+    """Print a frontier, and write and draw it where files are given."""
+    title = f"{found['header']['player']}: highest difficulty held"
+    notes = ["with 95% intervals; held: success there and at every level below is at least the share"]
+    show(title, frontier_rows(found), notes, console, found, json_file, markdown)
+    if figure is not None:
+        from ecomlab.analysis.plots import frontier_radar
+        from ecomlab.lab.figures import save
+
+        header = found["header"]
+        drawn = frontier_radar(found["environments"], header["player"])
+        catalog = header["conditions"]["catalog"]["fingerprint"]
+        known = {"player": header["player"], "identity": header["identity"], "search": header["search"]}
+        save(drawn, figure.stem, out=figure.resolve().parent, parameters=known, catalog=catalog)
+        console.print(f"drawn in {figure.with_suffix('.pdf')}", soft_wrap=True)
+
+
+def show(
+    title: str,
+    table: tuple[list[str], Rows],
+    notes: Sequence[str],
+    console: Console,
+    value: Mapping[str, Any],
+    json_file: Path | None = None,
+    markdown: Path | None = None,
+) -> None:
+    """Print a table with notes; write it as Markdown, and `value` as JSON, where files are given."""
+    headings, rows = table
+    drawn = Table(*headings, title=title, title_justify="left", box=None, pad_edge=False)
+    for column in drawn.columns[1:]:
+        column.justify = "right"
+    for row in rows:
+        drawn.add_row(*map(escape, row))
+    wide = Console(
+        file=console.file, highlight=False, width=max(console.width, 110), force_terminal=console.is_terminal
+    )
+    wide.print(drawn)
+    for line in notes:
+        console.print(escape(line), soft_wrap=True)
+    if json_file is not None:
+        write_json(json_file, without_nan(value))
+        console.print(f"written to {json_file}", soft_wrap=True)
+    if markdown is not None:
+        write_text(markdown, as_markdown(title, table, notes))
+        console.print(f"written to {markdown}", soft_wrap=True)
+
+
+def as_markdown(title: str, table: tuple[list[str], Rows], notes: Sequence[str]) -> str:
+    """Write a table with notes as Markdown."""
+    headings, rows = table
+    ruled = [headings, ["---", *["---:"] * (len(headings) - 1)], *rows]
+    drawn = "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in row)} |" for row in ruled)
+    said = "\n".join(f"- {line}" for line in notes)
+    return f"# {title}\n\n{drawn}\n\n{said}\n"
+
+
+def write_tables(
+    found: Mapping[str, Any], csv_file: Path | None, parquet: Path | None, console: Console
+) -> None:
+    """Write an evaluation's episodes, without messages as CSV, whole as Parquet."""
+    folder = Path(found["folder"])
+    if csv_file is not None:
+        import pandas as pd
+
+        rows = pd.DataFrame(map(flat, read(folder)))
+        write_text(csv_file, rows.to_csv(index=False, lineterminator="\n"))
+        console.print(f"{len(rows)} episodes written to {csv_file}", soft_wrap=True)
+    if parquet is not None:
+        table = to_dataset(read_header(folder), read(folder))
+        table.to_parquet(parquet)
+        console.print(f"{len(table)} transcripts written to {parquet}", soft_wrap=True)
+
+
+def without_nan(value: Any) -> Any:
+    """Copy a JSON value with null for NaN, which JSON has not."""
+    if isinstance(value, Mapping):
+        return {name: without_nan(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_nan(inner) for inner in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _share(value: float) -> str:
+    return _number(value, 3)
+
+
+def _number(value: float, digits: int) -> str:
+    return "" if math.isnan(value) else f"{value:.{digits}f}"
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.items()) or "none"
