@@ -10,8 +10,8 @@ from ecomlab.lab import provenance
 ROOT = Path(__file__).parents[2]
 EXPERIMENTS = ROOT / "experiments"
 RECORDS = sorted(EXPERIMENTS.glob(f"[!r]*/{provenance.RECORD}"))  # not those of experiments/runs
-OLD = {"laptop", "collections", "novice"}
-"""Sweeps and starters whose tables are of the environments' version before, or do not say of which: to be made anew."""
+OLD = {"laptop", "collections"}
+"""Sweeps whose tables are of the environments' version before: to be made anew."""
 STARTERS = sorted((EXPERIMENTS / "starters").glob("*.json"))
 FIGURES = sorted((ROOT / "figures").glob("*.json"))
 
@@ -24,11 +24,7 @@ def test_a_table_was_made_with_what_is_shipped(record: Path, request: pytest.Fix
 
 
 @pytest.mark.parametrize("table", STARTERS, ids=lambda path: path.stem)
-def test_a_starters_success_is_that_of_the_one_that_ships(
-    table: Path, request: pytest.FixtureRequest
-) -> None:
-    if table.stem in OLD:
-        request.applymarker(pytest.mark.xfail(strict=True, reason="it does not say what it was made with"))
+def test_a_starters_success_is_that_of_the_one_that_ships(table: Path) -> None:
     assert list(provenance.outdated(json.loads(table.read_text("utf-8")))) == []
 
 
