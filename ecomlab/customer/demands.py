@@ -94,7 +94,7 @@ def draw_missed(
     left &= ~sold_out_rows(key, catalog, kind, share)
 
     def usable(pool: np.ndarray) -> np.ndarray:
-        return pool[alike_counts(catalog, pool, rows.start + np.flatnonzero(left), hard) >= enough]
+        return pool[alike_counts(catalog, pool, rows, left, hard) >= enough]
 
     found = draw_cluster(outline, shop, random, usable)
     return Missed(outline, tuple(must), tuple(found)) if found else None

@@ -62,12 +62,20 @@ def is_exact(name: str) -> bool:
     return name in ("brand", "feature") or name.startswith("attr:")
 
 
+FEW_KEYS = 10_000
+"""Most numbers that `keys_of` gives without closing the gaps between them, which takes a sort."""
+
+
 def keys_of(catalog: Catalog, rows: np.ndarray, names: Iterable[str]) -> np.ndarray:
     """Number the rows so that those equal in all of these slots have the same number."""
-    keys = np.zeros(len(rows), np.int64)
+    keys, count = np.zeros(len(rows), np.int64), 1
     for name in names:
         column = column_of(catalog, name)[rows].astype(np.int64)
-        keys = np.unique(keys * (column.max() + 1) + column, return_inverse=True)[1].reshape(-1)
+        codes = int(column.max()) + 1
+        keys, count = keys * codes + column, count * codes
+        if count > FEW_KEYS or int(column.min()) < 0:
+            found, keys = np.unique(keys, return_inverse=True)
+            keys, count = keys.reshape(-1), len(found)
     return keys
 
 

@@ -259,7 +259,8 @@ def sell_out_share(p_oos: float, wanted: int) -> float:
 
 def sold_out_rows(key: Sequence[Any], catalog: Catalog, type_name: str, share: float) -> np.ndarray:
     """Draw a mask of a type's rows that sell out, each with probability `share` whether it is wanted or not."""
-    return rng("rush", *key, type_name).random(len(catalog.type_rows(type_name))) < share
+    count = len(catalog.type_rows(type_name))
+    return rng("rush", *key, type_name).random(count) < share if share else np.zeros(count, bool)
 
 
 def units_left(key: Sequence[Any], catalog: Catalog, type_name: str, sold: SellOut) -> np.ndarray:

@@ -85,13 +85,15 @@ def most_similar(rows: np.ndarray, goal: Goal, count: int, shop: Shop) -> np.nda
     return rows[np.argsort(-similarity(rows, goal, shop), kind="stable")[:count]]
 
 
-def alike_counts(catalog: Catalog, rows: np.ndarray, others: np.ndarray, names: Sequence[str]) -> np.ndarray:
-    """Count, for each of these rows, how many of `others` but itself equal it in these slots."""
-    together = np.concatenate([rows, others])
-    keys = keys_of(catalog, together, names)
+def alike_counts(
+    catalog: Catalog, rows: np.ndarray, span: range, left: np.ndarray, names: Sequence[str]
+) -> np.ndarray:
+    """Count, for each of these rows of a type, how many others equal it in these slots; only those of the type's rows,
+    `span`, count that the mask `left` holds."""
+    keys = keys_of(catalog, np.concatenate([rows, span.start + np.flatnonzero(left)]), names)
     mine, theirs = keys[: len(rows)], keys[len(rows) :]
     counts = np.bincount(theirs, minlength=int(keys.max(initial=0)) + 1)
-    return counts[mine] - np.isin(rows, others)
+    return counts[mine] - left[rows - span.start]
 
 
 def stages_of(
