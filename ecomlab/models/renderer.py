@@ -75,7 +75,7 @@ class TextRenderer:
 
     def defused(self, messages: Sequence[Message]) -> list[dict[str, Any]]:
         """Copy messages with a BREAK inside each marker in a tool's or customer's text, so that a product called
-        "<|im_end|>" reads so and ends no turn."""
+        `<|im_end|>` reads so and ends no turn."""
         pattern = re.compile("|".join(map(re.escape, sorted(self.markers, key=len, reverse=True))))
 
         def broken(text: str) -> str:

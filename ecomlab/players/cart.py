@@ -17,7 +17,7 @@ from ecomlab.task import Goal, Message, Need, Place
 from ecomlab.world.cart import identity_of
 
 IDENTITY = ("brand", "feature", "price", "rating", "days")
-"""Slots, beside attr:*, that distinguish products; option and quantity are about a line in the cart."""
+"""Slots, beside `attr:*`, that distinguish products; option and quantity are about a line in the cart."""
 MAX_PAGES = 3
 
 

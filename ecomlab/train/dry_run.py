@@ -185,11 +185,11 @@ def tokens_a_step(config: TrainConfig) -> tuple[int, int]:
 def seconds(config: TrainConfig, size: Size, processes: int = 1) -> dict[str, float]:
     """Estimate the seconds of a step by phase.
 
-    prefill     2 N FLOP for every token that is not sampled
-    decoding    sampled tokens of a mean episode x lag steps, each reading all weights and the rollouts' keys and values
-                once; own: not under `LAUNCH`; vLLM: at its share of the bandwidth
-    update      forward 2 N, backward 4 N (2 N with LoRA: frozen weights have no gradient), with gradient checkpointing
-                2 N more, for every token of the batch
+    - prefill: 2 N FLOP for every token that is not sampled
+    - decoding: sampled tokens of a mean episode x lag steps, each reading all weights and the rollouts' keys and values
+      once; own: not under `LAUNCH`; vLLM: at its share of the bandwidth
+    - update: forward 2 N, backward 4 N (2 N with LoRA: frozen weights have no gradient), with gradient checkpointing
+      2 N more, for every token of the batch
 
     at `MFU` of the peak where FLOP count. Attention's own FLOP are left out: 4% at 2,000 tokens of the 8B.
     """

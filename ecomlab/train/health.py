@@ -14,9 +14,9 @@ FIRST = 5
 COLLAPSED, EXPLODED = 0.1, 3.0
 """Entropy relative to the first steps."""
 GAP, GAP_JUMP = 0.05, 10.0
-"""Mean |Δ logp|, absolute and relative to its median so far. Rounding causes 1e-6 in float32, 1e-2 in bfloat16."""
+"""Mean `|Δ logp|`, absolute and relative to its median so far. Rounding causes 1e-6 in float32, 1e-2 in bfloat16."""
 GAP_NOISE = 1e-3
-"""Mean |Δ logp| below which a jump does not matter."""
+"""Mean `|Δ logp|` below which a jump does not matter."""
 IDLE = 3
 """Steps in a row without a group that teaches something."""
 LOST, LATELY = 0.25, 5

@@ -45,7 +45,7 @@ class UpdateMetrics:
         return bool(tokens > before)
 
     def total(self, processes: ProcessGroup) -> dict[str, float]:
-        """Compute, over all processes, entropy, clip_share, logp_gap and logp_gap_max (mean and largest |Δ logp|
+        """Compute, over all processes, entropy, clip_share, logp_gap and logp_gap_max (mean and largest `|Δ logp|`
         between sampler and trainer in the first minibatch), and grad_norm (the largest). If nothing was
         trained, grad_norm is 0 and the others are NaN."""
         gathered = processes.all_gather((self.sums, self.gap_max))
