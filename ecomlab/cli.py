@@ -1,6 +1,7 @@
-"""The command line: play, certify, bench, train, eval, compare, frontier, sweep, figures, assets, init."""
+"""The command line: envs, play, certify, bench, train, eval, compare, frontier, sweep, figures, assets, init."""
 
 import os
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,7 +24,19 @@ HELP = """ecomlab: shopping agents trained with reinforcement learning from veri
 
 Example: [cyan]ecomlab play --env CART --difficulty 4[/cyan]"""
 BENCH = "Benchmarks.\n\nExample: [cyan]ecomlab bench env --json bench.json[/cyan]"
-app = typer.Typer(help=HELP, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+KEPT = {
+    "train": "the run goes on from its last checkpoint with the same command",
+    "certify": "with --json, cells that are finished are kept, and the same command goes on with the others",
+    "eval": "episodes that are played are kept, and the same command goes on with the others",
+    "frontier": "episodes that are played are kept, and the same command goes on",
+}
+"""What is kept of an interrupted command, in words; of others there is nothing to keep."""
+app = typer.Typer(
+    help=HELP,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 bench = typer.Typer(help=BENCH, no_args_is_help=True)
 app.add_typer(bench, name="bench")
 ASSETS = (
@@ -39,6 +52,16 @@ def everything(version: Annotated[bool, Option("--version", help="Print the vers
     if version:
         console.print(f"ecomlab {ecomlab.__version__}")
         raise typer.Exit
+
+
+@app.command()
+def envs() -> None:
+    """List the environments: what the agent must do in each.
+
+    Example: [cyan]ecomlab envs[/cyan]
+    """
+    for name, environment in ecomlab.ENVIRONMENTS.items():
+        console.print(f"[cyan]{name:8}[/cyan] {escape(environment.brief.partition('. ')[0])}", soft_wrap=True)
 
 
 @app.command()
@@ -298,6 +321,10 @@ def main() -> None:
     except (UnknownEnvironmentError, ecomlab.TaskError, ValueError, OSError, ModuleNotFoundError) as error:
         complain.print(f"[red]error[/red]  {escape(options.worded(error))}")
         raise SystemExit(2) from None
-    except KeyboardInterrupt:
-        complain.print("interrupted; finished work is kept")
+    except KeyboardInterrupt:  # while a command was being read
         raise SystemExit(130) from None
+    except SystemExit as end:  # typer makes one of Ctrl-C, silently
+        if isinstance(getattr(end.__context__, "__cause__", None), KeyboardInterrupt):
+            kept = KEPT.get(next((word for word in sys.argv[1:] if word[:1] != "-"), ""), "nothing was kept")
+            complain.print(f"interrupted; {kept}")
+        raise

@@ -86,7 +86,10 @@ RunFolder = Annotated[
 Trials = Annotated[int, Option(min=1, help="Times that each task is played, for pass^k.")]
 Episodes = Annotated[int, Option(min=1, help="Held-out tasks a level.")]
 Repeat = Annotated[int, Option("--episodes", min=1, help="Episodes a repeat, of which there are five.")]
-Env = Annotated[str, Option(help="Environment id.")]
+Env = Annotated[
+    str,
+    Option(callback=lambda name: name.upper(), help="Environment, as `ecomlab envs` lists them."),
+]
 Envs = Annotated[
     list[str] | None,
     Option("--env", help="Environment, or collection (C4; CART,PD). Repeatable. Default: all."),
@@ -118,7 +121,8 @@ def environments(names: list[str] | None) -> list[str]:
     """List the environments that `--env` names, each once; without any, all. Raises ValueError."""
     from ecomlab.evaluate.tasks import environments_of
 
-    return list(dict.fromkeys(env for name in names or ENVIRONMENTS for env in environments_of(name)))
+    given = (name.upper() for name in names or ENVIRONMENTS)
+    return list(dict.fromkeys(env for name in given for env in environments_of(name)))
 
 
 def axes(texts: list[str] | None) -> dict[str, float]:

@@ -12,7 +12,7 @@ from matplotlib.gridspec import SubplotSpec
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from ecomlab.analysis.plots import PAGE_WIDTH, paper_style
+from ecomlab.analysis.plots import PAGE_WIDTH, laid_out, paper_style
 
 _PLAYERS: dict[str, tuple[int | str, str, str]] = {  # colour, marker, line
     "oracle": (".1", "s", ""),
@@ -40,6 +40,7 @@ AXIS_WORDS = {
 """Difficulty axes in a word or two."""
 
 
+@laid_out
 def axes_over_difficulty(table: pd.DataFrame) -> Figure:
     """Draw a panel per axis (row of `table`) over difficulties (its columns)."""
     with paper_style():
@@ -51,6 +52,7 @@ def axes_over_difficulty(table: pd.DataFrame) -> Figure:
     return figure
 
 
+@laid_out
 def axes_and_environments(table: pd.DataFrame, matrix: pd.DataFrame) -> Figure:
     """Draw two rows of panels: each axis (row of `table`) over difficulties (its columns), and below them the axes
     (columns of `matrix`) that move each environment (its rows)."""
@@ -90,6 +92,7 @@ def moving_axes(ax: Axes, matrix: pd.DataFrame) -> None:
     ax.spines[:].set_visible(False)
 
 
+@laid_out
 def certificate(table: pd.DataFrame) -> Figure:
     """Draw a panel per environment: the share of tasks that each player gets right, over difficulty.
 

@@ -1,9 +1,10 @@
 """Figures of ablations: a thin line per run, a thick one for their mean, a colour per schedule or collection."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -17,6 +18,7 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 from ecomlab.analysis.statistics import generated, held_out
 from ecomlab.analysis.tables import RUN, in_order
 
+P = ParamSpec("P")
 PAGE_WIDTH = 6.9  # inches: the whole width of a two-column paper
 MARKERS = "osDv^P"
 AXES = {"step": "training steps", "rollouts": "rollouts, thousands", "tokens": "generated tokens, millions"}
@@ -32,6 +34,20 @@ def paper_style() -> Iterator[None]:
     small |= {"xtick.labelsize": 7, "ytick.labelsize": 7, "axes.linewidth": 0.6, "grid.linewidth": 0.4}
     with sns.axes_style("ticks", {"axes.grid": True, "grid.color": ".9"}), plt.rc_context(small):
         yield
+
+
+def laid_out(draw: Callable[P, Figure]) -> Callable[P, Figure]:
+    """Fix the layout of the figures that `draw` makes. It would be solved anew whenever one is drawn, to slightly other
+    places, so that a notebook which has shown a figure would save other bytes than one that has not."""
+
+    @wraps(draw)
+    def drawn(*args: P.args, **more: P.kwargs) -> Figure:
+        figure = draw(*args, **more)
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
+        return figure
+
+    return drawn
 
 
 def arms(table: pd.DataFrame) -> list[str]:
@@ -62,6 +78,7 @@ def success(ax: Axes, train: pd.DataFrame, rows: pd.DataFrame, x: str = "step") 
     ax.yaxis.set_major_formatter(PercentFormatter(1))
 
 
+@laid_out
 def frontier_radar(environments: Sequence[Mapping[str, Any]], player: str) -> Figure:
     """Draw the highest level that a player holds in each environment, at each share, with 95% intervals.
 
@@ -102,6 +119,7 @@ def frontier_radar(environments: Sequence[Mapping[str, Any]], player: str) -> Fi
     return figure
 
 
+@laid_out
 def difficulty_growth(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sampled") -> Figure:
     """Draw the ablation of one collection, as wide as a page.
 
@@ -141,6 +159,7 @@ def difficulty_growth(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: s
     return figure
 
 
+@laid_out
 def effective_ratio(train: pd.DataFrame, window: int = 10) -> Figure:
     """Draw the shares of groups that teach, by correctness and by reward, and of tokens that are used, over steps.
 
@@ -181,6 +200,7 @@ def effective_ratio(train: pd.DataFrame, window: int = 10) -> Figure:
     return figure
 
 
+@laid_out
 def environment_scaling(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sampled") -> Figure:
     """Draw a comparison of collections of environments, as wide as a page.
 
@@ -223,6 +243,7 @@ def environment_scaling(train: pd.DataFrame, evaluation: pd.DataFrame, decoding:
     return figure
 
 
+@laid_out
 def one_run(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sampled") -> Figure:
     """Draw one run, finished or not: its window, success in training, and held-out success per difficulty."""
     scored = train.rollouts - (train.unscored if "unscored" in train else 0)
