@@ -272,13 +272,13 @@ def test_a_run_is_trained_from_a_file_and_evaluated_from_its_checkpoint(tmp_path
     files = ["--json", str(json_file), "--markdown", str(tmp_path / "e.md"), "--out", str(tmp_path / "eval")]
     done = runner.invoke(
         app,
-        ["eval", str(out / "checkpoints" / "checkpoint-2"), *options, *more, *files, "--decoding", "greedy"],
+        ["eval", str(out / "checkpoints" / "step-1"), *options, *more, *files, "--decoding", "greedy"],
     )
     assert done.exit_code == 0, done.output
     with (tmp_path / "e.csv").open() as table:
         episodes = list(csv.DictReader(table))
     assert len(episodes) == 2 * 3 and {int(row["seed"]) for row in episodes} == set(held_out_seeds(2, 3))
-    for wrong, words in ((out, r"is a run, not a policy; use .*checkpoint-2"), (tmp_path, "no policy is in")):
+    for wrong, words in ((out, r"is a run, not a policy; use .*step-1"), (tmp_path, "no policy is in")):
         with pytest.raises(PolicyError, match=words):
             runner.invoke(app, ["eval", str(wrong), *options], catch_exceptions=False)
     found = json.loads(json_file.read_text())

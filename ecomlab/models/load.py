@@ -114,7 +114,7 @@ def _check_holds_one(folder: Path) -> None:
     """Raise PolicyError for a folder without a policy: a run, whose checkpoints are policies, or anything else."""
     if not folder.is_dir() or (folder / MADE_FOR).exists():
         return
-    saved = [path.parent for path in folder.glob(f"checkpoints/checkpoint-*/{MADE_FOR}")]
+    saved = [path.parent for path in folder.glob(f"checkpoints/step-*/{MADE_FOR}")]
     if saved:
         newest = max(saved, key=lambda path: int(path.name.rpartition("-")[2]))
         raise PolicyError(f"{folder} is a run, not a policy; use {newest}")

@@ -1,7 +1,7 @@
-"""Checkpoints sealed with digests: TRL saves weights and optimizer, ecomlab adds the schedule.
+"""Checkpoints sealed with digests: TRL saves weights and optimizer, ecomlab adds the schedule and the step.
 
-The seal is written last, so a checkpoint without one was cut short by a kill and does not count. A sealed one whose
-files differ is damaged: it is reported, and the one before it is used.
+A checkpoint gets its name, `step-14`, last: what a kill cut short has TRL's name for it, which counts optimizer steps,
+and is none. One whose files differ from its seal is damaged: it is reported, and the one before it is used.
 """
 
 import errno
@@ -28,6 +28,10 @@ DESCRIBING = (
     "added_tokens.json", "chat_template.jinja",
 )  # fmt: skip
 """Files of a policy beside its weights."""
+NAME = "step-"
+"""Begins the name of a checkpoint's folder, before the number of the step after which it was saved."""
+LAST = 2
+"""Checkpoints that a run keeps."""
 LARGEST = 4_000_000
 """Most bytes of half-precision weights that `export` saves: the laptop policies have 1.1 and 2.1 MB, so that those of a
 sweep of twenty runs can be committed."""
@@ -51,24 +55,33 @@ class Checkpoint:
 
 
 def complete(folder: Path, extra: Mapping[str, Any], made_for: Mapping[str, Any]) -> None:
-    """Add `extra` (`step` and `schedule`) to TRL's checkpoint and seal it."""
+    """Add `extra` (`step` and `schedule`) to TRL's checkpoint in `folder`, seal it and give it its name; delete those
+    before the `LAST`."""
     write_json(folder / MADE_FOR, made_for)
-    files = {
-        str(path.relative_to(folder)): _digest(path) for path in sorted(folder.rglob("*")) if path.is_file()
-    }
+    found = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != SEAL)
+    files = {str(path.relative_to(folder)): _digest(path) for path in found}
     write_json(folder / SEAL, {**extra, "files": files})
+    named = folder.with_name(f"{NAME}{extra['step']}")
+    if named.exists():
+        shutil.rmtree(named)
+    folder.rename(named)
+    for old in in_order(folder.parent)[LAST:]:
+        shutil.rmtree(old)
+
+
+def in_order(root: Path) -> list[Path]:
+    """List the folders of checkpoints under `root`, the newest first."""
+    return sorted(root.glob(f"{NAME}*"), key=_number, reverse=True)
 
 
 def newest(root: Path) -> Checkpoint | None:
     """Find the newest valid checkpoint under `root`, or None.
 
-    Deletes those after it, with a warning if one is damaged. Raises CheckpointError when all sealed ones are damaged.
+    Deletes those after it, with a warning if one is damaged. Raises CheckpointError when all are damaged.
     """
     damaged: list[str] = []
-    folders = sorted(root.glob("checkpoint-*"), key=_number, reverse=True)
+    folders = in_order(root)
     for folder in folders:
-        if not (folder / SEAL).exists():
-            continue  # cut short by a kill
         reason = _damage(folder)
         if reason is None:
             extra = json.loads((folder / SEAL).read_text())

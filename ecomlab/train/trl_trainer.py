@@ -112,6 +112,9 @@ class DapoTrainer(GRPOTrainer):
         with _quiet():
             return super().train(*args, **kwargs)
 
+    def create_model_card(self, *_: Any, **__: Any) -> None:
+        """Write no card: TRL's says that the policy is a fine-tuned version of None."""
+
     @property
     def number(self) -> int:
         """Number of finished steps, which is the number of the current one, from 0."""
@@ -339,7 +342,6 @@ def _arguments(config: TrainConfig) -> GRPOConfig:
         "logging_nan_inf_filter": False,
         "save_strategy": "steps",
         "save_steps": config.checkpoint_every * config.minibatches,
-        "save_total_limit": 2,
         "ignore_data_skip": True,  # the data are placeholders
         "use_cpu": not torch.cuda.is_available(),
         "bf16": False,

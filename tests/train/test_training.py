@@ -613,6 +613,10 @@ def test_a_configuration_survives_json() -> None:
 # A run, whole and in pieces.
 
 
+def test_a_run_keeps_two_checkpoints_named_by_step_and_no_card(finished: Path) -> None:
+    assert sorted(path.name for path in (finished / "checkpoints").iterdir()) == ["step-3", "step-4"]
+
+
 def test_a_run_writes_its_tables(finished: Path) -> None:
     steps, evaluations = rows_of(finished / "train.csv"), rows_of(finished / "eval.csv")
     assert tuple(steps[0]) == metrics.TRAIN_COLUMNS and tuple(evaluations[0]) == metrics.EVAL_COLUMNS
@@ -810,9 +814,9 @@ def test_ten_steps_are_five_a_kill_minus_nine_and_five_more(tmp_path: Path) -> N
     whole = train(TrainConfig(out=str(tmp_path / "whole"), **settings))
     out = tmp_path / "run"
     code = f"from ecomlab.train.loop import TrainConfig, train; train(TrainConfig(out={str(out)!r}, **{settings!r}))"
-    sealed = out / "checkpoints" / "checkpoint-10" / checkpoints.SEAL  # two optimizer steps a step
+    saved = out / "checkpoints" / "step-5"
     with subprocess.Popen([sys.executable, "-c", code]) as process:
-        while process.poll() is None and not sealed.exists():
+        while process.poll() is None and not saved.exists():
             time.sleep(0.02)
         process.kill()
     assert process.returncode == -signal.SIGKILL
@@ -929,18 +933,18 @@ def test_notes_of_steps_that_will_be_made_again_are_dropped(tmp_path: Path) -> N
 def test_a_step_that_teaches_nothing_leaves_the_weights_alone(tmp_path: Path) -> None:
     """Momentum from earlier steps would else move them."""
     out = train(TrainConfig(out=str(tmp_path / "run"), **{**TINY, "steps": 2, "schedule": "static-0-1"}))
-    shutil.rmtree(out / "checkpoints" / "checkpoint-2", ignore_errors=True)
-    before = load_file(out / "checkpoints" / "checkpoint-4" / "model.safetensors")
+    shutil.rmtree(out / "checkpoints" / "step-1", ignore_errors=True)
+    before = load_file(out / "checkpoints" / "step-2" / "model.safetensors")
     config = json.loads((out / "config.json").read_text())
     (out / "config.json").write_text(json.dumps({**config, "schedule": "static-high"}))
-    seal = out / "checkpoints" / "checkpoint-4" / checkpoints.SEAL
+    seal = out / "checkpoints" / "step-2" / checkpoints.SEAL
     sealed = json.loads(seal.read_text())
     sealed["schedule"] = TrainConfig(schedule="static-high").make_schedule().to_json()
     seal.write_text(json.dumps(sealed))
     train(TrainConfig(out=str(out), **{**TINY, "steps": 4, "schedule": "static-high"}))
     kept = steps_of(out / "train.csv", "kept")
     assert kept[3] == kept[4] == 0 and kept[1] + kept[2] > 0
-    after = load_file(out / "checkpoints" / "checkpoint-8" / "model.safetensors")
+    after = load_file(out / "checkpoints" / "step-4" / "model.safetensors")
     assert all(torch.equal(before[name], after[name]) for name in before)
 
 
@@ -1049,7 +1053,7 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_used(finished: Path, t
 def test_when_no_sound_checkpoint_is_left_the_message_says_what_to_do(finished: Path, tmp_path: Path) -> None:
     shutil.copytree(finished, tmp_path / "run")
     (tmp_path / "run" / "done.json").unlink()
-    for folder in (tmp_path / "run" / "checkpoints").glob("checkpoint-*"):
+    for folder in (tmp_path / "run" / "checkpoints").glob("step-*"):
         (folder / "optimizer.pt").unlink()
     with pytest.raises(CheckpointError, match=r"optimizer.pt is missing; no valid one is left: delete .*run"):
         train(TrainConfig(out=str(tmp_path / "run"), **TINY))
@@ -1074,8 +1078,7 @@ def test_an_exported_policy_is_small_and_plays_like_the_checkpoint(
 def test_a_checkpoint_cut_short_by_a_kill_does_not_count(finished: Path, tmp_path: Path) -> None:
     root = tmp_path / "checkpoints"
     shutil.copytree(finished / "checkpoints", root)
-    newest = max(root.glob("checkpoint-*"), key=lambda p: int(p.name.rpartition("-")[2]))
-    (newest / checkpoints.SEAL).unlink()
+    (root / "step-4").rename(root / "checkpoint-8")  # TRL has saved it, ecomlab has not
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = checkpoints.newest(root)
