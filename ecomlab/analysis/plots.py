@@ -29,9 +29,11 @@ _ORDER = ("static-low", "static-high", "adaptive")  # have the same colours in e
 
 @contextmanager
 def paper_style() -> Iterator[None]:
-    """Set the style of figures: text of 8 points at print size, thin grid."""
+    """Set the style of figures: text of 8 points at print size, thin grid; in a notebook, twice the usual dots an inch,
+    so that a figure of a page's width fills the window."""
     small: dict[Any, Any] = {"font.size": 8, "axes.labelsize": 8, "axes.titlesize": 8, "legend.fontsize": 8}
     small |= {"xtick.labelsize": 7, "ytick.labelsize": 7, "axes.linewidth": 0.6, "grid.linewidth": 0.4}
+    small |= {"figure.dpi": 144}
     with sns.axes_style("ticks", {"axes.grid": True, "grid.color": ".9"}), plt.rc_context(small):
         yield
 
@@ -244,24 +246,29 @@ def environment_scaling(train: pd.DataFrame, evaluation: pd.DataFrame, decoding:
 
 
 @laid_out
-def one_run(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sampled") -> Figure:
-    """Draw one run, finished or not: its window, success in training, and held-out success per difficulty."""
+def one_run(
+    train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sampled", steps: int | None = None
+) -> Figure:
+    """Draw one run, finished or not: its window, success in training, and held-out success per difficulty.
+
+    `steps` is the number of all its steps; without it the time axis ends at the last one that was taken.
+    """
     scored = train.rollouts - (train.unscored if "unscored" in train else 0)
-    steps = (
+    done = (
         train.assign(scored=scored, won=(train.success * scored).fillna(0))
         .groupby("step")
         .agg(low=("d_low", "min"), high=("d_high", "max"), won=("won", "sum"), scored=("scored", "sum"))
     )
-    steps["success"] = steps.won / steps.scored.where(steps.scored > 0)
+    done["success"] = done.won / done.scored.where(done.scored > 0)
     rows = evaluation[evaluation.decoding == decoding]
     with paper_style():
         figure = plt.figure(figsize=(PAGE_WIDTH, 2.2), layout="constrained")
         window, training, held = _row(figure, figure.add_gridspec(1, 1)[0], 3)
-        window.fill_between(steps.index, steps.low, steps.high, step="mid", alpha=0.3)
-        window.plot(steps.index, steps.high, drawstyle="steps-mid")
-        window.set(ylabel="difficulty trained on", ylim=(0, max(1, steps.high.max())))
+        window.fill_between(done.index, done.low, done.high, step="mid", alpha=0.3)
+        window.plot(done.index, done.high, drawstyle="steps-mid")
+        window.set(ylabel="difficulty trained on", ylim=(0, max(1, done.high.max())))
         window.yaxis.set_major_locator(MaxNLocator(integer=True))
-        training.plot(steps.index, steps.success)
+        training.plot(done.index, done.success)
         training.set(ylabel="success in training")
         shades = sns.color_palette("viridis", rows.d.nunique())
         for shade, (d, level) in zip(shades, rows.groupby("d"), strict=True):
@@ -270,6 +277,9 @@ def one_run(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "samp
         held.set(ylabel=f"held-out success, {decoding}")
         if len(rows):
             held.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        for ax in (window, training, held):
+            ax.set_xlim(0, max(steps or train.step.max(), 1))
+            ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         for ax in (training, held):
             ax.set_ylim(0, 1)
             ax.yaxis.set_major_formatter(PercentFormatter(1))

@@ -1,17 +1,19 @@
 """Progress of a training run: live curves in an interactive notebook, a line per step elsewhere."""
 
 import os
+import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 
 from ecomlab.analysis.tables import TableError, last_steps, load_eval, load_train
-from ecomlab.lab.paths import resolve
-from ecomlab.lab.progress import Pace, reporter, time_left
+from ecomlab.lab.paths import resolve, shown
+from ecomlab.lab.progress import QUIET_SECONDS, Pace, reporter, time_left
 from ecomlab.train.metrics import by_environment
 
 REDRAW_SECONDS = 2.0
@@ -49,11 +51,42 @@ def watch(out: str | Path, live: bool | None = None) -> Callable[[dict[str, Any]
     """Make a `progress` for `train` that writes progress.json and, if `live` (default: `watched()`), draws curves."""
     folder = resolve(out)
     show = watched() if live is None else live
-    return reporter(folder, Curves(folder) if show else print_line)
+    if watched():
+        say_how_training_ended(folder)
+    return reporter(folder, Curves(folder) if show else Lines())
+
+
+def say_how_training_ended(folder: Path) -> None:
+    """Let this kernel say in one line that training was interrupted, or which expected error ended it, instead of pages
+    of traceback. Everything else keeps its own."""
+    from IPython import get_ipython
+
+    from ecomlab.train.config import ConfigError, RunError
+    from ecomlab.train.loop import train
+
+    def say(
+        shell: Any, kind: type, error: BaseException, trace: TracebackType, tb_offset: Any = None
+    ) -> None:
+        while trace.tb_next is not None and trace.tb_frame.f_code is not train.__code__:
+            trace = trace.tb_next
+        if trace.tb_frame.f_code is not train.__code__:
+            shell.showtraceback((kind, error, error.__traceback__), tb_offset=tb_offset)
+        elif isinstance(error, KeyboardInterrupt):
+            print(
+                f"Interrupted. Rows and checkpoints so far are in {shown(folder)}; run this cell again to go on "
+                "from the last checkpoint.",
+                file=sys.stderr,
+            )
+        else:
+            print(f"error: {error}", file=sys.stderr)
+
+    get_ipython().set_custom_exc((KeyboardInterrupt, RunError, ConfigError), say)
 
 
 def print_line(state: dict[str, Any]) -> None:
     """Print a line per environment of a step, per row of an evaluation, or an alarm."""
+    if state.get("kind") == "evaluating":
+        return
     if state.get("kind") == "alarm":
         print(f"step {state['step']}/{state['steps']}: ALARM: {state['words']}", flush=True)
     rows = state.get("rows") or []
@@ -66,6 +99,27 @@ def print_line(state: dict[str, Any]) -> None:
             f"step {state['step']}/{state['steps']}: {row['env']}, {about}: success {row['success']:.2f}",
             flush=True,
         )
+
+
+class Lines:
+    """Prints as `print_line` does; during an evaluation, a line a minute says how far it is."""
+
+    def __init__(self) -> None:
+        self.printed = time.monotonic()
+
+    def __call__(self, state: dict[str, Any]) -> None:
+        now = time.monotonic()
+        if state.get("kind") == "evaluating" and now - self.printed < QUIET_SECONDS:
+            return
+        self.printed = now
+        if state.get("kind") == "evaluating":
+            print(f"step {state['step']}/{state['steps']}: {evaluating(state)}", flush=True)
+        print_line(state)
+
+
+def evaluating(state: Mapping[str, Any]) -> str:
+    """Say how far an evaluation is."""
+    return f"evaluating, {state['episodes']:,} of {state['of']:,} episodes"
 
 
 class Curves:
@@ -92,24 +146,25 @@ class Curves:
 
             self.pace = Pace(self.began, step / steps)
             self.bar = tqdm(total=steps, initial=step, bar_format="{l_bar}{bar}| {n_fmt}/{total_fmt} steps")
-        left = time_left(self.pace.seconds_left(now, step / steps))
+        under_way = state.get("kind") == "evaluating"
+        left = evaluating(state) if under_way else time_left(self.pace.seconds_left(now, step / steps))
         self.bar.set_description_str(f"{(now - self.began) / 60:.1f} min spent, {left}", refresh=False)
         self.bar.n = step
         self.bar.refresh()
         if step == steps or now - self.drawn >= REDRAW_SECONDS:
-            self.draw()
+            self.draw(steps)
 
-    def draw(self) -> None:
-        """Draw the tables on disk, as far as they go."""
+    def draw(self, steps: int) -> None:
+        """Draw the tables on disk, as far as they go, of a run of `steps`."""
         from ecomlab.analysis.plots import one_run
 
         try:
-            steps, evaluations = load_train(self.folder / "train.csv"), load_eval(self.folder / "eval.csv")
+            train, evaluations = load_train(self.folder / "train.csv"), load_eval(self.folder / "eval.csv")
         except TableError:
             return  # there are no rows yet
         for handle, content in (
-            (self.curves, one_run(steps, evaluations)),
-            (self.metrics, last_steps(steps)),
+            (self.curves, one_run(train, evaluations, steps=steps)),
+            (self.metrics, last_steps(train)),
         ):
             (handle.update if self.shown else handle.display)(content)
         self.shown = True

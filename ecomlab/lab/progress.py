@@ -41,18 +41,28 @@ class RunState:
 
     step: int = 0
     steps: int = 0
+    evaluated: float | None = None
+    """Share of an evaluation that is under way."""
 
     @property
     def share(self) -> float:
         return min(1.0, self.step / self.steps) if self.steps else 0.0
+
+    def describe(self, word: str = "") -> str:
+        """Say where it stands: "3/150, evaluating 40%"; `word` comes before the steps."""
+        if not self.steps:
+            return "at work"
+        evaluating = "" if self.evaluated is None else f", evaluating {self.evaluated:.0%}"
+        return f"{word}{self.step}/{self.steps}{evaluating}"
 
     @classmethod
     def read(cls, folder: Path) -> "RunState":
         """Read the state last written in `folder`; step 0 of 0 if there is none."""
         saved = read_json(folder / FILE) or {}
         try:
-            return cls(int(saved["step"]), int(saved["steps"]))
-        except (TypeError, KeyError, ValueError):
+            share = saved["episodes"] / saved["of"] if saved.get("kind") == "evaluating" else None
+            return cls(int(saved["step"]), int(saved["steps"]), share)
+        except (TypeError, KeyError, ValueError, ZeroDivisionError):
             return cls()
 
 
@@ -109,7 +119,7 @@ class Bar:
         return pace.seconds_left(time.monotonic(), share)
 
     def _describe(self, finished: int, running: Mapping[str, RunState], step: str, noun: str) -> str:
-        states = [f"{n} {step}{s.step}/{s.steps}" if s.steps else f"{n} at work" for n, s in running.items()]
+        states = (f"{name} {state.describe(step)}" for name, state in running.items())
         return f"[{finished}/{self.total}{noun}] " + " · ".join(states)
 
 

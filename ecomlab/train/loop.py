@@ -8,6 +8,7 @@ writes `train.csv` (a row per step, environment and level), `episodes.csv` (a ro
 `done.json`.
 """
 
+import math
 import os
 import time
 import warnings
@@ -53,7 +54,8 @@ def train(config: TrainConfig, progress: Progress | None = None) -> Path:
     """Run `config`, or continue where it stopped, and return its folder. A finished run returns at once.
 
     `progress` is called after every step ({"kind": "step", "step", "steps", "rows", "seconds"}) and every
-    evaluation ({"kind": "evaluation", "step", "steps", "rows"}).
+    evaluation ({"kind": "evaluation", "step", "steps", "rows"}), during one ({"kind": "evaluating", "step", "steps",
+    "episodes", "of"}), and for each alarm ({"kind": "alarm", "step", "steps", "words"}).
 
     Raises ConfigError, PolicyError or CheckpointError before anything runs, RunError when a run cannot continue.
     """
@@ -237,8 +239,18 @@ class Run:
         # As many at a time as in training: they fit into memory.
         batch = config.rollouts_per_step // self.processes.workers if self.ordinary else BATCH
         failures: list[Transcript] = []
+        played, cells = (
+            0,
+            (config.eval_envs, config.eval_block, config.eval_decodings, config.eval_difficulties),
+        )
+        mine = math.prod(map(len, cells)) * config.eval_episodes // self.processes.workers
 
         def keep(job: Job, rollout: Rollout, decoding: str) -> None:
+            nonlocal played
+            played += 1
+            if played % batch == 0:
+                now = {"step": number, "steps": config.steps}
+                self.tell({"kind": "evaluating", **now, "episodes": played, "of": mine})
             if config.transcript_failures and not rollout.score.correct:
                 failures.append(of_rollout(job, rollout, number, {"decoding": decoding}))
 

@@ -16,6 +16,7 @@ import psutil
 import pytest
 import torch
 from fake_tables import eval_rows, train_rows
+from nbclient import NotebookClient
 from rich.console import Console
 from safetensors.torch import load_file, save_file
 
@@ -536,6 +537,36 @@ def test_an_unwatched_run_prints_a_line_for_each_row(tmp_path, capsys):
         "step 1/4: CART, trained on d = 0 to 2: success 0.50",
         "step 1/4: CART, held out, d = 3, greedy: success 0.25",
     ]
+
+
+def test_an_evaluation_says_how_far_it_is(tmp_path, capsys, monkeypatch):
+    now = 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    hear, state = live.watch(tmp_path), {"kind": "evaluating", "step": 0, "steps": 4, "of": 1000}
+    for now, episodes in ((30.0, 250), (61.0, 500), (90.0, 750)):  # noqa: B007
+        hear({**state, "episodes": episodes})
+    assert capsys.readouterr().out == "step 0/4: evaluating, 500 of 1,000 episodes\n", "a line a minute"
+    assert progress.RunState.read(tmp_path).describe("step ") == "step 0/4, evaluating 75%"
+
+
+def test_in_a_notebook_the_end_of_training_is_one_line(tmp_path):
+    """Of an interruption and of a wrong setting; what has nothing to do with training keeps its traceback."""
+    cells = (
+        "from ecomlab.lab import live; from ecomlab.train import loop",
+        f"hear = live.watch({str(tmp_path)!r}, live=False)",
+        "def stop(*_): raise KeyboardInterrupt\nloop.join_processes = stop; loop.train(None)",
+        "def stop(*_): raise loop.RunError('no room')\nloop.join_processes = stop; loop.train(None)",
+        "raise KeyboardInterrupt",
+    )
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    done = NotebookClient(notebook, allow_errors=True).execute()
+    interrupted, wrong, other = (list(cell.outputs) for cell in done.cells[2:])
+    assert [output.text for output in interrupted] == [
+        f"Interrupted. Rows and checkpoints so far are in {tmp_path}; run this cell again to go on from the last "
+        "checkpoint.\n"
+    ]
+    assert [output.text for output in wrong] == ["error: no room\n"]
+    assert [output.output_type for output in other] == ["error"]
 
 
 def test_a_conversation_is_shown_as_text_and_as_safe_html():
