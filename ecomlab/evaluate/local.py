@@ -33,16 +33,17 @@ class LocalContestant:
         limits: "Limits | None" = None,
         batch: int = BATCH,
         customer: "Chat | None" = None,
+        strict: bool = False,
     ) -> None:
         """`name` is for the record; `temperature` is that of sampling, `batch` the number of episodes at once,
-        `customer` an endpoint that words the customers.
+        `customer` an endpoint that words the customers; `strict` episodes end with the first slip of form.
 
         Raises ValueError for an unknown decoding, and a temperature that is not positive.
         """
         from ecomlab.models.samplers.cached import CachedSampler
 
         self.name, self.policy, self.decoding, self.batch = name, policy, check_decoding(decoding), batch
-        self.temperature, self.customer = temperature, customer
+        self.temperature, self.customer, self.strict = temperature, customer, strict
         self.sampler = CachedSampler(
             policy.model, policy.renderer.stop_ids, limits, temperature, greedy=decoding == "greedy"
         )
@@ -60,6 +61,7 @@ class LocalContestant:
             "decoding": self.decoding,
             **sampling,
             "limits": asdict(self.sampler.limits),
+            "strict": self.strict,
             **customer_identity(self.customer),
         }
 
@@ -75,7 +77,7 @@ class LocalContestant:
         clock = Clock()
         try:
             rollouts = play_batch(
-                tasks, streams, shop, self.sampler, self.policy.renderer, clock, self.customer
+                tasks, streams, shop, self.sampler, self.policy.renderer, clock, self.customer, self.strict
             )
         except Exception as error:  # out of memory, logits that are NaN, a backend that is gone
             for job in jobs:

@@ -35,7 +35,7 @@ RUNS = "experiments/runs/eval"
 RESCORED = "rescored.json"
 
 LIMITS = {"turn_tokens": "turn", "episode_tokens": "episode", "context_tokens": "context"}
-LOCAL = ("temperature", "batch", "dtype", "lora_rank", "thinking")
+LOCAL = ("temperature", "batch", "strict", "dtype", "lora_rank", "thinking")
 """Settings of a local model, beside `LIMITS`, which are named as a training run names them."""
 
 
@@ -62,6 +62,8 @@ def make_contestant(
     local: dict[str, Any] = {"decoding": decoding} if decoding else {}
     if wrong := [name for name in changes if name not in (*LIMITS, *LOCAL)]:
         raise ValueError(f"--set: {unknown('setting', wrong[0], (*LIMITS, *LOCAL))}")
+    if not isinstance(strict := changes.get("strict", False), bool):
+        raise ValueError(f"--set: strict is true or false, not {strict!r}")
     if limits := {LIMITS[name]: value for name, value in changes.items() if name in LIMITS}:
         from ecomlab.models.samplers.cached import Limits
 

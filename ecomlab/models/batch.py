@@ -115,15 +115,17 @@ def play_batch(
     renderer: "Renderer",
     clock: Clock | None = None,
     customer: Chat | None = None,
+    strict: bool = False,
 ) -> list[Rollout]:
     """Play every task once with the policy behind `sampler`; rollout i draws its randomness from `streams[i]` alone.
 
-    `customer` is an endpoint that words the customers, one act after another. An exception in place of a task gives a
+    `customer` is an endpoint that words the customers, one act after another; `strict` episodes end with the first slip
+    of form. An exception in place of a task gives a
     failed rollout. `clock` adds up the seconds of the policy ("model") and of everything else ("environment").
     """
     clock = clock or Clock()
     with clock.phase("environment"):
-        plays = [_open(task, shop, renderer, customer) for task in tasks]
+        plays = [_open(task, shop, renderer, customer, strict) for task in tasks]
     sampler.start(streams)
     while live := [i for i, play in enumerate(plays) if play.end is None]:
         with clock.phase("model"):
@@ -143,12 +145,15 @@ def play_batch(
         return [_rollout(play, renderer.pad_id) for play in plays]
 
 
-def _open(task: Task | Exception, shop: "Shop", renderer: "Renderer", customer: Chat | None = None) -> _Play:
+def _open(
+    task: Task | Exception, shop: "Shop", renderer: "Renderer", customer: Chat | None, strict: bool
+) -> _Play:
     play = _Play(task if isinstance(task, Task) else None)
     try:
         if isinstance(task, Exception):
             raise task
-        play.episode = Episode(task, shop, wording=Wording(customer) if customer else None)
+        wording = Wording(customer) if customer else None
+        play.episode = Episode(task, shop, strict=strict, wording=wording)
         play.dialogue = renderer.dialogue()
         play.prompt = play.pending = play.dialogue.open(play.episode.messages, play.episode.tools)
     except Exception as error:  # a bug of ours costs one unscored episode, not the run

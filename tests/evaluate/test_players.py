@@ -85,6 +85,14 @@ def test_weights_play_as_in_held_out_evaluation_and_keep_what_was_said(novice: P
         assert set(one.faults) <= set(FAULTS)
 
 
+def test_strict_episodes_of_weights_are_recorded_as_such(novice: Policy, shop: Shop) -> None:
+    strict = LocalContestant("novice", novice, strict=True)
+    assert strict.identity["strict"] and not LocalContestant("novice", novice).identity["strict"]
+    for found in strict.play(JOBS[:3], shop):
+        assert found.trajectory is not None and found.trajectory.strict
+        assert replay(found.trajectory, shop) == found.trajectory.score
+
+
 def test_another_trial_is_another_stream(novice: Policy, shop: Shop) -> None:
     jobs = [Job("CART", 2, SEEDS[0], trial) for trial in (0, 1, 2, 0)]
     said = [p.trajectory.messages for p in LocalContestant("novice", novice).play(jobs, shop) if p.trajectory]
