@@ -15,11 +15,11 @@ from matplotlib.gridspec import SubplotSpec
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from ecomlab.analysis.statistics import generated, held_out
+from ecomlab.analysis.statistics import differences, generated, held_out
 from ecomlab.analysis.tables import RUN, in_order
 
 P = ParamSpec("P")
-PAGE_WIDTH = 6.9  # inches: the whole width of a two-column paper
+PAGE_WIDTH, COLUMN_WIDTH = 6.9, 3.3  # inches: of a two-column paper's page and of one of its columns
 MARKERS = "osDv^P"
 AXES = {"step": "training steps", "rollouts": "rollouts, thousands", "tokens": "generated tokens, millions"}
 UNITS = {"rollouts": 1e3, "tokens": 1e6}
@@ -66,10 +66,24 @@ def look(table: pd.DataFrame) -> dict[str, tuple[tuple[float, float, float], str
 
 
 def frontier(ax: Axes, train: pd.DataFrame, x: str = "step") -> None:
-    """Draw the highest difficulty of each run's window, over steps, generated rollouts or generated tokens."""
+    """Draw the highest difficulty of each run's window, over steps, generated rollouts or generated tokens.
+
+    Schedules whose windows never move are dashed, and only named where they would press the others into a corner.
+    """
     steps = train.groupby([*RUN, "step"], as_index=False)["d_high"].max()
-    _lines(ax, _with_x(steps, train, x), x, "d_high", look(train))
-    ax.set_ylim(bottom=0)
+    moves = steps.groupby("schedule").d_high.nunique() > 1
+    most = max(1, steps[steps.schedule.map(moves)].d_high.max() if moves.any() else 1)
+    moving = [name for name in arms(train) if moves[name]]
+    looks = look(train)
+    _lines(ax, _with_x(steps[steps.schedule.isin(moving)], train, x), x, "d_high", looks)
+    for name in (name for name in arms(train) if not moves[name]):
+        level, colour = steps[steps.schedule == name].d_high.iloc[0], looks[name][0]
+        if level <= 2 * most + 1:
+            ax.axhline(level, color=colour, linewidth=1.2, linestyle=(0, (4, 2)))
+        else:
+            ax.set_title(f"{name}: {level:g}", color=colour, fontsize=7, loc="right")
+    ax.set(xlabel=AXES[x], xlim=(0, None), ylim=(0, None))
+    ax.margins(y=0.15)
     ax.yaxis.set_major_locator(MaxNLocator(integer=True))
 
 
@@ -121,41 +135,80 @@ def frontier_radar(environments: Sequence[Mapping[str, Any]], player: str) -> Fi
     return figure
 
 
-@laid_out
-def difficulty_growth(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sampled") -> Figure:
-    """Draw the ablation of one collection, as wide as a page.
+def lead(
+    ax: Axes, train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str, arm: str = "adaptive"
+) -> None:
+    """Draw by how much `arm` exceeds each other schedule that has learned, at each difficulty and in their mean: paired
+    differences after equally many steps, with 95% intervals where there are at least three pairs."""
+    rows = differences(train, evaluation, arm, decoding)
+    rows = rows[(rows.equal == "steps") & rows.against.isin(learned(evaluation, decoding))]
+    rows = rows.assign(**{name: 100 * rows[name] for name in ("mean", "low", "high")})
+    order = ["mean", *sorted(set(rows.d) - {"mean"})]
+    looks, others = look(train), [name for name in arms(train) if name in set(rows.against)]
+    ax.axhline(0, color=".3", linewidth=0.8)
+    for i, name in enumerate(others):
+        mine = rows[rows.against == name].set_index("d").loc[order]
+        x = [place + 0.22 * (i - (len(others) - 1) / 2) for place in range(len(order))]
+        bars = [(mine["mean"] - mine.low).fillna(0), (mine.high - mine["mean"]).fillna(0)]
+        style = {"color": looks[name][0], "fmt": looks[name][1], "markersize": 3.5, "linewidth": 1.2}
+        ax.errorbar(x, mine["mean"], yerr=bars, label=name, **style)  # type: ignore[arg-type]
+    ax.set_xticks(range(len(order)), [str(d) for d in order])
+    ax.set(xlabel="difficulty", ylabel=f"{arm} less another,\npercentage points")
+    ax.grid(axis="x", visible=False)
+    if len(rows) and rows.low.isna().all():
+        ax.set_title(f"{rows.pairs.max()} seeds: no interval", fontsize=7, loc="right")
 
-    Above: the highest difficulty trained on and the mean held-out success, each over steps and over generated tokens.
-    Below: held-out success at each evaluated difficulty, over steps. Raises ValueError for tables of several
-    collections.
+
+def learned(evaluation: pd.DataFrame, decoding: str) -> list[str]:
+    """List the schedules whose held-out success has risen by .02 or more; the others have nothing to compare."""
+    means = held_out(evaluation, decoding).groupby(["schedule", "step"]).success.mean().unstack("step")
+    return [str(name) for name in means.index[means.iloc[:, -1] - means.iloc[:, 0] >= 0.02]]
+
+
+@laid_out
+def difficulty_growth(
+    train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sampled", width: float = PAGE_WIDTH
+) -> Figure:
+    """Draw the ablation of one collection.
+
+    As wide as a page: the highest difficulty trained on; mean held-out success over steps and over generated tokens;
+    by how much the adaptive arm exceeds the others; below, held-out success at each difficulty. As wide as a column,
+    without the tokens and the single difficulties. Raises ValueError for tables of several collections.
     """
     if len(collections := sorted(set(train.collection))) > 1:
         raise ValueError(
             f"the tables hold {', '.join(collections)}; choose one: train[train.collection == 'C1']"
         )
     means, levels = held_out(evaluation, decoding), sorted(evaluation.d.unique())
+    page = width > COLUMN_WIDTH
     with paper_style():
-        figure = plt.figure(figsize=(PAGE_WIDTH, 4.1), layout="constrained")
+        figure = plt.figure(figsize=(width, 4.1 if page else 3.9), layout="constrained")
         rows = figure.add_gridspec(2, 1, height_ratios=(1.15, 1))
-        upper = _row(figure, rows[0], 4)
+        upper = _row(figure, rows[0], 4 if page else 2)
         frontier(upper[0], train)
-        frontier(upper[1], train, "tokens")
-        success(upper[2], train, means)
-        success(upper[3], train, means, "tokens")
-        upper[0].set_ylabel("highest difficulty trained on")
-        upper[2].set_ylabel(f"success, mean of d = {levels[0]}–{levels[-1]}")
-        lower = _row(figure, rows[1], len(levels))
-        for ax, d in zip(lower, levels, strict=True):
-            at_d = evaluation[(evaluation.d == d) & (evaluation.decoding == decoding)]
-            success(ax, train, at_d.groupby([*RUN, "step"], as_index=False)["success"].mean())
-            ax.set_title(f"d = {d}")
-            ax.set_xlabel("steps")
-        lower[0].set_ylabel("held-out success")
-        for ax in lower[1:]:
-            ax.tick_params(labelleft=False)
-        for ax, letter in zip([*upper, lower[0]], "abcde", strict=True):
+        upper[0].set_ylabel("highest difficulty\ntrained on")
+        success(upper[1], train, means)
+        upper[1].set_ylabel(f"held-out success,\nmean of d = {levels[0]}–{levels[-1]}")
+        if page:
+            success(upper[2], train, means, "tokens")
+            lower = _row(figure, rows[1], len(levels))
+            panels = [*upper, lower[0]]
+            lead(upper[3], train, evaluation, decoding)
+            for ax, d in zip(lower, levels, strict=True):
+                at_d = evaluation[(evaluation.d == d) & (evaluation.decoding == decoding)]
+                success(ax, train, at_d.groupby([*RUN, "step"], as_index=False)["success"].mean())
+                ax.set_title(f"d = {d}")
+                ax.set_xlabel("")
+                ax.tick_params(labelleft=ax is lower[0])
+            lower[0].set_ylabel("held-out success")
+            figure.supxlabel("training steps", fontsize=8)
+        else:
+            below = figure.add_subplot(rows[1])
+            lead(below, train, evaluation, decoding)
+            panels = [*upper, below]
+        for ax, letter in zip(panels, "abcde", strict=False):
             ax.set_title(letter, loc="left", fontweight="bold")
-        _legend(figure, train)
+        _legend(figure, train, 6 if page else 3)
         sns.despine(figure)
     plt.close(figure)  # shown by the notebook's last expression, once
     return figure
@@ -277,14 +330,11 @@ def one_run(
         held.set(ylabel=f"held-out success, {decoding}")
         if len(rows):
             held.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-        for ax in (window, training, held):
-            ax.set_xlim(0, max(steps or train.step.max(), 1))
-            ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         for ax in (training, held):
             ax.set_ylim(0, 1)
             ax.yaxis.set_major_formatter(PercentFormatter(1))
         for ax in (window, training, held):
-            ax.set(xlabel="training steps", xlim=(0, None))
+            ax.set(xlabel="training steps", xlim=(0, max(steps or train.step.max(), 1)))
             ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
         sns.despine(figure)
     plt.close(figure)
@@ -331,7 +381,7 @@ def _lines(
     ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10], integer=x == "step"))
 
 
-def _legend(figure: Figure, train: pd.DataFrame) -> None:
+def _legend(figure: Figure, train: pd.DataFrame, columns: int = 6) -> None:
     """Draw one legend above all panels: the schedules, and the meaning of thick and thin lines."""
     looks, grey = look(train), ".35"
     entries = [
@@ -339,6 +389,9 @@ def _legend(figure: Figure, train: pd.DataFrame) -> None:
         for n in arms(train)
     ]
     runs = train.groupby(RUN).ngroups
-    entries += [Line2D([], [], color=grey, linewidth=0.7, label=f"one run ({runs} in all)")]
-    entries += [Line2D([], [], color=grey, linewidth=1.8, label="mean of runs")]
-    figure.legend(handles=entries, loc="outside upper center", ncols=len(entries), frameon=False)
+    entries += [Line2D([], [], color=grey, linewidth=0.7, label=f"one of {runs} runs")]
+    entries += [Line2D([], [], color=grey, linewidth=1.8, label="their mean")]
+    figure.legend(
+        handles=entries, loc="outside upper center", ncols=min(columns, len(entries)), frameon=False,
+        handlelength=1.6, columnspacing=1.2,
+    )  # fmt: skip

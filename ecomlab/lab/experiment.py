@@ -189,7 +189,9 @@ def draw(books: Sequence[Path], plan: Sweep | None, out: Path, console: Console)
     failures = executor.execute(drawings, console) if drawings else []
     for pdf, written in _written(out).items():
         if written != before.get(pdf):
-            console.print(f"Figure: {shown(pdf)} (.png beside it, provenance in .json)", highlight=False)
+            console.print(
+                f"Figure: {shown(pdf)} (.png beside it, provenance in .json)", highlight=False, soft_wrap=True
+            )
     return failures
 
 

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ecomlab.files import read_json, replacing, write_json
+from ecomlab.analysis.captions import Caption
+from ecomlab.files import read_json, replacing, write_json, write_text
 from ecomlab.lab.paths import resolve, shown
 from ecomlab.lab.provenance import provenance
 
@@ -21,8 +22,9 @@ def save(
     inputs: Iterable[str | Path] = (),
     catalog: str | None = None,
     data: Mapping[str, Any] | None = None,
+    caption: Caption | None = None,
 ) -> list[Path]:
-    """Write `out`/`name`.pdf, .png and .json and return the three paths.
+    """Write `out`/`name`.pdf, .png and .json, with a caption also .tex and .txt (alternative text); return the paths.
 
     The PDF holds no date, commit or parameter, so that equal data and libraries give equal bytes. Commit and parameters
     are in the JSON, with the SHA-256 of every file in `inputs` and, as `data`, the provenance of those. Drawn again at
@@ -31,21 +33,32 @@ def save(
     import matplotlib
 
     folder = resolve(out)
-    pdf, png, sidecar = (folder / f"{name}.{kind}" for kind in ("pdf", "png", "json"))
+    pdf, png, sidecar, tex, alt = (folder / f"{name}.{kind}" for kind in ("pdf", "png", "json", "tex", "txt"))
     try:
         before = pdf.read_bytes() if pdf.is_file() else b""
         with matplotlib.rc_context(
             {"pdf.fonttype": 42, "svg.hashsalt": name}
         ):  # editable text; no random ids
             with replacing(pdf) as draft:
-                figure.savefig(draft, format="pdf", metadata={"CreationDate": None}, bbox_inches="tight")
+                figure.savefig(draft, format="pdf", metadata={"CreationDate": None})
             with replacing(png) as draft:
-                figure.savefig(draft, format="png", metadata={"Software": None}, bbox_inches="tight", dpi=200)
+                figure.savefig(draft, format="png", metadata={"Software": None}, dpi=200)
         found = provenance(parameters, catalog=catalog, inputs=[resolve(p) for p in inputs], data=data)
         record, known = {"figure": name, **found}, read_json(sidecar) or {}
         same = pdf.read_bytes() == before and {**record, "commit": known.get("commit")} == known
         if not same or str(known["commit"]).endswith("-dirty"):
             write_json(sidecar, record)
+        if caption is not None:
+            write_text(tex, f"{as_latex(caption.text)}\n")
+            write_text(alt, f"{caption.alternative}\n")
     except OSError as e:
         raise OSError(f"cannot write the figure to {shown(folder)}/: {e.strerror}; give another `out`") from e
-    return [pdf, png, sidecar]
+    return [pdf, png, sidecar, *([tex, alt] if caption else [])]
+
+
+def as_latex(text: str) -> str:
+    """Write plain text as LaTeX: what has a meaning there is escaped."""
+    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    plain = {"–": "--", "−": "$-$", "±": r"$\pm$", "×": r"$\times$", "≤": r"$\leq$", "…": r"\ldots{}"}
+    known = {**special, **{mark: f"\\{mark}" for mark in "&%$#_{}"}, **plain}
+    return "".join(known.get(mark, mark) for mark in text)

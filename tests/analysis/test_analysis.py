@@ -2,15 +2,17 @@
 
 import io
 import math
+import re
 
 import numpy as np
 import pandas as pd
 import pytest
 from fake_tables import collection_rows, eval_rows, train_rows, write_certificate
 from matplotlib.colors import to_rgb
+from matplotlib.text import Text
 
 from ecomlab import files
-from ecomlab.analysis import env_plots, plots, statistics, tables
+from ecomlab.analysis import captions, env_plots, plots, statistics, tables
 from ecomlab.lab import figures, provenance
 
 
@@ -275,6 +277,32 @@ def test_collections_are_not_mixed_in_one_figure():
     train.loc[0, "collection"] = "C2"
     with pytest.raises(ValueError, match="the tables hold C1, C2; choose one"):
         plots.difficulty_growth(train, eval_rows())
+
+
+def test_a_figure_has_the_width_of_a_page_or_of_a_column_and_legible_text(experiment):
+    for width in (plots.PAGE_WIDTH, plots.COLUMN_WIDTH):
+        figure = plots.difficulty_growth(*tables.load_experiment(experiment), width=width)
+        (made, *_) = figures.save(figure, f"growth{width}", out=experiment, parameters={})
+        box = re.search(rb"/MediaBox \[ 0 0 ([\d.]+)", made.read_bytes())
+        assert box and float(box[1]) == pytest.approx(72 * width, abs=0.5)
+        texts = [text for text in figure.findobj(Text) if text.get_text() and text.get_visible()]
+        assert min(text.get_fontsize() for text in texts) >= 7
+        bounds = figure.get_tightbbox()
+        assert bounds.x0 >= -0.01 and bounds.x1 <= width + 0.01, "nothing is cut off"
+
+
+def test_a_caption_has_the_numbers_of_the_tables_and_is_latex(experiment):
+    train, evaluation = tables.load_experiment(experiment)
+    caption = captions.difficulty_growth(train, evaluation)
+    by = statistics.differences(train, evaluation).query("equal == 'steps' and d == 'mean'")
+    for row in by.itertuples():
+        assert f"{row.against} by {row.mean:.3f}" in caption.text
+    made = figures.save(
+        plots.difficulty_growth(train, evaluation), "growth", out=experiment, parameters={}, caption=caption
+    )
+    assert [path.suffix for path in made] == [".pdf", ".png", ".json", ".tex", ".txt"]
+    assert "95\\% intervals" in made[3].read_text()
+    assert figures.as_latex("5% of {a_b} & c~d") == r"5\% of \{a\_b\} \& c\textasciitilde{}d"
 
 
 def test_equal_data_give_equal_pdf_bytes(experiment):
