@@ -1,7 +1,6 @@
 """Events of a task in words: when they happen, and what they change."""
 
 import json
-
 from typing import Any
 
 from ecomlab.customer.templates import BOUNDS, Phrases
@@ -53,4 +52,6 @@ def event_in_words(event: Event, phrases: Phrases) -> str:
 
 
 def _told(slots: Any, phrases: Phrases) -> str:
-    return "; ".join(f"{name.removeprefix('attr:')}: {value_in_words(name, value, phrases)}" for name, value in slots)
+    return "; ".join(
+        f"{name.removeprefix('attr:')}: {value_in_words(name, value, phrases)}" for name, value in slots
+    )

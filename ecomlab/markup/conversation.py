@@ -8,6 +8,8 @@ from ecomlab.markup.results import arguments_in_a_line, read, result_in_a_line, 
 
 ASK = "ask_user"
 """The tool by which an agent speaks to the customer beside other calls: its call and result are speech."""
+SMALLEST = 0.0005
+"""Change of a part of the reward that is worth a word."""
 
 
 def episode(record: Record) -> Html:
@@ -70,7 +72,8 @@ def _turn(step: Step, before: State | None, labels: Sequence[Label]) -> Html:
         said += _call(call)
     said += [_speech("customer", text) for text in step.said]
     beside = [*map(_label, labels), *([_state(step.state, before)] if step.state else [])]
-    number = element("span", "opening" if step.number == 0 else f"turn {step.number}", class_="number")
+    opening = "opening" if step.state else ""  # a few messages from the middle may begin like one
+    number = element("span", f"turn {step.number}" if step.number else opening, class_="number")
     body = element("div", *said, class_="said")
     aside = element("aside", *beside) if beside else None
     return element("li", number, body, aside, class_="turn wrong" if labels else "turn")
@@ -106,13 +109,15 @@ def _folded(call: Call, result: object) -> Html:
 
 
 def _label(label: Label) -> Html:
-    return element("p", element("strong", label.kind), f": {label.words}" if label.words else "", class_="label")
+    return element(
+        "p", element("strong", label.kind), f": {label.words}" if label.words else "", class_="label"
+    )
 
 
 def _state(state: State, before: State | None) -> Html:
     """Show what a turn changed, and in a line what it left as it was."""
-    made: list[Html | None] = [_reward(state, before)]
-    made += [
+    made: list[Html | None] = [
+        _earned(state, before),
         _lines("stated", _new(state.stated, [*before.stated, *before.revealed] if before else ())),
         _lines("revealed", _new(state.revealed, before.revealed if before else ())),
         _lines("withheld", state.withheld) if before is None else None,
@@ -120,27 +125,33 @@ def _state(state: State, before: State | None) -> Html:
         _held("cart", state.cart, before.cart if before else ()),
         _held("returns", state.returns, before.returns if before else ()),
     ]
-    left = f" · {len(state.withheld)} withheld" if before and state.withheld else ""
-    made.append(element("p", f"{state.turns} turns and {state.calls} calls used{left}", class_="quiet"))
+    standing = [
+        f"messages {state.turns} of {state.turn_budget}",
+        f"calls {state.calls} of {state.call_budget}",
+    ]
+    standing += [f"still withheld {len(state.withheld)}"] if before and state.withheld else []
+    standing += [f"reward {state.reward:.3f} if it ended here"] if state.reward is not None else []
+    made.append(element("p", " · ".join(standing), class_="quiet"))
     return joined(made)
 
 
-def _reward(state: State, before: State | None) -> Html | None:
-    """Say what the reward would be if the episode ended here, and which parts the turn earned or lost."""
-    if state.reward is None:
+def _earned(state: State, before: State | None) -> Html | None:
+    """Say which parts of the reward a turn earned or lost; None if it did neither."""
+    if before is None or state.reward is None or before.reward is None:
         return None
-    said = f"reward if it ended here {state.reward:.3f}"
-    if before is None or before.reward is None:
-        return element("p", said, class_="reward")
-    gained = {
-        name: change
-        for name, value in state.parts.items()
-        if abs(change := value - before.parts.get(name, 0.0)) >= 0.0005
-    }
-    sign = "gained" if state.reward > before.reward + 0.0005 else "lost" if state.reward < before.reward - 0.0005 else ""
-    words = ", ".join(f"{name} {_signed(change)}" for name, change in gained.items())
-    change = element("strong", _signed(state.reward - before.reward), class_=sign) if sign else None
-    return element("p", change, " " if sign else "", said, f" ({words})" if words else "", class_="reward")
+    names = dict.fromkeys((*before.parts, *state.parts))
+    changes = {name: state.parts.get(name, 0.0) - before.parts.get(name, 0.0) for name in names}
+    changes = {name: change for name, change in changes.items() if abs(change) >= SMALLEST}
+    if not changes:
+        return None
+    change = state.reward - before.reward
+    if "invalid" in changes:  # it takes the place of every other part
+        changes = {"invalid output": change}
+    words = ", ".join(f"{name} {_signed(part)}" for name, part in changes.items())
+    sign = "gained" if change > 0 else "lost"
+    return element(
+        "p", element("strong", f"{sign} {_signed(change)}", class_=sign), f" ({words})", class_="reward"
+    )
 
 
 def _lines(name: str, lines: Sequence[str]) -> Html | None:
@@ -150,7 +161,9 @@ def _lines(name: str, lines: Sequence[str]) -> Html | None:
     return element("div", element("b", name), listed, class_=name)
 
 
-def _held(name: str, lines: Sequence[Mapping[str, object]], before: Sequence[Mapping[str, object]]) -> Html | None:
+def _held(
+    name: str, lines: Sequence[Mapping[str, object]], before: Sequence[Mapping[str, object]]
+) -> Html | None:
     """Show lines of the cart or of returns: a table where they changed, a count where not."""
     if list(lines) == list(before):
         return element("p", f"{name} as before: {_count(lines)}", class_="quiet") if lines else None

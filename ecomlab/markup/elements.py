@@ -53,7 +53,9 @@ def _cell(value: Any) -> Html:
 
 def pairs(facts: Mapping[str, Any]) -> Html:
     """Make a list of names and values."""
-    return element("dl", *(joined([element("dt", name), element("dd", value)]) for name, value in facts.items()))
+    return element(
+        "dl", *(joined([element("dt", name), element("dd", value)]) for name, value in facts.items())
+    )
 
 
 @cache

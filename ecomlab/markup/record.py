@@ -58,8 +58,10 @@ class State:
     """What has happened so far, in words."""
     turns: int
     """Messages used, without those that did not count."""
+    turn_budget: int
     calls: int
     """Tool calls used."""
+    call_budget: int
     reward: float | None
     """Reward if the episode ended here; None if it is unscored."""
     parts: Mapping[str, float]
@@ -146,7 +148,9 @@ def steps_of(messages: Sequence[Mapping[str, Any]]) -> list[Step]:
     for message in messages:
         role = message["role"]
         if role == "assistant":
-            calls = [Call(made.get("name", ""), _as_text(made.get("arguments"))) for made in _functions(message)]
+            calls = [
+                Call(made.get("name", ""), _as_text(made.get("arguments"))) for made in _functions(message)
+            ]
             steps.append(Step(steps[-1].number + 1 if steps else 1, text_of(message), calls))
             waiting = [made.get("id") for made in message.get("tool_calls") or ()]
         elif role in ("tool", "user"):

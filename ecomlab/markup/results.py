@@ -1,6 +1,7 @@
 """Tool calls and their results, which are JSON text, as a line and as small tables."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -35,7 +36,11 @@ def result_in_a_line(text: str | None) -> str:
     found = read(text)
     if not isinstance(found, Mapping):
         return cut(text)
-    said = [f"{name}: {found[name]}" if name == "error" else cut(str(found[name])) for name in TOLD if name in found]
+    said = [
+        f"{name}: {found[name]}" if name == "error" else cut(str(found[name]))
+        for name in TOLD
+        if name in found
+    ]
     return "; ".join([*_brief(found), *said])
 
 
@@ -43,7 +48,9 @@ def _brief(found: Mapping[str, Any]) -> list[str]:
     lists = {name: value for name, value in found.items() if isinstance(value, list)}
     if lists:
         return [f"{len(value)} {name}" for name, value in lists.items() if value or len(lists) == 1]
-    return [f"{name.replace('_', ' ')}: {cut(plain(value))}" for name, value in found.items() if name not in TOLD]
+    return [
+        f"{name.replace('_', ' ')}: {cut(plain(value))}" for name, value in found.items() if name not in TOLD
+    ]
 
 
 def result_in_full(text: str) -> Html:
@@ -52,21 +59,27 @@ def result_in_full(text: str) -> Html:
 
 
 def _shown(value: Any) -> Html:
-    if isinstance(value, Mapping):
-        tables = {name: each for name, each in value.items() if _is_rows(each)}
-        rest = {name: each for name, each in value.items() if name not in tables}
-        made = [pairs({_heading(name): _cell(each) for name, each in rest.items()})] if rest else []
-        for name, rows in tables.items():
-            made += [element("p", _heading(name), class_="caption"), _rows(rows)]
-        return joined(made)
     if _is_rows(value):
         return _rows(value)
-    return element("p", plain(value), class_="text")
+    if not isinstance(value, Mapping):
+        return element("p", plain(value), class_="text")
+    told = [element("p", value[name], class_="note") for name in TOLD if name in value]
+    tables = {name: each for name, each in value.items() if _is_rows(each)}
+    rest = {name: plain(each) for name, each in value.items() if name not in (*TOLD, *tables)}
+    shown = [
+        joined([element("p", _heading(name), class_="caption"), _rows(rows)]) for name, rows in tables.items()
+    ]
+    if sum(map(len, (*rest, *rest.values()))) <= WIDTH and rest:
+        shown.append(element("p", plain(rest), class_="quiet"))
+    elif rest:
+        shown.append(pairs({_heading(name): text for name, text in rest.items()}))
+    return joined([*told, *shown])
 
 
 def _rows(rows: Sequence[Mapping[str, Any]]) -> Html:
-    """Make a table with a column for every name that any of the rows has."""
-    names = list(dict.fromkeys(name for row in rows for name in row))
+    """Make a table with a column for every name that any of the rows has, those that all have first."""
+    count = Counter(name for row in rows for name in row)
+    names = sorted(count, key=lambda name: -count[name])
     return table([*map(_heading, names)], [[_cell(row.get(name)) for name in names] for row in rows])
 
 

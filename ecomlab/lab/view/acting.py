@@ -1,4 +1,4 @@
-"""Records of episodes as they are shown: transcripts and trajectories, acted out again for what each turn left behind."""
+"""Records of transcripts and trajectories, acted out again for what each turn left behind."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -77,7 +77,9 @@ def _state(episode: Episode) -> State:
         withheld=withheld,
         events=[_event(event, customer) for customer in customers for event in customer.fired],
         turns=episode.turn,
+        turn_budget=episode.task.turns,
         calls=episode.world.calls,
+        call_budget=episode.task.calls,
         reward=number(score.value),
         parts=_weighted(score),
     )
@@ -88,10 +90,13 @@ def _weighted(score: Score) -> dict[str, float]:
 
 
 def _slot(slot: Slot, customer: Customer) -> str:
-    """Word a slot: "Webcam: price $80"."""
+    """Word a slot: "Webcam, price: $80". What is said of the whole goal, such as a budget, names no item."""
     name = customer.option_name(slot.item) if slot.name == "option" else slot.name.removeprefix("attr:")
-    value = value_in_words(slot.name, slot.value, customer.phrases)
-    return _about(customer, slot.item, f"{(name or slot.name).replace('_', ' ')} {value}")
+    words = (
+        f"{(name or slot.name).replace('_', ' ')}: {value_in_words(slot.name, slot.value, customer.phrases)}"
+    )
+    of_all = slot.name in customer.phrases.slots and len(customer.goal.items) > 1
+    return words if of_all else _about(customer, slot.item, words)
 
 
 def _event(event: Event, customer: Customer) -> str:
@@ -101,7 +106,7 @@ def _event(event: Event, customer: Customer) -> str:
 
 def _about(customer: Customer, item: int, words: str) -> str:
     kind = customer.type_name(item)
-    return f"{kind}: {words}" if kind else words
+    return f"{kind}, {words}" if kind else words
 
 
 def _cart_line(episode: Episode, line: tuple[str, str | None], units: int) -> dict[str, Any]:
@@ -119,4 +124,9 @@ def _return_line(episode: Episode, line: tuple[str, str], units: int) -> dict[st
         for bought in order["lines"]
         if (order["order_id"], bought["line_id"]) == line
     )
-    return {"units": units, "product": world.catalog.title(world.row(found)), "order": order_id, "line": line_id}
+    return {
+        "units": units,
+        "product": world.catalog.title(world.row(found)),
+        "order": order_id,
+        "line": line_id,
+    }
