@@ -114,7 +114,7 @@ LevelList = Annotated[list[int], Option(help="Level; may be repeated.")]
 Others = Annotated[int, Option(min=1, help="Tasks a level for the other players.")]
 OtherTranscripts = Annotated[
     Path | None,
-    Argument(metavar="[OTHER]", help="A second one, to read its episodes beside those of the first."),
+    Argument(metavar="OTHER", help="A second one, to read its episodes beside those of the first."),
 ]
 Out = Annotated[Path, Option(help="Folder for the figures.")]
 Plan = Annotated[bool, Option("--dry-run", help="Print what would be done and its cost; start nothing.")]

@@ -148,9 +148,9 @@ def steps_of(messages: Sequence[Mapping[str, Any]]) -> list[Step]:
     for message in messages:
         role = message["role"]
         if role == "assistant":
-            calls = [
+            calls = tuple(
                 Call(made.get("name", ""), _as_text(made.get("arguments"))) for made in _functions(message)
-            ]
+            )
             steps.append(Step(steps[-1].number + 1 if steps else 1, text_of(message), calls))
             waiting = [made.get("id") for made in message.get("tool_calls") or ()]
         elif role in ("tool", "user"):
@@ -163,14 +163,13 @@ def steps_of(messages: Sequence[Mapping[str, Any]]) -> list[Step]:
 def _answered(step: Step, message: Mapping[str, Any], waiting: Sequence[Any]) -> Step:
     text = text_of(message)
     if message["role"] == "user":
-        return replace(step, said=[*step.said, text])
+        return replace(step, said=(*step.said, text))
     called = message.get("tool_call_id")
     for number, call in enumerate(step.calls):
         if number < len(waiting) and waiting[number] == called and call.result is None:
-            calls = [*step.calls]
-            calls[number] = replace(call, result=text)
-            return replace(step, calls=calls)
-    return replace(step, calls=[*step.calls, Call(str(message.get("name", "")), "", text)])
+            answered = replace(call, result=text)
+            return replace(step, calls=(*step.calls[:number], answered, *step.calls[number + 1 :]))
+    return replace(step, calls=(*step.calls, Call(str(message.get("name", "")), "", text)))
 
 
 def _functions(message: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
