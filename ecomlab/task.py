@@ -323,6 +323,11 @@ class Task:
         return self.key.shop
 
     @property
+    def title(self) -> str:
+        """Name of the task in a sentence: environment, level and seed."""
+        return f"{self.env} d = {self.difficulty} · seed {self.seed}"
+
+    @property
     def asks(self) -> int:
         """Number of questions that a courteous agent asks; in a journey, of all its customers."""
         return sum(math.ceil(len(part.goal.withheld) / LEARNED) for part in self.parts)

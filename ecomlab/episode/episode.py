@@ -85,8 +85,7 @@ class Trajectory:
 
     def record(self) -> Record:
         """Record what is shown of the episode without the shop that it was played in."""
-        title = f"{self.task.env} d = {self.task.difficulty} · seed {self.task.seed}"
-        return Record.of(title, self.messages, self.end, self.score, reward.WEIGHTS)
+        return Record.of(self.task.title, self.messages, self.end, self.score, reward.WEIGHTS)
 
     def _repr_html_(self) -> str:
         return in_notebook(conversation.episode(self.record()))

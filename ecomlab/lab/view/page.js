@@ -8,6 +8,7 @@ const visible = [...columns.keys()].filter((number) => !columns[number].empty);
 const at = Object.fromEntries(columns.map((column, number) => [column.name, number]));
 const rows = index.rows.map((values, id) => ({ id, values }));
 const PAGE = 100; // rows shown at a time
+const TOGETHER = 64; // episodes inflated at a time
 
 let shown = rows; // rows that pass the filters, in the order of the table
 let page = 0;
@@ -63,8 +64,9 @@ function drawRows() {
   const first = page * PAGE;
   const body = shown.slice(first, first + PAGE).map(({ id, values }) => {
     const link = make("a", { href: addressOf(id, counterpart(id)), textContent: String(id) });
-    const cells = visible.map((number) =>
-      make("td", { textContent: text(values[number]), className: columns[number].long ? "long" : "" }));
+    const cells = visible.map((number) => make("td", {}, columns[number].long
+      ? make("span", { className: "long", textContent: text(values[number]), title: text(values[number]) })
+      : text(values[number])));
     return make("tr", {}, make("td", {}, link), ...cells);
   });
   $("rows").tBodies[0].replaceChildren(...body);
@@ -144,13 +146,18 @@ async function search() {
     return refresh();
   }
   const hits = new Set();
-  for (const { id } of rows) {
-    const where = await textOf(id);
+  let rested = performance.now();
+  for (let first = 0; first < rows.length; first += TOGETHER) {
+    const some = rows.slice(first, first + TOGETHER);
+    const where = await Promise.all(some.map(({ id }) => textOf(id)));
     if (mine !== searching) return; // another search has begun
-    if (words.every((word) => where.includes(word))) hits.add(id);
-    if (id % 50 === 49) {
-      $("count").textContent = `searched ${id + 1} of ${rows.length} episodes: ${hits.size} found`;
-      await new Promise((resume) => setTimeout(resume));
+    some.forEach(({ id }, number) => {
+      if (words.every((word) => where[number].includes(word))) hits.add(id);
+    });
+    if (performance.now() - rested > 100) {
+      $("count").textContent = `searched ${first + some.length} of ${rows.length} episodes: ${hits.size} found`;
+      await new Promise((resume) => setTimeout(resume)); // so that the page stays awake
+      rested = performance.now();
     }
   }
   found = hits;
