@@ -150,7 +150,7 @@ def _earned(state: State, before: State | None) -> Html | None:
     words = ", ".join(f"{name} {_signed(part)}" for name, part in changes.items())
     sign = "gained" if change > 0 else "lost"
     return element(
-        "p", element("strong", f"{sign} {_signed(change)}", class_=sign), f" ({words})", class_="reward"
+        "p", element("strong", f"{sign} {abs(change):.3f}", class_=sign), f" ({words})", class_="reward"
     )
 
 

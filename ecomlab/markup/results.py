@@ -97,7 +97,9 @@ def plain(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, Mapping):
-        return ", ".join(f"{_heading(name)}: {plain(each)}" for name, each in value.items())
+        return ", ".join(
+            f"{_heading(name)}: {plain(each)}" for name, each in value.items() if each is not None
+        )
     if isinstance(value, list | tuple):
         between = "; " if _is_rows(value) else ", "
         return between.join(map(plain, value))

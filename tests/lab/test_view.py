@@ -220,6 +220,14 @@ def scripts_of(page: str) -> list[tuple[str, str]]:
     return re.findall(r"<script([^>]*)>(.*?)</script>", page, re.DOTALL)
 
 
+def index_in(path: Path) -> list[dict[str, Any]]:
+    """Rows of the table, by column."""
+    index = json.loads(scripts_of(path.read_text("utf-8"))[0][1])
+    return [
+        dict(zip([column["name"] for column in index["columns"]], row, strict=True)) for row in index["rows"]
+    ]
+
+
 def inflated(blob: str) -> str:
     return zlib.decompress(base64.b64decode(blob)).decode()
 
@@ -277,13 +285,21 @@ def test_every_episode_has_its_row_and_its_words(shop: Shop, tmp_path: Path) -> 
                 assert message["content"] in text
 
 
-def test_training_transcripts_are_shown_with_their_steps(shop: Shop, tmp_path: Path) -> None:
+def test_training_transcripts_are_shown_with_step_and_decoding(shop: Shop, tmp_path: Path) -> None:
     config = TrainConfig(catalog_size=1_000)
-    made = [replace(played("CART", shop, d=1, trial=trial), step=50) for trial in (0, 1)]
-    write(tmp_path / FILE, training_header(config, shop.fingerprint), made)
+    one = replace(played("CART", shop, d=1), step=50)
+    made = [replace(one, notes={"decoding": name}) for name in ("sampled", "greedy")]
+    write(
+        tmp_path / FILE, training_header(config, shop.fingerprint), [*made, replace(one, notes={"group": 7})]
+    )
     written = write_page(tmp_path / "view.html", sources_of([tmp_path]))
-    assert written.episodes == 2 and written.not_acted_out == 0
-    assert ',50,"",' in scripts_of((tmp_path / "view.html").read_text("utf-8"))[0][1]
+    assert written.episodes == 3 and written.not_acted_out == 0
+    index = index_in(tmp_path / "view.html")
+    assert [(row["step"], row["decoding"], row["group"]) for row in index] == [
+        (50, "sampled", None),
+        (50, "greedy", None),
+        (50, "", 7),
+    ]
 
 
 def test_two_players_are_shown_on_the_same_tasks_first(shop: Shop, tmp_path: Path) -> None:
@@ -291,8 +307,8 @@ def test_two_players_are_shown_on_the_same_tasks_first(shop: Shop, tmp_path: Pat
     two = folder_with(tmp_path / "two", shop, played("PD", shop), played("CART", shop), player="two")
     written = write_page(tmp_path / "view.html", sources_of([one, two]), limit=2)
     assert (written.episodes, written.of) == (2, 3)
-    data, *_ = scripts_of((tmp_path / "view.html").read_text("utf-8"))
-    assert [row[:3] for row in json.loads(data[1])["rows"]] == [["one", "CART", 6], ["two", "CART", 6]]
+    rows = index_in(tmp_path / "view.html")
+    assert [(row["player"], row["env"]) for row in rows] == [("one", "CART"), ("two", "CART")]
     same = sources_of([one, one.parent / "one" / FILE])
     assert len({source.player for source in same}) == 2, "runs of one player are told apart by where they are"
 
@@ -389,7 +405,7 @@ def test_two_episodes_stand_side_by_side_in_a_notebook(shop: Shop) -> None:
 def test_whatever_is_shown_in_a_notebook_is_no_formula(shop: Shop) -> None:
     task = make_task("BUNDLE", 6, 2, shop)
     trajectory = play(ENVIRONMENTS["BUNDLE"].reference_player(shop), task, shop)
-    shown = [
+    shown: list[Any] = [
         task, trajectory, trajectory.score, ENVIRONMENTS, watch(trajectory, shop=shop), show.task(task),
         show.Conversation(trajectory.messages), show.results([trajectory]), show.openings([task]),
         show.tools(Episode(task, shop).tools),

@@ -126,6 +126,7 @@ def test_a_result_is_a_table_and_a_line() -> None:
     [
         ('{"error":"no product"}', "error: no product"),
         ('{"submitted":true}', "submitted: yes"),
+        ('{"line":{"id":"P1","variant_id":null}}', "line: id: P1"),
         ('{"results":[],"page":1,"pages":1}', "0 results"),
         ('{"orders":[{"items":[{"title":"A"}]}]}', "1 orders"),
         ("not json", "not json"),
@@ -188,7 +189,7 @@ def test_a_turn_shows_what_it_changed_and_not_what_stayed() -> None:
     )
     page = Reader(episode(Record("t", steps=[Step(0, state=before), Step(1, "hm", state=after)])))
     turn = page.text[page.text.index("turn 1") :]
-    assert "gained +0.500 (task +0.500)" in turn and "size: M" in turn and "cart now empty" in turn
+    assert "gained 0.500 (task +0.500)" in turn and "size: M" in turn and "cart now empty" in turn
     assert "returns as before: 1 line" in turn and "efficiency" not in turn and turn.count("old") == 0
 
 
@@ -196,7 +197,7 @@ def test_an_invalid_end_says_so_in_place_of_parts() -> None:
     before = replace(state_with("x"), reward=-0.1, parts={"task": 0.05, "efficiency": -0.15})
     after = replace(before, reward=-1.0, parts={"invalid": -1.0})
     page = Reader(episode(Record("t", steps=[Step(0, state=before), Step(1, state=after)])))
-    assert "lost -0.900 (invalid output -0.900)" in page.text
+    assert "lost 0.900 (invalid output -0.900)" in page.text
 
 
 def test_labels_stand_at_their_turn() -> None:

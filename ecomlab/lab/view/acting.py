@@ -31,13 +31,17 @@ def record_of(
     job = transcript.job
     trial = f"trial {job.trial}" if job.trial else None
     step = None if transcript.step is None else f"step {transcript.step}"
-    title = " · ".join(filter(None, (f"{job.env} d = {job.d}", f"seed {job.seed}", trial, player, step)))
+    decoding = str(transcript.notes.get("decoding", ""))  # a training run's, which evaluates by two
+    title = (f"{job.env} d = {job.d}", f"seed {job.seed}", trial, player, step, decoding)
     facts = {
         "axes": ", ".join(f"{name} = {value:g}" for name, value in job.axes.items()),
         "mistakes of form": ", ".join(transcript.faults),
         "unscored": transcript.unscored,
+        "group": str(transcript.notes.get("group", "")),
     }
-    record = Record.of(title, transcript.messages, transcript.end, transcript.score, WEIGHTS)
+    record = Record.of(
+        " · ".join(filter(None, title)), transcript.messages, transcript.end, transcript.score, WEIGHTS
+    )
     record = replace(record, facts=facts, labels=tuple(labels))
     if shop is None or not transcript.messages:
         return record

@@ -61,11 +61,13 @@ class _Teller:
     def __init__(self, bar: Progress, console: Console) -> None:
         self.bar, self.console = bar, console
         self.task = bar.add_task("", total=1.0, left="")
-        self.began = self.printed = time.monotonic()
+        self.pace: Pace | None = None
+        self.printed = time.monotonic()
 
     def __call__(self, done: int, total: int) -> None:
         now = time.monotonic()
-        left = time_left(Pace(self.began, 0.0).seconds_left(now, done / total))
+        self.pace = self.pace or Pace(now, (done - 1) / total)  # what comes before is reading
+        left = time_left(self.pace.seconds_left(now, done / total))
         text = f"{done}/{total} episodes"
         self.bar.update(self.task, completed=done / total, description=text, left=left)
         if not self.console.is_terminal and now - self.printed >= QUIET_SECONDS:

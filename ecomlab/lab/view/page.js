@@ -213,7 +213,7 @@ function kindred(id) {
 
 function drawOther(id, beside) {
   const named = ({ id: other, values }) => {
-    const facts = ["player", "d", "axes", "trial", "step"].map((name) => values[at[name]] !== 0 && text(values[at[name]]) && `${name} ${text(values[at[name]])}`);
+    const facts = ["player", "d", "axes", "trial", "step", "decoding", "group"].map((name) => values[at[name]] !== 0 && text(values[at[name]]) && `${name} ${text(values[at[name]])}`);
     return make("option", { value: String(other), selected: other === beside,
       textContent: `#${other} · ${[...facts, values[at.correct] === "yes" ? "correct" : "not correct"].filter(Boolean).join(" · ")}` });
   };

@@ -19,14 +19,14 @@ from typing import IO, Any
 from ecomlab.evaluate.transcripts import Transcript
 from ecomlab.files import replacing
 from ecomlab.lab.view.acting import record_of
-from ecomlab.lab.view.sources import Source, count_episodes, episodes_of
+from ecomlab.lab.view.sources import Source, episodes_of, select
 from ecomlab.markup.conversation import episode
 from ecomlab.markup.elements import Html, element, style
 from ecomlab.markup.record import Label, Record
 
 LARGEST = 60_000_000
 """Bytes up to which a page opens well."""
-FILTERS = ("player", "env", "d", "step", "correct", "end", "labels", "faults", "unscored")
+FILTERS = ("player", "env", "d", "step", "decoding", "correct", "end", "labels", "faults", "unscored")
 """Columns by which the table is filtered, where their values differ."""
 LONG = ("why",)
 Labels = Callable[[Transcript], Sequence[Label]]
@@ -57,19 +57,18 @@ def write_page(
     Raises TranscriptError for damaged transcripts and for a source without an episode, OSError where nothing can be
     written.
     """
-    total, of = count_episodes(sources, limit)
-    missed = 0
+    chosen, missed = select(sources, limit), 0
 
     def episodes() -> Iterator[tuple[dict[str, Any], Record]]:
         nonlocal missed
-        for number, (source, transcript) in enumerate(episodes_of(sources, limit), 1):
+        for number, (source, transcript) in enumerate(episodes_of(sources, chosen), 1):
             record = record_of(transcript, source.shop, source.player, labels(transcript))
             missed += source.shop is None or bool(record.note)
             yield row_of(source.player, transcript, record), record
-            tell(number, total)
+            tell(number, len(chosen))
 
-    write_episodes(path, episodes(), _about(sources, total, of))
-    return Written(path, total, of, missed, path.stat().st_size)
+    write_episodes(path, episodes(), _about(sources, len(chosen), chosen.of))
+    return Written(path, len(chosen), chosen.of, missed, path.stat().st_size)
 
 
 def write_episodes(path: Path, episodes: Iterable[tuple[Mapping[str, Any], Record]], about: Html) -> None:
@@ -100,6 +99,8 @@ def row_of(player: str, transcript: Transcript, record: Record) -> dict[str, Any
         "seed": job.seed,
         "trial": job.trial,
         "step": transcript.step,
+        "decoding": str(transcript.notes.get("decoding", "")),
+        "group": transcript.notes.get("group"),
         "axes": record.facts["axes"],
         "correct": "unscored" if record.correct is None else "yes" if record.correct else "no",
         "end": transcript.end,
@@ -120,7 +121,7 @@ def index_of(rows: Sequence[Mapping[str, Any]]) -> str:
             "name": name,
             "filter": name in FILTERS,
             "long": name in LONG,
-            "empty": all(row[name] in (None, "", [], 0) for row in rows) and name not in ("d", "reward"),
+            "empty": all(row[name] in ((0,) if name == "trial" else (None, "", [])) for row in rows),
         }
         for name in rows[0]
     ]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ecomlab.catalog import Shop, load_shop
-from ecomlab.evaluate.evaluation import check_conditions
+from ecomlab.evaluate.evaluation import TRAINING, check_conditions
 from ecomlab.evaluate.transcripts import Transcript, TranscriptError, path_of, read, read_header
 from ecomlab.lab.view.acting import NOT_ACTED_OUT
 
@@ -24,6 +24,11 @@ class Source:
     """The shop in which they are acted out again; None if they cannot be."""
     note: str = ""
     """Why not."""
+
+    def read(self) -> Iterator[Transcript]:
+        """Read its episodes; a training run's all, since it plays a task by two decodings at a step and tries none
+        again."""
+        return read(self.path, every=self.header.get("kind") == TRAINING)
 
 
 def sources_of(folders: Sequence[Path], plain: bool = False) -> list[Source]:
@@ -57,32 +62,46 @@ def _shop_of(header: Mapping[str, Any], shops: dict[tuple[int, int], Shop]) -> t
     return shop, ""
 
 
-def episodes_of(sources: Sequence[Source], limit: int) -> Iterator[tuple[Source, Transcript]]:
-    """Read the episodes that are shown, in the order in which they were played, at most `limit` in all.
+@dataclass(frozen=True)
+class Selection:
+    """Which episodes of each source are shown, by their places in it."""
 
-    Of a second source those on tasks of the first come before others, so that they can be read side by side.
+    places: Sequence[frozenset[int]]
+    of: int
+    """Number of all episodes."""
+
+    def __len__(self) -> int:
+        return sum(map(len, self.places))
+
+
+def select(sources: Sequence[Source], limit: int) -> Selection:
+    """Choose the first episodes of each source, at most `limit` in all.
+
+    Of a second source those on tasks of the first come before others, so that they can be read side by side. Raises
+    TranscriptError for a source without an episode.
     """
     tasks: set[tuple[Any, ...]] = set()
-    each = limit // len(sources)
+    places, of = [], 0
     for source in sources:
-        named = [_task_of(transcript) for transcript in read(source.path)]
-        order = sorted(range(len(named)), key=lambda number: named[number] not in tasks)
-        chosen = set(order[:each])
-        tasks |= {named[number] for number in chosen}
-        for number, transcript in enumerate(read(source.path)):
-            if number in chosen:
-                yield source, transcript
-
-
-def count_episodes(sources: Sequence[Source], limit: int) -> tuple[int, int]:
-    """Count the episodes that are shown, and all there are. Raises TranscriptError where there is none."""
-    counts = [sum(1 for _ in read(source.path)) for source in sources]
-    for source, count in zip(sources, counts, strict=True):
-        if not count:
+        named = [_task_of(transcript) for transcript in source.read()]
+        if not named:
             raise TranscriptError(
                 f"{source.path} holds no episode yet; wait for the first, or name another folder"
             )
-    return sum(min(count, limit // len(sources)) for count in counts), sum(counts)
+        order = sorted(range(len(named)), key=lambda place: named[place] not in tasks)
+        chosen = frozenset(order[: limit // len(sources)])
+        tasks |= {named[place] for place in chosen}
+        places.append(chosen)
+        of += len(named)
+    return Selection(places, of)
+
+
+def episodes_of(sources: Sequence[Source], selection: Selection) -> Iterator[tuple[Source, Transcript]]:
+    """Read the episodes that are shown, in the order in which they were played."""
+    for source, chosen in zip(sources, selection.places, strict=True):
+        for place, transcript in enumerate(source.read()):
+            if place in chosen:
+                yield source, transcript
 
 
 def _task_of(transcript: Transcript) -> tuple[Any, ...]:
