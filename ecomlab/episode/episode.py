@@ -227,6 +227,9 @@ class Episode:
             {"role": "user", "content": self._begun(task.opening, 0)},
         ]
 
+    def _repr_html_(self) -> str:
+        return in_notebook(conversation.alone(self.messages))
+
     @property
     def subtask(self) -> Subtask:
         """The subtask under way, or the last one."""

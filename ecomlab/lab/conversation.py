@@ -8,9 +8,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from ecomlab.episode.episode import Trajectory
-from ecomlab.markup.conversation import turns
-from ecomlab.markup.elements import element, in_notebook
-from ecomlab.markup.record import steps_of
+from ecomlab.markup.conversation import alone
+from ecomlab.markup.elements import in_notebook
 from ecomlab.reward import WEIGHTS
 from ecomlab.task import Message
 
@@ -44,7 +43,7 @@ class Conversation:
         return "\n".join(f"{_NAMES.get(role, role):>8}  {text}" for role, text in self.lines)
 
     def _repr_html_(self) -> str:
-        return in_notebook(element("div", turns(steps_of(self.messages)), class_="alone"))
+        return in_notebook(alone(self.messages))
 
 
 def show_episode(episode: Trajectory, console: Console) -> None:

@@ -1,9 +1,10 @@
 """A record as HTML: what the episode came to, then every turn with what it left behind and what it earned."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ecomlab.markup.elements import Html, element, joined, pairs, table
-from ecomlab.markup.record import Call, Label, Record, State, Step
+from ecomlab.markup.record import Call, Label, Record, State, Step, steps_of
 from ecomlab.markup.results import arguments_in_a_line, read, result_in_a_line, result_in_full
 
 ASK = "ask_user"
@@ -29,6 +30,11 @@ def turns(steps: Sequence[Step], labels: Sequence[Label] = ()) -> Html:
         for step, was in zip(steps, before, strict=True)
     ]
     return element("ol", *shown, class_="turns")
+
+
+def alone(messages: Sequence[Mapping[str, Any]]) -> Html:
+    """Show messages without anything else."""
+    return element("div", turns(steps_of(messages)), class_="alone")
 
 
 def score(parts: Mapping[str, float], weights: Mapping[str, float], reward: float | None, why: str) -> Html:

@@ -22,7 +22,8 @@ from ecomlab.episode.play import ReplayError, record, replay
 from ecomlab.evaluate.contestant import Job, Played
 from ecomlab.evaluate.evaluation import EVALUATION, header_of
 from ecomlab.evaluate.tasks import held_out_seeds
-from ecomlab.evaluate.transcripts import FILE, Transcript, TranscriptError, write
+from ecomlab.evaluate.transcript import Transcript
+from ecomlab.evaluate.transcripts import FILE, TranscriptError, write
 from ecomlab.lab import show
 from ecomlab.lab.view.acting import record_of, record_of_trajectory
 from ecomlab.lab.view.notebook import watch
@@ -93,7 +94,7 @@ def test_a_record_is_json_and_says_every_word(env: str, shop: Shop) -> None:
     found = record_of(transcript, shop, "someone", [Label(1, "wrong product", "not that")])
     text = json.dumps(found.to_json(), allow_nan=False)
     assert json.loads(text)["labels"] == [{"turn": 1, "kind": "wrong product", "words": "not that"}]
-    said = [
+    said: list[str | None] = [
         found.system,
         *(step.text for step in found.steps),
         *(one for step in found.steps for one in step.said),
@@ -408,7 +409,7 @@ def test_whatever_is_shown_in_a_notebook_is_no_formula(shop: Shop) -> None:
     shown: list[Any] = [
         task, trajectory, trajectory.score, ENVIRONMENTS, watch(trajectory, shop=shop), show.task(task),
         show.Conversation(trajectory.messages), show.results([trajectory]), show.openings([task]),
-        show.tools(Episode(task, shop).tools),
+        show.tools(Episode(task, shop).tools), Episode(task, shop),
     ]  # fmt: skip
     for one in shown:
         assert "mathjax_ignore tex2jax_ignore" in one._repr_html_(), one

@@ -9,7 +9,7 @@ from ecomlab.customer.customer import Customer
 from ecomlab.episode.episode import Episode, Trajectory
 from ecomlab.episode.play import ReplayError, replay
 from ecomlab.evaluate.evaluation import trajectory_of
-from ecomlab.evaluate.transcripts import Transcript
+from ecomlab.evaluate.transcript import Transcript
 from ecomlab.lab.events import event_in_words, value_in_words
 from ecomlab.markup.record import Label, Record, State, number
 from ecomlab.markup.results import cut

@@ -194,8 +194,18 @@ function keyOf({ values }, ...names) {
   return names.map((name) => text(values[at[name]])).join(" ");
 }
 
-const byTask = Map.groupBy(rows, (row) => keyOf(row, "env", "d", "axes", "seed"));
-const bySeed = Map.groupBy(rows, (row) => keyOf(row, "env", "seed"));
+function grouped(...names) {
+  const groups = new Map();
+  for (const row of rows) {
+    const key = keyOf(row, ...names);
+    if (groups.has(key)) groups.get(key).push(row);
+    else groups.set(key, [row]);
+  }
+  return groups;
+}
+
+const byTask = grouped("env", "d", "axes", "seed");
+const bySeed = grouped("env", "seed");
 
 // The same task played by another player, the same trial if there is one; null if there is none.
 function counterpart(id) {

@@ -7,7 +7,8 @@ from typing import Any
 
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.evaluate.evaluation import TRAINING, check_conditions
-from ecomlab.evaluate.transcripts import Transcript, TranscriptError, path_of, read, read_header
+from ecomlab.evaluate.transcript import Transcript
+from ecomlab.evaluate.transcripts import TranscriptError, path_of, read, read_header
 from ecomlab.lab.view.acting import NOT_ACTED_OUT
 
 
