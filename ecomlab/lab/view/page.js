@@ -8,7 +8,6 @@ const visible = [...columns.keys()].filter((number) => !columns[number].empty);
 const at = Object.fromEntries(columns.map((column, number) => [column.name, number]));
 const rows = index.rows.map((values, id) => ({ id, values }));
 const PAGE = 100; // rows shown at a time
-const TOGETHER = 64; // episodes inflated at a time
 
 let shown = rows; // rows that pass the filters, in the order of the table
 let page = 0;
@@ -26,9 +25,14 @@ function make(tag, properties = {}, ...children) {
 // --- episodes ---
 
 async function inflated(id) {
-  const bytes = Uint8Array.from(atob($("e" + id).textContent), (letter) => letter.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return await new Response(stream).text();
+  const letters = atob($("e" + id).textContent);
+  const bytes = new Uint8Array(letters.length);
+  for (let number = 0; number < letters.length; number++) bytes[number] = letters.charCodeAt(number); // from() is slow
+  const stream = new DecompressionStream("deflate");
+  const writer = stream.writable.getWriter();
+  writer.write(bytes);
+  writer.close();
+  return await new Response(stream.readable).text();
 }
 
 const texts = new Map(); // what was searched once stays in memory
@@ -147,18 +151,15 @@ async function search() {
   }
   const hits = new Set();
   let rested = performance.now();
-  for (let first = 0; first < rows.length; first += TOGETHER) {
-    const some = rows.slice(first, first + TOGETHER);
-    const where = await Promise.all(some.map(({ id }) => textOf(id)));
-    if (mine !== searching) return; // another search has begun
-    some.forEach(({ id }, number) => {
-      if (words.every((word) => where[number].includes(word))) hits.add(id);
-    });
+  for (const { id } of rows) {
+    const where = texts.get(id) ?? (await textOf(id));
+    if (words.every((word) => where.includes(word))) hits.add(id);
     if (performance.now() - rested > 100) {
-      $("count").textContent = `searched ${first + some.length} of ${rows.length} episodes: ${hits.size} found`;
+      $("count").textContent = `searched ${id + 1} of ${rows.length} episodes: ${hits.size} found`;
       await new Promise((resume) => setTimeout(resume)); // so that the page stays awake
       rested = performance.now();
     }
+    if (mine !== searching) return; // another search has begun
   }
   found = hits;
   refresh();
