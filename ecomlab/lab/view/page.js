@@ -126,7 +126,8 @@ function drawChoices() {
         if (value !== null && value !== "") counts.set(value, (counts.get(value) ?? 0) + 1);
       }
     }
-    if (counts.size < 2) return;
+    const [first] = counts.values();
+    if (!counts.size || first === rows.length) return; // the same in all
     const options = [...counts.keys()].sort(compare).map((value) =>
       make("option", { value: text(value), textContent: `${text(value)} (${counts.get(value)})` }));
     const select = make("select", {}, make("option", { value: "", textContent: "all" }), ...options);
