@@ -14,7 +14,7 @@ from ecomlab.lab.events import event_in_words, value_in_words
 from ecomlab.markup.record import Label, Record, State, number
 from ecomlab.markup.results import cut
 from ecomlab.reward import WEIGHTS, Score
-from ecomlab.task import Event, SellOut, Slot, TaskError
+from ecomlab.task import Event, SellOut, Slot
 
 NOT_ACTED_OUT = "Without cart and reward by turn, for it cannot be acted out again"
 """Beginning of the note on an episode that today's environments would not repeat."""
@@ -47,7 +47,10 @@ def record_of(
         return record
     try:
         return _with_states(record, trajectory_of(transcript, shop), shop)
-    except (ReplayError, TaskError) as error:
+    except (
+        ReplayError,
+        ValueError,
+    ) as error:  # ValueError: an axis that is gone, a task that cannot be drawn
         return replace(record, note=f"{NOT_ACTED_OUT}: {cut(str(error), 300)}")
 
 

@@ -80,13 +80,16 @@ def write_episodes(path: Path, episodes: Iterable[tuple[Mapping[str, Any], Recor
             written.write(f'<script type="text/plain" id="e{number}">{packed(record)}</script>\n')
             rows.append(row)
         written.seek(0)
-        with replacing(path) as draft, draft.open("w", encoding="utf-8", newline="\n") as page:
+        with (
+            replacing(path) as draft,
+            draft.open("w", encoding="utf-8", errors="replace", newline="\n") as page,
+        ):
             _write(page, about, index_of(rows), written)
 
 
 def packed(record: Record) -> str:
-    """Deflate a record's markup and write it as base64."""
-    return base64.b64encode(zlib.compress(episode(record).encode(), 9)).decode("ascii")
+    """Deflate a record's markup and write it as base64. Half a character that a model wrote becomes a question mark."""
+    return base64.b64encode(zlib.compress(episode(record).encode("utf-8", "replace"), 9)).decode("ascii")
 
 
 def row_of(player: str, transcript: Transcript, record: Record) -> dict[str, Any]:
