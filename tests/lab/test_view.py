@@ -173,12 +173,12 @@ def test_an_episode_without_a_task_says_why(shop: Shop) -> None:
 
 def test_what_today_would_not_repeat_is_shown_without_states_and_says_so(shop: Shop) -> None:
     transcript = played("CART", shop)
+    system, _, *rest = transcript.messages
+    gone = replace(transcript.job, axes={"branches": 2.0})  # which does not move CART
     for changed in (
         replace(transcript, task="another"),
-        replace(
-            transcript,
-            messages=[*transcript.messages[:1], {"role": "user", "content": "Hi"}, *transcript.messages[2:]],
-        ),
+        replace(transcript, messages=[system, {"role": "user", "content": "Hi"}, *rest]),
+        replace(transcript, job=gone),
     ):
         found = record_of(changed, shop)
         assert "cannot be acted out again" in found.note
@@ -284,6 +284,14 @@ def test_every_episode_has_its_row_and_its_words(shop: Shop, tmp_path: Path) -> 
         for message in transcript.messages:
             if message["role"] == "user":
                 assert message["content"] in text
+
+
+def test_half_a_character_does_not_stop_the_page(tmp_path: Path) -> None:
+    row, made = hostile()
+    write_episodes(
+        tmp_path / "view.html", [({**row, "why": "\ud83d"}, replace(made, why="\ud83d"))], element("p")
+    )
+    assert index_in(tmp_path / "view.html")[0]["why"] == "?"
 
 
 def test_training_transcripts_are_shown_with_step_and_decoding(shop: Shop, tmp_path: Path) -> None:
