@@ -1,4 +1,4 @@
-"""The command line: envs, play, certify, bench, train, eval, compare, frontier, sweep, figures, assets, init."""
+"""The command line: envs, play, certify, bench, train, eval, compare, frontier, view, sweep, figures, assets, init."""
 
 import os
 import sys
@@ -247,6 +247,23 @@ def frontier(
         player, envs, console, **asked, block=block, retry_unscored=retry_unscored
     )
     evaluation_tables.show_frontier(found, console, json_file, markdown, figure)
+
+
+@app.command()
+def view(
+    folder: options.Transcripts,
+    other: options.OtherTranscripts = None,
+    out: options.PageFile = None,
+    limit: options.Limit = 5_000,
+    plain: options.WithoutState = False,
+) -> None:
+    """Write episodes of an evaluation or a training run as one HTML file, which needs no network and no server.
+
+    Example: [cyan]ecomlab view experiments/runs/eval/novice experiments/runs/eval/base --out view.html[/cyan]
+    """
+    from ecomlab.lab.view.command import write_view
+
+    write_view([folder] if other is None else [folder, other], out, limit, plain, console)
 
 
 @app.command()

@@ -57,6 +57,10 @@ FigureFile = Annotated[
 MarkdownFile = Annotated[
     Path | None, Option("--markdown", callback=writable, help="Write the table as Markdown here.")
 ]
+PageFile = Annotated[
+    Path | None,
+    Option("--out", callback=writable, help="The file to write. Default: view.html beside the transcripts."),
+]
 ParquetFile = Annotated[
     Path | None, Option("--parquet", callback=writable, help="Write the transcripts here, for `datasets`.")
 ]
@@ -103,10 +107,15 @@ Full = Annotated[bool, Option("--full", help="As many for all players as for ora
 JsonFile = Annotated[Path | None, Option("--json", callback=writable, help="Write the results here.")]
 Leaks = Annotated[int, Option(min=0, help="Tasks a level for the search for leaks; 0: none.")]
 Questions = Annotated[int, Option(min=0, help="Customers each question of the banks is asked of; 0: none.")]
+Limit = Annotated[int, Option(min=1, help="Most episodes in the file, of both folders together.")]
 Level = Annotated[int, Option(help="Level, from 0 up.")]
 Levels = Annotated[str, Option(help="Levels A:B, both included, or one level.")]
 LevelList = Annotated[list[int], Option(help="Level; may be repeated.")]
 Others = Annotated[int, Option(min=1, help="Tasks a level for the other players.")]
+OtherTranscripts = Annotated[
+    Path | None,
+    Argument(metavar="OTHER", help="A second one, to read its episodes beside those of the first."),
+]
 Out = Annotated[Path, Option(help="Folder for the figures.")]
 Plan = Annotated[bool, Option("--dry-run", help="Print what would be done and its cost; start nothing.")]
 Processes = Annotated[int | None, Option(min=1, help="Runs at a time. Default: what the sweep says.")]
@@ -114,6 +123,13 @@ Seed = Annotated[int, Option(help="Seed of the task.")]
 Seeds = Annotated[int, Option(min=1, help="Tasks a level for oracle, reference and perturbed player.")]
 Size = Annotated[int, Option(help="Products in the generated catalog.")]
 Sizes = Annotated[list[int], Option("--size", help="Products; may be repeated.")]
+Transcripts = Annotated[
+    Path,
+    Argument(help="Folder with transcripts.jsonl, of `ecomlab eval` or of a training run; or such a file."),
+]
+WithoutState = Annotated[
+    bool, Option("--plain", help="Do not act episodes out again: no cart, no reward by turn; faster.")
+]
 Workers = Annotated[int | None, Option(min=1, help="Processes. Default: the machine's cores.")]
 
 

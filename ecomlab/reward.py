@@ -5,6 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ecomlab.markup import conversation
+from ecomlab.markup.elements import in_notebook
+from ecomlab.markup.record import number
+
 WEIGHTS = {"task": 0.75, "efficiency": 0.15, "hallucination": 0.10}
 
 INVALID = -1.0
@@ -31,6 +35,10 @@ class Score:
     def failed_by_us(cls, why: str) -> "Score":
         """Make the score of an episode that our own failure made impossible to judge: counted, never a reward."""
         return cls(value=math.nan, correct=False, why=why, unscored=True)
+
+    def _repr_html_(self) -> str:
+        """Show the parts, their weights and what they add up to."""
+        return in_notebook(conversation.score(self.parts, WEIGHTS, number(self.value), self.why))
 
 
 def compose(task: float, efficiency: float, hallucination: float) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ecomlab.difficulty import Difficulty
 from ecomlab.frozen import frozen
+from ecomlab.markup.elements import in_notebook, pairs
 from ecomlab.seeding import digest, rng
 
 Message = dict[str, Any]
@@ -322,6 +323,11 @@ class Task:
         return self.key.shop
 
     @property
+    def title(self) -> str:
+        """Name of the task in a sentence: environment, level and seed."""
+        return f"{self.env} d = {self.difficulty} · seed {self.seed}"
+
+    @property
     def asks(self) -> int:
         """Number of questions that a courteous agent asks; in a journey, of all its customers."""
         return sum(math.ceil(len(part.goal.withheld) / LEARNED) for part in self.parts)
@@ -388,6 +394,17 @@ class Task:
             raise TaskError(f"this is not a task that Task.to_json wrote: it lacks {error}") from None
         except (TypeError, ValueError, AttributeError) as error:
             raise TaskError(f"this is not a task that Task.to_json wrote: {error}") from None
+
+    def _repr_html_(self) -> str:
+        """Show what a player is told of the task, and nothing of the truth."""
+        facts = {
+            "task": f"{self.env} version {self.version}, d = {self.difficulty}, seed {self.seed}",
+            "axes": ", ".join(f"{name} = {value:g}" for name, value in self.overrides.items()),
+            "shop": self.fingerprint,
+            "budgets": f"{self.turns} messages, {self.calls} tool calls",
+            "opening": self.opening,
+        }
+        return in_notebook(pairs({name: value for name, value in facts.items() if value}))
 
     def digest(self) -> str:
         """Digest the whole task: equal digests mean equal tasks."""

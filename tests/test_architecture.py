@@ -20,7 +20,10 @@ PACKAGE = ROOT / "ecomlab"
 PAGE = ROOT / "docs" / "architecture.md"
 
 ORDER = (
-    ("the foundations", "seeding suggest files other_words frozen values data settings arguments tool"),
+    (
+        "the foundations",
+        "seeding suggest files other_words frozen values data settings arguments tool markup",
+    ),
     ("the problem's nouns", "catalog task difficulty reward answers"),
     ("world and customer", "world customer"),
     ("reference players", "players"),

@@ -26,6 +26,7 @@ COMMANDS = [
     ["eval"],
     ["compare"],
     ["frontier"],
+    ["view"],
     ["sweep"],
     ["figures"],
     ["assets"],

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ecomlab.envs.base import Environment
+from ecomlab.markup.elements import in_notebook, table
 from ecomlab.suggest import unknown
 from ecomlab.task import TaskError
 
@@ -74,6 +75,17 @@ class Registry(Mapping[str, Environment]):
 
     def __len__(self) -> int:
         return len(self._found)
+
+    def __repr__(self) -> str:
+        return f"ENVIRONMENTS({', '.join(self)})"
+
+    def _repr_html_(self) -> str:
+        """Tabulate the environments: version, the agent's work, and the axes that move it."""
+        rows = [
+            (name, each.version, each.brief, ", ".join(moved_by(name) or ("not observed",)))
+            for name, each in self.items()
+        ]
+        return in_notebook(table(("environment", "version", "the agent's work", "axes that move it"), rows))
 
 
 @cache

@@ -20,6 +20,9 @@ from ecomlab.envs.registry import ENVIRONMENTS, moved_by
 from ecomlab.episode import journey
 from ecomlab.episode.messages import read_calls, recorded, text_of
 from ecomlab.episode.subtask import Subtask, speaker_of
+from ecomlab.markup import conversation
+from ecomlab.markup.elements import in_notebook
+from ecomlab.markup.record import Record
 from ecomlab.reward import Score
 from ecomlab.suggest import whole
 from ecomlab.task import Event, Goal, Message, Problem, Task, TaskError, TaskKey
@@ -79,6 +82,13 @@ class Trajectory:
     wording: list[dict[str, Any]] = field(default_factory=list)
     """Exchanges with the endpoint that worded the customer (`customer.llm.Exchange`), as JSON objects, in order; empty
     where the templates were said. A replay takes the answers from here."""
+
+    def record(self) -> Record:
+        """Record what is shown of the episode without the shop that it was played in."""
+        return Record.of(self.task.title, self.messages, self.end, self.score, reward.WEIGHTS)
+
+    def _repr_html_(self) -> str:
+        return in_notebook(conversation.episode(self.record()))
 
 
 def make_task(
@@ -216,6 +226,9 @@ class Episode:
             {"role": "system", "content": system_of(task)},
             {"role": "user", "content": self._begun(task.opening, 0)},
         ]
+
+    def _repr_html_(self) -> str:
+        return in_notebook(conversation.alone(self.messages))
 
     @property
     def subtask(self) -> Subtask:
@@ -404,6 +417,11 @@ class Episode:
         """Score the episode as the world stands, with named parts and the reason in words."""
         if self.end is None:
             raise RuntimeError("the episode is not over; act until it is, or end it")
+        return self.standing()
+
+    def standing(self) -> Score:
+        """Score the episode as if it ended here, which changes nothing: what a turn earns or loses is the difference
+        between the scores after it and before it."""
         if self.end == "failed":
             return Score.failed_by_us(self.why)
         if self.end == "invalid":
@@ -418,7 +436,7 @@ class Episode:
             "efficiency": efficiency,
             "hallucination": reward.hallucination(verdict.claims, shown),
         }
-        why = "; ".join([verdict.why, *([] if self.end == "submit" else [self.why]), str(effort)])
+        why = "; ".join([verdict.why, *([] if self.end in (None, "submit") else [self.why]), str(effort)])
         value = reward.compose(verdict.credit, efficiency, parts["hallucination"])
         return Score(value, correct, why, parts, asking=self.asking)
 

@@ -1,5 +1,7 @@
 """Playing one episode, and replaying a recorded one."""
 
+from collections.abc import Callable
+
 from ecomlab.catalog import Shop
 from ecomlab.customer.llm import Chat, RecordError, Wording
 from ecomlab.episode.episode import Episode, Trajectory
@@ -49,29 +51,33 @@ def record(episode: Episode) -> Trajectory:
     )
 
 
-def replay(trajectory: Trajectory, shop: Shop) -> Score:
+def replay(trajectory: Trajectory, shop: Shop, watch: Callable[[Episode], None] = lambda _: None) -> Score:
     """Play a recorded trajectory again and return its score.
+
+    `watch` sees the episode at its opening and after every assistant message, and must leave it as it is.
 
     The words of a customer who was worded by an endpoint are taken from the record, and checked anew. Raises
     ReplayError, naming the message and both texts, when the shop or the customer answers differently, and for a record
     that was cut before its end.
     """
     try:
-        return _replayed(trajectory, shop)
+        return _replayed(trajectory, shop, watch)
     except RecordError as error:
         raise ReplayError(str(error)) from None
 
 
-def _replayed(trajectory: Trajectory, shop: Shop) -> Score:
+def _replayed(trajectory: Trajectory, shop: Shop, watch: Callable[[Episode], None]) -> Score:
     wording = Wording(recorded=trajectory.wording) if trajectory.wording else None
     episode = Episode(trajectory.task, shop, strict=trajectory.strict, wording=wording)
     recorded = trajectory.messages
     _compare(recorded, episode.messages, 0)
+    watch(episode)
     for message in recorded:
         if message["role"] == "assistant" and not episode.done:
             before = len(episode.messages)
             episode.act(_again(message, trajectory, episode))
             _compare(recorded, episode.messages, before)
+            watch(episode)
     if not episode.done and trajectory.end == "truncated":
         episode.end_truncated()
     if not episode.done and trajectory.end == "failed":

@@ -287,10 +287,20 @@ def rescore(folder: Path, shop: "Shop") -> Iterator[Rescored | None]:
 def rescored(transcript: Transcript, shop: "Shop") -> Rescored | None:
     """Replay one scored episode; None if its score is what it was."""
     job, was = transcript.job, asdict(transcript.score)
+    try:
+        now = asdict(replay(trajectory_of(transcript, shop), shop))
+    except ReplayError as error:
+        return Rescored(job, was, {"differs": str(error)})
+    return None if now == was else Rescored(job, was, now)
+
+
+def trajectory_of(transcript: Transcript, shop: "Shop") -> Trajectory:
+    """Make the trajectory that a transcript records, with its task. Raises ReplayError where that is another now."""
+    job = transcript.job
     task = make_task(job.env, job.d, job.seed, shop, job.axes)
     if task.digest() != transcript.task:
-        return Rescored(job, was, {"differs": "the task that this episode names is another now"})
-    recorded = Trajectory(
+        raise ReplayError("the task that this episode names is another now")
+    return Trajectory(
         task,
         list(transcript.messages),
         transcript.end,
@@ -300,8 +310,3 @@ def rescored(transcript: Transcript, shop: "Shop") -> Rescored | None:
         transcript.strict,
         [dict(exchange) for exchange in transcript.wording],
     )
-    try:
-        now = asdict(replay(recorded, shop))
-    except ReplayError as error:
-        return Rescored(job, was, {"differs": str(error)})
-    return None if now == was else Rescored(job, was, now)

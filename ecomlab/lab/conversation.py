@@ -1,6 +1,5 @@
 """Conversations as a notebook or a terminal shows them, and assistant messages written by hand."""
 
-import html
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -9,10 +8,11 @@ from rich.console import Console
 from rich.markup import escape
 
 from ecomlab.episode.episode import Trajectory
+from ecomlab.markup.conversation import alone
+from ecomlab.markup.elements import in_notebook
 from ecomlab.reward import WEIGHTS
 from ecomlab.task import Message
 
-COLOURS = {"system": "#888", "user": "#0173b2", "assistant": "#de8f05", "tool": "#029e73"}
 _NAMES = {"system": "task", "user": "customer", "assistant": "agent", "tool": "tool"}
 
 
@@ -32,22 +32,18 @@ def say(text: str) -> Message:
 
 
 class Conversation:
-    """Messages as lines, one per text, tool call or result; calls and results are cut to `width`."""
+    """Messages: in a notebook by turns, with tool calls folded; elsewhere as lines, one per text, call or result, of
+    which calls and results are cut to `width`."""
 
     def __init__(self, messages: Sequence[Message], width: int = 400) -> None:
+        self.messages = messages
         self.lines = [line for message in messages for line in _lines(message, width)]
 
     def __repr__(self) -> str:
         return "\n".join(f"{_NAMES.get(role, role):>8}  {text}" for role, text in self.lines)
 
     def _repr_html_(self) -> str:
-        rows = []
-        for role, text in self.lines:
-            colour = COLOURS.get(role, "#888")
-            style = f"border-left: 3px solid {colour}; padding: 2px 8px; margin: 3px 0; white-space: pre-wrap"
-            who = f'<b style="color: {colour}">{html.escape(_NAMES.get(role, role))}</b>'
-            rows.append(f'<div style="{style}">{who}&ensp;{html.escape(text)}</div>')
-        return "".join(rows)
+        return in_notebook(alone(self.messages))
 
 
 def show_episode(episode: Trajectory, console: Console) -> None:

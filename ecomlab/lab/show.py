@@ -1,6 +1,5 @@
 """Tasks, conversations, tools and scores as a notebook shows them."""
 
-import html
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -13,13 +12,15 @@ from ecomlab.difficulty import AXES, Difficulty
 from ecomlab.envs.registry import ENVIRONMENTS, moved_by
 from ecomlab.episode.episode import Trajectory
 from ecomlab.files import write_json
-from ecomlab.lab.conversation import COLOURS, Conversation, as_json, call, cut, say
+from ecomlab.lab.conversation import Conversation, call, say
+from ecomlab.lab.events import event_in_words, moment_in_words, value_in_words
 from ecomlab.lab.paths import resolve
-from ecomlab.reward import WEIGHTS, Score
-from ecomlab.task import ACT, LOOK, Event, GoalChange, Instead, SellOut, Task
+from ecomlab.markup.elements import element, in_notebook, table
+from ecomlab.markup.results import cut
+from ecomlab.task import Task
 
 __all__ = ["Conversation", "Table", "Tokens", "axes", "call", "matrix", "openings", "results"]
-__all__ += ["save", "say", "score", "task", "tools"]
+__all__ += ["save", "say", "task", "tools"]
 
 
 class Table:
@@ -32,11 +33,12 @@ class Table:
         return self.frame.to_string()
 
     def _repr_html_(self) -> str:
-        texts = self.frame.select_dtypes(exclude=["number", "bool"]).columns
-        as_is = dict.fromkeys(texts, str)  # pandas would write a line break as a backslash and an n
-        with pd.option_context("display.max_colwidth", None):
-            table = self.frame.to_html(justify="left", border=0, formatters=as_is)
-        return table.replace("<td>", '<td style="text-align: left; white-space: pre-line">')
+        frame = self.frame
+        if not isinstance(frame.index, pd.RangeIndex):  # then it says more than the number of the row
+            frame = frame.reset_index()
+        headings = ["" if name == "index" else str(name) for name in frame.columns]
+        shown = frame.astype(object).where(frame.notna(), "")
+        return in_notebook(table(headings, shown.itertuples(index=False)))
 
 
 class Tokens:
@@ -52,9 +54,8 @@ class Tokens:
         return "".join(f"⟦{text}⟧" if marked else text for marked, text in self.spans)
 
     def _repr_html_(self) -> str:
-        looks = {True: f"background: {COLOURS['assistant']}33", False: "color: #777"}
-        spans = (f'<span style="{looks[marked]}">{html.escape(text)}</span>' for marked, text in self.spans)
-        return f'<pre style="white-space: pre-wrap">{"".join(spans)}</pre>'
+        spans = (element("mark" if marked else "span", text) for marked, text in self.spans)
+        return in_notebook(element("pre", *spans, class_="tokens"))
 
 
 def tools(schemas: Sequence[Mapping[str, Any]]) -> Table:
@@ -72,18 +73,6 @@ def tools(schemas: Sequence[Mapping[str, Any]]) -> Table:
     return Table(pd.DataFrame.from_dict(rows, orient="index"))
 
 
-def score(result: Score, weights: Mapping[str, float] = WEIGHTS) -> pd.DataFrame:
-    """Tabulate the parts of the reward, their weights and contributions; the last row is the reward."""
-    parts = {part: (value, weights.get(part, 1.0)) for part, value in result.parts.items()}
-    rows = {
-        part: {"value": value, "weight": weight, "adds": value * weight}
-        for part, (value, weight) in parts.items()
-    }
-    table = pd.DataFrame.from_dict(rows, orient="index").round(3).astype({"weight": object})
-    table.loc["reward"] = [round(result.value, 3), "", round(result.value, 3)]
-    return table
-
-
 def axes(levels: Sequence[int]) -> pd.DataFrame:
     """Tabulate the twelve axes (rows) at each difficulty (columns)."""
     return pd.DataFrame({f"d = {d}": Difficulty.at(d).to_json() for d in levels}).round(2)
@@ -97,22 +86,25 @@ def matrix() -> pd.DataFrame:
 
 def task(task: Task) -> Table:
     """Tabulate a task with what no player sees: opening, withheld values, events to come, budgets; a journey's by
-    subtask. Values are those of the goal: prices in cents, ratings in tenths of a star."""
+    subtask."""
     rows = [("opening", "", task.opening)]
     for subtask in task.parts:
+        phrases = ENVIRONMENTS[subtask.env].phrases
         withheld: dict[str, list[str]] = {}
         for slot in subtask.goal.said(withheld=True):
             about = subtask.goal.get("type", "", slot.item)
-            withheld.setdefault(about, []).append(f"{slot.name}: {as_json(slot.value)}")
+            value = value_in_words(slot.name, slot.value, phrases)
+            withheld.setdefault(about, []).append(f"{slot.name}: {value}")
         told = [("withheld", about, "; ".join(slots)) for about, slots in withheld.items()]
         for event in subtask.events:
             about = subtask.goal.get("type", "", event.item)
-            told.append((f"after {_moment(event)}", about, cut(_event(event), 200)))
+            words = event_in_words(event, phrases)
+            told.append((f"after {moment_in_words(event)}", about, cut(words, 200)))
         named = f"{subtask.env} " if task.subtasks else ""
         rows += [(row, named + about, text) for row, about, text in told]
     for number, event in task.interrupts:
         inner, outer = task.parts[number + 1].env, task.parts[number].env
-        rows.append((f"after {_moment(event)}", outer, f"interrupted by {inner}"))
+        rows.append((f"after {moment_in_words(event)}", outer, f"interrupted by {inner}"))
     most, jobs = task.fullest, len(task.parts)
     for name, budget, need, slack in (
         ("turns", task.turns, most.turns, jobs * task.axes.turn_slack),
@@ -120,48 +112,6 @@ def task(task: Task) -> Table:
     ):
         rows.append(("budget", name, f"{budget}: at most {need} are needed here, {slack} are slack"))
     return Table(pd.DataFrame(rows, columns=["", "about", "the task"]).set_index(""))
-
-
-HOW = {
-    "set": "now wants",
-    "add": "adds",
-    "drop": "gives up",
-    "replace": "wants instead",
-    "anew": "wants something else:",
-}
-"""Goal changes in words."""
-
-
-PREFERS = {
-    "option": "another option",
-    "quantity": "as many as there are",
-    "replace": "another product",
-    "drop": "nothing",
-}
-"""What is preferred instead of what has run short, in words."""
-
-
-def _moment(event: Event) -> str:
-    """Describe when an event happens, at the latest when the agent first hands in."""
-    if isinstance(event, Instead):
-        return "hearing of it"
-    return {LOOK: "a look at the type", ACT: "a first act or proposal"}.get(event.moment, event.moment)
-
-
-def _event(event: Event) -> str:
-    """Describe an event: its kind and what it changes."""
-    if isinstance(event, SellOut):
-        options = " (options)" if event.of == "options" else ""
-        return f"sells out: {event.share:.0%} of {', '.join(event.types)}{options}"
-    if isinstance(event, Instead):
-        return f"would take: {PREFERS[event.prefers]}, or {as_json(dict(event.slots))}"
-    if isinstance(event, GoalChange):
-        slots = dict(event.slots)
-        if "correction" in slots:  # STATUS: in steps from the order first asked about
-            slots["order"] = f"{slots.pop('correction'):+d} from the one asked about"
-        told = "; ".join(f"{name}: {as_json(value)}" for name, value in slots.items())
-        return f"{HOW[event.how]} {told}".rstrip()
-    return type(event).__name__
 
 
 def results(episodes: Iterable[Trajectory]) -> Table:

@@ -1,0 +1,139 @@
+"""Records of transcripts and trajectories, acted out again for what each turn left behind."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from ecomlab.catalog import Shop
+from ecomlab.customer.customer import Customer
+from ecomlab.episode.episode import Episode, Trajectory
+from ecomlab.episode.play import ReplayError, replay
+from ecomlab.evaluate.evaluation import trajectory_of
+from ecomlab.evaluate.transcript import Transcript
+from ecomlab.lab.events import event_in_words, value_in_words
+from ecomlab.markup.record import Label, Record, State, number
+from ecomlab.markup.results import cut
+from ecomlab.reward import WEIGHTS, Score
+from ecomlab.task import Event, SellOut, Slot
+
+NOT_ACTED_OUT = "Without cart and reward by turn, for it cannot be acted out again"
+"""Beginning of the note on an episode that today's environments would not repeat."""
+
+
+def record_of(
+    transcript: Transcript, shop: Shop | None = None, player: str = "", labels: Sequence[Label] = ()
+) -> Record:
+    """Record a transcript; with the shop that it was played in, each turn has the state that it left behind.
+
+    Where it cannot be acted out again, because an environment has changed since, the record has its messages and says
+    so.
+    """
+    job = transcript.job
+    trial = f"trial {job.trial}" if job.trial else None
+    step = None if transcript.step is None else f"step {transcript.step}"
+    decoding = str(transcript.notes.get("decoding", ""))  # a training run's, which evaluates by two
+    title = (f"{job.env} d = {job.d}", f"seed {job.seed}", trial, player, step, decoding)
+    facts = {
+        "axes": ", ".join(f"{name} = {value:g}" for name, value in job.axes.items()),
+        "mistakes of form": ", ".join(transcript.faults),
+        "unscored": transcript.unscored,
+        "group": str(transcript.notes.get("group", "")),
+    }
+    record = Record.of(
+        " · ".join(filter(None, title)), transcript.messages, transcript.end, transcript.score, WEIGHTS
+    )
+    record = replace(record, facts=facts, labels=tuple(labels))
+    if shop is None or not transcript.messages:
+        return record
+    try:
+        return _with_states(record, trajectory_of(transcript, shop), shop)
+    except (
+        ReplayError,
+        ValueError,
+    ) as error:  # ValueError: an axis that is gone, a task that cannot be drawn
+        return replace(record, note=f"{NOT_ACTED_OUT}: {cut(str(error), 300)}")
+
+
+def record_of_trajectory(trajectory: Trajectory, shop: Shop, labels: Sequence[Label] = ()) -> Record:
+    """Record an episode that was just played, with the state that each turn left behind. Raises ReplayError."""
+    return _with_states(replace(trajectory.record(), labels=tuple(labels)), trajectory, shop)
+
+
+def _with_states(record: Record, trajectory: Trajectory, shop: Shop) -> Record:
+    """Act the trajectory out again, and put beside each turn what it left behind."""
+    states: list[State] = []
+    replay(trajectory, shop, lambda episode: states.append(_state(episode)))
+    final = trajectory.score  # an episode may be cut off after its last turn
+    states[-1] = replace(states[-1], reward=number(final.value), parts=_weighted(final))
+    return replace(record, steps=[replace(step, state=states[step.number]) for step in record.steps])
+
+
+def _state(episode: Episode) -> State:
+    """Take down how an episode stands."""
+    customers = [subtask.customer for subtask in episode.subtasks[: episode.opened]]
+    stated, revealed, withheld = (
+        [_slot(slot, customer) for customer in customers for slot in getattr(customer.state, name)]
+        for name in ("stated", "revealed", "withheld")
+    )
+    score = episode.standing()
+    return State(
+        cart=[_cart_line(episode, line, units) for line, units in episode.world.cart.items()],
+        returns=[_return_line(episode, line, units) for line, units in episode.world.returns.items()],
+        stated=stated,
+        revealed=revealed,
+        withheld=withheld,
+        events=[_event(event, customer) for customer in customers for event in customer.fired],
+        turns=episode.turn,
+        turn_budget=episode.task.turns,
+        calls=episode.world.calls,
+        call_budget=episode.task.calls,
+        reward=number(score.value),
+        parts=_weighted(score),
+    )
+
+
+def _weighted(score: Score) -> dict[str, float]:
+    return {name: value * WEIGHTS.get(name, 1.0) for name, value in score.parts.items()}
+
+
+def _slot(slot: Slot, customer: Customer) -> str:
+    """Word a slot: "Webcam, price: $80". What is said of the whole goal, such as a budget, names no item."""
+    name = customer.option_name(slot.item) if slot.name == "option" else slot.name.removeprefix("attr:")
+    words = (
+        f"{(name or slot.name).replace('_', ' ')}: {value_in_words(slot.name, slot.value, customer.phrases)}"
+    )
+    of_all = slot.name in customer.phrases.slots and len(customer.goal.items) > 1
+    return words if of_all else _about(customer, slot.item, words)
+
+
+def _event(event: Event, customer: Customer) -> str:
+    words = event_in_words(event, customer.phrases)
+    return words if isinstance(event, SellOut) else _about(customer, event.item, words)
+
+
+def _about(customer: Customer, item: int, words: str) -> str:
+    kind = customer.type_name(item)
+    return f"{kind}, {words}" if kind else words
+
+
+def _cart_line(episode: Episode, line: tuple[str, str | None], units: int) -> dict[str, Any]:
+    product_id, variant = line
+    product = episode.world.catalog.record(episode.world.row(product_id))
+    each = f"${product['price']:.2f}"
+    return {"units": units, "product": product["title"], "variant": variant, "each": each, "id": product_id}
+
+
+def _return_line(episode: Episode, line: tuple[str, str], units: int) -> dict[str, Any]:
+    world, (order_id, line_id) = episode.world, line
+    found = next(
+        bought["product_id"]
+        for order in world.given["orders"]
+        for bought in order["lines"]
+        if (order["order_id"], bought["line_id"]) == line
+    )
+    return {
+        "units": units,
+        "product": world.catalog.title(world.row(found)),
+        "order": order_id,
+        "line": line_id,
+    }

@@ -1,0 +1,75 @@
+"""The command `ecomlab view`: it writes the page, shows progress, and says what is in it."""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn
+
+from ecomlab.lab.paths import shown
+from ecomlab.lab.progress import QUIET_SECONDS, Pace, time_left
+from ecomlab.lab.view.page import LARGEST, Written, write_page
+from ecomlab.lab.view.sources import sources_of
+
+FILE = "view.html"
+"""Name of a page that was not told where to go; it lies beside the first transcripts."""
+
+
+def write_view(
+    folders: Sequence[Path], out: Path | None, limit: int, plain: bool, console: Console
+) -> Written:
+    """Write the page of one or two folders, with a bar. Raises TranscriptError, OSError, and ValueError for a limit
+    that leaves nothing of one of them."""
+    if limit < len(folders):
+        raise ValueError(
+            f"--limit {limit} leaves nothing of one of the folders; give at least {len(folders)}"
+        )
+    sources = sources_of(folders, plain)
+    for source in sources:
+        if source.note:
+            console.print(
+                f"[yellow]warning[/yellow]  {escape(f'{shown(source.path)}: {source.note}')}", soft_wrap=True
+            )
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), TextColumn("{task.fields[left]}"))
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
+        written = write_page(out or sources[0].path.parent / FILE, sources, limit, tell=_Teller(bar, console))
+    _report(written, plain, console)
+    return written
+
+
+def _report(written: Written, plain: bool, console: Console) -> None:
+    console.print(
+        f"{written.episodes} episodes written to {shown(written.path)} ({written.bytes / 1e6:.1f} MB); "
+        "open it in a browser",
+        soft_wrap=True,
+    )
+    if written.episodes < written.of:
+        console.print(f"{written.of - written.episodes} more were left out; --limit {written.of} takes all")
+    if written.not_acted_out and not plain:
+        console.print(f"{written.not_acted_out} of them are without cart and reward by turn, and say why")
+    if written.bytes > LARGEST:
+        console.print(
+            f"that is more than {LARGEST / 1e6:.0f} MB, which opens slowly; a lower --limit makes it smaller"
+        )
+
+
+class _Teller:
+    """Draws the bar; without a terminal, a line a minute."""
+
+    def __init__(self, bar: Progress, console: Console) -> None:
+        self.bar, self.console = bar, console
+        self.task = bar.add_task("", total=1.0, left="")
+        self.pace: Pace | None = None
+        self.printed = time.monotonic()
+
+    def __call__(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        self.pace = self.pace or Pace(now, (done - 1) / total)  # what comes before is reading
+        left = time_left(self.pace.seconds_left(now, done / total))
+        text = f"{done}/{total} episodes"
+        self.bar.update(self.task, completed=done / total, description=text, left=left)
+        if not self.console.is_terminal and now - self.printed >= QUIET_SECONDS:
+            self.printed = now
+            self.console.print(f"{text}, {left}", soft_wrap=True)

@@ -1,0 +1,110 @@
+"""Which episodes the viewer shows: those of one folder of transcripts, or of two on the same tasks."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ecomlab.catalog import Shop, load_shop
+from ecomlab.evaluate.evaluation import TRAINING, check_conditions
+from ecomlab.evaluate.transcript import Transcript
+from ecomlab.evaluate.transcripts import TranscriptError, path_of, read, read_header
+from ecomlab.lab.view.acting import NOT_ACTED_OUT
+
+
+@dataclass(frozen=True)
+class Source:
+    """Transcripts of one player."""
+
+    path: Path
+    """The file."""
+    player: str
+    """Name by which its episodes are told from the others'."""
+    header: Mapping[str, Any]
+    shop: Shop | None
+    """The shop in which they are acted out again; None if they cannot be."""
+    note: str = ""
+    """Why not."""
+
+    def read(self) -> Iterator[Transcript]:
+        """Read its episodes; a training run's all, since it plays a task by two decodings at a step and tries none
+        again."""
+        return read(self.path, every=self.header.get("kind") == TRAINING)
+
+
+def sources_of(folders: Sequence[Path], plain: bool = False) -> list[Source]:
+    """Open folders or files of transcripts, with the shops that they were played in unless `plain`.
+
+    Raises TranscriptError for what holds no transcripts.
+    """
+    paths = [path_of(folder) for folder in folders]
+    headers = [read_header(path) for path in paths]
+    names = [str(header.get("player", path.parent.name)) for header, path in zip(headers, paths, strict=True)]
+    if len(set(names)) < len(names):  # two runs of one player: their folders tell them apart
+        names = [str(folder) for folder in folders]
+    shops: dict[tuple[int, int], Shop] = {}
+    return [
+        Source(path, name, header, *((None, "") if plain else _shop_of(header, shops)))
+        for path, name, header in zip(paths, names, headers, strict=True)
+    ]
+
+
+def _shop_of(header: Mapping[str, Any], shops: dict[tuple[int, int], Shop]) -> tuple[Shop | None, str]:
+    """Load the shop that a header names, once; None, and why, where today's would play another episode."""
+    try:
+        catalog = header["conditions"]["catalog"]
+        key = (int(catalog["size"]), int(catalog["seed"]))
+        shop = shops[key] = shops.get(key) or load_shop(*key)
+        check_conditions(header, shop)
+    except KeyError as error:
+        return None, f"{NOT_ACTED_OUT}: the header lacks {error}"
+    except (TypeError, ValueError) as error:  # TranscriptError: something has changed since
+        return None, f"{NOT_ACTED_OUT}: {error}"
+    return shop, ""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which episodes of each source are shown, by their places in it."""
+
+    places: Sequence[frozenset[int]]
+    of: int
+    """Number of all episodes."""
+
+    def __len__(self) -> int:
+        return sum(map(len, self.places))
+
+
+def select(sources: Sequence[Source], limit: int) -> Selection:
+    """Choose the first episodes of each source, at most `limit` in all.
+
+    Of a second source those on tasks of the first come before others, so that they can be read side by side. Raises
+    TranscriptError for a source without an episode.
+    """
+    tasks: set[tuple[Any, ...]] = set()
+    places, of = [], 0
+    for source in sources:
+        named = [_task_of(transcript) for transcript in source.read()]
+        if not named:
+            raise TranscriptError(
+                f"{source.path} holds no episode yet; wait for the first, or name another folder"
+            )
+        order = sorted(range(len(named)), key=lambda place: named[place] not in tasks)
+        chosen = frozenset(order[: limit // len(sources)])
+        tasks |= {named[place] for place in chosen}
+        places.append(chosen)
+        of += len(named)
+    return Selection(places, of)
+
+
+def episodes_of(sources: Sequence[Source], selection: Selection) -> Iterator[tuple[Source, Transcript]]:
+    """Read the episodes that are shown, in the order in which they were played."""
+    for source, chosen in zip(sources, selection.places, strict=True):
+        for place, transcript in enumerate(source.read()):
+            if place in chosen:
+                yield source, transcript
+
+
+def _task_of(transcript: Transcript) -> tuple[Any, ...]:
+    job = transcript.job
+    return job.env, job.d, job.seed, *sorted(job.axes.items())

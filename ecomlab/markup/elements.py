@@ -1,0 +1,70 @@
+"""HTML elements that escape whatever is not HTML yet, and the frame in which a notebook shows them."""
+
+import html
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+STYLE = Path(__file__).with_name("style.css")
+
+
+class Html(str):
+    """Text that is HTML already. Any other text is escaped where it becomes part of an element."""
+
+
+def element(tag: str, *children: Any, **attributes: Any) -> Html:
+    """Make an element. Children that are no `Html` are escaped, None is left out.
+
+    `class_` is the attribute class, an underscore within a name a hyphen; True sets an attribute without a value, False
+    and None leave it out.
+    """
+    written = "".join(_attribute(name, value) for name, value in attributes.items())
+    return Html(f"<{tag}{written}>{joined(children)}</{tag}>")
+
+
+def joined(children: Iterable[Any], between: str = "") -> Html:
+    """Join children as HTML."""
+    return Html(html.escape(between).join(_escaped(child) for child in children if child is not None))
+
+
+def _escaped(child: Any) -> str:
+    return child if isinstance(child, Html) else html.escape(str(child))
+
+
+def _attribute(name: str, value: Any) -> str:
+    if value is None or value is False:
+        return ""
+    name = name.rstrip("_").replace("_", "-")
+    return f" {name}" if value is True else f' {name}="{html.escape(str(value))}"'
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[Any]], class_: str = "table") -> Html:
+    """Make a table. Numbers are set to the right; line breaks in a text are kept."""
+    head = element("tr", *(element("th", heading, scope="col") for heading in headings))
+    body = [element("tr", *map(_cell, row)) for row in rows]
+    return element("table", element("thead", head), element("tbody", *body), class_=class_)
+
+
+def _cell(value: Any) -> Html:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return element("td", "" if value is None else value, class_="number" if is_number else None)
+
+
+def pairs(facts: Mapping[str, Any]) -> Html:
+    """Make a list of names and values."""
+    return element(
+        "dl", *(joined([element("dt", name), element("dd", value)]) for name, value in facts.items())
+    )
+
+
+@cache
+def style() -> str:
+    """Read the style sheet, which touches nothing outside of `.ecomlab`."""
+    return STYLE.read_text("utf-8")
+
+
+def in_notebook(*children: Any) -> str:
+    """Frame HTML for a notebook: with its style, and left alone by MathJax, which takes two prices for a formula."""
+    frame = element("div", *children, class_="ecomlab mathjax_ignore tex2jax_ignore")
+    return f"<style>{style()}</style>{frame}"

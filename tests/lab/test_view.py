@@ -1,0 +1,444 @@
+"""The viewer: what each turn left behind is what the episode says, and one file holds thousands of episodes."""
+
+import base64
+import hashlib
+import html
+import json
+import re
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import cycle, islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+from contestants import Script
+from typer.testing import CliRunner
+
+from ecomlab import ENVIRONMENTS, Episode, Shop, Trajectory, make_task, play
+from ecomlab.cli import app, main
+from ecomlab.episode.play import ReplayError, record, replay
+from ecomlab.evaluate.contestant import Job, Played
+from ecomlab.evaluate.evaluation import EVALUATION, header_of
+from ecomlab.evaluate.tasks import held_out_seeds
+from ecomlab.evaluate.transcript import Transcript
+from ecomlab.evaluate.transcripts import FILE, TranscriptError, write
+from ecomlab.lab import show
+from ecomlab.lab.view.acting import record_of, record_of_trajectory
+from ecomlab.lab.view.notebook import watch
+from ecomlab.lab.view.page import LARGEST, row_of, write_episodes, write_page
+from ecomlab.lab.view.sources import Source, sources_of
+from ecomlab.markup.elements import element
+from ecomlab.markup.record import Call, Label, Record, State, Step
+from ecomlab.players.base import Perturbation
+from ecomlab.seeding import rng
+from ecomlab.train.config import TrainConfig
+from ecomlab.train.run_transcripts import header_of as training_header
+
+SEED = held_out_seeds(0, 1)[0]
+every_environment = pytest.mark.parametrize("env", ENVIRONMENTS)
+runner = CliRunner()
+
+
+def played(env: str, shop: Shop, d: int = 6, rate: float = 0.2, trial: int = 0) -> Transcript:
+    (one,) = Script(rate=rate).play([Job(env, d, SEED, trial)], shop)
+    return Transcript.of(one)
+
+
+def folder_with(
+    path: Path, shop: Shop, *transcripts: Transcript, player: str = "script", **header: Any
+) -> Path:
+    envs = [transcript.job.env for transcript in transcripts] or ["CART"]
+    made = header_of(EVALUATION, player, Script(), envs, {}, shop, {"size": 1_000, "seed": 0}) | header
+    write(path / FILE, made, transcripts)
+    return path
+
+
+# --- records ---
+
+
+@every_environment
+def test_what_the_turns_earned_adds_up_to_the_reward(env: str, shop: Shop) -> None:
+    for d, rate in ((1, 0.0), (6, 0.3)):
+        transcript = played(env, shop, d, rate)
+        steps = record_of(transcript, shop).steps
+        assert [step.number for step in steps] == list(range(len(steps))) and steps[0].said
+        for step in steps:
+            assert step.state is not None and step.state.reward is not None
+            assert sum(step.state.parts.values()) == pytest.approx(step.state.reward)
+        assert steps[-1].state is not None and steps[-1].state.reward == transcript.score.value
+
+
+@every_environment
+def test_the_first_turn_knows_what_the_opening_stated_and_later_ones_what_was_revealed(
+    env: str, shop: Shop
+) -> None:
+    transcript = played(env, shop, rate=0.0)
+    task = make_task(env, 6, SEED, shop)
+    opening, *turns = [step.state for step in record_of(transcript, shop).steps]
+    assert opening is not None and not opening.revealed and not opening.events and not opening.cart
+    assert len(opening.stated) == len(task.parts[0].goal.said())
+    assert len(opening.withheld) == len(task.parts[0].goal.said(withheld=True))
+    if env != "JOURNEY":  # there, openings of other subtasks withhold and tell more
+        learned = turns[-1].revealed if turns[-1] else []
+        assert {*learned} <= {*opening.withheld} | {
+            line for state in turns if state for line in state.withheld
+        }
+        assert learned or not opening.withheld
+
+
+@every_environment
+def test_a_record_is_json_and_says_every_word(env: str, shop: Shop) -> None:
+    transcript = played(env, shop)
+    found = record_of(transcript, shop, "someone", [Label(1, "wrong product", "not that")])
+    text = json.dumps(found.to_json(), allow_nan=False)
+    assert json.loads(text)["labels"] == [{"turn": 1, "kind": "wrong product", "words": "not that"}]
+    said: list[str | None] = [
+        found.system,
+        *(step.text for step in found.steps),
+        *(one for step in found.steps for one in step.said),
+    ]
+    said += [part for step in found.steps for call in step.calls for part in (call.arguments, call.result)]
+    for message in transcript.messages:
+        assert message["content"] in said or not message["content"]
+
+
+def test_the_cart_after_each_turn_is_the_worlds(shop: Shop) -> None:
+    task = make_task("CART", 4, 7, shop)
+    trajectory = play(ENVIRONMENTS["CART"].reference_player(shop), task, shop)
+    carts: list[dict[tuple[str, Any], int]] = []
+    replay(trajectory, shop, lambda episode: carts.append(dict(episode.world.cart)))
+    for step, cart in zip(record_of_trajectory(trajectory, shop).steps, carts, strict=True):
+        assert step.state is not None
+        assert {(line["id"], line["variant"]): line["units"] for line in step.state.cart} == cart
+    assert carts[-1]
+
+
+def test_returns_are_named_by_order_and_product(shop: Shop) -> None:
+    for seed in range(20):
+        task = make_task("RETURN", 0, seed, shop)
+        trajectory = play(ENVIRONMENTS["RETURN"].reference_player(shop), task, shop)
+        last = record_of_trajectory(trajectory, shop).steps[-1].state
+        assert last is not None
+        if last.returns:
+            (line,) = last.returns
+            assert line["product"] in json.dumps(trajectory.messages) and line["order"] in json.dumps(
+                trajectory.messages
+            )
+            return
+    raise AssertionError("nobody returned anything in twenty tasks")
+
+
+@every_environment
+def test_looking_on_changes_nothing(env: str, shop: Shop) -> None:
+    task = make_task(env, 8, 3, shop)
+    slips = Perturbation(rng("looking on", env), 0.3)
+    player, episode = ENVIRONMENTS[env].reference_player(shop, slips), Episode(task, shop)
+    while not episode.done:
+        first = episode.standing()
+        assert episode.standing() == first
+        episode.act(player(list(episode.messages), episode.tools))
+    again = ENVIRONMENTS[env].reference_player(shop, Perturbation(rng("looking on", env), 0.3))
+    assert record(episode) == play(again, task, shop)
+    assert episode.score() == episode.standing()
+
+
+def ended(shop: Shop, how: str) -> Trajectory:
+    episode = Episode(make_task("CART", 2, 5, shop), shop)
+    if how == "invalid":
+        episode.act({"role": "assistant", "content": "", "invalid": "malformed JSON"})
+    else:
+        episode.act({"role": "assistant", "content": "One moment."})
+        episode.end_truncated() if how == "truncated" else episode.fail("a bug of ours")
+    return record(episode)
+
+
+@pytest.mark.parametrize(
+    ("how", "correct", "reward"),
+    [("invalid", False, -1.0), ("truncated", False, -0.9), ("failed", None, None)],
+)
+def test_every_end_is_shown(how: str, correct: bool | None, reward: float | None, shop: Shop) -> None:
+    found = record_of_trajectory(ended(shop, how), shop)
+    assert (found.end, found.correct, found.reward) == (how, correct, reward)
+    assert found.steps[-1].state is not None and found.steps[-1].state.reward == reward
+    json.dumps(found.to_json(), allow_nan=False)
+
+
+def test_an_episode_without_a_task_says_why(shop: Shop) -> None:
+    transcript = Transcript.of(Played(Job("PD", 1, SEED), None, faults=("malformed call",), unscored="task"))
+    found = record_of(transcript, shop)
+    assert found.correct is None and not found.steps and found.facts["unscored"] == "task"
+
+
+def test_what_today_would_not_repeat_is_shown_without_states_and_says_so(shop: Shop) -> None:
+    transcript = played("CART", shop)
+    system, _, *rest = transcript.messages
+    gone = replace(transcript.job, axes={"branches": 2.0})  # which does not move CART
+    for changed in (
+        replace(transcript, task="another"),
+        replace(transcript, messages=[system, {"role": "user", "content": "Hi"}, *rest]),
+        replace(transcript, job=gone),
+    ):
+        found = record_of(changed, shop)
+        assert "cannot be acted out again" in found.note
+        assert len(found.steps) > 1 and not any(step.state for step in found.steps)
+    with pytest.raises(ReplayError):
+        record_of_trajectory(replace(ended(shop, "truncated"), turns=7), shop)
+
+
+# --- the page ---
+
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)> $a$ {{index}} <!-- "
+
+
+def hostile() -> tuple[dict[str, Any], Record]:
+    """An episode in which products, customer and model write the same hostile text."""
+    state = State(
+        [{"units": 1, "product": HOSTILE}], [], [HOSTILE], [], [], [], turns=1, turn_budget=2, calls=1, call_budget=2,
+        reward=-0.9, parts={"task": -0.75},
+    )  # fmt: skip
+    result = json.dumps({"results": [{"title": HOSTILE}]})
+    steps = [
+        Step(0, said=[HOSTILE]),
+        Step(1, HOSTILE, [Call("catalog_search", HOSTILE, result)], [HOSTILE], state),
+    ]
+    made = Record(
+        HOSTILE, {"axes": HOSTILE}, False, "submit", -0.9, {"task": -1.0}, {}, HOSTILE, HOSTILE, steps
+    )
+    score = ended_score()
+    return row_of(HOSTILE, Transcript(Job("CART", 0, 1), "", (), "submit", score, 1, 1), made), made
+
+
+def ended_score() -> Any:
+    from ecomlab.reward import Score
+
+    return Score(-0.9, False, HOSTILE, {"task": -1.0})
+
+
+def scripts_of(page: str) -> list[tuple[str, str]]:
+    """Attributes and text of the script elements, as a browser finds them."""
+    return re.findall(r"<script([^>]*)>(.*?)</script>", page, re.DOTALL)
+
+
+def index_in(path: Path) -> list[dict[str, Any]]:
+    """Rows of the table, by column."""
+    index = json.loads(scripts_of(path.read_text("utf-8"))[0][1])
+    return [
+        dict(zip([column["name"] for column in index["columns"]], row, strict=True)) for row in index["rows"]
+    ]
+
+
+def inflated(blob: str) -> str:
+    return zlib.decompress(base64.b64decode(blob)).decode()
+
+
+def test_a_page_runs_its_own_script_and_asks_for_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "view.html"
+    write_episodes(path, [hostile()], element("p", HOSTILE))
+    page = path.read_text("utf-8")
+    data, own, *episodes = scripts_of(page)
+    assert data[0] == ' type="application/json" id="index"' and own[0] == ""
+    assert [attributes for attributes, _ in episodes] == [' type="text/plain" id="e0"']
+    assert page.count("<script") == 3 and page.count("</script>") == 3 and "<img" not in page
+    assert json.loads(data[1])["rows"][0][0] == HOSTILE, "the table gets the text itself"
+    fragment = inflated(episodes[0][1])
+    assert "<script" not in fragment and "<img" not in fragment and "&lt;img" in fragment
+    style = re.search(r"<style>(.*?)</style>", page, re.DOTALL)
+    assert style is not None
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)
+    assert policy is not None and "default-src 'none'" in policy[1] and "unsafe" not in policy[1]
+    for text in (own[1], style[1]):
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in policy[1], "else the browser would not take it"
+    outside = page.replace(episodes[0][1], "").replace(data[1], "")
+    assert not re.search(r"(?:https?:)?//[\w.]+\.\w|\bfetch\(|XMLHttpRequest|@import|url\(", outside)
+
+
+def test_every_episode_has_its_row_and_its_words(shop: Shop, tmp_path: Path) -> None:
+    transcripts = [
+        played("CART", shop),
+        played("RETURN", shop, trial=1),
+        replace(played("PD", shop), unscored="rate limit"),
+    ]
+    folder = folder_with(tmp_path / "run", shop, *transcripts)
+    told: list[tuple[int, int]] = []
+    labels = {("CART", 0): [Label(1, "wrong variant")]}
+    written = write_page(
+        tmp_path / "view.html",
+        sources_of([folder]),
+        labels=lambda one: labels.get((one.job.env, one.job.trial), ()),
+        tell=lambda done, total: told.append((done, total)),
+    )
+    assert (written.episodes, written.of, written.not_acted_out) == (3, 3, 0) and told[-1] == (3, 3)
+    data, _, *episodes = scripts_of((tmp_path / "view.html").read_text("utf-8"))
+    index = json.loads(data[1])
+    rows = [
+        dict(zip([column["name"] for column in index["columns"]], row, strict=True)) for row in index["rows"]
+    ]
+    assert [row["env"] for row in rows] == ["CART", "RETURN", "PD"] and rows[0]["labels"] == ["wrong variant"]
+    assert next(column for column in index["columns"] if column["name"] == "step")["empty"]
+    for transcript, (_, blob) in zip(transcripts, episodes, strict=True):
+        text = html.unescape(re.sub(r"<[^>]*>", "\n", inflated(blob)))  # as the page's search does
+        assert "messages 1 of" in text
+        for message in transcript.messages:
+            if message["role"] == "user":
+                assert message["content"] in text
+
+
+def test_half_a_character_does_not_stop_the_page(tmp_path: Path) -> None:
+    row, made = hostile()
+    write_episodes(
+        tmp_path / "view.html", [({**row, "why": "\ud83d"}, replace(made, why="\ud83d"))], element("p")
+    )
+    assert index_in(tmp_path / "view.html")[0]["why"] == "?"
+
+
+def test_training_transcripts_are_shown_with_step_and_decoding(shop: Shop, tmp_path: Path) -> None:
+    config = TrainConfig(catalog_size=1_000)
+    one = replace(played("CART", shop, d=1), step=50)
+    made = [replace(one, notes={"decoding": name}) for name in ("sampled", "greedy")]
+    write(
+        tmp_path / FILE, training_header(config, shop.fingerprint), [*made, replace(one, notes={"group": 7})]
+    )
+    written = write_page(tmp_path / "view.html", sources_of([tmp_path]))
+    assert written.episodes == 3 and written.not_acted_out == 0
+    index = index_in(tmp_path / "view.html")
+    assert [(row["step"], row["decoding"], row["group"]) for row in index] == [
+        (50, "sampled", None),
+        (50, "greedy", None),
+        (50, "", 7),
+    ]
+
+
+def test_two_players_are_shown_on_the_same_tasks_first(shop: Shop, tmp_path: Path) -> None:
+    one = folder_with(tmp_path / "one", shop, played("CART", shop), player="one")
+    two = folder_with(tmp_path / "two", shop, played("PD", shop), played("CART", shop), player="two")
+    written = write_page(tmp_path / "view.html", sources_of([one, two]), limit=2)
+    assert (written.episodes, written.of) == (2, 3)
+    rows = index_in(tmp_path / "view.html")
+    assert [(row["player"], row["env"]) for row in rows] == [("one", "CART"), ("two", "CART")]
+    same = sources_of([one, one.parent / "one" / FILE])
+    assert len({source.player for source in same}) == 2, "runs of one player are told apart by where they are"
+
+
+def test_a_folder_of_another_version_is_shown_as_it_was_said(shop: Shop, tmp_path: Path) -> None:
+    folder = folder_with(tmp_path / "run", shop, played("CART", shop))
+    text = (folder / FILE).read_text("utf-8")
+    (folder / FILE).write_text(re.sub(r'"version": \d+', '"version": 999', text, count=1), "utf-8")
+    (source,) = sources_of([folder])
+    assert source.shop is None and "environments.CART.version is 999 in the record" in source.note
+    assert write_page(tmp_path / "view.html", [source]).not_acted_out == 1
+    (plain,) = sources_of([folder], plain=True)
+    assert plain.shop is None and not plain.note
+
+
+def test_a_folder_that_holds_no_episode_is_refused_with_the_way_out(shop: Shop, tmp_path: Path) -> None:
+    folder = folder_with(tmp_path / "run", shop)
+    with pytest.raises(TranscriptError, match="holds no episode yet; wait for the first"):
+        write_page(tmp_path / "view.html", sources_of([folder]))
+    with pytest.raises(TranscriptError, match="name a folder that `ecomlab eval` wrote to"):
+        sources_of([tmp_path / "nowhere"])
+    assert not (tmp_path / "view.html").exists()
+
+
+@pytest.mark.slow
+def test_five_thousand_episodes_are_less_than_sixty_megabytes(shop: Shop, tmp_path: Path) -> None:
+    """Each is deflated by itself, so that the same ones again take as much room as others would."""
+    some = [played(env, shop, d, 0.2) for env in ENVIRONMENTS for d in (2, 5, 8, 12)]
+    rows = [(row_of("script", one, made), made) for one in some for made in [record_of(one, shop)]]
+
+    def many() -> Iterator[tuple[Mapping[str, Any], Record]]:
+        return islice(cycle(rows), 5_000)
+
+    write_episodes(tmp_path / "view.html", many(), element("p"))
+    assert (tmp_path / "view.html").stat().st_size < LARGEST
+
+
+# --- the command ---
+
+
+def test_the_command_writes_the_page_and_says_what_is_in_it(shop: Shop, tmp_path: Path) -> None:
+    folder = folder_with(tmp_path / "run", shop, played("CART", shop), played("PD", shop))
+    done = runner.invoke(app, ["view", str(folder)])
+    assert (
+        done.exit_code == 0
+        and "2 episodes written to" in done.output
+        and "open it in a browser" in done.output
+    )
+    assert (folder / "view.html").stat().st_size > 10_000
+    fewer = runner.invoke(
+        app, ["view", str(folder), "--limit", "1", "--plain", "--out", str(tmp_path / "x.html")]
+    )
+    assert "1 more were left out; --limit 2 takes all" in fewer.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nowhere"], "name a folder that `ecomlab eval` wrote to"),
+        (["here.txt"], "it is no file of transcripts"),
+        ([".", "--limit", "1", "."], "leaves nothing of one of the folders; give at least 2"),
+    ],
+)
+def test_mistakes_are_answered_with_the_way_out(
+    arguments: list[str],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "here.txt").write_text("hello\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["ecomlab", "view", *arguments])
+    with pytest.raises(SystemExit) as ended_with:
+        main()
+    assert ended_with.value.code == 2 and said in capsys.readouterr().err
+
+
+# --- notebooks ---
+
+
+def test_two_episodes_stand_side_by_side_in_a_notebook(shop: Shop) -> None:
+    one, two = played("CART", shop, 1), played("CART", shop, 6)
+    shown = watch(one, two, shop=shop, labels=[(), [Label(1, "wrong product")]])
+    page = shown._repr_html_()
+    assert page.count("<article") == 2 and 'class="beside"' in page and page.count("wrong product") == 1
+    assert repr(shown).splitlines()[0].startswith("CART d = 1")
+    trajectory = play(ENVIRONMENTS["PD"].reference_player(shop), make_task("PD", 1, 1, shop), shop)
+    assert "messages 1 of" in watch(trajectory, shop=shop)._repr_html_()
+    with pytest.raises(TypeError, match="watch shows transcripts and trajectories"):
+        watch("CART", shop=shop)  # type: ignore[arg-type]
+
+
+def test_whatever_is_shown_in_a_notebook_is_no_formula(shop: Shop) -> None:
+    task = make_task("BUNDLE", 6, 2, shop)
+    trajectory = play(ENVIRONMENTS["BUNDLE"].reference_player(shop), task, shop)
+    shown: list[Any] = [
+        task, trajectory, trajectory.score, ENVIRONMENTS, watch(trajectory, shop=shop), show.task(task),
+        show.Conversation(trajectory.messages), show.results([trajectory]), show.openings([task]),
+        show.tools(Episode(task, shop).tools), Episode(task, shop),
+    ]  # fmt: skip
+    for one in shown:
+        assert "mathjax_ignore tex2jax_ignore" in one._repr_html_(), one
+
+
+@every_environment
+def test_a_task_at_the_end_of_a_cell_does_not_tell_the_truth(env: str, shop: Shop) -> None:
+    tasks = [make_task(env, 8, seed, shop) for seed in range(3)]
+    for task in tasks:
+        known = replace(task, goal=tasks[0].goal, events=(), notes={}, subtasks=())
+        assert task._repr_html_() == known._repr_html_()
+        assert html.escape(task.opening) in task._repr_html_()
+
+
+def test_the_environments_are_listed_with_their_axes() -> None:
+    page = ENVIRONMENTS._repr_html_()
+    assert all(f"<td>{env}</td>" in page for env in ENVIRONMENTS) and "p_oos" in page
+    assert repr(ENVIRONMENTS).startswith("ENVIRONMENTS(BUNDLE, CART")
+
+
+def test_a_source_names_its_file(shop: Shop, tmp_path: Path) -> None:
+    folder = folder_with(tmp_path / "run", shop, played("CART", shop))
+    (source,) = sources_of([folder])
+    assert isinstance(source, Source) and source.path == folder / FILE and source.player == "script"
