@@ -1,0 +1,66 @@
+"""One tool's form as widgets: a field for each argument, its errors below it."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import ipywidgets
+
+from ecomlab.lab.play import markup
+from ecomlab.lab.play.forms import Entries, Entry, Field, Form
+
+GRID = "repeat(auto-fill, minmax(210px, 1fr))"
+
+
+class FormView(ipywidgets.VBox):
+    """The fields of a form. `send` is called when Enter is pressed in one."""
+
+    def __init__(self, form: Form, send: Callable[[], None]) -> None:
+        self.form = form
+        self.fields: dict[str, Any] = {one.name: _field(one, send) for one in form.fields}
+        self.errors = {name: ipywidgets.HTML() for name in self.fields}
+        about = ipywidgets.HTML(markup.block(f"<p>{markup.html.escape(form.about)}</p>", "about"))
+        held = [ipywidgets.VBox([self.fields[name], self.errors[name]]) for name in self.fields]
+        grid = ipywidgets.GridBox(held, layout=ipywidgets.Layout(grid_template_columns=GRID, grid_gap="2px 10px"))
+        super().__init__([about, grid])
+
+    @property
+    def entries(self) -> dict[str, Entry]:
+        """What the fields hold."""
+        return {name: field.value for name, field in self.fields.items()}
+
+    def fill(self, entries: Entries) -> None:
+        """Set these fields; a field that was wrong is no longer marked."""
+        for name, entry in entries.items():
+            self.fields[name].value = entry
+        self.mark({})
+
+    def clear(self) -> None:
+        self.fill({one.name: one.start for one in self.form.fields})
+
+    def mark(self, wrong: Mapping[str, str]) -> None:
+        """Mark the wrong fields, and say why below them."""
+        for name, field in self.fields.items():
+            (field.add_class if name in wrong else field.remove_class)("ecomlab-wrong")
+            self.errors[name].value = markup.problem(wrong.get(name, ""))
+
+
+def _field(one: Field, send: Callable[[], None]) -> Any:
+    """Make the widget of a field; its label is the argument's name, with a star if it is needed."""
+    label = one.name.replace("_", " ") + (" *" if one.required else "")
+    named = {"description": label, "tooltip": one.about}
+    field: Any
+    if one.kind == "flag":
+        field = ipywidgets.Checkbox(value=one.start, indent=False, **named)
+    elif one.kind == "choice":
+        field = ipywidgets.Dropdown(options=["", *one.options], value="", **named)
+    else:
+        held = "; ".join(filter(None, [one.about, one.hint]))
+        field = ipywidgets.Text(placeholder=held, **named)
+        on_enter(field, send)
+    field.add_class("ecomlab-field")
+    return field
+
+
+def on_enter(field: ipywidgets.Text, act: Callable[[], None]) -> None:
+    """Call `act` when Enter is pressed in a text field."""
+    field.on_msg(lambda _, content, __: act() if content.get("event") == "submit" else None)
