@@ -7,7 +7,7 @@ import ipywidgets
 from ecomlab.difficulty import RANGES, Difficulty
 from ecomlab.envs.registry import COLLECTIONS, ENVIRONMENTS, moved_by
 from ecomlab.lab.play.choice import Choice
-from ecomlab.lab.play.form_view import GRID, on_enter
+from ecomlab.lab.play.form_view import GRID, OnEnter
 
 MOST_PRODUCTS = 2_000_000
 
@@ -26,8 +26,7 @@ class Chooser(ipywidgets.VBox):
         )
         self.reset = ipywidgets.Button(description="Reset", button_style="primary", tooltip="Begin this episode")
         self.key = ipywidgets.Text(
-            description="key of this episode, to share; or paste another's and press Enter",
-            continuous_update=True,
+            description="key of this episode, to share; or paste another's and press Enter"
         )
         self.axes = {name: ipywidgets.Text(description=name) for name in RANGES}
         for field in (self.env, self.difficulty, self.seed, self.size, self.key, *self.axes.values()):
@@ -39,7 +38,7 @@ class Chooser(ipywidgets.VBox):
         self.env.observe(lambda _: self._show_axes(), "value")
         self.difficulty.observe(lambda _: self._show_axes(), "value")
         self.reset.on_click(lambda _: begin())
-        on_enter(self.key, begin_key)
+        OnEnter(self.key, begin_key)
         row = ipywidgets.Layout(grid_template_columns="2fr 1fr 1fr 2fr auto", grid_gap="10px", align_items="flex-end")
         held = [self.env, self.difficulty, self.seed, self.size, self.reset]
         super().__init__([ipywidgets.GridBox(held, layout=row), self.more, self.key])

@@ -13,7 +13,7 @@ from ecomlab.lab.paths import shown
 from ecomlab.lab.play import markup
 from ecomlab.lab.play.choice import Choice
 from ecomlab.lab.play.chooser import Chooser
-from ecomlab.lab.play.form_view import FormView, on_enter
+from ecomlab.lab.play.form_view import FormView, OnEnter
 from ecomlab.lab.play.forms import FormError
 from ecomlab.lab.play.results import Card
 from ecomlab.lab.play.seat import RUNS, Seat
@@ -44,7 +44,7 @@ class Desk(ipywidgets.VBox):
             description="write to the customer, Enter sends", placeholder="Is there anything else I should know?"
         )
         self.words.add_class("ecomlab-field")
-        on_enter(self.words, self.say)
+        OnEnter(self.words, self.say)
         self.tool = ipywidgets.Dropdown(description="tool")
         self.tool.add_class("ecomlab-field")
         self.tool.observe(lambda _: self._show_form(), "value")
@@ -65,7 +65,7 @@ class Desk(ipywidgets.VBox):
         )
         buttons = ipywidgets.HBox([self.call, self.add, self.clear])
         self.draft_buttons = ipywidgets.HBox([self.send_draft, self.take_back])
-        talking = ipywidgets.VBox([self.talk, said, self.wrong_words])
+        talking = ipywidgets.VBox([self.talk, said, self.wrong_words, self.picks])
         calling = ipywidgets.VBox(
             [self.about, self.held, self.tool, self.form, self.wrong_call, buttons, self.waiting, self.draft_buttons]
         )
@@ -74,7 +74,7 @@ class Desk(ipywidgets.VBox):
             layout=ipywidgets.Layout(grid_template_columns="repeat(auto-fit, minmax(420px, 1fr))", grid_gap="16px"),
         )
         self.ended = ipywidgets.VBox([self.over, ipywidgets.HBox([self.save]), self.wrong_save])
-        return [ipywidgets.HTML(markup.style()), self.chooser, self.wrong_choice, columns, self.picks, self.ended]
+        return [ipywidgets.HTML(markup.style()), self.chooser, self.wrong_choice, columns, self.ended]
 
     # --- what people do ---
 
@@ -225,7 +225,7 @@ def _cards(cards: tuple[Card, ...], pick: Callable[[Mapping[str, str]], None]) -
         if card.ids:
             enter = _button("Pick", lambda ids=card.ids: pick(ids), f"Enter {', '.join(card.ids.values())} in the forms")
             parts.append(enter)
-        held.append(ipywidgets.VBox(parts))
+        held.append(ipywidgets.VBox(parts, layout=ipywidgets.Layout(align_items="flex-start")))
     layout = ipywidgets.Layout(grid_template_columns="repeat(auto-fill, minmax(260px, 1fr))", grid_gap="8px")
     return ipywidgets.GridBox(held, layout=layout)
 

@@ -1,5 +1,6 @@
 """One tool's form as widgets: a field for each argument, its errors below it."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -9,6 +10,8 @@ from ecomlab.lab.play import markup
 from ecomlab.lab.play.forms import Entries, Entry, Field, Form
 
 GRID = "repeat(auto-fill, minmax(210px, 1fr))"
+LONGEST = 0.25
+"""Seconds for which the value of a field is waited for after Enter."""
 
 
 class FormView(ipywidgets.VBox):
@@ -22,6 +25,7 @@ class FormView(ipywidgets.VBox):
         held = [ipywidgets.VBox([self.fields[name], self.errors[name]]) for name in self.fields]
         grid = ipywidgets.GridBox(held, layout=ipywidgets.Layout(grid_template_columns=GRID, grid_gap="2px 10px"))
         super().__init__([about, grid])
+        self.add_class(f"ecomlab-form-{form.tool}")
 
     @property
     def entries(self) -> dict[str, Entry]:
@@ -47,20 +51,50 @@ class FormView(ipywidgets.VBox):
 def _field(one: Field, send: Callable[[], None]) -> Any:
     """Make the widget of a field; its label is the argument's name, with a star if it is needed."""
     label = one.name.replace("_", " ") + (" *" if one.required else "")
-    named = {"description": label, "tooltip": one.about}
+    named = {"description": label, "tooltip": " ".join(filter(None, [one.about, one.hint]))}
     field: Any
     if one.kind == "flag":
         field = ipywidgets.Checkbox(value=one.start, indent=False, **named)
     elif one.kind == "choice":
         field = ipywidgets.Dropdown(options=["", *one.options], value="", **named)
     else:
-        held = "; ".join(filter(None, [one.about, one.hint]))
-        field = ipywidgets.Text(placeholder=held, **named)
-        on_enter(field, send)
+        field = ipywidgets.Text(placeholder=one.hint or one.about, **named)
+        OnEnter(field, send)
     field.add_class("ecomlab-field")
     return field
 
 
-def on_enter(field: ipywidgets.Text, act: Callable[[], None]) -> None:
-    """Call `act` when Enter is pressed in a text field."""
-    field.on_msg(lambda _, content, __: act() if content.get("event") == "submit" else None)
+class OnEnter:
+    """Calls `act` when Enter is pressed in a text field.
+
+    The browser sends the key first and the field's new value right behind it, or none where nothing has changed: so
+    the value is waited for, but not for long."""
+
+    def __init__(self, field: ipywidgets.Text, act: Callable[[], None]) -> None:
+        self.act = act
+        self.waiting: asyncio.Handle | None = None
+        field.continuous_update = False  # else values are sent while one types, and the last one may be held back
+        field.on_msg(self._message)
+        field.observe(self._changed, "value")
+
+    def _message(self, _: Any, content: Mapping[str, Any], __: Any) -> None:
+        if content.get("event") != "submit":
+            return
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:  # no browser: whoever drives the widget has set the value
+            return self.act()
+        self._wait(loop.call_later(LONGEST, self._act))
+
+    def _changed(self, _: Any) -> None:
+        if self.waiting is not None:
+            self._wait(asyncio.get_running_loop().call_soon(self._act))
+
+    def _wait(self, handle: asyncio.Handle) -> None:
+        if self.waiting is not None:
+            self.waiting.cancel()
+        self.waiting = handle
+
+    def _act(self) -> None:
+        self.waiting = None
+        self.act()

@@ -20,7 +20,7 @@ _HINTS = {
     "number": "a number",
     "flag": "yes or no",
     "list": "separated by commas; [] for none",
-    "pairs": "name = value; name = value",
+    "pairs": "such as material = Bamboo; color = Black",
     "json": "JSON",
 }
 _FLAGS = {"yes": True, "true": True, "y": True, "1": True, "no": False, "false": False, "n": False, "0": False}
@@ -63,12 +63,10 @@ class Field:
 
     @property
     def hint(self) -> str:
-        """What can be entered, and what holds where nothing is."""
+        """What can be entered, as far as the name does not say it, and what holds where nothing is."""
         said = [", ".join(self.options) if self.kind == "choice" else _HINTS.get(self.kind, "")]
         if self.default is not None:
             said.append(f"{_written(self.default)} if left out")
-        elif not self.required:
-            said.append("may be left out")
         return "; ".join(filter(None, said))
 
     @property

@@ -86,7 +86,7 @@ def _entry(entry: Entry) -> str:
 
 
 def _count(found: Result) -> str:
-    return ", ".join(f"{len(cards)} {name}" for name, cards in found.groups)
+    return ", ".join(f"{name}: {len(cards)}" for name, cards in found.groups)
 
 
 def result(found: Result) -> str:
