@@ -164,7 +164,7 @@ class Page:
         form.wait_for()
         last = None
         for name, entry in entries.items():
-            label = re.compile(rf"^{name.replace('_', ' ')}( \\*)?$")
+            label = re.compile(rf"^{name.replace('_', ' ')}( \*)?$")
             field = form.get_by_label(label)
             if isinstance(entry, bool):
                 field.set_checked(entry)

@@ -166,7 +166,7 @@ class Desk(ipywidgets.VBox):
         seat = self.seat
         self.talk.value = markup.conversation(seat.log, seat.job)
         self.about.value = markup.left(seat.left, seat.choice.env, seat.choice.difficulty, seat.choice.seed)
-        self.held.value = self._holdings()
+        self.held.value = "".join(markup.lines(name, lines) for name, lines in seat.holdings)
         self.waiting.value = markup.draft(seat.draft)
         self._show_results()
         for control in (self.words, self.send_words, self.call, self.add, self.tool):
@@ -174,14 +174,6 @@ class Desk(ipywidgets.VBox):
         self.draft_buttons.layout.display = "" if seat.draft else "none"
         self.ended.layout.display = "" if seat.done else "none"
         self.over.value = markup.outcome(seat.outcome) if seat.done else ""
-
-    def _holdings(self) -> str:
-        tools, shown = self.seat.forms, ""
-        if "cart_add" in tools:
-            shown += markup.lines("Cart", self.seat.cart)
-        if "return_initiate" in tools:
-            shown += markup.lines("Returns started", self.seat.returns)
-        return shown
 
     def _show_form(self) -> None:
         self.form.children = [self.views[self.tool.value]] if self.tool.value in self.views else []

@@ -282,6 +282,13 @@ class Seat:
             for (order, line), units in self.episode.world.returns.items()
         ]
 
+    @property
+    def holdings(self) -> list[tuple[str, list[Line]]]:
+        """What the agent has made of what this environment lets it change: (name, lines)."""
+        changes = ENVIRONMENTS[self.episode.task.env].acts_on
+        known = {"cart": ("cart", self.cart), "returns": ("returns started", self.returns)}
+        return [known[what] for what in known if what in changes]
+
     # --- afterwards ---
 
     @cached_property
