@@ -31,7 +31,7 @@ from ecomlab.lab.play.forms import entries_of  # noqa: E402
 from ecomlab.lab.play.seat import Seat  # noqa: E402
 
 SIZE = 1_000
-PATHS = (Choice("CART", 2, 3, size=SIZE), Choice("STATUS", 4, 1, size=SIZE), Choice("RETURN", 3, 5, size=SIZE))
+PATHS = (Choice("CART", 2, 3, size=SIZE), Choice("STATUS", 4, 1, size=SIZE), Choice("RETURN", 3, 11, size=SIZE))
 CHROMIUM = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
@@ -162,6 +162,7 @@ class Page:
         self.field("tool").select_option(tool)
         form = self.desk.locator(f".ecomlab-form-{tool}")
         form.wait_for()
+        self.press("Clear")
         last = None
         for name, entry in entries.items():
             label = re.compile(rf"^{name.replace('_', ' ')}( \*)?$")
@@ -266,7 +267,7 @@ def wrong(page: Page, choice: Choice) -> None:
     score = mirror.outcome.trajectory.score
     page.shows(f"not correct, reward {score.value:.3f} of at most 0.900")
     page.check(f"the page says not correct, reward {score.value:.3f}, which is low", score.value < -0.5)
-    page.desk.locator(".ecomlab-outcome summary").last.click()
+    page.desk.locator(".ecomlab-outcome > details > summary").click()
     page.shot("wrong")
 
 
@@ -319,6 +320,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as scratch, lab(Path(scratch)) as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, headless=True, args=CHROMIUM)
         tab = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+        tab.set_default_timeout(LONG)
         tab.on("pageerror", lambda error: errors.append(str(error)))
         page = Page(tab, out)
         try:

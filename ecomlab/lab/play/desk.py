@@ -16,7 +16,7 @@ from ecomlab.lab.play.chooser import Chooser
 from ecomlab.lab.play.form_view import FormView, OnEnter
 from ecomlab.lab.play.forms import FormError
 from ecomlab.lab.play.results import Card
-from ecomlab.lab.play.seat import RUNS, Seat
+from ecomlab.lab.play.seat import RUNS, Seat, SeatError
 
 EXPECTED = (ValueError, UnknownEnvironmentError, OSError)
 """What people are told; everything else is a mistake of ours, and is shown whole."""
@@ -140,7 +140,7 @@ class Desk(ipywidgets.VBox):
                 act(self.tool.value, view.entries)
             except FormError as error:
                 view.mark(error.fields)
-                raise
+                raise SeatError("nothing was sent; see the fields that are marked") from None
             if not self._is_refined(self.tool.value):
                 view.clear()
             self.show()

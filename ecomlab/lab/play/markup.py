@@ -80,13 +80,17 @@ def _entry(entry: Entry) -> str:
     if entry.who != "tool":
         return f'<div class="turn {entry.who}"><b>{NAMES[entry.who]}</b> {_(entry.text)}</div>'
     found = entry.result or Result()
-    short = found.error or found.notice or _count(found)
-    folded = f"<details><summary><code>{_(entry.call)}</code> {_(short)}</summary>{result(found)}</details>"
+    called = f"<code>{_(entry.call)}</code> {_(_short(found))}"
+    folded = f"<details><summary>{called}</summary>{result(found)}</details>"
     return f'<div class="turn tool">{folded}</div>'
 
 
-def _count(found: Result) -> str:
-    return ", ".join(f"{name}: {len(cards)}" for name, cards in found.groups)
+def _short(found: Result) -> str:
+    """Say in a few words what came of a call."""
+    if found.error or found.notice:
+        return found.error or found.notice
+    told = [f"{name}: {cards[0].title if len(cards) == 1 else len(cards)}" for name, cards in found.groups]
+    return ", ".join(told or [f"{name}: {value}" for name, value in found.facts.items()])
 
 
 def result(found: Result) -> str:
@@ -143,7 +147,7 @@ def outcome(found: Outcome) -> str:
 
 def truth(found: Iterable[Fact]) -> str:
     """Show the truth as a table."""
-    return _table(("about", "", ""), [(fact.about, fact.what, fact.text) for fact in found])
+    return _table(("about", "when", "what"), [(fact.about, fact.what, fact.text) for fact in found])
 
 
 def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -94,6 +94,8 @@ def slot_in_words(name: str, value: Any) -> str:
         text = money(value)
     elif name == "rating" and isinstance(value, int):
         text = FORMATS["stars"].write(value)
+    elif name == "replacement" and isinstance(value, list | tuple) and len(value) == 2:
+        text = slot_in_words(str(value[0]), value[1])
     elif name == "placed" and isinstance(value, str) and value[-5:-3].isdigit():
         text = f"{MONTHS[int(value[-5:-3]) - 1]} {int(value[-2:])}"
     else:
