@@ -67,7 +67,8 @@ PlayFolder = Annotated[
     Path | None, Option("--out", help="Folder of saved episodes of yours. Default: experiments/runs/play.")
 ]
 Watched = Annotated[
-    str, Option("--player", help="human, or whatever `ecomlab eval` takes: reference, a starter, a TOML file.")
+    str,
+    Option("--player", help="human, or whatever `ecomlab eval` takes: reference, a starter, a TOML file."),
 ]
 Player = Annotated[
     str | None,

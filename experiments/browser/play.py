@@ -31,7 +31,11 @@ from ecomlab.lab.play.forms import entries_of  # noqa: E402
 from ecomlab.lab.play.seat import Seat  # noqa: E402
 
 SIZE = 1_000
-PATHS = (Choice("CART", 2, 3, size=SIZE), Choice("STATUS", 4, 1, size=SIZE), Choice("RETURN", 3, 11, size=SIZE))
+PATHS = (
+    Choice("CART", 2, 3, size=SIZE),
+    Choice("STATUS", 4, 1, size=SIZE),
+    Choice("RETURN", 3, 11, size=SIZE),
+)
 CHROMIUM = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
@@ -40,7 +44,7 @@ LAB = (
     "--no-browser --allow-root --ip=127.0.0.1 --port-retries=0 --LabApp.news_url=None "
     "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate --LabApp.expose_app_in_browser=True"
 ).split()
-WIDTH, HEIGHT = 1280, 1500
+WIDTH, HEIGHT = 1280, 1800
 LONG = 90_000
 """Milliseconds to wait for a page or a kernel on a busy machine."""
 
@@ -51,13 +55,18 @@ def lab(folder: Path) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    home = {name: str(folder / name.lower()) for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")}
+    home = {
+        name: str(folder / name.lower())
+        for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")
+    }
     work = folder / "work"
     work.mkdir()
     shutil.copy(ROOT / "notebooks" / "start_play.ipynb", work)
     text = (work / "start_play.ipynb").read_text("utf-8")
     text = text.replace("catalog_size: int = 20_000", f"catalog_size: int = {SIZE}")
-    (work / "start_play.ipynb").write_text(text.replace("experiments/runs/play", str(folder / "saved")), "utf-8")
+    (work / "start_play.ipynb").write_text(
+        text.replace("experiments/runs/play", str(folder / "saved")), "utf-8"
+    )
     import jupyterlab
 
     # The widgets' extension lies with JupyterLab, which may be in another environment than Playwright.
@@ -94,7 +103,9 @@ class Page:
                 time.sleep(1)
         self.page.wait_for_function("() => window.jupyterapp", timeout=LONG)
         self.page.evaluate("async () => { await window.jupyterapp.restored }")
-        self.page.wait_for_function("() => window.jupyterapp.shell.currentWidget?.sessionContext", timeout=LONG)
+        self.page.wait_for_function(
+            "() => window.jupyterapp.shell.currentWidget?.sessionContext", timeout=LONG
+        )
         self.page.evaluate(
             """async () => {
                 const panel = window.jupyterapp.shell.currentWidget;
@@ -219,7 +230,9 @@ class Page:
 
 def right(page: Page, choice: Choice) -> None:
     """Play to `correct` and save."""
-    print(f"{choice.env}, d = {choice.difficulty}, seed {choice.seed}: a person's path to correct", flush=True)
+    print(
+        f"{choice.env}, d = {choice.difficulty}, seed {choice.seed}: a person's path to correct", flush=True
+    )
     mirror = page.begin(choice)
     page.shot(f"{choice.env.lower()}_opens")
     page.follow(mirror)
@@ -227,7 +240,9 @@ def right(page: Page, choice: Choice) -> None:
     page.shows(f"correct, reward {score.value:.3f} of at most 0.900")
     page.check(f"the page says correct, reward {score.value:.3f}", score.correct)
     row = page.desk.locator(".ecomlab-outcome tbody tr").first.inner_text().split()
-    page.check(f"r_task on the page: {' '.join(row)}", row[:2] == ["task", "1.000"] and score.parts["task"] == 1.0)
+    page.check(
+        f"r_task on the page: {' '.join(row)}", row[:2] == ["task", "1.000"] and score.parts["task"] == 1.0
+    )
     page.press("Save the episode")
     page.shows("saved in")
     saved = re.search(r"--rescore (\S+)", page.desk.get_by_text("saved in").first.inner_text())
@@ -247,7 +262,10 @@ def wrong(page: Page, choice: Choice) -> None:
     page.shows("a whole number, not 'many'")
     page.shows("is needed")
     page.same(mirror)
-    page.check("what is wrong stands below its field, and nothing was spent", mirror.left.messages == mirror.left.of_messages)
+    page.check(
+        "what is wrong stands below its field, and nothing was spent",
+        mirror.left.messages == mirror.left.of_messages,
+    )
     page.shot("mistakes_in_place")
     for tool, entries in (
         ("catalog_search", {"query": mirror.episode.task.opening}),
@@ -258,7 +276,9 @@ def wrong(page: Page, choice: Choice) -> None:
         if mirror.done:
             break
         if tool == "cart_add":
-            card = next(c for entry in mirror.latest if entry.result for c in entry.result.cards if not c.marks)
+            card = next(
+                c for entry in mirror.latest if entry.result for c in entry.result.cards if not c.marks
+            )
             entries = {"product_id": card.ids["product_id"], **entries}
         last = page.enter(tool, entries)
         last.press("Enter") if last else page.press("Call")
@@ -302,7 +322,9 @@ def dark(page: Page, choice: Choice) -> None:
     page.same(mirror)
     page.shot("dark")
     look = "([n]) => [getComputedStyle(n).color, getComputedStyle(n.closest('.jp-OutputArea-output')).backgroundColor]"
-    print(f"  text and ground: {page.page.evaluate(look, [page.desk.locator('.ecomlab').nth(1).element_handle()])}")
+    print(
+        f"  text and ground: {page.page.evaluate(look, [page.desk.locator('.ecomlab').nth(1).element_handle()])}"
+    )
 
 
 def main() -> int:
@@ -317,7 +339,11 @@ def main() -> int:
     from playwright.sync_api import sync_playwright
 
     errors: list[str] = []
-    with tempfile.TemporaryDirectory() as scratch, lab(Path(scratch)) as address, sync_playwright() as playwright:
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        lab(Path(scratch)) as address,
+        sync_playwright() as playwright,
+    ):
         browser = playwright.chromium.launch(executable_path=chromium, headless=True, args=CHROMIUM)
         tab = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
         tab.set_default_timeout(LONG)
@@ -337,7 +363,9 @@ def main() -> int:
             print(f"BROWSER RUN: failed after {page.checks} checks; see {out / 'failed.png'}")
             return 1
         version = browser.version
-    print(f"BROWSER RUN: {page.checks} checks passed in Chromium {version.partition('.')[0]}; pictures in {out}")
+    print(
+        f"BROWSER RUN: {page.checks} checks passed in Chromium {version.partition('.')[0]}; pictures in {out}"
+    )
     return 0
 
 

@@ -77,13 +77,13 @@ def read_key(key: str) -> tuple[Choice, Task]:
         )
     if told["version"] != str(now := ENVIRONMENTS[choice.env].version):
         raise ShareKeyError(
-            f"the key is for {choice.env} version {told['version']}, and this is version {now}: the same seed is another "
-            "task now; install the ecomlab that made the key, or choose by hand and share a new one"
+            f"the key is for {choice.env} version {told['version']}, and this is version {now}: the same seed is "
+            "another task now; install the ecomlab that made the key, or choose by hand and share a new one"
         )
-    if not choice.shop.fingerprint.startswith(told["shop"]):
+    if not (there := choice.shop.fingerprint).startswith(told["shop"]):
         raise ShareKeyError(
-            f"the key is for a catalog {told['shop']} of {choice.size} products, which is {choice.shop.fingerprint[:SHORT]} "
-            "here; install the ecomlab that made the key, or choose by hand and share a new one"
+            f"the key is for a catalog {told['shop']} of {choice.size} products, which is {there[:SHORT]} here; install "
+            "the ecomlab that made the key, or choose by hand and share a new one"
         )
     try:
         task = choice.task()

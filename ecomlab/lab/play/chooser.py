@@ -1,6 +1,7 @@
 """Choosing an episode by widgets: environment, difficulty, any axis, seed and catalog, or somebody's key."""
 
 from collections.abc import Callable
+from dataclasses import fields
 
 import ipywidgets
 
@@ -12,6 +13,18 @@ from ecomlab.lab.play.form_view import GRID, OnEnter
 MOST_PRODUCTS = 2_000_000
 
 
+def about(axis: str) -> str:
+    """Say what an axis is, as its field of the difficulty does."""
+    group, _, last = axis.rpartition(".")
+    held = (
+        next(one.metadata["group"] for one in fields(Difficulty) if one.name == group)
+        if group
+        else Difficulty
+    )
+    told: str = next(one.metadata["about"] for one in fields(held) if one.name == last)
+    return told
+
+
 class Chooser(ipywidgets.VBox):
     """Fields of a choice. `begin` is called for the choice, `begin_key` for the key in its field."""
 
@@ -19,27 +32,37 @@ class Chooser(ipywidgets.VBox):
         first = [env for env in COLLECTIONS["C8"] if env in ENVIRONMENTS]
         envs = [*first, *(env for env in ENVIRONMENTS if env not in first)]
         self.env = ipywidgets.Dropdown(options=envs, value=choice.env, description="environment")
-        self.difficulty = ipywidgets.BoundedIntText(choice.difficulty, min=0, max=10**6, description="difficulty")
+        self.difficulty = ipywidgets.BoundedIntText(
+            choice.difficulty, min=0, max=10**6, description="difficulty"
+        )
         self.seed = ipywidgets.BoundedIntText(choice.seed, min=0, max=2**53, description="seed")
         self.size = ipywidgets.BoundedIntText(
             choice.size, min=1, max=MOST_PRODUCTS, description="products in the catalog"
         )
-        self.reset = ipywidgets.Button(description="Reset", button_style="primary", tooltip="Begin this episode")
+        self.reset = ipywidgets.Button(
+            description="Reset", button_style="primary", tooltip="Begin this episode"
+        )
         self.key = ipywidgets.Text(
             description="key of this episode, to share; or paste another's and press Enter"
         )
-        self.axes = {name: ipywidgets.Text(description=name) for name in RANGES}
+        self.axes = {n: ipywidgets.Text(description=n, tooltip=about(n)) for n in RANGES}
         for field in (self.env, self.difficulty, self.seed, self.size, self.key, *self.axes.values()):
             field.add_class("ecomlab-field")
         self.catalog = choice.catalog
-        self._grid = ipywidgets.GridBox(layout=ipywidgets.Layout(grid_template_columns=GRID, grid_gap="2px 10px"))
-        self.more = ipywidgets.Accordion([self._grid], titles=["axes: override any of them"], selected_index=None)
+        self._grid = ipywidgets.GridBox(
+            layout=ipywidgets.Layout(grid_template_columns=GRID, grid_gap="2px 10px")
+        )
+        self.more = ipywidgets.Accordion(
+            [self._grid], titles=["axes: override any of them"], selected_index=None
+        )
         self.show(choice)
         self.env.observe(lambda _: self._show_axes(), "value")
         self.difficulty.observe(lambda _: self._show_axes(), "value")
         self.reset.on_click(lambda _: begin())
         OnEnter(self.key, begin_key)
-        row = ipywidgets.Layout(grid_template_columns="2fr 1fr 1fr 2fr auto", grid_gap="10px", align_items="flex-end")
+        row = ipywidgets.Layout(
+            grid_template_columns="2fr 1fr 1fr 2fr auto", grid_gap="10px", align_items="flex-end"
+        )
         held = [self.env, self.difficulty, self.seed, self.size, self.reset]
         super().__init__([ipywidgets.GridBox(held, layout=row), self.more, self.key])
 
@@ -47,7 +70,12 @@ class Chooser(ipywidgets.VBox):
     def choice(self) -> Choice:
         """The choice that the fields hold. Raises ValueError for an axis that holds no number."""
         return Choice(
-            self.env.value, self.difficulty.value, self.seed.value, self._overridden(), self.size.value, self.catalog
+            self.env.value,
+            self.difficulty.value,
+            self.seed.value,
+            self._overridden(),
+            self.size.value,
+            self.catalog,
         )
 
     def show(self, choice: Choice, key: str = "") -> None:
@@ -80,5 +108,7 @@ class Chooser(ipywidgets.VBox):
         at = Difficulty.at(self.difficulty.value)
         for name in self._moving():
             low, high = RANGES[name]
-            self.axes[name].placeholder = f"{at.value(name):.3g} at d = {self.difficulty.value}; from {low:g} to {high:g}"
+            self.axes[
+                name
+            ].placeholder = f"{at.value(name):.3g} at d = {self.difficulty.value}; from {low:g} to {high:g}"
         self._grid.children = [self.axes[name] for name in self._moving()]

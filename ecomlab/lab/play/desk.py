@@ -3,6 +3,7 @@
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import ipywidgets
@@ -14,8 +15,8 @@ from ecomlab.lab.play import markup
 from ecomlab.lab.play.choice import Choice
 from ecomlab.lab.play.chooser import Chooser
 from ecomlab.lab.play.form_view import FormView, OnEnter
-from ecomlab.lab.play.forms import FormError
-from ecomlab.lab.play.results import Card
+from ecomlab.lab.play.forms import Entries, FormError
+from ecomlab.lab.play.results import Card, Entry
 from ecomlab.lab.play.seat import RUNS, Seat, SeatError
 
 EXPECTED = (ValueError, UnknownEnvironmentError, OSError)
@@ -41,7 +42,8 @@ class Desk(ipywidgets.VBox):
 
     def _make_controls(self) -> None:
         self.words = ipywidgets.Text(
-            description="write to the customer, Enter sends", placeholder="Is there anything else I should know?"
+            description="write to the customer, Enter sends",
+            placeholder="Is there anything else I should know?",
         )
         self.words.add_class("ecomlab-field")
         OnEnter(self.words, self.say)
@@ -51,9 +53,15 @@ class Desk(ipywidgets.VBox):
         self.form = ipywidgets.VBox()
         self.picks = ipywidgets.VBox()
         self.send_words = _button("Send", self.say, "Send what you wrote to the customer")
-        self.call = _button("Call", self.send, "Call the tool, together with the calls that wait (Enter in a field)")
-        self.add = _button("Add to the message", self.wait, "Let this call wait, to go with others in one message")
-        self.send_draft = _button("Send what waits", self.send_waiting, "Send the calls that wait as one message")
+        self.call = _button(
+            "Call", self.send, "Call the tool, together with the calls that wait (Enter in a field)"
+        )
+        self.add = _button(
+            "Add to the message", self.wait, "Let this call wait, to go with others in one message"
+        )
+        self.send_draft = _button(
+            "Send what waits", self.send_waiting, "Send the calls that wait as one message"
+        )
         self.take_back = _button("Take back", self.unwait, "Take the last call that waits out of the message")
         self.clear = _button("Clear", lambda: self.views[self.tool.value].clear(), "Empty the form's fields")
         self.save = _button("Save the episode", self.keep, "Write it where `ecomlab eval` reads it")
@@ -61,17 +69,30 @@ class Desk(ipywidgets.VBox):
     def _laid_out(self) -> list[ipywidgets.Widget]:
         said = ipywidgets.GridBox(
             [self.words, self.send_words],
-            layout=ipywidgets.Layout(grid_template_columns="1fr auto", grid_gap="6px", align_items="flex-end"),
+            layout=ipywidgets.Layout(
+                grid_template_columns="1fr auto", grid_gap="6px", align_items="flex-end"
+            ),
         )
         buttons = ipywidgets.HBox([self.call, self.add, self.clear])
         self.draft_buttons = ipywidgets.HBox([self.send_draft, self.take_back])
         talking = ipywidgets.VBox([self.talk, said, self.wrong_words, self.picks])
         calling = ipywidgets.VBox(
-            [self.about, self.held, self.tool, self.form, self.wrong_call, buttons, self.waiting, self.draft_buttons]
+            [
+                self.about,
+                self.held,
+                self.tool,
+                self.form,
+                self.wrong_call,
+                buttons,
+                self.waiting,
+                self.draft_buttons,
+            ]
         )
         columns = ipywidgets.GridBox(
             [talking, calling],
-            layout=ipywidgets.Layout(grid_template_columns="repeat(auto-fit, minmax(420px, 1fr))", grid_gap="16px"),
+            layout=ipywidgets.Layout(
+                grid_template_columns="repeat(auto-fit, minmax(420px, 1fr))", grid_gap="16px"
+            ),
         )
         self.ended = ipywidgets.VBox([self.over, ipywidgets.HBox([self.save]), self.wrong_save])
         return [ipywidgets.HTML(markup.style()), self.chooser, self.wrong_choice, columns, self.ended]
@@ -120,35 +141,40 @@ class Desk(ipywidgets.VBox):
         with self._told(self.wrong_call):
             for name, view in self.views.items():
                 if name == self.tool.value or any(one.name in ids for one in view.form.fields):
-                    view.fill(_but_lists(view, ids) if name != self.tool.value else view.form.picked(view.entries, ids))
+                    view.fill(
+                        _but_lists(view, ids)
+                        if name != self.tool.value
+                        else view.form.picked(view.entries, ids)
+                    )
 
     def keep(self) -> None:
         """Save the episode, and say where."""
         with self._told(self.wrong_save):
             path = self.seat.save(self.out)
             read = f"saved in {shown(path)}; read it with: ecomlab eval --rescore {shown(path)}"
-            self.wrong_save.value = markup.block(f"<p>{markup.html.escape(read)}</p>", "saved")
+            self.wrong_save.value = markup.line(read, "saved")
 
-    def _filled_in(self, act: Callable[[str, Mapping[str, str | bool]], object]) -> None:
-        view = self.views.get(self.tool.value)
+    def _filled_in(self, act: Callable[[str, Entries], list[Entry] | None]) -> None:
+        """Do something with the form that is shown; its wrong fields are marked."""
+        tool, view = self.tool.value, self.views.get(self.tool.value)
         with self._told(self.wrong_call):
             if view is None:
-                self.seat.call("", {})
-                return
+                raise SeatError("there is no episode yet; choose one and reset")
             view.mark({})
             try:
-                act(self.tool.value, view.entries)
+                came = act(tool, view.entries) or []
             except FormError as error:
                 view.mark(error.fields)
                 raise SeatError("nothing was sent; see the fields that are marked") from None
-            if not self._is_refined(self.tool.value):
+            if not self._is_repeated(tool, came):
                 view.clear()
             self.show()
 
-    def _is_refined(self, tool: str) -> bool:
-        """Tell whether a tool is called again with little changed, as a search is: then its form stays filled in."""
+    def _is_repeated(self, tool: str, came: list[Entry]) -> bool:
+        """Tell whether a form stays filled in: after an error, and of a search, which is refined."""
         offered = ENVIRONMENTS[self.seat.choice.env].offered
-        return tool in offered and offered[tool].ranked
+        failed = any(one.tool == tool and one.result and one.result.error for one in came)
+        return failed or (tool in offered and offered[tool].ranked)
 
     # --- what they see ---
 
@@ -183,15 +209,15 @@ class Desk(ipywidgets.VBox):
         rows: list[ipywidgets.Widget] = []
         for entry in self.seat.latest:
             if entry.result is not None:
-                beside = markup.problems(entry.result) + markup.facts(entry.result.facts)
-                rows.append(ipywidgets.HTML(markup.block(f"<h4>{markup.html.escape(entry.call)}</h4>{beside}", "said")))
-                rows += [_cards(cards, self.pick) for _, cards in entry.result.groups]
+                rows.append(ipywidgets.HTML(markup.came(entry)))
+                for name, cards in entry.result.groups:
+                    rows += [ipywidgets.HTML(markup.line(name, "group")), _cards(cards, self.pick)]
         self.picks.children = rows
 
     @contextmanager
     def _told(self, place: ipywidgets.HTML, meanwhile: str = "") -> Iterator[None]:
         """Say in `place` what went wrong, so that nothing is hidden in a log; `meanwhile` is said until it is done."""
-        place.value = markup.block(f"<p>{meanwhile}</p>", "busy") if meanwhile else ""
+        place.value = markup.line(meanwhile, "busy") if meanwhile else ""
         try:
             yield
         except EXPECTED as error:
@@ -215,8 +241,8 @@ def _cards(cards: tuple[Card, ...], pick: Callable[[Mapping[str, str]], None]) -
     for card in cards:
         parts: list[ipywidgets.Widget] = [ipywidgets.HTML(markup.block(markup.card(card), "result"))]
         if card.ids:
-            enter = _button("Pick", lambda ids=card.ids: pick(ids), f"Enter {', '.join(card.ids.values())} in the forms")
-            parts.append(enter)
+            what = ", ".join(card.ids.values())
+            parts.append(_button("Pick", partial(pick, card.ids), f"Enter {what} in the forms"))
         held.append(ipywidgets.VBox(parts, layout=ipywidgets.Layout(align_items="flex-start")))
     layout = ipywidgets.Layout(grid_template_columns="repeat(auto-fill, minmax(260px, 1fr))", grid_gap="8px")
     return ipywidgets.GridBox(held, layout=layout)

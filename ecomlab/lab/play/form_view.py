@@ -21,9 +21,11 @@ class FormView(ipywidgets.VBox):
         self.form = form
         self.fields: dict[str, Any] = {one.name: _field(one, send) for one in form.fields}
         self.errors = {name: ipywidgets.HTML() for name in self.fields}
-        about = ipywidgets.HTML(markup.block(f"<p>{markup.html.escape(form.about)}</p>", "about"))
+        about = ipywidgets.HTML(markup.line(form.about, "about"))
         held = [ipywidgets.VBox([self.fields[name], self.errors[name]]) for name in self.fields]
-        grid = ipywidgets.GridBox(held, layout=ipywidgets.Layout(grid_template_columns=GRID, grid_gap="2px 10px"))
+        grid = ipywidgets.GridBox(
+            held, layout=ipywidgets.Layout(grid_template_columns=GRID, grid_gap="2px 10px")
+        )
         super().__init__([about, grid])
         self.add_class(f"ecomlab-form-{form.tool}")
 
@@ -73,7 +75,9 @@ class OnEnter:
     def __init__(self, field: ipywidgets.Text, act: Callable[[], None]) -> None:
         self.act = act
         self.waiting: asyncio.Handle | None = None
-        field.continuous_update = False  # else values are sent while one types, and the last one may be held back
+        field.continuous_update = (
+            False  # else values are sent while one types, and the last one may be held back
+        )
         field.on_msg(self._message)
         field.observe(self._changed, "value")
 

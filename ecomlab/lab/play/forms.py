@@ -23,7 +23,16 @@ _HINTS = {
     "pairs": "such as material = Bamboo; color = Black",
     "json": "JSON",
 }
-_FLAGS = {"yes": True, "true": True, "y": True, "1": True, "no": False, "false": False, "n": False, "0": False}
+_FLAGS = {
+    "yes": True,
+    "true": True,
+    "y": True,
+    "1": True,
+    "no": False,
+    "false": False,
+    "n": False,
+    "0": False,
+}
 
 
 class FormError(ValueError):
@@ -40,7 +49,7 @@ class Field:
 
     name: str
     kind: str
-    """text, whole, number, flag, choice, list (of texts), pairs (of texts), or json for what has no field of its own."""
+    """text, whole, number, flag, choice, list (of texts), pairs (of texts), or json for anything else."""
     about: str
     required: bool
     options: tuple[str, ...] = ()
@@ -59,7 +68,9 @@ class Field:
         elif schema.get("type") == "object" and _holds_texts(schema):
             kind = "pairs"
         options = tuple(schema["enum"]) if kind == "choice" else ()
-        return cls(name, kind, schema.get("description", ""), required, options, schema.get("default"), schema)
+        return cls(
+            name, kind, schema.get("description", ""), required, options, schema.get("default"), schema
+        )
 
     @property
     def hint(self) -> str:
@@ -77,7 +88,9 @@ class Field:
     def read(self, entry: Entry) -> Any:
         """Read an entry as the argument's value, None for one that is left out. Raises ValueError with the reason."""
         if isinstance(entry, bool):
-            return (entry if entry or self.default is not None else None) if self.kind == "flag" else str(entry)
+            return (
+                (entry if entry or self.default is not None else None) if self.kind == "flag" else str(entry)
+            )
         text = entry.strip()
         if not text:
             if self.required:
@@ -153,7 +166,9 @@ class Form:
             elif one.kind == "text":
                 others.append(one)
         if made == dict(entries) and not any(one.name in ids for one in self.fields):
-            described = [(o.name, i) for o in others for n, i in ids.items() if n.replace("_", " ") in o.about]
+            described = [
+                (o.name, i) for o in others for n, i in ids.items() if n.replace("_", " ") in o.about
+            ]
             return made | dict(described[:1])
         changed = any(made.get(name) != entries.get(name) for name in ids)
         return made | {one.name: "" for one in others if changed and one.name.endswith("_id")}

@@ -55,7 +55,9 @@ class Entry:
     @property
     def call(self) -> str:
         """The call as a line: `cart_add(product_id P3B43PH, quantity 2)`."""
-        return f"{self.tool}({', '.join(f'{name} {worded(value)}' for name, value in self.arguments.items())})"
+        return (
+            f"{self.tool}({', '.join(f'{name} {worded(value)}' for name, value in self.arguments.items())})"
+        )
 
 
 def conversation(messages: Sequence[Message]) -> list[Entry]:

@@ -70,7 +70,9 @@ class Call:
     arguments: Mapping[str, Any]
 
     def __str__(self) -> str:
-        return f"{self.tool}({', '.join(f'{name} {worded(value)}' for name, value in self.arguments.items())})"
+        return (
+            f"{self.tool}({', '.join(f'{name} {worded(value)}' for name, value in self.arguments.items())})"
+        )
 
 
 @dataclass(frozen=True)
@@ -340,5 +342,3 @@ def _free(folder: Path, name: str) -> Path:
     while (path := folder / f"{name}-{number}").exists():
         number += 1
     return path
-
-

@@ -164,8 +164,15 @@ def _quit(seat: Seat, console: Console, given: list[str]) -> list[Entry]:
 
 
 COMMANDS = {
-    "send": _send, "back": _back, "tools": _tools, "help": _help, "held": _held, "left": _left, "key": _key, "quit": _quit,
-}  # fmt: skip
+    "send": _send,
+    "back": _back,
+    "tools": _tools,
+    "help": _help,
+    "held": _held,
+    "left": _left,
+    "key": _key,
+    "quit": _quit,
+}
 
 
 # --- what is printed ---
@@ -221,5 +228,8 @@ def _show_outcome(outcome: Outcome, console: Console) -> None:
     for fact in outcome.truth:
         _print(console, f"  {fact.about}, {fact.what}: {fact.text}")
     theirs = outcome.reference
-    _print(console, f"\nthe reference player: {theirs.turns} messages, {theirs.calls} calls, {theirs.score.value:.3f}")
+    _print(
+        console,
+        f"\nthe reference player: {theirs.turns} messages, {theirs.calls} calls, {theirs.score.value:.3f}",
+    )
     _show(outcome.way[1:], console)

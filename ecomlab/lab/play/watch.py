@@ -28,13 +28,17 @@ def show(
         return sit(seat, console, console.input if console.is_terminal else input, out or RUNS)
     task = choice.task()
     if player == "reference":
-        made = play(ENVIRONMENTS[choice.env].reference_player(choice.shop), task, choice.shop, customer=customer)
+        made = play(
+            ENVIRONMENTS[choice.env].reference_player(choice.shop), task, choice.shop, customer=customer
+        )
         show_episode(made, console)
         return 0
     from ecomlab.evaluate.players import contestant_of  # models and endpoints, which the others may need
 
     contestant = contestant_of(player, choice.shop, [choice.env], customer=customer)
-    (played,) = contestant.play([Job(choice.env, choice.difficulty, choice.seed, axes=choice.axes)], choice.shop)
+    (played,) = contestant.play(
+        [Job(choice.env, choice.difficulty, choice.seed, axes=choice.axes)], choice.shop
+    )
     if played.trajectory is None:
         console.print(escape(f"unscored: {played.unscored}; {played.notes}"), soft_wrap=True)
         return 1

@@ -1,4 +1,4 @@
-"""The widget, driven without a browser: whatever a person can press leads where it should, and errors stand in place."""
+"""The widget, driven without a browser: what a person can press leads where it should, and errors stand in place."""
 
 import re
 from pathlib import Path
@@ -81,6 +81,8 @@ def test_an_axis_can_be_overridden_alone(shop: Shop) -> None:
     shown = {field.description for field in made.chooser._grid.children}
     assert "p_indirect" not in shown and "orders.p_indirect" in shown and "k_rec" not in shown
     assert made.chooser.axes["p_missing"].placeholder.startswith("0.476 at d = 4")
+    assert made.chooser.axes["p_missing"].tooltip.startswith("probability that a slot")
+    assert made.chooser.axes["bundle.slack"].tooltip.startswith("mean share of the cheapest total")
     made.chooser.axes["p_missing"].value = "0"
     made.chooser.reset.click()
     assert made.seat.episode.task.overrides == {"p_missing": 0.0} and not made.seat.episode.task.goal.withheld
@@ -127,6 +129,7 @@ def test_wrong_fields_are_marked_and_nothing_is_spent(shop: Shop) -> None:
     made.call.click()
     assert view.errors["quantity"].value == "" and "ecomlab-wrong" not in view.fields["quantity"]._dom_classes
     assert "there is no product with id" in text(made.talk), "an unknown id is the shop's to refuse"
+    assert view.fields["product_id"].value == "P0", "what was refused can be mended"
 
 
 def test_a_pick_enters_ids_in_every_form_and_lists_only_in_the_one_that_is_shown(shop: Shop) -> None:
@@ -195,7 +198,11 @@ def test_a_key_begins_its_episode_and_a_wrong_one_says_why(shop: Shop) -> None:
     made.chooser.key.value = other.chooser.key.value
     enter(made.chooser.key)
     assert made.seat.episode.task == other.seat.episode.task
-    assert (made.chooser.env.value, made.chooser.difficulty.value, made.chooser.seed.value) == ("RETURN", 1, 2)
+    assert (made.chooser.env.value, made.chooser.difficulty.value, made.chooser.seed.value) == (
+        "RETURN",
+        1,
+        2,
+    )
     made.chooser.key.value = "RETURN 1 2"
     enter(made.chooser.key)
     assert "copy the whole line" in text(made.wrong_choice)
@@ -206,5 +213,9 @@ def test_reset_begins_again_with_nothing_left_of_the_last(shop: Shop) -> None:
     made = desk("STATUS", 0, 1)
     follow(made)
     made.chooser.reset.click()
-    assert made.over.value == "" and not made.call.disabled and made.seat.left.messages == made.seat.left.of_messages
+    assert (
+        made.over.value == ""
+        and not made.call.disabled
+        and made.seat.left.messages == made.seat.left.of_messages
+    )
     assert len(made.picks.children) == 0 and "message 1" not in text(made.talk)

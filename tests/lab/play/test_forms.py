@@ -49,7 +49,9 @@ def test_every_argument_of_every_tool_has_a_field_of_its_kind(env: str) -> None:
         form = Form.of(one.schema)
         assert {field.name for field in form.fields} == set(one.arguments.model_fields)
         assert {field.name for field in form.fields if field.required} == set(one.required)
-        assert not [field for field in form.fields if field.kind == "json"], "a person would have to write JSON"
+        assert not [field for field in form.fields if field.kind == "json"], (
+            "a person would have to write JSON"
+        )
 
 
 def test_required_fields_come_first_and_say_what_they_take() -> None:

@@ -1,6 +1,7 @@
 """Results in words: nothing that a model reads is lost, and nobody has to read JSON."""
 
 import json
+from html import unescape
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from ecomlab import ENVIRONMENTS, make_task, play
 from ecomlab.catalog import Shop
 from ecomlab.lab.play import markup, terminal
 from ecomlab.lab.play.results import Card, Entry, conversation, read_result
+from ecomlab.task import Message
 
 HOSTILE = "<script>alert(1)</script> & $5 of $9 </details> \"'`"
 
@@ -25,17 +27,20 @@ def leaves(value: Any) -> list[Any]:
 @pytest.mark.parametrize("env", ENVIRONMENTS)
 def test_every_value_of_every_result_can_be_read(env: str, shop: Shop) -> None:
     played = play(ENVIRONMENTS[env].reference_player(shop), make_task(env, 6, 3, shop), shop)
-    shown = "\n".join(markup.html.unescape(markup.conversation([entry])) for entry in conversation(played.messages))
+    shown = "\n".join(unescape(markup.conversation([entry])) for entry in conversation(played.messages))
     told = "\n".join(
-        line for entry in conversation(played.messages) if entry.result for line in terminal._result(entry.result)
+        line
+        for entry in conversation(played.messages)
+        if entry.result
+        for line in terminal._result(entry.result)
     )
     for message in played.messages:
         if message["role"] != "tool" or message["name"] == "ask_user":
             continue
         for leaf in leaves(json.loads(message["content"])):
-            text = {True: "yes", False: "no"}.get(leaf) if isinstance(leaf, bool) else str(leaf)
             if leaf is None:
                 continue
+            text = ("yes" if leaf else "no") if isinstance(leaf, bool) else str(leaf)
             priced = f"${leaf:,.2f}".removesuffix(".00") if isinstance(leaf, float) else text
             assert text in shown or priced in shown, (message["name"], leaf)
             assert text in told or priced in told or leaf is True, (message["name"], leaf)
@@ -46,10 +51,10 @@ def test_a_conversation_is_by_message_and_questions_are_words() -> None:
         function = {"name": name, "arguments": json.dumps(arguments)}
         return {"id": f"call_{number}", "type": "function", "function": function}
 
-    messages = [
+    messages: list[Message] = [
         {"role": "system", "content": "work"},
         {"role": "user", "content": "a mug, please"},
-        {"role": "assistant", "content": "", "tool_calls": [call(0, "ask_user", question="which?"), call(1, "cart_view")]},
+        {"role": "assistant", "tool_calls": [call(0, "ask_user", question="which?"), call(1, "cart_view")]},
         {"role": "tool", "tool_call_id": "call_0", "name": "ask_user", "content": '{"customer": "a red one"}'},
         {"role": "tool", "tool_call_id": "call_1", "name": "cart_view", "content": '{"cart": []}'},
         {"role": "assistant", "content": "", "tool_calls": [call(0, "datetime_now")]},
@@ -79,7 +84,9 @@ def test_rows_become_cards_with_the_ids_that_they_lie_in() -> None:
             ],
         }
     )  # fmt: skip
-    assert found.facts == {"order id": "O1", "status": "shipped"} and found.notice == "Two tool calls are left."
+    assert (
+        found.facts == {"order id": "O1", "status": "shipped"} and found.notice == "Two tool calls are left."
+    )
     assert found.cards == [
         Card(
             "A Mug",
@@ -92,7 +99,9 @@ def test_rows_become_cards_with_the_ids_that_they_lie_in() -> None:
 
 def test_what_products_and_customers_say_is_text() -> None:
     """No markup of theirs reaches the page, and two dollar signs are no formula."""
-    result = read_result({"results": [{"product_id": HOSTILE, "title": HOSTILE, HOSTILE: HOSTILE}], HOSTILE: HOSTILE})
+    result = read_result(
+        {"results": [{"product_id": HOSTILE, "title": HOSTILE, HOSTILE: HOSTILE}], HOSTILE: HOSTILE}
+    )
     entries = [
         Entry(0, "customer", HOSTILE),
         Entry(1, "agent", HOSTILE),

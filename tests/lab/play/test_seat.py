@@ -1,4 +1,4 @@
-"""The seat: all eight environments can be finished in it, and it spends, hides and forgets nothing of its own accord."""
+"""The seat: all eight environments can be finished in it, and it spends, hides and forgets nothing by itself."""
 
 import math
 from pathlib import Path
@@ -13,9 +13,10 @@ from ecomlab.catalog import Shop
 from ecomlab.evaluate.evaluation import rescore
 from ecomlab.evaluate.transcripts import flat, read, read_header
 from ecomlab.lab.evaluations import score_again
-from ecomlab.lab.play.choice import Choice, ShareKeyError, read_key, share_key
+from ecomlab.lab.play.choice import SCHEME, SHORT, Choice, ShareKeyError, read_key, share_key
 from ecomlab.lab.play.forms import FormError, entries_of
 from ecomlab.lab.play.seat import Seat, SeatError
+from ecomlab.seeding import digest
 from ecomlab.world.state import World
 
 SIZE = 1_000
@@ -204,12 +205,10 @@ def test_a_key_rebuilds_the_same_episode(env: str, shop: Shop) -> None:
 
 def changed(key: str, old: str, new: str) -> str:
     """A key with another field, as another ecomlab would have written it."""
-    from ecomlab.lab.play import choice as module
-
-    scheme, text = module.SCHEME, key.removeprefix(module.SCHEME).rpartition("&check=")[0]
+    text = key.removeprefix(SCHEME).rpartition("&check=")[0]
     assert old in text
     text = text.replace(old, new)
-    return f"{scheme}{text}&check={module.digest(text)[: module.SHORT]}"
+    return f"{SCHEME}{text}&check={digest(text)[:SHORT]}"
 
 
 def test_wrong_and_old_keys_are_refused_with_the_way_out(shop: Shop) -> None:
