@@ -24,6 +24,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from hands import moves  # noqa: E402
+from PIL import Image  # noqa: E402
+from playwright.sync_api import Error as PlaywrightError  # noqa: E402
+from playwright.sync_api import sync_playwright  # noqa: E402
 
 from ecomlab.evaluate.evaluation import rescore  # noqa: E402
 from ecomlab.lab.play.choice import Choice  # noqa: E402
@@ -83,6 +86,15 @@ def lab(folder: Path) -> Iterator[str]:
             server.wait(30)
 
 
+SAID: list[str] = []
+
+
+def say(text: str) -> None:
+    """Print a line of the log, which is written beside the pictures too."""
+    SAID.append(text)
+    print(text, flush=True)
+
+
 class Page:
     """The seat as it is on the page."""
 
@@ -122,12 +134,14 @@ class Page:
         """Note a check. Raises AssertionError where it does not hold."""
         assert holds, what
         self.checks += 1
-        print(f"  ok: {what}", flush=True)
+        say(f"  ok: {what}")
 
     def shot(self, name: str) -> None:
         """Take a picture of the seat."""
         self.page.wait_for_timeout(300)
-        self.desk.screenshot(path=self.out / f"{name}.png")
+        path = self.out / f"{name}.png"
+        self.desk.screenshot(path=path)
+        Image.open(path).convert("RGB").quantize(48).save(path, optimize=True)  # a fifth of the size
 
     def field(self, label: str) -> Any:
         return self.desk.get_by_label(label, exact=True)
@@ -225,7 +239,7 @@ class Page:
                         last.press("Enter")
                 mirror.send()
             self.same(mirror)
-            print(f"  {', '.join(tool for tool, _ in calls)}: {mirror.left}", flush=True)
+            say(f"  {', '.join(tool for tool, _ in calls)}: {mirror.left}")
 
 
 def right(page: Page, choice: Choice) -> None:
@@ -253,7 +267,7 @@ def right(page: Page, choice: Choice) -> None:
 
 def wrong(page: Page, choice: Choice) -> None:
     """Shop carelessly: a form with mistakes, the first hit five times, and hand in."""
-    print(f"{choice.env}, d = {choice.difficulty}, seed {choice.seed}: a wrong path", flush=True)
+    say(f"{choice.env}, d = {choice.difficulty}, seed {choice.seed}: a wrong path")
     mirror = page.begin(choice)
     page.field("tool").select_option("cart_add")
     page.desk.locator(".ecomlab-form-cart_add").wait_for()
@@ -293,7 +307,7 @@ def wrong(page: Page, choice: Choice) -> None:
 
 def keys(page: Page, choice: Choice) -> None:
     """Share a key, and have a wrong one refused."""
-    print("keys", flush=True)
+    say("keys")
     mirror = page.begin(choice)
     key, field = mirror.key, page.field("key of this episode, to share; or paste another's and press Enter")
     field.fill(key[:-2])
@@ -309,7 +323,7 @@ def keys(page: Page, choice: Choice) -> None:
 
 def dark(page: Page, choice: Choice) -> None:
     """Look at it in the dark theme, with an axis overridden."""
-    print("dark theme", flush=True)
+    say("dark theme")
     page.page.evaluate(
         "window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Dark'})"
     )
@@ -322,51 +336,64 @@ def dark(page: Page, choice: Choice) -> None:
     page.same(mirror)
     page.shot("dark")
     look = "([n]) => [getComputedStyle(n).color, getComputedStyle(n.closest('.jp-OutputArea-output')).backgroundColor]"
-    print(
+    say(
         f"  text and ground: {page.page.evaluate(look, [page.desk.locator('.ecomlab').nth(1).element_handle()])}"
     )
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--out", type=Path, default=Path(tempfile.gettempdir()) / "ecomlab-browser")
-    out = parser.parse_args().out.resolve()
-    out.mkdir(parents=True, exist_ok=True)
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
-        print("BROWSER NOT RUN: there is no chromium in the path; on Debian: apt-get install chromium")
-        return 0
-    from playwright.sync_api import sync_playwright
+def walk(page: Page, address: str, errors: list[str]) -> None:
+    """Everything that is tried, in order."""
+    page.open(address)
+    for choice in PATHS:
+        right(page, choice)
+    wrong(page, PATHS[0])
+    keys(page, PATHS[0])
+    dark(page, PATHS[0])
+    page.check(f"no error in the page's scripts: {json.dumps(errors)}", not errors)
 
+
+def run(chromium: str, out: Path) -> int:
+    """Walk through the seat in a browser. Returns the exit code."""
     errors: list[str] = []
     with (
         tempfile.TemporaryDirectory() as scratch,
         lab(Path(scratch)) as address,
         sync_playwright() as playwright,
     ):
-        browser = playwright.chromium.launch(executable_path=chromium, headless=True, args=CHROMIUM)
+        try:
+            browser = playwright.chromium.launch(executable_path=chromium, headless=True, args=CHROMIUM)
+        except PlaywrightError as error:
+            say(f"BROWSER NOT RUN: {chromium} does not start: {str(error).splitlines()[0]}")
+            return 0
         tab = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
         tab.set_default_timeout(LONG)
         tab.on("pageerror", lambda error: errors.append(str(error)))
         page = Page(tab, out)
         try:
-            page.open(address)
-            for choice in PATHS:
-                right(page, choice)
-            wrong(page, PATHS[0])
-            keys(page, PATHS[0])
-            dark(page, PATHS[0])
-            page.check(f"no error in the page's scripts: {json.dumps(errors)}", not errors)
+            walk(page, address, errors)
         except Exception:
-            traceback.print_exc()
+            say(traceback.format_exc())
             tab.screenshot(path=out / "failed.png")
-            print(f"BROWSER RUN: failed after {page.checks} checks; see {out / 'failed.png'}")
+            say(f"BROWSER RUN: failed after {page.checks} checks; see {out / 'failed.png'}")
             return 1
-        version = browser.version
-    print(
-        f"BROWSER RUN: {page.checks} checks passed in Chromium {version.partition('.')[0]}; pictures in {out}"
-    )
+        say(f"BROWSER RUN: {page.checks} checks passed in Chromium {browser.version.partition('.')[0]}")
     return 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    default = Path(tempfile.gettempdir()) / "ecomlab-browser"
+    parser.add_argument("--out", type=Path, default=default, help="folder of the pictures and the log")
+    out = parser.parse_args().out.resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        say("BROWSER NOT RUN: there is no chromium in the path; on Debian: apt-get install chromium")
+        return 0
+    try:
+        return run(chromium, out)
+    finally:
+        (out / "play.log").write_text("\n".join(SAID) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

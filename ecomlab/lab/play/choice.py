@@ -82,8 +82,8 @@ def read_key(key: str) -> tuple[Choice, Task]:
         )
     if not (there := choice.shop.fingerprint).startswith(told["shop"]):
         raise ShareKeyError(
-            f"the key is for a catalog {told['shop']} of {choice.size} products, which is {there[:SHORT]} here; install "
-            "the ecomlab that made the key, or choose by hand and share a new one"
+            f"the key is for a catalog {told['shop']} of {choice.size} products, which is {there[:SHORT]} here; "
+            "install the ecomlab that made the key, or choose by hand and share a new one"
         )
     try:
         task = choice.task()
