@@ -244,9 +244,7 @@ class Page:
 
 def right(page: Page, choice: Choice) -> None:
     """Play to `correct` and save."""
-    print(
-        f"{choice.env}, d = {choice.difficulty}, seed {choice.seed}: a person's path to correct", flush=True
-    )
+    say(f"{choice.env}, d = {choice.difficulty}, seed {choice.seed}: a person's path to correct")
     mirror = page.begin(choice)
     page.shot(f"{choice.env.lower()}_opens")
     page.follow(mirror)

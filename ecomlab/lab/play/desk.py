@@ -40,6 +40,10 @@ class Desk(ipywidgets.VBox):
         self.add_class("ecomlab-desk")
         self.reset()
 
+    def __repr__(self) -> str:
+        chosen = self.seat.choice
+        return f"<Desk: {chosen.env}, d = {chosen.difficulty}, seed {chosen.seed}>"
+
     def _make_controls(self) -> None:
         self.words = ipywidgets.Text(
             description="write to the customer, Enter sends",

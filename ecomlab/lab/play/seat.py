@@ -301,8 +301,7 @@ class Seat:
             self.__dict__.pop("outcome", None)
             raise SeatError("the episode goes on; the truth is shown when it is over")
         player = ENVIRONMENTS[episode.task.env].reference_player(episode.shop)
-        journey = bool(episode.task.subtasks)
-        goals = [(part.env.id if journey else "", part.goal) for part in episode.subtasks[: episode.opened]]
+        goals = [(part.env.id, part.goal) for part in episode.subtasks[: episode.opened]]
         truth = [*truth_of(episode.task), *(wanted(goals) if episode.fired else ())]
         return Outcome(record(episode), play(player, episode.task, episode.shop), tuple(truth))
 
