@@ -17,7 +17,8 @@ from ecomlab.evaluate.contestant import Job, Played
 from ecomlab.evaluate.customers import customer_identity, customer_notes, customer_usage
 from ecomlab.evaluate.evaluation import header_of
 from ecomlab.evaluate.faults import faults_of
-from ecomlab.evaluate.transcripts import FILE, Transcript, write
+from ecomlab.evaluate.transcript import Transcript
+from ecomlab.evaluate.transcripts import FILE, write
 from ecomlab.lab.paths import resolve
 from ecomlab.lab.play.choice import Choice, read_key, share_key
 from ecomlab.lab.play.forms import Entries, Form, forms_of

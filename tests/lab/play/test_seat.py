@@ -11,7 +11,8 @@ from rich.console import Console
 from ecomlab import ENVIRONMENTS
 from ecomlab.catalog import Shop
 from ecomlab.evaluate.evaluation import rescore
-from ecomlab.evaluate.transcripts import flat, read, read_header
+from ecomlab.evaluate.transcript_tables import flat
+from ecomlab.evaluate.transcripts import read, read_header
 from ecomlab.lab.evaluations import score_again
 from ecomlab.lab.play.choice import SCHEME, SHORT, Choice, ShareKeyError, read_key, share_key
 from ecomlab.lab.play.forms import FormError, entries_of
