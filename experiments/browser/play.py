@@ -48,7 +48,7 @@ LAB = (
     "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate --LabApp.expose_app_in_browser=True"
 ).split()
 WIDTH, HEIGHT = 1280, 1800
-LONG = 90_000
+LONG = 120_000
 """Milliseconds to wait for a page or a kernel on a busy machine."""
 
 
@@ -157,7 +157,7 @@ class Page:
         """Choose by the fields and reset; a second seat with the same episode."""
         self.field("environment").select_option(choice.env)
         for label, value in (("difficulty", choice.difficulty), ("seed", choice.seed)):
-            self.field(label).fill(str(value))
+            self.write(self.field(label), str(value))
         self.press("Reset")
         mirror = Seat()
         mirror.reset(choice)
@@ -199,11 +199,18 @@ class Page:
                 field.select_option(entry)
                 continue
             if not self.picked(field, name, entry):
-                field.fill("")
-                field.press_sequentially(entry)
-                field.press("Tab")
+                self.write(field, entry)
             last = field
         return last
+
+    def write(self, field: Any, text: str) -> None:
+        """Type a text and look whether it stands there, as people do: a busy JupyterLab may take the focus away."""
+        for _ in range(3):
+            field.fill("")
+            field.press_sequentially(text)
+            if field.input_value() == text:
+                return field.press("Tab")
+        raise AssertionError(f"{text!r} cannot be typed")
 
     def picked(self, field: Any, name: str, entry: str) -> bool:
         """Enter an id by a card's button, if one shows it."""

@@ -111,4 +111,6 @@ class Chooser(ipywidgets.VBox):
             self.axes[
                 name
             ].placeholder = f"{at.value(name):.3g} at d = {self.difficulty.value}; from {low:g} to {high:g}"
-        self._grid.children = [self.axes[name] for name in self._moving()]
+        moving = tuple(self.axes[name] for name in self._moving())
+        if self._grid.children != moving:  # drawn anew only where it must be, for whoever types meanwhile
+            self._grid.children = moving
