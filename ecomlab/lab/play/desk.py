@@ -122,13 +122,13 @@ class Desk(ipywidgets.VBox):
             self.words.value = ""
             self.show()
 
-    def send(self) -> None:
-        """Call the tool whose form is shown, together with the calls that wait."""
-        self._filled_in(self.seat.call)
+    def send(self, tool: str | None = None) -> None:
+        """Call a tool by its form, by default the one that is shown, together with the calls that wait."""
+        self._filled_in(tool or self.tool.value, self.seat.call)
 
     def wait(self) -> None:
         """Let the call of the form that is shown wait."""
-        self._filled_in(self.seat.add)
+        self._filled_in(self.tool.value, self.seat.add)
 
     def send_waiting(self) -> None:
         with self._told(self.wrong_call):
@@ -158,9 +158,9 @@ class Desk(ipywidgets.VBox):
             read = f"saved in {shown(path)}; read it with: ecomlab eval --rescore {shown(path)}"
             self.wrong_save.value = markup.line(read, "saved")
 
-    def _filled_in(self, act: Callable[[str, Entries], list[Entry] | None]) -> None:
-        """Do something with the form that is shown; its wrong fields are marked."""
-        tool, view = self.tool.value, self.views.get(self.tool.value)
+    def _filled_in(self, tool: str, act: Callable[[str, Entries], list[Entry] | None]) -> None:
+        """Do something with a tool's form; its wrong fields are marked."""
+        view = self.views.get(tool)
         with self._told(self.wrong_call):
             if view is None:
                 raise SeatError("there is no episode yet; choose one and reset")
@@ -185,7 +185,9 @@ class Desk(ipywidgets.VBox):
     def _begun(self) -> None:
         """Show an episode that has just begun."""
         self.chooser.show(self.seat.choice, self.seat.key)
-        self.views = {name: FormView(form, self.send) for name, form in self.seat.forms.items()}
+        self.views = {
+            name: FormView(form, partial(self.send, name)) for name, form in self.seat.forms.items()
+        }
         self.tool.options, self.tool.value = list(self.views), next(iter(self.views))
         self._show_form()
         self.words.value = self.wrong_words.value = self.wrong_call.value = self.wrong_save.value = ""

@@ -149,6 +149,14 @@ def test_a_pick_enters_ids_in_every_form_and_lists_only_in_the_one_that_is_shown
     assert made.views["catalog_rerank"].fields["product_ids"].value == ""
 
 
+def test_enter_calls_the_tool_in_whose_form_it_was_pressed(shop: Shop) -> None:
+    made = desk()
+    fill(made, "catalog_search", {"query": "mug"})
+    made.tool.value = "cart_view"
+    enter(made.views["catalog_search"].fields["query"])
+    assert [entry.tool for entry in made.seat.latest if entry.who == "tool"] == ["catalog_search"]
+
+
 def test_calls_that_wait_are_shown_and_can_be_taken_back(shop: Shop) -> None:
     made = desk()
     fill(made, "catalog_search", {"query": "mug"})
