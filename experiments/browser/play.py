@@ -141,7 +141,7 @@ class Page:
         self.page.wait_for_timeout(300)
         path = self.out / f"{name}.png"
         self.desk.screenshot(path=path)
-        Image.open(path).convert("RGB").quantize(48).save(path, optimize=True)  # a fifth of the size
+        Image.open(path).convert("RGB").quantize(128).save(path, optimize=True)  # a third of the size
 
     def field(self, label: str) -> Any:
         return self.desk.get_by_label(label, exact=True)
