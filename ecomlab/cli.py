@@ -71,19 +71,20 @@ def play(
     seed: options.Seed = 0,
     size: options.Size = 20_000,
     customer: options.Customer = None,
+    player: options.Watched = "reference",
+    axis: options.Axis = None,
+    key: options.Key = None,
+    folder: options.PlayFolder = None,
 ) -> None:
-    """Watch the reference player play one episode.
+    """Watch one episode, or play it: --player human puts you in the agent's seat.
 
-    Example: [cyan]ecomlab play --env CART --difficulty 8 --seed 3[/cyan]
+    Example: [cyan]ecomlab play --env CART --difficulty 8 --seed 3 --player human[/cyan]
     """
-    from ecomlab.lab.conversation import show_episode
+    from ecomlab.lab.play import watch
+    from ecomlab.lab.play.choice import Choice, read_key
 
-    words, shop = options.customer(customer), ecomlab.load_shop(size)
-    task, player = (
-        ecomlab.make_task(env, difficulty, seed, shop),
-        ecomlab.ENVIRONMENTS[env].reference_player(shop),
-    )
-    show_episode(ecomlab.play(player, task, shop, customer=words), console)
+    choice = read_key(key)[0] if key else Choice(env, difficulty, seed, options.axes(axis), size)
+    raise typer.Exit(watch.show(choice, player, console, options.customer(customer), folder))
 
 
 @app.command()

@@ -64,6 +64,16 @@ PageFile = Annotated[
 ParquetFile = Annotated[
     Path | None, Option("--parquet", callback=writable, help="Write the transcripts here, for `datasets`.")
 ]
+Key = Annotated[
+    str | None, Option("--key", help="Key of somebody's episode, in place of --env, --difficulty and so on.")
+]
+PlayFolder = Annotated[
+    Path | None, Option("--out", help="Folder of saved episodes of yours. Default: experiments/runs/play.")
+]
+Watched = Annotated[
+    str,
+    Option("--player", help="human, or whatever `ecomlab eval` takes: reference, a starter, a TOML file."),
+]
 Player = Annotated[
     str | None,
     Argument(

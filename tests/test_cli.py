@@ -218,7 +218,7 @@ def test_a_missing_extra_is_named_with_the_way_out(
     def missing(*_: object) -> None:
         raise ModuleNotFoundError("No module named 'submitit'", name="submitit.core")
 
-    monkeypatch.setattr("ecomlab.load_shop", missing)
+    monkeypatch.setattr("ecomlab.lab.play.choice.load_shop", missing)
     with pytest.raises(SystemExit) as end:
         main()
     assert end.value.code == 2
@@ -233,7 +233,7 @@ def test_an_interruption_is_not_a_traceback(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("sys.argv", ["ecomlab", "play"])
-    monkeypatch.setattr("ecomlab.load_shop", interrupted)
+    monkeypatch.setattr("ecomlab.lab.play.choice.load_shop", interrupted)
     with pytest.raises(SystemExit) as end:
         main()
     assert end.value.code == 130

@@ -26,9 +26,7 @@ LOCKED = (
     "all",
     "dev",
 )  # the extras that constraints.txt pins; gpu and vllm depend on the machine, loggers on taste
-TARGETS = (
-    "venv ablation test certify bridges figures lab lint smollm2-server serve-base vllm-cpu clean".split()
-)
+TARGETS = "venv ablation test certify bridges browser figures lab lint smollm2-server serve-base vllm-cpu clean".split()
 BRIDGES = {"gymnasium", "datasets", "openenv", "inspect-ai", "verifiers", "trl"}
 """Extras of the bridges, which are tested in environments of their own (experiments/bridges)."""
 

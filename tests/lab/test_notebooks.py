@@ -106,6 +106,14 @@ def test_start_here_runs(tmp_path):
     assert (tmp_path / "out" / "episode.json").is_file()
 
 
+def test_start_play_opens_a_seat(tmp_path):
+    done = run("start_play", tmp_path, env="STATUS", catalog_size=1000, out=str(tmp_path / "out"))
+    text = "".join(str(output) for cell in done for output in cell.outputs)
+    assert "application/vnd.jupyter.widget-view+json" in text
+    assert "ask_user: question: is needed" in text and "customer: " in text
+    assert "ecomlab:play?env=STATUS" in text and not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize("name", ["difficulty_growth", "effective_ratio", "environment_scaling"])
 def test_a_figure_is_drawn_from_tables(name, tmp_path):
     experiment = tmp_path / "toy"

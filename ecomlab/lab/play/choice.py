@@ -1,0 +1,122 @@
+"""What is to be played, and the key by which somebody else plays the same."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl, urlencode
+
+from ecomlab.catalog import Shop, load_shop
+from ecomlab.envs.registry import ENVIRONMENTS
+from ecomlab.episode.episode import make_task
+from ecomlab.seeding import digest
+from ecomlab.task import Task
+
+SCHEME = "ecomlab:play?"
+"""What every key begins with."""
+AXIS = "axis."
+"""Before the name of an overridden axis in a key."""
+SHORT = 10
+"""Characters of a digest in a key."""
+
+
+class ShareKeyError(ValueError):
+    """A key that does not lead to the task it was made of; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An environment, a difficulty with overridden axes, a seed, and a generated catalog."""
+
+    env: str = "CART"
+    difficulty: int = 0
+    seed: int = 0
+    axes: Mapping[str, float] = field(default_factory=dict)
+    size: int = 20_000
+    """Products in the catalog."""
+    catalog: int = 0
+    """Seed of the catalog."""
+
+    @property
+    def shop(self) -> Shop:
+        """The catalog and its search. Raises ValueError for a size that no catalog has."""
+        return load_shop(self.size, self.catalog)
+
+    def task(self) -> Task:
+        """Draw the task. Raises ValueError: for another environment, level, axis or seed than there are."""
+        ENVIRONMENTS[self.env]
+        return make_task(self.env, self.difficulty, self.seed, self.shop, self.axes)
+
+
+def share_key(choice: Choice, task: Task) -> str:
+    """Write the key of a task: one line without blanks, from which `choice_of_key` and `check_key` rebuild it."""
+    told = {
+        "env": choice.env,
+        "version": task.version,
+        "difficulty": choice.difficulty,
+        "seed": choice.seed,
+        **{AXIS + name: repr(value) for name, value in sorted(task.overrides.items())},
+        "size": choice.size,
+        "catalog": choice.catalog,
+        "shop": task.fingerprint[:SHORT],
+        "task": task.digest()[:SHORT],
+    }
+    text = urlencode(told)
+    return f"{SCHEME}{text}&check={digest(text)[:SHORT]}"
+
+
+def read_key(key: str) -> tuple[Choice, Task]:
+    """Rebuild what a key names.
+
+    Raises ShareKeyError for a text that is no key, one that was cut or mistyped, and one of another version of the
+    environment, another catalog or another task than there is today.
+    """
+    choice, told = _choice_of(key.strip())
+    if choice.env not in ENVIRONMENTS:
+        raise ShareKeyError(
+            f"the key is for an environment {choice.env!r} that is not here; there are {', '.join(ENVIRONMENTS)}: "
+            "load its file with ENVIRONMENTS.load, or ask for another key"
+        )
+    if told["version"] != str(now := ENVIRONMENTS[choice.env].version):
+        raise ShareKeyError(
+            f"the key is for {choice.env} version {told['version']}, and this is version {now}: the same seed is "
+            "another task now; install the ecomlab that made the key, or choose by hand and share a new one"
+        )
+    if not (there := choice.shop.fingerprint).startswith(told["shop"]):
+        raise ShareKeyError(
+            f"the key is for a catalog {told['shop']} of {choice.size} products, which is {there[:SHORT]} here; "
+            "install the ecomlab that made the key, or choose by hand and share a new one"
+        )
+    try:
+        task = choice.task()
+    except ValueError as error:
+        raise ShareKeyError(f"the key names a task that cannot be made here: {error}") from None
+    if not task.digest().startswith(told["task"]):
+        raise ShareKeyError(
+            f"the key's task was {told['task']} and is {task.digest()[:SHORT]} here, so something between has changed; "
+            "install the ecomlab that made the key, or choose by hand and share a new one"
+        )
+    return choice, task
+
+
+def _choice_of(key: str) -> tuple[Choice, dict[str, str]]:
+    """Read the choice and the fields of a key that is whole. Raises ShareKeyError."""
+    if not key.startswith(SCHEME):
+        raise ShareKeyError(f"this is no key of an episode: one begins with {SCHEME}; copy the whole line")
+    text, _, check = key.removeprefix(SCHEME).rpartition("&check=")
+    if check != digest(text)[:SHORT]:
+        raise ShareKeyError(
+            "the key was cut or changed on its way; copy the whole line again, or choose by hand"
+        )
+    told = dict(parse_qsl(text, keep_blank_values=True))
+    try:
+        axes = {n.removeprefix(AXIS): _number(value) for n, value in told.items() if n.startswith(AXIS)}
+        numbers = {name: int(told[name]) for name in ("difficulty", "seed", "size", "catalog")}
+        fields = {name: told[name] for name in ("version", "shop", "task")}
+        return Choice(told["env"], axes=axes, **numbers), fields
+    except (KeyError, ValueError) as error:
+        raise ShareKeyError(
+            f"the key was written by another ecomlab ({error} cannot be read); install that one, or choose by hand"
+        ) from None
+
+
+def _number(text: str) -> float:
+    return int(text) if text.lstrip("-").isdigit() else float(text)

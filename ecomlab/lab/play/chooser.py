@@ -1,0 +1,116 @@
+"""Choosing an episode by widgets: environment, difficulty, any axis, seed and catalog, or somebody's key."""
+
+from collections.abc import Callable
+from dataclasses import fields
+
+import ipywidgets
+
+from ecomlab.difficulty import RANGES, Difficulty
+from ecomlab.envs.registry import COLLECTIONS, ENVIRONMENTS, moved_by
+from ecomlab.lab.play.choice import Choice
+from ecomlab.lab.play.form_view import GRID, OnEnter
+
+MOST_PRODUCTS = 2_000_000
+
+
+def about(axis: str) -> str:
+    """Say what an axis is, as its field of the difficulty does."""
+    group, _, last = axis.rpartition(".")
+    held = (
+        next(one.metadata["group"] for one in fields(Difficulty) if one.name == group)
+        if group
+        else Difficulty
+    )
+    told: str = next(one.metadata["about"] for one in fields(held) if one.name == last)
+    return told
+
+
+class Chooser(ipywidgets.VBox):
+    """Fields of a choice. `begin` is called for the choice, `begin_key` for the key in its field."""
+
+    def __init__(self, choice: Choice, begin: Callable[[], None], begin_key: Callable[[], None]) -> None:
+        first = [env for env in COLLECTIONS["C8"] if env in ENVIRONMENTS]
+        envs = [*first, *(env for env in ENVIRONMENTS if env not in first)]
+        self.env = ipywidgets.Dropdown(options=envs, value=choice.env, description="environment")
+        self.difficulty = ipywidgets.BoundedIntText(
+            choice.difficulty, min=0, max=10**6, description="difficulty"
+        )
+        self.seed = ipywidgets.BoundedIntText(choice.seed, min=0, max=2**53, description="seed")
+        self.size = ipywidgets.BoundedIntText(
+            choice.size, min=1, max=MOST_PRODUCTS, description="products in the catalog"
+        )
+        self.reset = ipywidgets.Button(
+            description="Reset", button_style="primary", tooltip="Begin this episode"
+        )
+        self.key = ipywidgets.Text(
+            description="key of this episode, to share; or paste another's and press Enter"
+        )
+        self.axes = {n: ipywidgets.Text(description=n, tooltip=about(n)) for n in RANGES}
+        for field in (self.env, self.difficulty, self.seed, self.size, self.key, *self.axes.values()):
+            field.add_class("ecomlab-field")
+        self.catalog = choice.catalog
+        self._grid = ipywidgets.GridBox(
+            layout=ipywidgets.Layout(grid_template_columns=GRID, grid_gap="2px 10px")
+        )
+        self.more = ipywidgets.Accordion(
+            [self._grid], titles=["axes: override any of them"], selected_index=None
+        )
+        self.show(choice)
+        self.env.observe(lambda _: self._show_axes(), "value")
+        self.difficulty.observe(lambda _: self._show_axes(), "value")
+        self.reset.on_click(lambda _: begin())
+        OnEnter(self.key, begin_key)
+        row = ipywidgets.Layout(
+            grid_template_columns="2fr 1fr 1fr 2fr auto", grid_gap="10px", align_items="flex-end"
+        )
+        held = [self.env, self.difficulty, self.seed, self.size, self.reset]
+        super().__init__([ipywidgets.GridBox(held, layout=row), self.more, self.key])
+
+    @property
+    def choice(self) -> Choice:
+        """The choice that the fields hold. Raises ValueError for an axis that holds no number."""
+        return Choice(
+            self.env.value,
+            self.difficulty.value,
+            self.seed.value,
+            self._overridden(),
+            self.size.value,
+            self.catalog,
+        )
+
+    def show(self, choice: Choice, key: str = "") -> None:
+        """Set the fields to a choice, and show its key."""
+        self.env.value, self.difficulty.value, self.seed.value = choice.env, choice.difficulty, choice.seed
+        self.size.value, self.catalog, self.key.value = choice.size, choice.catalog, key
+        for name, field in self.axes.items():
+            field.value = f"{choice.axes[name]:g}" if name in choice.axes else ""
+        self._show_axes()
+
+    def _overridden(self) -> dict[str, float]:
+        found = {}
+        for name in self._moving():
+            if text := self.axes[name].value.strip():
+                try:
+                    found[name] = float(text)
+                except ValueError:
+                    low, high = RANGES[name]
+                    raise ValueError(
+                        f"axis {name} takes a number from {low:g} to {high:g}, not {text!r}"
+                    ) from None
+        return found
+
+    def _moving(self) -> list[str]:
+        known = moved_by(self.env.value)
+        return [name for name in RANGES if known is None or name in known]
+
+    def _show_axes(self) -> None:
+        """Show the axes that move the environment, each with its value at the difficulty chosen."""
+        at = Difficulty.at(self.difficulty.value)
+        for name in self._moving():
+            low, high = RANGES[name]
+            self.axes[
+                name
+            ].placeholder = f"{at.value(name):.3g} at d = {self.difficulty.value}; from {low:g} to {high:g}"
+        moving = tuple(self.axes[name] for name in self._moving())
+        if self._grid.children != moving:  # drawn anew only where it must be, for whoever types meanwhile
+            self._grid.children = moving

@@ -1,0 +1,175 @@
+"""HTML of a seat: every text that comes from products, customers and people is escaped here, and `$` is no formula."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from importlib import resources
+
+from ecomlab.lab.play.results import Card, Entry, Result
+from ecomlab.lab.play.seat import Call, Left, Line, Outcome
+from ecomlab.lab.play.truth import Fact
+
+
+def style() -> str:
+    """The style sheet, which takes its colours from JupyterLab's theme."""
+    return f"<style>{resources.files('ecomlab.lab.play').joinpath('desk.css').read_text('utf-8')}</style>"
+
+
+def block(content: str, kind: str) -> str:
+    """Wrap HTML so that the style sheet applies and no formula is looked for in it."""
+    return f'<div class="ecomlab ecomlab-{kind} mathjax_ignore tex2jax_ignore">{content}</div>'
+
+
+def line(text: str, kind: str) -> str:
+    """Show a text as a line of its own."""
+    return block(f"<p>{escape(text)}</p>", kind)
+
+
+def problem(text: str) -> str:
+    """Say why nothing was done."""
+    return block(f'<p role="alert">{escape(text)}</p>', "problem") if text else ""
+
+
+def bug(text: str) -> str:
+    """Show an error of ours whole."""
+    said = "This is a mistake of ecomlab's, not yours; the message for a report:"
+    return block(f'<p role="alert">{said}</p><pre>{escape(text)}</pre>', "problem")
+
+
+def left(left: Left, env: str, difficulty: int, seed: int) -> str:
+    """Show the budgets as two bars, with their numbers."""
+    rows = "".join(
+        f"<span>{name}</span><meter min=0 max={most} low={min(3, most)} value={there} "
+        f'aria-label="{name} left"></meter><b>{there} of {most}</b>'
+        for name, there, most in (
+            ("messages left", left.messages, left.of_messages),
+            ("calls left", left.calls, left.of_calls),
+        )
+    )
+    return block(f"<h4>{escape(env)}, d = {difficulty}, seed {seed}</h4><div class=left>{rows}</div>", "left")
+
+
+def lines(name: str, held: Sequence[Line]) -> str:
+    """Show the cart, or the returns that were started."""
+    rows = "".join(
+        f"<li><b>{line.quantity} ×</b> {escape(line.title)} {_ids(line.ids)}</li>" for line in held
+    )
+    return block(
+        f"<h4>{escape(name.capitalize())}</h4>" + (f"<ul>{rows}</ul>" if rows else "<p>nothing yet</p>"),
+        "lines",
+    )
+
+
+def draft(calls: Sequence[Call]) -> str:
+    """Show the calls that wait."""
+    if not calls:
+        return ""
+    rows = "".join(f"<li><code>{escape(str(call))}</code></li>" for call in calls)
+    said = "These calls wait and go together, in one message, with the next call or words:"
+    return block(f"<p>{said}</p><ol>{rows}</ol>", "draft")
+
+
+def conversation(entries: Iterable[Entry], job: str = "", agent: str = "You") -> str:
+    """Show what happened, by message, the newest in view; results are folded. `job` is what the agent is told to do,
+    `agent` what it is called."""
+    rows = [f'<div class="turn job"><b>Your work</b> {escape(job)}</div>'] if job else []
+    number = -1
+    for entry in entries:
+        if entry.number != number:
+            number = entry.number
+            if number:
+                rows.append(f"<h5>message {number}</h5>")
+        rows.append(_entry(entry, agent))
+    return block(f"<div>{''.join(rows)}</div>", "talk")
+
+
+def _entry(entry: Entry, agent: str) -> str:
+    if entry.who != "tool":
+        name = agent if entry.who == "agent" else "Customer"
+        return f'<div class="turn {entry.who}"><b>{name}</b> {escape(entry.text)}</div>'
+    found = entry.result or Result()
+    called = f"<code>{escape(entry.call)}</code> {escape(_short(found))}"
+    folded = f"<details><summary>{called}</summary>{result(found)}</details>"
+    return f'<div class="turn tool">{folded}</div>'
+
+
+def _short(found: Result) -> str:
+    """Say in a few words what came of a call."""
+    if found.error or found.notice:
+        return found.error or found.notice
+    told = [f"{name}: {cards[0].title if len(cards) == 1 else len(cards)}" for name, cards in found.groups]
+    return ", ".join(told or [f"{name}: {value}" for name, value in found.facts.items()])
+
+
+def result(found: Result) -> str:
+    """Show a tool's result: error and notice first, then facts, then cards."""
+    return (
+        problems(found)
+        + facts(found.facts)
+        + "".join(
+            f"<h5>{escape(name)}</h5><div class=cards>{''.join(map(card, cards)) or 'none'}</div>"
+            for name, cards in found.groups
+        )
+    )
+
+
+def came(entry: Entry) -> str:
+    """Show what came of a call beside its rows."""
+    found = entry.result or Result()
+    return block(f"<h4>{escape(entry.call)}</h4>{problems(found)}{facts(found.facts)}", "came")
+
+
+def problems(found: Result) -> str:
+    """Show what a result has to say beside its rows."""
+    said = [f"<p class=error>{escape(found.error)}</p>"] * bool(found.error)
+    return "".join(said + [f"<p class=notice>{escape(found.notice)}</p>"] * bool(found.notice))
+
+
+def facts(values: Mapping[str, str]) -> str:
+    """Show facts as a line of names and values; a text of several lines keeps them."""
+    if not values:
+        return ""
+    return f"<p class=facts>{', '.join(f'<i>{escape(n)}</i> {escape(value)}' for n, value in values.items())}</p>"
+
+
+def card(shown: Card) -> str:
+    """Show one row of a result."""
+    marks = "".join(f"<mark>{escape(mark)}</mark>" for mark in shown.marks)
+    return f"<div class=card><b>{escape(shown.title)}</b> {marks} {_ids(shown.ids)}{facts(shown.facts)}</div>"
+
+
+def _ids(ids: Mapping[str, str]) -> str:
+    return " ".join(f'<code title="{escape(name)}">{escape(value)}</code>' for name, value in ids.items())
+
+
+def outcome(found: Outcome) -> str:
+    """Show the reward with its parts and the reason, the truth, and how the reference player did it."""
+    score = found.trajectory.score
+    verdict = "unscored" if score.unscored else "correct" if score.correct else "not correct"
+    value = "" if score.unscored else f", reward {score.value:.3f} of at most 0.900"
+    rows = [
+        (part.name, f"{part.value:.3f}", f"× {part.weight:.2f}", f"= {part.adds:.3f}") for part in found.parts
+    ]
+    ended = f"The episode ended by {found.trajectory.end}."
+    theirs = found.reference.score
+    way = (
+        f"<details><summary>How the reference player, who sees what you saw, does it: "
+        f"{found.reference.turns} messages, {found.reference.calls} calls, reward {theirs.value:.3f}</summary>"
+        f"<p>{escape(theirs.why)}</p>{conversation(found.way, agent='Reference player')}</details>"
+    )
+    return block(
+        f'<h3 class="{"right" if score.correct else "wrong"}">{verdict}{value}</h3>'
+        f"<p>{escape(score.why)}. {ended}</p>{_table(('part', 'value', 'weight', 'adds'), rows)}"
+        f"<h4>What was wanted</h4>{truth(found.truth)}{way}",
+        "outcome",
+    )
+
+
+def truth(found: Iterable[Fact]) -> str:
+    """Show the truth as a table."""
+    return _table(("about", "when", "what"), [(fact.about, fact.what, fact.text) for fact in found])
+
+
+def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    head = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -1,0 +1,235 @@
+"""The seat in a terminal: lines in, plain text out, so that it works over a pipe as well."""
+
+import shlex
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+
+from ecomlab.lab.paths import shown
+from ecomlab.lab.play.forms import Form, FormError
+from ecomlab.lab.play.results import Card, Entry, Result
+from ecomlab.lab.play.seat import Line, Outcome, Seat, SeatError
+
+HELP = """Write to the customer, or begin a line with / :
+  /TOOL name=value ...   call a tool, such as /catalog_search query="desk lamp" price_max=30
+  /TOOL                  a tool alone is asked for field by field, if it has any
+  +TOOL name=value ...   let a call wait, to go with the next in one message;  /send, /back
+  /tools  /help TOOL     the tools, and what one takes
+  /held  /left  /key     the cart or returns, what is left, the key of this episode
+  /quit                  leave; the episode has no score then"""
+PROMPT = "> "
+_NAMES = {"customer": "customer", "agent": "you", "tool": "tool"}
+Read = Callable[[str], str]
+"""Reads a line after a prompt; raises EOFError at the end of the input."""
+
+
+class _LeftError(Exception):
+    """The person has left."""
+
+
+def sit(seat: Seat, console: Console, read: Read, out: str | Path) -> int:
+    """Let a person play the episode that has begun in `seat`, and save it under `out`. Returns the exit code: 1 where
+    they left before its end."""
+    choice = seat.choice
+    console.print(f"[bold]{choice.env}, d = {choice.difficulty}, seed {choice.seed}[/bold]", soft_wrap=True)
+    _print(console, f"{seat.job}\n{HELP}\n")
+    _show(seat.log, console)
+    try:
+        while not seat.done:
+            _turn(seat, console, read)
+    except (EOFError, _LeftError, KeyboardInterrupt):
+        _print(console, "\nyou left before the end: there is no score, and nothing was saved")
+        return 1
+    _show_outcome(seat.outcome, console)
+    _print(console, f"saved in {shown(seat.save(out))}; key: {seat.key}")
+    return 0
+
+
+def _turn(seat: Seat, console: Console, read: Read) -> None:
+    """Read one line and do what it says; what is wrong with it is told, and costs nothing."""
+    line = read(PROMPT).strip()
+    try:
+        came = _done(line, seat, console, read)
+    except (SeatError, FormError) as error:
+        return _print(console, f"not sent: {error}")
+    if came:
+        _show([entry for entry in came if not (entry.who == "agent" and entry.text == line)], console)
+        _print(console, f"({seat.left})")
+
+
+def _done(line: str, seat: Seat, console: Console, read: Read) -> list[Entry]:
+    """Do what a line says; return what came of it."""
+    if not line:
+        return []
+    if line[0] not in "/+":
+        return seat.say(line)
+    name, *given = _words(line[1:])
+    if line[0] == "+":
+        seat.add(name, _entries(seat, name, given, read))
+        _print(console, f"waits: {'; '.join(map(str, seat.draft))}")
+        return []
+    if name in COMMANDS:
+        return COMMANDS[name](seat, console, given)
+    return seat.call(name, _entries(seat, name, given, read))
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text) or [""]
+    except ValueError as error:
+        raise SeatError(f"{error}: put a value with blanks in quotes") from None
+
+
+def _entries(seat: Seat, tool: str, given: list[str], read: Read) -> dict[str, str | bool]:
+    """Read name=value words as a form's entries; without any, ask for each field."""
+    form = seat.forms.get(tool)
+    if form is not None and not given:
+        return _asked(form, read)
+    entries: dict[str, str | bool] = {}
+    for word in given:
+        name, equals, value = word.partition("=")
+        if not equals:
+            raise SeatError(f"{tool} takes name=value, such as {_example(form)}, not {word!r}")
+        entries[name] = value
+    return entries
+
+
+def _example(form: Form | None) -> str:
+    return f"{form.fields[0].name}=..." if form and form.fields else "quantity=2"
+
+
+def _asked(form: Form, read: Read) -> dict[str, str | bool]:
+    """Ask for every field of a form."""
+    entries: dict[str, str | bool] = {}
+    for one in form.fields:
+        about = "; ".join(filter(None, [one.about, one.hint]))
+        text = read(f"  {one.name}{' *' if one.required else ''} ({about}): ")
+        if text.strip():
+            entries[one.name] = text
+    return entries
+
+
+# --- commands ---
+
+
+def _send(seat: Seat, console: Console, given: list[str]) -> list[Entry]:
+    return seat.send()
+
+
+def _back(seat: Seat, console: Console, given: list[str]) -> list[Entry]:
+    seat.take_back()
+    _print(console, f"{len(seat.draft)} calls wait")
+    return []
+
+
+def _tools(seat: Seat, console: Console, given: list[str]) -> list[Entry]:
+    for form in seat.forms.values():
+        names = ", ".join(one.name + "?" * (not one.required) for one in form.fields)
+        _print(console, f"/{form.tool} {names}\n    {form.about}")
+    return []
+
+
+def _help(seat: Seat, console: Console, given: list[str]) -> list[Entry]:
+    form = seat.forms.get(given[0]) if given else None
+    if form is None:
+        _print(console, HELP if not given else f"no tool {given[0]!r}; /tools lists them")
+        return []
+    _print(console, form.about)
+    for one in form.fields:
+        said = "; ".join(filter(None, ["needed" * one.required, one.about, one.hint]))
+        _print(console, f"  {one.name}: {said}")
+    return []
+
+
+def _held(seat: Seat, console: Console, given: list[str]) -> list[Entry]:
+    for name, held in seat.holdings:
+        _print(console, f"{name}: {'; '.join(map(_line, held)) or 'nothing yet'}")
+    return []
+
+
+def _left(seat: Seat, console: Console, given: list[str]) -> list[Entry]:
+    _print(console, str(seat.left))
+    return []
+
+
+def _key(seat: Seat, console: Console, given: list[str]) -> list[Entry]:
+    _print(console, seat.key)
+    return []
+
+
+def _quit(seat: Seat, console: Console, given: list[str]) -> list[Entry]:
+    raise _LeftError
+
+
+COMMANDS = {
+    "send": _send,
+    "back": _back,
+    "tools": _tools,
+    "help": _help,
+    "held": _held,
+    "left": _left,
+    "key": _key,
+    "quit": _quit,
+}
+
+
+# --- what is printed ---
+
+
+def _print(console: Console, text: str) -> None:
+    console.print(escape(text), soft_wrap=True)
+
+
+def _show(entries: Iterable[Entry], console: Console) -> None:
+    for entry in entries:
+        said = entry.call if entry.who == "tool" else entry.text
+        console.print(f"[bold]{_NAMES[entry.who]:>8}[/bold]  {escape(said)}", soft_wrap=True)
+        if entry.result is not None:
+            for line in _result(entry.result):
+                _print(console, f"{'':10}{line}")
+
+
+def _result(result: Result) -> Iterable[str]:
+    """Write a tool's result, a row a line."""
+    if result.error:
+        yield f"error: {result.error}"
+    if result.notice:
+        yield f"notice: {result.notice}"
+    if result.facts:
+        yield _facts(result.facts.items())
+    for name, cards in result.groups:
+        yield f"{name}: {'none' if not cards else ''}".rstrip()
+        for card in cards:
+            yield f"- {_card(card)}"
+
+
+def _card(card: Card) -> str:
+    marks = "".join(f" [{mark}]" for mark in card.marks)
+    ids = [(name, value) for name, value in card.ids.items() if value != card.title]
+    return ": ".join(filter(None, [f"{card.title}{marks}", _facts([*ids, *card.facts.items()])]))
+
+
+def _facts(facts: Iterable[tuple[str, str]]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in facts)
+
+
+def _line(line: Line) -> str:
+    return f"{line.quantity} x {line.title} ({_facts(line.ids.items())})"
+
+
+def _show_outcome(outcome: Outcome, console: Console) -> None:
+    """Print the reward and why, the truth, and how the reference player does it."""
+    console.print(f"\n[bold]{escape(outcome.verdict)}[/bold]", soft_wrap=True)
+    for part in outcome.parts:
+        _print(console, f"  {part.name} {part.value:.3f} x {part.weight:.2f} = {part.adds:.3f}")
+    _print(console, "\nwhat was wanted:")
+    for fact in outcome.truth:
+        _print(console, f"  {fact.about}, {fact.what}: {fact.text}")
+    theirs = outcome.reference
+    _print(
+        console,
+        f"\nthe reference player: {theirs.turns} messages, {theirs.calls} calls, {theirs.score.value:.3f}",
+    )
+    _show(outcome.way[1:], console)

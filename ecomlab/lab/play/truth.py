@@ -1,0 +1,83 @@
+"""What nobody is shown while an episode is played: what was wanted and withheld, what was to happen, and the reward."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ecomlab.customer.templates import Phrases
+from ecomlab.envs.registry import ENVIRONMENTS
+from ecomlab.lab.events import event_in_words, moment_in_words, value_in_words
+from ecomlab.reward import WEIGHTS, Score
+from ecomlab.task import Goal, Task
+
+WITHHELD = "withheld until asked"
+AT_MOST, AT_LEAST = ("price", "budget", "days"), ("rating",)
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One line of the truth."""
+
+    about: str
+    """The subtask and the item: "CART: Yoga Mat"."""
+    what: str
+    """wanted, withheld, or when it was to happen."""
+    text: str
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a reward."""
+
+    name: str
+    value: float
+    weight: float
+    adds: float
+
+
+def truth_of(task: Task) -> list[Fact]:
+    """List what the customer wanted, what of it they withheld, and what was to happen; a journey's by subtask."""
+    found = []
+    for subtask in task.parts:
+        named, phrases = f"{subtask.env}: " * bool(task.subtasks), ENVIRONMENTS[subtask.env].phrases
+        for item in subtask.goal.items:
+            about = named + str(subtask.goal.get("type", "", item))
+            for withheld in (False, True):
+                slots = [slot for slot in subtask.goal.said(withheld) if slot.item == item]
+                text = "; ".join(slot_in_words(slot.name, slot.value, phrases) for slot in slots)
+                if text or not withheld:
+                    found.append(
+                        Fact(about, WITHHELD if withheld else "said at once", text or "no more than that")
+                    )
+        for name, value in subtask.goal.unsaid.items():
+            found.append(Fact(named.removesuffix(": "), "never said", f"{name.replace('_', ' ')}: {value}"))
+        for event in subtask.events:
+            about = named + str(subtask.goal.get("type", "", event.item))
+            found.append(Fact(about, f"after {moment_in_words(event)}", event_in_words(event, phrases)))
+    for number, event in task.interrupts:
+        inner, outer = task.parts[number + 1].env, task.parts[number].env
+        found.append(Fact(outer, f"after {moment_in_words(event)}", f"interrupted by {inner}"))
+    return found
+
+
+def wanted(goals: list[tuple[str, Goal]]) -> Iterator[Fact]:
+    """List what is wanted by goals as they are now, each with its environment."""
+    for env, goal in goals:
+        phrases, named = ENVIRONMENTS[env].phrases, f"{env}: " * (len(goals) > 1)
+        for item in goal.items:
+            slots = {name: value for name, value in goal.of(item).items() if name != "type"}
+            text = "; ".join(slot_in_words(name, value, phrases) for name, value in slots.items())
+            about = named + str(goal.get("type", "", item))
+            yield Fact(about.removesuffix(": "), "wanted in the end", text or "no more than that")
+
+
+def parts_of(score: Score) -> list[Part]:
+    """List the parts of a reward with their weights and what they add to it."""
+    weights = {name: WEIGHTS.get(name, 1.0) for name in score.parts}
+    return [Part(name, value, weights[name], value * weights[name]) for name, value in score.parts.items()]
+
+
+def slot_in_words(name: str, value: Any, phrases: Phrases) -> str:
+    """Write a slot of a goal: its name, whether it is a bound, and its value as the customer would say it."""
+    bound = "at most " if name in AT_MOST else "at least " if name in AT_LEAST else ""
+    return f"{name.removeprefix('attr:').replace('_', ' ')}: {bound}{value_in_words(name, value, phrases)}"

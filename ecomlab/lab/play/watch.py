@@ -1,0 +1,46 @@
+"""The command `play`: a person in the seat, or an episode of any other player."""
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+
+from ecomlab.customer.llm import Chat
+from ecomlab.envs.registry import ENVIRONMENTS
+from ecomlab.episode.play import play
+from ecomlab.evaluate.contestant import Job
+from ecomlab.lab.conversation import show_episode
+from ecomlab.lab.play.choice import Choice
+from ecomlab.lab.play.seat import PLAYER, RUNS, Seat
+from ecomlab.lab.play.terminal import sit
+
+
+def show(
+    choice: Choice, player: str, console: Console, customer: Chat | None = None, out: Path | None = None
+) -> int:
+    """Let a person play, or print the episode of another player, named as for `ecomlab eval`. Returns the exit code.
+
+    Raises ValueError for a choice that does not exist, and for a player that is nothing.
+    """
+    if player == PLAYER:
+        seat = Seat(customer)
+        seat.reset(choice)
+        return sit(seat, console, console.input if console.is_terminal else input, out or RUNS)
+    task = choice.task()
+    if player == "reference":
+        made = play(
+            ENVIRONMENTS[choice.env].reference_player(choice.shop), task, choice.shop, customer=customer
+        )
+        show_episode(made, console)
+        return 0
+    from ecomlab.evaluate.players import contestant_of  # models and endpoints, which the others may need
+
+    contestant = contestant_of(player, choice.shop, [choice.env], customer=customer)
+    (played,) = contestant.play(
+        [Job(choice.env, choice.difficulty, choice.seed, axes=choice.axes)], choice.shop
+    )
+    if played.trajectory is None:
+        console.print(escape(f"unscored: {played.unscored}; {played.notes}"), soft_wrap=True)
+        return 1
+    show_episode(played.trajectory, console)
+    return 0

@@ -1,0 +1,229 @@
+"""The widget, driven without a browser: what a person can press leads where it should, and errors stand in place."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import ipywidgets
+import pytest
+from hands import moves
+
+from ecomlab import ENVIRONMENTS
+from ecomlab.catalog import Shop
+from ecomlab.evaluate.transcripts import read
+from ecomlab.lab.play.choice import Choice
+from ecomlab.lab.play.desk import Desk
+from ecomlab.lab.play.forms import entries_of
+from ecomlab.lab.play.seat import Seat
+
+SIZE = 1_000
+
+
+def desk(env: str = "CART", difficulty: int = 2, seed: int = 3, out: Path | str = "unused") -> Desk:
+    return Desk(Choice(env, difficulty, seed, size=SIZE), out=out)
+
+
+def enter(field: ipywidgets.Text) -> None:
+    """Press Enter in a text field."""
+    field._handle_custom_msg({"event": "submit"}, [])
+
+
+def fill(made: Desk, tool: str, arguments: dict[str, Any]) -> None:
+    """Choose a tool, empty its form and fill it in."""
+    made.tool.value = tool
+    made.clear.click()
+    for name, entry in entries_of(made.views[tool].form, arguments).items():
+        made.views[tool].fields[name].value = entry
+
+
+def follow(made: Desk) -> None:
+    """Play as the reference player does, by what can be typed and pressed."""
+    for calls in moves(made.seat):
+        if [tool for tool, _ in calls] == ["ask_user"]:
+            made.words.value = calls[0][1]["question"]
+            enter(made.words)
+            continue
+        for tool, arguments in calls[:-1]:
+            fill(made, tool, arguments)
+            made.add.click()
+        fill(made, *calls[-1])
+        made.call.click()
+        assert (made.wrong_call.value, made.wrong_words.value) == ("", "")
+
+
+def text(widget: ipywidgets.HTML) -> str:
+    """What a page shows of it."""
+    return " ".join(re.sub(r"<[^>]*>", " ", widget.value).split())
+
+
+@pytest.mark.parametrize("env", ENVIRONMENTS)
+def test_every_environment_can_be_finished_in_the_widget(env: str, shop: Shop) -> None:
+    made = desk()
+    made.chooser.env.value, made.chooser.difficulty.value, made.chooser.seed.value = env, 4, 1
+    made.chooser.reset.click()
+    assert made.wrong_choice.value == "" and made.seat.choice == Choice(env, 4, 1, size=SIZE)
+    follow(made)
+    assert made.seat.outcome.trajectory.score.correct
+    assert text(made.over).startswith("correct, reward 0.900 of at most 0.900")
+    assert made.ended.layout.display == "" and made.call.disabled and made.words.disabled
+
+
+def test_the_customer_opens(shop: Shop) -> None:
+    made = desk()
+    assert made.seat.episode.task.opening in text(made.talk)
+    left = made.seat.left
+    assert f"{left.messages} of {left.of_messages}" in text(made.about)
+    assert made.ended.layout.display == "none" and made.over.value == ""
+
+
+def test_an_axis_can_be_overridden_alone(shop: Shop) -> None:
+    made = desk("STATUS", 4, 1)
+    shown = {field.description for field in made.chooser._grid.children}
+    assert "p_indirect" not in shown and "orders.p_indirect" in shown and "k_rec" not in shown
+    assert made.chooser.axes["p_missing"].placeholder.startswith("0.476 at d = 4")
+    assert made.chooser.axes["p_missing"].tooltip.startswith("probability that a slot")
+    assert made.chooser.axes["bundle.slack"].tooltip.startswith("mean share of the cheapest total")
+    made.chooser.axes["p_missing"].value = "0"
+    made.chooser.reset.click()
+    assert made.seat.episode.task.overrides == {"p_missing": 0.0} and not made.seat.episode.task.goal.withheld
+    assert made.chooser.axes["p_missing"].value == "0"
+
+
+@pytest.mark.parametrize(
+    ("axis", "value", "why"),
+    [
+        ("p_missing", "half", "axis p_missing takes a number from 0 to 1, not 'half'"),
+        ("p_missing", "2", "takes a number from 0 to 1, not 2.0"),
+        ("constraints", "1.5", "takes a whole number, not 1.5"),
+    ],
+)
+def test_a_wrong_choice_is_said_where_it_is_made_and_changes_nothing(
+    shop: Shop, axis: str, value: str, why: str
+) -> None:
+    made = desk()
+    before = made.seat.episode
+    made.chooser.axes[axis].value = value
+    made.chooser.reset.click()
+    assert why in made.wrong_choice.value.replace("&#x27;", "'") and made.seat.episode is before
+
+
+def test_a_catalog_that_cannot_be_is_refused_in_place(shop: Shop) -> None:
+    made = desk()
+    made.chooser.size.value = 2
+    made.chooser.reset.click()
+    assert "ask for 108 or more, not 2" in text(made.wrong_choice)
+
+
+def test_wrong_fields_are_marked_and_nothing_is_spent(shop: Shop) -> None:
+    made = desk()
+    made.tool.value = "cart_add"
+    view = made.views["cart_add"]
+    view.fields["quantity"].value = "many"
+    enter(view.fields["quantity"])
+    assert text(view.errors["quantity"]) == "a whole number, not &#x27;many&#x27;"
+    assert text(view.errors["product_id"]) == "is needed" and view.errors["variant_id"].value == ""
+    assert "ecomlab-wrong" in view.fields["quantity"]._dom_classes
+    assert "nothing was sent" in text(made.wrong_call)
+    assert made.seat.left.messages == made.seat.left.of_messages
+    view.fields["quantity"].value, view.fields["product_id"].value = "2", "P0"
+    made.call.click()
+    assert view.errors["quantity"].value == "" and "ecomlab-wrong" not in view.fields["quantity"]._dom_classes
+    assert "there is no product with id" in text(made.talk), "an unknown id is the shop's to refuse"
+    assert view.fields["product_id"].value == "P0", "what was refused can be mended"
+
+
+def test_a_pick_enters_ids_in_every_form_and_lists_only_in_the_one_that_is_shown(shop: Shop) -> None:
+    made = desk("PD")
+    fill(made, "catalog_search", {"query": "mug"})
+    enter(made.views["catalog_search"].fields["query"])
+    assert made.views["catalog_search"].fields["query"].value == "mug", "a search is refined"
+    (grid,) = [widget for widget in made.picks.children if isinstance(widget, ipywidgets.GridBox)]
+    buttons = [box.children[1] for box in grid.children]
+    made.tool.value = "submit"
+    buttons[0].click()
+    buttons[1].click()
+    cards = [card for entry in made.seat.latest if entry.result for card in entry.result.cards]
+    first, second = (card.ids["product_id"] for card in cards[:2])
+    assert made.views["submit"].fields["product_ids"].value == f"{first}, {second}"
+    assert made.views["catalog_get_product"].fields["product_id"].value == second
+    assert made.views["catalog_rerank"].fields["product_ids"].value == ""
+
+
+def test_enter_calls_the_tool_in_whose_form_it_was_pressed(shop: Shop) -> None:
+    made = desk()
+    fill(made, "catalog_search", {"query": "mug"})
+    made.tool.value = "cart_view"
+    enter(made.views["catalog_search"].fields["query"])
+    assert [entry.tool for entry in made.seat.latest if entry.who == "tool"] == ["catalog_search"]
+
+
+def test_calls_that_wait_are_shown_and_can_be_taken_back(shop: Shop) -> None:
+    made = desk()
+    fill(made, "catalog_search", {"query": "mug"})
+    made.add.click()
+    fill(made, "cart_view", {})
+    made.add.click()
+    assert "catalog_search(query mug)" in text(made.waiting) and made.draft_buttons.layout.display == ""
+    made.take_back.click()
+    assert "cart_view" not in text(made.waiting)
+    made.send_draft.click()
+    assert made.waiting.value == "" and made.draft_buttons.layout.display == "none"
+    assert made.seat.left.messages == made.seat.left.of_messages - 1
+
+
+def test_empty_words_are_not_sent(shop: Shop) -> None:
+    made = desk()
+    enter(made.words)
+    assert "write something first" in text(made.wrong_words)
+    assert made.seat.left.messages == made.seat.left.of_messages
+
+
+def test_a_mistake_of_ours_is_shown_whole_and_hidden_in_no_log(shop: Shop, monkeypatch: Any) -> None:
+    made = desk()
+
+    def broken(*_: object) -> None:
+        raise KeyError("a shelf is missing")
+
+    monkeypatch.setattr(Seat, "say", broken)
+    made.words.value = "hello"
+    made.send_words.click()
+    assert "a shelf is missing" in text(made.wrong_words) and "Traceback" in text(made.wrong_words)
+
+
+def test_an_episode_is_saved_and_said_where(shop: Shop, tmp_path: Path) -> None:
+    made = desk("STATUS", 0, 1, out=tmp_path)
+    follow(made)
+    made.save.click()
+    made.save.click()
+    (path,) = tmp_path.iterdir()
+    assert path.name in text(made.wrong_save)
+    (transcript,) = read(path)
+    assert transcript.score.correct
+
+
+def test_a_key_begins_its_episode_and_a_wrong_one_says_why(shop: Shop) -> None:
+    made, other = desk("STATUS", 4, 1), desk("RETURN", 1, 2)
+    made.chooser.key.value = other.chooser.key.value
+    enter(made.chooser.key)
+    assert made.seat.episode.task == other.seat.episode.task
+    assert (made.chooser.env.value, made.chooser.difficulty.value, made.chooser.seed.value) == (
+        "RETURN",
+        1,
+        2,
+    )
+    made.chooser.key.value = "RETURN 1 2"
+    enter(made.chooser.key)
+    assert "copy the whole line" in text(made.wrong_choice)
+    assert made.seat.episode.task == other.seat.episode.task
+
+
+def test_reset_begins_again_with_nothing_left_of_the_last(shop: Shop) -> None:
+    made = desk("STATUS", 0, 1)
+    follow(made)
+    made.chooser.reset.click()
+    assert (
+        made.over.value == ""
+        and not made.call.disabled
+        and made.seat.left.messages == made.seat.left.of_messages
+    )
+    assert len(made.picks.children) == 0 and "message 1" not in text(made.talk)

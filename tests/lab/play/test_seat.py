@@ -1,0 +1,236 @@
+"""The seat: all eight environments can be finished in it, and it spends, hides and forgets nothing by itself."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hands import moves
+from rich.console import Console
+
+from ecomlab import ENVIRONMENTS
+from ecomlab.catalog import Shop
+from ecomlab.evaluate.evaluation import rescore
+from ecomlab.evaluate.transcript_tables import flat
+from ecomlab.evaluate.transcripts import read, read_header
+from ecomlab.lab.evaluations import score_again
+from ecomlab.lab.play.choice import SCHEME, SHORT, Choice, ShareKeyError, read_key, share_key
+from ecomlab.lab.play.forms import FormError, entries_of
+from ecomlab.lab.play.seat import Seat, SeatError
+from ecomlab.seeding import digest
+from ecomlab.world.state import World
+
+SIZE = 1_000
+
+
+def choice(env: str = "CART", difficulty: int = 4, seed: int = 1, **axes: float) -> Choice:
+    return Choice(env, difficulty, seed, axes, SIZE)
+
+
+def follow(seat: Seat) -> None:
+    """Play as the reference player does, by the forms."""
+    for calls in moves(seat):
+        for tool, arguments in calls:
+            seat.add(tool, entries_of(seat.forms[tool], arguments))
+        seat.send()
+
+
+@pytest.mark.parametrize("env", ENVIRONMENTS)
+def test_every_environment_can_be_finished_in_the_seat(env: str, shop: Shop) -> None:
+    seat = Seat()
+    seat.reset(choice(env))
+    follow(seat)
+    mine, theirs = seat.outcome.trajectory, seat.outcome.reference
+    assert mine.end == "submit" and mine.score.correct and mine.score.parts["task"] == 1.0
+    assert mine.score == theirs.score and mine.turns == theirs.turns and mine.calls == theirs.calls
+    assert "correct" in seat.outcome.verdict and seat.outcome.truth
+
+
+def test_nothing_can_be_done_before_an_episode_has_begun() -> None:
+    seat = Seat()
+    for attempt in (lambda: seat.say("hello"), lambda: seat.add("cart_view", {}), lambda: seat.key):
+        with pytest.raises(SeatError, match="choose one and reset"):
+            attempt()
+    assert not seat.begun and not seat.done
+
+
+def test_the_customer_opens_and_what_is_left_is_told(shop: Shop) -> None:
+    seat = Seat()
+    seat.reset(choice())
+    task = seat.episode.task
+    assert [(one.who, one.text) for one in seat.latest] == [("customer", task.opening)]
+    assert (seat.left.messages, seat.left.calls) == (task.turns, task.calls)
+    seat.call("catalog_search", {"query": "toy"})
+    assert (seat.left.messages, seat.left.calls) == (task.turns - 1, task.calls - 1)
+
+
+def test_wrong_entries_are_named_by_field_and_spend_nothing(shop: Shop) -> None:
+    seat = Seat()
+    seat.reset(choice())
+    before = seat.left
+    with pytest.raises(FormError) as raised:
+        seat.call("catalog_search", {"query": "toy", "price_max": "cheap", "sort": "prise"})
+    assert raised.value.fields["price_max"] == "a number, not 'cheap'"
+    assert "did you mean 'price'" in raised.value.fields["sort"]
+    with pytest.raises(FormError, match="product_id: is needed"):
+        seat.add("cart_add", {})
+    with pytest.raises(SeatError, match="did you mean 'cart_add'"):
+        seat.call("cart_ad", {})
+    with pytest.raises(SeatError, match="write something"):
+        seat.say("  ")
+    assert seat.left == before and seat.draft == [] and len(seat.log) == 1
+
+
+def test_calls_that_wait_are_sent_in_one_message_and_words_go_along_with_them(shop: Shop) -> None:
+    seat = Seat()
+    seat.reset(choice())
+    seat.add("catalog_search", {"query": "toy"})
+    seat.add("cart_view", {})
+    seat.take_back()
+    came = seat.say("Which brand would you like?")
+    assert seat.left.messages == seat.left.of_messages - 1
+    assert [(one.who, one.tool) for one in came[:2]] == [("tool", "catalog_search"), ("agent", "")]
+    assert came[1].text == "Which brand would you like?" and came[2].who == "customer"
+    assert seat.draft == []
+
+
+def test_words_alone_are_a_message_to_the_customer(shop: Shop) -> None:
+    seat = Seat()
+    seat.reset(choice())
+    said, answered = seat.say("Is there anything else I should know?")
+    assert (said.who, answered.who, answered.number) == ("agent", "customer", 1)
+    assert seat.left.calls == seat.left.of_calls
+
+
+def test_the_cart_is_shown_as_the_agent_filled_it(shop: Shop) -> None:
+    seat = Seat()
+    seat.reset(choice(difficulty=0))
+    (entry,) = seat.call("catalog_search", {"query": seat.episode.task.opening})[:1]
+    assert entry.result is not None
+    card = next(card for card in entry.result.cards if "sold out" not in card.marks)
+    form = seat.forms["cart_add"]
+    seat.call("cart_add", form.picked({"quantity": "2"}, card.ids))
+    (line,) = seat.cart
+    assert (line.title, line.ids, line.quantity) == (card.title, card.ids, 2)
+
+
+def test_returns_are_shown_as_they_were_started(shop: Shop) -> None:
+    seat = Seat()
+    seat.reset(choice("RETURN", p_switch=0, p_oos=0))
+    follow(seat)
+    (line,) = seat.returns
+    assert line.quantity >= 1 and line.ids["order_id"] and line.title not in line.ids.values()
+
+
+def test_the_truth_is_not_told_while_the_episode_goes_on(shop: Shop) -> None:
+    seat = Seat()
+    seat.reset(choice())
+    for _ in range(2):
+        with pytest.raises(SeatError, match="the episode goes on"):
+            seat.outcome  # noqa: B018
+    with pytest.raises(SeatError, match="the episode goes on"):
+        seat.save()
+    seat.call("submit", {})
+    if not seat.done:  # something had happened of which we did not know
+        seat.call("submit", {})
+    assert not seat.outcome.trajectory.score.correct
+    withheld = [fact for fact in seat.outcome.truth if fact.what == "withheld until asked"]
+    assert bool(withheld) == bool(seat.episode.task.goal.withheld)
+    assert seat.outcome.way[-1].tool == "submit" and seat.outcome.reference.score.correct
+    with pytest.raises(SeatError, match="the episode is over"):
+        seat.say("one more thing")
+
+
+def test_the_reward_is_the_sum_of_its_parts(shop: Shop) -> None:
+    seat = Seat()
+    seat.reset(choice("STATUS"))
+    follow(seat)
+    parts = {part.name: part for part in seat.outcome.parts}
+    assert set(parts) == {"task", "efficiency", "hallucination"}
+    assert sum(part.adds for part in parts.values()) == pytest.approx(seat.outcome.trajectory.score.value)
+
+
+def test_our_own_failure_is_unscored_and_said(shop: Shop, monkeypatch: Any, tmp_path: Path) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("the shop burnt down")
+
+    seat = Seat()
+    seat.reset(choice())
+    monkeypatch.setattr(World, "search", broken)
+    seat.call("catalog_search", {"query": "toy"})
+    monkeypatch.undo()
+    assert seat.done and "the shop burnt down" in seat.outcome.verdict
+    assert math.isnan(seat.outcome.trajectory.score.value)
+    (transcript,) = read(seat.save(tmp_path))
+    assert transcript.unscored and math.isnan(flat(transcript)["correct"])
+
+
+# --- saving ---
+
+
+def test_a_saved_episode_is_read_and_scored_again_as_an_evaluations_is(shop: Shop, tmp_path: Path) -> None:
+    seat = Seat()
+    seat.reset(choice("RETURN", 3, 5, p_noise=0.0))
+    follow(seat)
+    path = seat.save(tmp_path)
+    assert seat.save(tmp_path) == path and len(list(tmp_path.iterdir())) == 1
+    (transcript,) = read(path)
+    assert transcript.score == seat.outcome.trajectory.score and transcript.job.axes == {"p_noise": 0.0}
+    assert transcript.messages == seat.episode.messages
+    header = read_header(path)
+    assert (header["kind"], header["player"]) == ("played by hand", "human")
+    assert list(rescore(path, shop)) == [None]
+    assert score_again(path, Console(quiet=True)) == 0
+
+
+def test_another_try_at_the_same_task_has_a_folder_of_its_own(shop: Shop, tmp_path: Path) -> None:
+    seat = Seat()
+    for _ in range(2):
+        seat.reset(choice("STATUS", 0))
+        follow(seat)
+        seat.save(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["STATUS-d0-seed1-1", "STATUS-d0-seed1-2"]
+
+
+# --- the key ---
+
+
+@pytest.mark.parametrize("env", ENVIRONMENTS)
+def test_a_key_rebuilds_the_same_episode(env: str, shop: Shop) -> None:
+    one, two = Seat(), Seat()
+    one.reset(choice(env, 5, 9, p_missing=0.25))
+    two.reset_to(f"  {one.key}\n")
+    assert two.choice == one.choice and two.episode.task == one.episode.task
+    assert two.episode.messages == one.episode.messages and two.key == one.key
+
+
+def changed(key: str, old: str, new: str) -> str:
+    """A key with another field, as another ecomlab would have written it."""
+    text = key.removeprefix(SCHEME).rpartition("&check=")[0]
+    assert old in text
+    text = text.replace(old, new)
+    return f"{SCHEME}{text}&check={digest(text)[:SHORT]}"
+
+
+def test_wrong_and_old_keys_are_refused_with_the_way_out(shop: Shop) -> None:
+    made = choice("CART", 2, 3)
+    key, version = share_key(made, made.task()), ENVIRONMENTS["CART"].version
+    seat = Seat()
+    seat.reset(made)
+    under_way = seat.episode
+    for wrong, why in (
+        ("", "this is no key of an episode"),
+        ("CART 2 3", "copy the whole line"),
+        (key[:-3], "was cut or changed on its way; copy the whole line again"),
+        (key.replace("seed=3", "seed=4"), "was cut or changed on its way"),
+        (changed(key, f"version={version}", "version=1000"), "install the ecomlab that made the key"),
+        (changed(key, "env=CART", "env=TEA"), "ask for another key"),
+        (changed(key, f"shop={shop.fingerprint[:10]}", "shop=0000000000"), "is for a catalog 0000000000"),
+        (changed(key, "seed=3", "seed=4"), "choose by hand and share a new one"),
+        (changed(key, "seed=3", "seed=three"), "was written by another ecomlab"),
+        (changed(key, "seed=3", "seed=3&axis.k_rec=3"), "does not move CART"),
+    ):
+        with pytest.raises(ShareKeyError, match=why):
+            seat.reset_to(wrong)
+        assert seat.episode is under_way
+    assert read_key(key)[0] == made

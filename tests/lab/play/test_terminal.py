@@ -1,0 +1,121 @@
+"""The seat in a terminal, over a pipe: lines in, text out."""
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hands import moves
+from typer.testing import CliRunner
+
+from ecomlab.catalog import Shop
+from ecomlab.cli import app
+from ecomlab.evaluate.transcripts import read
+from ecomlab.lab.play.choice import Choice
+from ecomlab.lab.play.forms import entries_of
+from ecomlab.lab.play.seat import Seat
+
+SIZE = 1_000
+runner = CliRunner()
+
+
+def written(seat: Seat, mark: str, tool: str, arguments: dict[str, Any]) -> str:
+    """A call as a person would type it."""
+    entries = entries_of(seat.forms[tool], arguments)
+    texts = {n: entry if isinstance(entry, str) else json.dumps(entry) for n, entry in entries.items()}
+    return " ".join([f"{mark}{tool}", *(shlex.quote(f"{name}={text}") for name, text in texts.items())])
+
+
+def lines_of(choice: Choice) -> list[str]:
+    """What a person types who thinks as the reference player does."""
+    seat, lines = Seat(), list[str]()
+    seat.reset(choice)
+    for calls in moves(seat):
+        if [tool for tool, _ in calls] == ["ask_user"]:
+            lines.append(calls[0][1]["question"])
+            seat.say(lines[-1])
+            continue
+        lines += [written(seat, "+", tool, arguments) for tool, arguments in calls]
+        lines.append("/send")
+        for tool, arguments in calls:
+            seat.add(tool, entries_of(seat.forms[tool], arguments))
+        seat.send()
+    assert seat.outcome.trajectory.score.correct
+    return lines
+
+
+def human(choice: Choice, lines: list[str], *more: str) -> Any:
+    """Play in a terminal that these lines are piped into."""
+    chosen = ["--env", choice.env, "--difficulty", str(choice.difficulty), "--seed", str(choice.seed)]
+    arguments = ["play", "--player", "human", *chosen, "--size", str(choice.size), *more]
+    return runner.invoke(app, arguments, input="\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize("env", ["CART", "RETURN", "JOURNEY"])
+def test_an_episode_can_be_played_to_its_end_over_a_pipe(env: str, shop: Shop, tmp_path: Path) -> None:
+    choice = Choice(env, 3, 11, size=SIZE)
+    done = human(choice, lines_of(choice), "--out", str(tmp_path))
+    assert done.exit_code == 0, done.output
+    assert "reward 0.900, correct" in done.output and "task 1.000 x 0.75 = 0.750" in done.output
+    assert "withheld until asked" in done.output and "the reference player:" in done.output
+    (path,) = tmp_path.iterdir()
+    (transcript,) = read(path)
+    assert transcript.score.correct and transcript.job.env == env
+
+
+def test_what_is_wrong_is_told_and_the_episode_goes_on(shop: Shop, tmp_path: Path) -> None:
+    lines = [
+        "", "/cart_ad product_id=P1", "/catalog_search query=mug price_max=cheap", "/catalog_search mug",
+        '/catalog_search query="mug', "/send", "/help cart_add", "/help nothing", "/tools", "/held", "/left", "/key",
+        "+cart_view", "/back", "/submit done=true", "/submit done=true",
+    ]  # fmt: skip
+    done = human(Choice("CART", 0, 1, size=SIZE), lines, "--out", str(tmp_path))
+    for said in (
+        "did you mean 'cart_add'?",
+        "not sent: catalog_search: price_max: a number, not 'cheap'",
+        "takes name=value, such as query=..., not 'mug'",
+        "put a value with blanks in quotes",
+        "no call is waiting",
+        "variant_id: As shown.",
+        "no tool 'nothing'",
+        "/cart_set_quantity product_id, quantity, variant_id?",
+        "cart: nothing yet",
+        "ecomlab:play?env=CART",
+        "waits: cart_view()",
+        "0 calls wait",
+        "reward -0.900, not correct",
+    ):
+        assert said in done.output, said
+    assert done.exit_code == 0
+
+
+def test_a_tool_alone_is_asked_for_field_by_field(shop: Shop, tmp_path: Path) -> None:
+    lines = ["/catalog_search", "mug", *[""] * 9, "/cart_view", "/quit"]
+    done = human(Choice("CART", 0, 1, size=SIZE), lines, "--out", str(tmp_path))
+    assert "price_max (Dollars.; a number):" in done.output
+    assert "catalog_search(query mug)" in done.output and "cart: none" in done.output
+
+
+@pytest.mark.parametrize("lines", [["/quit"], ["Is there anything else?"], []])
+def test_who_leaves_before_the_end_has_no_score(lines: list[str], shop: Shop, tmp_path: Path) -> None:
+    done = human(Choice("CART", 0, 1, size=SIZE), lines, "--out", str(tmp_path))
+    assert done.exit_code == 1 and "there is no score" in done.output and "reward" not in done.output
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_key_names_the_episode_to_play(shop: Shop, tmp_path: Path) -> None:
+    seat = Seat()
+    seat.reset(Choice("STATUS", 2, 4, {"p_noise": 0.0}, SIZE))
+    done = runner.invoke(app, ["play", "--player", "human", "--key", seat.key], input="/key\n")
+    assert "STATUS, d = 2, seed 4" in done.output and seat.key in done.output.replace("\n", "")
+    refused = runner.invoke(app, ["play", "--key", seat.key[:-2]])
+    assert "copy the whole line again" in str(refused.exception)
+
+
+def test_another_player_can_be_watched_with_an_axis_overridden(shop: Shop) -> None:
+    arguments = ["play", "--player", "say nothing", "--size", str(SIZE), "--axis", "p_missing=0"]
+    done = runner.invoke(app, arguments)
+    assert done.exit_code == 0 and "not correct" in done.output
+    unknown = runner.invoke(app, ["play", "--player", "refernce", "--size", str(SIZE)])
+    assert "no player 'refernce'; did you mean 'reference'?" in str(unknown.exception)

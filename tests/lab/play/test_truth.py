@@ -1,0 +1,48 @@
+"""The truth in words: complete, and as a customer would say it."""
+
+import pytest
+
+from ecomlab import ENVIRONMENTS, make_task
+from ecomlab.catalog import Shop
+from ecomlab.lab.play.truth import WITHHELD, Part, parts_of, slot_in_words, truth_of, wanted
+from ecomlab.reward import Score
+from ecomlab.task import Goal
+
+LEVELS, SEEDS = (0, 6, 12), range(3)
+
+
+@pytest.mark.parametrize("env", ENVIRONMENTS)
+def test_everything_that_is_withheld_and_everything_that_happens_is_told(env: str, shop: Shop) -> None:
+    for level in LEVELS:
+        for seed in SEEDS:
+            task = make_task(env, level, seed, shop)
+            facts = truth_of(task)
+            told = "; ".join(fact.text for fact in facts if fact.what == WITHHELD)
+            slots = [slot for part in task.parts for slot in part.goal.said(withheld=True)]
+            assert told.count(": ") >= len(slots) and bool(told) == bool(slots)
+            events = [event for part in task.parts for event in part.events]
+            assert sum(fact.what.startswith("after ") for fact in facts) == len(events) + len(task.interrupts)
+            assert not [fact for fact in facts if set("[]{}") & set(fact.text)], "nobody has to read JSON"
+
+
+def test_amounts_are_written_as_they_are_said() -> None:
+    phrases = ENVIRONMENTS["CART"].phrases
+    assert slot_in_words("price", 10_550, phrases) == "price: at most $105.50"
+    assert slot_in_words("rating", 41, phrases) == "rating: at least 4.1 stars"
+    assert slot_in_words("days", 3, phrases) == "days: at most 3 days"
+    assert slot_in_words("attr:color", "Red", phrases) == "color: Red"
+
+
+def test_what_is_wanted_in_the_end_is_that_of_the_goals_as_they_are() -> None:
+    goal = Goal({(0, "type"): "Mug", (0, "brand"): "HomeNest", (1, "type"): "Kite"})
+    one, two = wanted([("CART", goal)])
+    assert (one.about, one.text) == ("Mug", "brand: HomeNest") and (two.about, two.text) == (
+        "Kite",
+        "no more than that",
+    )
+    assert next(wanted([("CART", goal), ("PD", goal)])).about == "CART: Mug"
+
+
+def test_the_parts_of_a_reward_are_weighed() -> None:
+    score = Score(0.6, True, "", {"task": 1.0, "efficiency": -1.0})
+    assert parts_of(score) == [Part("task", 1.0, 0.75, 0.75), Part("efficiency", -1.0, 0.15, -0.15)]
