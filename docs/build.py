@@ -76,8 +76,9 @@ def execute(notebook: Path, given: dict[str, Any], kept: Path) -> None:
         with (Path(folder) / "log").open("w") as log:
             notebooks.execute(notebook, Path(folder) / "run", asked, log)
         done = nbformat.read(Path(folder) / "run" / notebooks.EXECUTED, as_version=4)
-    said = f" with {', '.join(f'`{name} = {json.dumps(value)}`' for name, value in given.items())}" if given else ""
-    note = f"*Executed at {commit()}{said} in {time.monotonic() - began:.0f} s; `notebooks/{notebook.name}` is its source.*"
+    said = ", ".join(f"`{name} = {json.dumps(value)}`" for name, value in given.items())
+    how = f"at {commit()}{f' with {said}' if said else ''} in {time.monotonic() - began:.0f} s"
+    note = f"*Executed {how}; `notebooks/{notebook.name}` is its source.*"
     done.cells[0].source += f"\n\n{note}"
     done.cells = [cell for cell in done.cells if "injected-parameters" not in cell.metadata.get("tags", [])]
     kept.parent.mkdir(parents=True, exist_ok=True)

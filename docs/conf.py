@@ -36,7 +36,9 @@ apidoc_modules = [
         "automodule_options": {"members", "show-inheritance"},
     }
 ]
-for found in pkgutil.walk_packages(ecomlab.__path__, "ecomlab."):  # as they are: Sphinx alters pydantic's annotations
+for found in pkgutil.walk_packages(
+    ecomlab.__path__, "ecomlab."
+):  # as they are: Sphinx alters pydantic's annotations
     if not found.name.endswith((*ELSEWHERE, "__main__")):
         importlib.import_module(found.name)
 autodoc_member_order = "bysource"

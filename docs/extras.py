@@ -25,10 +25,10 @@ class Layers(Directive):
                 rows.append((opened[1], boxes := []))
             elif re.fullmatch(r"\w+", word) and word != "end":
                 boxes.append(word)
-        drawn = "".join(
-            f'<div class="layer"><span>{escape(name)}</span>{"".join(f"<code>{escape(box)}</code>" for box in found)}</div>'
-            for name, found in rows
-        )
+        drawn = ""
+        for name, found in rows:
+            boxes = [f"<code>{escape(box)}</code>" for box in found]
+            drawn += f'<div class="layer"><span>{escape(name)}</span>{"".join(boxes)}</div>'
         return [nodes.raw("", f'<div class="layers">{drawn}</div>', format="html")]
 
 

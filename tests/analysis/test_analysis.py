@@ -286,7 +286,7 @@ def test_a_figure_has_the_width_of_a_page_or_of_a_column_and_legible_text(experi
         box = re.search(rb"/MediaBox \[ 0 0 ([\d.]+)", made.read_bytes())
         assert box and float(box[1]) == pytest.approx(72 * width, abs=0.5)
         texts = [text for text in figure.findobj(Text) if text.get_text() and text.get_visible()]
-        assert min(text.get_fontsize() for text in texts) >= 7
+        assert min(float(text.get_fontsize()) for text in texts) >= 7
         bounds = figure.get_tightbbox()
         assert bounds.x0 >= -0.01 and bounds.x1 <= width + 0.01, "nothing is cut off"
 

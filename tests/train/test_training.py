@@ -701,9 +701,12 @@ def test_runs_beside_each_other_evaluate_their_starter_once(
     """To the same rows and transcripts; other tasks, another policy and a damaged file are played."""
     played: list[int] = []
     real = loop.Run._play_held_out
-    monkeypatch.setattr(
-        loop.Run, "_play_held_out", lambda run, number: played.append(number) or real(run, number)
-    )
+
+    def count(run: loop.Run, number: int) -> Any:
+        played.append(number)
+        return real(run, number)
+
+    monkeypatch.setattr(loop.Run, "_play_held_out", count)
     settings = {**TINY, "steps": 1, "eval_every": 0}
 
     def begin(out: str, **more: Any) -> tuple[str, list[Any]]:
