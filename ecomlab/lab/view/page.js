@@ -8,6 +8,7 @@ const visible = [...columns.keys()].filter((number) => !columns[number].empty);
 const at = Object.fromEntries(columns.map((column, number) => [column.name, number]));
 const rows = index.rows.map((values, id) => ({ id, values }));
 const PAGE = 100; // rows shown at a time
+const KEPT = 1e8; // letters of searched episodes that stay in memory
 
 let shown = rows; // rows that pass the filters, in the order of the table
 let page = 0;
@@ -35,15 +36,17 @@ async function inflated(id) {
   return await new Response(stream.readable).text();
 }
 
-const texts = new Map(); // what was searched once stays in memory
+const texts = new Map(); // what was searched once stays in memory, up to KEPT letters
+let kept = 0;
 const ENTITIES = { amp: "&", lt: "<", gt: ">", quot: '"', "#x27": "'" };
 
 async function textOf(id) {
-  if (!texts.has(id)) {
-    const text = (await inflated(id)).replace(/<[^>]*>/g, "\n");
-    texts.set(id, text.replace(/&(amp|lt|gt|quot|#x27);/g, (_, name) => ENTITIES[name]).toLowerCase());
-  }
-  return texts.get(id);
+  if (texts.has(id)) return texts.get(id);
+  const markup = (await inflated(id)).replace(/<[^>]*>/g, "\n");
+  const text = markup.replace(/&(amp|lt|gt|quot|#x27);/g, (_, name) => ENTITIES[name]).toLowerCase();
+  if (kept < KEPT) texts.set(id, text);
+  kept += text.length;
+  return text;
 }
 
 // --- the table ---
