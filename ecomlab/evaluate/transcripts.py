@@ -158,14 +158,15 @@ def read_header(path: Path) -> dict[str, Any]:
 def read(path: Path, every: bool = False) -> Iterator[Transcript]:
     """Read the episodes of a folder or file, in the order in which they were played.
 
-    Of an episode that was tried several times, only the last try counts, or `every` one. Raises TranscriptError.
+    Of an episode that was tried several times, only the last try counts, or `every` one. In training nothing is tried
+    again: a task is played by two decodings at a step. Raises TranscriptError.
     """
     path, last = path_of(path), {}
     for number, (kind, value) in enumerate(lines(path)):
         if kind == "episode":
-            last[value.key, value.step] = number
+            last[value.key] = number
     for number, (kind, value) in enumerate(lines(path)):
-        if kind == "episode" and (every or last[value.key, value.step] == number):
+        if kind == "episode" and (every or value.step is not None or last[value.key] == number):
             yield value
 
 

@@ -14,7 +14,13 @@ from ecomlab.evaluate.transcripts import FILE, TranscriptError, read, read_heade
 from ecomlab.train import loop
 from ecomlab.train.loop import TrainConfig, train
 
-SETTINGS: dict[str, Any] = {**TINY, "steps": 2, "eval_difficulties": (0, 4), "transcripts_every": 2}
+SETTINGS: dict[str, Any] = {
+    **TINY,
+    "steps": 2,
+    "eval_difficulties": (0, 4),
+    "eval_decodings": ("sampled", "greedy"),  # a task is played twice at a step
+    "transcripts_every": 2,
+}
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ecomlab.catalog import Shop, load_shop
-from ecomlab.evaluate.evaluation import TRAINING, check_conditions
+from ecomlab.evaluate.evaluation import check_conditions
 from ecomlab.evaluate.transcript import Transcript
 from ecomlab.evaluate.transcripts import TranscriptError, path_of, read, read_header
 from ecomlab.lab.view.acting import NOT_ACTED_OUT
@@ -27,9 +27,7 @@ class Source:
     """Why not."""
 
     def read(self) -> Iterator[Transcript]:
-        """Read its episodes; a training run's all, since it plays a task by two decodings at a step and tries none
-        again."""
-        return read(self.path, every=self.header.get("kind") == TRAINING)
+        return read(self.path)
 
 
 def sources_of(folders: Sequence[Path], plain: bool = False) -> list[Source]:
