@@ -151,6 +151,28 @@ class Verdict:
         return cls(1.0 if correct else max(-1.0, min(credit, 0.999)), correct, why, tuple(claims))
 
 
+@dataclass(frozen=True)
+class Fault:
+    """One thing that is wrong with the world or with an answer: why a verdict is not `correct`, in parts."""
+
+    kind: str
+    """Such as "wrong product"; `ecomlab.evaluate.cascade.mistakes` lists them."""
+    place: str
+    """What it is about, the same from turn to turn: "item 0" for the goal's first item, else a name."""
+    thing: str = ""
+    """What is there instead of what is wanted: an id, a number of units."""
+    slots: tuple[str, ...] = ()
+    """Slots of the goal that it breaks."""
+    right: tuple[str, ...] = ()
+    """Ids of what would be right, where these are few."""
+    words: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Name by which a fault is the same one in the next turn."""
+        return self.kind, self.place, self.thing
+
+
 TOLERANCE = 1e-6
 """Rewards closer than this are equal: `np.std` of equal floats can exceed zero."""
 

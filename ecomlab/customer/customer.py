@@ -7,7 +7,7 @@ from datetime import date
 
 from ecomlab.catalog.lexicon import Lexicon
 from ecomlab.customer import corrections, goal_changes, shortages
-from ecomlab.customer.acts import Act
+from ecomlab.customer.acts import Act, Mistake
 from ecomlab.customer.dialogue import DialogueManager, Reply
 from ecomlab.customer.goal_state import GoalState
 from ecomlab.customer.heard import NO_ITEM
@@ -71,6 +71,8 @@ class Customer:
         self.check = Check(phrases, lexicon, reserved)
         self.state = GoalState(goal.said(), goal.said(withheld=True), own=phrases.slots.keys())
         self.dialogue = DialogueManager(self.state, self.type_name, self.option_name, phrases.slots)
+        self.in_sight: list[Mistake] = []
+        """Mistakes that stood when the customer last looked."""
         self.fired: list[Event] = []
         """Events that have happened; a change of mind when the agent is told."""
         self._instead = {event.item: event for event in events if isinstance(event, Instead)}
@@ -191,6 +193,7 @@ class Customer:
         seen, hidden = self._in_view(world), self.state.withheld
         changed = [item for item in seen.items if seen.of(item) != self.first.of(item)]
         found = corrections.mistakes(seen, self.phrases, self.acts_on, world, hidden, changed)
+        self.in_sight = found
         right = corrections.right(seen, self.acts_on, world)
         return self.dialogue.corrections([m for m in found if m.item not in self.dialogue.skipped], right)
 

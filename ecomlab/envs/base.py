@@ -1,4 +1,5 @@
-"""The contract of an environment: seven names and two methods, and three methods for the audit that default."""
+"""The contract of an environment: seven names and two methods, and methods for audit and evaluation
+that default."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -10,9 +11,10 @@ from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty
 from ecomlab.players.base import Perturbation
 from ecomlab.players.courteous import Courtesy, sentences
-from ecomlab.reward import Verdict
+from ecomlab.reward import Fault, Verdict
 from ecomlab.task import ACT, LOOK, Goal, Need, Player, Problem, Task, TaskKey
 from ecomlab.tool import Tool
+from ecomlab.world.cart import Want
 from ecomlab.world.state import World
 from ecomlab.world.tools.cart import cart_add
 from ecomlab.world.tools.orders import return_initiate
@@ -61,6 +63,23 @@ class Environment:
         None. A function of these alone, for it is told."""
         found: Need = self.player.budget(axes, shop, items)  # type: ignore[attr-defined]
         return found
+
+    # For the study of mistakes: what is wrong in parts, and which products are sought.
+
+    def faults(
+        self, goal: Goal, world: World, answer: Mapping[str, Any] | None, first: Goal
+    ) -> Sequence[Fault]:
+        """List what is wrong, a consequence of another fault left out. With an `answer`, empty where nothing was handed
+        in, there is a fault exactly where `verify` does not find the end correct; with None, while the agent is at
+        work, what stands there and is wrong, not what is not there yet. By default the verifier's reason."""
+        verdict = None if answer is None else self.verify(goal, world, answer, first)
+        if verdict is None or verdict.correct:
+            return ()
+        return [Fault("wrong answer" if answer else "missed item", "answer", words=verdict.why)]
+
+    def wishes(self, goal: Goal, world: World) -> Sequence[Want]:
+        """List the products that are sought, by which a claim that there is none is judged. By default none are."""
+        return ()
 
     # For the audit: what a withheld slot might be instead, whether a goal can be met whatever happens in the task, and
     # the probability that picking from a list by position alone is correct.

@@ -14,7 +14,7 @@ from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
 from ecomlab.players.bundle import BundlePlayer
-from ecomlab.reward import Verdict
+from ecomlab.reward import Fault, Verdict
 from ecomlab.seeding import pick, shuffled, whole_near
 from ecomlab.task import (
     LOOK,
@@ -29,8 +29,8 @@ from ecomlab.task import (
     TaskKey,
 )
 from ecomlab.values import money
-from ecomlab.world.cart import constraints_of
-from ecomlab.world.faults import faults, named, told
+from ecomlab.world.cart import Want, constraints_of
+from ecomlab.world.faults import fault_of, faults, named, told
 from ecomlab.world.shopping_list import (
     Part,
     dearest_total,
@@ -135,6 +135,36 @@ class Bundle(Environment):
             why = f"{right} of {len(parts)} things on the list: {wrong}"
         overspent = max(0, cost - budget) / budget
         return Verdict.of(correct, 4 * right / (len(ids) + len(parts)) - 1 - overspent, why, ids)
+
+    def faults(
+        self, goal: Goal, world: World, answer: Mapping[str, Any] | None, first: Goal
+    ) -> Sequence[Fault]:
+        if answer is None:
+            return []
+        ids, parts, catalog = list(answer.get("product_ids", ())), dict(parts_of(goal.slots)), world.catalog
+        found, there, cost = list[Fault](), set[str](), 0
+        for product_id in ids:
+            row = catalog.row(product_id)
+            kind = "" if row is None else catalog.type_of(row).name
+            cost += 0 if row is None else catalog.price_cents.item(row)
+            wanted = constraints_of(kind, parts[kind]) if kind in parts else ()
+            fault = fault_of(product_id, wanted, world, kind or product_id)
+            if fault is None and (kind not in parts or kind in there):
+                words = f"{named(product_id, catalog)} is {'a second one' if kind in there else 'not wanted'}"
+                fault = Fault("unwanted item", product_id, product_id, ("parts",), words=words)
+            found += [fault] if fault else []
+            there |= {kind}
+        for kind in parts.keys() - there:
+            found.append(Fault("missed item", kind, "", ("parts",), words=f"no {kind}"))
+        if cost > goal["budget"]:
+            words = f"it costs {money(cost)}, wanted at most {money(goal['budget'])}"
+            found.append(Fault("over budget", "budget", str(cost), ("budget",), words=words))
+        return found
+
+    def wishes(self, goal: Goal, world: World) -> Sequence[Want]:
+        return [
+            Want(number, kind, slots, None, 1) for number, (kind, slots) in enumerate(parts_of(goal.slots))
+        ]
 
     def alternatives(self, slot: Place, goal: Goal, task: Task, shop: Shop) -> Sequence[Any]:
         (item, name), value, catalog = slot, goal.slots[slot], shop.catalog

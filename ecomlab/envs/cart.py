@@ -17,7 +17,7 @@ from ecomlab.customer.visits import VISITS
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
 from ecomlab.players.cart import CartPlayer
-from ecomlab.reward import Verdict, cart_credit
+from ecomlab.reward import Fault, Verdict, cart_credit
 from ecomlab.seeding import whole_near
 from ecomlab.task import Goal, Place, Problem, SellOut, Task, TaskKey
 from ecomlab.tool import RefusedError, tool
@@ -72,6 +72,25 @@ class Cart(Environment):
             return Verdict(1.0, True, f"the cart holds exactly the {units} units wanted", tuple(claims))
         why = f"{right} of {units} wanted units are in the cart: {told(_wrong(wants, matched, world))}"
         return Verdict(cart_credit(right, matched.near, got, units), False, why, tuple(claims))
+
+    def faults(
+        self, goal: Goal, world: World, answer: Mapping[str, Any] | None, first: Goal
+    ) -> Sequence[Fault]:
+        wants = wants_of(goal)
+        matched = match(wants, world)
+        found = [_fault(wants, matched, line, world) for line in matched.extra]
+        blamed = {fault.place for fault in found}
+        for want, held in zip(wants, matched.held, strict=True):
+            place = f"item {want.item}"
+            if held == want.quantity or place in blamed or (not held and answer is None):
+                continue
+            words = f"{held} of {want.quantity} units of the {want.type}" if held else f"no {want.type}"
+            kind, slots = ("wrong quantity", ("quantity",)) if held else ("missed item", ("type",))
+            found.append(Fault(kind, place, str(held), slots, words=words))
+        return found
+
+    def wishes(self, goal: Goal, world: World) -> Sequence[Want]:
+        return wants_of(goal)
 
     def opinion(self, goal: Goal, world: World, thing: Thing) -> Opinion | None:
         return of_product(goal, world, thing, identifies=True)
@@ -141,3 +160,35 @@ def _wrong(wants: Sequence[Want], matched: Match, world: World) -> list[str]:
         if held < want.quantity and want.type not in there:
             wrong.append(f"{held} of {want.quantity} units of the {want.type}" if held else f"no {want.type}")
     return wrong
+
+
+def _fault(
+    wants: Sequence[Want], matched: Match, line: tuple[str, str | None], world: World
+) -> Fault:
+    """Tell what is wrong with a line for which no wish accounts, in whole or in part."""
+    catalog, (product_id, variant) = world.catalog, line
+    row = world.row(product_id)
+    name = catalog.title(row)
+    seen = f"{name} in {variant}" if variant else name
+    mine = [
+        (want, held)
+        for want, held in zip(wants, matched.held, strict=True)
+        if want.type == catalog.type_of(row).name
+    ]
+    for want, held in mine:
+        if want.option in (None, variant) and catalog.satisfies(row, want.constraints):
+            units = held + matched.extra[line]
+            words = f"{units} units of {name}, wanted {want.quantity}"
+            return Fault("wrong quantity", f"item {want.item}", str(units), ("quantity",), words=words)
+    lacking = [want for want, held in mine if held < want.quantity]
+    if not lacking:
+        return Fault("unwanted item", seen, product_id, ("type",), words=f"{name} is not wanted")
+    want = min(lacking, key=lambda w: not catalog.satisfies(row, w.constraints))
+    broken = tuple(c.field for c in want.constraints if not catalog.satisfies(row, (c,)))
+    if broken:
+        words = told(faults(product_id, want.constraints, world, had=True))
+        return Fault("wrong product", f"item {want.item}", product_id, broken, words=words)
+    words = f"{name} is in {variant or 'no variant'}, wanted {want.option}"
+    return Fault(
+        "wrong variant", f"item {want.item}", f"{product_id} {variant or ''}", ("option",), words=words
+    )

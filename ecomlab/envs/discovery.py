@@ -15,7 +15,7 @@ from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
 from ecomlab.players.discovery import PREFERENCES, DiscoveryPlayer
-from ecomlab.reward import Verdict, ndcg
+from ecomlab.reward import Fault, Verdict, ndcg
 from ecomlab.seeding import pick, shuffled
 from ecomlab.task import (
     LOOK,
@@ -30,8 +30,8 @@ from ecomlab.task import (
     TaskKey,
 )
 from ecomlab.world import ranking
-from ecomlab.world.cart import constraints_of
-from ecomlab.world.faults import faults, named, told
+from ecomlab.world.cart import Want, constraints_of, wants_of
+from ecomlab.world.faults import faults, list_faults, named, told
 from ecomlab.world.state import PAGE, World, draw_sell_out
 from ecomlab.world.tools.catalog import CATALOG, submit
 
@@ -122,6 +122,21 @@ class Discovery(Environment):
             order = ", then ".join(goal["importance"])
             wrong.append(f"better by {order}: {named(better[0], world.catalog)}{others}")
         return wrong
+
+    def faults(
+        self, goal: Goal, world: World, answer: Mapping[str, Any] | None, first: Goal
+    ) -> Sequence[Fault]:
+        ids = list((answer or {}).get("product_ids", ()))
+        if not ids:
+            return [] if answer is None else [Fault("missed item", "list", words="nothing was recommended")]
+        found = list_faults(ids, goal["count"], ranking.constraints(goal), world)
+        verdict = self.verify(goal, world, answer or {}, first)
+        if not found and not verdict.correct:
+            found = [Fault("not the best", "list", ",".join(ids), ("importance",), words=verdict.why)]
+        return found
+
+    def wishes(self, goal: Goal, world: World) -> Sequence[Want]:
+        return wants_of(goal)
 
     def alternatives(self, slot: Place, goal: Goal, task: Task, shop: Shop) -> Sequence[Any]:
         name, value = slot[1], goal[slot[1]]

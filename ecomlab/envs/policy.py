@@ -13,7 +13,7 @@ from ecomlab.customer.templates import Phrases, Sentences
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
 from ecomlab.players.policy import PolicyPlayer
-from ecomlab.reward import Verdict
+from ecomlab.reward import Fault, Verdict
 from ecomlab.seeding import pick
 from ecomlab.task import ACT, Goal, GoalChange, Place, Problem, Task, TaskKey
 from ecomlab.tool import tool
@@ -123,6 +123,25 @@ class Policy(Environment):
                 wrong.append(f"{rule.kind.write(found)} answered, it is {said}")
             why = "; ".join(wrong)
         return Verdict.of(right and by_clause, round(2 * share - 1, 6), why)
+
+    def faults(
+        self, goal: Goal, world: World, answer: Mapping[str, Any] | None, first: Goal
+    ) -> Sequence[Fault]:
+        if not answer or not any(answer.values()):
+            return [] if answer is None else [Fault("missed item", "answer", words="nothing was handed in")]
+        book, facts = world.given["policies"], goal.of()
+        rule, section = RULES[goal["question"]], section_on(book, facts, world.catalog)
+        clause = section["clauses"][decide(section, book["precedence"], facts)]
+        given, value = read_clause_id(answer.get("clause")), read_answer(answer.get("answer"), rule.unit, rule.values)
+        found, follows = list[Fault](), False
+        if given != clause["id"]:
+            words = f"{f'clause {given}' if given else 'no clause'} handed in, {clause['id']} decides"
+            found.append(Fault("wrong clause", "clause", str(given), tuple(facts), (clause["id"],), words))
+            follows = any(c["id"] == given and c["then"] == value for s in book["sections"] for c in s["clauses"])
+        if value != clause["then"] and not follows:
+            words = f"{answer.get('answer')} answered, it is {rule.kind.write(clause['then'])}"
+            found.append(Fault("wrong answer", "answer", str(answer.get("answer")), tuple(facts), words=words))
+        return found
 
     def chance(self, task: Task, shop: Shop) -> float:
         """Bound the chance from above by that of picking the right section: all rules are asked about equally often,

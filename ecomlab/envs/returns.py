@@ -21,7 +21,7 @@ from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
 from ecomlab.players.returns import ReturnsPlayer
-from ecomlab.reward import Verdict
+from ecomlab.reward import Fault, Verdict
 from ecomlab.seeding import pick
 from ecomlab.task import LOOK, Event, Goal, Place, Problem, SellOut, Task, TaskError, TaskKey
 from ecomlab.tool import tool
@@ -134,6 +134,46 @@ class Returns(Environment):
         ]  # fmt: skip
         why = "; ".join(wrong) or ("exactly what was wanted was returned" if expected else "rightly declined")
         return Verdict.of(not wrong, 2 * share - 1, why, () if given is None else (given,))
+
+    def faults(
+        self, goal: Goal, world: World, answer: Mapping[str, Any] | None, first: Goal
+    ) -> Sequence[Fault]:
+        slots, today = goal.of(), date.fromisoformat(world.given["today"])
+        order, line = lines.line_meant(slots, world.given["orders"], world.shop)
+        meant, expected = (order["order_id"], line["line_id"]), lines.expected_returns(slots, world)
+        said = tuple(name for name in slots if lines.is_identity(name))
+        found = [
+            Fault("wrong line", "item 0", back[1], said, meant, f"{units} of {back[1]} were returned")
+            for back, units in world.returns.items()
+            if back != meant
+        ]
+        units = world.returns.get(meant, 0)
+        if units and units != expected.get(meant):
+            words = f"{units} units were returned, wanted {expected.get(meant, 0)}"
+            found.append(Fault("wrong quantity", "item 0", str(units), ("units",), words=words))
+        if answer is None or found:
+            return found
+        if not answer:
+            return [Fault("missed item", "item 0", slots=said, right=meant, words="nothing was handed in")]
+        if not is_named(answer, order, line):
+            named = str(answer.get("line_id"))
+            return [Fault("wrong line", "item 0", named, said, meant, f"{named} was handed in")]
+        outcome, told = read_outcome(answer.get("outcome")), answer.get("last_return_day")
+        if outcome != ("returned" if expected else "declined"):
+            return [Fault("wrong outcome", "outcome", str(outcome), words=f"{outcome} was handed in")]
+        if world.returns != expected:
+            return [Fault("missed item", "item 0", slots=said, right=meant, words="nothing was returned")]
+        last = history.eligible_now(world, order, line, undone=True).last_day
+        if not expected and not (says_none(told) if last is None else read_day(told, today) == last):
+            found.append(Fault("wrong date", "last day", str(told), words=f"{told} was handed in, it is {last}"))
+        wanted = slots["replacement"] if expected else []
+        given = read_replacement(answer.get("replacement"), world.catalog)
+        if given is None and wanted:
+            found.append(Fault("missed item", "replacement", "", ("replacement",), words="no replacement"))
+        elif given is not None and not (wanted and is_as_wanted(given, wanted, line, world)):
+            kind = "wrong product" if wanted else "unwanted item"
+            found.append(Fault(kind, "replacement", given, ("replacement",), words=f"{given} as a replacement"))
+        return found
 
     def opinion(self, goal: Goal, world: World, thing: Thing) -> Opinion | None:
         if thing.kind == "product":  # a replacement

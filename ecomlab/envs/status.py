@@ -19,7 +19,7 @@ from ecomlab.customer.templates import Phrases
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
 from ecomlab.players.status import StatusPlayer
-from ecomlab.reward import Verdict
+from ecomlab.reward import Fault, Verdict
 from ecomlab.seeding import pick, shuffled
 from ecomlab.task import Goal, GoalChange, Place, Problem, Task, TaskError, TaskKey
 from ecomlab.tool import tool
@@ -108,6 +108,26 @@ class Status(Environment):
         ]
         why = "; ".join(wrong) or f"order {meant['order_id']} is {status}, {last or 'no day'}"
         return Verdict.of(right and stands and day, 2 * share - 1, why)
+
+    def faults(
+        self, goal: Goal, world: World, answer: Mapping[str, Any] | None, first: Goal
+    ) -> Sequence[Fault]:
+        if not answer:
+            return [] if answer is None else [Fault("missed item", "answer", words="nothing was handed in")]
+        today, orders = date.fromisoformat(world.given["today"]), world.given["orders"]
+        (at,) = resolve(look(orders, world.shop), goal.of(), today)
+        meant, token, told = orders[at], answer.get("order_id"), answer.get("date")
+        if not isinstance(token, str) or token.strip().upper() != meant["order_id"]:
+            right = (meant["order_id"],)
+            return [Fault("wrong order", "item 0", str(token), tuple(goal.of()), right, f"{token} was handed in")]
+        status, last, found = status_of(meant), last_date(meant), list[Fault]()
+        if read_status(answer.get("status")) != status:
+            words = f"{answer.get('status')} was handed in, it is {status}"
+            found.append(Fault("wrong status", "status", str(answer.get("status")), words=words))
+        if not (says_none(told) if last is None else read_day(told, today) == date.fromisoformat(last)):
+            words = f"{told} was handed in, it is {last or 'none'}"
+            found.append(Fault("wrong date", "date", str(told), words=words))
+        return found
 
     def _near(self, goal: Goal, first: Goal, orders: Sequence[Any], world: World, today: date) -> set[str]:
         """Find the orders that fit part of what was said: they hold such a product, were mentioned to identify another

@@ -17,7 +17,7 @@ from ecomlab.customer.visits import CLUSTER
 from ecomlab.difficulty import Difficulty
 from ecomlab.envs.base import Environment
 from ecomlab.players.substitution import SubstitutionPlayer, identity
-from ecomlab.reward import Verdict
+from ecomlab.reward import Fault, Verdict
 from ecomlab.seeding import pick
 from ecomlab.task import (
     ACT,
@@ -32,7 +32,8 @@ from ecomlab.task import (
     TaskError,
     TaskKey,
 )
-from ecomlab.world.cart import constraints_of
+from ecomlab.world.cart import Want, constraints_of
+from ecomlab.world.faults import list_faults
 from ecomlab.world.state import World, draw_sell_out
 from ecomlab.world.substitutes import (
     LIMITS,
@@ -159,6 +160,23 @@ class Substitution(Environment):
                 "best choice"
             )
         return Verdict.of(bool(correct), 2 * share * min(1.0, count / len(ids)) - 1, why, ids)
+
+    def faults(
+        self, goal: Goal, world: World, answer: Mapping[str, Any] | None, first: Goal
+    ) -> Sequence[Fault]:
+        ids = list((answer or {}).get("product_ids", ()))
+        if not ids:
+            return [] if answer is None else [Fault("missed item", "list", words="nothing was handed in")]
+        found = list_faults(ids, int(goal["count"]), requirements(goal, world.shop), world)
+        verdict = self.verify(goal, world, answer or {}, first)
+        if not found and not verdict.correct:
+            hidden = [name for name in goal.of() if name.startswith("was_")]
+            found = [Fault("not the best", "list", ",".join(ids), ("must", *hidden), words=verdict.why)]
+        return found
+
+    def wishes(self, goal: Goal, world: World) -> Sequence[Want]:
+        slots = {c.field: c.value for c in requirements(goal, world.shop) if c.field != "type"}
+        return [Want(0, goal["type"], slots, None, int(goal["count"]))]
 
     def opinion(self, goal: Goal, world: World, thing: Thing) -> Opinion | None:
         if thing.kind != "product":

@@ -1,6 +1,6 @@
 """Playing one episode, and replaying a recorded one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from ecomlab.catalog import Shop
 from ecomlab.customer.llm import Chat, RecordError, Wording
@@ -60,24 +60,43 @@ def replay(trajectory: Trajectory, shop: Shop, watch: Callable[[Episode], None] 
     ReplayError, naming the message and both texts, when the shop or the customer answers differently, and for a record
     that was cut before its end.
     """
+    episode = reopened(trajectory, shop)
+    for _ in act_out(trajectory, episode):
+        watch(episode)
+    watch(episode)
+    return episode.score()
+
+
+def reopened(trajectory: Trajectory, shop: Shop) -> Episode:
+    """Open the episode of a recorded trajectory again, before its first message. Raises ReplayError."""
+    wording = Wording(recorded=trajectory.wording) if trajectory.wording else None
     try:
-        return _replayed(trajectory, shop, watch)
+        return Episode(trajectory.task, shop, strict=trajectory.strict, wording=wording)
     except RecordError as error:
         raise ReplayError(str(error)) from None
 
 
-def _replayed(trajectory: Trajectory, shop: Shop, watch: Callable[[Episode], None]) -> Score:
-    wording = Wording(recorded=trajectory.wording) if trajectory.wording else None
-    episode = Episode(trajectory.task, shop, strict=trajectory.strict, wording=wording)
+def act_out(trajectory: Trajectory, episode: Episode) -> Iterator[Message]:
+    """Act a recorded trajectory out in the `episode` that `reopened` made of it, to its end.
+
+    Yields each assistant message before it is played; until the next one is asked for, the episode is as the agent
+    found it, and then as it left it. Raises ReplayError as `replay` does.
+    """
+    try:
+        yield from _acted_out(trajectory, episode)
+    except RecordError as error:
+        raise ReplayError(str(error)) from None
+
+
+def _acted_out(trajectory: Trajectory, episode: Episode) -> Iterator[Message]:
     recorded = trajectory.messages
     _compare(recorded, episode.messages, 0)
-    watch(episode)
     for message in recorded:
         if message["role"] == "assistant" and not episode.done:
-            before = len(episode.messages)
-            episode.act(_again(message, trajectory, episode))
+            before, again = len(episode.messages), _again(message, trajectory, episode)
+            yield again
+            episode.act(again)
             _compare(recorded, episode.messages, before)
-            watch(episode)
     if not episode.done and trajectory.end == "truncated":
         episode.end_truncated()
     if not episode.done and trajectory.end == "failed":
@@ -90,7 +109,6 @@ def _replayed(trajectory: Trajectory, shop: Shop, watch: Callable[[Episode], Non
     ):
         if was != now:
             raise ReplayError(f"the record has {was} {what}, its messages {now}; it was cut or added to")
-    return episode.score()
 
 
 def _again(message: Message, trajectory: Trajectory, episode: Episode) -> Message:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from ecomlab.catalog import Catalog, Constraint
+from ecomlab.reward import Fault
 from ecomlab.values import counted, money
 from ecomlab.world.state import World
 from ecomlab.world.substitutes import noun
@@ -31,6 +32,37 @@ def faults(product_id: str, constraints: Iterable[Constraint], world: World, had
         return [f"{name} was shown by no tool"]
     wrong = [f"{name} {_broken(row, c, catalog)}" for c in constraints if not catalog.satisfies(row, (c,))]
     return wrong or ([] if had or world.stock(row) > 0 else [f"{name} is sold out"])
+
+
+def fault_of(product_id: str, constraints: Iterable[Constraint], world: World, place: str) -> Fault | None:
+    """Find why a product that was handed in is not what these constraints want; None if nothing is wrong with it."""
+    wanted = tuple(constraints)
+    said = faults(product_id, wanted, world)
+    if not said:
+        return None
+    row = world.catalog.row(product_id)
+    if row is None or product_id not in world.shown:
+        return Fault("unseen id", place, product_id, words=said[0])
+    broken = tuple(c.field for c in wanted if not world.catalog.satisfies(row, (c,)))
+    return Fault("wrong product" if broken else "sold out", place, product_id, broken, words=told(said))
+
+
+def list_faults(
+    product_ids: Sequence[str], count: int, constraints: Iterable[Constraint], world: World
+) -> list[Fault]:
+    """List what is wrong with a list of so many products that all satisfy these constraints, but not whether there are
+    better ones."""
+    wanted = tuple(constraints)
+    found = [
+        fault_of(product_id, wanted, world, f"place {number}")
+        for number, product_id in enumerate(dict.fromkeys(product_ids))
+    ]
+    wrong = [fault for fault in found if fault is not None]
+    distinct = len(found)
+    if len(product_ids) != count or distinct != count:
+        words = f"{distinct} products, wanted {count}"
+        wrong.append(Fault("wrong quantity", "list", str(distinct), ("count",), words=words))
+    return wrong
 
 
 def told(reasons: Sequence[str]) -> str:

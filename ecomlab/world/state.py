@@ -22,6 +22,7 @@ MOST_LEFT = 3
 """Most units that are left of what has sold out but for a few."""
 PLENTY = 10**6
 """Units left of what has not sold out: no limit."""
+OUT_OF_CALLS = "the budget of tool calls is spent; finish with submit"
 LAST_CALLS = 2
 """Tool calls left of which the agent is reminded."""
 MOST_NAMED = 6
@@ -69,7 +70,7 @@ class World:
     def spend_call(self) -> None:
         """Count a tool call. Raises RefusedError when the budget is spent."""
         if self.calls >= self.call_budget:
-            raise RefusedError("the budget of tool calls is spent; finish with submit")
+            raise RefusedError(OUT_OF_CALLS)
         self.calls += 1
 
     def row(self, product_id: str) -> int:

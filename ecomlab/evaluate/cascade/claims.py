@@ -1,0 +1,120 @@
+"""Claims that something does not exist or cannot be had, though a tool has shown it and it can."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ecomlab.customer.templates import SENTENCE_BREAK
+from ecomlab.world.cart import Want
+from ecomlab.world.state import World
+
+_NOT = r"(?:n['’]t|not| never)"
+_DENIALS = re.compile(
+    r"(?<!not )(?<!n['’]t )\b(?:sold out|out of stock|unavailable|discontinued)\b"
+    rf"|\b(?:is|are|was|were|be|it['’]s){_NOT}? ?(?:currently |longer )?(?:not |no longer )"
+    r"(?:available|in stock|stocked|sold|carried|offered)\b"
+    rf"|\b(?:is|are|was|were) ?{_NOT} (?:currently |longer )?(?:available|in stock|stocked|sold|carried|offered)\b"
+    rf"|\b(?:do|does|did) ?{_NOT} (?:exist|come in|have|carry|sell|stock|offer)\b"
+    r"|\b(?:there (?:is|are|was|were)|we have|i (?:see|found|find)|has|have) no\b|\bno such\b"
+    r"|\bno (?:[\w-]+ ){1,4}(?:is|are) (?:available|in stock|left)\b"
+    rf"|\b(?:can(?:no|['’])t|can not|could ?{_NOT}|unable to|did ?{_NOT}) (?:find|get|offer|locate)\b",
+    re.IGNORECASE,
+)
+"""The closed list of forms in which something is denied."""
+_CUES = re.compile(
+    r"\b(?:exists?|gone|lack\w*|none|nothing|nowhere|missing|impossible|match\w*|found)\b", re.IGNORECASE
+)
+"""Words of sentences that may deny something in a form that is not listed."""
+_BREAK = re.compile(r"(?<=[,;])\s|\s(?=(?:and|but|so|while|whereas|because|as)\s)", re.IGNORECASE)
+_VERB = re.compile(r"\b(?:is|are|was|were|has|have|had|do|does|did|can\w*|could\w*|will|find|see)\b|n['’]t\b", re.IGNORECASE)
+_REFERS = re.compile(r"\b(?:it|this|that|one|variants?|options?|sizes?|colou?rs?|version)\b", re.IGNORECASE)
+
+
+class Claim(NamedTuple):
+    """A wish that is said not to be had, in an option or altogether, and the sentence."""
+
+    want: Want
+    option: str | None
+    sentence: str
+
+
+def claims_in(text: str, wants: Sequence[Want], world: World) -> tuple[list[Claim], list[str]]:
+    """List the wishes that a message says cannot be had, and the sentences that may say so in words of their own.
+
+    Questions say nothing. A sentence that names no type is about the only wish, if it refers to it and there is one.
+    """
+    claims, doubtful = list[Claim](), list[str]()
+    sentences = [one for one in SENTENCE_BREAK.split(text) if not one.rstrip(" )\"'").endswith("?")]
+    for sentence in (clause for one in sentences for clause in _clauses(one)):
+        about = [want for want in wants if _names(want.type, sentence, world)]
+        if not about and len(wants) == 1 and _REFERS.search(sentence):
+            about = list(wants)
+        if not about:
+            continue
+        if _DENIALS.search(sentence):
+            claims += [Claim(want, _option_in(sentence, want, world), sentence.strip()) for want in about]
+        elif _CUES.search(sentence) and re.search(r"\b(?:not?|none|nothing|never|un\w+)\b|n['’]t\b", sentence.lower()):
+            doubtful.append(sentence.strip())
+    return claims, doubtful
+
+
+def is_false(claim: Claim, world: World) -> bool:
+    """Tell whether a tool has shown what a claim denies, and it can be had or lies in the cart."""
+    want, option = claim.want, claim.option
+    for product_id in world.shown:
+        row = world.row(product_id)
+        if not world.catalog.satisfies(row, want.constraints):
+            continue
+        if option is None and _is_there(row, want.option, world) and _is_there(row, None, world):
+            return True
+        if option is not None and (product_id, option) in world.shown_pairs and _is_there(row, option, world):
+            return True
+    return False
+
+
+def _clauses(sentence: str) -> Iterator[str]:
+    """Split a sentence where each part says something of its own: "only two of these are left, and that is sold out"."""
+    begun = ""
+    for part in _BREAK.split(sentence):
+        begun += part
+        if _VERB.search(part):
+            yield begun
+            begun = ""
+    if begun:
+        yield begun
+
+
+def _is_there(row: int, option: str | None, world: World) -> bool:
+    """Tell whether a unit can be bought or is in the cart, in this option if one is given."""
+    if option is not None and option not in world.options(row):
+        return False
+    product_id = world.catalog.ids[row]
+    held = sum(
+        units for (one, variant), units in world.cart.items() if one == product_id and option in (None, variant)
+    )
+    return world.stock(row, option) + held > 0
+
+
+def _names(kind: str, sentence: str, world: World) -> bool:
+    """Tell whether a sentence names a product type, in the singular or plural, or a product of it that was shown."""
+    catalog, lowered = world.catalog, sentence.lower()
+    plural = catalog.types[catalog.type_codes[kind]].plural
+    last = (kind.split()[-1], plural.split()[-1])
+    if any(re.search(rf"\b{re.escape(name.lower())}\b", lowered) for name in (kind, plural, *last)):
+        return True
+    rows = ((product_id, world.row(product_id)) for product_id in world.shown if product_id.lower() in lowered)
+    return any(catalog.type_of(row).name == kind for _, row in rows)
+
+
+def _option_in(sentence: str, want: Want, world: World) -> str | None:
+    """Find the option that a sentence names: one of the type's values, else the wanted one if it speaks of variants."""
+    kind = world.catalog.types[world.catalog.type_codes[want.type]]
+    named = sorted(_named(kind.option.values, sentence), key=len)
+    if named:
+        return named[-1]
+    speaks = re.search(rf"\b(?:variants?|options?|{re.escape(kind.option.name.replace('_', ' '))}s?)\b", sentence.lower())
+    return want.option if speaks else None
+
+
+def _named(values: Sequence[str], sentence: str) -> Iterator[str]:
+    return (v for v in values if re.search(rf"(?<!\w){re.escape(v.lower())}(?!\w)", sentence.lower()))
