@@ -153,7 +153,7 @@ class Returns(Environment):
             found.append(Fault("wrong quantity", "item 0", str(units), ("units",), words=words))
         if answer is None or found:
             return found
-        if not answer:
+        if not any(answer.values()):
             return [Fault("missed item", "item 0", slots=said, right=meant, words="nothing was handed in")]
         if not is_named(answer, order, line):
             named = str(answer.get("line_id"))

@@ -112,7 +112,7 @@ class Status(Environment):
     def faults(
         self, goal: Goal, world: World, answer: Mapping[str, Any] | None, first: Goal
     ) -> Sequence[Fault]:
-        if not answer:
+        if not answer or not any(answer.values()):
             return [] if answer is None else [Fault("missed item", "answer", words="nothing was handed in")]
         today, orders = date.fromisoformat(world.given["today"]), world.given["orders"]
         (at,) = resolve(look(orders, world.shop), goal.of(), today)

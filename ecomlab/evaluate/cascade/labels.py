@@ -206,13 +206,23 @@ class _Labeller:
         return any(name == "submit" or (name in tools and tools[name].acts) for name, _ in self._calls)
 
     def _is_stale(self, number: int, fault: Fault) -> bool:
-        """Tell whether it would have been no fault at an earlier time, when something else was wanted."""
+        """Tell whether it would have been no fault by what was wanted before, and nothing else a worse one: then it comes
+        of the change of mind."""
         subtask, job = self.episode.subtasks[number], self.jobs[number]
-        earlier = [goal for goal in job.goals if goal != subtask.goal]
-        if fault.kind == "missed item" and not subtask.answer:  # nothing is right by what was once wanted
-            return fault.place not in {f.place for g in earlier[-1:] for f in self._faults(subtask, g, {})} and bool(earlier)
-        answer = subtask.answer if subtask.answer is not None else ({} if self.episode.done else None)
-        return any(fault.key not in {f.key for f in self._faults(subtask, goal, answer)} for goal in earlier[-1:])
+        earlier = [goal for goal in job.goals if goal != subtask.goal][-1:]
+        if not earlier:
+            return False
+        over = self.episode.done or subtask.answer is not None
+        answer = (subtask.answer or {}) if over else None
+        then, now = (
+            {one.key for one in self._faults(subtask, goal, answer) if self._same(subtask, one, fault)}
+            for goal in (earlier[0], subtask.goal)
+        )
+        return fault.key not in then and then <= now
+
+    def _same(self, subtask: Subtask, one: Fault, other: Fault) -> bool:
+        """Tell whether two faults may be about the same thing: all are, but those of different lines of a cart."""
+        return one.place == other.place or "cart" not in subtask.env.acts_on
 
     def _goes_on(self, job: _Job, fault: Fault) -> bool:
         """Tell whether a fault is one that stands already: a number of units that is still not right, or an item that is

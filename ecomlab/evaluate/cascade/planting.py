@@ -1,0 +1,395 @@
+"""Trajectories with exactly one known mistake: the reference player plays, and at a drawn turn does one thing wrong."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ecomlab.audit.surface import calls as message_of
+from ecomlab.envs.registry import ENVIRONMENTS
+from ecomlab.episode.episode import Episode, Trajectory
+from ecomlab.episode.messages import parse_output
+from ecomlab.episode.play import finish, record
+from ecomlab.evaluate.cascade.edits import EDITS, Call, Scene
+from ecomlab.seeding import pick
+from ecomlab.task import GoalChange, Message, Player, Task
+from ecomlab.world.cart import match, wants_of
+from ecomlab.world.orders.lines import expected_returns
+
+if TYPE_CHECKING:
+    from ecomlab.catalog import Shop
+
+CLEAN = "none"
+"""Kind of a trajectory in which nothing is planted."""
+REPAIRED = ("wrong product", "unwanted item", "wrong variant", "wrong quantity", "wrong line")
+"""Kinds that the player can also mend by itself: they stand in the world."""
+NONSENSE = "Blorp fizzle wug?"
+WAITING = "One moment, please."
+PUT = "I have taken care of that."
+DENIALS = (
+    "I'm sorry, the {} is sold out.",
+    "Unfortunately there is no such {}.",
+    "We don't carry a {} like that.",
+    "I couldn't find any {} in our shop.",
+    "I'm afraid the {} is not available.",
+)
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A trajectory and the one mistake that it holds; nothing is planted in one of kind `CLEAN`."""
+
+    trajectory: Trajectory
+    kind: str
+    turn: int
+    """Turn of the mistake; 0 without one."""
+    first: tuple[str, int]
+    """(kind, turn) of the first mistake: another one where the kind needs one to follow."""
+    repaired: bool = False
+
+
+@dataclass
+class _Planter:
+    """A player that does what the reference player does, but for one thing at the opportunity number `at`."""
+
+    player: Player
+    episode: Episode
+    kind: str
+    random: np.random.Generator
+    repair: bool
+    at: int | None
+    """None plants nothing and counts the opportunities."""
+    opportunities: int = 0
+    turn: int = 0
+    """Number of messages so far."""
+    planted: int = 0
+    """Turn in which it was planted; 0 before."""
+    queue: list[Message] = field(default_factory=list)
+    """Messages of the reference player that are still to be played."""
+    hidden: set[str] = field(default_factory=set)
+    """Ids of calls of which the player must not hear."""
+    believed: list[tuple[Mapping[str, Any], Mapping[str, Any]]] = field(default_factory=list)
+    """(fields of a row that is there, what the player believes to be there instead)."""
+    deaf_from: int | None = None
+    """Number of the message from which on the player does not hear the customer."""
+    blocked: set[str] = field(default_factory=set)
+    """Products that the player does not get round to."""
+
+    def __call__(self, messages: list[Message], tools: list[dict[str, Any]]) -> Message:
+        self.turn += 1
+        message = self.queue.pop(0) if self.queue else self._blocked(self.player(self._heard(messages), tools))
+        if self.kind == "stale wish":
+            return message
+        if self.planted:
+            return self._after(message)
+        changed = self._plant(message)
+        if changed is None:
+            return message
+        self.opportunities += 1
+        if self.at != self.opportunities - 1:
+            self._forget()
+            return message
+        self.planted = self.turn
+        return changed
+
+    def _forget(self) -> None:
+        self.hidden.clear()
+        self.believed.clear()
+        self.queue.clear()
+        self.blocked.clear()
+
+    def _heard(self, messages: Sequence[Message]) -> list[Message]:
+        """Return the conversation as the player believes it to be."""
+        heard = []
+        for number, message in enumerate(messages):
+            if message.get("tool_call_id") in self.hidden:
+                continue
+            if self.deaf_from is not None and number >= self.deaf_from and message["role"] == "user":
+                message = {**message, "content": WAITING}
+            if self.believed and message["role"] == "tool" and self._acts(message["name"]):
+                result = _rewritten(json.loads(message["content"]), self.believed)
+                message = {**message, "content": json.dumps(result)}
+            heard.append(message)
+        return heard
+
+    def _acts(self, name: str) -> bool:
+        tool = self.episode.env.offered.get(name)
+        return tool is not None and tool.acts
+
+    def _blocked(self, message: Message) -> Message:
+        """Leave out what the player does not get round to; hand in where nothing else is left to do."""
+        calls = _calls(message)
+        kept = [call for call in calls if call[1].get("product_id") not in self.blocked]
+        return message if len(kept) == len(calls) else _with(message, kept or [("submit", {"done": True})])
+
+    def _plant(self, message: Message) -> Message | None:
+        """Make the wrong message in place of this one; None where the mistake cannot be made here."""
+        if self.kind in EDITS:
+            return self._edited(message)
+        return ACTS[self.kind](self, message)
+
+    def _edited(self, message: Message) -> Message | None:
+        scene, calls = Scene(self.episode, self.random), _calls(message)
+        for place, (name, given) in enumerate(calls):
+            instead = EDITS[self.kind](name, given, scene)
+            if instead is None:
+                continue
+            made = _with(message, [*calls[:place], *instead, *calls[place + 1 :]])
+            if not instead:
+                self.blocked.add(given["product_id"])
+                return made if made["tool_calls"] else None
+            if not self.repair:
+                wrong = instead[0][1]
+                changed = [n for n in {**given, **wrong} if wrong.get(n) != given.get(n)]
+                there = {n: wrong.get(n) for n in {**given, **wrong}}
+                self.believed += [(there, {n: given.get(n) for n in changed})] if changed else []
+                self.hidden |= {call["id"] for call in made["tool_calls"] if call["id"].startswith("planted")}
+            return made
+        return None
+
+    def _after(self, message: Message) -> Message:
+        """Make the messages after the planted one."""
+        if self.kind == "out of turns":
+            return _said(WAITING)
+        if self.kind == "patience lost" and self.turn <= self.planted + 2:
+            return _said(NONSENSE)
+        if self.kind == "ignored correction" and self.turn == self.planted + 1:
+            self.queue.append(message)
+            return _said(PUT)
+        return message
+
+
+def _said(text: str) -> Message:
+    return {"role": "assistant", "content": text}
+
+
+def _calls(message: Message) -> list[Call]:
+    return [
+        (call["function"]["name"], json.loads(call["function"]["arguments"]))
+        for call in message.get("tool_calls") or ()
+    ]
+
+
+def _with(message: Message, calls: Sequence[Call]) -> Message:
+    """Put these calls into a message; those that it had keep their ids, so that the player knows the results."""
+    left = [(call["id"], call["function"]["name"]) for call in message["tool_calls"]]
+    made = message_of(*calls)
+    for number, call in enumerate(made["tool_calls"]):
+        mine = next((one for one in left if one[1] == call["function"]["name"]), None)
+        if mine:
+            left.remove(mine)
+        call["id"] = mine[0] if mine else f"planted{number}"
+    return {**message, "tool_calls": made["tool_calls"]}
+
+
+def _rewritten(value: Any, believed: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> Any:
+    """Put what the player believes into a tool's result: into the rows that are as the wrong call made them."""
+    if isinstance(value, list):
+        return [_rewritten(inner, believed) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    for there, right in believed:
+        known = there.keys() & value.keys()
+        if right.keys() & known and all(there[name] == value[name] for name in known):
+            value = {**value, **{name: right[name] for name in right.keys() & known}}
+    return {key: _rewritten(inner, believed) for key, inner in value.items()}
+
+
+# Mistakes that are no wrong call in place of a right one.
+
+
+def _ignored_correction(planter: _Planter, message: Message) -> Message | None:
+    for kind in ("wrong variant", "wrong line", "wrong product", "wrong quantity"):
+        scene = Scene(planter.episode, planter.random)
+        if any(name in ("cart_add", "return_initiate") for name, _ in _calls(message)):
+            for place, (name, given) in enumerate(calls := _calls(message)):
+                instead = EDITS[kind](name, given, scene) if name != "submit" else None
+                if instead:
+                    return _with(message, [*calls[:place], *instead, *calls[place + 1 :]])
+    return None
+
+
+def _claims_absence(planter: _Planter, message: Message) -> Message | None:
+    scene = Scene(planter.episode, planter.random)
+    world, able = scene.world, []
+    for want in scene.wants():
+        rows = [row for row in map(world.row, sorted(world.shown)) if world.catalog.satisfies(row, want.constraints)]
+        there = any(world.stock(row) > 0 and (want.option is None or world.stock(row, want.option) > 0) for row in rows)
+        able += [want] if there else []
+    if not able:
+        return None
+    planter.queue.append(message)
+    said = pick(planter.random, DENIALS)
+    return _said(said.format(pick(planter.random, able).type))
+
+
+def _unseen_id(planter: _Planter, message: Message) -> Message | None:
+    catalog, offered = planter.episode.shop.catalog, planter.episode.env.offered
+    tool = next((one for one in ("catalog_get_product", "catalog_get_variants") if one in offered), None)
+    calls = _calls(message)
+    if tool is None or not calls or any(name == "submit" for name, _ in calls):
+        return None
+    unseen = catalog.ids[int(planter.random.integers(catalog.size))]
+    if unseen in planter.episode.world.shown:
+        return None
+    planter.hidden.add(f"planted{len(calls)}")
+    return _with(message, [*calls, (tool, {"product_id": unseen})])
+
+
+def _wasted_turn(planter: _Planter, message: Message) -> Message | None:
+    offered, last = planter.episode.env.offered, _last(planter.episode.messages)
+    looks = [call for call in _calls(last) if call[0] in offered and not offered[call[0]].acts] if last else []
+    if not looks or len(looks) != len(_calls(last or {})):
+        return None
+    planter.queue.append(message)
+    again = message_of(*looks[:1])
+    again["tool_calls"][0]["id"] = "planted0"
+    planter.hidden.add("planted0")
+    return again
+
+
+def _last(messages: Sequence[Message]) -> Message | None:
+    return next((one for one in reversed(messages) if one["role"] == "assistant"), None)
+
+
+def _invalid_output(planter: _Planter, message: Message) -> Message:
+    broken = ("<tool_call>{bad</tool_call>", "<tool_call>", '<tool_call>{"name": "submit", </tool_call>')
+    return parse_output(pick(planter.random, broken))
+
+
+ACTS: Mapping[str, Callable[[_Planter, Message], Message | None]] = {
+    "ignored correction": _ignored_correction,
+    "claims absence": _claims_absence,
+    "unseen id": _unseen_id,
+    "wasted turn": _wasted_turn,
+    "invalid output": _invalid_output,
+    "cut off": lambda planter, message: message,
+    "out of turns": lambda planter, message: _said(WAITING),
+    "patience lost": lambda planter, message: _said(NONSENSE),
+}
+"""By kind of mistake."""
+PLANTABLE = (CLEAN, *EDITS, *ACTS, "stale wish")
+"""Kinds that can be planted, as far as an environment gives the opportunity."""
+
+
+def plant(
+    task: Task, shop: "Shop", kind: str, random: np.random.Generator, repair: bool = False
+) -> Planted | None:
+    """Play a task with one mistake of a kind at a drawn turn; with `repair` the player sees what it did and mends it,
+    without it believes to have done right.
+
+    None where the untouched twin is not clean, or where the task gives no opportunity. Raises ValueError for a kind that
+    cannot be planted, or not repaired.
+    """
+    if kind not in PLANTABLE or (repair and kind not in REPAIRED):
+        raise ValueError(f"{kind!r} cannot be planted{' and repaired' if repair else ''}")
+    if kind == "stale wish":
+        return _with_stale_wish(task, shop)
+    twin = _planter(task, shop, CLEAN if kind == CLEAN else kind, random, repair, None)
+    trajectory = finish(twin.player if kind == CLEAN else twin, twin.episode)
+    if not trajectory.score.correct or trajectory.end != "submit":
+        return None
+    if kind == CLEAN:
+        return Planted(trajectory, CLEAN, 0, (CLEAN, 0))
+    if not twin.opportunities:
+        return None
+    planter = _planter(task, shop, kind, random, repair, int(random.integers(twin.opportunities)))
+    trajectory = _played(planter)
+    return _described(planter, trajectory) if planter.planted else None
+
+
+def _planter(
+    task: Task, shop: "Shop", kind: str, random: np.random.Generator, repair: bool, at: int | None
+) -> _Planter:
+    episode = Episode(task, shop)
+    return _Planter(ENVIRONMENTS[task.env].reference_player(shop), episode, kind, random, repair, at)
+
+
+def _played(planter: _Planter) -> Trajectory:
+    """Play to the end, or up to the turn in which the player is cut off."""
+    episode = planter.episode
+    while not episode.done:
+        message = planter(list(episode.messages), episode.tools)
+        if planter.kind == "cut off" and planter.planted:
+            episode.end_truncated()
+        else:
+            episode.act(message)
+    return record(episode)
+
+
+def _described(planter: _Planter, trajectory: Trajectory) -> Planted | None:
+    """Say what was planted where; None where something else came in between."""
+    kind, turn = planter.kind, planter.planted
+    first = (kind, turn)
+    if kind == "out of turns":
+        if trajectory.end != "turns":
+            return None
+        turn = planter.turn
+        first = (kind, turn)
+    elif kind == "patience lost":
+        if trajectory.end != "patience":
+            return None
+        first, turn = ("wasted turn", turn), planter.turn
+    elif kind == "ignored correction":
+        turn += 1
+        if planter.turn < turn:
+            return None
+        first = ("", turn - 1)
+    elif kind == "missed item" and planter.blocked:
+        turn = planter.turn
+        first = (kind, turn)
+        if trajectory.end != "submit":
+            return None
+    elif kind == "wasted turn" and not _repeats(trajectory, turn):
+        return None
+    return Planted(trajectory, kind, turn, first, planter.repair)
+
+
+def _repeats(trajectory: Trajectory, turn: int) -> bool:
+    """Tell whether the calls of a turn brought what those of the turn before had brought, and no news."""
+    said: list[list[str]] = []
+    for message in trajectory.messages:
+        if message["role"] == "assistant":
+            said.append([])
+        elif message["role"] == "tool":
+            said[-1].append(message["content"])
+    return set(said[turn - 1]) <= set(said[turn - 2])
+
+
+def _with_stale_wish(task: Task, shop: "Shop") -> Planted | None:
+    """Play a task whose customer changes their mind with a player that hears nothing from then on.
+
+    The mistake is made when the agent next acts and leaves there what is not wanted now, at the latest by handing in.
+    """
+    if task.subtasks or not any(isinstance(event, GoalChange) for event in task.events):
+        return None
+    planter = _planter(task, shop, "stale wish", np.random.default_rng(0), False, None)
+    episode, turn = planter.episode, 0
+    while not episode.done:
+        before, length = episode.goal, len(episode.messages)
+        message = planter(list(episode.messages), episode.tools)
+        acts = any(map(planter._acts, (name for name, _ in _calls(message))))
+        changed = planter.deaf_from is not None
+        episode.act(message)
+        if changed and acts and not turn and _is_wrong(episode):
+            turn = planter.turn
+        if episode.goal != before and not changed:
+            planter.deaf_from = length
+    trajectory = record(episode)
+    if planter.deaf_from is None or trajectory.score.correct or trajectory.end != "submit":
+        return None
+    turn = turn or planter.turn
+    return Planted(trajectory, "stale wish", turn, ("stale wish", turn))
+
+
+def _is_wrong(episode: Episode) -> bool:
+    """Tell whether something stands in the cart or among the returns that is not wanted there, or not so many."""
+    world, slots = episode.world, episode.goal.of()
+    if "returns" in episode.env.acts_on:
+        return bool(world.returns) and world.returns != expected_returns(slots, world)
+    wants = wants_of(episode.goal)
+    matched = match(wants, world)
+    some = any(0 < held < want.quantity for want, held in zip(wants, matched.held, strict=True))
+    return bool(matched.extra) or some
