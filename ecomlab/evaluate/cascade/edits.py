@@ -60,6 +60,12 @@ class Scene:
         subtask = self.subtask
         return subtask.env.verify(subtask.goal, self.world, answer, subtask.customer.first).correct
 
+    def was_right(self, answer: Mapping[str, Any]) -> bool:
+        """Tell whether an answer is what the customer wanted at first: it would be a stale wish."""
+        subtask = self.subtask
+        first = subtask.customer.first
+        return subtask.env.verify(first, self.world, answer, first).correct
+
     def cost(self, product_ids: Sequence[str]) -> int:
         """Add up the prices of these products, in cents."""
         return sum(self.world.catalog.price_cents.item(self.world.row(one)) for one in product_ids)

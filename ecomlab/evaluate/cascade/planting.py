@@ -1,4 +1,4 @@
-"""Trajectories with exactly one known mistake: the reference player plays, and at a drawn turn does one thing wrong."""
+"""Trajectories with exactly one known mistake: the reference player plays, and in one turn does one thing wrong."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +11,7 @@ from ecomlab.audit.surface import calls as message_of
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode, Trajectory
 from ecomlab.episode.messages import parse_output
-from ecomlab.episode.play import finish, record
+from ecomlab.episode.play import record
 from ecomlab.evaluate.cascade.edits import EDITS, Call, Scene
 from ecomlab.seeding import pick
 from ecomlab.task import GoalChange, Message, Player, Task
@@ -50,18 +50,25 @@ class Planted:
     repaired: bool = False
 
 
+@dataclass(frozen=True)
+class Twin:
+    """A task as the reference player plays it untouched, and the turns in which it might make each kind of mistake."""
+
+    trajectory: Trajectory
+    opportunities: Mapping[str, tuple[int, ...]]
+
+
 @dataclass
 class _Planter:
-    """A player that does what the reference player does, but for one thing at the opportunity number `at`."""
+    """A player that does what the reference player does, but for one thing in the turn `at`."""
 
     player: Player
     episode: Episode
     kind: str
     random: np.random.Generator
-    repair: bool
-    at: int | None
-    """None plants nothing and counts the opportunities."""
-    opportunities: int = 0
+    repair: bool = False
+    at: int = 0
+    """Turn in which it is planted; 0 plants nothing."""
     turn: int = 0
     """Number of messages so far."""
     planted: int = 0
@@ -80,25 +87,13 @@ class _Planter:
     def __call__(self, messages: list[Message], tools: list[dict[str, Any]]) -> Message:
         self.turn += 1
         message = self.queue.pop(0) if self.queue else self._blocked(self.player(self._heard(messages), tools))
-        if self.kind == "stale wish":
-            return message
         if self.planted:
             return self._after(message)
-        changed = self._plant(message)
+        changed = self.plant(message) if self.turn == self.at else None
         if changed is None:
-            return message
-        self.opportunities += 1
-        if self.at != self.opportunities - 1:
-            self._forget()
             return message
         self.planted = self.turn
         return changed
-
-    def _forget(self) -> None:
-        self.hidden.clear()
-        self.believed.clear()
-        self.queue.clear()
-        self.blocked.clear()
 
     def _heard(self, messages: Sequence[Message]) -> list[Message]:
         """Return the conversation as the player believes it to be."""
@@ -124,7 +119,7 @@ class _Planter:
         kept = [call for call in calls if call[1].get("product_id") not in self.blocked]
         return message if len(kept) == len(calls) else _with(message, kept or [("submit", {"done": True})])
 
-    def _plant(self, message: Message) -> Message | None:
+    def plant(self, message: Message) -> Message | None:
         """Make the wrong message in place of this one; None where the mistake cannot be made here."""
         if self.kind in EDITS:
             return self._edited(message)
@@ -134,7 +129,7 @@ class _Planter:
         scene, calls = Scene(self.episode, self.random), _calls(message)
         for place, (name, given) in enumerate(calls):
             instead = EDITS[self.kind](name, given, scene)
-            if instead is None:
+            if instead is None or (name == "submit" and (self.repair or scene.was_right(instead[0][1]))):
                 continue
             made = _with(message, [*calls[:place], *instead, *calls[place + 1 :]])
             if not instead:
@@ -274,37 +269,52 @@ PLANTABLE = (CLEAN, *EDITS, *ACTS, "stale wish")
 """Kinds that can be planted, as far as an environment gives the opportunity."""
 
 
-def plant(
-    task: Task, shop: "Shop", kind: str, random: np.random.Generator, repair: bool = False
-) -> Planted | None:
-    """Play a task with one mistake of a kind at a drawn turn; with `repair` the player sees what it did and mends it,
-    without it believes to have done right.
+def survey(task: Task, shop: "Shop") -> Twin | None:
+    """Play a task untouched, and find in which turns each kind of mistake could be made; None where that is not correct
+    to the end. Raises what a broken environment raises."""
+    episode, found = Episode(task, shop), dict[str, list[int]]()
+    player, turn = ENVIRONMENTS[task.env].reference_player(shop), 0
+    while not episode.done:
+        message = player(list(episode.messages), episode.tools)
+        turn, length = turn + 1, len(episode.messages)
+        able = [
+            kind
+            for kind in (*EDITS, *ACTS)
+            if _Planter(player, episode, kind, task.key.rng("survey", kind, turn), turn=turn).plant(message)
+        ]
+        episode.act(message)
+        results = [json.loads(m["content"]) for m in episode.messages[length:] if m["role"] == "tool"]
+        refused = any("error" in result for result in results)  # what was refused was no act
+        for kind in able:
+            if not (refused and (kind in EDITS or kind == "ignored correction")):
+                found.setdefault(kind, []).append(turn)
+    trajectory = record(episode)
+    if not trajectory.score.correct or trajectory.end != "submit":
+        return None
+    return Twin(trajectory, {kind: tuple(turns) for kind, turns in found.items()})
 
-    None where the untouched twin is not clean, or where the task gives no opportunity. Raises ValueError for a kind that
-    cannot be planted, or not repaired.
+
+def plant(
+    twin: Twin, shop: "Shop", kind: str, random: np.random.Generator, repair: bool = False
+) -> Planted | None:
+    """Play a twin's task with one mistake of a kind in a turn that is drawn from its opportunities.
+
+    With `repair` the player sees what it did and mends it; without it believes to have done right. None where the task
+    gives no opportunity. Raises ValueError for a kind that cannot be planted, or not repaired.
     """
     if kind not in PLANTABLE or (repair and kind not in REPAIRED):
         raise ValueError(f"{kind!r} cannot be planted{' and repaired' if repair else ''}")
+    task = twin.trajectory.task
+    if kind == CLEAN:
+        return Planted(twin.trajectory, CLEAN, 0, (CLEAN, 0))
     if kind == "stale wish":
         return _with_stale_wish(task, shop)
-    twin = _planter(task, shop, CLEAN if kind == CLEAN else kind, random, repair, None)
-    trajectory = finish(twin.player if kind == CLEAN else twin, twin.episode)
-    if not trajectory.score.correct or trajectory.end != "submit":
+    if kind not in twin.opportunities:
         return None
-    if kind == CLEAN:
-        return Planted(trajectory, CLEAN, 0, (CLEAN, 0))
-    if not twin.opportunities:
-        return None
-    planter = _planter(task, shop, kind, random, repair, int(random.integers(twin.opportunities)))
+    player, at = ENVIRONMENTS[task.env].reference_player(shop), pick(random, twin.opportunities[kind])
+    planter = _Planter(player, Episode(task, shop), kind, random, repair, at)
     trajectory = _played(planter)
     return _described(planter, trajectory) if planter.planted else None
-
-
-def _planter(
-    task: Task, shop: "Shop", kind: str, random: np.random.Generator, repair: bool, at: int | None
-) -> _Planter:
-    episode = Episode(task, shop)
-    return _Planter(ENVIRONMENTS[task.env].reference_player(shop), episode, kind, random, repair, at)
 
 
 def _played(planter: _Planter) -> Trajectory:
@@ -365,8 +375,8 @@ def _with_stale_wish(task: Task, shop: "Shop") -> Planted | None:
     """
     if task.subtasks or not any(isinstance(event, GoalChange) for event in task.events):
         return None
-    planter = _planter(task, shop, "stale wish", np.random.default_rng(0), False, None)
-    episode, turn = planter.episode, 0
+    player, episode, turn = ENVIRONMENTS[task.env].reference_player(shop), Episode(task, shop), 0
+    planter = _Planter(player, episode, "stale wish", np.random.default_rng(0))
     while not episode.done:
         before, length = episode.goal, len(episode.messages)
         message = planter(list(episode.messages), episode.tools)
