@@ -12,8 +12,8 @@ _NOT = r"(?:n['’]t|not| never)"
 _DENIALS = re.compile(
     r"(?<!not )(?<!n['’]t )\b(?:sold out|out of stock|unavailable|discontinued)\b"
     rf"|\b(?:is|are|was|were|be|it['’]s){_NOT}? ?(?:currently |longer )?(?:not |no longer )"
-    r"(?:available|in stock|stocked|sold|carried|offered)\b"
-    rf"|\b(?:is|are|was|were) ?{_NOT} (?:currently |longer )?(?:available|in stock|stocked|sold|carried|offered)\b"
+    r"(?:available|in stock|stocked|sold(?! out)|carried|offered)\b"
+    rf"|\b(?:is|are|was|were) ?{_NOT} (?:currently |longer )?(?:available|in stock|stocked|sold(?! out)|carried|offered)\b"
     rf"|\b(?:do|does|did) ?{_NOT} (?:exist|come in|have|carry|sell|stock|offer)\b"
     r"|\b(?:there (?:is|are|was|were)|we have|i (?:see|found|find)|has|have) no\b|\bno such\b"
     r"|\bno (?:[\w-]+ ){1,4}(?:is|are) (?:available|in stock|left)\b"
@@ -27,6 +27,7 @@ _CUES = re.compile(
 """Words of sentences that may deny something in a form that is not listed."""
 _BREAK = re.compile(r"(?<=[,;])\s|\s(?=(?:and|but|so|while|whereas|because|as)\s)", re.IGNORECASE)
 _VERB = re.compile(r"\b(?:is|are|was|were|has|have|had|do|does|did|can\w*|could\w*|will|find|see)\b|n['’]t\b", re.IGNORECASE)
+_REPORTS = re.compile(r"\b(?:you|customer) (?:said|say|told|mentioned|wrote|asked)\b", re.IGNORECASE)
 _REFERS = re.compile(r"\b(?:it|this|that|one|variants?|options?|sizes?|colou?rs?|version)\b", re.IGNORECASE)
 
 
@@ -41,10 +42,14 @@ class Claim(NamedTuple):
 def claims_in(text: str, wants: Sequence[Want], world: World) -> tuple[list[Claim], list[str]]:
     """List the wishes that a message says cannot be had, and the sentences that may say so in words of their own.
 
-    Questions say nothing. A sentence that names no type is about the only wish, if it refers to it and there is one.
+    Questions say nothing, nor what the customer is said to have said. A sentence that names no type is about the only wish, if it refers to it and there is one.
     """
     claims, doubtful = list[Claim](), list[str]()
-    sentences = [one for one in SENTENCE_BREAK.split(text) if not one.rstrip(" )\"'").endswith("?")]
+    sentences = [
+        one
+        for one in SENTENCE_BREAK.split(text)
+        if not one.rstrip(" )\"'").endswith("?") and not _REPORTS.search(one)
+    ]
     for sentence in (clause for one in sentences for clause in _clauses(one)):
         about = [want for want in wants if _names(want.type, sentence, world)]
         if not about and len(wants) == 1 and _REFERS.search(sentence):

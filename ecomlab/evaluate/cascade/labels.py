@@ -235,7 +235,7 @@ class _Labeller:
             number = self.jobs.index(job)
             last = self._last(number, fault.place)
             if last is not None:
-                self.found[last] = replace(self.found[last], until=None)
+                self.found[last] = replace(self.found[last], until=None, fate="given up")
                 job.open[fault.key] = last
                 return True
         return False

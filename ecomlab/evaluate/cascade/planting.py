@@ -347,14 +347,20 @@ def _described(planter: _Planter, trajectory: Trajectory) -> Planted | None:
         if planter.turn < turn:
             return None
         first = ("", turn - 1)
-    elif kind == "missed item" and planter.blocked:
-        turn = planter.turn
-        first = (kind, turn)
+    elif kind == "missed item" and planter.blocked:  # it is missed when the cart is handed in
         if trajectory.end != "submit":
             return None
+        turn = _cart_handed_in(trajectory)
+        first = (kind, turn)
     elif kind == "wasted turn" and not _repeats(trajectory, turn):
         return None
     return Planted(trajectory, kind, turn, first, planter.repair)
+
+
+def _cart_handed_in(trajectory: Trajectory) -> int:
+    """Find the turn in which the cart was handed in, the last one in which that was tried."""
+    said = [message for message in trajectory.messages if message["role"] == "assistant"]
+    return max(turn for turn, message in enumerate(said, 1) if ("submit", {"done": True}) in _calls(message))
 
 
 def _repeats(trajectory: Trajectory, turn: int) -> bool:

@@ -1,0 +1,72 @@
+"""Whether planted mistakes are found: a confusion table by kind and turn.
+
+    python experiments/cascade/planted.py [--episodes 50] [--levels 1,3,5,8] [--env CART] [--size 20000]
+
+Adds to planted.csv what it lacks: for each environment and level the rows of `ecomlab.evaluate.cascade.confusion`, of so
+many episodes for each kind. A cell is written when it is whole, so a run that was killed goes on; a table of another
+number of episodes is another file: give --out. `--summary` prints the shares by kind.
+"""
+
+import argparse
+import csv
+from pathlib import Path
+
+from ecomlab.catalog import load_shop
+from ecomlab.envs.registry import ENVIRONMENTS
+from ecomlab.evaluate.cascade.confusion import COLUMNS, accuracy, rows_of
+
+TABLE = Path(__file__).with_name("planted.csv")
+SETTINGS = ("asked", "size")
+"""Further columns: episodes of each kind that were asked for, products in the shop."""
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    """Read the table; no rows where there is none."""
+    if not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def summary(rows: list[dict[str, str]]) -> str:
+    """Word the shares of mistakes found, by kind, as a Markdown table."""
+    lines = ["| planted | episodes | kind and turn right | and nothing else |", "|---|---|---|---|"]
+    for kind, (episodes, right, alone) in accuracy(rows).items():
+        lines.append(f"| {kind} | {episodes} | {right / episodes:.3f} | {alone / episodes:.3f} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--episodes", type=int, default=50)
+    parser.add_argument("--levels", default="1,3,5,8")
+    parser.add_argument("--env", default=",".join(ENVIRONMENTS))
+    parser.add_argument("--size", type=int, default=20_000)
+    parser.add_argument("--out", type=Path, default=TABLE)
+    parser.add_argument("--summary", action="store_true")
+    asked = parser.parse_args()
+    if asked.summary:
+        return print(summary(read(asked.out)))
+    settings = {"asked": str(asked.episodes), "size": str(asked.size)}
+    there = read(asked.out)
+    if other := [row for row in there if any(row[name] != settings[name] for name in SETTINGS)]:
+        known = ", ".join(f"{name} {other[0][name]}" for name in SETTINGS)
+        raise SystemExit(f"{asked.out} was made with {known}; give the same, or another --out")
+    done = {(row["env"], row["d"]) for row in there}
+    shop = load_shop(asked.size)
+    for env in asked.env.split(","):
+        for d in asked.levels.split(","):
+            if (env, d) in done:
+                continue
+            rows = [{**row, **settings} for row in rows_of(env, int(d), asked.episodes, shop)]
+            new = not asked.out.exists()
+            with asked.out.open("a", newline="", encoding="utf-8") as file:
+                writer = csv.DictWriter(file, (*COLUMNS, *SETTINGS), lineterminator="\n")
+                if new:
+                    writer.writeheader()
+                writer.writerows(rows)
+            print(f"{env}, d = {d}: {sum(row['episodes'] for row in rows)} episodes", flush=True)
+
+
+if __name__ == "__main__":
+    main()
