@@ -1,4 +1,5 @@
-"""The command line: envs, play, certify, bench, train, eval, compare, frontier, view, sweep, figures, assets, init."""
+"""The command line: envs, play, certify, bench, train, eval, compare, frontier, view, cascade, sweep, figures,
+assets, init."""
 
 import os
 import sys
@@ -265,6 +266,19 @@ def view(
     from ecomlab.lab.view.command import write_view
 
     write_view([folder] if other is None else [folder, other], out, limit, plain, console)
+
+
+@app.command()
+def cascade(
+    folder: options.Transcripts, csv_file: options.MistakesFile = None, json_file: options.JsonFile = None
+) -> None:
+    """Label every mistake in a folder of transcripts: what, when, why, and what became of it.
+
+    Example: [cyan]ecomlab cascade experiments/runs/eval/novice --json cascade.json[/cyan]
+    """
+    from ecomlab.lab.cascades import label_run
+
+    label_run(folder, console, csv_file, json_file)
 
 
 @app.command()

@@ -111,6 +111,10 @@ Envs = Annotated[
 EpisodesFile = Annotated[
     Path | None, Option("--csv", callback=writable, help="Write a row per episode here.")
 ]
+MistakesFile = Annotated[
+    Path | None,
+    Option("--csv", callback=writable, help="Write a row per mistake here. Default: beside the transcripts."),
+]
 Figures = Annotated[bool, Option("--figures", help="Draw the sweep's figures too.")]
 File = Annotated[Path, Argument(help="The sweep's file.")]
 Full = Annotated[bool, Option("--full", help="As many for all players as for oracle and reference.")]

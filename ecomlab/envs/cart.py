@@ -162,9 +162,7 @@ def _wrong(wants: Sequence[Want], matched: Match, world: World) -> list[str]:
     return wrong
 
 
-def _fault(
-    wants: Sequence[Want], matched: Match, line: tuple[str, str | None], world: World
-) -> Fault:
+def _fault(wants: Sequence[Want], matched: Match, line: tuple[str, str | None], world: World) -> Fault:
     """Tell what is wrong with a line for which no wish accounts, in whole or in part."""
     catalog, (product_id, variant) = world.catalog, line
     row = world.row(product_id)

@@ -165,14 +165,18 @@ class Returns(Environment):
             return [Fault("missed item", "item 0", slots=said, right=meant, words="nothing was returned")]
         last = history.eligible_now(world, order, line, undone=True).last_day
         if not expected and not (says_none(told) if last is None else read_day(told, today) == last):
-            found.append(Fault("wrong date", "last day", str(told), words=f"{told} was handed in, it is {last}"))
+            found.append(
+                Fault("wrong date", "last day", str(told), words=f"{told} was handed in, it is {last}")
+            )
         wanted = slots["replacement"] if expected else []
         given = read_replacement(answer.get("replacement"), world.catalog)
         if given is None and wanted:
             found.append(Fault("missed item", "replacement", "", ("replacement",), words="no replacement"))
         elif given is not None and not (wanted and is_as_wanted(given, wanted, line, world)):
             kind = "wrong product" if wanted else "unwanted item"
-            found.append(Fault(kind, "replacement", given, ("replacement",), words=f"{given} as a replacement"))
+            found.append(
+                Fault(kind, "replacement", given, ("replacement",), words=f"{given} as a replacement")
+            )
         return found
 
     def opinion(self, goal: Goal, world: World, thing: Thing) -> Opinion | None:

@@ -119,7 +119,9 @@ class Status(Environment):
         meant, token, told = orders[at], answer.get("order_id"), answer.get("date")
         if not isinstance(token, str) or token.strip().upper() != meant["order_id"]:
             right = (meant["order_id"],)
-            return [Fault("wrong order", "item 0", str(token), tuple(goal.of()), right, f"{token} was handed in")]
+            return [
+                Fault("wrong order", "item 0", str(token), tuple(goal.of()), right, f"{token} was handed in")
+            ]
         status, last, found = status_of(meant), last_date(meant), list[Fault]()
         if read_status(answer.get("status")) != status:
             words = f"{answer.get('status')} was handed in, it is {status}"

@@ -37,7 +37,9 @@ def summary(rows: list[dict[str, str]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--episodes", type=int, default=50)
     parser.add_argument("--levels", default="1,3,5,8")
     parser.add_argument("--env", default=",".join(ENVIRONMENTS))

@@ -66,7 +66,9 @@ def test_something_is_left_wrong_exactly_where_the_end_is_not_correct(env: str, 
     played += [play(attacker, make_task(env, 3, 0, shop), shop) for attacker in attackers]
     for trajectory in played:
         labelled = label(trajectory, shop)
-        assert labelled.correct == (not labelled.standing) or trajectory.end == "invalid", trajectory.score.why
+        assert labelled.correct == (not labelled.standing) or trajectory.end == "invalid", (
+            trajectory.score.why
+        )
         assert {mistake.kind for mistake in labelled.mistakes} <= set(KINDS)
 
 
@@ -156,9 +158,7 @@ def two(shop: Shop) -> Wanted:
 
 def test_what_is_undone_in_the_same_message_is_no_mistake(three: Wanted) -> None:
     right, wrong = three.fitting[0], three.others[0]
-    undone = calls(
-        three.add(wrong, 2), ("cart_remove", {"product_id": wrong}), three.add(right, 3)
-    )
+    undone = calls(three.add(wrong, 2), ("cart_remove", {"product_id": wrong}), three.add(right, 3))
     assert found(three.labelled(three.see(), undone)) == []
 
 
@@ -235,7 +235,9 @@ def test_a_wrong_variant_is_told_from_a_wrong_product(variant: Wanted) -> None:
     other = next(o for o in world.options(world.row(right)) if o != variant.want.option)
     seen = variant.see(), calls(("catalog_get_variants", {"product_id": right}))
     assert found(variant.labelled(*seen, calls(variant.add(right, 1, other)))) == [(3, "wrong variant")]
-    assert found(variant.labelled(*seen, calls(variant.add(right, 1)))) == [(3, "wrong variant")], "none at all"
+    assert found(variant.labelled(*seen, calls(variant.add(right, 1)))) == [(3, "wrong variant")], (
+        "none at all"
+    )
 
 
 def test_a_variant_that_only_the_customer_named_is_an_unseen_pair(variant: Wanted) -> None:
@@ -268,7 +270,9 @@ def test_two_wants_of_one_type_are_matched_before_anything_is_blamed(shop: Shop)
     world.cart = {(product_id, second): 1, (product_id, first): 1}
     assert list(env.faults(goal, world, {"done": True}, goal)) == []
     world.cart = {(product_id, second): 1, (product_id, third): 1}
-    assert [(f.kind, f.place) for f in env.faults(goal, world, {"done": True}, goal)] == [("wrong variant", "item 0")]
+    assert [(f.kind, f.place) for f in env.faults(goal, world, {"done": True}, goal)] == [
+        ("wrong variant", "item 0")
+    ]
 
 
 # --- claims of absence ---

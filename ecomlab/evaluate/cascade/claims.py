@@ -26,7 +26,9 @@ _CUES = re.compile(
 )
 """Words of sentences that may deny something in a form that is not listed."""
 _BREAK = re.compile(r"(?<=[,;])\s|\s(?=(?:and|but|so|while|whereas|because|as)\s)", re.IGNORECASE)
-_VERB = re.compile(r"\b(?:is|are|was|were|has|have|had|do|does|did|can\w*|could\w*|will|find|see)\b|n['’]t\b", re.IGNORECASE)
+_VERB = re.compile(
+    r"\b(?:is|are|was|were|has|have|had|do|does|did|can\w*|could\w*|will|find|see)\b|n['’]t\b", re.IGNORECASE
+)
 _REPORTS = re.compile(r"\b(?:you|customer) (?:said|say|told|mentioned|wrote|asked)\b", re.IGNORECASE)
 _REFERS = re.compile(r"\b(?:it|this|that|one|variants?|options?|sizes?|colou?rs?|version)\b", re.IGNORECASE)
 
@@ -58,7 +60,9 @@ def claims_in(text: str, wants: Sequence[Want], world: World) -> tuple[list[Clai
             continue
         if _DENIALS.search(sentence):
             claims += [Claim(want, _option_in(sentence, want, world), sentence.strip()) for want in about]
-        elif _CUES.search(sentence) and re.search(r"\b(?:not?|none|nothing|never|un\w+)\b|n['’]t\b", sentence.lower()):
+        elif _CUES.search(sentence) and re.search(
+            r"\b(?:not?|none|nothing|never|un\w+)\b|n['’]t\b", sentence.lower()
+        ):
             doubtful.append(sentence.strip())
     return claims, doubtful
 
@@ -95,7 +99,9 @@ def _is_there(row: int, option: str | None, world: World) -> bool:
         return False
     product_id = world.catalog.ids[row]
     held = sum(
-        units for (one, variant), units in world.cart.items() if one == product_id and option in (None, variant)
+        units
+        for (one, variant), units in world.cart.items()
+        if one == product_id and option in (None, variant)
     )
     return world.stock(row, option) + held > 0
 
@@ -107,7 +113,9 @@ def _names(kind: str, sentence: str, world: World) -> bool:
     last = (kind.split()[-1], plural.split()[-1])
     if any(re.search(rf"\b{re.escape(name.lower())}\b", lowered) for name in (kind, plural, *last)):
         return True
-    rows = ((product_id, world.row(product_id)) for product_id in world.shown if product_id.lower() in lowered)
+    rows = (
+        (product_id, world.row(product_id)) for product_id in world.shown if product_id.lower() in lowered
+    )
     return any(catalog.type_of(row).name == kind for _, row in rows)
 
 
@@ -117,7 +125,9 @@ def _option_in(sentence: str, want: Want, world: World) -> str | None:
     named = sorted(_named(kind.option.values, sentence), key=len)
     if named:
         return named[-1]
-    speaks = re.search(rf"\b(?:variants?|options?|{re.escape(kind.option.name.replace('_', ' '))}s?)\b", sentence.lower())
+    speaks = re.search(
+        rf"\b(?:variants?|options?|{re.escape(kind.option.name.replace('_', ' '))}s?)\b", sentence.lower()
+    )
     return want.option if speaks else None
 
 

@@ -183,7 +183,10 @@ def wrong_line(name: str, given: dict[str, Any], scene: Scene) -> list[Call] | N
         return None
     units, able = given.get("quantity", 1), []
     was = lines_meant(scene.subtask.customer.first.of(), scene.world.given["orders"], scene.world.shop)
-    right = {given["line_id"], *(line["line_id"] for _, line in was)}  # what was meant before would be a stale wish
+    right = {
+        given["line_id"],
+        *(line["line_id"] for _, line in was),
+    }  # what was meant before would be a stale wish
     for _, result in results(scene.episode.messages):
         for row in records(result):
             line = (row.get("order_id"), row.get("line_id"))
@@ -204,7 +207,12 @@ def wrong_outcome(name: str, given: dict[str, Any], scene: Scene) -> list[Call] 
 def wrong_order(name: str, given: dict[str, Any], scene: Scene) -> list[Call] | None:
     if name != "submit" or "status" not in given:
         return None
-    orders = {row["order_id"] for _, result in results(scene.episode.messages) for row in records(result) if "order_id" in row}
+    orders = {
+        row["order_id"]
+        for _, result in results(scene.episode.messages)
+        for row in records(result)
+        if "order_id" in row
+    }
     others = sorted(orders - {given["order_id"]})
     return [(name, {**given, "order_id": pick(scene.random, others)})] if others else None
 
@@ -230,7 +238,9 @@ def wrong_date(name: str, given: dict[str, Any], scene: Scene) -> list[Call] | N
 def _clauses_shown(scene: Scene) -> dict[str, Any]:
     """Return the outcome of each clause whose text a tool has shown, by id."""
     book = scene.world.given.get("policies", {"sections": ()})
-    told = " ".join(str(result) for name, result in results(scene.episode.messages) if name == "policy_search")
+    told = " ".join(
+        str(result) for name, result in results(scene.episode.messages) if name == "policy_search"
+    )
     return {
         clause["id"]: clause["then"]
         for section in book["sections"]

@@ -65,7 +65,13 @@ class Shown:
                 cause = "said by the customer" if variant.lower() in self.said else ""
                 words = f"{name} was called with {product_id} in {variant}, which no tool had shown"
                 yield Mistake(
-                    turn, "unseen pair", product_id, cause, job=job, thing=f"{product_id} {variant}", words=words
+                    turn,
+                    "unseen pair",
+                    product_id,
+                    cause,
+                    job=job,
+                    thing=f"{product_id} {variant}",
+                    words=words,
                 )
 
     def _used(self, name: str, arguments: Mapping[str, Any], world: World) -> Iterator[tuple[str, str]]:
@@ -76,5 +82,7 @@ class Shown:
             for one in value if isinstance(value, list) else [value]:
                 if not isinstance(one, str) or not one or field == "variant_id":
                     continue
-                if field or (name in self._tools and argument != "query" and world.catalog.row(one) is not None):
+                if field or (
+                    name in self._tools and argument != "query" and world.catalog.row(one) is not None
+                ):
                     yield field or "product_id", one

@@ -252,7 +252,11 @@ class _Labeller:
                     return
         before = self._last(number, fault.place)
         undone = parent is not None  # the end left it undone
-        if parent is None and before is not None and (before in job.open.values() or fault.kind == "missed item"):
+        if (
+            parent is None
+            and before is not None
+            and (before in job.open.values() or fault.kind == "missed item")
+        ):
             parent = before
         stale = fault.kind in ("stale wish", "sold out")
         cause = "" if undone else "stale" if stale else self._cause(number, fault)
@@ -381,7 +385,12 @@ class _Labeller:
         terminal = len(self.found) - 1
         for number, subtask in enumerate(episode.subtasks):
             if number >= episode.opened:
-                self._record(number, Fault("dropped job", "job", words=f"{subtask.task.env} was never begun"), ("dropped job", "job", ""), terminal)
+                self._record(
+                    number,
+                    Fault("dropped job", "job", words=f"{subtask.task.env} was never begun"),
+                    ("dropped job", "job", ""),
+                    terminal,
+                )
             elif subtask.answer is None:
                 self._made(number, self._faults(subtask, subtask.goal, {}), terminal)
 
@@ -410,7 +419,9 @@ class _Labeller:
     def _final(self, number: int, mistake: Mistake) -> Mistake:
         """Give a mistake that is over once made the fate of what it was about."""
         if mistake.kind == "ignored correction" and mistake.parent is not None:
-            return replace(mistake, fate=self.found[mistake.parent].fate, until=self.found[mistake.parent].until)
+            return replace(
+                mistake, fate=self.found[mistake.parent].fate, until=self.found[mistake.parent].until
+            )
         if mistake.kind in ACTS:
             stands = any(number in job.open.values() for job in self.jobs)
             return replace(mistake, fate="persisted" if stands else "passed")

@@ -86,7 +86,9 @@ class _Planter:
 
     def __call__(self, messages: list[Message], tools: list[dict[str, Any]]) -> Message:
         self.turn += 1
-        message = self.queue.pop(0) if self.queue else self._blocked(self.player(self._heard(messages), tools))
+        message = (
+            self.queue.pop(0) if self.queue else self._blocked(self.player(self._heard(messages), tools))
+        )
         if self.planted:
             return self._after(message)
         changed = self.plant(message) if self.turn == self.at else None
@@ -210,8 +212,15 @@ def _claims_absence(planter: _Planter, message: Message) -> Message | None:
     scene = Scene(planter.episode, planter.random)
     world, able = scene.world, []
     for want in scene.wants():
-        rows = [row for row in map(world.row, sorted(world.shown)) if world.catalog.satisfies(row, want.constraints)]
-        there = any(world.stock(row) > 0 and (want.option is None or world.stock(row, want.option) > 0) for row in rows)
+        rows = [
+            row
+            for row in map(world.row, sorted(world.shown))
+            if world.catalog.satisfies(row, want.constraints)
+        ]
+        there = any(
+            world.stock(row) > 0 and (want.option is None or world.stock(row, want.option) > 0)
+            for row in rows
+        )
         able += [want] if there else []
     if not able:
         return None
@@ -235,7 +244,9 @@ def _unseen_id(planter: _Planter, message: Message) -> Message | None:
 
 def _wasted_turn(planter: _Planter, message: Message) -> Message | None:
     offered, last = planter.episode.env.offered, _last(planter.episode.messages)
-    looks = [call for call in _calls(last) if call[0] in offered and not offered[call[0]].acts] if last else []
+    looks = (
+        [call for call in _calls(last) if call[0] in offered and not offered[call[0]].acts] if last else []
+    )
     if not looks or len(looks) != len(_calls(last or {})):
         return None
     planter.queue.append(message)
