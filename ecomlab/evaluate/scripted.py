@@ -84,7 +84,7 @@ class ScriptedContestant:
             return Played(job, None, unscored="task", notes={"why": raised(task)})
         wording = Wording(self.customer) if self.customer else None
         episode = Episode(task, shop, strict=self.strict, wording=wording)
-        trajectory = finish(self._player(job, episode), episode)
+        trajectory = finish(self.player(job, episode), episode)
         said = sum(message["role"] == "assistant" for message in trajectory.messages)
         failed = trajectory.score.unscored
         return Played(
@@ -96,7 +96,7 @@ class ScriptedContestant:
             notes={**({"why": trajectory.score.why} if failed else {}), **customer_notes(trajectory)},
         )
 
-    def _player(self, job: Job, episode: Episode) -> Player:
+    def player(self, job: Job, episode: Episode) -> Player:
         if self.name in PLAYERS:
             return PLAYERS[self.name](job, episode)
         made: Player = attackers_of(job.env)[self.name](job.seed + job.trial)

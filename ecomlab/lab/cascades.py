@@ -66,7 +66,7 @@ def _show(found: dict[str, Any], left_out: int, console: Console) -> None:
         console.print(table)
     console.print(
         f"{found['episodes']} episodes, {found['with_mistakes']} with mistakes, of which "
-        f"{found['correct_after_mistakes']} are correct in the end; {left_out} left out, unscored or not to be replayed",
+        f"{found['correct_after_mistakes']} are correct in the end; {left_out} left out: unscored, or not replayable",
         soft_wrap=True,
     )
     ratio = found["more_likely"]

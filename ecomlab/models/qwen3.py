@@ -88,6 +88,11 @@ class ChatDialogue:
         whole = self._renderer.text([*before, *messages])
         return self._renderer.encode(whole[said.rindex(END) + len(END) :])
 
+    def say(self, message: Message) -> list[int]:
+        asked = [{"role": "user", "content": ""}]
+        whole = self._renderer.text([*asked, message], speak=False)
+        return self._renderer.encode(whole[len(self._renderer.text(asked)) :].rstrip("\n"))
+
     def read(self, ids: Sequence[int]) -> dict[str, Any]:
         """Parse the message in sampled ids, leaving out thinking.
 

@@ -22,6 +22,10 @@ class Dialogue(Protocol):
     def read(self, ids: Sequence[int]) -> dict[str, Any]:
         """Parse the assistant message in one turn's sampled ids; malformed output is marked `invalid`, never raised."""
 
+    def say(self, message: Message) -> list[int]:
+        """Render an assistant message as the policy would have written it, with the stop token: one that it is made to
+        say without having sampled it. `read` parses it back."""
+
     def follow(self, messages: Sequence[Message]) -> list[int]:
         """Render the ids between the policy's last stop token and its next turn."""
 

@@ -148,6 +148,11 @@ class ShortDialogue(ShortLines):
     def open(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> list[int]:
         return self._renderer.encode(self.opening(self._renderer.defused(messages), tools))
 
+    def say(self, message: Message) -> list[int]:
+        calls = [_call(call) for call in message.get("tool_calls") or ()]
+        content = str(message["content"] or "").strip()
+        return self._renderer.encode(self.write(f" {content}" if content and calls else content, calls))
+
     def follow(self, messages: Sequence[Message]) -> list[int]:
         return self._renderer.encode(self.answer(self._renderer.defused(messages)))
 

@@ -2,8 +2,8 @@
 
     python experiments/cascade/planted.py [--episodes 50] [--levels 1,3,5,8] [--env CART] [--size 20000]
 
-Adds to planted.csv what it lacks: for each environment and level the rows of `ecomlab.evaluate.cascade.confusion`, of so
-many episodes for each kind. A cell is written when it is whole, so a run that was killed goes on; a table of another
+Adds to planted.csv what it lacks: for each environment and level the rows of `ecomlab.evaluate.cascade.confusion`, of
+so many episodes for each kind. A cell is written when it is whole, so a run that was killed goes on; a table of another
 number of episodes is another file: give --out. `--summary` prints the shares by kind.
 """
 

@@ -1,4 +1,4 @@
-"""Labels of mistakes: nothing where nothing is wrong, exactly what is wrong elsewhere, in any order of what commutes."""
+"""Labels of mistakes: none where nothing is wrong, exactly what is wrong elsewhere, in any order of what commutes."""
 
 import json
 from collections.abc import Sequence
@@ -129,7 +129,14 @@ class Wanted:
 
 def wanted(shop: Shop, option: bool, units: int) -> Wanted:
     """The first task of one item, with or without an option, of so many units, in which nothing happens."""
-    axes = {"cart.items": 1, "p_oos": 0, "p_switch": 0, "eps_rank": 0, "constraints": 2, "p_missing": 0}
+    axes: dict[str, float] = {
+        "cart.items": 1,
+        "p_oos": 0,
+        "p_switch": 0,
+        "eps_rank": 0,
+        "constraints": 2,
+        "p_missing": 0,
+    }
     axes |= {"cart.p_option": float(option), "cart.p_quantity": float(units > 1)}
     for seed in range(300):
         found = Wanted(make_task("CART", 3, seed, shop, axes), shop)
@@ -190,11 +197,11 @@ def test_a_wrong_product_is_found_where_it_is_made_and_its_place_is_followed(two
     assert (mistake.turn, mistake.kind, mistake.thing) == (2, "wrong product", wrong)
     assert (mistake.until, mistake.fate) == (3, "mended after a correction")
     assert mistake.cause in ("mis-selected", "unasked")
-    assert set(mistake.slots) & {name for name in two.want.slots}
+    assert set(mistake.slots) & set(two.want.slots)
 
 
 def test_another_wrong_product_follows_from_the_first(two: Wanted) -> None:
-    right, wrong, worse = two.fitting[0], *two.others[:2]
+    wrong, worse = two.others[:2]
     labelled = two.labelled(
         two.see(),
         calls(two.add(wrong, 1)),
@@ -206,7 +213,7 @@ def test_another_wrong_product_follows_from_the_first(two: Wanted) -> None:
 
 
 def test_an_emptied_cart_is_a_missed_item_that_follows(two: Wanted) -> None:
-    right, wrong = two.fitting[0], two.others[0]
+    wrong = two.others[0]
     labelled = two.labelled(
         two.see(), calls(two.add(wrong, 1)), calls(("cart_remove", {"product_id": wrong}))
     )
@@ -217,7 +224,7 @@ def test_an_emptied_cart_is_a_missed_item_that_follows(two: Wanted) -> None:
 
 
 def test_corrections_that_are_ignored_are_given_up(two: Wanted) -> None:
-    right, wrong = two.fitting[0], two.others[0]
+    wrong = two.others[0]
     said = {"role": "assistant", "content": "It is in your cart."}
     labelled = two.labelled(two.see(), calls(two.add(wrong, 1)), said, said, said)
     assert [(m.turn, m.kind, m.parent) for m in labelled.mistakes[:3]] == [

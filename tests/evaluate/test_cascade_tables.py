@@ -39,7 +39,7 @@ AGAIN = Mistake(4, "wrong variant", "item 0", "misread", "persisted")
 
 
 def test_survival_is_kaplan_and_meiers() -> None:
-    """Of four episodes of four turns one errs in turn 2, one stops in turn 2, one errs in turn 4: 3/4, then half that."""
+    """Of four episodes of four turns one errs in turn 2, one stops in turn 2, one errs in turn 4: 3/4, then half."""
     found = survival([episode(WRONG), episode(turns=2), episode(AGAIN), episode()])
     at = {row["share"]: row for row in found}
     assert at[0.25]["surviving"] == 1

@@ -8,18 +8,19 @@ from ecomlab.customer.templates import SENTENCE_BREAK
 from ecomlab.world.cart import Want
 from ecomlab.world.state import World
 
+_HAD = r"(?:available|in stock|stocked|sold(?! out)|carried|offered)\b"
 _NOT = r"(?:n['’]t|not| never)"
-_DENIALS = re.compile(
-    r"(?<!not )(?<!n['’]t )\b(?:sold out|out of stock|unavailable|discontinued)\b"
-    rf"|\b(?:is|are|was|were|be|it['’]s){_NOT}? ?(?:currently |longer )?(?:not |no longer )"
-    r"(?:available|in stock|stocked|sold(?! out)|carried|offered)\b"
-    rf"|\b(?:is|are|was|were) ?{_NOT} (?:currently |longer )?(?:available|in stock|stocked|sold(?! out)|carried|offered)\b"
-    rf"|\b(?:do|does|did) ?{_NOT} (?:exist|come in|have|carry|sell|stock|offer)\b"
-    r"|\b(?:there (?:is|are|was|were)|we have|i (?:see|found|find)|has|have) no\b|\bno such\b"
-    r"|\bno (?:[\w-]+ ){1,4}(?:is|are) (?:available|in stock|left)\b"
-    rf"|\b(?:can(?:no|['’])t|can not|could ?{_NOT}|unable to|did ?{_NOT}) (?:find|get|offer|locate)\b",
-    re.IGNORECASE,
+_FORMS = (
+    r"(?<!not )(?<!n['’]t )\b(?:sold out|out of stock|unavailable|discontinued)\b",
+    rf"\b(?:is|are|was|were|be|it['’]s) (?:currently )?(?:not|no longer) (?:currently )?{_HAD}",
+    rf"\b(?:is|are|was|were) ?{_NOT} (?:currently |longer )?{_HAD}",
+    rf"\b(?:do|does|did) ?{_NOT} (?:exist|come in|have|carry|sell|stock|offer)\b",
+    r"\b(?:there (?:is|are|was|were)|we have|i (?:see|found|find)|has|have) no\b",
+    r"\bno such\b",
+    r"\bno (?:[\w-]+ ){1,4}(?:is|are) (?:available|in stock|left)\b",
+    rf"\b(?:can(?:no|['’])t|can not|could ?{_NOT}|unable to|did ?{_NOT}) (?:find|get|offer|locate)\b",
 )
+_DENIALS = re.compile("|".join(_FORMS), re.IGNORECASE)
 """The closed list of forms in which something is denied."""
 _CUES = re.compile(
     r"\b(?:exists?|gone|lack\w*|none|nothing|nowhere|missing|impossible|match\w*|found)\b", re.IGNORECASE
@@ -44,7 +45,8 @@ class Claim(NamedTuple):
 def claims_in(text: str, wants: Sequence[Want], world: World) -> tuple[list[Claim], list[str]]:
     """List the wishes that a message says cannot be had, and the sentences that may say so in words of their own.
 
-    Questions say nothing, nor what the customer is said to have said. A sentence that names no type is about the only wish, if it refers to it and there is one.
+    Questions say nothing, nor does what the customer is said to have said. A sentence that names no type is about the
+    only wish, where there is one and it refers to it.
     """
     claims, doubtful = list[Claim](), list[str]()
     sentences = [
@@ -82,7 +84,7 @@ def is_false(claim: Claim, world: World) -> bool:
 
 
 def _clauses(sentence: str) -> Iterator[str]:
-    """Split a sentence where each part says something of its own: "only two of these are left, and that is sold out"."""
+    """Split a sentence where each part says something of its own: "two of these are left, and that is sold out"."""
     begun = ""
     for part in _BREAK.split(sentence):
         begun += part

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from ecomlab.catalog import Shop
 
 COLUMNS = ("env", "d", "planted", "repaired", "found", "turn", "alone", "episodes")
-"""Columns of the table. `found` is the kind that was found in the place of what was planted, or "none"; `turn` is 1 where
-its turn is right too; `alone` is 1 where no other mistake was found but those that follow from it by rule."""
+"""Columns of the table. `found` is the kind that was found in the place of what was planted, or "none"; `turn` is 1
+where its turn is right too; `alone` is 1 where no other mistake was found but those that follow from it by rule."""
 TRIES = 4
 """Tasks that are tried for each mistake that is to be planted, for not every one gives the opportunity."""
 

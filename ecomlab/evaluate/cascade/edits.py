@@ -1,6 +1,9 @@
-"""Wrong calls: what a right call of each tool becomes when a mistake of a kind is planted. What is wrong follows from the
-catalog, the orders and the verifier, never from the code that labels mistakes."""
+"""Wrong calls: what a right call of each tool becomes when a mistake of a kind is planted.
 
+What is wrong follows from the catalog, the orders and the verifier, never from the code that labels mistakes.
+"""
+
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,10 +13,12 @@ from typing import Any, get_args
 import numpy as np
 
 from ecomlab.answers.status import StatusName
+from ecomlab.audit.surface import calls as message_of
 from ecomlab.audit.surface import records, results
 from ecomlab.episode.episode import Episode
 from ecomlab.episode.subtask import Subtask
 from ecomlab.seeding import pick, shuffled
+from ecomlab.task import Message
 from ecomlab.world.cart import Want
 from ecomlab.world.orders.history import eligible_now, find_line
 from ecomlab.world.orders.lines import lines_meant
@@ -269,6 +274,51 @@ def wrong_answer(name: str, given: dict[str, Any], scene: Scene) -> list[Call] |
         return [(name, {**given, "answer": "no" if said == "yes" else "yes"})]
     other = re.sub(r"\d+", lambda found: str(int(found[0]) + 1), said, count=1)
     return [(name, {**given, "answer": other})] if other != said else None
+
+
+def calls_of(message: Message) -> list[Call]:
+    """Read the calls of a message that was played."""
+    return [
+        (call["function"]["name"], json.loads(call["function"]["arguments"]))
+        for call in message.get("tool_calls") or ()
+    ]
+
+
+def with_calls(message: Message, calls: Sequence[Call]) -> Message:
+    """Put these calls into a message; those that it had keep their ids, so that who made them knows the results."""
+    left = [(call["id"], call["function"]["name"]) for call in message["tool_calls"]]
+    made = message_of(*calls)
+    for number, call in enumerate(made["tool_calls"]):
+        mine = next((one for one in left if one[1] == call["function"]["name"]), None)
+        if mine:
+            left.remove(mine)
+        call["id"] = mine[0] if mine else f"planted{number}"
+    return {**message, "tool_calls": made["tool_calls"]}
+
+
+@dataclass(frozen=True)
+class Edited:
+    """A message with one wrong call: what it was and the calls that are made instead of it."""
+
+    message: Message
+    right: Call
+    wrong: list[Call]
+
+
+def edit(message: Message, kind: str, scene: Scene, answers: bool = True) -> Edited | None:
+    """Make the first call of a message wrong of which that can be done; None where there is none. With `answers` also
+    one that hands in, which nobody can mend."""
+    calls = calls_of(message)
+    for place, (name, given) in enumerate(calls):
+        if name == "submit" and not answers:
+            continue
+        wrong = EDITS[kind](name, given, scene)
+        if wrong is None or (name == "submit" and scene.was_right(wrong[0][1])):
+            continue
+        if len(calls) > 1 or wrong:
+            made = with_calls(message, [*calls[:place], *wrong, *calls[place + 1 :]])
+            return Edited(made, (name, given), wrong)
+    return None
 
 
 EDITS: Mapping[str, Edit] = {

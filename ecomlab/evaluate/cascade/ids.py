@@ -75,7 +75,8 @@ class Shown:
                 )
 
     def _used(self, name: str, arguments: Mapping[str, Any], world: World) -> Iterator[tuple[str, str]]:
-        """Yield (field, id) of each id among the arguments: of those that take one, and any text that is a product's."""
+        """Yield (field, id) of each id among the arguments: of those that take one, and any text that is a product's
+        id."""
         takes = self._takes.get(name, {})
         for argument, value in arguments.items():
             field = takes.get(argument, "")

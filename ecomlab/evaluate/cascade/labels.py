@@ -26,8 +26,8 @@ Key = tuple[int, str, str, str]
 
 
 def label(trajectory: Trajectory, shop: "Shop") -> Labelled:
-    """Label the mistakes of a recorded trajectory of any environment. Raises ReplayError for one that cannot be replayed
-    in this shop."""
+    """Label the mistakes of a recorded trajectory of any environment. Raises ReplayError for one that cannot be
+    replayed in this shop."""
     episode = reopened(trajectory, shop)
     labeller = _Labeller(episode)
     for message in act_out(trajectory, episode):
@@ -206,8 +206,8 @@ class _Labeller:
         return any(name == "submit" or (name in tools and tools[name].acts) for name, _ in self._calls)
 
     def _is_stale(self, number: int, fault: Fault) -> bool:
-        """Tell whether it would have been no fault by what was wanted before, and nothing else a worse one: then it comes
-        of the change of mind."""
+        """Tell whether it would have been no fault by what was wanted before, and nothing else a worse one: then it
+        comes of the change of mind."""
         subtask, job = self.episode.subtasks[number], self.jobs[number]
         earlier = [goal for goal in job.goals if goal != subtask.goal][-1:]
         if not earlier:
@@ -225,9 +225,9 @@ class _Labeller:
         return one.place == other.place or "cart" not in subtask.env.acts_on
 
     def _goes_on(self, job: _Job, fault: Fault) -> bool:
-        """Tell whether a fault is one that stands already: a number of units that is still not right, or an item that is
-        missing in the end because the customer gave it up."""
-        for key, at in list(job.open.items()):
+        """Tell whether a fault is one that stands already: a number of units that is still not right, or an item that
+        is missing in the end because the customer gave it up."""
+        for key in list(job.open):
             if key[1] == fault.place and key[0] == fault.kind == "wrong quantity":
                 job.open[fault.key] = job.open.pop(key)
                 return True

@@ -36,8 +36,8 @@ once it was made."""
 
 @dataclass(frozen=True)
 class Mistake:
-    """An act of the agent after which the world, or what it says of it, departs from what the customer wants now and has
-    told, or would tell for the asking."""
+    """An act of the agent after which the world, or what it says of it, departs from what the customer wants now and
+    has told, or would tell for the asking."""
 
     turn: int
     """Number of the assistant message, from 1."""

@@ -12,7 +12,7 @@ from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode, Trajectory
 from ecomlab.episode.messages import parse_output
 from ecomlab.episode.play import record
-from ecomlab.evaluate.cascade.edits import EDITS, Call, Scene
+from ecomlab.evaluate.cascade.edits import EDITS, Scene, calls_of, edit, with_calls
 from ecomlab.seeding import pick
 from ecomlab.task import GoalChange, Message, Player, Task
 from ecomlab.world.cart import match, wants_of
@@ -117,9 +117,11 @@ class _Planter:
 
     def _blocked(self, message: Message) -> Message:
         """Leave out what the player does not get round to; hand in where nothing else is left to do."""
-        calls = _calls(message)
+        calls = calls_of(message)
         kept = [call for call in calls if call[1].get("product_id") not in self.blocked]
-        return message if len(kept) == len(calls) else _with(message, kept or [("submit", {"done": True})])
+        return (
+            message if len(kept) == len(calls) else with_calls(message, kept or [("submit", {"done": True})])
+        )
 
     def plant(self, message: Message) -> Message | None:
         """Make the wrong message in place of this one; None where the mistake cannot be made here."""
@@ -128,23 +130,20 @@ class _Planter:
         return ACTS[self.kind](self, message)
 
     def _edited(self, message: Message) -> Message | None:
-        scene, calls = Scene(self.episode, self.random), _calls(message)
-        for place, (name, given) in enumerate(calls):
-            instead = EDITS[self.kind](name, given, scene)
-            if instead is None or (name == "submit" and (self.repair or scene.was_right(instead[0][1]))):
-                continue
-            made = _with(message, [*calls[:place], *instead, *calls[place + 1 :]])
-            if not instead:
-                self.blocked.add(given["product_id"])
-                return made if made["tool_calls"] else None
-            if not self.repair:
-                wrong = instead[0][1]
-                changed = [n for n in {**given, **wrong} if wrong.get(n) != given.get(n)]
-                there = {n: wrong.get(n) for n in {**given, **wrong}}
-                self.believed += [(there, {n: given.get(n) for n in changed})] if changed else []
-                self.hidden |= {call["id"] for call in made["tool_calls"] if call["id"].startswith("planted")}
-            return made
-        return None
+        found = edit(message, self.kind, Scene(self.episode, self.random), answers=not self.repair)
+        if found is None:
+            return None
+        given = found.right[1]
+        if not found.wrong:
+            self.blocked.add(given["product_id"])
+        elif not self.repair:
+            wrong = found.wrong[0][1]
+            changed = [n for n in {**given, **wrong} if wrong.get(n) != given.get(n)]
+            there = {n: wrong.get(n) for n in {**given, **wrong}}
+            self.believed += [(there, {n: given.get(n) for n in changed})] if changed else []
+            added = (call["id"] for call in found.message["tool_calls"])
+            self.hidden |= {one for one in added if one.startswith("planted")}
+        return found.message
 
     def _after(self, message: Message) -> Message:
         """Make the messages after the planted one."""
@@ -160,25 +159,6 @@ class _Planter:
 
 def _said(text: str) -> Message:
     return {"role": "assistant", "content": text}
-
-
-def _calls(message: Message) -> list[Call]:
-    return [
-        (call["function"]["name"], json.loads(call["function"]["arguments"]))
-        for call in message.get("tool_calls") or ()
-    ]
-
-
-def _with(message: Message, calls: Sequence[Call]) -> Message:
-    """Put these calls into a message; those that it had keep their ids, so that the player knows the results."""
-    left = [(call["id"], call["function"]["name"]) for call in message["tool_calls"]]
-    made = message_of(*calls)
-    for number, call in enumerate(made["tool_calls"]):
-        mine = next((one for one in left if one[1] == call["function"]["name"]), None)
-        if mine:
-            left.remove(mine)
-        call["id"] = mine[0] if mine else f"planted{number}"
-    return {**message, "tool_calls": made["tool_calls"]}
 
 
 def _rewritten(value: Any, believed: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> Any:
@@ -198,13 +178,10 @@ def _rewritten(value: Any, believed: Sequence[tuple[Mapping[str, Any], Mapping[s
 
 
 def _ignored_correction(planter: _Planter, message: Message) -> Message | None:
+    scene = Scene(planter.episode, planter.random)
     for kind in ("wrong variant", "wrong line", "wrong product", "wrong quantity"):
-        scene = Scene(planter.episode, planter.random)
-        if any(name in ("cart_add", "return_initiate") for name, _ in _calls(message)):
-            for place, (name, given) in enumerate(calls := _calls(message)):
-                instead = EDITS[kind](name, given, scene) if name != "submit" else None
-                if instead:
-                    return _with(message, [*calls[:place], *instead, *calls[place + 1 :]])
+        if found := edit(message, kind, scene, answers=False):
+            return found.message
     return None
 
 
@@ -232,22 +209,22 @@ def _claims_absence(planter: _Planter, message: Message) -> Message | None:
 def _unseen_id(planter: _Planter, message: Message) -> Message | None:
     catalog, offered = planter.episode.shop.catalog, planter.episode.env.offered
     tool = next((one for one in ("catalog_get_product", "catalog_get_variants") if one in offered), None)
-    calls = _calls(message)
+    calls = calls_of(message)
     if tool is None or not calls or any(name == "submit" for name, _ in calls):
         return None
     unseen = catalog.ids[int(planter.random.integers(catalog.size))]
     if unseen in planter.episode.world.shown:
         return None
     planter.hidden.add(f"planted{len(calls)}")
-    return _with(message, [*calls, (tool, {"product_id": unseen})])
+    return with_calls(message, [*calls, (tool, {"product_id": unseen})])
 
 
 def _wasted_turn(planter: _Planter, message: Message) -> Message | None:
     offered, last = planter.episode.env.offered, _last(planter.episode.messages)
     looks = (
-        [call for call in _calls(last) if call[0] in offered and not offered[call[0]].acts] if last else []
+        [call for call in calls_of(last) if call[0] in offered and not offered[call[0]].acts] if last else []
     )
-    if not looks or len(looks) != len(_calls(last or {})):
+    if not looks or len(looks) != len(calls_of(last or {})):
         return None
     planter.queue.append(message)
     again = message_of(*looks[:1])
@@ -371,7 +348,9 @@ def _described(planter: _Planter, trajectory: Trajectory) -> Planted | None:
 def _cart_handed_in(trajectory: Trajectory) -> int:
     """Find the turn in which the cart was handed in, the last one in which that was tried."""
     said = [message for message in trajectory.messages if message["role"] == "assistant"]
-    return max(turn for turn, message in enumerate(said, 1) if ("submit", {"done": True}) in _calls(message))
+    return max(
+        turn for turn, message in enumerate(said, 1) if ("submit", {"done": True}) in calls_of(message)
+    )
 
 
 def _repeats(trajectory: Trajectory, turn: int) -> bool:
@@ -393,11 +372,11 @@ def _with_stale_wish(task: Task, shop: "Shop") -> Planted | None:
     if task.subtasks or not any(isinstance(event, GoalChange) for event in task.events):
         return None
     player, episode, turn = ENVIRONMENTS[task.env].reference_player(shop), Episode(task, shop), 0
-    planter = _Planter(player, episode, "stale wish", np.random.default_rng(0))
+    planter = _Planter(player, episode, "stale wish", task.key.rng("stale wish"))
     while not episode.done:
         before, length = episode.goal, len(episode.messages)
         message = planter(list(episode.messages), episode.tools)
-        acts = any(map(planter._acts, (name for name, _ in _calls(message))))
+        acts = any(map(planter._acts, (name for name, _ in calls_of(message))))
         changed = planter.deaf_from is not None
         episode.act(message)
         if changed and acts and not turn and _is_wrong(episode):

@@ -170,8 +170,8 @@ def more_likely(labelled: Sequence[Labelled]) -> dict[str, float]:
     """Compare the chance of a mistake in a turn after an earlier one with that where there was none.
 
     `after` and `before` are the shares of turns with a new mistake; `ratio` is Mantel and Haenszel's risk ratio over
-    environments, levels and turns, with 95% bounds from drawing episodes anew. Mistakes that follow from another by rule
-    are not counted as new. NaN where a stratum never has both.
+    environments, levels and turns, with 95% bounds from drawing episodes anew. Mistakes that follow by rule are not
+    counted as new. NaN where a stratum never has both.
     """
     strata: dict[tuple[str, int, int], int] = {}
     tables = []
@@ -216,8 +216,8 @@ def _ratio(counts: np.ndarray) -> float:
 
 
 def summary(labelled: Sequence[Labelled]) -> dict[str, Any]:
-    """Summarize labelled episodes: how many made a first mistake and were correct in the end, survival, fates, links, and
-    whether a mistake is more likely after another."""
+    """Summarize labelled episodes: how many made a first mistake and were correct in the end, survival, fates, links,
+    and whether a mistake is more likely after another."""
     first = [one for one in labelled if one.first is not None]
     return {
         "episodes": len(labelled),

@@ -1,0 +1,127 @@
+"""What a mistake leads to: the twin differs in one act and in nothing before it; figures worked out by hand."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from ecomlab import ENVIRONMENTS, Shop
+from ecomlab.evaluate.cascade.causal import (
+    COLUMNS,
+    LEFT_OUT,
+    Pair,
+    Unpaired,
+    draw_wrong_act,
+    effects,
+    measure,
+)
+from ecomlab.evaluate.cascade.forced import Forced, LocalRunner, Runner, ScriptedRunner
+from ecomlab.evaluate.cascade.labels import label
+from ecomlab.evaluate.cascade.mistakes import Labelled, Mistake
+from ecomlab.evaluate.contestant import Job
+from ecomlab.evaluate.tasks import held_out_seeds
+from ecomlab.models.load import load_policy
+from ecomlab.seeding import rng
+
+SEEDS = held_out_seeds(0, 4)
+
+
+@pytest.fixture(scope="module")
+def novice(shop: Shop) -> LocalRunner:
+    return LocalRunner(load_policy("novice", shop, ["CART"]), batch=3)
+
+
+@pytest.fixture(params=["perturbed", "novice"])
+def runner(request: pytest.FixtureRequest) -> Runner:
+    if request.param == "novice":
+        made: Runner = request.getfixturevalue("novice")
+        return made
+    return ScriptedRunner("perturbed")
+
+
+def test_whoever_is_made_to_say_what_they_say_anyway_goes_on_as_before(runner: Runner, shop: Shop) -> None:
+    jobs = [Job("CART", 2, seed) for seed in SEEDS]
+    once = runner.play(jobs, [None] * len(jobs), shop)
+    said = [[m for m in one.messages if m["role"] == "assistant"] for one in once if one]
+    again = runner.play(jobs, [Forced(1, messages[0]) for messages in said], shop)
+    assert [one.messages for one in again if one] == [one.messages for one in once if one]
+
+
+def test_up_to_the_forced_message_nothing_changes(runner: Runner, shop: Shop) -> None:
+    jobs = [Job("CART", 2, seed) for seed in SEEDS]
+    other = {"role": "assistant", "content": "One moment, please."}
+    once = runner.play(jobs, [None] * len(jobs), shop)
+    again = runner.play(jobs, [Forced(2, other)] * len(jobs), shop)
+    for was, now in zip(once, again, strict=True):
+        assert was is not None and now is not None
+        second = [n for n, m in enumerate(was.messages) if m["role"] == "assistant"][1]
+        assert now.messages[:second] == was.messages[:second]
+        assert now.messages[second]["content"] == other["content"]
+        assert now.messages[second + 1 :] != was.messages[second + 1 :]
+
+
+@pytest.mark.parametrize("env", [env for env in ENVIRONMENTS if env != "JOURNEY"])
+def test_a_pair_differs_in_one_act_after_a_clean_beginning(env: str, shop: Shop) -> None:
+    runner = ScriptedRunner("reference")
+    pairs = [
+        p for p in measure(runner, [Job(env, 3, seed) for seed in SEEDS[:2]], shop) if isinstance(p, Pair)
+    ]
+    assert pairs
+    for pair in pairs:
+        assert not pair.twin.mistakes
+        first = pair.planted.first
+        assert first is None or first.turn >= pair.turn
+        assert any(m.turn == pair.turn and m.kind in (pair.kind, "stale wish") for m in pair.planted.mistakes)
+        assert tuple(pair.row()) == COLUMNS
+
+
+def test_the_reference_player_mends_what_it_did_and_not_what_it_handed_in(shop: Shop) -> None:
+    found = list(measure(ScriptedRunner("reference"), [Job("CART", 3, seed) for seed in SEEDS], shop))
+    pairs = [pair for pair in found if isinstance(pair, Pair)]
+    assert pairs and all(pair.mended and pair.planted.correct for pair in pairs if not pair.final)
+    handed_in = list(measure(ScriptedRunner("reference"), [Job("STATUS", 1, seed) for seed in SEEDS], shop))
+    assert all(one.final and not one.planted.correct for one in handed_in if isinstance(one, Pair))
+
+
+def test_no_act_is_replaced_after_the_first_mistake(shop: Shop) -> None:
+    (trajectory,) = ScriptedRunner("reference").play([Job("CART", 2, SEEDS[0])], [None], shop)
+    assert trajectory is not None
+    clean = label(trajectory, shop)
+    assert draw_wrong_act(trajectory, clean, shop, ("wrong product", "wrong quantity"), rng("test"))
+    wrong_from_the_start = replace(clean, mistakes=(Mistake(1, "wasted turn"),))
+    assert draw_wrong_act(trajectory, wrong_from_the_start, shop, ("wrong product",), rng("test")) is None
+
+
+def test_what_has_no_pair_says_why(shop: Shop) -> None:
+    found = list(measure(ScriptedRunner("say nothing"), [Job("CART", 2, SEEDS[0])], shop))
+    assert [one.why for one in found if isinstance(one, Unpaired)] == [LEFT_OUT[1]]
+
+
+def pair(twin: bool, planted: bool, further: int = 0, mended: bool = False) -> Pair:
+    made = Mistake(2, "wrong product", fate="mended alone" if mended else "persisted")
+    later = [Mistake(3, "wasted turn")] * further
+    one = Labelled("CART", 1, 0, 4, 4, "submit", twin, False)
+    return Pair(
+        Job("CART", 1, 0),
+        "wrong product",
+        2,
+        False,
+        one,
+        replace(one, correct=planted, mistakes=(made, *later)),
+    )
+
+
+def test_effects_are_means_of_pairs_with_bounds() -> None:
+    """Of four pairs two lose what the twin won, one is mended; two further mistakes in one pair."""
+    rows = effects(
+        [pair(True, False), pair(True, False, 2), pair(True, True, mended=True), pair(False, False)]
+    )
+    assert [row["kind"] for row in rows] == ["all", "wrong product"]
+    found = rows[0]
+    assert (found["pairs"], found["twin"], found["planted"]) == (4, 0.75, 0.25)
+    assert found["effect"] == -0.5
+    assert found["effect_low"] < -0.5 < found["effect_high"]
+    assert found["further"] == 0.5
+    assert found["further_low"] == pytest.approx(0.5 - 3.182446 * 1 / math.sqrt(4), abs=1e-4)
+    assert (found["mendable"], found["mended"]) == (4, 0.25)
+    assert found["mended_low"] < 0.25 < found["mended_high"]
