@@ -26,6 +26,8 @@ _CUES = re.compile(
     r"\b(?:exists?|gone|lack\w*|none|nothing|nowhere|missing|impossible|match\w*|found)\b", re.IGNORECASE
 )
 """Words of sentences that may deny something in a form that is not listed."""
+SHORT = 3
+"""Letters of a value up to which its case tells it from a part of another word."""
 _BREAK = re.compile(r"(?<=[,;])\s|\s(?=(?:and|but|so|while|whereas|because|as)\s)", re.IGNORECASE)
 _VERB = re.compile(
     r"\b(?:is|are|was|were|has|have|had|do|does|did|can\w*|could\w*|will|find|see)\b|n['’]t\b", re.IGNORECASE
@@ -134,4 +136,8 @@ def _option_in(sentence: str, want: Want, world: World) -> str | None:
 
 
 def _named(values: Sequence[str], sentence: str) -> Iterator[str]:
-    return (v for v in values if re.search(rf"(?<!\w){re.escape(v.lower())}(?!\w)", sentence.lower()))
+    """Yield the values that a sentence names; short ones as they are written, for "I'm" names no size."""
+    for value in values:
+        flags = re.NOFLAG if len(value) <= SHORT else re.IGNORECASE
+        if re.search(rf"(?<![\w'’]){re.escape(value)}(?!\w)", sentence, flags):
+            yield value

@@ -47,17 +47,23 @@ class Scene:
         """List the products that are sought now."""
         return self.subtask.env.wishes(self.subtask.goal, self.world)
 
+    def before(self) -> Sequence[Want]:
+        """List the products that were sought at first: what fits those is a stale wish, not another mistake."""
+        return self.subtask.env.wishes(self.subtask.customer.first, self.world)
+
     def seen(self, product_id: str, fits: bool, units: int = 1) -> Iterator[str]:
-        """Yield other products of a product's type that a tool has shown, that fit the wish for it or break it, and of
-        which so many units can be had; in random order."""
+        """Yield other products of a product's type that a tool has shown, that fit the wish for it or break it, now and
+        at first, and of which so many units can be had; in random order."""
         catalog, world = self.world.catalog, self.world
         kind = catalog.type_of(world.row(product_id)).name
         wants = [want for want in self.wants() if want.type == kind]
+        every = [*wants, *(want for want in self.before() if want.type == kind)]
         for other in shuffled(self.random, sorted(world.shown - {product_id})):
             row = world.row(other)
             if catalog.type_of(row).name != kind or world.stock(row) < units:
                 continue
-            if wants and any(catalog.satisfies(row, want.constraints) for want in wants) == fits:
+            some = wants if fits else every
+            if wants and any(catalog.satisfies(row, want.constraints) for want in some) == fits:
                 yield other
 
     def stands(self, answer: Mapping[str, Any]) -> bool:
@@ -110,7 +116,7 @@ def wrong_product(name: str, given: dict[str, Any], scene: Scene) -> list[Call] 
 
 def unwanted_item(name: str, given: dict[str, Any], scene: Scene) -> list[Call] | None:
     world = scene.world
-    wanted = {want.type for want in scene.wants()}
+    wanted = {want.type for want in (*scene.wants(), *scene.before())}
     others = [one for one in sorted(world.shown) if world.stock(world.row(one)) > 0]
     others = [one for one in others if world.catalog.type_of(world.row(one)).name not in wanted]
     if name == "cart_add" and others:
@@ -129,10 +135,9 @@ def wrong_variant(name: str, given: dict[str, Any], scene: Scene) -> list[Call] 
         return None
     product_id, units = given["product_id"], given.get("quantity", 1)
     row = scene.world.row(product_id)
+    right = {given["variant_id"], *(want.option for want in scene.before())}
     others = [
-        one
-        for one in scene.world.options(row)
-        if one != given["variant_id"] and scene.world.stock(row, one) >= units
+        one for one in scene.world.options(row) if one not in right and scene.world.stock(row, one) >= units
     ]
     seen = [one for one in others if (product_id, one) in scene.world.shown_pairs]
     return [(name, {**given, "variant_id": pick(scene.random, seen)})] if seen else None
@@ -147,8 +152,9 @@ def wrong_quantity(name: str, given: dict[str, Any], scene: Scene) -> list[Call]
         ids = _listed(name, given)
         fewer = len(ids) > 1 and "count" in scene.subtask.goal
         return [(name, {"product_ids": ids[:-1]})] if fewer else None
-    units = given.get("quantity", 1)
-    others = [other for other in (units - 1, units + 1) if 1 <= other <= left]
+    units, first = given.get("quantity", 1), scene.subtask.customer.first.slots
+    was = {value for (_, slot), value in first.items() if slot in ("quantity", "units")}
+    others = [other for other in (units - 1, units + 1) if 1 <= other <= left and other not in was]
     return [(name, {**given, "quantity": pick(scene.random, others)})] if others else None
 
 

@@ -344,7 +344,8 @@ class _Labeller:
         return [at for key, at in job.open.items() if places & {key[1], self.found[at].place}]
 
     def _wasted(self, message: Message, results: Sequence[Mapping[str, Any]]) -> None:
-        """Record a turn that brought nothing: a stall, a wrong guess, a slip of form, look-ups made before."""
+        """Record a turn that brought nothing: a stall, a wrong guess, a slip of form, or calls that had brought the
+        same before: look-ups, and acts that were refused."""
         subtask, before = self.episode.subtasks[self._now], self._before[self._now]
         dialogue, why = subtask.customer.dialogue, ""
         talks = not message.get("tool_calls") or any(name == "ask_user" for name, _ in self._calls)
@@ -359,11 +360,11 @@ class _Labeller:
         made = []
         for (name, given), result in zip(self._calls, results):
             tool = self.episode.env.offered.get(name)
-            if tool is not None and not tool.acts and "notice" not in result:
+            if tool is not None and "notice" not in result and (not tool.acts or "error" in result):
                 said = json.dumps(given, sort_keys=True), json.dumps(result, sort_keys=True)
                 made.append((self._now, name, *said))
         if made and len(made) == len(self._calls) and self.looked.issuperset(made):
-            why = "looked up again what was known"
+            why = "called again for what was known"
         self.looked.update(made)
         if why:
             self._add(Mistake(self.turn, "wasted turn", job=self._now, words=why))

@@ -86,9 +86,10 @@ class _Planter:
 
     def __call__(self, messages: list[Message], tools: list[dict[str, Any]]) -> Message:
         self.turn += 1
-        message = (
-            self.queue.pop(0) if self.queue else self._blocked(self.player(self._heard(messages), tools))
-        )
+        if self.queue:
+            message = self.queue.pop(0)
+        else:
+            message = self._there(self._blocked(self.player(self._heard(messages), tools)))
         if self.planted:
             return self._after(message)
         changed = self.plant(message) if self.turn == self.at else None
@@ -122,6 +123,16 @@ class _Planter:
         return (
             message if len(kept) == len(calls) else with_calls(message, kept or [("submit", {"done": True})])
         )
+
+    def _there(self, message: Message) -> Message:
+        """Let later acts on what the player believes to be there act on what is there."""
+        calls = calls_of(message)
+        for there, right in self.believed if self.planted else ():
+            ids = {name: right.get(name, value) for name, value in there.items() if name != "quantity"}
+            for _, given in calls:
+                if all(given.get(name) == value for name, value in ids.items()):
+                    given.update({name: there[name] for name in ids})
+        return with_calls(message, calls) if calls != calls_of(message) else message
 
     def plant(self, message: Message) -> Message | None:
         """Make the wrong message in place of this one; None where the mistake cannot be made here."""
@@ -168,7 +179,7 @@ def _rewritten(value: Any, believed: Sequence[tuple[Mapping[str, Any], Mapping[s
     if not isinstance(value, dict):
         return value
     for there, right in believed:
-        known = there.keys() & value.keys()
+        known = (there.keys() & value.keys()) - ({"quantity"} - right.keys())  # which is 0 once it is removed
         if right.keys() & known and all(there[name] == value[name] for name in known):
             value = {**value, **{name: right[name] for name in right.keys() & known}}
     return {key: _rewritten(inner, believed) for key, inner in value.items()}
