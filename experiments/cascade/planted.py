@@ -4,7 +4,8 @@
 
 Adds to planted.csv what it lacks: for each environment and level the rows of `ecomlab.evaluate.cascade.confusion`, of
 so many episodes for each kind. A cell is written when it is whole, so a run that was killed goes on; a table of another
-number of episodes is another file: give --out. `--summary` prints the shares by kind.
+number of episodes is another file: give --out. `--draw` plays nothing and puts the shares by kind into
+docs/cascade.md.
 """
 
 import argparse
@@ -13,9 +14,11 @@ from pathlib import Path
 
 from ecomlab.catalog import load_shop
 from ecomlab.envs.registry import ENVIRONMENTS
-from ecomlab.evaluate.cascade.confusion import COLUMNS, accuracy, rows_of
+from ecomlab.evaluate.cascade.confusion import COLUMNS, as_markdown, rows_of
 
 TABLE = Path(__file__).with_name("planted.csv")
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "cascade.md"
+MARKS = ("<!-- drawn by experiments/cascade/planted.py: begin -->", "<!-- end -->")
 SETTINGS = ("asked", "size")
 """Further columns: episodes of each kind that were asked for, products in the shop."""
 
@@ -28,12 +31,10 @@ def read(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def summary(rows: list[dict[str, str]]) -> str:
-    """Word the shares of mistakes found, by kind, as a Markdown table."""
-    lines = ["| planted | episodes | kind and turn right | and nothing else |", "|---|---|---|---|"]
-    for kind, (episodes, right, alone) in accuracy(rows).items():
-        lines.append(f"| {kind} | {episodes} | {right / episodes:.3f} | {alone / episodes:.3f} |")
-    return "\n".join(lines)
+def draw(rows: list[dict[str, str]]) -> None:
+    """Put the table's shares into the page."""
+    before, after = (PAGE.read_text("utf-8").split(mark) for mark in MARKS)
+    PAGE.write_text(f"{before[0]}{MARKS[0]}\n{as_markdown(rows)}\n{MARKS[1]}{after[1]}", "utf-8")
 
 
 def main() -> None:
@@ -45,10 +46,10 @@ def main() -> None:
     parser.add_argument("--env", default=",".join(ENVIRONMENTS))
     parser.add_argument("--size", type=int, default=20_000)
     parser.add_argument("--out", type=Path, default=TABLE)
-    parser.add_argument("--summary", action="store_true")
+    parser.add_argument("--draw", action="store_true")
     asked = parser.parse_args()
-    if asked.summary:
-        return print(summary(read(asked.out)))
+    if asked.draw:
+        return draw(read(asked.out))
     settings = {"asked": str(asked.episodes), "size": str(asked.size)}
     there = read(asked.out)
     if other := [row for row in there if any(row[name] != settings[name] for name in SETTINGS)]:

@@ -3,8 +3,8 @@ the same randomness. The two differ in nothing else, so the difference is the mi
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from ecomlab.episode.episode import Trajectory
@@ -36,6 +36,22 @@ not follow from an earlier one by rule; `mended` is 1 where the planted mistake 
 
 
 @dataclass(frozen=True)
+class Outcome:
+    """What came of a pair of episodes, with the mistake and without."""
+
+    env: str
+    d: int
+    kind: str
+    final: bool
+    """The wrong act handed in an answer, which nobody can mend."""
+    twin_correct: bool
+    planted_correct: bool
+    twin_later: int
+    planted_later: int
+    mended: bool
+
+
+@dataclass(frozen=True)
 class Pair:
     """An episode with a planted mistake, and its untouched twin."""
 
@@ -53,18 +69,29 @@ class Pair:
         made = [m for m in self.planted.mistakes if m.turn == self.turn]
         return bool(made) and all(m.fate.startswith("mended") for m in made)
 
-    def later(self, labelled: Labelled) -> int:
-        """Count the further mistakes of one of the two: those after the planted one that no other led to by rule."""
-        return sum(mistake.turn > self.turn for mistake in labelled.roots)
+    @property
+    def outcome(self) -> Outcome:
+        """What came of it. Later mistakes are those after the planted one that no other led to by rule."""
+        twin, planted = (
+            sum(mistake.turn > self.turn for mistake in labelled.roots)
+            for labelled in (self.twin, self.planted)
+        )
+        correct = self.twin.correct, self.planted.correct
+        return Outcome(self.job.env, self.job.d, self.kind, self.final, *correct, twin, planted, self.mended)
 
     def row(self) -> dict[str, Any]:
         """Write as a row of the table."""
-        job = self.job
-        values = (
-            job.env, job.d, job.seed, job.trial, self.kind, self.turn, int(self.final), int(self.twin.correct),
-            int(self.planted.correct), self.later(self.twin), self.later(self.planted), int(self.mended), "",
-        )  # fmt: skip
-        return dict(zip(COLUMNS, values, strict=True))
+        found = {name: int(v) if isinstance(v, bool) else v for name, v in asdict(self.outcome).items()}
+        named = {"seed": self.job.seed, "trial": self.job.trial, "turn": self.turn, "why": ""}
+        return {name: {**found, **named}[name] for name in COLUMNS}
+
+
+def outcome_of(row: Mapping[str, str]) -> Outcome:
+    """Read a row of a pair that was written to a table."""
+    flags = ("final", "twin_correct", "planted_correct", "mended")
+    counts = ("d", "twin_later", "planted_later")
+    read = {"env": row["env"], "kind": row["kind"], **{name: int(row[name]) for name in counts}}
+    return Outcome(**read, **{name: bool(int(row[name])) for name in flags})  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -191,31 +218,31 @@ def _turn(trajectory: Trajectory, turn: int) -> Message:
     return said[turn - 1] if len(said) >= turn else {"role": "assistant", "content": ""}
 
 
-def effects(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
+def effects(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
     """Summarize the pairs of each environment, level and kind, and of each environment and level over all kinds.
 
     `effect` is the success with the mistake less that without, `further` how many more mistakes follow, `mended` the
     share of planted mistakes that did not last, of those that could be mended: each with 95% bounds; the unit is the
     task.
     """
-    groups: dict[tuple[str, int, str], list[Pair]] = defaultdict(list)
-    for pair in pairs:
-        groups[pair.job.env, pair.job.d, "all"].append(pair)
-        groups[pair.job.env, pair.job.d, pair.kind].append(pair)
+    groups: dict[tuple[str, int, str], list[Outcome]] = defaultdict(list)
+    for one in outcomes:
+        groups[one.env, one.d, "all"].append(one)
+        groups[one.env, one.d, one.kind].append(one)
     return [
         {"env": env, "d": d, "kind": kind, **_effect(mine)} for (env, d, kind), mine in sorted(groups.items())
     ]
 
 
-def _effect(pairs: Sequence[Pair]) -> dict[str, float]:
-    loss, low, high, _ = paired_interval([pair.planted.correct - pair.twin.correct for pair in pairs])
-    more, fewer, most = _mean_interval([pair.later(pair.planted) - pair.later(pair.twin) for pair in pairs])
-    able = [[float(pair.mended)] for pair in pairs if not pair.final]
+def _effect(found: Sequence[Outcome]) -> dict[str, float]:
+    loss, low, high, _ = paired_interval([one.planted_correct - one.twin_correct for one in found])
+    more, fewer, most = _mean_interval([one.planted_later - one.twin_later for one in found])
+    able = [[float(one.mended)] for one in found if not one.final]
     worst, best = share_interval(able)
     return {
-        "pairs": len(pairs),
-        "twin": sum(pair.twin.correct for pair in pairs) / len(pairs),
-        "planted": sum(pair.planted.correct for pair in pairs) / len(pairs),
+        "pairs": len(found),
+        "twin": sum(one.twin_correct for one in found) / len(found),
+        "planted": sum(one.planted_correct for one in found) / len(found),
         "effect": loss, "effect_low": low, "effect_high": high,
         "further": more, "further_low": fewer, "further_high": most,
         "mendable": len(able),

@@ -1,7 +1,7 @@
 """How well labels find what was planted: a confusion table by kind and turn."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -101,7 +101,7 @@ class _Twins:
         return self._known[seed]
 
 
-def accuracy(rows: Sequence[dict[str, Any]]) -> dict[str, tuple[int, int, int]]:
+def accuracy(rows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, int, int]]:
     """Add up the rows of a table by kind: episodes, those with kind and turn right, those of them with nothing else
     found."""
     found: dict[str, tuple[int, int, int]] = {}
@@ -115,3 +115,16 @@ def accuracy(rows: Sequence[dict[str, Any]]) -> dict[str, tuple[int, int, int]]:
             alone + count * (is_right and bool(int(row["alone"]))),
         )
     return found
+
+
+def as_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Write the shares of planted mistakes that were found, by kind and in all, as a Markdown table."""
+    found = accuracy(rows)
+    every = tuple(map(sum, zip(*found.values(), strict=True))) if found else (0, 0, 0)
+    lines = ["| planted | episodes | kind and turn right | and nothing else |", "|---|---|---|---|"]
+    for kind, (episodes, right, alone) in [*found.items(), ("all", every)] if found else ():
+        lines.append(f"| {kind} | {episodes} | {right / episodes:.3f} | {alone / episodes:.3f} |")
+    envs, levels = len({row["env"] for row in rows}), sorted({str(row["d"]) for row in rows})
+    where = f"{envs} environments at d = {', '.join(levels)}"
+    asked = f"{where}; asked for: {rows[0]['asked']} of each kind in each cell." if rows else ""
+    return "\n".join([asked, "", *lines])
