@@ -259,6 +259,17 @@ def test_an_id_that_no_tool_has_shown_is_found_once(two: Wanted) -> None:
     assert found(labelled) == [(1, "unseen id")]
 
 
+def test_an_unseen_id_that_is_handed_in_stands(shop: Shop) -> None:
+    task = make_task("PD", 1, 0, shop)
+    kind = task.goal["type"]
+    ids = [shop.catalog.ids[row] for row in shop.catalog.type_rows(kind)][: task.goal["count"]]
+    episode = Episode(task, shop)
+    episode.act(calls(("submit", {"product_ids": ids})))
+    labelled = label(record(episode), shop)
+    assert set(found(labelled)) == {(1, "unseen id")}
+    assert [mistake.thing for mistake in labelled.standing] == ids
+
+
 def test_many_calls_in_a_message_are_read_as_one_turn(two: Wanted) -> None:
     right = two.fitting[0]
     many = calls(two.add(right, 1), *[("cart_view", {})] * 39)

@@ -16,6 +16,7 @@ from qwen3_helper import FakeVllm, lottery, small, talkative
 from runs import SECONDS, Killed, kill_at, rows_of, steps_of, train_in_two
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, load_shop, make_task
+from ecomlab.audit.surface import calls
 from ecomlab.episode.play import play
 from ecomlab.models.batch import Rollout, play_batch
 from ecomlab.models.load import load_policy
@@ -160,6 +161,22 @@ def test_the_system_prompt_holds_the_schemas_and_thinking_stays_out_of_the_conte
 def test_what_is_no_turn_is_invalid(said: str, reason: str, policy: Policy) -> None:
     renderer = renderer_of(policy)
     assert reason in renderer.dialogue().read(renderer.encode(said))["invalid"]
+
+
+@pytest.mark.parametrize("thinking", [False, True])
+@pytest.mark.parametrize("content", ["", "One moment, please."])
+def test_what_a_policy_is_made_to_say_is_read_back(content: str, thinking: bool, policy: Policy) -> None:
+    called = calls(("cart_add", {"product_id": "PX1", "quantity": 2}), ("cart_view", {}))
+    for message in ({**called, "content": content}, {"role": "assistant", "content": content or "Done."}):
+        dialogue = renderer_of(policy, thinking).dialogue()
+        ids = dialogue.say(message)
+        again = dialogue.read(ids)
+        assert again["content"] == message["content"]
+        said, meant = ([c["function"] for c in m.get("tool_calls", ())] for m in (again, message))
+        assert [(f["name"], json.loads(f["arguments"])) for f in said] == [
+            (f["name"], json.loads(f["arguments"])) for f in meant
+        ]
+        assert ids[-1] in renderer_of(policy).stop_ids
 
 
 def test_both_ends_stop_a_turn(policy: Policy) -> None:

@@ -100,7 +100,8 @@ class Labelled:
     @property
     def standing(self) -> tuple[Mistake, ...]:
         """Mistakes in the world or the answer that nobody mended: none exactly where the end is as wanted."""
-        return tuple(m for m in self.mistakes if m.kind in WORLD and m.fate in ("persisted", "given up"))
+        lasting = (*WORLD, "unseen id")  # which may have been handed in
+        return tuple(m for m in self.mistakes if m.kind in lasting and m.fate in ("persisted", "given up"))
 
     def to_json(self) -> dict[str, Any]:
         """Write as a JSON object."""
