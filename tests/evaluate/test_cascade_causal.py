@@ -14,6 +14,7 @@ from ecomlab.evaluate.cascade.causal import (
     draw_wrong_act,
     effects,
     measure,
+    outcome_of,
 )
 from ecomlab.evaluate.cascade.forced import Forced, LocalRunner, Runner, ScriptedRunner
 from ecomlab.evaluate.cascade.labels import label
@@ -113,9 +114,10 @@ def pair(twin: bool, planted: bool, further: int = 0, mended: bool = False) -> P
 
 def test_effects_are_means_of_pairs_with_bounds() -> None:
     """Of four pairs two lose what the twin won, one is mended; two further mistakes in one pair."""
-    rows = effects(
-        [pair(True, False), pair(True, False, 2), pair(True, True, mended=True), pair(False, False)]
-    )
+    pairs = [pair(True, False), pair(True, False, 2), pair(True, True, mended=True), pair(False, False)]
+    rows = effects([one.outcome for one in pairs])
+    read = [outcome_of({name: str(value) for name, value in one.row().items()}) for one in pairs]
+    assert read == [one.outcome for one in pairs], "as a table holds them"
     assert [row["kind"] for row in rows] == ["all", "wrong product"]
     found = rows[0]
     assert (found["pairs"], found["twin"], found["planted"]) == (4, 0.75, 0.25)
