@@ -114,6 +114,18 @@ class EnvironmentContract:
                     assert not score.correct, (name, value)
                     assert score.why, (name, value)
 
+    @shows("BY EFFECT")
+    def test_there_are_faults_exactly_where_the_verdict_is_not_correct(self, env: str, shop: Shop) -> None:
+        for task in _tasks(env, (2, 7), _fewer(env, 4), shop):
+            for rate in (0.0, 0.3):
+                episode = Episode(task, shop)
+                slips = Perturbation(rng("faults", task.seed), rate)
+                finish(reference_player(env, shop, slips), episode)
+                for subtask in episode.subtasks:
+                    given = (subtask.goal, subtask.world, subtask.answer or {}, subtask.customer.first)
+                    verdict, found = subtask.env.verify(*given), subtask.env.faults(*given)
+                    assert bool(found) != verdict.correct, (task.seed, verdict.why, found)
+
     @shows("ONE RECORD")
     def test_no_placeholder_reaches_a_message(self, env: str, shop: Shop) -> None:
         for task in _tasks(env, LEVELS, 6, shop):
