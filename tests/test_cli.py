@@ -27,6 +27,7 @@ COMMANDS = [
     ["compare"],
     ["frontier"],
     ["view"],
+    ["cascade"],
     ["sweep"],
     ["figures"],
     ["assets"],

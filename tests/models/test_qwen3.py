@@ -167,7 +167,8 @@ def test_what_is_no_turn_is_invalid(said: str, reason: str, policy: Policy) -> N
 @pytest.mark.parametrize("content", ["", "One moment, please."])
 def test_what_a_policy_is_made_to_say_is_read_back(content: str, thinking: bool, policy: Policy) -> None:
     called = calls(("cart_add", {"product_id": "PX1", "quantity": 2}), ("cart_view", {}))
-    for message in ({**called, "content": content}, {"role": "assistant", "content": content or "Done."}):
+    spoken: dict[str, Any] = {"role": "assistant", "content": content or "Done."}
+    for message in ({**called, "content": content}, spoken):
         dialogue = renderer_of(policy, thinking).dialogue()
         ids = dialogue.say(message)
         again = dialogue.read(ids)

@@ -124,7 +124,8 @@ def as_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
     lines = ["| planted | episodes | kind and turn right | and nothing else |", "|---|---|---|---|"]
     for kind, (episodes, right, alone) in [*found.items(), ("all", every)] if found else ():
         lines.append(f"| {kind} | {episodes} | {right / episodes:.3f} | {alone / episodes:.3f} |")
-    envs, levels = len({row["env"] for row in rows}), sorted({str(row["d"]) for row in rows})
-    where = f"{envs} environments at d = {', '.join(levels)}"
-    asked = f"{where}; asked for: {rows[0]['asked']} of each kind in each cell." if rows else ""
+    cells = {(row["env"], row["d"]) for row in rows}
+    levels = ", ".join(sorted({str(d) for _, d in cells}))
+    where = f"{len(cells)} cells: {len({env for env, _ in cells})} environments, d = {levels}"
+    asked = f"{where}; asked for: {rows[0]['asked']} of each kind in each." if rows else ""
     return "\n".join([asked, "", *lines])

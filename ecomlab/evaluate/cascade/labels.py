@@ -185,8 +185,9 @@ class _Labeller:
         return subtask.env.faults(goal, self.episode.world, answer, subtask.customer.first)
 
     def _made(self, number: int, made: Sequence[Fault], parent: int | None = None) -> None:
-        """Record the faults among these that are new, and those of events that the agent has let stand."""
-        job, over = self.jobs[number], self.episode.done or self.episode.subtasks[number].answer is not None
+        """Record the faults among these that are new, and those of events that the agent has let stand; `parent` is the
+        end that left them so."""
+        job, over = self.jobs[number], parent is not None or self.episode.subtasks[number].answer is not None
         acted = over or (number == self._now and self._has_acted())
         for fault in made:
             if fault.key in job.open:

@@ -313,14 +313,20 @@ def plant(
     player, at = ENVIRONMENTS[task.env].reference_player(shop), pick(random, twin.opportunities[kind])
     planter = _Planter(player, Episode(task, shop), kind, random, repair, at)
     trajectory = _played(planter)
-    return _described(planter, trajectory) if planter.planted else None
+    return _described(planter, trajectory) if trajectory and planter.planted else None
 
 
-def _played(planter: _Planter) -> Trajectory:
-    """Play to the end, or up to the turn in which the player is cut off."""
+def _played(planter: _Planter) -> Trajectory | None:
+    """Play to the end, or up to the turn in which the player is cut off; None where the reference player cannot go on
+    from the mistake, such as a return from an order that it has not looked into."""
     episode = planter.episode
     while not episode.done:
-        message = planter(list(episode.messages), episode.tools)
+        try:
+            message = planter(list(episode.messages), episode.tools)
+        except LookupError:
+            if not planter.planted:
+                raise
+            return None
         if planter.kind == "cut off" and planter.planted:
             episode.end_truncated()
         else:
