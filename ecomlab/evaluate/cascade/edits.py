@@ -152,8 +152,12 @@ def wrong_quantity(name: str, given: dict[str, Any], scene: Scene) -> list[Call]
         ids = _listed(name, given)
         fewer = len(ids) > 1 and "count" in scene.subtask.goal
         return [(name, {"product_ids": ids[:-1]})] if fewer else None
-    units, first = given.get("quantity", 1), scene.subtask.customer.first
-    was = {first.get("quantity", first.get("units", 1, item), item) for item in first.items}
+    units, customer = given.get("quantity", 1), scene.subtask.customer
+    was = {
+        goal.get("quantity", goal.get("units", 1, item), item)
+        for goal in (customer.first, customer.goal)
+        for item in goal.items
+    } - {units}
     others = [other for other in (units - 1, units + 1) if 1 <= other <= left and other not in was]
     return [(name, {**given, "quantity": pick(scene.random, others)})] if others else None
 
