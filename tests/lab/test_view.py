@@ -17,8 +17,10 @@ from contestants import Script
 from typer.testing import CliRunner
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, Trajectory, make_task, play
+from ecomlab.audit.attackers import calls
 from ecomlab.cli import app, main
 from ecomlab.episode.play import ReplayError, record, replay
+from ecomlab.evaluate.cascade.labels import label
 from ecomlab.evaluate.contestant import Job, Played
 from ecomlab.evaluate.evaluation import EVALUATION, header_of
 from ecomlab.evaluate.tasks import held_out_seeds
@@ -442,3 +444,16 @@ def test_a_source_names_its_file(shop: Shop, tmp_path: Path) -> None:
     folder = folder_with(tmp_path / "run", shop, played("CART", shop))
     (source,) = sources_of([folder])
     assert isinstance(source, Source) and source.path == folder / FILE and source.player == "script"
+
+
+def test_mistakes_are_labelled_beside_their_turns(shop: Shop) -> None:
+    task = make_task("CART", 2, 0, shop)
+    careless = iter([calls(("submit", {"done": True})), calls(("submit", {"done": True}))])
+    trajectory = play(lambda messages, tools: next(careless), task, shop)
+    mistakes = label(trajectory, shop).mistakes
+    record = record_of_trajectory(trajectory, shop)
+    assert mistakes and [(one.turn, one.kind) for one in record.labels] == [
+        (m.turn, m.kind) for m in mistakes
+    ]
+    assert "missed item" in watch(trajectory, shop=shop)._repr_html_()
+    assert record_of_trajectory(trajectory, shop, labels=()).labels == ()

@@ -8,6 +8,8 @@ from ecomlab.catalog import Shop
 from ecomlab.customer.customer import Customer
 from ecomlab.episode.episode import Episode, Trajectory
 from ecomlab.episode.play import ReplayError, replay
+from ecomlab.evaluate.cascade.labels import label
+from ecomlab.evaluate.cascade.mistakes import PASSED
 from ecomlab.evaluate.evaluation import trajectory_of
 from ecomlab.evaluate.transcript import Transcript
 from ecomlab.lab.events import event_in_words, value_in_words
@@ -21,9 +23,13 @@ NOT_ACTED_OUT = "Without cart and reward by turn, for it cannot be acted out aga
 
 
 def record_of(
-    transcript: Transcript, shop: Shop | None = None, player: str = "", labels: Sequence[Label] = ()
+    transcript: Transcript,
+    shop: Shop | None = None,
+    player: str = "",
+    labels: Sequence[Label] | None = None,
 ) -> Record:
-    """Record a transcript; with the shop that it was played in, each turn has the state that it left behind.
+    """Record a transcript; with the shop that it was played in, each turn has the state that it left behind and the
+    mistakes that were made in it (`labels_of`), unless other `labels` are given.
 
     Where it cannot be acted out again, because an environment has changed since, the record has its messages and says
     so.
@@ -42,11 +48,14 @@ def record_of(
     record = Record.of(
         " · ".join(filter(None, title)), transcript.messages, transcript.end, transcript.score, WEIGHTS
     )
-    record = replace(record, facts=facts, labels=tuple(labels))
+    record = replace(record, facts=facts, labels=tuple(labels or ()))
     if shop is None or not transcript.messages:
         return record
     try:
-        return _with_states(record, trajectory_of(transcript, shop), shop)
+        trajectory = trajectory_of(transcript, shop)
+        if labels is None and not transcript.unscored:
+            record = replace(record, labels=labels_of(trajectory, shop))
+        return _with_states(record, trajectory, shop)
     except (
         ReplayError,
         ValueError,
@@ -54,9 +63,19 @@ def record_of(
         return replace(record, note=f"{NOT_ACTED_OUT}: {cut(str(error), 300)}")
 
 
-def record_of_trajectory(trajectory: Trajectory, shop: Shop, labels: Sequence[Label] = ()) -> Record:
-    """Record an episode that was just played, with the state that each turn left behind. Raises ReplayError."""
-    return _with_states(replace(trajectory.record(), labels=tuple(labels)), trajectory, shop)
+def record_of_trajectory(trajectory: Trajectory, shop: Shop, labels: Sequence[Label] | None = None) -> Record:
+    """Record an episode that was just played, as `record_of` does. Raises ReplayError."""
+    named = labels_of(trajectory, shop) if labels is None else labels
+    return _with_states(replace(trajectory.record(), labels=tuple(named)), trajectory, shop)
+
+
+def labels_of(trajectory: Trajectory, shop: Shop) -> tuple[Label, ...]:
+    """Label the mistakes of a trajectory: what is wrong, why, and what became of it."""
+    found = []
+    for mistake in label(trajectory, shop).mistakes:
+        why = [mistake.words, mistake.cause, "" if mistake.fate == PASSED else mistake.fate]
+        found.append(Label(mistake.turn, mistake.kind, "; ".join(filter(None, why))))
+    return tuple(found)
 
 
 def _with_states(record: Record, trajectory: Trajectory, shop: Shop) -> Record:

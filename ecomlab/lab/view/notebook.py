@@ -24,15 +24,17 @@ class Watched:
         return in_notebook(element("div", *map(episode, self.records), class_="beside"))
 
 
-def watch(*episodes: Transcript | Trajectory, shop: Shop, labels: Sequence[Sequence[Label]] = ()) -> Watched:
+def watch(
+    *episodes: Transcript | Trajectory, shop: Shop, labels: Sequence[Sequence[Label] | None] = ()
+) -> Watched:
     """Show one or two episodes, such as two players' of one task, turn by turn with cart, returns, what was stated and
-    revealed, and reward. `labels` holds those of each episode.
+    revealed, reward and mistakes. `labels` holds, for each episode, others than the mistakes that code finds.
 
     Raises TypeError for what is no episode, and ReplayError for a trajectory of another shop.
     """
     records = []
     for number, one in enumerate(episodes):
-        named = labels[number] if number < len(labels) else ()
+        named = labels[number] if number < len(labels) else None
         if isinstance(one, Transcript):
             records.append(record_of(one, shop, labels=named))
         elif isinstance(one, Trajectory):

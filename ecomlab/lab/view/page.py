@@ -49,10 +49,11 @@ def write_page(
     path: Path,
     sources: Sequence[Source],
     limit: int = 5_000,
-    labels: Labels = lambda _: (),
+    labels: Labels | None = None,
     tell: Callable[[int, int], None] = lambda done, total: None,
 ) -> Written:
-    """Write the page of these sources' episodes, whole or not at all. `tell` hears how many of how many are done.
+    """Write the page of these sources' episodes, whole or not at all. `labels` gives others than the mistakes that code
+    finds; `tell` hears how many of how many are done.
 
     Raises TranscriptError for damaged transcripts and for a source without an episode, OSError where nothing can be
     written.
@@ -62,7 +63,8 @@ def write_page(
     def episodes() -> Iterator[tuple[dict[str, Any], Record]]:
         nonlocal missed
         for number, (source, transcript) in enumerate(episodes_of(sources, chosen), 1):
-            record = record_of(transcript, source.shop, source.player, labels(transcript))
+            named = labels(transcript) if labels else None
+            record = record_of(transcript, source.shop, source.player, named)
             missed += source.shop is None or bool(record.note)
             yield row_of(source.player, transcript, record), record
             tell(number, len(chosen))
