@@ -138,15 +138,15 @@ class EnvironmentContract:
                         assert bad not in text, text
 
     @shows("ONE RECORD")
-    def test_a_task_survives_json_in_any_order_of_its_keys(self, env: str, shop: Shop) -> None:
-        for task in _tasks(env, LEVELS, 2, shop):
-            messages = play(reference_player(env, shop), task, shop).messages
+    def test_a_task_survives_json_in_any_order_of_its_keys(self, env: str, big_shop: Shop) -> None:
+        for task in _tasks(env, LEVELS, 2, big_shop):
+            messages = play(reference_player(env, big_shop), task, big_shop).messages
             for sorted_ in (False, True):
                 again = Task.from_json(json.loads(json.dumps(task.to_json(), sort_keys=sorted_)))
                 assert again.digest() == task.digest(), (
                     f"seed {task.seed} is another task after JSON: use lists for whatever has no order of its own"
                 )
-                assert play(reference_player(env, shop), again, shop).messages == messages, (
+                assert play(reference_player(env, big_shop), again, big_shop).messages == messages, (
                     f"seed {task.seed} is played otherwise after JSON: use lists for whatever has an order"
                 )
 
@@ -160,12 +160,12 @@ class EnvironmentContract:
             )
 
     @shows("REPRODUCIBLE")
-    def test_a_recorded_trajectory_replays_to_its_score(self, env: str, shop: Shop) -> None:
-        for task in _tasks(env, LEVELS, 3, shop):
+    def test_a_recorded_trajectory_replays_to_its_score(self, env: str, big_shop: Shop) -> None:
+        for task in _tasks(env, LEVELS, 3, big_shop):
             trajectory = play(
-                reference_player(env, shop, Perturbation(rng("replay", task.seed), 0.2)), task, shop
+                reference_player(env, big_shop, Perturbation(rng("replay", task.seed), 0.2)), task, big_shop
             )
-            assert replay(trajectory, shop) == trajectory.score
+            assert replay(trajectory, big_shop) == trajectory.score
 
     @shows("REPRODUCIBLE")
     def test_whatever_was_said_last_replays(self, env: str, shop: Shop) -> None:

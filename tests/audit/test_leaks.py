@@ -40,6 +40,7 @@ def _smallest(type_name: str, key: tuple[Any, ...], shop: Shop, random: Any, tha
     return min(option for option in options_of(key, shop.catalog, type_name) if option != than)
 
 
+@pytest.mark.slow
 def test_a_wanted_product_whose_brand_stands_alone(big_shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     """Decoys drawn around the wanted product never were of its brand, but of one another's."""
     kind = "user_get_visit_history: product_id, content"
@@ -77,6 +78,7 @@ def test_a_budget_that_names_the_parts_withheld(big_shop: Shop, monkeypatch: pyt
     assert found(foretold.bounds, "BUNDLE", "budget: parts", big_shop, (4, 6), 200).leaks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("env", ["RETURN", "STATUS"])
 def test_an_opening_that_tells_what_will_happen(
     env: str, big_shop: Shop, monkeypatch: pytest.MonkeyPatch
@@ -95,6 +97,7 @@ def test_an_opening_that_tells_what_will_happen(
     assert found(foretold.foretold, env, "opening: GoalChange", big_shop, (4, 8), 400).leaks
 
 
+@pytest.mark.slow
 def test_items_of_which_more_is_said_because_they_sell_out(
     big_shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,6 +115,7 @@ def test_items_of_which_more_is_said_because_they_sell_out(
     assert found(foretold.foretold, "CART", kind, big_shop, (6, 8), 200).leaks
 
 
+@pytest.mark.slow
 def test_a_journey_is_compared_with_those_that_begin_alike(shop: Shop) -> None:
     """Only carts and visits sell out, and an opening shows which it is of: that tells nothing that is to be hidden."""
     alike: dict[Any, set[str]] = {}
@@ -121,6 +125,7 @@ def test_a_journey_is_compared_with_those_that_begin_alike(shop: Shop) -> None:
     assert {len(envs) for envs in alike.values()} == {1} and len(set.union(*alike.values())) > 3
 
 
+@pytest.mark.slow
 def test_a_sold_out_product_that_stands_out(big_shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     kind = "user_get_visit_history: product_id, meant, content"
     assert not found(leaks.measure, "SUB", kind, big_shop, (4, 8), 100).leaks

@@ -360,7 +360,7 @@ def test_a_failed_run_is_shown_and_the_others_go_on(toy):
     assert set(tables.load_train(file.parent / "train.csv").schedule) == {"adaptive"}
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("how", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)])
 def test_an_ended_ablation_leaves_no_process_and_goes_on(toy, how):
     file = toy(steps=20, pause=0.1)
     command = "import sys; from ecomlab.lab.experiment import run_sweep; sys.exit(run_sweep(sys.argv[1]))"

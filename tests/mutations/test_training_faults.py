@@ -26,6 +26,8 @@ from ecomlab.starters.compact_renderer import ShortLines
 from ecomlab.train import loop, objective, rollouts, trl_trainer
 from ecomlab.train.schedule import Adaptive
 
+pytestmark = pytest.mark.slow  # each fault runs the tests that guard against it
+
 
 @dataclass(frozen=True)
 class Fault:
