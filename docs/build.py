@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -58,13 +59,19 @@ def main() -> int:
 def render(notebook: Path) -> None:
     """Put an executed copy beside the pages, from the cache where it is there, and say in it how it was made."""
     name, given = notebook.stem, GIVEN.get(notebook.stem, {})
-    inputs = sorted(path for pattern in READ for path in ROOT.glob(pattern))
-    key = digest([notebook.read_text("utf-8"), given, [digest(path.read_bytes().hex()) for path in inputs]])
+    key = digest([notebook.read_text("utf-8"), given, _inputs()])
     kept = cache_folder() / "docs" / f"{name}-{key}.ipynb"
     if not kept.is_file():
         print(f"{name}: executing", flush=True)
         execute(notebook, given, kept)
     shutil.copyfile(kept, PAGES / notebook.name)
+
+
+@cache
+def _inputs() -> list[str]:
+    """Digest what all notebooks read."""
+    files = sorted(path for pattern in READ for path in ROOT.glob(pattern))
+    return [digest(path.read_bytes().hex()) for path in files]
 
 
 def execute(notebook: Path, given: dict[str, Any], kept: Path) -> None:

@@ -15,7 +15,7 @@ from matplotlib.gridspec import SubplotSpec
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from ecomlab.analysis.statistics import differences, generated, held_out
+from ecomlab.analysis.statistics import differences, generated, held_out, learned
 from ecomlab.analysis.tables import RUN, in_order
 
 P = ParamSpec("P")
@@ -65,8 +65,8 @@ def look(table: pd.DataFrame) -> dict[str, tuple[tuple[float, float, float], str
     return {name: (palette[i % 10], MARKERS[i % len(MARKERS)]) for i, name in enumerate(names)}
 
 
-def frontier(ax: Axes, train: pd.DataFrame, x: str = "step") -> None:
-    """Draw the highest difficulty of each run's window, over steps, generated rollouts or generated tokens.
+def frontier(ax: Axes, train: pd.DataFrame) -> None:
+    """Draw the highest difficulty of each run's window, over steps.
 
     Schedules whose windows never move are dashed, and only named where they would press the others into a corner.
     """
@@ -75,20 +75,20 @@ def frontier(ax: Axes, train: pd.DataFrame, x: str = "step") -> None:
     most = max(1, steps[steps.schedule.map(moves)].d_high.max() if moves.any() else 1)
     moving = [name for name in arms(train) if moves[name]]
     looks = look(train)
-    _lines(ax, _with_x(steps[steps.schedule.isin(moving)], train, x), x, "d_high", looks)
+    _lines(ax, steps[steps.schedule.isin(moving)], "step", "d_high", looks)
     for name in (name for name in arms(train) if not moves[name]):
         level, colour = steps[steps.schedule == name].d_high.iloc[0], looks[name][0]
         if level <= 2 * most + 1:
             ax.axhline(level, color=colour, linewidth=1.2, linestyle=(0, (4, 2)))
         else:
             ax.set_title(f"{name}: {level:g}", color=colour, fontsize=7, loc="right")
-    ax.set(xlabel=AXES[x], xlim=(0, None), ylim=(0, None))
+    ax.set(xlabel=AXES["step"], xlim=(0, None), ylim=(0, None))
     ax.margins(y=0.15)
     ax.yaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def success(ax: Axes, train: pd.DataFrame, rows: pd.DataFrame, x: str = "step") -> None:
-    """Draw held-out success, over what `frontier` takes; `rows` has one `success` per run and step."""
+    """Draw held-out success over steps, rollouts or generated tokens; `rows` has a `success` per run and step."""
     _lines(ax, _with_x(rows, train, x), x, "success", look(train), marked=True)
     ax.set_ylim(0, 1)
     ax.yaxis.set_major_formatter(PercentFormatter(1))
@@ -157,12 +157,6 @@ def lead(
     ax.grid(axis="x", visible=False)
     if len(rows) and rows.low.isna().all():
         ax.set_title(f"{rows.pairs.max()} seeds: no interval", fontsize=7, loc="right")
-
-
-def learned(evaluation: pd.DataFrame, decoding: str) -> list[str]:
-    """List the schedules whose held-out success has risen by .02 or more; the others have nothing to compare."""
-    means = held_out(evaluation, decoding).groupby(["schedule", "step"]).success.mean().unstack("step")
-    return [str(name) for name in means.index[means.iloc[:, -1] - means.iloc[:, 0] >= 0.02]]
 
 
 @laid_out

@@ -86,6 +86,12 @@ def held_out(evaluation: pd.DataFrame, decoding: str = "sampled") -> pd.DataFram
     return cells[cells.cells == cells.cells.max()].drop(columns="cells").reset_index(drop=True)
 
 
+def learned(evaluation: pd.DataFrame, decoding: str) -> list[str]:
+    """List the schedules whose held-out success has risen by .02 or more; the others have nothing to compare."""
+    means = held_out(evaluation, decoding).groupby(["schedule", "step"]).success.mean().unstack("step")
+    return [str(name) for name in means.index[means.iloc[:, -1] - means.iloc[:, 0] >= 0.02]]
+
+
 def generated(train: pd.DataFrame, env: str | None = None) -> pd.DataFrame:
     """Add up the rollouts and tokens generated so far, per run and step, discarded ones included; of one environment
     or of all.

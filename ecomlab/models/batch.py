@@ -120,8 +120,8 @@ def play_batch(
     """Play every task once with the policy behind `sampler`; rollout i draws its randomness from `streams[i]` alone.
 
     `customer` is an endpoint that words the customers, one act after another; `strict` episodes end with the first slip
-    of form. An exception in place of a task gives a
-    failed rollout. `clock` adds up the seconds of the policy ("model") and of everything else ("environment").
+    of form. An exception in place of a task gives a failed rollout. `clock` adds up the seconds of
+    the policy ("model") and of everything else ("environment").
     """
     clock = clock or Clock()
     with clock.phase("environment"):

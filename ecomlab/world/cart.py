@@ -70,10 +70,12 @@ def keys_of(catalog: Catalog, rows: np.ndarray, names: Iterable[str]) -> np.ndar
     """Number the rows so that those equal in all of these slots have the same number."""
     keys, count = np.zeros(len(rows), np.int64), 1
     for name in names:
-        column = column_of(catalog, name)[rows].astype(np.int64)
+        column = (
+            column_of(catalog, name)[rows].astype(np.int64) + 1
+        )  # 0: it has none, like others that have none
         codes = int(column.max()) + 1
         keys, count = keys * codes + column, count * codes
-        if count > FEW_KEYS or int(column.min()) < 0:
+        if count > FEW_KEYS:
             found, keys = np.unique(keys, return_inverse=True)
             keys, count = keys.reshape(-1), len(found)
     return keys

@@ -344,7 +344,7 @@ def dark(page: Page, choice: Choice) -> None:
     page.shot("dark")
     look = "([n]) => [getComputedStyle(n).color, getComputedStyle(n.closest('.jp-OutputArea-output')).backgroundColor]"
     say(
-        f"  text and ground: {page.page.evaluate(look, [page.desk.locator('.ecomlab').nth(1).element_handle()])}"
+        f"  text and ground: {page.page.evaluate(look, [page.desk.locator('.ecomlab-seat').nth(1).element_handle()])}"
     )
 
 

@@ -295,13 +295,15 @@ def test_a_caption_has_the_numbers_of_the_tables_and_is_latex(experiment):
     train, evaluation = tables.load_experiment(experiment)
     caption = captions.difficulty_growth(train, evaluation)
     by = statistics.differences(train, evaluation).query("equal == 'steps' and d == 'mean'")
+    learned = statistics.learned(evaluation, "sampled")
+    assert learned
     for row in by.itertuples():
-        assert f"{row.against} by {row.mean:.3f}" in caption.text
+        assert (f"{row.against} by {row.mean:.3f}" in caption.text) == (row.against in learned)
     made = figures.save(
         plots.difficulty_growth(train, evaluation), "growth", out=experiment, parameters={}, caption=caption
     )
     assert [path.suffix for path in made] == [".pdf", ".png", ".json", ".tex", ".txt"]
-    assert "95\\% intervals" in made[3].read_text()
+    assert made[3].read_text() == figures.as_latex(caption.text) + "\n"
     assert figures.as_latex("5% of {a_b} & c~d") == r"5\% of \{a\_b\} \& c\textasciitilde{}d"
 
 

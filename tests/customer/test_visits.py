@@ -1,6 +1,7 @@
 """What is drawn for a customer: visits that differ, bounds that do not tell, sizes that grow without steps."""
 
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -84,3 +85,13 @@ def test_a_carts_size_is_drawn_around_its_mean(big_shop: Shop) -> None:
     for d in (0, 4, 5):
         sizes = [len(make_task("CART", d, seed, big_shop).goal.items) for seed in range(300)]
         assert np.mean(sizes) == pytest.approx(1 + d / 3, abs=0.12)
+
+
+def test_rows_share_a_number_exactly_where_they_are_equal() -> None:
+    """Those that have no value too, and however many values there are."""
+    random = np.random.default_rng(0)
+    for most in (3, 400):
+        columns = {name: random.integers(-1, most, 300) for name in ("brand_code", "feature_code")}
+        keys = keys_of(SimpleNamespace(**columns), np.arange(300), ["brand", "feature"])  # type: ignore[arg-type]
+        pairs = list(zip(*(column.tolist() for column in columns.values()), strict=True))
+        assert len(set(keys.tolist())) == len(set(pairs)) == len(set(zip(keys.tolist(), pairs, strict=True)))

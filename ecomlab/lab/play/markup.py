@@ -7,6 +7,7 @@ from importlib import resources
 from ecomlab.lab.play.results import Card, Entry, Result
 from ecomlab.lab.play.seat import Call, Left, Line, Outcome
 from ecomlab.lab.play.truth import Fact
+from ecomlab.markup.elements import table
 
 
 def style() -> str:
@@ -16,7 +17,7 @@ def style() -> str:
 
 def block(content: str, kind: str) -> str:
     """Wrap HTML so that the style sheet applies and no formula is looked for in it."""
-    return f'<div class="ecomlab ecomlab-{kind} mathjax_ignore tex2jax_ignore">{content}</div>'
+    return f'<div class="ecomlab-seat ecomlab-{kind} mathjax_ignore tex2jax_ignore">{content}</div>'
 
 
 def line(text: str, kind: str) -> str:
@@ -158,7 +159,7 @@ def outcome(found: Outcome) -> str:
     )
     return block(
         f'<h3 class="{"right" if score.correct else "wrong"}">{verdict}{value}</h3>'
-        f"<p>{escape(score.why)}. {ended}</p>{_table(('part', 'value', 'weight', 'adds'), rows)}"
+        f"<p>{escape(score.why)}. {ended}</p>{table(('part', 'value', 'weight', 'adds'), rows)}"
         f"<h4>What was wanted</h4>{truth(found.truth)}{way}",
         "outcome",
     )
@@ -166,10 +167,4 @@ def outcome(found: Outcome) -> str:
 
 def truth(found: Iterable[Fact]) -> str:
     """Show the truth as a table."""
-    return _table(("about", "when", "what"), [(fact.about, fact.what, fact.text) for fact in found])
-
-
-def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    head = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return table(("about", "when", "what"), [(fact.about, fact.what, fact.text) for fact in found])

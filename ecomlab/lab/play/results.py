@@ -54,10 +54,8 @@ class Entry:
 
     @property
     def call(self) -> str:
-        """The call as a line: `cart_add(product_id P3B43PH, quantity 2)`."""
-        return (
-            f"{self.tool}({', '.join(f'{name} {worded(value)}' for name, value in self.arguments.items())})"
-        )
+        """The call as a line."""
+        return call_in_a_line(self.tool, self.arguments)
 
 
 def conversation(messages: Sequence[Message]) -> list[Entry]:
@@ -131,6 +129,11 @@ def _card(row: Mapping[str, Any], outer: Mapping[str, str]) -> Card:
 
 def _ids(row: Mapping[str, Any]) -> dict[str, str]:
     return {name: value for name, value in row.items() if name.endswith("_id") and isinstance(value, str)}
+
+
+def call_in_a_line(tool: str, arguments: Mapping[str, Any]) -> str:
+    """Write a call for reading: `cart_add(product_id P3B43PH, quantity 2)`."""
+    return f"{tool}({', '.join(f'{name} {worded(value)}' for name, value in arguments.items())})"
 
 
 def worded(value: Any, name: str = "") -> str:

@@ -22,7 +22,7 @@ from ecomlab.evaluate.transcripts import FILE, write
 from ecomlab.lab.paths import resolve
 from ecomlab.lab.play.choice import Choice, read_key, share_key
 from ecomlab.lab.play.forms import Entries, Form, forms_of
-from ecomlab.lab.play.results import Entry, conversation, worded
+from ecomlab.lab.play.results import Entry, call_in_a_line, conversation
 from ecomlab.lab.play.truth import Fact, Part, parts_of, truth_of, wanted
 from ecomlab.lab.provenance import commit, versions
 from ecomlab.suggest import raised, unknown
@@ -71,9 +71,7 @@ class Call:
     arguments: Mapping[str, Any]
 
     def __str__(self) -> str:
-        return (
-            f"{self.tool}({', '.join(f'{name} {worded(value)}' for name, value in self.arguments.items())})"
-        )
+        return call_in_a_line(self.tool, self.arguments)
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,7 @@ def test_what_products_and_customers_say_is_text() -> None:
     ]
     page = markup.conversation(entries, HOSTILE)
     assert "<script" not in page and page.count("</details>") == 2
-    assert page.startswith('<div class="ecomlab ecomlab-talk mathjax_ignore')
+    assert page.startswith('<div class="ecomlab-seat ecomlab-talk mathjax_ignore')
     assert "<script" not in markup.problem(HOSTILE) + markup.bug(HOSTILE) + markup.card(result.cards[0])
 
 
