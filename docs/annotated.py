@@ -74,7 +74,13 @@ def _page(env: str, seed: int, players: list[str]) -> str:
     tabs = []
     for player in players:
         name, about = TABS[player]
-        tabs += [f":::{{tab-item}} {name}", f"By {about}.", "", "```{raw} html", f":file: {env}-{player}.html"]
+        tabs += [
+            f":::{{tab-item}} {name}",
+            f"By {about}.",
+            "",
+            "```{raw} html",
+            f":file: {env}-{player}.html",
+        ]
         tabs += ["```", ":::", ""]
     return "\n".join(
         [
@@ -82,9 +88,9 @@ def _page(env: str, seed: int, players: list[str]) -> str:
             "",
             f"The agent must {_works()[env]}.",
             "",
-            f"One task (d = {DIFFICULTY}, seed {seed}, the generated catalog of 20,000 products), twice. Calls unfold into "
-            "their results. Beside each turn stands what no player sees: what the customer stated, revealed or still "
-            "withholds, the cart, which part of the reward the turn gained or lost, and the mistakes "
+            f"One task (d = {DIFFICULTY}, seed {seed}, the generated catalog of 20,000 products), twice. Calls unfold "
+            "into their results. Beside each turn stands what no player sees: what the customer stated, revealed or "
+            "still withholds, the cart, which part of the reward the turn gained or lost, and the mistakes "
             "that code found in it ([how](../cascade.md)).",
             "",
             "::::{tab-set}",
@@ -101,8 +107,8 @@ def _page(env: str, seed: int, players: list[str]) -> str:
 _HEAD = [
     "# Annotated episodes",
     "",
-    f"An episode of each environment, acted out when this site was built: the first seed at d = {DIFFICULTY} in which the "
-    f"perturbed player (the reference player with mistakes at a rate of {RATE:g} a decision) fails within "
+    f"An episode of each environment, acted out when this site was built: the first seed at d = {DIFFICULTY} in which "
+    f"the perturbed player (the reference player with mistakes at a rate of {RATE:g} a decision) fails within "
     f"{MOST_TURNS} turns, beside the same task played well. "
     "[`ecomlab view`](../view.md) writes such pages of any transcripts, a trained policy's or a model's.",
     "",

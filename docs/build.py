@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+from rich.console import Console
 
 from ecomlab.catalog.store import cache_folder
 from ecomlab.files import read_json
@@ -26,7 +27,6 @@ from ecomlab.lab.provenance import commit
 from ecomlab.lab.runner import ProcessExecutor
 from ecomlab.lab.sweep import FINISHED, Run
 from ecomlab.seeding import digest
-from rich.console import Console
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -39,8 +39,10 @@ PAGES = HERE / "notebooks"
 """Executed copies, which git ignores."""
 RUNS = ROOT / "build" / "notebooks"
 """Where they are executed: within the clone, whose tables they read."""
-READ = ("ecomlab/**/*.py", "ecomlab/**/*.toml", "experiments/*/*.csv", "experiments/certificate/*.json")
-"""What a notebook's outputs depend on, beside itself."""
+READ = (
+    "ecomlab/**/*.py", "ecomlab/**/*.toml", "experiments/*/*.csv", "experiments/certificate/*.json", "docs/build.py"
+)  # fmt: skip
+"""What an executed copy depends on, beside its notebook."""
 GIVEN: dict[str, dict[str, Any]] = {
     "run_training": {"steps": 6, "eval_every": 3, "eval_episodes": 8, "eval_difficulties": [0, 1]},
 }
@@ -121,8 +123,8 @@ def contents(found: dict[str, nbformat.NotebookNode]) -> str:
     lines = [
         "# Notebooks",
         "",
-        "They are committed without outputs. What follows is one execution of each, from top to bottom, on the machine that built "
-        "this site, kept until the notebook or what it reads changes; "
+        "They are committed without outputs. What follows is one execution of each, from top to bottom, on the machine "
+        "that built this site, kept until the notebook or what it reads changes; "
         f"all together took {sum(one.metadata.executed.seconds for one in found.values()):.0f} s.",
         "",
         "| notebook | | seconds | other parameters than its own |",
@@ -132,7 +134,9 @@ def contents(found: dict[str, nbformat.NotebookNode]) -> str:
         title, claim = one.cells[0].source.split("\n\n")[:2]
         how = one.metadata.executed
         other = "<br>".join(f"`{parameter} = {json.dumps(value)}`" for parameter, value in how.given.items())
-        lines.append(f"| [{title.removeprefix('# ')}]({name}.ipynb) | {claim} | {how.seconds:.0f} | {other} |")
+        lines.append(
+            f"| [{title.removeprefix('# ')}]({name}.ipynb) | {claim} | {how.seconds:.0f} | {other} |"
+        )
     return "\n".join(lines) + "\n"
 
 

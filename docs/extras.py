@@ -12,6 +12,8 @@ from docutils.parsers.rst import Directive
 from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 
+from ecomlab.lab.figures import as_latex
+
 FIGURES = Path(__file__).resolve().parent.parent / "figures"
 
 PAGES = {"../experiments/README.md": "diary.md", "../README.md": "index.md"}
@@ -64,19 +66,15 @@ def shown(png: Path) -> str:
         if png.with_suffix(ending).is_file()
     )
     read = ", ".join(f"`{name}`" for name in about["inputs"]) or "the library alone"
-    return "\n\n".join(
-        [f"```{{image}} ../figures/{png.name}\n:alt: {alternative or png.stem}\n```", caption]
-        + [f"Drawn at {about['commit']} from {read}. Files: {files}."]
-    )
+    picture = f"```{{image}} ../figures/{png.name}\n:alt: {alternative or png.stem}\n```"
+    return "\n\n".join([picture, caption, f"Drawn at {about['commit']} from {read}. Files: {files}."])
 
 
 def plain(latex: str) -> str:
-    """Read a caption as `lab/figures.py` writes it: plain text in which what LaTeX takes for itself was escaped."""
-    known = {r"\textbackslash{}": "\\\\", r"\textasciitilde{}": "~", r"\textasciicircum{}": "^", r"\ldots{}": "…",
-             r"$\pm$": "±", r"$\times$": "×", r"$\leq$": "≤", "$-$": "−", "--": "–"}  # fmt: skip
-    for written, mark in known.items():
-        latex = latex.replace(written, mark)
-    return re.sub(r"\\([&%$#_{}])", r"\1", latex).strip()
+    """Read a caption back that was written by `as_latex`."""
+    written = {as_latex(mark): mark for mark in "\\~^&%$#_{}–−±×≤…"}
+    pattern = "|".join(map(re.escape, sorted(written, key=len, reverse=True)))
+    return re.sub(pattern, lambda found: written[found[0]], latex).strip()
 
 
 def lead_to_pages(app: Sphinx, page: str, source: list[str]) -> None:

@@ -34,7 +34,9 @@ class Page(HTMLParser):
 
 def read(site: Path) -> dict[Path, Page]:
     """Read every page of a built site."""
-    return {path: Page(path) for path in sorted(site.resolve().rglob("*.html")) if "_static" not in path.parts}
+    return {
+        path: Page(path) for path in sorted(site.resolve().rglob("*.html")) if "_static" not in path.parts
+    }
 
 
 def problems(site: Path) -> list[str]:

@@ -570,12 +570,17 @@ def test_in_a_notebook_the_end_of_training_is_one_line(tmp_path):
 
 
 def test_a_conversation_is_shown_as_text_and_as_safe_html():
-    messages = [{"role": "user", "content": "<b>hi</b>"}, show.call("cart_view"), show.say("x" * 9)]
+    long = {
+        "role": "tool",
+        "tool_call_id": "call_0",
+        "name": "cart_view",
+        "content": '{"cart":"%s"}' % ("y" * 999),
+    }
     talk = show.Conversation(
-        [*messages, {"role": "tool", "name": "cart_view", "content": "y" * 50}], width=20
+        [{"role": "user", "content": "<b>hi</b>"}, show.call("cart_view"), long, show.say("x")]
     )
-    assert "customer  <b>hi</b>" in repr(talk) and "agent  cart_view()" in repr(talk)
-    assert "more characters" in repr(talk)
+    assert "customer  <b>hi</b>" in repr(talk) and "tool  cart_view()" in repr(talk)
+    assert "y" * 999 in repr(talk), "nothing is cut"
     assert "&lt;b&gt;hi" in talk._repr_html_()
 
 

@@ -94,7 +94,7 @@ def test_a_tool_alone_is_asked_for_field_by_field(shop: Shop, tmp_path: Path) ->
     lines = ["/catalog_search", "mug", *[""] * 9, "/cart_view", "/quit"]
     done = human(Choice("CART", 0, 1, size=SIZE), lines, "--out", str(tmp_path))
     assert "price_max (Dollars.; a number):" in done.output
-    assert "catalog_search(query mug)" in done.output and "cart: none" in done.output
+    assert "catalog_search(query: mug)" in done.output and "cart: none" in done.output
 
 
 @pytest.mark.parametrize("lines", [["/quit"], ["Is there anything else?"], []])
