@@ -40,7 +40,7 @@ def write(folder: Path) -> None:
         wrong = records["perturbed"]
         kinds = ", ".join(dict.fromkeys(label.kind for label in wrong.labels))
         rows.append(f"| [{env}]({env}.md) | {_works()[env]} | {kinds} | {wrong.reward:.3f} |")
-    (folder / "index.md").write_text("\n".join([*_HEAD, *rows]) + "\n", "utf-8")
+    (folder / "index.md").write_text("\n".join([*_HEAD, *rows, *_CONTENTS]), "utf-8")
 
 
 def _chosen(env: str, shop: Shop) -> tuple[int, dict[str, Record]]:
@@ -115,3 +115,4 @@ _HEAD = [
     "| environment | the agent must | mistakes that code found | reward |",
     "|---|---|---|--:|",
 ]
+_CONTENTS = ["", "```{toctree}", ":hidden:", ":glob:", "", "[A-Z]*", "```", ""]
