@@ -49,10 +49,8 @@ class Conversation:
 def show_episode(episode: Trajectory, console: Console) -> None:
     """Print an episode and its score; a line is as long as it is, for what is piped must not be cut."""
     task = episode.task
-    title = f"{task.env}, d = {task.difficulty}, seed {task.seed}"
-    console.print(
-        f"[bold]{title}[/bold]: at most {task.turns} messages and {task.calls} calls\n", soft_wrap=True
-    )
+    budgets = f"at most {task.turns} messages and {task.calls} calls"
+    console.print(f"[bold]{task.title}[/bold]: {budgets}\n", soft_wrap=True)
     console.print(escape(str(Conversation(episode.messages[1:]))), soft_wrap=True)
     verdict = "correct" if episode.score.correct else "not correct"
     why = escape(episode.score.why)
