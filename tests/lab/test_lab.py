@@ -545,8 +545,18 @@ def test_an_evaluation_says_how_far_it_is(tmp_path, capsys, monkeypatch):
     hear, state = live.watch(tmp_path), {"kind": "evaluating", "step": 0, "steps": 4, "of": 1000}
     for now, episodes in ((30.0, 250), (61.0, 500), (90.0, 750)):  # noqa: B007
         hear({**state, "episodes": episodes})
-    assert capsys.readouterr().out == "step 0/4: evaluating, 500 of 1,000 episodes\n", "a line a minute"
+    told = "step 0/4: evaluating, 500 of 1,000 episodes, 62 s left\n"
+    assert capsys.readouterr().out == told, "a line a minute"
     assert progress.RunState.read(tmp_path).describe("step ") == "step 0/4, evaluating 75%"
+
+
+def test_a_run_says_how_long_it_takes(tmp_path, capsys, monkeypatch):
+    now = 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    hear = live.watch(tmp_path)
+    for now, step in ((0.0, 1), (50.0, 2), (100.0, 3)):  # noqa: B007
+        hear({"kind": "step", "step": step, "steps": 7, "rows": []})
+    assert capsys.readouterr().out == "step 3/7: 3 min left\n"
 
 
 def test_in_a_notebook_the_end_of_training_is_one_line(tmp_path):
