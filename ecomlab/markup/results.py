@@ -180,9 +180,7 @@ def _table_cell(value: Any) -> Any:
     """Write a value for a cell: numbers stay, a list of objects has a line for each."""
     if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
         return value
-    if _is_rows(value):
-        return "\n".join(map(plain, value))
-    return plain(value)
+    return "\n".join(map(_row, value)) if _is_rows(value) else plain(value)
 
 
 def plain(value: Any, name: str = "") -> str:
@@ -196,8 +194,15 @@ def plain(value: Any, name: str = "") -> str:
             f"{_heading(inner)}: {plain(each, inner)}" for inner, each in value.items() if each is not None
         )
     if isinstance(value, list | tuple):
-        return ("; " if _is_rows(value) else ", ").join(map(plain, value))
+        return "; ".join(map(_row, value)) if _is_rows(value) else ", ".join(map(plain, value))
     return "" if value is None else str(value)
+
+
+def _row(row: Mapping[str, Any]) -> str:
+    """Write a row within another: "A Mug (quantity: 2)"."""
+    named = next((name for name in NAMED_BY if row.get(name)), "")
+    rest = plain({name: value for name, value in row.items() if name != named})
+    return f"{row[named]} ({rest})" if named and rest else str(row[named]) if named else rest
 
 
 def _is_rows(value: Any) -> bool:

@@ -103,7 +103,7 @@ def _asked(form: Form, read: Read) -> dict[str, str | bool]:
     """Ask for every field of a form."""
     entries: dict[str, str | bool] = {}
     for one in form.fields:
-        about = "; ".join(filter(None, [one.about, one.hint]))
+        about = "; ".join(filter(None, [one.about.rstrip("."), one.hint]))
         text = read(f"  {one.name}{' *' if one.required else ''} ({about}): ")
         if text.strip():
             entries[one.name] = text
@@ -137,7 +137,7 @@ def _help(seat: Seat, console: Console, given: list[str]) -> list[Entry]:
         return []
     _print(console, form.about)
     for one in form.fields:
-        said = "; ".join(filter(None, ["needed" * one.required, one.about, one.hint]))
+        said = "; ".join(filter(None, ["needed" * one.required, one.about.rstrip("."), one.hint]))
         _print(console, f"  {one.name}: {said}")
     return []
 
