@@ -30,9 +30,9 @@ def test_tensorboard_has_the_figures_by_environment(tmp_path: Path) -> None:
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     with logger("tensorboard", tmp_path / "run", {"lr": 3e-4, "eval_difficulties": (0, 1)}) as log:
-        for row in ROWS:
+        for step, row in enumerate(ROWS, 1):
             log.metrics([row])
-            log.transcripts("groups", row["step"], EPISODES)
+            log.transcripts("groups", step, EPISODES)
     (events,) = {path.parent for path in (tmp_path / "run").rglob("events*") if path.parent.name == "run"}
     read = EventAccumulator(str(events)).Reload()
     assert read.Tags()["scalars"] == ["CART/success"]
