@@ -93,7 +93,9 @@ def _brief(found: Mapping[str, Any]) -> list[str]:
     if lists:
         return [f"{len(value)} {name}" for name, value in lists.items() if value or len(lists) == 1]
     return [
-        f"{_heading(name)}: {cut(plain(value, name))}" for name, value in found.items() if name not in TOLD
+        f"{_heading(name)}: {cut(_row(value) if isinstance(value, Mapping) else plain(value, name))}"
+        for name, value in found.items()
+        if name not in TOLD
     ]
 
 
