@@ -1,5 +1,5 @@
 """Builds the site: executes the notebooks, once for what they are, plays the annotated episodes, and lets Sphinx make
-pages of them and of docs/; then checks what holds of the whole site (docs/site.py).
+pages of them and of docs/; then checks what holds of the whole site (docs/site_check.py).
 
     python docs/build.py                  # build/docs/index.html; the first time some minutes, for the notebooks
     python docs/build.py --no-notebooks   # without them
@@ -35,6 +35,7 @@ sys.path.insert(0, str(HERE))
 import annotated  # noqa: E402
 import site_check  # noqa: E402
 
+SITE = ROOT / "build" / "docs"
 PAGES = HERE / "notebooks"
 """Executed copies, which git ignores."""
 RUNS = ROOT / "build" / "notebooks"
@@ -54,7 +55,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--out", type=Path, default=ROOT / "build" / "docs")
+    parser.add_argument("--out", type=Path, default=SITE)
     parser.add_argument("--no-notebooks", action="store_true", help="leave the notebooks out")
     chosen = parser.parse_args()
     shutil.rmtree(PAGES, ignore_errors=True)
@@ -65,6 +66,9 @@ def main() -> int:
         found = {path.stem: render(path) for path in sorted((ROOT / "notebooks").glob("*.ipynb"))}
         (PAGES / "index.md").write_text(contents(found), "utf-8")
     annotated.write(HERE / "episodes")
+    shutil.rmtree(
+        SITE, ignore_errors=True
+    )  # pages that are no more would stay; another folder is not ours to empty
     made = subprocess.call(
         [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", HERE, chosen.out]
     )

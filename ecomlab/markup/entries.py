@@ -34,7 +34,9 @@ class Entry:
         return None if self.call is None or self.call.result is None else read_result(self.call.result)
 
     def __str__(self) -> str:
-        return call_in_a_line(self.call.name, self.call.arguments) if self.call else self.text
+        if self.call is None:
+            return self.text
+        return call_in_a_line(self.call.name, self.call.arguments) if self.call.arguments else self.call.name
 
 
 def conversation(messages: Sequence[Mapping[str, Any]]) -> list[Entry]:
@@ -55,10 +57,11 @@ def entries_of(step: Step) -> Iterator[Entry]:
 def _called(number: int, call: Call) -> Iterator[Entry]:
     given, result = read(call.arguments), read(call.result or "")
     question = given.get("question") if isinstance(given, Mapping) else None
-    if call.name != ASK or not isinstance(question, str):
+    if call.name != ASK or (call.arguments and not isinstance(question, str)):
         yield Entry(number, TOOL, call=call)
         return
-    yield Entry(number, AGENT, question)
+    if question is not None:  # an answer may stand alone, as a turn's messages have it
+        yield Entry(number, AGENT, question)
     if isinstance(result, Mapping) and "customer" in result:
         yield Entry(number, CUSTOMER, str(result["customer"]))
         rest = {name: value for name, value in result.items() if name != "customer"}

@@ -95,7 +95,7 @@ class Run:
         self.config, self.out, self.shop, self.policy, self.tell = config, out, shop, policy, tell
         self.processes = OneWorker(processes) if config.generation == "vllm-server" else processes
         self.leads = processes.rank == 0
-        self.log: Log
+        self.log = Log()
         self.history: list[dict[str, Any]] = []
         self.schedule = config.make_schedule()
         self.ordinary = is_ordinary(config.starter)

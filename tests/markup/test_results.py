@@ -97,6 +97,12 @@ def test_a_broken_call_is_shown_as_it_was_written() -> None:
     assert str(entry) == "cart_view({broken)" and entry.result is None
 
 
+def test_an_answer_without_its_question_is_the_customers() -> None:
+    answer = {"role": "tool", "tool_call_id": "c", "name": "ask_user", "content": '{"customer": "a red one"}'}
+    assert as_text(conversation([answer])) == "customer  a red one"
+    assert as_text(conversation([{**answer, "name": "cart_view", "content": "{}"}])) == "    tool  cart_view"
+
+
 def test_a_conversation_as_text_has_a_line_for_every_row() -> None:
     rows = {"results": [{"product_id": "P1", "title": "A Mug", "price": 5.5, "attributes": {"color": "Red"}}]}
     messages: list[Message] = [
