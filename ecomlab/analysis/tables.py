@@ -230,7 +230,8 @@ def _load(path: Path, model: type[Row], key: list[str]) -> pd.DataFrame:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise TableError(f"no file {path}; a sweep writes it: ecomlab sweep") from None
+        sweep = path.with_name("sweep.toml")
+        raise TableError(f"no file {path}; a sweep writes it: ecomlab sweep {sweep}") from None
     except (OSError, UnicodeDecodeError) as e:
         raise TableError(f"{path} cannot be read: {e}") from e
     reader = csv.reader(text.splitlines())

@@ -35,7 +35,7 @@ from ecomlab.train import checkpoints, metrics, untrained
 from ecomlab.train.config import ConfigError, RunError, TrainConfig
 from ecomlab.train.distributed import OneWorker, join_processes
 from ecomlab.train.health import alarms
-from ecomlab.train.loggers import logger
+from ecomlab.train.loggers import Log, logger
 from ecomlab.train.metrics import ALARMS, DONE
 from ecomlab.train.rollouts import Collection, DynamicSampling, collect
 from ecomlab.train.run_transcripts import header_of, of_groups, of_rollout
@@ -95,7 +95,7 @@ class Run:
         self.config, self.out, self.shop, self.policy, self.tell = config, out, shop, policy, tell
         self.processes = OneWorker(processes) if config.generation == "vllm-server" else processes
         self.leads = processes.rank == 0
-        self.log: Callable[[Sequence[Mapping[str, Any]]], None]
+        self.log = Log()
         self.history: list[dict[str, Any]] = []
         self.schedule = config.make_schedule()
         self.ordinary = is_ordinary(config.starter)
@@ -188,13 +188,15 @@ class Run:
         if not self.leads:
             return
         metrics.append(self.out / "train.csv", rows, metrics.TRAIN_COLUMNS)
-        self._write(of_groups(step.collection, step.number, config))
+        groups = list(of_groups(step.collection, step.number, config))
+        self._write(groups)
         self._note(UNSCORED, step.number, metrics.unscored_reasons(step.collection))
         now = {"step": step.number, "steps": config.steps}
         self.tell({"kind": "step", **now, "rows": rows, "seconds": seconds["seconds"]})
         for words in self._alarms(rows):
             self.tell({"kind": "alarm", **now, "words": words})
-        self.log(metrics.logged(rows))
+        self.log.transcripts("groups", step.number, groups)
+        self.log.metrics(metrics.logged(rows))
 
     def _alarms(self, rows: Sequence[Mapping[str, Any]]) -> list[str]:
         """Check the run's health: write a step's alarms to alarms.txt and return them."""
@@ -225,6 +227,7 @@ class Run:
                 untrained.keep(shared, found)
         if self.leads:
             self._write(found.failures)
+            self.log.transcripts("held-out failures", number, found.failures)
             head = {**self.head, "step": number}
             whole = [{**head, **row} for row in found.episodes]
             metrics.append(self.out / "episodes.csv", whole, metrics.EPISODE_COLUMNS)
