@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 __all__ = ["ConfigError", "RunError", "TrainConfig", "train"]
 
 UNSCORED = "unscored.txt"
+CONSTRAINTS = {"vllm": "constraints-vllm.txt", "loggers": "constraints-loggers.txt"}
+"""Pins of the extras that contradict constraints.txt (experiments/extras)."""
 Progress = Callable[[dict[str, Any]], None]
 
 
@@ -179,7 +181,7 @@ class Run:
         """Evaluate if due, and write the step's rows: all before the step's checkpoint."""
         config = self.config
         clock = Clock()
-        if step.number in config.eval_steps:
+        if step.number in config.eval_steps and not step.broken:
             with clock.phase("evaluation"):
                 self._evaluate(step.number)
         seconds = metrics.phases({**step.seconds, **clock.seconds}, time.perf_counter() - step.began)
@@ -192,14 +194,14 @@ class Run:
         self._note(UNSCORED, step.number, metrics.unscored_reasons(step.collection))
         now = {"step": step.number, "steps": config.steps}
         self.tell({"kind": "step", **now, "rows": rows, "seconds": seconds["seconds"]})
-        for words in self._alarms(rows):
+        for words in self._alarms(rows, step.broken):
             self.tell({"kind": "alarm", **now, "words": words})
         self.log(metrics.logged(rows))
 
-    def _alarms(self, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-        """Check the run's health: write a step's alarms to alarms.txt and return them."""
+    def _alarms(self, rows: Sequence[Mapping[str, Any]], broken: str = "") -> list[str]:
+        """Check the run's health: write a step's alarms, and what breaks it off, to alarms.txt and return them."""
         (now,) = metrics.whole_steps(rows)
-        found = alarms(self.history, now)
+        found = [*([f"the run stops: {broken}"] if broken else []), *alarms(self.history, now)]
         self.history.append(now)
         self._note(ALARMS, now["step"], found)
         return found
@@ -308,7 +310,7 @@ def _check_setting(config: TrainConfig) -> None:
         if needed and find_spec(package) is None:
             raise ConfigError(
                 f"this configuration needs {package}, which is not installed; "
-                f"pip install -c constraints.txt -e '.[{extra}]' brings it"
+                f"pip install -c {CONSTRAINTS.get(extra, 'constraints.txt')} -e '.[{extra}]' brings it"
             )
     sharded = os.environ.get("ACCELERATE_USE_FSDP") == "true" or (
         os.environ.get("ACCELERATE_DEEPSPEED_ZERO_STAGE") == "3"

@@ -951,6 +951,40 @@ def test_a_step_that_teaches_nothing_leaves_the_weights_alone(tmp_path: Path) ->
     assert all(torch.equal(before[name], after[name]) for name in before)
 
 
+@pytest.mark.parametrize("broken", ["gradient", "weights"])
+def test_numbers_that_are_not_finite_stop_the_run_before_they_are_saved(
+    broken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the second minibatch of step 2, after a sound norm in the first; the row and alarms.txt say so."""
+    from ecomlab.train.trl_trainer import DapoTrainer
+
+    clip, calls = DapoTrainer._clip_grad_norm, []
+
+    def spoil(self: DapoTrainer, model: Any) -> Any:
+        calls.append(next(self.model.parameters()).detach().clone())
+        weight = next(self.model.parameters())
+        if len(calls) == 4 and broken == "gradient":
+            weight.grad = torch.full_like(weight, math.nan)
+        norm = clip(self, model)
+        if len(calls) == 4:  # a weight whose gradient is zero would not show in the norm
+            weight.data[0, 0] = math.inf
+        return norm
+
+    monkeypatch.setattr(DapoTrainer, "_clip_grad_norm", spoil)
+    config = TrainConfig(out=str(tmp_path / "run"), **{**TINY, "keep": "reward", "eval_every": 0})
+    with pytest.raises(RunError, match="step 2: .* lower lr"):
+        train(config)
+    assert len(calls) == 4
+    rows = rows_of(tmp_path / "run" / "train.csv")
+    assert {row["step"] for row in rows} == {"1", "2"}
+    assert all(math.isfinite(float(row["grad_norm"])) == (row["step"] == "1") for row in rows)
+    assert "step 2: the run stops" in (tmp_path / "run" / "alarms.txt").read_text()
+    monkeypatch.undo()
+    kept = checkpoints.newest(tmp_path / "run" / "checkpoints")
+    assert kept and kept.step == 1
+    assert all(w.isfinite().all() for w in load_file(kept.folder / "model.safetensors").values())
+
+
 def test_groups_that_only_fill_the_batch_do_not_thin_the_gradient(shop: Shop, tmp_path: Path) -> None:
     """One group that teaches gives the same gradient alone and beside three that do not."""
     from ecomlab.train.rollouts import Collection
