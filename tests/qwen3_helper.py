@@ -113,7 +113,8 @@ class FakeVllm:
         self.model, self.mode, self.twist = model, mode, twist
         self.server_base_url = "http://fake:8000"
         self.generation_kwargs: dict[str, Any] = {}
-        self.vllm_client = self
+        self.base_url = self.server_base_url
+        self.vllm_client = self.llm = self
         self.session = requests.Session()
         self.random = torch.Generator().manual_seed(0)
         self.synced = 0
@@ -152,6 +153,9 @@ class FakeVllm:
             ids += new
             logprobs.append([float(logp[new[0]])])
         return ids, logprobs
+
+    def reset_prefix_cache(self) -> bool:
+        return True
 
     def sync_weights(self) -> None:
         self.synced += 1

@@ -280,6 +280,20 @@ class TrainConfig(Settings):
         )
 
 
+def check_split(config: TrainConfig, processes: int) -> None:
+    """Check that groups can be split over the processes, whole and evenly. Raises ConfigError."""
+    if config.prompts_per_step % (processes * config.minibatches):
+        raise ConfigError(
+            f"{config.prompts_per_step} groups in {config.minibatches} minibatches do not split over {processes} "
+            f"processes; choose prompts_per_step as a multiple of {processes * config.minibatches}"
+        )
+    rows = config.rollouts_per_step // processes // config.minibatches
+    if config.micro_batch and rows % config.micro_batch:
+        raise ConfigError(
+            f"micro_batch {config.micro_batch} does not divide the {rows} rollouts of a process's minibatch"
+        )
+
+
 def from_toml(path: Path, changes: Mapping[str, Any] | None = None) -> TrainConfig:
     """Read `TrainConfig` from a TOML file of its fields, overridden by `changes`, which are called --set in messages.
 

@@ -30,9 +30,9 @@ from ecomlab.models.load import is_ordinary, load_policy
 from ecomlab.models.policy import Policy
 from ecomlab.models.process_group import SINGLE_PROCESS, ProcessGroup
 from ecomlab.models.samplers.cached import Limits, Sampler
-from ecomlab.models.samplers.vllm import VllmSampler, limit_patience
+from ecomlab.models.samplers.vllm import VllmSampler
 from ecomlab.train import checkpoints, metrics, untrained
-from ecomlab.train.config import ConfigError, RunError, TrainConfig
+from ecomlab.train.config import ConfigError, RunError, TrainConfig, check_split
 from ecomlab.train.distributed import OneWorker, join_processes
 from ecomlab.train.health import alarms
 from ecomlab.train.loggers import logger
@@ -63,7 +63,7 @@ def train(config: TrainConfig, progress: Progress | None = None) -> Path:
     """
     processes = join_processes()
     leads = processes.rank == 0  # only this process reads and writes the folder
-    _check_split(config, len(processes.all_gather(None)))
+    check_split(config, len(processes.all_gather(None)))
     _check_setting(config)
     out = checkpoints.prepare_folder(Path(config.out)) if leads else Path(config.out).absolute()
     busy = RunError(f"another process is training in {out}; wait for it, or choose another out")
@@ -126,8 +126,6 @@ class Run:
             before=lambda: None if begun else self._evaluate(0),
         )
         self.sampler = self._sampler()
-        if config.with_vllm:
-            limit_patience(self.trainer.vllm_generation)
         if self.leads:
             self.history = metrics.whole_steps(metrics.read(self.out / "train.csv"))
         with logger(config.logger if self.leads else "none", self.out, config.to_json()) as self.log:
@@ -275,20 +273,6 @@ class Run:
         step = int(folder.name.rpartition("-")[2]) // self.config.minibatches
         checkpoints.complete(
             folder, {"step": step, "schedule": self.schedule.to_json()}, self.policy.made_for
-        )
-
-
-def _check_split(config: TrainConfig, processes: int) -> None:
-    """Check that groups can be split over the processes, whole and evenly."""
-    if config.prompts_per_step % (processes * config.minibatches):
-        raise ConfigError(
-            f"{config.prompts_per_step} groups in {config.minibatches} minibatches do not split over {processes} "
-            f"processes; choose prompts_per_step as a multiple of {processes * config.minibatches}"
-        )
-    rows = config.rollouts_per_step // processes // config.minibatches
-    if config.micro_batch and rows % config.micro_batch:
-        raise ConfigError(
-            f"micro_batch {config.micro_batch} does not divide the {rows} rollouts of a process's minibatch"
         )
 
 

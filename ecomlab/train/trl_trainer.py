@@ -19,6 +19,7 @@ from unittest.mock import patch
 import torch
 import trl.trainer.utils
 from accelerate import PartialState
+from accelerate.utils import is_peft_model
 from datasets import Dataset
 from torch import Tensor
 from transformers import PrinterCallback, TrainerCallback
@@ -28,6 +29,8 @@ from trl import GRPOConfig, GRPOTrainer
 
 from ecomlab.models.batch import Clock
 from ecomlab.models.process_group import SINGLE_PROCESS, ProcessGroup
+from ecomlab.models.samplers.merged import send_merged
+from ecomlab.models.samplers.vllm import insist_on_resets, limit_patience
 from ecomlab.seeding import rng
 from ecomlab.train import objective
 from ecomlab.train.config import RunError, TrainConfig
@@ -107,6 +110,11 @@ class DapoTrainer(GRPOTrainer):
                 callbacks=[_Bookkeeping(self, before, save_extra)],
             )
         self.remove_callback(PrinterCallback)
+        if config.with_vllm:
+            limit_patience(self.vllm_generation)
+            insist_on_resets(self.vllm_generation)
+            if is_peft_model(self.model):
+                send_merged(self.vllm_generation, getattr(torch, config.dtype))
         plugin = getattr(self.accelerator.state, "fsdp_plugin", None)
         if plugin is not None and getattr(plugin.mixed_precision_policy, "output_dtype", None) is not None:
             # log-probabilities must leave the model as float32: bfloat16 is too coarse for their differences
@@ -236,8 +244,8 @@ class DapoTrainer(GRPOTrainer):
         self.after(Step(number, self.collection, update, seconds, self.began, broken))
         if broken:
             raise RunError(
-                f"step {number}: {broken}: the policy diverges. The last checkpoint in {self.config.out} is sound: train "
-                "from that in another out with a lower lr (--set starter=CHECKPOINT --set out=... --set lr=...)"
+                f"step {number}: {broken}: the policy diverges. The last checkpoint in {self.config.out} is sound: "
+                "train from that in another out with a lower lr (--set starter=CHECKPOINT --set out=... --set lr=...)"
             )
         self.began = time.perf_counter()
 

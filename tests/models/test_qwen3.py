@@ -24,7 +24,7 @@ from ecomlab.models.policy import Policy, PolicyError
 from ecomlab.models.qwen3 import ChatRenderer, load_chat_policy, template
 from ecomlab.models.renderer import BREAK
 from ecomlab.models.samplers.cached import Limits, Sampled, SamplerError
-from ecomlab.models.samplers.vllm import VllmSampler, limit_patience
+from ecomlab.models.samplers.vllm import VllmSampler, insist_on_resets, limit_patience
 from ecomlab.seeding import rng
 from ecomlab.task import Task
 from ecomlab.train import checkpoints
@@ -351,6 +351,39 @@ def test_a_server_that_is_silent_is_not_waited_for(policy: Policy) -> None:
         limit_patience(fake, 0.2)
         with pytest.raises(requests.exceptions.Timeout):
             fake.session.post(f"http://127.0.0.1:{listening.getsockname()[1]}/v1/completions")
+
+
+def test_a_request_that_was_too_slow_is_not_sent_again(policy: Policy) -> None:
+    """Or the server would work on both; a connection that failed is tried again."""
+    from requests.adapters import HTTPAdapter
+    from urllib3.util.retry import Retry
+
+    fake = FakeVllm(policy.model)
+    fake.session.mount("http://", HTTPAdapter(max_retries=Retry(total=5, connect=5, read=5)))
+    limit_patience(fake)
+    retries = fake.session.get_adapter("http://fake:8000").max_retries  # type: ignore[attr-defined]
+    assert (retries.connect, retries.read) == (5, 0)
+
+
+@pytest.mark.parametrize("mode", ["server", "colocate"])
+def test_a_prefix_cache_of_older_weights_stops_the_run(
+    mode: str, policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While requests run, vLLM answers that it did not empty it; it is asked again."""
+    fake, answers = FakeVllm(policy.model, mode), [False, True]
+
+    class Answer:
+        raise_for_status = staticmethod(lambda: None)
+        json = staticmethod(lambda: {"success": answers.pop(0)})
+
+    monkeypatch.setattr(fake.session, "post", lambda url: Answer)
+    monkeypatch.setattr(fake, "reset_prefix_cache", lambda: answers.pop(0))
+    insist_on_resets(fake, pause=0)
+    fake.reset_prefix_cache()
+    assert answers == []
+    answers += [False] * 10
+    with pytest.raises(SamplerError, match="keeps the prefix cache of older weights"):
+        fake.reset_prefix_cache()
 
 
 # Updates that are smaller than bfloat16 can hold.

@@ -892,15 +892,15 @@ def test_processes_that_train_on_the_same_groups_are_noticed(tmp_path: Path) -> 
 
 
 def test_groups_that_do_not_split_over_the_processes_are_refused() -> None:
-    from ecomlab.train.loop import _check_split
+    from ecomlab.train.config import check_split
 
     with pytest.raises(ConfigError, match="do not split over 3 processes"):
-        _check_split(TrainConfig(), 3)
+        check_split(TrainConfig(), 3)
     with pytest.raises(ConfigError, match="choose prompts_per_step as a multiple of 16"):
-        _check_split(TrainConfig(), 8)
+        check_split(TrainConfig(), 8)
     with pytest.raises(ConfigError, match="micro_batch 5 does not divide the 16 rollouts"):
-        _check_split(TrainConfig(micro_batch=5), 2)
-    _check_split(TrainConfig(micro_batch=4), 2)
+        check_split(TrainConfig(micro_batch=5), 2)
+    check_split(TrainConfig(micro_batch=4), 2)
 
 
 @pytest.mark.parametrize("left", ["", "schedule,collection,se", "\r\n"])
