@@ -188,8 +188,9 @@ class DapoTrainer(GRPOTrainer):
         assert self.collection is not None
         config = self.config
         advantages_PG = objective.step_advantages(
-            self.collection, config.episode_tokens, config.overlong_buffer, config.mask_truncated
-        )
+            self.collection, config.episode_tokens, config.overlong_buffer, config.mask_truncated,
+            turn=(config.turn_tokens, config.turn_buffer),
+        )  # fmt: skip
         mine = torch.from_numpy(advantages_PG[self.groups].ravel())
         batch["advantages"] = mine.to(self.accelerator.device, torch.float32)
         return batch
@@ -368,7 +369,8 @@ def _arguments(config: TrainConfig) -> GRPOConfig:
         "disable_dropout": True,
         "shuffle_dataset": False,
         "learning_rate": config.lr,
-        "lr_scheduler_type": "constant",
+        "lr_scheduler_type": "constant_with_warmup" if config.warmup else "constant",
+        "warmup_steps": config.warmup * config.minibatches,
         "weight_decay": 0.0,
         "max_grad_norm": config.max_grad_norm,
         "max_steps": config.steps * config.minibatches,
