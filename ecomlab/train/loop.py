@@ -29,6 +29,7 @@ from ecomlab.models.batch import Clock, Rollout
 from ecomlab.models.load import is_ordinary, load_policy
 from ecomlab.models.policy import Policy
 from ecomlab.models.process_group import SINGLE_PROCESS, ProcessGroup
+from ecomlab.models.qwen3 import check_base
 from ecomlab.models.samplers.cached import Limits, Sampler
 from ecomlab.models.samplers.vllm import VllmSampler
 from ecomlab.train import checkpoints, metrics, untrained
@@ -115,6 +116,8 @@ class Run:
         resume, begun = self.processes.all_gather(self._left_off() if self.leads else None)[0]
         if resume is not None:
             self.schedule = from_json(resume.extra["schedule"])
+            if self.ordinary:
+                check_base(resume.folder, self.policy.made_for)
         self.trainer = DapoTrainer(
             self.policy.model,
             self.policy.tokenizer,

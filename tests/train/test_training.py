@@ -39,6 +39,7 @@ from ecomlab.train.loop import ConfigError, RunError, TrainConfig, train
 from ecomlab.train.objective import (
     dapo_loss,
     group_advantages,
+    longest_turn,
     loss_mask,
     overlong_penalty,
     shaped_reward,
@@ -357,6 +358,42 @@ def test_to_go_on_until_one_is_cut_off_never_pays() -> None:
         honest = shaped_reward(rollout_of(-0.9, sampled=sampled), 100, 20)
         assert honest >= shaped_reward(rollout_of(-0.9, end="truncated", sampled=100), 100, 20)
     assert shaped_reward(rollout_of(0.9, True, sampled=90), 100, 20) == pytest.approx(0.4)
+
+
+def test_the_soft_penalty_sees_the_limit_of_a_turn_too() -> None:
+    """The larger of both, by the longest turn; without a buffer for turns as before."""
+    long, short = rollout_of(0.9, True, sampled=18), rollout_of(0.9, True, sampled=5)
+    twice = replace(long, mask=[1] * 5 + [0] + [1] * 18 + [0, 1])
+    assert [longest_turn(each) for each in (long, short, twice)] == [18, 5, 18]
+    assert longest_turn(replace(short, mask=[0])) == 0
+    assert [shaped_reward(each, 100, 20, turn=(20, 8)) for each in (long, twice)] == [pytest.approx(0.15)] * 2
+    assert shaped_reward(short, 100, 20, turn=(20, 8)) == shaped_reward(long, 100, 20, turn=(20, 0)) == 0.9
+    assert shaped_reward(rollout_of(0.9, True, sampled=95), 100, 20, turn=(200, 8)) == pytest.approx(0.15)
+    group = rollouts.Group("CART", 0, (long, short))
+    (advantages,) = step_advantages(collection_of(group), 100, 20, turn=(20, 8))
+    assert advantages.tolist() == pytest.approx(group_advantages([0.15, 0.9]).tolist())
+
+
+@pytest.mark.parametrize(
+    ("warmup", "shares"), [(0, [1, 1, 1, 1]), (1, [0, 0.5, 1, 1]), (2, [0, 0.25, 0.5, 0.75])]
+)
+def test_the_learning_rate_rises_over_the_first_steps(
+    warmup: int, shares: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two optimizer steps each; it goes on rising where a run was stopped."""
+    from ecomlab.train.trl_trainer import DapoTrainer
+
+    real, rates = DapoTrainer._clip_grad_norm, []
+
+    def spy(self: Any, model: Any) -> Any:
+        rates.append(self.optimizer.param_groups[0]["lr"])
+        return real(self, model)
+
+    monkeypatch.setattr(DapoTrainer, "_clip_grad_norm", spy)
+    settings = {**TINY, "eval_every": 0, "eval_episodes": 1, "warmup": warmup, "lr": 1e-3}
+    for steps in (1, 2):
+        train(TrainConfig(out=str(tmp_path / "run"), **{**settings, "steps": steps}))
+    assert rates == pytest.approx([1e-3 * share for share in shares])
 
 
 def test_the_old_masking_leaves_truncated_episodes_out_of_the_loss() -> None:
@@ -1085,6 +1122,30 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_used(finished: Path, t
     ):
         before = checkpoints.newest(root)
     assert before is not None and before.step == 3
+
+
+def test_the_seal_of_a_large_file_notices_what_a_disk_loses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It reads few blocks of it, and sees a file cut short, a hole and another file."""
+    for name, value in (("LARGE", 4_000), ("BLOCKS", 5), ("BLOCK", 100)):
+        monkeypatch.setattr(checkpoints, name, value)
+    content = np.random.default_rng(0).bytes(5_000)
+    file = tmp_path / "weights"
+
+    def digest(written: bytes) -> str:
+        file.write_bytes(written)
+        return checkpoints._digest(file)
+
+    sealed = digest(content)
+    assert sealed == digest(content) and sealed.startswith("5 blocks: ")
+    hole = content[:1_000] + bytes(3_000) + content[4_000:]
+    assert (
+        len({sealed, digest(content[:-1]), digest(content[:3_000]), digest(hole), digest(content[::-1])}) == 5
+    )
+    assert digest(content[:4_000]) != digest(content[:2_000] + b"x" + content[2_001:4_000]), (
+        "a small one is read whole"
+    )
 
 
 def test_when_no_sound_checkpoint_is_left_the_message_says_what_to_do(finished: Path, tmp_path: Path) -> None:
