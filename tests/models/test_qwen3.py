@@ -1,7 +1,8 @@
 """Qwen3 under its own template: a small random one takes the very path that the 8B takes."""
 
 import json
-import os
+import shlex
+import shutil
 import socket
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from ecomlab.audit.surface import calls
 from ecomlab.episode.play import play
 from ecomlab.models.batch import Rollout, play_batch
 from ecomlab.models.load import load_policy
-from ecomlab.models.policy import Policy, PolicyError
+from ecomlab.models.policy import MADE_FOR, Policy, PolicyError
 from ecomlab.models.qwen3 import ChatRenderer, load_chat_policy, template
 from ecomlab.models.renderer import BREAK
 from ecomlab.models.samplers.cached import Limits, Sampled, SamplerError
@@ -28,6 +29,7 @@ from ecomlab.models.samplers.vllm import VllmSampler, insist_on_resets, limit_pa
 from ecomlab.seeding import rng
 from ecomlab.task import Task
 from ecomlab.train import checkpoints
+from ecomlab.train.launch import launches
 from ecomlab.train.loop import ConfigError, TrainConfig, train
 from ecomlab.train.rollouts import DynamicSampling, collect
 from ecomlab.train.schedule import make_schedule
@@ -218,6 +220,30 @@ def test_a_model_that_is_not_here_says_how_to_get_it(
         load_policy(str(tmp_path), shop, ["CART"])
     with pytest.raises(PolicyError, match="Qwen/Qwen3-8B will do too"):
         load_policy("nowise", shop, ["CART"])
+
+
+def test_adapters_know_the_weights_that_they_were_trained_on(folder: Path, tmp_path: Path) -> None:
+    """As bfloat16 holds them: the dtype in which they are loaded does not matter, another base does."""
+    from transformers import Qwen3ForCausalLM
+
+    base = tmp_path / "base"
+    shutil.copytree(folder, base)
+    policy = load_chat_policy(base, lora_rank=4)
+    saved = tmp_path / "adapters"
+    policy.model.save_pretrained(saved)
+    policy.tokenizer.save_pretrained(saved)
+    assert (saved / "chat_template.jinja").read_text() == template(), (
+        "not the one that drops earlier thinking"
+    )
+    (saved / MADE_FOR).write_text(json.dumps(policy.made_for))
+    for dtype in ("float32", "bfloat16"):
+        load_chat_policy(saved, dtype=dtype)
+    other = Qwen3ForCausalLM.from_pretrained(base)
+    with torch.no_grad():
+        other.model.layers[1].mlp.up_proj.weight *= 1.1
+    other.save_pretrained(base)
+    with pytest.raises(PolicyError, match="trained on other weights than those of .* that are here"):
+        load_chat_policy(saved)
 
 
 def test_without_peft_the_message_names_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -625,7 +651,12 @@ def test_one_process_talks_to_the_server_and_the_others_hear_of_it() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "kind", ["lora, one process talks to the server", "full, an engine in every process"]
+    "kind",
+    [
+        "lora, one process talks to the server",
+        "full, an engine in every process",
+        "lora, an engine in every process, two machines",
+    ],
 )
 def test_sharded_weights_train_and_reach_the_sampler(kind: str, babbler: Path, tmp_path: Path) -> None:
     """FSDP2 over two processes, as experiments/qwen3_8b/fsdp.yaml has it, LoRA in bfloat16 as there, on CPUs."""
@@ -639,28 +670,37 @@ def test_sharded_weights_train_and_reach_the_sampler(kind: str, babbler: Path, t
         "lr": 1e-4,
     }
     lora = "lora" in kind
-    given |= {"generation": "vllm-server" if lora else "vllm-colocate"}
+    given |= {"generation": "vllm-server" if "server" in kind else "vllm-colocate"}
     given |= {"lora_rank": 4, "dtype": "bfloat16"} if lora else {}
     config = TrainConfig(out=str(tmp_path / "run"), **given)
     (tmp_path / "config.json").write_text(json.dumps(config.to_json()))
     here = Path(__file__).parents[1]
     launch = yaml.safe_load((here.parent / "experiments" / "qwen3_8b" / "fsdp.yaml").read_text())
     assert launch["mixed_precision"] == "bf16"
+    machines = 2 if "machines" in kind else 1
     launch |= {"num_processes": 2, "use_cpu": True} | ({} if lora else {"mixed_precision": "no"})
     (tmp_path / "fsdp.yaml").write_text(yaml.safe_dump(launch))
-    command = [
-        sys.executable,
-        "-m",
-        "accelerate.commands.launch",
-        "--config_file",
-        str(tmp_path / "fsdp.yaml"),
-    ]
-    command += ["--main_process_port", "0", str(here / "sharded_run.py"), str(tmp_path / "config.json")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=dict(os.environ))
+    line = shlex.split(launches(config, tmp_path / "train.toml")[-1].lines[-1])  # as the dry run prints it
+    assert line[:2] == ["accelerate", "launch"] and line[line.index("-m") + 1 :][:2] == ["ecomlab", "train"]
+    command = [sys.executable, "-m", "accelerate.commands.launch", *line[2 : line.index("-m")]]
+    port = "0"
+    if machines > 1:  # as experiments/qwen3_8b/nodes.sh has it
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = str(free.getsockname()[1])
+        command += ["--num_machines", str(machines), "--num_processes", "2", "--main_process_ip", "127.0.0.1"]
+    script = ["--main_process_port", port, str(here / "sharded_run.py"), str(tmp_path / "config.json")]
+    logs = [tmp_path / f"machine-{rank}.log" for rank in range(machines)]
+    launched = []
+    for rank, log in enumerate(logs):
+        with log.open("w") as file:
+            ranked = [*command, "--machine_rank", str(rank), *script]
+            launched.append(subprocess.Popen(ranked, stdout=file, stderr=file))
+    ended = [process.wait(300) == 0 for process in launched]
+    said = "".join(log.read_text()[-3000:] for log in logs)
     # DTensor's caches hold on to the process group, hence to gloo's threads, which on a busy machine now and then abort
     # an interpreter that is on its way out. By then all is on disk; a run on GPUs has no gloo.
-    late = "terminate called without an active exception" in done.stderr
-    assert (tmp_path / "run" / "done.json").exists() and (done.returncode == 0 or late), done.stderr[-3000:]
+    late = "terminate called without an active exception" in said
+    assert (tmp_path / "run" / "done.json").exists() and (all(ended) or late), said
     rows = rows_of(tmp_path / "run" / "train.csv")
     rows = [row for row in rows if int(row["step"]) > 1 and int(row["tokens_used"])]
     most = 0.02 if lora else 1e-5
