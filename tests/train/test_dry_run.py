@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -249,6 +250,21 @@ def test_every_printed_line_splits_over_its_processes_and_accelerate_takes_it(
                 "bf16",
             )
             assert (chosen.module, chosen.training_script) == (True, "ecomlab")
+
+
+@pytest.mark.parametrize("name", ["fsdp", "deepspeed_zero3"])
+def test_the_line_in_a_launch_configuration_splits_over_its_processes(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from accelerate.commands.launch import launch_command_parser
+
+    monkeypatch.chdir(ROOT)
+    comments = FILE.with_name(f"{name}.yaml").read_text().split("compute_environment")[0]
+    joined = re.sub(r"\\\n#\s*", "", comments)
+    (line,) = re.findall(r"^# (accelerate launch .*)$", joined, flags=re.MULTILINE)
+    chosen = launch_command_parser().parse_args(shlex.split(line)[2:])
+    assert Path(chosen.config_file).exists() and chosen.training_script == "ecomlab"
+    check_split(given(line), chosen.num_processes)
 
 
 TELL = """#!/bin/sh
