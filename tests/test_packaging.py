@@ -247,20 +247,6 @@ def test_constraints_of_its_own_differ_where_the_extra_contradicts_the_tested_on
     assert INSTALLATIONS[extra]["constraints"] == CONSTRAINTS[extra]
 
 
-@pytest.mark.parametrize(
-    ("extras", "file"),
-    [
-        ("all,dev", "constraints.txt"),
-        ("all,loggers,dev", "constraints-loggers.txt"),
-        ("all,gpu,vllm,loggers,dev", "constraints-vllm.txt"),
-    ],
-)
-def test_make_installs_with_the_constraints_of_its_extras(extras: str, file: str, clone: Path) -> None:
-    assert make(clone, "venv", f"EXTRAS={extras}").returncode == 0
-    (line,) = [line for line in (clone / "log").read_text().splitlines() if "pip install" in line]
-    assert f" -c {file} -e .[{extras}]" in line
-
-
 def test_the_conda_environment_takes_its_packages_from_pyproject() -> None:
     environment = yaml.safe_load((ROOT / "environment.yml").read_text())
     conda = [entry for entry in environment["dependencies"] if isinstance(entry, str)]
@@ -406,12 +392,18 @@ def test_an_interrupted_installation_starts_again(clone: Path) -> None:
     assert asked(clone) == [BUILD, INSTALL]
 
 
-@pytest.mark.parametrize(("extras", "lifted"), [("all,dev", set()), ("all,gpu,vllm,dev", {"numpy", "lark"})])
-def test_vllm_lifts_the_two_pins_that_it_cannot_live_with(clone: Path, extras: str, lifted: set[str]) -> None:
+@pytest.mark.parametrize(
+    ("extras", "file"),
+    [
+        ("all,dev", "constraints.txt"),
+        ("all,loggers,dev", "constraints-loggers.txt"),
+        ("all,gpu,vllm,loggers,dev", "constraints-vllm.txt"),
+    ],
+)
+def test_make_installs_with_the_constraints_of_its_extras(extras: str, file: str, clone: Path) -> None:
     assert make(clone, "venv", f"EXTRAS={extras}").returncode == 0
-    kept = (clone / ".venv" / "constraints.txt").read_text().splitlines()
-    names = {line.partition("==")[0] for line in kept if not line.startswith("#")}
-    assert {name for name in pins() if name not in {canonicalize_name(n) for n in names}} == lifted
+    (line,) = [line for line in (clone / "log").read_text().splitlines() if "pip install" in line]
+    assert f" -c {file} -e .[{extras}]" in line
 
 
 def test_a_moved_clone_and_other_extras_build_anew(clone: Path) -> None:

@@ -22,6 +22,7 @@ from accelerate import PartialState
 from accelerate.utils import is_peft_model
 from datasets import Dataset
 from torch import Tensor
+from torch.distributed.tensor import DTensor
 from transformers import PrinterCallback, TrainerCallback
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from transformers.utils.logging import disable_progress_bar, enable_progress_bar, is_progress_bar_enabled
@@ -253,7 +254,8 @@ class DapoTrainer(GRPOTrainer):
     def weights_are_finite(self) -> bool:
         """Tell whether all trained weights are finite, in all processes, which all call this."""
         trained = (p.detach() for p in self.model.parameters() if p.requires_grad)
-        mine = all(bool(torch.isfinite(getattr(p, "_local_tensor", p)).all()) for p in trained)
+        local = (p.to_local() if isinstance(p, DTensor) else p for p in trained)
+        mine = all(bool(torch.isfinite(p).all()) for p in local)
         return all(self.processes.all_gather(mine))
 
     def _forward(

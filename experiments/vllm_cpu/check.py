@@ -345,6 +345,7 @@ def server() -> dict[str, Any]:
     """
     from trl.generation.vllm_client import VLLMClient
 
+    from ecomlab.models.samplers.vllm import insist_on_resets
     from ecomlab.train.config import TrainConfig
     from ecomlab.train.launch import launches
 
@@ -365,6 +366,7 @@ def server() -> dict[str, Any]:
             address = f"http://127.0.0.1:{PORT}"
             generation = SimpleNamespace(mode="server", vllm_client=client, server_base_url=address)
             figures: dict[str, Any] = against_our_own(policy, generation, tasks, shop)
+            insist_on_resets(generation)
             client.reset_prefix_cache()
         finally:
             process.terminate()

@@ -649,63 +649,79 @@ def test_one_process_talks_to_the_server_and_the_others_hear_of_it() -> None:
     assert got[0].groups and [g.rewards for g in got[0].groups] == [g.rewards for g in got[1].groups]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "lora, one process talks to the server",
-        "full, an engine in every process",
-        "lora, an engine in every process, two machines",
-    ],
-)
-def test_sharded_weights_train_and_reach_the_sampler(kind: str, babbler: Path, tmp_path: Path) -> None:
-    """FSDP2 over two processes, as experiments/qwen3_8b/fsdp.yaml has it, LoRA in bfloat16 as there, on CPUs."""
+def run_sharded(config: TrainConfig, folder: Path, machines: int = 1) -> None:
+    """Train `config` with FSDP2 in two processes, started as the dry run prints it; with two `machines` by a launcher
+    for each of them, as experiments/qwen3_8b/nodes.sh has it."""
     import yaml
 
-    given: dict[str, Any] = {
-        **RUN,
-        "starter": str(babbler),
-        "gradient_checkpointing": True,
-        "steps": 3,
-        "lr": 1e-4,
-    }
-    lora = "lora" in kind
-    given |= {"generation": "vllm-server" if "server" in kind else "vllm-colocate"}
-    given |= {"lora_rank": 4, "dtype": "bfloat16"} if lora else {}
-    config = TrainConfig(out=str(tmp_path / "run"), **given)
-    (tmp_path / "config.json").write_text(json.dumps(config.to_json()))
-    here = Path(__file__).parents[1]
-    launch = yaml.safe_load((here.parent / "experiments" / "qwen3_8b" / "fsdp.yaml").read_text())
+    (folder / "config.json").write_text(json.dumps(config.to_json()))
+    tests = Path(__file__).parents[1]
+    launch = yaml.safe_load((tests.parent / "experiments" / "qwen3_8b" / "fsdp.yaml").read_text())
     assert launch["mixed_precision"] == "bf16"
-    machines = 2 if "machines" in kind else 1
-    launch |= {"num_processes": 2, "use_cpu": True} | ({} if lora else {"mixed_precision": "no"})
-    (tmp_path / "fsdp.yaml").write_text(yaml.safe_dump(launch))
-    line = shlex.split(launches(config, tmp_path / "train.toml")[-1].lines[-1])  # as the dry run prints it
+    launch |= {"num_processes": 2, "use_cpu": True}
+    launch |= {} if config.lora_rank else {"mixed_precision": "no"}
+    (folder / "fsdp.yaml").write_text(yaml.safe_dump(launch))
+    line = shlex.split(launches(config, folder / "train.toml")[-1].lines[-1])
     assert line[:2] == ["accelerate", "launch"] and line[line.index("-m") + 1 :][:2] == ["ecomlab", "train"]
     command = [sys.executable, "-m", "accelerate.commands.launch", *line[2 : line.index("-m")]]
     port = "0"
-    if machines > 1:  # as experiments/qwen3_8b/nodes.sh has it
+    if machines > 1:
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = str(free.getsockname()[1])
         command += ["--num_machines", str(machines), "--num_processes", "2", "--main_process_ip", "127.0.0.1"]
-    script = ["--main_process_port", port, str(here / "sharded_run.py"), str(tmp_path / "config.json")]
-    logs = [tmp_path / f"machine-{rank}.log" for rank in range(machines)]
-    launched = []
+    script = ["--main_process_port", port, str(tests / "sharded_run.py"), str(folder / "config.json")]
+    logs, started = [folder / f"machine-{rank}.log" for rank in range(machines)], []
     for rank, log in enumerate(logs):
         with log.open("w") as file:
             ranked = [*command, "--machine_rank", str(rank), *script]
-            launched.append(subprocess.Popen(ranked, stdout=file, stderr=file))
-    ended = [process.wait(300) == 0 for process in launched]
+            started.append(subprocess.Popen(ranked, stdout=file, stderr=file))
+    ended = [process.wait(300) == 0 for process in started]
     said = "".join(log.read_text()[-3000:] for log in logs)
     # DTensor's caches hold on to the process group, hence to gloo's threads, which on a busy machine now and then abort
     # an interpreter that is on its way out. By then all is on disk; a run on GPUs has no gloo.
     late = "terminate called without an active exception" in said
-    assert (tmp_path / "run" / "done.json").exists() and (all(ended) or late), said
-    rows = rows_of(tmp_path / "run" / "train.csv")
-    rows = [row for row in rows if int(row["step"]) > 1 and int(row["tokens_used"])]
-    most = 0.02 if lora else 1e-5
-    assert rows and all(float(row["logp_gap"]) < most for row in rows), "it samples with what was learned"
-    assert weights_of(tmp_path / "run")
+    done = folder / "run" / "done.json"
+    assert done.exists() and json.loads(done.read_text())["steps"] == config.steps and (all(ended) or late), (
+        said
+    )
+
+
+SHARDED: dict[str, Any] = {**RUN, "gradient_checkpointing": True, "steps": 3, "lr": 1e-4}
+SHARDED_LORA = {**SHARDED, "lora_rank": 4, "dtype": "bfloat16"}
+
+
+def assert_sampled_with_what_was_learned(run: Path, most: float) -> None:
+    rows = [row for row in rows_of(run / "train.csv") if int(row["step"]) > 1 and int(row["tokens_used"])]
+    assert rows and all(float(row["logp_gap"]) < most for row in rows)
+    assert weights_of(run)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "kind", ["lora, one process talks to the server", "full, an engine in every process"]
+)
+def test_sharded_weights_train_and_reach_the_sampler(kind: str, babbler: Path, tmp_path: Path) -> None:
+    """FSDP2 over two processes, as experiments/qwen3_8b/fsdp.yaml has it, LoRA in bfloat16 as there, on CPUs."""
+    lora = "lora" in kind
+    given = {**(SHARDED_LORA if lora else SHARDED), "starter": str(babbler)}
+    given["generation"] = "vllm-server" if "server" in kind else "vllm-colocate"
+    run_sharded(TrainConfig(out=str(tmp_path / "run"), **given), tmp_path)
+    assert_sampled_with_what_was_learned(tmp_path / "run", 0.02 if lora else 1e-5)
+
+
+@pytest.mark.slow
+def test_two_machines_train_together_and_go_on_from_their_shared_folder(
+    babbler: Path, tmp_path: Path
+) -> None:
+    given = {**SHARDED_LORA, "starter": str(babbler), "generation": "vllm-colocate"}
+    run = tmp_path / "run"
+    for steps in (2, 3):
+        run_sharded(TrainConfig(out=str(run), **{**given, "steps": steps}), tmp_path, machines=2)
+        last = checkpoints.newest(run / "checkpoints")
+        assert last is not None and last.step == steps
+        assert (last.folder / "rng_state_1.pth").exists(), "the second machine has left its random state"
+    assert list(steps_of(run / "train.csv")) == [1, 2, 3]
+    assert_sampled_with_what_was_learned(run, 0.02)
 
 
 # Markers in contents.

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.distributed.tensor import DTensor
 
 from ecomlab.seeding import rng
 
@@ -64,7 +65,6 @@ def _adapter(layer: Any) -> str:
 
 
 def _whole(parameter: Tensor, device: torch.device) -> Tensor:
-    """Gather a parameter that FSDP2 has sharded."""
-    if not hasattr(parameter, "full_tensor"):
-        return parameter
-    return (parameter.to(device) if parameter.is_cpu else parameter).full_tensor()
+    """Gather a parameter that FSDP2 has sharded; its collectives want it on the `device`."""
+    there = parameter.to(device) if isinstance(parameter, DTensor) else parameter
+    return there.full_tensor() if isinstance(there, DTensor) else there
