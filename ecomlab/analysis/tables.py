@@ -195,6 +195,57 @@ def _players(cell: "certificate.Row") -> Iterable[tuple[str, float, int]]:
     yield "chance", cell.chance, 0
 
 
+def load_understanding(path: str | Path) -> pd.DataFrame:
+    """Read how well customers understood the banks of questions from the certificate of `ecomlab certify --json`: a row
+    per bank and environment, and per bank and form of question.
+
+    Columns: bank, env ("all" in rows of a form), form ("all" in rows of an environment and in the bank's own row),
+    asks, exact (share), denied (number). Raises TableError.
+    """
+    try:
+        rows = json.loads(Path(path).read_text(encoding="utf-8"))["understood"]
+        found = [
+            {
+                "bank": row["bank"],
+                "env": row["env"],
+                "form": "all" if row["group"] == "of it" else row["group"],
+                "asks": int(row["asks"]),
+                "exact": float(row["exact"]),
+                "denied": int(row["denied"]),
+            }
+            for row in rows
+        ]
+    except FileNotFoundError:
+        raise TableError(f"no file {path}; `ecomlab certify --json {path}` writes it") from None
+    except (OSError, ValueError, KeyError, TypeError) as e:
+        raise TableError(
+            f"{path} does not say what was understood ({type(e).__name__}: {e}); ecomlab certify --json writes that"
+        ) from e
+    if not found:
+        raise TableError(f"{path} has no questions; ecomlab certify --json asks some")
+    return pd.DataFrame(found)
+
+
+class PartsRow(Row):
+    """Means of the reward's parts over the held-out episodes of a level."""
+
+    d: Count
+    decoding: Literal["sampled", "greedy"]
+    reward: Reward
+    reward_task: Reward
+    reward_efficiency: Reward
+    reward_hallucination: Reward
+    correct: Share
+    episodes: Count
+
+
+def load_parts(path: str | Path) -> pd.DataFrame:
+    """Read the table of the reward's parts: a row per run, step, environment, level and decoding, sorted. Raises
+    TableError."""
+    key = [*RUN, "step", "env", "d", "decoding"]
+    return _sorted(_load(Path(path), PartsRow, key), key)
+
+
 def last_steps(train: pd.DataFrame, steps: int = 6) -> pd.DataFrame:
     """Tabulate a run's last steps for display: a row per step, environment and level, newest first."""
     by = ["step", "env", *(["d"] if "d" in train else [])]
