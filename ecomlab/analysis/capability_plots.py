@@ -98,7 +98,9 @@ def capability(
     page = width > COLUMN_WIDTH
     with paper_style():
         figure = plt.figure(figsize=(width, 2.9 if page else 4.9), layout="constrained")
-        grid = figure.add_gridspec(*((1, 2) if page else (2, 1)), **({} if page else {"height_ratios": (1.5, 1)}))
+        grid = figure.add_gridspec(
+            *((1, 2) if page else (2, 1)), **({} if page else {"height_ratios": (1.5, 1)})
+        )
         left, right = (figure.add_subplot(place) for place in grid)
         _by_environment(left, scripts)
         _by_run(right, runs[runs.env == env], env)
@@ -162,14 +164,20 @@ def understanding(table: pd.DataFrame, width: float = PAGE_WIDTH) -> Figure:
     page, banks = width > COLUMN_WIDTH, list(dict.fromkeys(table.bank))
     with paper_style():
         figure = plt.figure(figsize=(width, 3.2 if page else 6.0), layout="constrained")
-        left, right = (figure.add_subplot(place) for place in figure.add_gridspec(*((1, 2) if page else (2, 1))))
-        _understood(left, table[(table.form == "all")], "env", [*in_order(set(table.env) - {"all"}), "all"], banks)
+        left, right = (
+            figure.add_subplot(place) for place in figure.add_gridspec(*((1, 2) if page else (2, 1)))
+        )
+        _understood(
+            left, table[(table.form == "all")], "env", [*in_order(set(table.env) - {"all"}), "all"], banks
+        )
         forms = [form for form in FORMS if form in set(table.form)]
         _understood(right, table[table.env == "all"], "form", forms, banks)
         right.set_yticks(range(len(forms)), [FORMS[form] for form in forms])
         lettered([left, right])
         handles = [
-            Line2D([], [], color=sns.color_palette("colorblind")[i], marker=MARKERS[i], linestyle="", label=bank)
+            Line2D(
+                [], [], color=sns.color_palette("colorblind")[i], marker=MARKERS[i], linestyle="", label=bank
+            )
             for i, bank in enumerate(banks)
         ]
         figure.legend(

@@ -114,7 +114,9 @@ def lead(
     rows = differences(train, evaluation, arm, decoding)
     rows = rows[(rows.equal == "steps") & rows.against.isin(learned(evaluation, decoding))]
     order = ["mean", *sorted(set(rows.d) - {"mean"})]
-    _differences(ax, rows, [name for name in arms(train) if name in set(rows.against)], look(train), "d", order)
+    _differences(
+        ax, rows, [name for name in arms(train) if name in set(rows.against)], look(train), "d", order
+    )
     ax.set(xlabel="difficulty", ylabel=f"{arm} less another,\npercentage points")
 
 
@@ -267,7 +269,9 @@ def environment_scaling(
     page = width > COLUMN_WIDTH
     with paper_style():
         figure = plt.figure(figsize=(width, 4.8 if page else 6.0), layout="constrained")
-        rows = figure.add_gridspec(*((2, 1) if page else (3, 1)), height_ratios=(1, 1.35) if page else (1.5, 0.9, 1.4))
+        rows = figure.add_gridspec(
+            *((2, 1) if page else (3, 1)), height_ratios=(1, 1.35) if page else (1.5, 0.9, 1.4)
+        )
         upper = _row(figure, rows[0], 3 if page else 2)
         success(upper[0], train, shared, "rollouts")
         success(upper[1], train[train.env == SHARED], shared, "rollouts")
@@ -277,7 +281,9 @@ def environment_scaling(
         reached = generated(train, SHARED).groupby("collection").rollouts.max() / 1000
         upper[1].set_xlim(right=1.5 * reached.min())  # a collection of one environment has many more
         paired = upper[2] if page else figure.add_subplot(rows[1])
-        _differences(paired, gap, [name for name in arms(train) if name in set(gap.against)], look(train), "of")
+        _differences(
+            paired, gap, [name for name in arms(train) if name in set(gap.against)], look(train), "of"
+        )
         paired.set(
             xlabel="after equally many", ylabel=f"{SHARED}, more than {sizes.idxmin()},\npercentage points"
         )

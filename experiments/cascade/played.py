@@ -13,27 +13,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from players import named, note, runner_of
+
 from ecomlab.catalog import load_shop
-from ecomlab.evaluate.cascade.forced import LocalRunner, Runner, ScriptedRunner
+from ecomlab.evaluate.cascade.forced import Runner
 from ecomlab.evaluate.cascade.labels import label
 from ecomlab.evaluate.cascade.tables import UNSCORED, Episode, rows_of
 from ecomlab.evaluate.contestant import Job
-from ecomlab.evaluate.scripted import PLAYERS
 from ecomlab.evaluate.tasks import held_out_seeds
-from ecomlab.files import read_json, write_json
-from ecomlab.lab.provenance import made_with, provenance
-from ecomlab.models.load import load_policy
 
 TABLE = Path(__file__).with_name("played.csv")
 COLUMNS = (
     "player", "env", "d", "seed", "turns", "needed", "end", "correct", "number", "turn", "kind", "cause", "fate",
     "until", "parent",
 )  # fmt: skip
-
-
-def runner_of(weights: str, envs: list[str], shop: Any) -> Runner:
-    """Make the player: a script, or weights with their usual limits."""
-    return ScriptedRunner(weights) if weights in PLAYERS else LocalRunner(load_policy(weights, shop, envs))
 
 
 def play(name: str, runner: Runner, jobs: list[Job], shop: Any) -> Iterator[dict[str, Any]]:
@@ -56,12 +49,10 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=20_000)
     parser.add_argument("--out", type=Path, default=TABLE)
     asked = parser.parse_args()
-    shop, record = load_shop(asked.size), asked.out.with_suffix(".json")
+    shop = load_shop(asked.size)
     there = list(csv.DictReader(asked.out.open(newline="", encoding="utf-8"))) if asked.out.exists() else []
     done = {(row["player"], row["env"], row["d"]) for row in there}
-    for one in asked.player:
-        name, _, weights = one.rpartition("=")
-        name = name or weights
+    for name, weights in map(named, asked.player):
         runner = runner_of(weights, [asked.env], shop)
         for d in asked.levels.split(","):
             if (name, asked.env, d) in done:
@@ -74,12 +65,7 @@ def main() -> None:
                     writer.writeheader()
                 writer.writerows(rows)
             print(f"{name}, d = {d}: {len(jobs)} episodes, {len(rows)} rows", flush=True)
-        known = provenance(
-            {"player": Path(weights).name, "tasks": asked.tasks, "catalog_size": asked.size},
-            catalog=shop.fingerprint,
-            made_with=made_with(weights, [asked.env]),
-        )
-        write_json(record, {**(read_json(record) or {}), name: known})
+        note(asked.out, name, weights, [asked.env], shop, tasks=asked.tasks, catalog_size=asked.size)
 
 
 if __name__ == "__main__":

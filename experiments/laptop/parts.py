@@ -27,7 +27,9 @@ def main() -> None:
     asked = parser.parse_args()
     finished = [run for run in sorted(asked.runs.iterdir()) if (run / "finished.json").is_file()]
     if not finished:
-        raise SystemExit(f"no finished run in {asked.runs}; `ecomlab sweep experiments/laptop/sweep.toml` makes them")
+        raise SystemExit(
+            f"no finished run in {asked.runs}; `ecomlab sweep experiments/laptop/sweep.toml` makes them"
+        )
     found = []
     for run in finished:
         episodes = load_episodes(run / "episodes.csv")
@@ -37,7 +39,9 @@ def main() -> None:
     out = Path(__file__).with_name("parts.csv")
     with replacing(out) as draft:
         pd.concat(found).round(5).to_csv(draft, index=False, lineterminator="\n")
-    write_json(out.with_suffix(".json"), merged({run.name: read_json(run / RECORD) or {} for run in finished}))
+    write_json(
+        out.with_suffix(".json"), merged({run.name: read_json(run / RECORD) or {} for run in finished})
+    )
     print(f"{out}: {len(finished)} runs: {', '.join(run.name for run in finished)}")
 
 
