@@ -36,10 +36,14 @@ Reward = Annotated[float, Field(ge=-1, le=1), WrapValidator(_or_nothing)]
 Number = Annotated[float, WrapValidator(_or_nothing)]
 
 
-class Row(BaseModel):
+class Line(BaseModel):
     """A line of a table. Columns that are not declared stay text."""
 
     model_config = ConfigDict(extra="allow")
+
+
+class Row(Line):
+    """A line about a training run."""
 
     schedule: Text
     collection: Text
@@ -246,6 +250,33 @@ def load_parts(path: str | Path) -> pd.DataFrame:
     return _sorted(_load(Path(path), PartsRow, key), key)
 
 
+class PlayedRow(Line):
+    """A mistake of a player in a held-out episode, or an episode without one, of kind "none"."""
+
+    player: Text
+    env: Text
+    d: Count
+    seed: Count
+    turns: Number
+    needed: Number
+    end: str
+    correct: Number
+    number: Number
+    turn: Number
+    kind: Text
+    cause: str
+    fate: str
+    until: Number
+    parent: Number
+
+
+def load_played(path: str | Path) -> pd.DataFrame:
+    """Read the table of experiments/cascade/played.py: a row per mistake, and one per episode without any; episodes
+    that were not scored are left out. Raises TableError."""
+    rows = _load(Path(path), PlayedRow, ["player", "env", "d", "seed", "number"])
+    return rows[rows.kind != "unscored"].reset_index(drop=True)
+
+
 def last_steps(train: pd.DataFrame, steps: int = 6) -> pd.DataFrame:
     """Tabulate a run's last steps for display: a row per step, environment and level, newest first."""
     by = ["step", "env", *(["d"] if "d" in train else [])]
@@ -276,7 +307,7 @@ def _short(value: float) -> str:
     return "–" if math.isnan(value) else f"{value:.2g}".replace("e-", "e\N{NON-BREAKING HYPHEN}")
 
 
-def _load(path: Path, model: type[Row], key: list[str]) -> pd.DataFrame:
+def _load(path: Path, model: type[Line], key: list[str]) -> pd.DataFrame:
     """Read a table and check every row. The index holds the line numbers."""
     try:
         text = path.read_text(encoding="utf-8")

@@ -276,10 +276,11 @@ def survey(task: Task, shop: "Shop") -> Twin | None:
     while not episode.done:
         message = player(list(episode.messages), episode.tools)
         turn, length = turn + 1, len(episode.messages)
+        random = task.key.rng("survey", turn)
         able = [
             kind
-            for kind in (*EDITS, *ACTS)
-            if _Planter(player, episode, kind, task.key.rng("survey", kind, turn), turn=turn).plant(message)
+            for kind in (*(EDITS if message.get("tool_calls") else ()), *ACTS)
+            if _Planter(player, episode, kind, random, turn=turn).plant(message)
         ]
         episode.act(message)
         results = [json.loads(m["content"]) for m in episode.messages[length:] if m["role"] == "tool"]
@@ -391,14 +392,14 @@ def _with_stale_wish(task: Task, shop: "Shop") -> Planted | None:
     player, episode, turn = ENVIRONMENTS[task.env].reference_player(shop), Episode(task, shop), 0
     planter = _Planter(player, episode, "stale wish", task.key.rng("stale wish"))
     while not episode.done:
-        before, length = episode.goal, len(episode.messages)
+        length = len(episode.messages)
         message = planter(list(episode.messages), episode.tools)
         acts = any(map(planter._acts, (name for name, _ in calls_of(message))))
         changed = planter.deaf_from is not None
         episode.act(message)
         if changed and acts and not turn and _is_wrong(episode):
             turn = planter.turn
-        if episode.goal != before and not changed:
+        if not changed and any(isinstance(event, GoalChange) for event in episode.fired):
             planter.deaf_from = length
     trajectory = record(episode)
     if planter.deaf_from is None or trajectory.score.correct or trajectory.end != "submit":
