@@ -354,7 +354,7 @@ def _described(planter: _Planter, trajectory: Trajectory) -> Planted | None:
             return None
         first = ("", turn - 1)
     elif kind == "missed item" and planter.blocked:  # it is missed when the cart is handed in
-        if trajectory.end != "submit":
+        if trajectory.end != "submit" or trajectory.score.correct:  # another is wanted by now
             return None
         turn = _cart_handed_in(trajectory)
         first = (kind, turn)
@@ -372,14 +372,16 @@ def _cart_handed_in(trajectory: Trajectory) -> int:
 
 
 def _repeats(trajectory: Trajectory, turn: int) -> bool:
-    """Tell whether the calls of a turn brought what those of the turn before had brought, and no news."""
+    """Tell whether the calls of a turn brought what those of the turn before had brought, and neither brought news: who
+    has heard that stock has changed looks again with reason."""
     said: list[list[str]] = []
     for message in trajectory.messages:
         if message["role"] == "assistant":
             said.append([])
         elif message["role"] == "tool":
             said[-1].append(message["content"])
-    return set(said[turn - 1]) <= set(said[turn - 2])
+    news = any("notice" in json.loads(result) for result in said[turn - 2])
+    return not news and set(said[turn - 1]) <= set(said[turn - 2])
 
 
 def _with_stale_wish(task: Task, shop: "Shop") -> Planted | None:
