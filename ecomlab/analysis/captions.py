@@ -51,10 +51,17 @@ def difficulty_growth(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: s
 
 def effective_ratio(train: pd.DataFrame, window: int) -> Caption:
     """Say what `plots.effective_ratio` shows, and each schedule's ratios over whole runs."""
-    runs, seeds = effective(train).groupby("schedule")[["by_reward", "by_correct"]].mean(), train.seed.nunique()
-    ratios = "; ".join(f"{name} {row.by_reward:.2f} and {row.by_correct:.2f}" for name, row in runs.iterrows())
+    runs, seeds = (
+        effective(train).groupby("schedule")[["by_reward", "by_correct"]].mean(),
+        train.seed.nunique(),
+    )
+    ratios = "; ".join(
+        f"{name} {row.by_reward:.2f} and {row.by_correct:.2f}" for name, row in runs.iterrows()
+    )
     found = effective_differences(train)
-    said = "; ".join(f"{row.against} by {_with_interval(row)}" for row in found[found.of == "correct"].itertuples())
+    said = "; ".join(
+        f"{row.against} by {_with_interval(row)}" for row in found[found.of == "correct"].itertuples()
+    )
     lead = f" By correctness, adaptive exceeds {said}." if said else ""
     return Caption(
         f"Effective prompt ratio while training on {', '.join(sorted(set(train.env)))}, {seeds} seeds: the share of "
@@ -141,7 +148,8 @@ def capability(scripts: pd.DataFrame, runs: pd.DataFrame, env: str) -> Caption:
     )
     mine = runs[(runs.env == env) & (runs.step == runs.step.max()) & (runs.share == runs.share.min())]
     ends = ", ".join(
-        f"{name} {' or '.join(map(_level, sorted(set(levels))))}" for name, levels in mine.groupby("schedule")["level"]
+        f"{name} {' or '.join(map(_level, sorted(set(levels))))}"
+        for name, levels in mine.groupby("schedule")["level"]
     )
     return Caption(
         "Capability frontier: the highest difficulty up to which a player is right on half of the tasks at every level "
@@ -182,8 +190,8 @@ def error_cascade(cells: Cells) -> Caption:
         "a mistake over turns, as shares of those that the reference player needs; as wide as a page, kinds that follow "
         "each other in the next turn more often than independent turns would have it, for each 100 episodes, and what "
         "became of what is wrong in the cart; planted mistakes that the player mends, and its success less that of the "
-        "untouched twin, with 95% intervals over tasks, filled at d = 1 and hollow at the hard level. Schedules are of "
-        "one seed.",
+        "untouched twin, with 95% intervals over tasks, filled at d = 1 and hollow at the hard level, of five pairs or "
+        "more. Schedules are of one seed.",
         f"Bars, survival curves, a heat map and intervals. Correct at d = {LOW} and at the hard level: {ends}.",
     )
 

@@ -1,6 +1,9 @@
-"""The figure of error cascades: where players go wrong, what follows, what becomes of it, and whether they recover."""
+"""The figures of error cascades: where players go wrong, what follows, what becomes of it, and whether they recover;
+and episodes with their labels."""
 
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -24,6 +27,8 @@ from ecomlab.analysis.plots import COLUMN_WIDTH, PAGE_WIDTH, laid_out, lettered,
 from ecomlab.evaluate.cascade.mistakes import WORLD
 from ecomlab.evaluate.cascade.tables import fates, survival
 
+PAIRS = 5
+"""Pairs of episodes, at least, of which an effect is drawn."""
 ORDER = ("perturbed", "base", "novice")
 """Players before the schedules, in figures."""
 _OTHERS: dict[str, tuple[int, str]] = {"perturbed": (7, "X"), "base": (9, "p"), "novice": (5, "P")}
@@ -63,8 +68,8 @@ def error_cascade(cells: Cells, effects: pd.DataFrame, width: float = PAGE_WIDTH
     shown = {key: some for key, some in cells.items() if key[1] in (LOW, hard[key[0]])}
     kinds = kinds_of(shown)
     with paper_style():
-        figure = plt.figure(figsize=(width, 8.2 if page else 7.6), layout="constrained")
-        rows = figure.add_gridspec(3, 1, height_ratios=(1.25, 1.05, 0.9) if page else (1.5, 0.8, 1))
+        figure = plt.figure(figsize=(width, 8.4 if page else 8.2), layout="constrained")
+        rows = figure.add_gridspec(3, 1, height_ratios=(1.25, 1.05, 0.9) if page else (1.5, 0.9, 1.1))
         if page:
             top, middle = rows[0].subgridspec(1, 3, width_ratios=(1.5, 1, 1)), rows[1].subgridspec(1, 2)
             first, early, late = (figure.add_subplot(place) for place in top)
@@ -72,9 +77,9 @@ def error_cascade(cells: Cells, effects: pd.DataFrame, width: float = PAGE_WIDTH
             first = figure.add_subplot(rows[0])
             early, late = (figure.add_subplot(place) for place in rows[1].subgridspec(1, 2))
         _first(first, shown, players, hard, kinds)
-        _survival(early, cells, {player: LOW for player in players}, looks)
+        _survival(early, cells, dict.fromkeys(players, LOW), looks)
         _survival(late, cells, hard, looks)
-        early.set(title=f"d = {LOW}", ylabel="episodes without a mistake")
+        early.set(title=f"d = {LOW}", ylabel="episodes without\na mistake")
         late.set(title="hard level")
         late.tick_params(labelleft=False)
         panels = [first, early]
@@ -111,14 +116,17 @@ def _first(
     for row, key in enumerate(keys):
         begin = 0.0
         for i, (kind, share) in enumerate(first_mistakes(cells[key], kinds).items()):
-            ax.barh(row, share, left=begin, color=shades[i], hatch=hatches[i], edgecolor="white", linewidth=0.4)
+            ax.barh(
+                row, share, left=begin, color=shades[i], hatch=hatches[i], edgecolor="white", linewidth=0.4
+            )
             begin += share
     ax.set_yticks(range(len(keys)), [f"{player}, d = {d}" for player, d in keys])
     ax.set(xlabel="episodes, by first mistake", xlim=(0, 1), ylim=(len(keys) - 0.4, -0.6))
     ax.xaxis.set_major_formatter(PercentFormatter(1))
     ax.grid(axis="y", visible=False)
     handles = [
-        Patch(facecolor=shades[i], hatch=hatches[i], edgecolor="white", label=kind) for i, kind in enumerate(kinds)
+        Patch(facecolor=shades[i], hatch=hatches[i], edgecolor="white", label=kind)
+        for i, kind in enumerate(kinds)
     ]
     ax.legend(
         handles=handles, loc="upper center", bbox_to_anchor=(0.3, -0.16), ncols=2, frameon=False, fontsize=7,
@@ -160,7 +168,9 @@ def _follows(ax: Axes, cells: Cells, kinds: Sequence[str]) -> None:
 def _fates(ax: Axes, cells: Cells, hard: Mapping[str, int]) -> None:
     """Draw what became of mistakes in the world at the hard level, a bar per kind, over all players."""
     found = fates([one for player, d in hard.items() for one in cells[player, d]])
-    rows = [row for row in found if row["kind"] in WORLD][:7]
+    rows = [row for row in found if row["kind"] in WORLD and row["kind"] != "missed item"][
+        :7
+    ]  # made at the end
     shades = sns.color_palette("viridis", len(_FATES))
     for place, row in enumerate(rows):
         begin = 0.0
@@ -172,7 +182,9 @@ def _fates(ax: Axes, cells: Cells, hard: Mapping[str, int]) -> None:
     ax.set(xlabel="what became of it, hard level", xlim=(0, 1), ylim=(len(rows) - 0.4, -0.6))
     ax.xaxis.set_major_formatter(PercentFormatter(1))
     ax.grid(axis="y", visible=False)
-    handles = [Patch(facecolor=shade, label=name) for shade, name in zip(shades, _FATES.values(), strict=True)]
+    handles = [
+        Patch(facecolor=shade, label=name) for shade, name in zip(shades, _FATES.values(), strict=True)
+    ]
     ax.legend(
         handles=handles, loc="upper center", bbox_to_anchor=(0.35, -0.2), ncols=2, frameon=False, fontsize=7,
         handlelength=1.2, columnspacing=0.8, labelspacing=0.2,
@@ -197,6 +209,8 @@ def _planted(
             if (player, d) not in rows.index or (d == LOW and up > 0):
                 continue
             one = rows.loc[(player, d)]
+            if one.pairs < PAIRS:
+                continue
             bars = [[one[value] - one[f"{value}_low"]], [one[f"{value}_high"] - one[value]]]
             ax.errorbar(
                 [one[value]], [row + up], xerr=bars, fmt=marker, color=colour, markersize=4, linewidth=1.1,
@@ -206,7 +220,82 @@ def _planted(
         ax.axvline(0, color=".3", linewidth=0.8)
     ax.set_yticks(range(len(there)), there)
     ax.set(ylim=(len(there) - 0.4, -0.6))
-    ax.set_xlabel("planted mistakes mended" if value == "mended" else "success less the twin's")
-    ax.xaxis.set_major_formatter(PercentFormatter(1))
-    ax.xaxis.set_major_locator(MaxNLocator(3))
+    ax.set_xlabel(
+        "planted mistakes\nthat are mended" if value == "mended" else "success less\nthe untouched twin's"
+    )
+    ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    ax.xaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 5, 10]))
     ax.grid(axis="y", visible=False)
+
+
+@laid_out
+def traces(shown: Sequence[Mapping[str, Any]], width: float = PAGE_WIDTH) -> Figure:
+    """Draw episodes of experiments/cascade/traces.py as text, beside each other, or as wide as a column below each
+    other: each turn's words and calls, what the customer said, and the mistakes, by kind and number of times."""
+    page = width > COLUMN_WIDTH
+    wide = (width / len(shown) if page else width) - 0.2
+    told = [list(_told(one, int(wide * CHARACTERS))) for one in shown]
+    lines = [len(one) for one in told]
+    high = 0.25 + LINE * (max(lines) if page else sum(lines) + 1)
+    with paper_style():
+        figure = plt.figure(figsize=(width, high))
+        for number, one in enumerate(told):
+            x = 0.1 + number * width / len(shown) if page else 0.1
+            y = high - 0.2 - (0 if page else LINE * (sum(lines[:number]) + number))
+            for line, (text, style) in enumerate(one):
+                at = (x / width, (y - LINE * line) / high)
+                figure.text(*at, text, fontsize=7, family="monospace", va="center", **_STYLES[style])
+    plt.close(figure)
+    return figure
+
+
+LINE, CHARACTERS = 0.118, 16.4
+"""Height of a line of traces in inches, and its characters an inch."""
+MOST = 4
+"""Lines of what is said in a turn that are shown."""
+_STYLES: dict[str, dict[str, Any]] = {
+    "head": {"fontweight": "bold", "color": ".1"},
+    "agent": {"color": sns.color_palette("colorblind")[0]},
+    "customer": {"color": ".25"},
+    "mistake": {"fontweight": "bold", "color": sns.color_palette("colorblind")[3]},
+}
+
+
+def _told(trace: Mapping[str, Any], wide: int) -> Iterator[tuple[str, str]]:
+    """Yield the lines of an episode with their styles."""
+    end = "correct" if trace["correct"] else f"not correct, end: {trace['end']}"
+    yield f"{trace['env']}, d = {trace['d']}: {end}", "head"
+    yield from _wrapped(trace["opening"], "customer: ", wide, "customer")
+    for number, turn in enumerate(trace["turns"], 1):
+        yield "", "head"
+        asked = [one["arguments"]["question"] for one in turn["calls"] if one["name"] == "ask_user"]
+        said = " / ".join(part.strip() for part in (*turn["said"].split("\n"), *asked) if part.strip())
+        if said:
+            yield from _wrapped(said, f"{number} agent: ", wide, "agent")
+        calls = Counter(one["name"] for one in turn["calls"] if one["name"] != "ask_user")
+        if calls:
+            listed = ", ".join(_times(name, count) for name, count in calls.items())
+            yield from _wrapped(listed, "  calls: " if said else f"{number} calls: ", wide, "agent")
+        answers = [result["customer"] for result in turn["results"] if "customer" in result]
+        for words in (*answers, *turn["customer"]):
+            yield from _wrapped(words, "  customer: ", wide, "customer")
+        kinds = Counter(_mistake(one) for one in turn["mistakes"])
+        for kind, count in kinds.items():
+            yield from _wrapped(_times(kind, count), "  ! ", wide, "mistake")
+
+
+def _mistake(one: Mapping[str, Any]) -> str:
+    more = ", ".join(word for word in (one["cause"], one["fate"].replace("passed", "")) if word)
+    return f"{one['kind']} ({more})" if more else str(one["kind"])
+
+
+def _times(name: str, count: int) -> str:
+    return f"{count} x {name}" if count > 1 else name
+
+
+def _wrapped(text: str, before: str, wide: int, style: str) -> Iterator[tuple[str, str]]:
+    """Break a text into lines of at most `wide` characters, at most `MOST` of them."""
+    for line in textwrap.wrap(
+        text, wide, initial_indent=before, subsequent_indent="    ", max_lines=MOST, placeholder=" ..."
+    ):
+        yield line, style

@@ -277,6 +277,25 @@ def load_played(path: str | Path) -> pd.DataFrame:
     return rows[rows.kind != "unscored"].reset_index(drop=True)
 
 
+class EffectRow(Line):
+    """A pair of episodes that differ in one act, or why there is none; `causal.COLUMNS` explains the columns."""
+
+    player: Text
+    env: Text
+    d: Count
+    seed: Count
+    trial: Count
+    kind: str
+    final: str
+    mended: str
+    why: str
+
+
+def load_effect(path: str | Path) -> pd.DataFrame:
+    """Read the table of experiments/cascade/effect.py: a row per held-out task of a player. Raises TableError."""
+    return _load(Path(path), EffectRow, ["player", "env", "d", "seed", "trial"]).reset_index(drop=True)
+
+
 def last_steps(train: pd.DataFrame, steps: int = 6) -> pd.DataFrame:
     """Tabulate a run's last steps for display: a row per step, environment and level, newest first."""
     by = ["step", "env", *(["d"] if "d" in train else [])]

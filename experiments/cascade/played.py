@@ -1,6 +1,6 @@
 """Where players go wrong by themselves: the labelled mistakes of held-out episodes, a row per mistake.
 
-    python experiments/cascade/played.py perturbed novice base adaptive=FOLDER [--env CART] [--levels 1,3,8] [--tasks 64]
+    python experiments/cascade/played.py perturbed novice adaptive=FOLDER [--env CART] [--levels 1,3,8] [--tasks 64]
 
 A player is a script, such as reference or perturbed, what `ecomlab eval` takes as weights, or NAME=FOLDER for a
 checkpoint that is to be called NAME. Adds to played.csv what it lacks, a level of a player at a time, so a run that was

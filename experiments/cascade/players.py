@@ -1,4 +1,4 @@
-"""Players of the cascade's experiments, by what is given on the command line, and the record of what made their rows."""
+"""Players of the cascade's experiments, as they are named on the command line, and the record of what made their rows."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,12 +24,13 @@ def runner_of(weights: str, envs: list[str], shop: "Shop") -> Runner:
     return ScriptedRunner(weights) if weights in PLAYERS else LocalRunner(load_policy(weights, shop, envs))
 
 
+def record_of(weights: str, envs: list[str], shop: "Shop", **parameters: Any) -> dict[str, Any]:
+    """Say what a player's episodes were made with."""
+    known = {"player": Path(weights).name, **parameters}
+    return provenance(known, catalog=shop.fingerprint, made_with=made_with(weights, envs))
+
+
 def note(table: Path, name: str, weights: str, envs: list[str], shop: "Shop", **parameters: Any) -> None:
     """Say beside a table, in its JSON, what a player's rows were made with."""
-    known = provenance(
-        {"player": Path(weights).name, **parameters},
-        catalog=shop.fingerprint,
-        made_with=made_with(weights, envs),
-    )
     record = table.with_suffix(".json")
-    write_json(record, {**(read_json(record) or {}), name: known})
+    write_json(record, {**(read_json(record) or {}), name: record_of(weights, envs, shop, **parameters)})

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from players import named, note, runner_of
+from players import named, record_of, runner_of
 
 from ecomlab.catalog import load_shop
 from ecomlab.episode.episode import Trajectory
@@ -57,9 +57,8 @@ def main() -> None:
     shop, (name, weights) = load_shop(asked.size), named(asked.player)
     jobs = [Job(asked.env, *map(int, one.split(":"))) for one in asked.at.split(",")]
     found = []
-    for job, trajectory in zip(
-        jobs, runner_of(weights, [asked.env], shop).play(jobs, [None] * len(jobs), shop), strict=True
-    ):
+    played = runner_of(weights, [asked.env], shop).play(jobs, [None] * len(jobs), shop)
+    for job, trajectory in zip(jobs, played, strict=True):
         if trajectory is None or trajectory.score.unscored:
             raise SystemExit(f"d = {job.d}, seed {job.seed}: the episode broke")
         labelled = label(trajectory, shop)
@@ -69,8 +68,8 @@ def main() -> None:
         head = {"player": name, "env": job.env, "d": job.d, "seed": job.seed, "end": labelled.end}
         opening = next(m["content"] for m in trajectory.messages if m["role"] == "user")
         found.append({**head, "correct": labelled.correct, "opening": opening, "turns": turns})
-    write_json(OUT, {"traces": found})
-    note(OUT, name, weights, [asked.env], shop, at=asked.at, catalog_size=asked.size)
+    record = record_of(weights, [asked.env], shop, at=asked.at, catalog_size=asked.size)
+    write_json(OUT, {"record": record, "traces": found})
 
 
 if __name__ == "__main__":

@@ -13,8 +13,8 @@ import pandas as pd
 
 from ecomlab.analysis.tables import RUN, load_episodes
 from ecomlab.files import read_json, replacing, write_json
-from ecomlab.lab.provenance import RECORD, merged
 from ecomlab.lab.paths import project_root
+from ecomlab.lab.provenance import RECORD, merged
 
 PARTS = ["reward", "reward_task", "reward_efficiency", "reward_hallucination", "correct"]
 

@@ -116,7 +116,8 @@ def _named_wants(wants: Sequence[Want], sentence: str, world: World) -> list[Wan
     "Pajama Set"."""
     catalog, lowered = world.catalog, sentence.lower()
     names = {
-        want.type: (want.type.lower(), catalog.types[catalog.type_codes[want.type]].plural.lower()) for want in wants
+        want.type: (want.type.lower(), catalog.types[catalog.type_codes[want.type]].plural.lower())
+        for want in wants
     }
     full = {kind for kind, both in names.items() if any(_has(name, lowered) for name in both)}
     taken = {name.split()[-1] for kind in full for name in names[kind]}
