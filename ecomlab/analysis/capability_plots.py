@@ -92,8 +92,8 @@ def capability(
     """Draw the highest level held by scripted players in each environment, with 95% intervals, and by the runs of an
     ablation in one environment before and after training, a mark each.
 
-    `scripts` is `statistics.frontiers`, `runs` is `statistics.run_frontiers`. Filled marks hold the level in half of the
-    tasks, hollow ones in nine of ten.
+    `scripts` is `statistics.frontiers`, `runs` is `statistics.run_frontiers`. Filled marks hold the level in half of
+    the tasks, hollow ones in nine of ten.
     """
     page = width > COLUMN_WIDTH
     with paper_style():

@@ -1,7 +1,9 @@
 """Captions of figures and their alternative texts, with the numbers that the tables have."""
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
@@ -67,8 +69,8 @@ def effective_ratio(train: pd.DataFrame, window: int) -> Caption:
         f"Effective prompt ratio while training on {', '.join(sorted(set(train.env)))}, {seeds} seeds: the share of "
         "groups of rollouts whose rewards differ; the share in which some are correct and some are not; the share of "
         f"generated tokens that entered the loss, each over the last {window} steps; and by how much adaptive exceeds "
-        f"the other schedules over whole runs, in percentage points, paired by seed{_intervals(seeds)}. Over whole runs "
-        f"the ratios by reward and by correctness are: {ratios}.{lead}",
+        f"the other schedules over whole runs, in percentage points, paired by seed{_intervals(seeds)}. Over whole "
+        f"runs the ratios by reward and by correctness are: {ratios}.{lead}",
         f"Line plots of {train.groupby(RUN).ngroups} runs. Over whole runs, by reward and by correctness: {ratios}.",
     )
 
@@ -86,8 +88,8 @@ def environment_scaling(train: pd.DataFrame, evaluation: pd.DataFrame, decoding:
     return Caption(
         f"Training on collections of one to {sizes.max()} environments, {seeds} seeds: {decoding} held-out success in "
         "CART over the rollouts of all environments and over those of CART alone; by how much the others exceed "
-        f"{least} there after equally many, paired by seed{_intervals(seeds)}; and each environment of {most} by itself. "
-        f"In CART, compared with {least}: {said}.",
+        f"{least} there after equally many, paired by seed{_intervals(seeds)}; and each environment of {most} by "
+        f"itself. In CART, compared with {least}: {said}.",
         f"Line plots of {train.groupby(RUN).ngroups} runs. In CART, compared with {least}: {said}.",
     )
 
@@ -100,11 +102,11 @@ def certificate(table: pd.DataFrame, confidence: float) -> Caption:
     ends = ", ".join(f"{env} {share:.2f}" for env, share in slips.items())
     bounds = f"bands are exact {confidence:.0%} intervals"
     return Caption(
-        "Share of tasks that each kind of player gets exactly right, by environment and difficulty. The oracle knows the "
-        "goal; the reference player sees what a model sees; the perturbed one makes mistakes at a fixed rate; naive "
-        "takes the first hit for the customer's words. Positional attackers choose by place in a list, to be compared "
-        f"with the chance that the environment states; blind ones use nothing they are told; {bounds}. The reference "
-        f"player is right on at least {worst:.2%} of each environment's tasks.",
+        "Share of tasks that each kind of player gets exactly right, by environment and difficulty. The oracle knows "
+        "the goal; the reference player sees what a model sees; the perturbed one makes mistakes at a fixed rate; "
+        "naive takes the first hit for the customer's words. Positional attackers choose by place in a list, to be "
+        f"compared with the chance that the environment states; blind ones use nothing they are told; {bounds}. The "
+        f"reference player is right on at least {worst:.2%} of each environment's tasks.",
         f"Panels of lines for {len(set(table.env))} environments. The oracle and the reference player stay at the top "
         f"(at least {worst:.2%}), attackers near zero or chance; the perturbed player falls with difficulty, over all "
         f"levels: {ends}.",
@@ -116,8 +118,8 @@ def axes(table: pd.DataFrame, matrix: pd.DataFrame) -> Caption:
     moved = {str(env): int(row.sum()) for env, row in matrix.iterrows()}
     counts = ", ".join(f"{env} by {count}" for env, count in moved.items())
     return Caption(
-        f"One difficulty d moves {len(table)} axes: each axis over d, and a dot where it moves an environment, as found "
-        "by overriding each axis alone.",
+        f"One difficulty d moves {len(table)} axes: each axis over d, and a dot where it moves an environment, as "
+        "found by overriding each axis alone.",
         f"{len(table)} step plots over {', '.join(map(str, table.columns[[0, -1]]))}, and a matrix of dots. "
         f"Environments are moved by so many axes: {counts}.",
     )
@@ -131,10 +133,10 @@ def reward_parts(parts: pd.DataFrame, decoding: str = "sampled") -> Caption:
     ends = ", ".join(f"{name} {value:.2f}" for name, value in last.groupby("schedule").reward.mean().items())
     of = f"{seeds} seeds" if seeds > 1 else "one seed, of which no interval can be given"
     return Caption(
-        f"Mean reward of held-out episodes in {', '.join(sorted(set(rows.env)))} by difficulty, {decoding}, and its parts "
-        f"for the task (weight 0.75) and for efficiency (0.15), after the last step of each schedule and before the "
-        f"first; {of}. The part for ids that no tool had shown (0.10) lies between {least:.3f} and 0 everywhere. An "
-        "invalid output has reward -1 whatever its parts.",
+        f"Mean reward of held-out episodes in {', '.join(sorted(set(rows.env)))} by difficulty, {decoding}, and its "
+        f"parts for the task (weight 0.75) and for efficiency (0.15), after the last step of each schedule and before "
+        f"the first; {of}. The part for ids that no tool had shown (0.10) lies between {least:.3f} and 0 everywhere. "
+        "An invalid output has reward -1 whatever its parts.",
         f"Line plots over difficulty. Mean reward over difficulties after training: {ends}.",
     )
 
@@ -185,26 +187,26 @@ def error_cascade(cells: Cells) -> Caption:
     )
     envs = ", ".join(in_order({one.env for some in cells.values() for one in some}))
     return Caption(
-        f"Where players go wrong in {envs}, {tasks} held-out tasks a level, at d = {LOW} and at a hard level: d = 8, or the "
-        f"highest played at which a tenth of the episodes are right ({levels}). First mistakes by kind; episodes without "
-        "a mistake over turns, as shares of those that the reference player needs; as wide as a page, kinds that follow "
-        "each other in the next turn more often than independent turns would have it, for each 100 episodes, and what "
-        "became of what is wrong in the cart; planted mistakes that the player mends, and its success less that of the "
-        "untouched twin, with 95% intervals over tasks, filled at d = 1 and hollow at the hard level, of five pairs or "
-        "more. Schedules are of one seed.",
+        f"Where players go wrong in {envs}, {tasks} held-out tasks a level, at d = {LOW} and at a hard level: d = 8, "
+        f"or the highest played at which a tenth of the episodes are right ({levels}). First mistakes by kind; "
+        "episodes without a mistake over turns, as shares of those that the reference player needs; as wide as a page, "
+        "kinds that follow each other in the next turn more often than independent turns would have it, for each 100 "
+        "episodes, and what became of what is wrong in the cart; planted mistakes that the player mends, and its "
+        "success less that of the untouched twin, with 95% intervals over tasks, filled at d = 1 and hollow at the "
+        "hard level, of five pairs or more. Schedules are of one seed.",
         f"Bars, survival curves, a heat map and intervals. Correct at d = {LOW} and at the hard level: {ends}.",
     )
 
 
-def traces(shown: list[dict[str, object]]) -> Caption:
+def traces(shown: Sequence[Mapping[str, Any]]) -> Caption:
     """Say what `cascade_plots.traces` shows."""
     ends = "; ".join(
-        f"d = {one['d']}: {'correct' if one['correct'] else 'not correct'} after {len(one['turns'])} turns"  # type: ignore[arg-type]
+        f"d = {one['d']}: {'correct' if one['correct'] else 'not correct'} after {len(one['turns'])} turns"
         for one in shown
     )
     return Caption(
-        f"Two episodes of the {shown[0]['player']} player in {shown[0]['env']}, shortened, with every mistake as it was "
-        f"labelled: {ends}.",
+        f"Two episodes of the {shown[0]['player']} player in {shown[0]['env']}, shortened, with every mistake as it "
+        f"was labelled: {ends}.",
         f"Two transcripts beside each other. {ends}.",
     )
 

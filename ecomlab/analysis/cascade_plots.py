@@ -115,7 +115,7 @@ def _first(
     hatches = ("", "", "", "", "////", "....", "xxxx", "")
     for row, key in enumerate(keys):
         begin = 0.0
-        for i, (kind, share) in enumerate(first_mistakes(cells[key], kinds).items()):
+        for i, share in enumerate(first_mistakes(cells[key], kinds).values()):
             ax.barh(
                 row, share, left=begin, color=shades[i], hatch=hatches[i], edgecolor="white", linewidth=0.4
             )

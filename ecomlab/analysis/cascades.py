@@ -1,4 +1,4 @@
-"""Statistics of labelled episodes: first mistakes, what follows what beyond chance, and the levels that are compared."""
+"""Statistics of labelled episodes: first mistakes, what follows what beyond chance, and which levels are compared."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -98,8 +98,8 @@ def follows(cells: Cells, kinds: Sequence[str]) -> np.ndarray:
 
 
 def planted(effect: pd.DataFrame) -> pd.DataFrame:
-    """Summarize the table of experiments/cascade/effect.py: for each player, environment, level and kind of planted act,
-    and over all kinds, the columns of `causal.effects`."""
+    """Summarize the table of experiments/cascade/effect.py: for each player, environment, level and kind of planted
+    act, and over all kinds, the columns of `causal.effects`."""
     pairs = effect[effect.why == ""]
     rows = []
     for player, mine in pairs.groupby("player", sort=False):

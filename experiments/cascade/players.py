@@ -1,4 +1,4 @@
-"""Players of the cascade's experiments, as they are named on the command line, and the record of what made their rows."""
+"""Players of the cascade's experiments, as the command line names them, and the record of what made their rows."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
