@@ -153,7 +153,7 @@ def contents(found: dict[str, nbformat.NotebookNode]) -> str:
         other = "<br>".join(f"`{parameter} = {json.dumps(value)}`" for parameter, value in how.given.items())
         seconds = f"not executed: {how.failed}" if how.failed else f"{how.seconds:.0f}"
         lines.append(f"| [{title.removeprefix('# ')}]({name}.ipynb) | {claim} | {seconds} | {other} |")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, "", "```{toctree}", ":hidden:", "", *found, "```", ""])
 
 
 if __name__ == "__main__":
