@@ -85,7 +85,8 @@ def shown(png: Path) -> str:
         if png.with_suffix(ending).is_file()
     )
     read = ", ".join(f"`{name}`" for name in about["inputs"]) or "the library alone"
-    picture = f"```{{image}} ../figures/{png.name}\n:alt: {alternative or png.stem}\n```"
+    width = ":width: 50%\n" if png.stem.endswith("_column") else ""  # as beside a whole page's
+    picture = f"```{{image}} ../figures/{png.name}\n:alt: {alternative or png.stem}\n{width}```"
     return "\n\n".join([picture, caption, f"Drawn at {about['commit']} from {read}. Files: {files}."])
 
 
