@@ -373,9 +373,9 @@ class Phrases:
             if words := telling(text):
                 found.setdefault(words, set()).add((meaning, text))
         for kind, texts in common_file().heard.items():
-            form = next((form for form in self.acts.get(kind, ()) if not form.fields), None)
-            for text in texts if form else ():
-                found.setdefault(telling(text), set()).add(((kind,), form.literal))
+            plain = [form.literal for form in self.acts.get(kind, ()) if not form.fields]
+            for text in texts if plain else ():
+                found.setdefault(telling(text), set()).add(((kind,), plain[0]))
         return found
 
     @cached_property
