@@ -9,6 +9,7 @@ from typing import Any, Final, overload
 import numpy as np
 
 from ecomlab.catalog.schema import Constraint, ProductType, type_from_json, type_to_json
+from ecomlab.catalog.titles import Titles
 from ecomlab.seeding import canonical
 
 _MISSING: Final = -2  # code of a value outside the vocabulary; -1 marks a product without the attribute
@@ -45,6 +46,7 @@ class Catalog:
     """`size` products, one row each, rows of a type contiguous; its arrays are read-only.
 
     Codes index `types`, `brands`, `features` and `attr_values[name]`; -1 marks a product without that attribute.
+    `titles` are those of a real catalog; without them a title is composed. `id_order` saves sorting the ids again.
     Raises ValueError when columns differ in length, rows of a type are scattered, or an id repeats.
     """
 
@@ -62,6 +64,8 @@ class Catalog:
     days: np.ndarray  # int8
     stock: np.ndarray  # int16
     attr: Mapping[str, np.ndarray] = field(default_factory=dict)  # name -> int16
+    titles: Titles | None = None
+    id_order: np.ndarray | None = None  # rows by id: int32
 
     def __post_init__(self) -> None:
         for name, column in self.columns().items():
@@ -70,7 +74,9 @@ class Catalog:
             column.setflags(write=False)
         if np.any(np.diff(self.type_code) < 0):
             raise ValueError("rows are not sorted by type; sort every column by type_code first")
-        if np.any(self._sorted_ids[1:] == self._sorted_ids[:-1]):
+        if self.titles is not None and len(self.titles) != self.size:
+            raise ValueError(f"there are {len(self.titles)} titles for {self.size} products")
+        if np.any(self._sorted_ids[1:] <= self._sorted_ids[:-1]):
             raise ValueError("two products share an id")
         self._read  # noqa: B018  built here, so that no episode pays for it and no threads race for it
 
@@ -89,12 +95,15 @@ class Catalog:
         return Ids(self.packed_ids)
 
     @cached_property
-    def _id_order(self) -> np.ndarray:
-        return np.argsort(self.packed_ids, kind="stable")
+    def rows_by_id(self) -> np.ndarray:
+        """Rows in the order of their ids: int32."""
+        if self.id_order is not None and len(self.id_order) == self.size:
+            return self.id_order
+        return np.argsort(self.packed_ids, kind="stable").astype(np.int32)
 
     @cached_property
     def _sorted_ids(self) -> np.ndarray:
-        return self.packed_ids[self._id_order]
+        return self.packed_ids[self.rows_by_id]
 
     def row(self, product_id: str) -> int | None:
         """Find the row of a product id; None for an unknown id."""
@@ -102,7 +111,7 @@ class Catalog:
             return None
         wanted = product_id.encode()
         at = int(self._sorted_ids.searchsorted(wanted))
-        return int(self._id_order[at]) if at < self.size and self._sorted_ids[at] == wanted else None
+        return int(self.rows_by_id[at]) if at < self.size and self._sorted_ids[at] == wanted else None
 
     @cached_property
     def type_codes(self) -> dict[str, int]:
@@ -118,7 +127,12 @@ class Catalog:
         return self.types[self.type_code.item(row)]
 
     def title(self, row: int) -> str:
-        """Compose "{brand} {feature} {type}": "GreenLeaf Eco-Friendly Phone Charger". Products may share a title."""
+        """Return a real title, or "{brand} {feature} {type}": "GreenLeaf Eco-Friendly Phone Charger".
+
+        Products may share a title.
+        """
+        if self.titles is not None:
+            return self.titles[row]
         brand, feature = self.brands[self.brand_code.item(row)], self.features[self.feature_code.item(row)]
         return f"{brand} {feature} {self.types[self.type_code.item(row)].name}"
 
@@ -137,7 +151,7 @@ class Catalog:
         brand = self.brands[self.brand_code.item(row)]
         return {
             "product_id": self.packed_ids.item(row).decode(),
-            "title": f"{brand} {self.features[self.feature_code.item(row)]} {kind}",
+            "title": self.title(row),
             "brand": brand,
             "type": kind,
             "price": self.price_cents.item(row) / 100,
@@ -202,29 +216,33 @@ class Catalog:
         if rows is None:
             spans = [self.type_rows(str(c.value)) for c in conditions if c.field == "type"]
             rows = min(spans, key=len, default=range(self.size))
-        where: Any
         if isinstance(rows, range) and rows.step == 1 and rows.start >= 0:
-            where, chosen = slice(rows.start, rows.stop), np.arange(rows.start, rows.stop)
-        else:
-            listed = rows if isinstance(rows, np.ndarray) else list(rows)
-            where = chosen = np.asarray(listed, np.int64)
-        keep = np.ones(len(chosen), bool)
+            return rows.start + np.flatnonzero(
+                self._kept(conditions, slice(rows.start, rows.stop), len(rows))
+            )
+        chosen = np.asarray(rows if isinstance(rows, np.ndarray) else list(rows), np.int64)
+        return chosen[self._kept(conditions, chosen, len(chosen))]
+
+    def _kept(self, conditions: Sequence[Constraint], where: slice | np.ndarray, count: int) -> np.ndarray:
+        """Tell which of `count` rows satisfy every condition: bool (count,)."""
+        keep = np.ones(count, bool)
         for constraint in conditions:
             known = self._read.get(constraint.field)
             if known is None:
-                return chosen[:0]
+                return np.zeros(count, bool)
             column, codes, _ = known
             values, bound = column[where], constraint.value
             if codes is not None:
                 keep &= values == codes.get(bound, _MISSING)
             else:
                 keep &= values <= bound if constraint.op == "<=" else values >= bound
-        return chosen[keep]
+        return keep
 
     @cached_property
     def vocabulary(self) -> dict[str, Any]:
-        """Everything but the columns, as JSON."""
-        return {
+        """Everything but columns and titles, as JSON, with the digest of the titles."""
+        titles = {} if self.titles is None else {"titles": self.titles.digest}
+        return titles | {
             "types": [type_to_json(kind) for kind in self.types],
             "brands": list(self.brands),
             "features": list(self.features),
@@ -241,8 +259,13 @@ class Catalog:
         return state.hexdigest()
 
     @staticmethod
-    def from_columns(vocabulary: Mapping[str, Any], columns: Mapping[str, np.ndarray]) -> "Catalog":
-        """Restore a catalog from its `vocabulary` and `columns()`."""
+    def from_columns(
+        vocabulary: Mapping[str, Any],
+        columns: Mapping[str, np.ndarray],
+        titles: Titles | None = None,
+        id_order: np.ndarray | None = None,
+    ) -> "Catalog":
+        """Restore a catalog from its `vocabulary`, `columns()` and titles."""
         fixed = {name: columns[name] for name in _COLUMNS}
         attr = {name[5:]: column for name, column in columns.items() if name.startswith("attr.")}
         return Catalog(
@@ -251,6 +274,8 @@ class Catalog:
             features=tuple(vocabulary["features"]),
             attr_values={name: tuple(values) for name, values in vocabulary["attr_values"].items()},
             attr=attr,
+            titles=titles,
+            id_order=id_order,
             **fixed,
         )
 
