@@ -19,7 +19,7 @@ from typing import Any
 
 import nbformat
 
-from ecomlab.catalog.store import cache_folder
+from ecomlab.files import cache_folder
 from ecomlab.lab import notebooks
 from ecomlab.lab.provenance import commit
 from ecomlab.seeding import digest

@@ -6,7 +6,7 @@ from ecomlab.catalog.embed import Embedder, LexicalEmbedder
 from ecomlab.catalog.schema import Attribute, Constraint, ProductType
 from ecomlab.catalog.search import SORTS, SearchEngine
 from ecomlab.catalog.shop import Shop, load_shop
-from ecomlab.catalog.store import CatalogError, cache_folder
+from ecomlab.catalog.store import CatalogError
 from ecomlab.catalog.synthetic import generate
 from ecomlab.catalog.titles import Titles
 
@@ -24,7 +24,6 @@ __all__ = [
     "Shop",
     "Titles",
     "build_shop",
-    "cache_folder",
     "generate",
     "load_shop",
 ]

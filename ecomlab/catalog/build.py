@@ -57,7 +57,6 @@ def build_shop(
         found = Index(exact, _lists(exact, data, tell) if texts.count > index.EXACT_UP_TO else None)
         queries = SearchEngine(catalog, embedder, texts, found).shopper_queries()
         found, recall = found.with_enough_effort(queries, tell, allow_low_recall)
-        of_lists = _digest(data / store.LISTS) if found.lists is not None else ""
         manifest = store.Manifest(
             format=store.FORMAT,
             data=key,
@@ -66,7 +65,7 @@ def build_shop(
             fingerprint=catalog.fingerprint,
             embedder=embedder.name,
             embedder_fingerprint=embedder.fingerprint,
-            index=store.facts_of(found, of_lists, recall),
+            index=store.facts_of(found, _digest(data, embedder, found), recall),
             versions=store.versions(),
             files=store.stamps(data),
         )
@@ -147,9 +146,16 @@ def _lists(exact: Any, data: Path, tell: Tell) -> Any:
     return index.read_lists(data / store.LISTS)
 
 
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+def _digest(data: Path, embedder: Embedder, found: Index) -> str:
+    """Digest what another machine would make otherwise: vectors of a model, lists; empty without either."""
+    files = [] if embedder.reproducible else [data / store.EXACT]
+    files += [] if found.lists is None else [data / store.LISTS]
+    state = hashlib.blake2b(digest_size=16)
+    for path in files:
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                state.update(block)
+    return state.hexdigest() if files else ""
 
 
 def _clear(out: Path, data: Path) -> None:

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final, overload
+from typing import Any, Final, NamedTuple, overload
 
 import numpy as np
 
@@ -41,6 +41,13 @@ class Ids(Sequence[str]):
         return (packed.decode() for packed in self.packed.tolist())
 
 
+class IdOrder(NamedTuple):
+    """Ids in ascending order, and the row of each."""
+
+    ids: np.ndarray  # ASCII bytes
+    rows: np.ndarray  # int32
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Catalog:
     """`size` products, one row each, rows of a type contiguous; its arrays are read-only.
@@ -65,7 +72,7 @@ class Catalog:
     stock: np.ndarray  # int16
     attr: Mapping[str, np.ndarray] = field(default_factory=dict)  # name -> int16
     titles: Titles | None = None
-    id_order: np.ndarray | None = None  # rows by id: int32
+    id_order: IdOrder | None = None
 
     def __post_init__(self) -> None:
         for name, column in self.columns().items():
@@ -76,7 +83,7 @@ class Catalog:
             raise ValueError("rows are not sorted by type; sort every column by type_code first")
         if self.titles is not None and len(self.titles) != self.size:
             raise ValueError(f"there are {len(self.titles)} titles for {self.size} products")
-        if np.any(self._sorted_ids[1:] <= self._sorted_ids[:-1]):
+        if np.any(self.by_id.ids[1:] <= self.by_id.ids[:-1]):
             raise ValueError("two products share an id")
         self._read  # noqa: B018  built here, so that no episode pays for it and no threads race for it
 
@@ -95,23 +102,21 @@ class Catalog:
         return Ids(self.packed_ids)
 
     @cached_property
-    def rows_by_id(self) -> np.ndarray:
-        """Rows in the order of their ids: int32."""
-        if self.id_order is not None and len(self.id_order) == self.size:
+    def by_id(self) -> IdOrder:
+        """Ids in their order, with the row of each."""
+        if self.id_order is not None:
             return self.id_order
-        return np.argsort(self.packed_ids, kind="stable").astype(np.int32)
-
-    @cached_property
-    def _sorted_ids(self) -> np.ndarray:
-        return self.packed_ids[self.rows_by_id]
+        rows = np.argsort(self.packed_ids, kind="stable").astype(np.int32)
+        return IdOrder(self.packed_ids[rows], rows)
 
     def row(self, product_id: str) -> int | None:
         """Find the row of a product id; None for an unknown id."""
         if not isinstance(product_id, str) or not product_id.isascii():
             return None
         wanted = product_id.encode()
-        at = int(self._sorted_ids.searchsorted(wanted))
-        return int(self.rows_by_id[at]) if at < self.size and self._sorted_ids[at] == wanted else None
+        ids, rows = self.by_id
+        at = int(ids.searchsorted(wanted))
+        return int(rows[at]) if at < self.size and ids[at] == wanted else None
 
     @cached_property
     def type_codes(self) -> dict[str, int]:
@@ -263,7 +268,7 @@ class Catalog:
         vocabulary: Mapping[str, Any],
         columns: Mapping[str, np.ndarray],
         titles: Titles | None = None,
-        id_order: np.ndarray | None = None,
+        id_order: IdOrder | None = None,
     ) -> "Catalog":
         """Restore a catalog from its `vocabulary`, `columns()` and titles."""
         fixed = {name: columns[name] for name in _COLUMNS}

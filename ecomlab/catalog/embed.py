@@ -20,7 +20,11 @@ _EMPTY = frozenset(
 class Embedder(Protocol):
     """An embedding, as the search engine uses it."""
 
-    dim: int
+    reproducible: bool
+    """Whether the same text has the same vector on every machine."""
+
+    @property
+    def dim(self) -> int: ...
 
     @property
     def name(self) -> str:
@@ -59,6 +63,7 @@ class LexicalEmbedder:
     """
 
     name = "lexical"
+    reproducible = True
 
     def __init__(self, dim: int = 512, words_share: float = 0.5, word_weight: float = 0.35) -> None:
         if dim < 16:

@@ -22,7 +22,7 @@ class SearchEngine:
 
     Products that share a text share a vector. Up to `index.EXACT_UP_TO` texts every answer is exact. Beyond that an
     approximate index answers where filters leave more than `index.SCAN_UP_TO`; `Index.recall` measures it. `texts` and
-    `index` save computing them again; `index_digest` tells one approximate index from another.
+    `index` save computing them again; `index_digest` is of what machines make differently: a model's vectors, lists.
     """
 
     def __init__(
@@ -46,10 +46,12 @@ class SearchEngine:
     @property
     def fingerprint(self) -> str:
         """Digest of everything but the catalog that answers depend on: embedding, text, index and its settings."""
-        index = ["exact fp16"]
+        index: list[str | int] = ["exact fp16"]
         if self.index.lists is not None:
             effort = self.index.effort
-            index = ["lists", self._index_digest, effort.lists, effort.factor, SCAN_UP_TO]
+            index = ["lists", effort.lists, effort.factor, SCAN_UP_TO]
+        if self._index_digest:
+            index.append(self._index_digest)
         return digest([1, self.embedder.fingerprint, [TITLE_WEIGHT, VALUES_WEIGHT], index], 8)
 
     def search(

@@ -15,6 +15,7 @@ from ecomlab.catalog.embed import LexicalEmbedder
 from ecomlab.catalog.embedders import embedder_named
 from ecomlab.catalog.search import SearchEngine
 from ecomlab.catalog.synthetic import generate
+from ecomlab.files import cache_folder
 from ecomlab.seeding import digest
 from ecomlab.suggest import whole
 
@@ -60,7 +61,7 @@ def load_shop(
     if isinstance(catalog, str | os.PathLike):
         return _opened(Path(catalog))
     count, seed = whole(catalog, "the number of products"), whole(seed, "a catalog's seed")
-    key = (count, seed, store.cache_folder() if cache else None)
+    key = (count, seed, cache_folder() if cache else None)
     with _LOCK:
         if key not in _SHOPS:
             _SHOPS[key] = _read_or_make(count, seed, key[2])

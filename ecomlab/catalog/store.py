@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy as np
 from pydantic import Field, ValidationError
 
 from ecomlab.catalog import index
-from ecomlab.catalog.columns import Catalog
+from ecomlab.catalog.columns import Catalog, IdOrder
 from ecomlab.catalog.index import Effort, Index
 from ecomlab.catalog.texts import Texts
 from ecomlab.catalog.titles import Titles
@@ -42,7 +41,7 @@ class IndexFacts(Strict):
     kind: str
     """"exact", or the name of the lists by FAISS's factory."""
     digest: str = ""
-    """Of the lists; empty without."""
+    """Of the vectors of a model and of lists, which differ between machines; empty where neither is there."""
     lists: int = 0
     factor: int = 0
     recall_at_20: dict[str, float] = Field(default_factory=dict)
@@ -65,12 +64,6 @@ class Manifest(Strict):
     versions: dict[str, str]
     files: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_.%~-]+$")], tuple[int, str]]
     """Size and stamp by name."""
-
-
-def cache_folder() -> Path:
-    """Return $ECOMLAB_CACHE, by default ~/.cache/ecomlab, the only place written to."""
-    chosen = os.environ.get("ECOMLAB_CACHE")
-    return Path(chosen).expanduser() if chosen else Path.home() / ".cache" / "ecomlab"
 
 
 def cache_key(*parts: Any) -> str:
@@ -120,7 +113,7 @@ def open_files(folder: Path) -> tuple[Manifest, Catalog, Texts, Index]:
     manifest = read_manifest(folder)
     try:
         return manifest, *_open(folder / manifest.data, manifest)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
         if read_manifest(folder).data != manifest.data:  # replaced while it was read
             return open_files(folder)
         raise CatalogError(f"the catalog in {folder} is damaged ({error}); build it there again") from error
@@ -128,7 +121,7 @@ def open_files(folder: Path) -> tuple[Manifest, Catalog, Texts, Index]:
 
 def _open(data: Path, manifest: Manifest) -> tuple[Catalog, Texts, Index]:
     for name, known in manifest.files.items():
-        if not name.startswith(COLUMN) and stamp(data / name) != known:  # columns: see the fingerprint
+        if stamp(data / name) != known:
             raise ValueError(f"{name} is not what was written")
     vocabulary = json.loads((data / VOCABULARY).read_text("utf-8"))
     titles = Titles.open(data / TITLES) if TITLES in manifest.files else None
@@ -137,12 +130,14 @@ def _open(data: Path, manifest: Manifest) -> tuple[Catalog, Texts, Index]:
         for name in manifest.files
         if name.startswith(COLUMN)
     }
-    catalog = Catalog.from_columns(vocabulary, columns, titles, _array(data / "id_order.npy"))
-    if catalog.fingerprint != manifest.fingerprint:
-        raise ValueError("its content does not match its fingerprint")
+    by_id = IdOrder(_array(data / "by_id.ids.npy"), _array(data / "by_id.rows.npy"))
+    catalog = Catalog.from_columns(vocabulary, columns, titles, by_id)
+    vars(catalog)["fingerprint"] = (
+        manifest.fingerprint
+    )  # of what the stamps vouch for; hashing 2M rows takes a second
     texts = Texts(*(_array(data / f"texts.{name}.npy") for name in ("text_of", "rows", "starts")))
     facts = manifest.index
-    lists = index.read_lists(data / LISTS) if facts.digest else None
+    lists = index.read_lists(data / LISTS) if facts.kind != "exact" else None
     found = Index(index.read_exact(data / EXACT), lists, Effort(facts.lists, facts.factor))
     if found.count != texts.count or len(texts.text_of) != catalog.size:
         raise ValueError("its index is of other products")
@@ -152,7 +147,7 @@ def _open(data: Path, manifest: Manifest) -> tuple[Catalog, Texts, Index]:
 def write_columns(catalog: Catalog, texts: Texts, data: Path) -> None:
     """Write everything but vectors and index into the folder `data`."""
     columns = {f"{COLUMN}{quote(name, safe='')}": column for name, column in catalog.columns().items()}
-    arrays = columns | {"id_order": catalog.rows_by_id}
+    arrays = columns | {f"by_id.{name}": array for name, array in catalog.by_id._asdict().items()}
     arrays |= {f"texts.{name}": getattr(texts, name) for name in ("text_of", "rows", "starts")}
     for name, array in arrays.items():
         np.save(data / f"{name}.npy", array, allow_pickle=False)
@@ -183,13 +178,13 @@ def stamp(path: Path) -> tuple[int, str]:
     return size, state.hexdigest()
 
 
-def facts_of(found: Index, digest_of_lists: str, recall: Mapping[float, float]) -> IndexFacts:
+def facts_of(found: Index, digest: str, recall: Mapping[float, float]) -> IndexFacts:
     """Describe an index for the manifest."""
     if found.lists is None:
-        return IndexFacts(kind="exact")
+        return IndexFacts(kind="exact", digest=digest)
     return IndexFacts(
         kind=f"IVF{found.lists.nlist},SQ8",
-        digest=digest_of_lists,
+        digest=digest,
         lists=found.effort.lists,
         factor=found.effort.factor,
         recall_at_20={f"{share:g}": round(value, 4) for share, value in recall.items()},

@@ -342,6 +342,7 @@ def test_adding_up_words_is_embedding_the_text(shop: Shop) -> None:
 def test_any_embedder_will_do() -> None:
     class Lengths:
         name = "lengths"
+        reproducible = True
         dim = 16
         fingerprint = "lengths"
 
