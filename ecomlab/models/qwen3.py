@@ -1,4 +1,5 @@
-"""Ordinary Qwen3 models from Hugging Face, full or with LoRA, and their renderer, which only ever appends.
+"""Ordinary Qwen3 models from Hugging Face, and others with ChatML's markers, full or with LoRA, and their renderer, which
+only ever appends.
 
 `ChatRenderer` renders conversations with TRL's `qwen3_training.jinja`: system prompt with tool schemas, tool results as
 JSON in <tool_response> blocks, thinking in <think> blocks that are kept. Qwen3's own template differs only in dropping
@@ -23,7 +24,7 @@ KIND = "qwen3"
 PAD = "<|endoftext|>"
 MARKERS = (START, END, PAD)
 ALSO_TOKENS = TAGS
-"""Further single tokens of Qwen3, which decode to ordinary text."""
+"""Further single tokens of Qwen3, which decode to ordinary text; another model writes them as text."""
 THINK, THOUGHT = TAGS[:2]
 
 
@@ -36,15 +37,16 @@ def template(name: str = "qwen3_training") -> str:
 
 
 class ChatRenderer(TextRenderer):
-    """Qwen3's renderer, around its tokenizer. With `thinking` the policy may think before it speaks."""
+    """Qwen3's renderer, around its tokenizer or another one with ChatML's markers. With `thinking` the policy may think
+    before it speaks. Raises ValueError for a tokenizer without those markers."""
 
     def __init__(self, tokenizer: Any, thinking: bool = False) -> None:
         super().__init__(tokenizer)
         self.thinking = thinking
         known = tokenizer.get_vocab()
-        if absent := [token for token in (*MARKERS, *ALSO_TOKENS) if token not in known]:
+        if absent := [token for token in MARKERS if token not in known]:
             raise ValueError(
-                f"this is not a Qwen3 tokenizer, it lacks {', '.join(absent)}; choose a Qwen3 model"
+                f"its tokenizer lacks {', '.join(absent)}; choose a Qwen3 model or another one with these markers"
             )
         self.end_id, self.pad_id = known[END], known[PAD]
         self.stop_ids: Sequence[int] = (self.end_id, self.pad_id)
@@ -113,7 +115,7 @@ class ChatDialogue:
 def load_chat_policy(
     name: str | Path, dtype: str = "float32", lora_rank: int = 0, thinking: bool = False
 ) -> Policy:
-    """Load a Qwen3 model from the local Hugging Face cache or a folder, on CPU; TRL moves it to a device.
+    """Load a model from the local Hugging Face cache or a folder, on CPU; TRL moves it to a device.
 
     With `lora_rank` its weights are frozen and all linear layers but the output layer get adapters of that rank, in
     float32, with alpha twice the rank and the same initial weights in every process. A folder with a LoRA checkpoint
