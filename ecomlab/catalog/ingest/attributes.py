@@ -92,6 +92,11 @@ def is_attribute(column: str) -> bool:
     return _folded(column) in _keys()
 
 
+def name_of(column: str) -> str:
+    """Return the name of the attribute that a column holds: that of a known one, else the column's in lower case."""
+    return next(iter(_keys().get(_folded(column), ())), _folded(column).replace(" ", "_") or "attribute")
+
+
 def of_title(title: str) -> dict[str, Found]:
     """Read attributes from a title; one that it gives two values for is left out."""
     seen: dict[str, dict[str, str]] = {}
@@ -152,7 +157,11 @@ def _normal(name: str, said: str) -> str | None:
     forms = _spellings()[name]
     if said in forms:
         return forms[said]
-    read = {_measured(name, match[1], match[2]) for match in _MEASURE.finditer(said) if match[2] in known()[name].units}
+    read = {
+        _measured(name, match[1], match[2])
+        for match in _MEASURE.finditer(said)
+        if match[2] in known()[name].units
+    }
     if "count" in known()[name].units.values() and re.fullmatch(r"\d{1,4}(?:\.0)?", said):
         read = {_measured(name, said, next(iter(known()[name].units)))}
     return read.pop() if len(read) == 1 else None
@@ -166,7 +175,11 @@ def _measured(name: str, number: str, unit: str) -> str | None:
     if not given or (name == "pack" and given == 1):
         return None
     if one.units[unit] == "count":
-        return next(iter(one.shown)).format(_plain(given)) if given == given.to_integral_value() or name == "resolution" else None
+        return (
+            next(iter(one.shown)).format(_plain(given))
+            if given == given.to_integral_value() or name == "resolution"
+            else None
+        )
     amount = _units().Quantity(float(given), one.units[unit])
     for places in (0, 1, 2):
         for form, to in one.shown.items():
@@ -176,7 +189,11 @@ def _measured(name: str, number: str, unit: str) -> str | None:
     for form, to in one.shown.items():
         size = amount.to(to).magnitude
         if size >= 1 or form == list(one.shown)[-1]:
-            return form.format(_plain(Decimal(str(round(size, 1 if size < 100 else 0))))) if size >= 0.05 else None
+            return (
+                form.format(_plain(Decimal(str(round(size, 1 if size < 100 else 0)))))
+                if size >= 0.05
+                else None
+            )
     return None
 
 

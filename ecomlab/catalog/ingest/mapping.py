@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Mapping as Table, Sequence
+from collections.abc import Mapping as Table
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -13,10 +14,26 @@ from ecomlab.catalog.ingest.text import is_nothing
 from ecomlab.data import Strict, read_toml
 from ecomlab.suggest import unknown
 
-ONE: Final = ("title", "id", "parent", "price", "brand", "department", "rating", "reviews", "details", "stock", "days")
+ONE: Final = (
+    "title",
+    "id",
+    "parent",
+    "price",
+    "brand",
+    "department",
+    "rating",
+    "reviews",
+    "details",
+    "stock",
+    "days",
+)
 MANY: Final = ("category", "text", "options")
 KNOWN: Final = Path(__file__).with_name("columns.toml")
-OF_OPTIONS: Final = {"option1value": "Option1 Name", "option2value": "Option2 Name", "option3value": "Option3 Name"}
+OF_OPTIONS: Final = {
+    "option1value": "Option1 Name",
+    "option2value": "Option2 Name",
+    "option3value": "Option3 Name",
+}
 """Shop exports name an option in one column and give its value in another."""
 
 
@@ -86,7 +103,19 @@ def guess(rows: Sequence[Table[str, Any]]) -> Mapping:
         found[name] = tuple(dict.fromkeys(folded[form] for form in known[name] if form in folded))
     found["title"] = found["title"] or _wordiest(rows, columns)
     taken: set[str] = set()
-    for name in ("title", "price", "brand", "parent", "id", "details", "stock", "days", "rating", "reviews", "department"):
+    for name in (
+        "title",
+        "price",
+        "brand",
+        "parent",
+        "id",
+        "details",
+        "stock",
+        "days",
+        "rating",
+        "reviews",
+        "department",
+    ):
         if found[name] in taken:
             found[name] = ""
         taken.add(found[name])
@@ -134,7 +163,9 @@ def _wordiest(rows: Sequence[Table[str, Any]], columns: Sequence[str]) -> str:
     """Find the column that looks most like titles: some words, mostly distinct."""
     best, most = "", 0.0
     for column in columns:
-        texts = [row[column] for row in rows if isinstance(row.get(column), str) and not is_nothing(row[column])]
+        texts = [
+            row[column] for row in rows if isinstance(row.get(column), str) and not is_nothing(row[column])
+        ]
         if len(texts) < len(rows) / 2:
             continue
         words = sum(min(len(re.findall(r"[^\W\d_]{2,}", text)), 20) for text in texts) / len(texts)
@@ -143,7 +174,7 @@ def _wordiest(rows: Sequence[Table[str, Any]], columns: Sequence[str]) -> str:
             best, most = column, score
     if not best:
         raise ValueError(
-            f"no column holds titles; there are {', '.join(columns)}. Name it in a mapping file: [columns] title = \"...\""
+            f'no column holds titles; there are {", ".join(columns)}. Name it in a mapping file: [columns] title = "..."'
         )
     return best
 
@@ -151,11 +182,19 @@ def _wordiest(rows: Sequence[Table[str, Any]], columns: Sequence[str]) -> str:
 def to_toml(mapping: Mapping) -> str:
     """Write a mapping as the TOML that `read_mapping` reads."""
     filled = {name: value for name, value in mapping.columns.model_dump().items() if value}
-    lines = [f"{name} = {_toml(getattr(mapping, name))}" for name in ("currency", "delimiter") if getattr(mapping, name)]
+    lines = [
+        f"{name} = {_toml(getattr(mapping, name))}"
+        for name in ("currency", "delimiter")
+        if getattr(mapping, name)
+    ]
     lines += ["[columns]", *(f"{name} = {_toml(value)}" for name, value in filled.items())]
     for name in ("attributes", "option_names"):
         table = getattr(mapping, name)
-        lines += [f"[{name}]", *(f"{_toml(key)} = {_toml(value)}" for key, value in table.items())] if table else []
+        lines += (
+            [f"[{name}]", *(f"{_toml(key)} = {_toml(value)}" for key, value in table.items())]
+            if table
+            else []
+        )
     return "\n".join(lines) + "\n"
 
 

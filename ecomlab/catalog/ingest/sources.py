@@ -67,7 +67,9 @@ class Source:
     def rows(self) -> Iterator[SourceRow]:
         """Yield every row, numbered from 0 over all files."""
         number = 0
-        readers = (self._read(path) for path in self.files) if self.files else (_hub_rows(self.name, self.split),)
+        readers = (
+            (self._read(path) for path in self.files) if self.files else (_hub_rows(self.name, self.split),)
+        )
         for reader in readers:
             for row in reader:
                 yield SourceRow(number, row.values, row.fault, row.repairs)
@@ -77,7 +79,9 @@ class Source:
         """Return the values of the first rows that can be read. Raises ValueError where there are none."""
         rows = [row.values for row in islice(self.rows(), 5 * count) if not row.fault][:count]
         if not rows:
-            raise ValueError(f"{self.name} has no row that can be read; is it a product file ({', '.join(SUFFIXES)})?")
+            raise ValueError(
+                f"{self.name} has no row that can be read; is it a product file ({', '.join(SUFFIXES)})?"
+            )
         return rows
 
     def _read(self, path: Path) -> Iterator[SourceRow]:
@@ -99,11 +103,13 @@ def open_source(name: str, delimiter: str = "", split: str = "train") -> Source:
     path = Path(name).expanduser()
     if path.is_file():
         if not _known(path):
-            raise ValueError(f"{path} is in no format that can be read; there are {', '.join(SUFFIXES)}, or these with .gz")
+            raise ValueError(
+                f"{path} is in no format that can be read; there are {', '.join(SUFFIXES)}, or these with .gz"
+            )
         return Source(name, (path,), delimiter, split)
     if path.is_dir():
         return Source(name, tuple(_files_of(path, split)), delimiter, split)
-    if _HUB.fullmatch(name) and not path.suffix.lower() in SUFFIXES:
+    if _HUB.fullmatch(name) and path.suffix.lower() not in SUFFIXES:
         return Source(name, (), delimiter, split)
     raise ValueError(f"there is no file or folder {name}; a dataset of the hub is named owner/name")
 
@@ -122,7 +128,9 @@ def _files_of(folder: Path, split: str) -> list[Path]:
     if (folder / "state.json").is_file():
         listed = _json_of(folder / "state.json").get("_data_files", ())
         return [_inside(folder, str(entry["filename"])) for entry in listed if isinstance(entry, dict)]
-    found = sorted(path for path in folder.rglob("*") if path.is_file() and _known(path) and path.suffix != ".json")
+    found = sorted(
+        path for path in folder.rglob("*") if path.is_file() and _known(path) and path.suffix != ".json"
+    )
     if not found:
         raise ValueError(f"{folder} holds no product file; there are {', '.join(SUFFIXES)}")
     return [_inside(folder, str(path.relative_to(folder))) for path in found]
@@ -180,7 +188,11 @@ def _lines(path: Path) -> Iterator[tuple[str, tuple[str, ...], str]]:
                 line.encode()
                 yield line, (), ""
             except UnicodeEncodeError:
-                raw = line.encode("utf-8", "surrogateescape") if _escaped(line) else line.encode("utf-8", "replace")
+                raw = (
+                    line.encode("utf-8", "surrogateescape")
+                    if _escaped(line)
+                    else line.encode("utf-8", "replace")
+                )
                 yield raw.decode("cp1252", "replace"), (ENCODING,), ""
 
 
@@ -263,7 +275,9 @@ def _quoted(
         taken.append(more)
         text, repairs = text + more[0], tuple(dict.fromkeys(repairs + more[1]))
         if more[0].count('"') == 0:  # nothing can close the quote here: look on without parsing
-            while (more := next(lines, None)) and '"' not in more[0] and not more[2] and len(taken) < MOST_LINES:
+            while (
+                (more := next(lines, None)) and '"' not in more[0] and not more[2] and len(taken) < MOST_LINES
+            ):
                 taken.append(more)
                 text += more[0]
             if more is None or more[2] or len(taken) >= MOST_LINES:
@@ -287,7 +301,9 @@ def _delimiter(lines: list[str]) -> str:
     """Choose the delimiter that splits the first lines most evenly into most fields."""
 
     def evenness(mark: str) -> tuple[int, int]:
-        counts = Counter(len(fields) for fields, *_ in _records(_Pushed([(x, (), "") for x in lines], iter(())), mark))
+        counts = Counter(
+            len(fields) for fields, *_ in _records(_Pushed([(x, (), "") for x in lines], iter(())), mark)
+        )
         fields, often = counts.most_common(1)[0] if counts else (1, 0)
         return (often, fields) if fields > 1 else (0, 1)
 
@@ -334,7 +350,9 @@ def _json_array(path: Path) -> Iterator[SourceRow]:
         yield from _json_rows(path)
         return
     if path.stat().st_size > WHOLE_JSON:
-        raise ValueError(f"{path} is one JSON array of more than 256 MB; write it with one object a line (.jsonl)")
+        raise ValueError(
+            f"{path} is one JSON array of more than 256 MB; write it with one object a line (.jsonl)"
+        )
     with _open_text(path) as file:
         text = file.read()
     try:
@@ -391,7 +409,9 @@ def _hub_rows(name: str, split: str) -> Iterator[SourceRow]:
     try:
         builder = datasets.load_dataset_builder(name)
         if builder.dataset_name and type(builder).__module__.split(".")[-2] not in BUILDERS:
-            raise ValueError(f"{name} is no plain data ({type(builder).__name__}); {', '.join(BUILDERS)} are read")
+            raise ValueError(
+                f"{name} is no plain data ({type(builder).__name__}); {', '.join(BUILDERS)} are read"
+            )
         rows = builder.as_streaming_dataset(split=split)
     except (OSError, datasets.exceptions.DatasetsError) as error:
         raise ValueError(

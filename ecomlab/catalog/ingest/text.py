@@ -6,7 +6,23 @@ from html.parser import HTMLParser
 from typing import Any, Final
 
 NOTHING: Final = frozenset(
-    ("", "-", "--", "?", "n/a", "na", "nan", "nil", "none", "null", "undefined", "unknown", "#n/a", "[]", "{}")
+    (
+        "",
+        "-",
+        "--",
+        "?",
+        "n/a",
+        "na",
+        "nan",
+        "nil",
+        "none",
+        "null",
+        "undefined",
+        "unknown",
+        "#n/a",
+        "[]",
+        "{}",
+    )
 )
 """What a file writes, in lower case, where it has no value."""
 MARKUP, ENCODING, CONTROL, MARKER, LONG = (
@@ -20,8 +36,12 @@ MARKUP, ENCODING, CONTROL, MARKER, LONG = (
 _PLAIN = re.compile(r"[ !#-;=?@A-Z_a-z|~$%'()*+,./:\"]*")
 """ASCII in which nothing can need a repair: no angle bracket, ampersand, square bracket, backslash or control character."""
 _TAG = re.compile(r"</?[a-zA-Z!][^<>]*>")
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\uffff\ud800-\udfff]")
-_MARKER = re.compile(r"<[|｜/]|[|｜]>|\[/?(?:INST|SYS|TOOL_CALLS|AVAILABLE_TOOLS|TOOL_RESULTS)\]|</?\w+>", re.IGNORECASE)
+_CONTROL = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\uffff\ud800-\udfff]"
+)
+_MARKER = re.compile(
+    r"<[|｜/]|[|｜]>|\[/?(?:INST|SYS|TOOL_CALLS|AVAILABLE_TOOLS|TOOL_RESULTS)\]|</?\w+>", re.IGNORECASE
+)
 _INERT = str.maketrans("<>", "‹›")
 _BRACKETED = re.compile(r"\[(/?(?:INST|SYS|TOOL_CALLS|AVAILABLE_TOOLS|TOOL_RESULTS))\]", re.IGNORECASE)
 _SPACE = re.compile(r"\s+")
@@ -88,7 +108,7 @@ def _clean(raw: str, limit: int) -> tuple[str, tuple[str, ...]]:
     if held != _SPACE.sub(" ", text):
         repairs.append(CONTROL)
     text = held
-    if _MARKER.search(raw) and _special(raw) or _MARKER.search(text):
+    if (_MARKER.search(raw) and _special(raw)) or _MARKER.search(text):
         repairs.append(MARKER)
     text = _BRACKETED.sub(r"(\1)", text.translate(_INERT))
     text = _SPACE.sub(" ", text).strip()
@@ -108,8 +128,9 @@ def _special(raw: str) -> bool:
 
 def _moved(raw: str, text: str) -> bool:
     """Tell whether mending changed letters, beyond entities, quotes and widths."""
-    import ftfy
     import html
+
+    import ftfy
 
     return ftfy.fix_encoding(html.unescape(raw)) != html.unescape(raw) or "\ufffd" in text
 

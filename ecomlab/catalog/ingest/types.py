@@ -10,9 +10,12 @@ from typing import Any, Final
 from ecomlab.data import Strict, read_toml
 
 FILE: Final = Path(__file__).with_name("types.toml")
+ENOUGH: Final = 12
+"""Products that make a type that tasks are about: fewer can hardly be told apart or sold out."""
 LONGEST: Final = 4
 """Words of a name that is looked for."""
 _TOKEN = re.compile(r"[^\s,()\[\]:;|]+|[,()\[\]:;|]")
+_AND = re.compile(r"\s*(?:&|,|/|\band\b)\s*", re.IGNORECASE)
 _BREAKS: Final = frozenset(("-", "–", "—", ",", "(", ")", "[", "]", ";", "|", ":"))
 _PACKING = re.compile(
     r"\b(?:case pack(?: of)?|retail packag\w+|bulk packag\w+|pack of) ?\d*"
@@ -37,6 +40,16 @@ class Kind:
     department: str
 
 
+OTHER: Final = Kind("Other Product", "Other")
+"""Type of products whose titles and categories name none; no task is about it."""
+_SPEAKABLE = re.compile(r"[A-Z0-9][A-Za-z0-9'-]*(?: [A-Za-z0-9'-]+){0,2}")
+
+
+def is_speakable(name: str) -> bool:
+    """Tell whether a customer can ask for a type by this name: at most three plain words."""
+    return _SPEAKABLE.fullmatch(name) is not None
+
+
 @cache
 def _names() -> tuple[frozenset[str], dict[str, Kind]]:
     """The words that end a name, and types by what titles call them."""
@@ -45,7 +58,11 @@ def _names() -> tuple[frozenset[str], dict[str, Kind]]:
     for department, entries in read.departments.items():
         for entry in entries:
             name, _, others = entry.partition(":")
-            own = (" ".join(map(singular, form.split())) for form in (name.lower(), *others.split(",")) if form.strip())
+            own = (
+                " ".join(map(singular, form.split()))
+                for form in (name.lower(), *others.split(","))
+                if form.strip()
+            )
             for form in own:
                 kinds.setdefault(form, Kind(name, department))
     return frozenset(read.ends), kinds
@@ -117,16 +134,29 @@ def _parts(title: str, ends: frozenset[str]) -> Iterable[list[str]]:
 
 
 def of_path(path: tuple[str, ...]) -> Kind | None:
-    """Return the type and department of a category path; None for an empty path."""
+    """Return the type and department of a category path, in words that a customer can say; None for an empty path.
+
+    "Cell Phone Cases & Covers" is "Cell Phone Case".
+    """
     if not path:
         return None
-    leaf = path[-1].replace("_", " ")
-    *before, last = leaf.split(" ")
-    words = " ".join((*before, last if last.lower() in ("accessories",) else _cased(last)))
-    return Kind(words[:1].upper() + words[1:], path[0].replace("_", " ") if len(path) > 1 else leaf)
+    words = _AND.split(path[-1].replace("_", " "))[0].split()[-3:] or ["Product"]
+    words[-1] = _cased(words[-1])
+    name = " ".join(
+        "".join(letter for letter in word if letter.isalnum() or letter in "'-") for word in words
+    ).strip()
+    department = _AND.split(path[0].replace("_", " "))[0] if len(path) > 1 else name
+    return Kind(name[:1].upper() + name[1:], department[:1].upper() + department[1:])
 
 
 def _cased(word: str) -> str:
     """Return the singular of a word as it is written: "Cables" -> "Cable"."""
     one = singular(word.lower())
-    return word[: len(one)] if word.lower().startswith(one) else one.capitalize() if word[:1].isupper() else one
+    return (
+        word[: len(one)] if word.lower().startswith(one) else one.capitalize() if word[:1].isupper() else one
+    )
+
+
+def ending_words() -> frozenset[str]:
+    """Return the words after which a title says what a thing is for or has."""
+    return _names()[0]

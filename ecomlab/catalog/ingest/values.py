@@ -32,7 +32,16 @@ DEEPEST: Final = 40
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
 _RANGE = re.compile(r"\d\s*(?:-|–|—|\bto\b|\bbis\b)\s*\D{0,4}\d")
 _BULLET = re.compile(r"\s*(?:[•●▪◦‣·*]|\n\s*[-–]?\s*)\s*")
-_SIGNS: Final = {"$": "USD", "US$": "USD", "USD": "USD", "€": "EUR", "EUR": "EUR", "£": "GBP", "GBP": "GBP", "¥": "JPY"}
+_SIGNS: Final = {
+    "$": "USD",
+    "US$": "USD",
+    "USD": "USD",
+    "€": "EUR",
+    "EUR": "EUR",
+    "£": "GBP",
+    "GBP": "GBP",
+    "¥": "JPY",
+}
 
 
 @lru_cache(maxsize=65_536)
@@ -54,7 +63,9 @@ def _priced(text: str, currency: str) -> tuple[int | None, tuple[str, ...]]:
 
     repairs = [PRICE_TEXT]
     if _RANGE.search(text):
-        text = re.split(r"(?<=\d)\s*(?:-|–|—|\bto\b|\bbis\b)", text)[0] + (text[-1] if text[-1] in "€£" else "")
+        text = re.split(r"(?<=\d)\s*(?:-|–|—|\bto\b|\bbis\b)", text)[0] + (
+            text[-1] if text[-1] in "€£" else ""
+        )
         repairs.append(PRICE_RANGE)
     try:
         read = Price.fromstring(text)
