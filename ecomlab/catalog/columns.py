@@ -9,6 +9,7 @@ from typing import Any, Final, overload
 import numpy as np
 
 from ecomlab.catalog.schema import Constraint, ProductType, type_from_json, type_to_json
+from ecomlab.catalog.titles import Titles
 from ecomlab.seeding import canonical
 
 _MISSING: Final = -2  # code of a value outside the vocabulary; -1 marks a product without the attribute
@@ -47,8 +48,8 @@ class Catalog:
     """`size` products, one row each, rows of a type contiguous; its arrays are read-only.
 
     Codes index `types`, `brands`, `features` and `attr_values[name]`; -1 marks a product without that attribute. A real
-    catalog has titles of its own and may lack prices (`NO_PRICE`) and ratings (`NO_RATING`). Raises ValueError when
-    columns differ in length, rows of a type are scattered, or an id repeats.
+    catalog has titles of its own and may lack prices (`NO_PRICE`) and ratings (`NO_RATING`). `id_order` saves sorting
+    the ids again. Raises ValueError when columns differ in length, rows of a type are scattered, or an id repeats.
     """
 
     types: tuple[ProductType, ...]
@@ -65,22 +66,20 @@ class Catalog:
     days: np.ndarray  # int8
     stock: np.ndarray  # int16
     attr: Mapping[str, np.ndarray] = field(default_factory=dict)  # name -> int16
-    titles: Sequence[str] | None = None  # by row; None where titles are composed of brand, feature and type
-    titles_digest: str = ""  # stands for `titles` in the fingerprint
+    titles: Titles | None = None  # None where titles are composed of brand, feature and type
+    id_order: np.ndarray | None = None  # rows by id: int32
     drawable: tuple[str, ...] | None = None  # types that tasks may be about; None for all
 
     def __post_init__(self) -> None:
-        if self.titles is not None and (len(self.titles) != self.size or not self.titles_digest):
-            raise ValueError(
-                f"{len(self.titles)} titles for {self.size} products; give each one, and a digest of all"
-            )
         for name, column in self.columns().items():
             if len(column) != self.size:
                 raise ValueError(f"column {name} has {len(column)} rows, type_code has {self.size}")
             column.setflags(write=False)
         if np.any(np.diff(self.type_code) < 0):
             raise ValueError("rows are not sorted by type; sort every column by type_code first")
-        if np.any(self._sorted_ids[1:] == self._sorted_ids[:-1]):
+        if self.titles is not None and len(self.titles) != self.size:
+            raise ValueError(f"there are {len(self.titles)} titles for {self.size} products")
+        if np.any(self._sorted_ids[1:] <= self._sorted_ids[:-1]):
             raise ValueError("two products share an id")
         self._read  # noqa: B018  built here, so that no episode pays for it and no threads race for it
 
@@ -99,12 +98,15 @@ class Catalog:
         return Ids(self.packed_ids)
 
     @cached_property
-    def _id_order(self) -> np.ndarray:
-        return np.argsort(self.packed_ids, kind="stable")
+    def rows_by_id(self) -> np.ndarray:
+        """Rows in the order of their ids: int32."""
+        if self.id_order is not None and len(self.id_order) == self.size:
+            return self.id_order
+        return np.argsort(self.packed_ids, kind="stable").astype(np.int32)
 
     @cached_property
     def _sorted_ids(self) -> np.ndarray:
-        return self.packed_ids[self._id_order]
+        return self.packed_ids[self.rows_by_id]
 
     def row(self, product_id: str) -> int | None:
         """Find the row of a product id; None for an unknown id."""
@@ -112,7 +114,7 @@ class Catalog:
             return None
         wanted = product_id.encode()
         at = int(self._sorted_ids.searchsorted(wanted))
-        return int(self._id_order[at]) if at < self.size and self._sorted_ids[at] == wanted else None
+        return int(self.rows_by_id[at]) if at < self.size and self._sorted_ids[at] == wanted else None
 
     @cached_property
     def type_codes(self) -> dict[str, int]:
@@ -240,29 +242,32 @@ class Catalog:
         if rows is None:
             spans = [self.type_rows(str(c.value)) for c in conditions if c.field == "type"]
             rows = min(spans, key=len, default=range(self.size))
-        where: Any
         if isinstance(rows, range) and rows.step == 1 and rows.start >= 0:
-            where, chosen = slice(rows.start, rows.stop), np.arange(rows.start, rows.stop)
-        else:
-            listed = rows if isinstance(rows, np.ndarray) else list(rows)
-            where = chosen = np.asarray(listed, np.int64)
-        keep = np.ones(len(chosen), bool)
+            return rows.start + np.flatnonzero(
+                self._kept(conditions, slice(rows.start, rows.stop), len(rows))
+            )
+        chosen = np.asarray(rows if isinstance(rows, np.ndarray) else list(rows), np.int64)
+        return chosen[self._kept(conditions, chosen, len(chosen))]
+
+    def _kept(self, conditions: Sequence[Constraint], where: slice | np.ndarray, count: int) -> np.ndarray:
+        """Tell which of `count` rows satisfy every condition: bool (count,)."""
+        keep = np.ones(count, bool)
         for constraint in conditions:
             known = self._read.get(constraint.field)
             if known is None:
-                return chosen[:0]
+                return np.zeros(count, bool)
             column, codes, _ = known
             values, bound = column[where], constraint.value
             if codes is not None:
                 keep &= values == codes.get(bound, _MISSING)
             else:
                 keep &= values <= bound if constraint.op == "<=" else values >= bound
-        return chosen[keep]
+        return keep
 
     @cached_property
     def vocabulary(self) -> dict[str, Any]:
-        """Everything but columns and titles, as JSON."""
-        own = {} if self.titles is None else {"titles": self.titles_digest}
+        """Everything but columns and titles, as JSON, with the digest of the titles."""
+        own = {} if self.titles is None else {"titles": self.titles.digest}
         limited = {} if self.drawable is None else {"drawable": list(self.drawable)}
         return {
             "types": [type_to_json(kind) for kind in self.types],
@@ -284,9 +289,12 @@ class Catalog:
 
     @staticmethod
     def from_columns(
-        vocabulary: Mapping[str, Any], columns: Mapping[str, np.ndarray], titles: Sequence[str] | None = None
+        vocabulary: Mapping[str, Any],
+        columns: Mapping[str, np.ndarray],
+        titles: Titles | None = None,
+        id_order: np.ndarray | None = None,
     ) -> "Catalog":
-        """Restore a catalog from its `vocabulary`, `columns()` and titles, where it has its own."""
+        """Restore a catalog from its `vocabulary`, `columns()` and titles."""
         fixed = {name: columns[name] for name in _COLUMNS}
         attr = {name[5:]: column for name, column in columns.items() if name.startswith("attr.")}
         return Catalog(
@@ -296,7 +304,7 @@ class Catalog:
             attr_values={name: tuple(values) for name, values in vocabulary["attr_values"].items()},
             attr=attr,
             titles=titles,
-            titles_digest=vocabulary.get("titles", ""),
+            id_order=id_order,
             drawable=tuple(vocabulary["drawable"]) if "drawable" in vocabulary else None,
             **fixed,
         )
