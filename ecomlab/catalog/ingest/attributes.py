@@ -169,7 +169,7 @@ def _normal(name: str, said: str) -> str | None:
 
 @lru_cache(maxsize=65_536)
 def _measured(name: str, number: str, unit: str) -> str | None:
-    """Write a measure in its normal form: the largest unit in which it is whole, else the one that keeps one decimal."""
+    """Write a measure in its normal form: in the largest unit in which it is whole, else in one with decimals."""
     one = known()[name]
     given = Decimal(number)
     if not given or (name == "pack" and given == 1):

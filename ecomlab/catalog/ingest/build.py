@@ -33,8 +33,8 @@ def build_products(
 ) -> Report:
     """Make the products of `source` in the folder `out`, with a report; a build that was killed goes on where it was.
 
-    Without a mapping it is guessed. `progress(rows)` is told how many rows are clean. Raises ValueError for a source that
-    cannot be read, a mapping that does not fit it, and a folder in which another process builds.
+    Without a mapping it is guessed. `progress(rows)` is told how many rows are clean. Raises ValueError for a source
+    that cannot be read, a mapping that does not fit it, and a folder in which another process builds.
     """
     sample = source.sample()
     mapping = mapping or guess(sample)
@@ -170,9 +170,8 @@ def _of_paths(counts: Counter[str]) -> dict[str, Kind]:
     found: dict[str, Kind] = {}
     for path in counts:
         levels = tuple(path.split("\n")) if path else ()
-        while len(levels) > 2 and sizes[levels] < ENOUGH:
-            levels = levels[:-1]
-        kind = types.of_path(levels)
+        above = (levels[:end] for end in range(len(levels), 1, -1) if sizes[levels[:end]] >= ENOUGH)
+        kind = types.of_path(next(above, levels))
         if kind:
             found[path] = kind
     return found
@@ -310,7 +309,7 @@ class _Writer:
         ]
 
     def _add_options(self, products: np.ndarray, found: list[dict[str, list[str]]]) -> None:
-        """Add the options in which a product's variants agree to its attributes; take out the one in which they differ."""
+        """Add to attributes the options in which a product's variants agree; take out the one in which they differ."""
         if self.folded.axis < 0:
             return
         own = self.option_attributes[self.folded.axis]

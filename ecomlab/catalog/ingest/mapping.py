@@ -174,7 +174,7 @@ def _wordiest(rows: Sequence[Table[str, Any]], columns: Sequence[str]) -> str:
             best, most = column, score
     if not best:
         raise ValueError(
-            f'no column holds titles; there are {", ".join(columns)}. Name it in a mapping file: [columns] title = "..."'
+            f'no column holds titles; there are {", ".join(columns)}. Name one in a mapping file: [columns] title = ""'
         )
     return best
 

@@ -54,7 +54,8 @@ class Report:
     def lines(self) -> list[str]:
         """Say it in lines of plain text."""
         said = [
-            f"{self.rows:,} rows: {self.kept:,} kept as they are, {self.repaired:,} repaired, {self.set_aside:,} set aside",
+            f"{self.rows:,} rows: {self.kept:,} kept as they are, {self.repaired:,} repaired, "
+            f"{self.set_aside:,} set aside",
             f"{self.products:,} products"
             + (f" ({self.folded:,} rows are variants of one)" if self.folded else ""),
         ]

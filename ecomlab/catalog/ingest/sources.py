@@ -1,4 +1,4 @@
-"""Rows of a catalog in any of its formats, streamed: what cannot be read comes as a row with a fault, never as an error."""
+"""Rows of a catalog in any format, streamed: what cannot be read comes as a row with a fault, not as an error."""
 
 import csv
 import gzip
@@ -161,7 +161,7 @@ def _open_text(path: Path) -> IO[str]:
         except (OSError, EOFError):
             start = b""
     utf_16 = start[:2] in (b"\xff\xfe", b"\xfe\xff")
-    raw: Any = gzip.open(path) if zipped else path.open("rb")
+    raw: Any = gzip.open(path) if zipped else path.open("rb")  # noqa: SIM115  closed with its wrapper
     return io.TextIOWrapper(raw, "utf-16" if utf_16 else "utf-8-sig", "surrogateescape", newline=None)
 
 

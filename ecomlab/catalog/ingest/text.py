@@ -33,8 +33,8 @@ MARKUP, ENCODING, CONTROL, MARKER, LONG = (
     "text cut to its limit",
 )
 """Names of repairs."""
-_PLAIN = re.compile(r"[ !#-;=?@A-Z_a-z|~$%'()*+,./:\"]*")
-"""ASCII in which nothing can need a repair: no angle bracket, ampersand, square bracket, backslash or control character."""
+_PLAIN = re.compile(r"[ !#$%'()*+,./0-9:;=?@A-Z^_a-z{|}~\"-]*")
+"""ASCII that needs no repair: no angle bracket, ampersand, square bracket, backslash or control character."""
 _TAG = re.compile(r"</?[a-zA-Z!][^<>]*>")
 _CONTROL = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\uffff\ud800-\udfff]"

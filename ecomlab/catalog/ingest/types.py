@@ -98,8 +98,8 @@ def _inflect() -> Any:
 def of_title(title: str) -> Kind | None:
     """Read the type that a title names: the last name of a thing sold before "for", "with" and the like.
 
-    "Leather Case for iPad" is a case. Where the words before the first dash or comma name nothing, those after it are read.
-    None where nothing is named.
+    "Leather Case for iPad" is a case. Where the words before the first dash or comma name nothing, those after it are
+    read. None where nothing is named.
     """
     ends, kinds = _names()
     for part in _parts(title, ends):

@@ -29,6 +29,8 @@ LITERAL, BROKEN_JSON, UNREAD_TABLE = (
 """Names of repairs."""
 DEEPEST: Final = 40
 """Brackets that may be open at once in JSON; parsers recurse."""
+_NO_COMMA = re.compile(r"(['\"])\s+(['\"])")
+"""Between the elements of a list as NumPy prints it."""
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
 _RANGE = re.compile(r"\d\s*(?:-|–|—|\bto\b|\bbis\b)\s*\D{0,4}\d")
 _BULLET = re.compile(r"\s*(?:[•●▪◦‣·*]|\n\s*[-–]?\s*)\s*")
@@ -136,8 +138,8 @@ def _is_number(value: Any) -> bool:
 def read_path(value: Any) -> tuple[str, ...]:
     """Read a category path, the broadest first, in any of the usual notations.
 
-    A list, a list of lists, JSON or a Python literal in text, or parts separated by ">", "|", ";", "::", " / ", "/a/b/c",
-    or dots without spaces ("electronics.audio.headphone").
+    A list, a list of lists, JSON or a Python literal in text, or parts separated by ">", "|", ";", "::", " / ",
+    "/a/b/c", or dots without spaces ("electronics.audio.headphone").
     """
     if is_nothing(value):
         return ()
@@ -166,6 +168,7 @@ def read_json(text: str) -> tuple[Any, tuple[str, ...]]:
     """Read JSON in text, also a Python literal or broken JSON; None, with a reason, where nothing can be read."""
     if _depth(text) > DEEPEST:
         return None, (UNREAD_TABLE,)
+    text = _NO_COMMA.sub(r"\1, \2", text)
     try:
         return json.loads(text), ()
     except (ValueError, RecursionError):
