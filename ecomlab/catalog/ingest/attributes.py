@@ -169,7 +169,7 @@ def _normal(name: str, said: str) -> str | None:
 
 @lru_cache(maxsize=65_536)
 def _measured(name: str, number: str, unit: str) -> str | None:
-    """Write a measure in its normal form: in the largest unit in which it is whole, else in one with decimals."""
+    """Write a measure in its normal form: in the largest unit that needs at most two decimals."""
     one = known()[name]
     given = Decimal(number)
     if not given or (name == "pack" and given == 1):
@@ -181,20 +181,12 @@ def _measured(name: str, number: str, unit: str) -> str | None:
             else None
         )
     amount = _units().Quantity(float(given), one.units[unit])
-    for places in (0, 1, 2):
-        for form, to in one.shown.items():
-            size = amount.to(to).magnitude
-            if size >= 0.1 and abs(size - round(size, places)) < 1e-6 * max(1, size):
-                return form.format(_plain(Decimal(str(round(size, places)))))
-    for form, to in one.shown.items():
-        size = amount.to(to).magnitude
-        if size >= 1 or form == list(one.shown)[-1]:
-            return (
-                form.format(_plain(Decimal(str(round(size, 1 if size < 100 else 0)))))
-                if size >= 0.05
-                else None
-            )
-    return None
+    sizes = [(form, amount.to(to).magnitude) for form, to in one.shown.items()]
+    for form, size in sizes:
+        if size >= 1 and abs(size - round(size, 2)) < 1e-6 * size:
+            return form.format(_plain(Decimal(str(round(size, 2)))))
+    form, size = next((pair for pair in sizes if pair[1] >= 1), sizes[-1])
+    return form.format(_plain(Decimal(str(round(size, 1 if size < 100 else 0))))) if size >= 0.05 else None
 
 
 def _plain(number: Decimal) -> str:

@@ -11,7 +11,7 @@ _TOKEN = re.compile(r"[^\s,()\[\]|;:/]+")
 _MODEL = re.compile(r"(?=[A-Za-z0-9-]*\d)(?=[A-Za-z0-9-]*[A-Za-z])[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*")
 _NAME = re.compile(r"[A-Z][A-Za-z]{2,}(?:-[A-Za-z]+)*|[a-z][A-Z][A-Za-z]+")
 _MEASURE = re.compile(
-    r"[\d.]+-?(?:[a-z]{1,6}|inch|inches|pack|foot|feet)s?|\d+[xX]\d+|\d+x|[A-Z]{1,3}\d{0,2}", re.IGNORECASE
+    r"[\d.]+-?(?:[a-z]{1,6}|inch|inches|pack|foot|feet)s?|\d+[xX]\d+|\d+x|[A-Z]\d?", re.IGNORECASE
 )
 _NEW = re.compile(r"^new[- ](?=\S)", re.IGNORECASE)
 LONGEST_MODEL: Final = 12

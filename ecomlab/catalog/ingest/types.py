@@ -85,7 +85,7 @@ def plural(name: str) -> str:
     folded = last.lower()
     if folded != singular(folded) or folded in ("software", "luggage", "furniture", "underwear"):
         return name
-    return " ".join((*before, _inflect().plural_noun(last) or last))
+    return " ".join((*before, (_inflect().plural_noun(folded) or folded).capitalize()))
 
 
 @cache

@@ -204,7 +204,7 @@ def read_table(value: Any) -> tuple[dict[str, str], tuple[str, ...]]:
             value, repairs = read_json(value)
         else:
             pairs = (part.partition(":") for part in re.split(r"[;\n|]", value[:20_000]))
-            value = {name: said for name, colon, said in pairs if colon}
+            value = {name: said.strip() for name, colon, said in pairs if colon}
     if isinstance(value, list | tuple):  # [{"name": "Color", "value": "Black"}] or [["Color", "Black"]]
         value = dict(filter(None, map(_pair, value)))
     if not isinstance(value, dict):
