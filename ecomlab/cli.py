@@ -1,5 +1,5 @@
 """The command line: envs, play, certify, bench, train, eval, compare, frontier, view, cascade, sweep, figures,
-assets, init."""
+assets, catalog, init."""
 
 import os
 import sys
@@ -29,6 +29,7 @@ KEPT = {
     "train": "the run goes on from its last checkpoint with the same command",
     "certify": "with --json, cells that are finished are kept, and the same command goes on with the others",
     "eval": "episodes that are played are kept, and the same command goes on with the others",
+    "catalog": "rows that are cleaned are kept, and the same command goes on with the others",
     "frontier": "episodes that are played are kept, and the same command goes on",
 }
 """What is kept of an interrupted command, in words; of others there is nothing to keep."""
@@ -45,6 +46,9 @@ ASSETS = (
 )
 assets = typer.Typer(help=ASSETS)
 app.add_typer(assets, name="assets")
+CATALOG = "Catalogs of real products.\n\nExample: [cyan]ecomlab catalog build products.csv shops/mine[/cyan]"
+catalog = typer.Typer(help=CATALOG, no_args_is_help=True)
+app.add_typer(catalog, name="catalog")
 console = Console(highlight=False)
 
 
@@ -332,6 +336,23 @@ def get_asset(name: Annotated[str, Argument(help="Name that `ecomlab assets` lis
     from ecomlab.assets import get
 
     console.print(escape(str(get(name))), soft_wrap=True)
+
+
+@catalog.command("build")
+def build_catalog(
+    source: options.CatalogSource,
+    out: Annotated[Path, Argument(help="Folder to write the catalog to.")],
+    mapping: options.MappingFile = None,
+    yes: Annotated[bool, Option("--yes", help="Take the guessed mapping without asking.")] = False,
+    split: Annotated[str, Option(help="Split of a dataset.")] = "train",
+) -> None:
+    """Read, clean and report on someone's product file; what cannot be read is set aside with its reason.
+
+    Example: [cyan]ecomlab catalog build products.csv shops/mine --yes[/cyan]
+    """
+    from ecomlab.lab.catalogs import build
+
+    build(source, out, mapping, yes, split, console)
 
 
 @app.command()

@@ -37,6 +37,16 @@ class Kind(StrEnum):
 
 
 Change = Annotated[list[str] | None, Option("--set", help="NAME=VALUE over the file's; may be repeated.")]
+CatalogSource = Annotated[
+    str,
+    Argument(
+        help="File or folder (CSV, JSONL, Parquet, a saved dataset), or owner/name of a dataset on the hub."
+    ),
+]
+MappingFile = Annotated[
+    Path | None,
+    Option("--mapping", help="TOML file that says which column holds what. Default: guessed, and asked."),
+]
 Customer = Annotated[
     Path | None,
     Option("--customer", help="TOML file of an endpoint that words the customer. Default: templates."),

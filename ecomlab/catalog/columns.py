@@ -13,6 +13,8 @@ from ecomlab.catalog.titles import Titles
 from ecomlab.seeding import canonical
 
 _MISSING: Final = -2  # code of a value outside the vocabulary; -1 marks a product without the attribute
+NO_PRICE: Final = 2**31 - 1  # cents: no limit admits it
+NO_RATING: Final = -1  # tenths: no bound admits it
 _COLUMNS: Final = (
     *("packed_ids", "type_code", "brand_code", "feature_code", "price_cents"),
     *("rating_tenths", "reviews", "days", "stock"),
@@ -52,9 +54,9 @@ class IdOrder(NamedTuple):
 class Catalog:
     """`size` products, one row each, rows of a type contiguous; its arrays are read-only.
 
-    Codes index `types`, `brands`, `features` and `attr_values[name]`; -1 marks a product without that attribute.
-    `titles` are those of a real catalog; without them a title is composed. `id_order` saves sorting the ids again.
-    Raises ValueError when columns differ in length, rows of a type are scattered, or an id repeats.
+    Codes index `types`, `brands`, `features` and `attr_values[name]`; -1 marks a product without that attribute. A real
+    catalog has titles of its own and may lack prices (`NO_PRICE`) and ratings (`NO_RATING`). `id_order` saves sorting
+    the ids again. Raises ValueError when columns differ in length, rows of a type are scattered, or an id repeats.
     """
 
     types: tuple[ProductType, ...]
@@ -63,7 +65,7 @@ class Catalog:
     attr_values: Mapping[str, tuple[str, ...]]
     packed_ids: np.ndarray  # ASCII bytes
     type_code: np.ndarray  # int16
-    brand_code: np.ndarray  # int16
+    brand_code: np.ndarray  # int16; int32 in real catalogs, as are features
     feature_code: np.ndarray  # int16
     price_cents: np.ndarray  # int32
     rating_tenths: np.ndarray  # int8
@@ -71,8 +73,9 @@ class Catalog:
     days: np.ndarray  # int8
     stock: np.ndarray  # int16
     attr: Mapping[str, np.ndarray] = field(default_factory=dict)  # name -> int16
-    titles: Titles | None = None
+    titles: Titles | None = None  # None where titles are composed of brand, feature and type
     id_order: IdOrder | None = None
+    drawable: tuple[str, ...] | None = None  # types that tasks may be about; None for all
 
     def __post_init__(self) -> None:
         for name, column in self.columns().items():
@@ -132,14 +135,38 @@ class Catalog:
         return self.types[self.type_code.item(row)]
 
     def title(self, row: int) -> str:
-        """Return a real title, or "{brand} {feature} {type}": "GreenLeaf Eco-Friendly Phone Charger".
+        """Return a product's own title, else its short name. Products may share a title."""
+        return self.short_name(row) if self.titles is None else self.titles[row]
 
-        Products may share a title.
-        """
-        if self.titles is not None:
-            return self.titles[row]
-        brand, feature = self.brands[self.brand_code.item(row)], self.features[self.feature_code.item(row)]
-        return f"{brand} {feature} {self.types[self.type_code.item(row)].name}"
+    def brand(self, row: int) -> str | None:
+        """Return a product's brand; None where it has none."""
+        code = self.brand_code.item(row)
+        return self.brands[code] if code >= 0 else None
+
+    def feature(self, row: int) -> str | None:
+        """Return what tells a product from others of its brand and type, as people say it; None where nothing does."""
+        code = self.feature_code.item(row)
+        return self.features[code] if code >= 0 else None
+
+    def short_name(self, row: int) -> str:
+        """Compose "{brand} {feature} {type}", as people call it: "GreenLeaf Eco-Friendly Phone Charger"."""
+        kind = self.types[self.type_code.item(row)].name
+        return " ".join(filter(None, (self.brand(row), self.feature(row), kind)))
+
+    @cached_property
+    def drawable_types(self) -> tuple[ProductType, ...]:
+        """Types that tasks may be about: all of them, or those that a real catalog knows well enough."""
+        if self.drawable is None:
+            return self.types
+        return tuple(self.types[self.type_codes[name]] for name in self.drawable)
+
+    @cached_property
+    def has_prices(self) -> bool:
+        return bool((self.price_cents != NO_PRICE).any())
+
+    @cached_property
+    def has_ratings(self) -> bool:
+        return bool((self.rating_tenths != NO_RATING).any())
 
     def attributes(self, row: int) -> dict[str, str]:
         """Return a product's attributes by name, in its type's order, without the option of its variants."""
@@ -151,16 +178,15 @@ class Catalog:
         return values
 
     def record(self, row: int) -> dict[str, Any]:
-        """Return a product as a tool shows it: dollars, stars, plain JSON values."""
-        kind = self.types[self.type_code.item(row)].name
-        brand = self.brands[self.brand_code.item(row)]
+        """Return a product as a tool shows it: dollars, stars, plain JSON values, null for what is not known."""
+        cents, tenths = self.price_cents.item(row), self.rating_tenths.item(row)
         return {
             "product_id": self.packed_ids.item(row).decode(),
             "title": self.title(row),
-            "brand": brand,
-            "type": kind,
-            "price": self.price_cents.item(row) / 100,
-            "rating": self.rating_tenths.item(row) / 10,
+            "brand": self.brand(row),
+            "type": self.types[self.type_code.item(row)].name,
+            "price": None if cents == NO_PRICE else cents / 100,
+            "rating": None if tenths == NO_RATING else tenths / 10,
             "ship_days": self.days.item(row),
             "stock": self.stock.item(row),
             "attributes": self.attributes(row),
@@ -246,12 +272,15 @@ class Catalog:
     @cached_property
     def vocabulary(self) -> dict[str, Any]:
         """Everything but columns and titles, as JSON, with the digest of the titles."""
-        titles = {} if self.titles is None else {"titles": self.titles.digest}
-        return titles | {
+        own = {} if self.titles is None else {"titles": self.titles.digest}
+        limited = {} if self.drawable is None else {"drawable": list(self.drawable)}
+        return {
             "types": [type_to_json(kind) for kind in self.types],
             "brands": list(self.brands),
             "features": list(self.features),
             "attr_values": {name: list(values) for name, values in self.attr_values.items()},
+            **own,
+            **limited,
         }
 
     @cached_property
@@ -281,6 +310,7 @@ class Catalog:
             attr=attr,
             titles=titles,
             id_order=id_order,
+            drawable=tuple(vocabulary["drawable"]) if "drawable" in vocabulary else None,
             **fixed,
         )
 

@@ -10,7 +10,7 @@ from ecomlab.catalog.columns import Catalog
 from ecomlab.catalog.embed import Embedder, TogetherEmbedder, on_grid
 from ecomlab.catalog.index import SCAN_UP_TO, Index, build
 from ecomlab.catalog.schema import Constraint
-from ecomlab.catalog.texts import TITLE_WEIGHT, VALUES_WEIGHT, Texts, embed_rows, texts_of
+from ecomlab.catalog.texts import TITLE_WEIGHT, VALUES_WEIGHT, Texts, embed_rows, texts_of, title_of
 from ecomlab.seeding import digest, rng
 from ecomlab.suggest import unknown
 
@@ -148,6 +148,6 @@ class SearchEngine:
         type without the rest. float32 (count, dim)."""
         queries = []
         for row in rng("recall", count).integers(0, self.catalog.size, (count + 1) // 2).tolist():
-            title = self.catalog.title(row)
+            title = title_of(self.catalog, row)
             queries += [title, f"{' '.join(title.split()[:2])} {self.catalog.type_of(row).name}"]
         return on_grid(self.embedder.encode(queries[:count]))

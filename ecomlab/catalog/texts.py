@@ -94,9 +94,14 @@ def _by_first_row(first: np.ndarray) -> np.ndarray:
     return numbers
 
 
+def title_of(catalog: Catalog, row: int) -> str:
+    """Return the title that is embedded: a real product's own, else the composed one."""
+    return catalog.title(row) if catalog.titles is None else catalog.titles[row]
+
+
 def document(catalog: Catalog, row: int) -> str:
     """Compose the text of a product that is embedded: its title and its values."""
-    return ", ".join((catalog.title(row), *_values(catalog, row)))
+    return ", ".join((title_of(catalog, row), *_values(catalog, row)))
 
 
 def _values(catalog: Catalog, row: int) -> list[str]:
@@ -104,7 +109,7 @@ def _values(catalog: Catalog, row: int) -> list[str]:
     values = list(catalog.attributes(row).values())
     if catalog.titles is None:
         return values
-    said = catalog.title(row).casefold()
+    said = title_of(catalog, row).casefold()
     return [value for value in values if value.casefold() not in said]
 
 
@@ -138,7 +143,7 @@ class _Counts:
         """Count the words of the rows' texts: float32 (len(rows), dim)."""
         catalog = self.catalog
         if catalog.titles is not None:
-            titles = self.embedder.counts([catalog.title(row) for row in rows.tolist()])
+            titles = self.embedder.counts([title_of(catalog, row) for row in rows.tolist()])
             values = self.embedder.counts([" ".join(_values(catalog, row)) for row in rows.tolist()])
             return TITLE_WEIGHT * titles + VALUES_WEIGHT * values
         types = catalog.type_code[rows]
