@@ -137,6 +137,25 @@ def bench_env(
     report.show_timings(timings, wide, json_file)
 
 
+@bench.command("catalog")
+def bench_catalog(
+    size: options.Sizes = [2_000, 20_000, 200_000, 2_000_000],  # noqa: B006
+    episodes: options.EpisodesOfEach = 10,
+    embedder: options.Embedder = "lexical",
+    out: Annotated[Path, Option(help="Folder of results.csv and environments.csv.")] = Path(
+        "experiments/catalog_scale"
+    ),
+) -> None:
+    """Time generated catalogs by their size: building, opening, searching, episodes, memory; on one thread.
+
+    Example: [cyan]ecomlab bench catalog --size 2000 --size 20000[/cyan]
+    """
+    from ecomlab.audit import catalog_benchmark
+
+    for row in catalog_benchmark.bench(size, episodes, embedder, out, console.print):
+        console.print(row)
+
+
 @app.command()
 def train(
     config: Annotated[Path, Option(help="A TOML file with the run's settings.")],

@@ -109,6 +109,13 @@ RunFolder = Annotated[
 ]
 Trials = Annotated[int, Option(min=1, help="Times that each task is played, for pass^k.")]
 Episodes = Annotated[int, Option(min=1, help="Held-out tasks a level.")]
+Embedder = Annotated[
+    str,
+    Option(help="lexical, minilm, a model id or a folder with a model, or a TOML file with its settings."),
+]
+EpisodesOfEach = Annotated[
+    int, Option("--episodes", min=1, help="Episodes of each environment and level, of which there are two.")
+]
 Repeat = Annotated[int, Option("--episodes", min=1, help="Episodes a repeat, of which there are five.")]
 Env = Annotated[
     str,
