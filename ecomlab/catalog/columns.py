@@ -55,7 +55,7 @@ class Catalog:
     """`size` products, one row each, rows of a type contiguous; its arrays are read-only.
 
     Codes index `types`, `brands`, `features` and `attr_values[name]`; -1 marks a product without that attribute. A real
-    catalog has titles of its own and may lack prices (`NO_PRICE`) and ratings (`NO_RATING`). `id_order` saves sorting
+    catalog has `titles` of its source and may lack prices (`NO_PRICE`) and ratings (`NO_RATING`). `id_order` saves sorting
     the ids again. Raises ValueError when columns differ in length, rows of a type are scattered, or an id repeats.
     """
 
@@ -135,8 +135,16 @@ class Catalog:
         return self.types[self.type_code.item(row)]
 
     def title(self, row: int) -> str:
-        """Return a product's own title, else its short name. Products may share a title."""
-        return self.short_name(row) if self.titles is None else self.titles[row]
+        """Compose "{brand} {feature} {type}": "GreenLeaf Eco-Friendly Phone Charger". Products may share a title.
+
+        Of a real product this is its short name, as people call it; what its source calls it is its `listing`.
+        """
+        kind = self.types[self.type_code.item(row)].name
+        return " ".join(filter(None, (self.brand(row), self.feature(row), kind)))
+
+    def listing(self, row: int) -> str | None:
+        """Return the title that a real product has in its source; None for a generated one."""
+        return None if self.titles is None else self.titles[row]
 
     def brand(self, row: int) -> str | None:
         """Return a product's brand; None where it has none."""
@@ -148,11 +156,6 @@ class Catalog:
         code = self.feature_code.item(row)
         return self.features[code] if code >= 0 else None
 
-    def short_name(self, row: int) -> str:
-        """Compose "{brand} {feature} {type}", as people call it: "GreenLeaf Eco-Friendly Phone Charger"."""
-        kind = self.types[self.type_code.item(row)].name
-        return " ".join(filter(None, (self.brand(row), self.feature(row), kind)))
-
     @cached_property
     def drawable_types(self) -> tuple[ProductType, ...]:
         """Types that tasks may be about: all of them, or those that a real catalog knows well enough."""
@@ -161,12 +164,19 @@ class Catalog:
         return tuple(self.types[self.type_codes[name]] for name in self.drawable)
 
     @cached_property
-    def has_prices(self) -> bool:
-        return bool((self.price_cents != NO_PRICE).any())
+    def bounds(self) -> frozenset[str]:
+        """Numbers that products have here and a customer may limit: of "price", "rating" and "days"."""
+        priced, rated = (self.price_cents != NO_PRICE).any(), (self.rating_tenths != NO_RATING).any()
+        return frozenset(["days", *["price"] * bool(priced), *["rating"] * bool(rated)])
 
-    @cached_property
-    def has_ratings(self) -> bool:
-        return bool((self.rating_tenths != NO_RATING).any())
+    def is_whole(self, row: int) -> bool:
+        """Tell whether a product has a brand, a short name, and the price and rating that this catalog knows of others."""
+        return (
+            self.brand_code.item(row) >= 0
+            and self.feature_code.item(row) >= 0
+            and not ("price" in self.bounds and self.price_cents.item(row) == NO_PRICE)
+            and not ("rating" in self.bounds and self.rating_tenths.item(row) == NO_RATING)
+        )
 
     def attributes(self, row: int) -> dict[str, str]:
         """Return a product's attributes by name, in its type's order, without the option of its variants."""
@@ -180,9 +190,11 @@ class Catalog:
     def record(self, row: int) -> dict[str, Any]:
         """Return a product as a tool shows it: dollars, stars, plain JSON values, null for what is not known."""
         cents, tenths = self.price_cents.item(row), self.rating_tenths.item(row)
+        listing = self.listing(row)
         return {
             "product_id": self.packed_ids.item(row).decode(),
             "title": self.title(row),
+            **({} if listing is None else {"listing": listing}),
             "brand": self.brand(row),
             "type": self.types[self.type_code.item(row)].name,
             "price": None if cents == NO_PRICE else cents / 100,
