@@ -23,7 +23,7 @@ from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, rng, shuffled
 from ecomlab.task import Goal, GoalChange, TaskKey
 from ecomlab.values import FORMATS
-from ecomlab.world.cart import constraints_of
+from ecomlab.world.cart import column_of, constraints_of
 from ecomlab.world.state import sold_out_rows
 from ecomlab.world.substitutes import LIMITS, alike_counts, hard_names, noun
 
@@ -94,6 +94,8 @@ def draw_missed(
     left &= ~sold_out_rows(key, catalog, kind, share)
 
     def usable(pool: np.ndarray) -> np.ndarray:
+        for name in hard:  # a real product may lack what must stay the same
+            pool = pool[column_of(catalog, name)[pool] >= 0]
         return pool[alike_counts(catalog, pool, rows, left, hard) >= enough]
 
     found = draw_cluster(outline, shop, random, usable)

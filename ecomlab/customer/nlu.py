@@ -186,7 +186,11 @@ def read_item(text: str, lexicon: Lexicon, plain: Collection[str] = frozenset())
             slots[slot] = value
             taken.append(span)
     rest = [word for word in rest if not _overlaps(word[1], taken[1:])]
-    if lexicon.is_real:  # an ordinary word that is a name here is no misspelling of another name
+    if (
+        lexicon.is_real
+    ):  # an ordinary word that is a name here is no misspelling of another name, nor is one of a bound
+        bounds = [match.span() for _, _, pattern in _BOUNDS for match in pattern.finditer(text)]
+        rest = [word for word in rest if not _overlaps(word[1], bounds)]
         for wanted, names in lexicon.within(name).items():
             at = next((i for i, word in enumerate(rest) if word[0].lower() in names), None)
             if at is not None:

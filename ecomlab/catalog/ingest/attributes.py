@@ -172,7 +172,7 @@ def _measured(name: str, number: str, unit: str) -> str | None:
     """Write a measure in its normal form: in the largest unit that needs at most two decimals."""
     one = known()[name]
     given = Decimal(number)
-    if not given or (name == "pack" and given == 1):
+    if not given or (name in ("pack", "ports") and given == 1):
         return None
     if one.units[unit] == "count":
         return (

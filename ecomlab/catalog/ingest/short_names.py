@@ -57,6 +57,11 @@ def feature(title: str, brand: str, kind: str) -> str:
             continue
         if _MODEL.fullmatch(word) and len(word) <= LONGEST_MODEL and not _MEASURE.fullmatch(word):
             return " ".join([*chosen[:1], word]) if chosen and len(chosen[0]) <= LONGEST_MODEL else word
-        if _NAME.fullmatch(word) and len(chosen) < MOST_WORDS and types.of_title(word) is None:
+        if (
+            _NAME.fullmatch(word)
+            and len(chosen) < MOST_WORDS
+            and word not in chosen
+            and types.of_title(word) is None
+        ):
             chosen.append(word)
     return " ".join(chosen[:MOST_WORDS])

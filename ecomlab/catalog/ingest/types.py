@@ -46,8 +46,9 @@ _SPEAKABLE = re.compile(r"[A-Z0-9][A-Za-z0-9'-]*(?: [A-Za-z0-9'-]+){0,2}")
 
 
 def is_speakable(name: str) -> bool:
-    """Tell whether a customer can ask for a type by this name: at most three plain words."""
-    return _SPEAKABLE.fullmatch(name) is not None
+    """Tell whether a customer can ask for one of a type by this name: at most three plain words, in the singular."""
+    last = name.rpartition(" ")[2].lower()
+    return _SPEAKABLE.fullmatch(name) is not None and last == singular(last)
 
 
 @cache
