@@ -29,7 +29,7 @@ KEPT = {
     "train": "the run goes on from its last checkpoint with the same command",
     "certify": "with --json, cells that are finished are kept, and the same command goes on with the others",
     "eval": "episodes that are played are kept, and the same command goes on with the others",
-    "catalog": "rows that are cleaned are kept, and the same command goes on with the others",
+    "catalog": "rows that are cleaned, texts that are embedded are kept, and the same command goes on with the others",
     "frontier": "episodes that are played are kept, and the same command goes on",
 }
 """What is kept of an interrupted command, in words; of others there is nothing to keep."""
@@ -364,14 +364,16 @@ def build_catalog(
     mapping: options.MappingFile = None,
     yes: Annotated[bool, Option("--yes", help="Take the guessed mapping without asking.")] = False,
     split: Annotated[str, Option(help="Split of a dataset.")] = "train",
+    embedder: options.Embedder = "lexical",
+    allow_low_recall: options.AllowLowRecall = False,
 ) -> None:
-    """Read, clean and report on someone's product file; what cannot be read is set aside with its reason.
+    """Clean someone's product file, report on it, and make a shop of it; what cannot be read is set aside with reasons.
 
     Example: [cyan]ecomlab catalog build products.csv shops/mine --yes[/cyan]
     """
     from ecomlab.lab.catalogs import build
 
-    build(source, out, mapping, yes, split, console)
+    build(source, out, mapping, yes, split, console, embedder, allow_low_recall)
 
 
 @app.command()

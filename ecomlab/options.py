@@ -113,6 +113,9 @@ Embedder = Annotated[
     str,
     Option(help="lexical, minilm, a model id or a folder with a model, or a TOML file with its settings."),
 ]
+AllowLowRecall = Annotated[
+    bool, Option("--allow-low-recall", help="Keep an index that finds less than 95% of the best 20.")
+]
 EpisodesOfEach = Annotated[
     int, Option("--episodes", min=1, help="Episodes of each environment and level, of which there are two.")
 ]

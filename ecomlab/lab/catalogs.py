@@ -10,7 +10,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ecomlab.catalog import build_shop
+from ecomlab.catalog.embedders import embedder_named
 from ecomlab.catalog.ingest import Mapping, Report, build_products, guess, open_source, read_mapping, to_toml
+from ecomlab.catalog.products import open_products
+from ecomlab.catalog.real import catalog_of
 
 if TYPE_CHECKING:
     from ecomlab.catalog.ingest import Source
@@ -19,11 +23,21 @@ SHOWN = 40
 """Characters of a value in the table of a guessed mapping."""
 
 
-def build(source: str, out: Path, mapping: Path | None, yes: bool, split: str, console: Console) -> Report:
+def build(
+    source: str,
+    out: Path,
+    mapping: Path | None,
+    yes: bool,
+    split: str,
+    console: Console,
+    embedder: str = "lexical",
+    allow_low_recall: bool = False,
+) -> Report:
     """Build the catalog of `source` in the folder `out`; without a mapping file it is guessed and, unless `yes`, asked.
 
-    Raises ValueError where the guess is declined, or cannot be asked about.
+    Raises ValueError where the guess is declined, or cannot be asked about, and where there is no such embedder.
     """
+    embeds = embedder_named(embedder)
     found = open_source(source, split=split)
     asked = read_mapping(mapping) if mapping else None
     if asked and asked.delimiter:
@@ -42,6 +56,19 @@ def build(source: str, out: Path, mapping: Path | None, yes: bool, split: str, c
     console.print(
         escape(f"written to {out}: products, report.json, set_aside.csv, mapping.toml"), soft_wrap=True
     )
+    try:
+        catalog = catalog_of(open_products(out))
+    except ValueError as error:
+        console.print(escape(f"no shop was made of it: {error}"), soft_wrap=True)
+        return report
+    made = build_shop(
+        catalog,
+        out,
+        embeds,
+        allow_low_recall=allow_low_recall,
+        tell=lambda line: console.print(escape(line), soft_wrap=True),
+    )
+    console.print(escape(f"{made.products:,} products, {made.index.kind} index: load_shop({str(out)!r})"))
     return report
 
 
