@@ -7,15 +7,17 @@ earlier thinking, which changes the beginning of a conversation as it grows. The
 tokens and `follow` equals the template's rendering of the whole conversation if the policy writes as the template does.
 """
 
+import hashlib
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from ecomlab.episode.messages import invalid, parse_output
+from ecomlab.files import read_json
 from ecomlab.models.policy import MADE_FOR, Policy, PolicyError
 from ecomlab.models.renderer import END, START, TAGS, Message, TextRenderer
 
@@ -26,6 +28,8 @@ MARKERS = (START, END, PAD)
 ALSO_TOKENS = TAGS
 """Further single tokens of Qwen3, which decode to ordinary text; another model writes them as text."""
 THINK, THOUGHT = TAGS[:2]
+ENTRIES = 1_024
+"""Entries of a tensor that the digest of a base model covers, or up to twice as many."""
 
 
 @cache
@@ -133,7 +137,8 @@ def load_chat_policy(
     base = _base(adapters) if adapters.is_file() else str(name)
     try:
         model = AutoModelForCausalLM.from_pretrained(base, dtype=getattr(torch, dtype))
-        renderer = ChatRenderer(AutoTokenizer.from_pretrained(str(name)), thinking)
+        tokenizer = AutoTokenizer.from_pretrained(str(name))
+        renderer = ChatRenderer(tokenizer, thinking)
     except Exception as error:  # the hub, safetensors and tokenizers each have their own errors
         first = str(error).strip().partition("\n")[0]
         way_out = (
@@ -142,11 +147,18 @@ def load_chat_policy(
             else f"download it once with `hf download {base}` (HF_HUB_OFFLINE=0 where that is set), or name a folder"
         )
         raise PolicyError(f"{base} cannot be loaded ({type(error).__name__}: {first}); {way_out}") from error
+    tokenizer.chat_template = (
+        template()
+    )  # saved with checkpoints: whoever serves one needs that of its training
+    made_for = {"renderer": KIND, "base": base, "thinking": thinking, "lora_rank": lora_rank, "dtype": dtype}
+    if adapters.is_file() or lora_rank:
+        made_for["base_digest"] = _base_digest(model)
+    if adapters.is_file():
+        check_base(Path(name), made_for)
     if torch.cuda.is_available():  # otherwise float32 adapters take as long as all the rest
         torch.backends.cuda.matmul.allow_tf32 = True
     if adapters.is_file() or lora_rank:
         model = _with_adapters(model, Path(name) if adapters.is_file() else None, lora_rank)
-    made_for = {"renderer": KIND, "base": base, "thinking": thinking, "lora_rank": lora_rank, "dtype": dtype}
     return Policy(model.eval(), renderer, made_for)
 
 
@@ -170,6 +182,26 @@ def _with_adapters(model: Any, saved: Path | None, rank: int) -> Any:
         # ZeRO-3 gathers into buffers of one type (trl#6089); it keeps float32 copies of its own
         zero3 = os.environ.get("ACCELERATE_DEEPSPEED_ZERO_STAGE") == "3"
         return get_peft_model(model, lora, autocast_adapter_dtype=not zero3)
+
+
+def check_base(folder: Path, made_for: Mapping[str, Any]) -> None:
+    """Raise PolicyError if the adapters in `folder` were trained on other base weights than `made_for` records."""
+    recorded = (read_json(folder / MADE_FOR) or {}).get("base_digest")
+    if recorded is not None and recorded != made_for.get("base_digest"):
+        raise PolicyError(
+            f"the adapters in {folder} were trained on other weights than those of {made_for['base']} that are here; "
+            "restore these, or start a new run"
+        )
+
+
+def _base_digest(model: Any) -> str:
+    """Digest a model's weights as bfloat16 holds them: names, shapes, and `ENTRIES` entries of each, evenly spaced."""
+    whole = hashlib.blake2b(digest_size=16)
+    for name, parameter in model.named_parameters():
+        entries = parameter.detach().flatten()
+        sample = entries[:: max(1, len(entries) // ENTRIES)].bfloat16().float().numpy()
+        whole.update(f"{name} {tuple(parameter.shape)}\n".encode() + sample.tobytes())
+    return whole.hexdigest()
 
 
 def _base(adapters: Path) -> str:

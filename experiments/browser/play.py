@@ -172,7 +172,7 @@ class Page:
     def same(self, mirror: Seat) -> None:
         """Wait until the page shows what the second seat has: the last message, the budgets, the customer's words."""
         if number := mirror.log[-1].number:
-            self.desk.get_by_text(f"message {number}", exact=True).first.wait_for()
+            self.desk.get_by_text(f"turn {number}", exact=True).first.wait_for()
         left = mirror.left
         for number, most in ((left.messages, left.of_messages), (left.calls, left.of_calls)):
             self.shows(f"{number} of {most}")
