@@ -145,6 +145,7 @@ def bench_catalog(
     out: Annotated[Path, Option(help="Folder of results.csv and environments.csv.")] = Path(
         "experiments/catalog_scale"
     ),
+    clock: Annotated[str, Option(help="wall, or cpu: seconds of the processor, on a busy machine.")] = "wall",
 ) -> None:
     """Time generated catalogs by their size: building, opening, searching, episodes, memory; on one thread.
 
@@ -152,7 +153,7 @@ def bench_catalog(
     """
     from ecomlab.audit import catalog_benchmark
 
-    for row in catalog_benchmark.bench(size, episodes, embedder, out, console.print):
+    for row in catalog_benchmark.bench(size, episodes, embedder, out, clock, console.print):
         console.print(row)
 
 

@@ -60,17 +60,19 @@ class TimedEngine:
             self.seconds += time.perf_counter() - began
 
 
-def timed_episode(env_id: str, d: int, seed: int, shop: Shop) -> tuple[float, float, float]:
+def timed_episode(
+    env_id: str, d: int, seed: int, shop: Shop, clock: Callable[[], float] = time.perf_counter
+) -> tuple[float, float, float]:
     """Play one of the reference player's episodes: seconds of reset, of verification, and of all of it."""
-    began = time.perf_counter()
+    began = clock()
     episode = Episode(make_task(env_id, d, seed, shop), shop)
-    ready = time.perf_counter()
+    ready = clock()
     player = ENVIRONMENTS[env_id].reference_player(shop)
     while not episode.done:
         episode.act(player(episode.messages, episode.tools))
-    over = time.perf_counter()
+    over = clock()
     episode.score()
-    end = time.perf_counter()
+    end = clock()
     return ready - began, end - over, end - began
 
 
