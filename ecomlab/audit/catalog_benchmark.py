@@ -31,8 +31,8 @@ CONSTRAINTS: Final = 8
 Tell = Callable[[str], None]
 Clock = Callable[[], float]
 CLOCKS: Final[dict[str, Clock]] = {"wall": time.perf_counter, "cpu": time.process_time}
-"""By name: seconds as they pass, and seconds of the processor, which a machine busy with other work does not stretch; they
-leave out waiting for the disk."""
+"""By name: seconds as they pass, and seconds of the processor, which other work on the machine does not stretch and
+waiting for the disk does not count in."""
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ def bench(
 ) -> list[CatalogTiming]:
     """Measure generated catalogs of these sizes and write results.csv and environments.csv into `folder`.
 
-    `episodes` are per environment and level. Rows of other sizes that the files hold stay. Raises ValueError for a clock
-    that is not there.
+    `episodes` are per environment and level. Rows of other sizes that the files hold stay. Raises ValueError for an
+    unknown clock.
     """
     if clock not in CLOCKS:
         raise ValueError(unknown("clock", clock, CLOCKS))

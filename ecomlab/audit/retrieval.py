@@ -70,7 +70,7 @@ def measure(matches: Matches, embedder: Embedder) -> list[Retrieval]:
     queries = on_grid(embedder.encode(matches.queries))
     exact = Index(build_exact([vectors], embedder.dim))
     lists = Index(exact.exact, fill_lists(train_lists(vectors), [vectors]))
-    lists, _ = lists.with_enough_effort(queries[::4], lambda line: None)
+    lists, _ = lists.with_enough_effort(queries[::4])
     return [_measured(index, embedder.name, queries, matches.wanted) for index in (exact, lists)]
 
 

@@ -1,5 +1,6 @@
 """The nearest of many vectors: exact in half precision, and above a size by a compressed index held to its recall."""
 
+import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,8 +122,20 @@ class Index:
             for share, (among, cuts) in truths.items()
         }
 
+    def digest(self, vectors: bool) -> str:
+        """Digest the lists, and the `vectors` if asked; empty where there is neither."""
+        parts = [self.exact] if vectors else []
+        parts += [] if self.lists is None else [self.lists]
+        state = hashlib.blake2b(digest_size=16)
+        for part in parts:
+            state.update(_faiss().serialize_index(part).data)
+        return state.hexdigest() if parts else ""
+
     def with_enough_effort(
-        self, queries: np.ndarray, tell: Callable[[str], None], allow_low_recall: bool = False
+        self,
+        queries: np.ndarray,
+        tell: Callable[[str], None] = lambda line: None,
+        allow_low_recall: bool = False,
     ) -> tuple["Index", dict[float, float]]:
         """Raise the effort until recall@20 on `queries` is RECALL_WANTED under every filter: the index, its recall.
 

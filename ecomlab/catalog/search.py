@@ -36,12 +36,21 @@ class SearchEngine:
         self.catalog = catalog
         self.embedder = embedder
         self.texts = texts or texts_of(catalog)
-        self.index = index or build(embed_rows(catalog, embedder, self.texts.first_rows))
         self._index_digest = index_digest
+        self.index = index or self._built()
         self._together = TogetherEmbedder(embedder)
         # bounded: a query vector is 2 kB, an answer of 200 rows about 8 kB
         self._embed = lru_cache(8192)(self._embed_now)
         self._search = lru_cache(4096)(self._search_now)
+
+    def _built(self) -> Index:
+        """Build the index in memory, as `build_shop` does in a folder."""
+        built = build(embed_rows(self.catalog, self.embedder, self.texts.first_rows))
+        built, _ = (
+            built.with_enough_effort(self.shopper_queries()) if built.lists is not None else (built, {})
+        )
+        self._index_digest = built.digest(vectors=not self.embedder.reproducible)
+        return built
 
     @property
     def fingerprint(self) -> str:
