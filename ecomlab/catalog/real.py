@@ -184,8 +184,9 @@ def _best(sets: Counter[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def _said(name: str | None) -> str | None:
-    """Write a name as one word, which is how the customer's grammar knows names: "Case Logic" is "Case-Logic"."""
+    """Write a name as one word with a capital, as the customer's grammar knows names: "case logic" is "Case-logic"."""
     word = re.sub(r"[^A-Za-z0-9']+", "-", name or "").strip("-'")
+    word = word[:1].upper() + word[1:]
     return word if len(word) <= LONGEST and _NAME.fullmatch(word) else None
 
 
