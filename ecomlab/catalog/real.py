@@ -25,7 +25,7 @@ WRAPPING: Final = Attribute(
 """Option of products whose source knows no variants: drawn, not read, and of a kind that no title contradicts."""
 LONGEST: Final = 24
 """Letters of a brand or short name that a customer will say."""
-_NAME = re.compile(r"(?=.*[A-Za-z]{2})[A-Za-z0-9][A-Za-z0-9'-]*[A-Za-z0-9]")
+_NAME = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9][A-Za-z0-9'-]*[A-Za-z0-9]")
 _VALUE = re.compile(r"[A-Za-z0-9][\w.'+/&% -]*")
 
 
