@@ -59,7 +59,7 @@ def catalog_of(products: Products) -> Catalog:
                 continue
             own.append(Attribute(attribute, known[code], attributes.phrases([attribute])[attribute]))
             at = {value: listed[attribute].index(value) for value in known[code]}
-            kept[attribute][span] = [at.get(value, -1) for value in values[attribute][span]]
+            kept[attribute][span] = [at.get(value or "", -1) for value in values[attribute][span]]
         kinds.append(
             ProductType(
                 name=name,
