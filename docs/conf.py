@@ -47,8 +47,8 @@ autodoc_class_signature = "separated"
 
 html_theme = "furo"
 html_title = "ecomlab"
-html_static_path = ["_static"]
-html_css_files = ["extras.css"]
+html_static_path = ["_static", "../ecomlab/markup/style.css"]
+html_css_files = ["style.css", "extras.css"]  # the first is of episodes
 html_theme_options = {"top_of_page_buttons": []}
 html_show_sourcelink = False
 html_copy_source = False

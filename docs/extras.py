@@ -1,12 +1,21 @@
-"""What the site needs beyond Sphinx's own: the diagram of packages without a script, and the diary as a page."""
+"""What the site needs beyond Sphinx's own: the diagram of packages without a script, the gallery of figures, the count
+of code blocks, and the diary as a page."""
 
+import json
 import re
+from collections import Counter
 from html import escape
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
+from docutils.statemachine import StringList
 from sphinx.application import Sphinx
+
+from ecomlab.lab.figures import as_latex
+
+FIGURES = Path(__file__).resolve().parent.parent / "figures"
 
 PAGES = {"../experiments/README.md": "diary.md", "../README.md": "index.md"}
 """Files outside of docs/ that are pages of the site."""
@@ -32,6 +41,61 @@ class Layers(Directive):
         return [nodes.raw("", f'<div class="layers">{drawn}</div>', format="html")]
 
 
+class CodeBlocks(Directive):
+    """What becomes of the code in the pages: how many blocks run, and how many do not (tests/test_docs_code.py)."""
+
+    def run(self) -> list[nodes.Node]:
+        here = Path(__file__).resolve().parent
+        text = "\n".join(page.read_text("utf-8") for page in [here.parent / "README.md", *here.glob("*.md")])
+        found = Counter(re.findall(r"^ *```(\w+)\n", text, re.MULTILINE))
+        marked = len(re.findall(r"^<!-- not run: ", text, re.MULTILINE))
+        others = found.total() - sum(found[name] for name in ("python", "toml", "sh"))
+        told = (
+            f"Of {found.total()} blocks, {found['python'] - marked} hold Python that the tests run; {marked} hold "
+            f"Python that is not run, and say why in the source; {found['toml']} hold settings, which are read as the "
+            f"commands read them; {found['sh']} hold commands, which are not run, but have to exist with their "
+            f"options; {others} are text."
+        )
+        return [nodes.paragraph(text=told)]
+
+
+class Gallery(Directive):
+    """Every figure of the folder `figures`, with its caption and alternative text where it has them, and what it was
+    drawn from."""
+
+    def run(self) -> list[nodes.Node]:
+        found = list[nodes.Node]()
+        for png in sorted(FIGURES.glob("*.png")):
+            figure = nodes.section(ids=[nodes.make_id(png.stem)])
+            figure += nodes.title(text=png.stem.replace("_", " "))
+            self.state.nested_parse(StringList(shown(png).splitlines(), str(png)), 0, figure)
+            found.append(figure)
+        return found
+
+
+def shown(png: Path) -> str:
+    """Write a figure as Markdown: picture, caption, and a line on its files and its source."""
+    tex, txt = (png.with_suffix(ending) for ending in (".tex", ".txt"))
+    caption = plain(tex.read_text("utf-8")) if tex.is_file() else ""
+    alternative = txt.read_text("utf-8").strip() if txt.is_file() else caption
+    about = json.loads(png.with_suffix(".json").read_text("utf-8"))
+    files = ", ".join(
+        f"{{download}}`{ending[1:]} <../figures/{png.with_suffix(ending).name}>`"
+        for ending in (".pdf", ".tex", ".txt", ".json")
+        if png.with_suffix(ending).is_file()
+    )
+    read = ", ".join(f"`{name}`" for name in about["inputs"]) or "the library alone"
+    picture = f"```{{image}} ../figures/{png.name}\n:alt: {alternative or png.stem}\n```"
+    return "\n\n".join([picture, caption, f"Drawn at {about['commit']} from {read}. Files: {files}."])
+
+
+def plain(latex: str) -> str:
+    """Read a caption back that was written by `as_latex`."""
+    written = {as_latex(mark): mark for mark in "\\~^&%$#_{}–−±×≤…"}
+    pattern = "|".join(map(re.escape, sorted(written, key=len, reverse=True)))
+    return re.sub(pattern, lambda found: written[found[0]], latex).strip()
+
+
 def lead_to_pages(app: Sphinx, page: str, source: list[str]) -> None:
     """Let links to files that are pages of the site lead to the pages."""
     for file, name in PAGES.items():
@@ -41,5 +105,7 @@ def lead_to_pages(app: Sphinx, page: str, source: list[str]) -> None:
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register what is here."""
     app.add_directive("mermaid", Layers)
+    app.add_directive("gallery", Gallery)
+    app.add_directive("code-blocks", CodeBlocks)
     app.connect("source-read", lead_to_pages)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

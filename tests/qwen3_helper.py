@@ -106,6 +106,37 @@ def lottery() -> None:
     Episode.score = score  # type: ignore[method-assign]
 
 
+def move(model: Any, steps: int, lr: float = 1e-5) -> None:
+    """Take `steps` of Adam on the adapters, all one way: the largest update that these steps can make."""
+    adapters = [p for p in model.parameters() if p.requires_grad]
+    optimizer = torch.optim.Adam(adapters, lr=lr)
+    for _ in range(steps):
+        for parameter in adapters:
+            parameter.grad = torch.ones_like(parameter)
+        optimizer.step()
+
+
+def trained(model: Any) -> dict[str, torch.Tensor]:
+    """The update of each adapted weight, exactly."""
+    return {
+        f"{name.removeprefix('base_model.model.')}.weight": layer.get_delta_weight("default")
+        .detach()
+        .double()
+        for name, layer in model.named_modules()
+        if hasattr(layer, "lora_A") and hasattr(layer, "get_delta_weight")
+    }
+
+
+def reached(
+    before: dict[str, torch.Tensor], after: dict[str, torch.Tensor], update: dict[str, torch.Tensor]
+) -> float:
+    """The share of the update that arrived: what arrived, projected on it."""
+    moved = {name: after[name].double() - before[name].double() for name in update}
+    return float(
+        sum((moved[n] * update[n]).sum() for n in update) / sum((u * u).sum() for u in update.values())
+    )
+
+
 class FakeVllm:
     """TRL's `VLLMGeneration` as far as a sampler sees it, on a real small model, one prompt at a time."""
 
@@ -113,7 +144,8 @@ class FakeVllm:
         self.model, self.mode, self.twist = model, mode, twist
         self.server_base_url = "http://fake:8000"
         self.generation_kwargs: dict[str, Any] = {}
-        self.vllm_client = self
+        self.base_url = self.server_base_url
+        self.vllm_client = self.llm = self
         self.session = requests.Session()
         self.random = torch.Generator().manual_seed(0)
         self.synced = 0
@@ -152,6 +184,9 @@ class FakeVllm:
             ids += new
             logprobs.append([float(logp[new[0]])])
         return ids, logprobs
+
+    def reset_prefix_cache(self) -> bool:
+        return True
 
     def sync_weights(self) -> None:
         self.synced += 1

@@ -38,7 +38,7 @@ config = TrainConfig(**json.loads(Path(sys.argv[1]).read_text()))
 class Copy(VLLMGeneration):
     def _init_vllm(self) -> None:
         self.copy = Qwen3ForCausalLM.from_pretrained(config.starter)
-        self.vllm_client = FakeVllm(self.copy, self.mode)
+        self.vllm_client = self.llm = FakeVllm(self.copy, self.mode)
 
     @torch.no_grad()
     def sync_weights(self) -> None:

@@ -41,6 +41,14 @@ def test_links_lead_to_files(page: Path) -> None:
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
+def test_every_page_is_in_the_contents() -> None:
+    contents = (ROOT / "docs" / "index.md").read_text("utf-8")
+    listed = {
+        name for tree in re.findall(r"```{toctree}\n(.+?)```", contents, re.DOTALL) for name in tree.split()
+    }
+    assert {page.stem for page in (ROOT / "docs").glob("*.md")} - listed == {"index"}
+
+
 @every_page
 def test_files_that_are_named_exist(page: Path) -> None:
     """A path in backticks is one of the repository, or of the package where that is plain."""

@@ -1,5 +1,6 @@
 """What is declared, what is pinned and what `make` installs agree with each other."""
 
+import json
 import os
 import re
 import shutil
@@ -17,6 +18,8 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from ecomlab.train.loop import CONSTRAINTS
+
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
@@ -26,7 +29,9 @@ LOCKED = (
     "all",
     "dev",
 )  # the extras that constraints.txt pins; gpu and vllm depend on the machine, loggers on taste
-TARGETS = "venv ablation test certify bridges browser figures lab lint smollm2-server serve-base vllm-cpu clean".split()
+TARGETS = (
+    "venv ablation test certify bridges browser figures lab lint smollm2-server serve-base vllm-cpu extras clean"
+).split()
 BRIDGES = {"gymnasium", "datasets", "openenv", "inspect-ai", "verifiers", "trl"}
 """Extras of the bridges, which are tested in environments of their own (experiments/bridges)."""
 
@@ -43,10 +48,10 @@ def declared(*extras: str) -> dict[str, Requirement]:
     return {canonicalize_name(r.name): r for r in found}
 
 
-def pins() -> dict[str, Version]:
-    lines = (ROOT / "constraints.txt").read_text().splitlines()
+def pins(name: str = "constraints.txt") -> dict[str, Version]:
+    lines = (ROOT / name).read_text().splitlines()
     found = [re.fullmatch(r"([A-Za-z0-9._-]+)==(\S+)", line) for line in lines if not line.startswith("#")]
-    assert all(found), "constraints.txt holds something other than name==version"
+    assert all(found), f"{name} holds something other than name==version"
     return {canonicalize_name(m[1]): Version(m[2]) for m in found if m}
 
 
@@ -203,6 +208,45 @@ def test_nothing_is_pinned_that_nobody_needs() -> None:
     assert set(pins()) <= needed
 
 
+# --- every extra, as `make extras` resolved it ---
+
+RESOLVED = json.loads((ROOT / "experiments" / "extras" / "resolved.json").read_text())
+INSTALLATIONS: dict[str, dict[str, str]] = RESOLVED["installations"]
+LIFTED = {"vllm": {"lark", "numpy", "pillow"}, "loggers": {"pillow"}}
+"""Pins of constraints.txt that an extra contradicts."""
+
+
+def resolved(extras: str) -> dict[str, Version]:
+    pairs = (line.split("==") for line in INSTALLATIONS[extras]["packages"].split())
+    return {canonicalize_name(name): Version(version) for name, version in pairs}
+
+
+def test_the_log_is_dated_and_has_every_extra() -> None:
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", RESOLVED["date"])
+    assert set(EXTRAS) - {"all", "dev"} <= set(INSTALLATIONS)
+    assert SpecifierSet(PROJECT["requires-python"]).contains(RESOLVED["python"])
+
+
+@pytest.mark.parametrize("extras", INSTALLATIONS)
+def test_every_extra_resolves_for_linux_within_its_ranges_and_constraints(extras: str) -> None:
+    installation, found = INSTALLATIONS[extras], resolved(extras)
+    assert "error" not in installation
+    for name, requirement in declared(*extras.split(",")).items():
+        assert found[name] in requirement.specifier, (
+            f"{requirement} resolved to {found[name]}: run `make extras`"
+        )
+    pinned = pins(installation["constraints"])
+    assert {n: v for n, v in found.items() if v != pinned.get(n, v)} == {}, "run `make extras`"
+
+
+@pytest.mark.parametrize("extra", LIFTED)
+def test_constraints_of_its_own_differ_where_the_extra_contradicts_the_tested_ones(extra: str) -> None:
+    own, tested = pins(CONSTRAINTS[extra]), pins()
+    assert {name for name in tested if own.get(name) != tested[name]} - {"torchao"} == LIFTED[extra]
+    assert set(resolved(extra)) <= set(own), "everything that it brings is pinned"
+    assert INSTALLATIONS[extra]["constraints"] == CONSTRAINTS[extra]
+
+
 def test_the_conda_environment_takes_its_packages_from_pyproject() -> None:
     environment = yaml.safe_load((ROOT / "environment.yml").read_text())
     conda = [entry for entry in environment["dependencies"] if isinstance(entry, str)]
@@ -286,7 +330,7 @@ def clone(tmp_path: Path) -> Path:
     """A folder, with a space in its name, of the build files and `fake`, a Python that installs nothing."""
     here = tmp_path / "a clone"
     here.mkdir()
-    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+    for name in ("Makefile", "pyproject.toml", "constraints.txt", *CONSTRAINTS.values()):
         shutil.copy(ROOT / name, here)
     (here / "fake").write_text(FAKE.format(log=here / "log"))
     (here / "fake").chmod(0o755)
@@ -348,12 +392,18 @@ def test_an_interrupted_installation_starts_again(clone: Path) -> None:
     assert asked(clone) == [BUILD, INSTALL]
 
 
-@pytest.mark.parametrize(("extras", "lifted"), [("all,dev", set()), ("all,gpu,vllm,dev", {"numpy", "lark"})])
-def test_vllm_lifts_the_two_pins_that_it_cannot_live_with(clone: Path, extras: str, lifted: set[str]) -> None:
+@pytest.mark.parametrize(
+    ("extras", "file"),
+    [
+        ("all,dev", "constraints.txt"),
+        ("all,loggers,dev", "constraints-loggers.txt"),
+        ("all,gpu,vllm,loggers,dev", "constraints-vllm.txt"),
+    ],
+)
+def test_make_installs_with_the_constraints_of_its_extras(extras: str, file: str, clone: Path) -> None:
     assert make(clone, "venv", f"EXTRAS={extras}").returncode == 0
-    kept = (clone / ".venv" / "constraints.txt").read_text().splitlines()
-    names = {line.partition("==")[0] for line in kept if not line.startswith("#")}
-    assert {name for name in pins() if name not in {canonicalize_name(n) for n in names}} == lifted
+    (line,) = [line for line in (clone / "log").read_text().splitlines() if "pip install" in line]
+    assert f" -c {file} -e .[{extras}]" in line
 
 
 def test_a_moved_clone_and_other_extras_build_anew(clone: Path) -> None:

@@ -1,11 +1,23 @@
 """Captions of figures and their alternative texts, with the numbers that the tables have."""
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
-from ecomlab.analysis.statistics import differences, held_out, learned
+from ecomlab.analysis.cascades import LOW, Cells, alike, hard_levels, success
+from ecomlab.analysis.statistics import (
+    collections_compared,
+    differences,
+    effective,
+    effective_differences,
+    held_out,
+    learned,
+    pooled,
+)
+from ecomlab.analysis.tables import RUN, in_order
 
 
 @dataclass(frozen=True)
@@ -28,16 +40,180 @@ def difficulty_growth(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: s
     last = runs[runs.step == runs.step.max()].groupby("schedule").success.mean()
     ends = ", ".join(f"{name} {share:.2f}" for name, share in last.items())
     first = runs[runs.step == 0].success.mean()
-    interval = ", with Student's 95% intervals" if seeds > 2 else "; fewer than three seeds have no interval"
     still = sorted(set(evaluation.schedule) - {"adaptive", *learned(evaluation, decoding)})
     left_out = f" Left out there, for it has learned nothing: {', '.join(still)}." if still else ""
     lead = f" After equally many steps adaptive exceeds {said}." if said else ""
     return Caption(
         f"Training on {', '.join(sorted(set(train.env)))} under schedules of difficulty: {seeds} seeds, {steps} steps, "
         f"{decoding} held-out success. The highest difficulty trained on; mean success over {over}; the lead of the "
-        f"adaptive schedule at each difficulty, paired by seed{interval}.{lead}{left_out}",
+        f"adaptive schedule at each difficulty, paired by seed{_intervals(seeds)}.{lead}{left_out}",
         f"Line plots of {seeds} runs each. Mean held-out success over {over} rises from {first:.2f} to: {ends}.",
     )
+
+
+def effective_ratio(train: pd.DataFrame, window: int) -> Caption:
+    """Say what `plots.effective_ratio` shows, and each schedule's ratios over whole runs."""
+    runs, seeds = (
+        effective(train).groupby("schedule")[["by_reward", "by_correct"]].mean(),
+        train.seed.nunique(),
+    )
+    ratios = "; ".join(
+        f"{name} {row.by_reward:.2f} and {row.by_correct:.2f}" for name, row in runs.iterrows()
+    )
+    found = effective_differences(train)
+    said = "; ".join(
+        f"{row.against} by {_with_interval(row)}" for row in found[found.of == "correct"].itertuples()
+    )
+    lead = f" By correctness, adaptive exceeds {said}." if said else ""
+    return Caption(
+        f"Effective prompt ratio while training on {', '.join(sorted(set(train.env)))}, {seeds} seeds: the share of "
+        "groups of rollouts whose rewards differ; the share in which some are correct and some are not; the share of "
+        f"generated tokens that entered the loss, each over the last {window} steps; and by how much adaptive exceeds "
+        f"the other schedules over whole runs, in percentage points, paired by seed{_intervals(seeds)}. Over whole "
+        f"runs the ratios by reward and by correctness are: {ratios}.{lead}",
+        f"Line plots of {train.groupby(RUN).ngroups} runs. Over whole runs, by reward and by correctness: {ratios}.",
+    )
+
+
+def environment_scaling(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sampled") -> Caption:
+    """Say what `plots.environment_scaling` shows, and by how much the larger collections exceed the smallest."""
+    sizes, seeds = train.groupby("collection").env.nunique(), train.seed.nunique()
+    least, most = sizes.idxmin(), sizes.idxmax()
+    found = collections_compared(train, evaluation, against=str(least), decoding=decoding)
+    said = "; ".join(
+        f"{row.collection} exceeds it by {_with_interval(row)} after equally many "
+        f"{'rollouts in all' if row.equal == 'all rollouts' else f'{row.equal}'}"
+        for row in found.itertuples()
+    )
+    return Caption(
+        f"Training on collections of one to {sizes.max()} environments, {seeds} seeds: {decoding} held-out success in "
+        "CART over the rollouts of all environments and over those of CART alone; by how much the others exceed "
+        f"{least} there after equally many, paired by seed{_intervals(seeds)}; and each environment of {most} by "
+        f"itself. In CART, compared with {least}: {said}.",
+        f"Line plots of {train.groupby(RUN).ngroups} runs. In CART, compared with {least}: {said}.",
+    )
+
+
+def certificate(table: pd.DataFrame, confidence: float) -> Caption:
+    """Say what `env_plots.certificate` shows, and how often the single players are right over all levels."""
+    shares = pooled(table, confidence).reset_index()
+    worst = shares[shares.player == "reference"].share.min()
+    slips = shares[shares.player == "perturbed"].set_index("env").share
+    ends = ", ".join(f"{env} {share:.2f}" for env, share in slips.items())
+    bounds = f"bands are exact {confidence:.0%} intervals"
+    return Caption(
+        "Share of tasks that each kind of player gets exactly right, by environment and difficulty. The oracle knows "
+        "the goal; the reference player sees what a model sees; the perturbed one makes mistakes at a fixed rate; "
+        "naive takes the first hit for the customer's words. Positional attackers choose by place in a list, to be "
+        f"compared with the chance that the environment states; blind ones use nothing they are told; {bounds}. The "
+        f"reference player is right on at least {worst:.2%} of each environment's tasks.",
+        f"Panels of lines for {len(set(table.env))} environments. The oracle and the reference player stay at the top "
+        f"(at least {worst:.2%}), attackers near zero or chance; the perturbed player falls with difficulty, over all "
+        f"levels: {ends}.",
+    )
+
+
+def axes(table: pd.DataFrame, matrix: pd.DataFrame) -> Caption:
+    """Say what `env_plots.axes_and_environments` shows."""
+    moved = {str(env): int(row.sum()) for env, row in matrix.iterrows()}
+    counts = ", ".join(f"{env} by {count}" for env, count in moved.items())
+    return Caption(
+        f"One difficulty d moves {len(table)} axes: each axis over d, and a dot where it moves an environment, as "
+        "found by overriding each axis alone.",
+        f"{len(table)} step plots over {', '.join(map(str, table.columns[[0, -1]]))}, and a matrix of dots. "
+        f"Environments are moved by so many axes: {counts}.",
+    )
+
+
+def reward_parts(parts: pd.DataFrame, decoding: str = "sampled") -> Caption:
+    """Say what `plots.reward_parts` shows, and what the part that is not drawn comes to."""
+    rows = parts[parts.decoding == decoding]
+    last = rows[rows.step == rows.groupby(RUN).step.transform("max")]
+    least, seeds = rows.reward_hallucination.min(), last.seed.nunique()
+    ends = ", ".join(f"{name} {value:.2f}" for name, value in last.groupby("schedule").reward.mean().items())
+    of = f"{seeds} seeds" if seeds > 1 else "one seed, of which no interval can be given"
+    return Caption(
+        f"Mean reward of held-out episodes in {', '.join(sorted(set(rows.env)))} by difficulty, {decoding}, and its "
+        f"parts for the task (weight 0.75) and for efficiency (0.15), after the last step of each schedule and before "
+        f"the first; {of}. The part for ids that no tool had shown (0.10) lies between {least:.3f} and 0 everywhere. "
+        "An invalid output has reward -1 whatever its parts.",
+        f"Line plots over difficulty. Mean reward over difficulties after training: {ends}.",
+    )
+
+
+def capability(scripts: pd.DataFrame, runs: pd.DataFrame, env: str) -> Caption:
+    """Say what `capability_plots.capability` shows."""
+    half = scripts[scripts.share == scripts.share.min()]
+    levels = "; ".join(
+        f"{player}: " + ", ".join(f"{row.env} {_level(row.level)}" for row in mine.itertuples())
+        for player, mine in half.groupby("player", sort=False)
+    )
+    mine = runs[(runs.env == env) & (runs.step == runs.step.max()) & (runs.share == runs.share.min())]
+    ends = ", ".join(
+        f"{name} {' or '.join(map(_level, sorted(set(levels))))}"
+        for name, levels in mine.groupby("schedule")["level"]
+    )
+    return Caption(
+        "Capability frontier: the highest difficulty up to which a player is right on half of the tasks at every level "
+        f"(filled) and on nine of ten (hollow). In each environment, with 95% intervals; and in {env} before and after "
+        f"training under each schedule, a mark for each of {runs.seed.nunique()} runs.",
+        f"Levels held at one half: {levels}. After training in {env}: {ends}.",
+    )
+
+
+def _level(level: int) -> str:
+    return "none" if level < 0 else str(level)
+
+
+def understanding(table: pd.DataFrame) -> Caption:
+    """Say what `capability_plots.understanding` shows, and each bank's share over all."""
+    every = table[(table.env == "all") & (table.form == "all")]
+    banks = "; ".join(f"{row.bank} {row.exact:.3f} of {row.asks:,}" for row in every.itertuples())
+    return Caption(
+        "Questions that the customer understands exactly, in tasks of all environments, by environment and by form of "
+        "question, for each bank of questions, with exact 95% intervals. The law asks for 95% over all and 90% in each "
+        f"environment and form (lines). Over all: {banks}; {int(every.denied.sum())} denials.",
+        f"Dots with intervals. Over all environments and forms: {banks}.",
+    )
+
+
+def error_cascade(cells: Cells) -> Caption:
+    """Say what `cascade_plots.error_cascade` shows, and at which levels."""
+    hard, shares = hard_levels(cells), success(cells)
+    levels = ", ".join(f"{player} d = {d}" for player, d in hard.items())
+    tasks = max(map(len, cells.values()))
+    ends = "; ".join(
+        f"{player} {shares[player, LOW]:.2f} and {shares[player, d]:.2f}" for player, d in hard.items()
+    )
+    same = "".join(f" {one} plays as {other} does." for one, other in alike(cells))
+    envs = ", ".join(in_order({one.env for some in cells.values() for one in some}))
+    return Caption(
+        f"Where players go wrong in {envs}, {tasks} held-out tasks a level, at d = {LOW} and at a hard level: d = 8, "
+        f"or the highest played at which a tenth of the episodes are right ({levels}). First mistakes by kind; "
+        "episodes without a mistake over turns, as shares of those that the reference player needs; as wide as a page, "
+        "kinds that follow each other in the next turn more often than independent turns would have it, for each 100 "
+        "episodes, and what became of what is wrong in the cart; planted mistakes that the player mends, and its "
+        "success less that of the untouched twin, with 95% intervals over tasks, filled at d = 1 and hollow at the "
+        f"hard level, of five pairs or more. Schedules are of one seed.{same}",
+        f"Bars, survival curves, a heat map and intervals. Correct at d = {LOW} and at the hard level: {ends}.",
+    )
+
+
+def traces(shown: Sequence[Mapping[str, Any]]) -> Caption:
+    """Say what `cascade_plots.traces` shows."""
+    ends = "; ".join(
+        f"d = {one['d']}: {'correct' if one['correct'] else 'not correct'} after {len(one['turns'])} turns"
+        for one in shown
+    )
+    return Caption(
+        f"Two episodes of the {shown[0]['player']} player in {shown[0]['env']}, shortened, with every mistake as it "
+        f"was labelled: {ends}.",
+        f"Two transcripts beside each other. {ends}.",
+    )
+
+
+def _intervals(seeds: int) -> str:
+    return ", with Student's 95% intervals" if seeds > 2 else "; fewer than three seeds have no interval"
 
 
 def _with_interval(row: object) -> str:

@@ -12,7 +12,7 @@ from matplotlib.gridspec import SubplotSpec
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from ecomlab.analysis.plots import PAGE_WIDTH, laid_out, paper_style
+from ecomlab.analysis.plots import COLUMN_WIDTH, PAGE_WIDTH, laid_out, paper_style
 
 _PLAYERS: dict[str, tuple[int | str, str, str]] = {  # colour, marker, line
     "oracle": (".1", "s", ""),
@@ -53,17 +53,18 @@ def axes_over_difficulty(table: pd.DataFrame) -> Figure:
 
 
 @laid_out
-def axes_and_environments(table: pd.DataFrame, matrix: pd.DataFrame) -> Figure:
-    """Draw two rows of panels: each axis (row of `table`) over difficulties (its columns), and below them the axes
-    (columns of `matrix`) that move each environment (its rows)."""
+def axes_and_environments(table: pd.DataFrame, matrix: pd.DataFrame, width: float = PAGE_WIDTH) -> Figure:
+    """Draw rows of panels: each axis (row of `table`) over difficulties (its columns), and below them the axes (columns
+    of `matrix`) that move each environment (its rows)."""
+    page = width > COLUMN_WIDTH
     with paper_style():
-        figure = plt.figure(figsize=(PAGE_WIDTH, 5.0), layout="constrained")
-        halves: Any = figure.subfigures(2, 1, height_ratios=(1.6, 1))
+        figure = plt.figure(figsize=(width, 5.0 if page else 7.4), layout="constrained")
+        halves: Any = figure.subfigures(2, 1, height_ratios=(1.6, 1) if page else (2, 1))
         upper, lower = halves
-        panels = _axis_panels(upper, upper.add_gridspec(1, 1)[0], table, 6)
+        panels = _axis_panels(upper, upper.add_gridspec(1, 1)[0], table, 6 if page else 3)
         upper.supxlabel("difficulty d", fontsize=8)
         ax = lower.add_subplot()
-        moving_axes(ax, matrix)
+        moving_axes(ax, matrix, 0 if page else 90)
         for first, letter in ((panels[0], "a"), (ax, "b")):
             first.annotate(
                 letter,
@@ -80,30 +81,31 @@ def axes_and_environments(table: pd.DataFrame, matrix: pd.DataFrame) -> Figure:
     return figure
 
 
-def moving_axes(ax: Axes, matrix: pd.DataFrame) -> None:
-    """Draw a dot where an axis (column) moves an environment (row)."""
+def moving_axes(ax: Axes, matrix: pd.DataFrame, rotation: int = 0) -> None:
+    """Draw a dot where an axis (column) moves an environment (row); the columns' names are turned by `rotation`."""
     rows, columns = matrix.to_numpy(dtype=bool).nonzero()
     ax.scatter(columns, rows, s=42, color=sns.color_palette("colorblind")[0], linewidths=0, zorder=2)
     ax.set_xticks(range(matrix.shape[1]), matrix.columns)
     ax.set_yticks(range(matrix.shape[0]), matrix.index)
     ax.set(xlim=(-0.5, matrix.shape[1] - 0.5), ylim=(matrix.shape[0] - 0.5, -0.5))
     ax.tick_params(length=0, labeltop=True, labelbottom=False)
-    ax.tick_params(axis="x", labelsize=6.5)
+    ax.tick_params(axis="x", labelrotation=rotation)
     ax.spines[:].set_visible(False)
 
 
 @laid_out
-def certificate(table: pd.DataFrame) -> Figure:
+def certificate(table: pd.DataFrame, width: float = PAGE_WIDTH) -> Figure:
     """Draw a panel per environment: the share of tasks that each player gets right, over difficulty.
 
     `table` is that of `tables.load_certificate` with bounds, which are drawn as bands. The best of several attackers is
     chosen by its luck too, so only its upper bound is drawn.
     """
     envs = list(dict.fromkeys(table.env))
-    columns = min(4, len(envs))
+    page = width > COLUMN_WIDTH
+    columns = min(4 if page else 2, len(envs))
     rows = math.ceil(len(envs) / columns)
     with paper_style():
-        figure = plt.figure(figsize=(PAGE_WIDTH, 0.6 + 1.55 * rows), layout="constrained")
+        figure = plt.figure(figsize=(width, (0.6 if page else 0.9) + 1.55 * rows), layout="constrained")
         grid = figure.add_gridspec(rows, columns)
         for place, env in enumerate(envs):
             ax = figure.add_subplot(grid[place // columns, place % columns])
@@ -116,7 +118,7 @@ def certificate(table: pd.DataFrame) -> Figure:
         figure.legend(
             handles=handles,
             loc="outside upper center",
-            ncols=len(handles),
+            ncols=len(handles) if page else 3,
             frameon=False,
             handlelength=1.8,
             columnspacing=1.3,

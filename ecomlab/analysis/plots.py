@@ -15,14 +15,26 @@ from matplotlib.gridspec import SubplotSpec
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from ecomlab.analysis.statistics import differences, generated, held_out, learned
+from ecomlab.analysis.statistics import (
+    collections_compared,
+    differences,
+    effective_differences,
+    gains,
+    generated,
+    held_out,
+    learned,
+)
 from ecomlab.analysis.tables import RUN, in_order
 
 P = ParamSpec("P")
+Look = tuple[tuple[float, float, float], str]
+"""Colour and marker of an arm."""
 PAGE_WIDTH, COLUMN_WIDTH = 6.9, 3.3  # inches: of a two-column paper's page and of one of its columns
 MARKERS = "osDv^P"
 AXES = {"step": "training steps", "rollouts": "rollouts, thousands", "tokens": "generated tokens, millions"}
 UNITS = {"rollouts": 1e3, "tokens": 1e6}
+UNTRAINED = "untrained"
+UNTRAINED_LOOK: dict[str, Look] = {UNTRAINED: ((0.35, 0.35, 0.35), "o")}
 SHARED = "CART"  # the environment that every collection has
 _ORDER = ("static-low", "static-high", "adaptive")  # have the same colours in every figure
 
@@ -58,7 +70,7 @@ def arms(table: pd.DataFrame) -> list[str]:
     return [name for name in _ORDER if name in there] + sorted(there - set(_ORDER))
 
 
-def look(table: pd.DataFrame) -> dict[str, tuple[tuple[float, float, float], str]]:
+def look(table: pd.DataFrame) -> dict[str, Look]:
     """Choose colour and marker per schedule, from a palette for colour-blind readers."""
     palette = sns.color_palette("colorblind", 10)
     names = [*_ORDER, *(name for name in arms(table) if name not in _ORDER)]
@@ -94,47 +106,6 @@ def success(ax: Axes, train: pd.DataFrame, rows: pd.DataFrame, x: str = "step") 
     ax.yaxis.set_major_formatter(PercentFormatter(1))
 
 
-@laid_out
-def frontier_radar(environments: Sequence[Mapping[str, Any]], player: str) -> Figure:
-    """Draw the highest level that a player holds in each environment, at each share, with 95% intervals.
-
-    `environments` is what `ecomlab frontier` found: "env", and "held" with share, level, low and high. The centre is
-    below level 0.
-    """
-    names = [one["env"] for one in environments]
-    angles = [2 * math.pi * i / len(names) for i in range(len(names))]
-    with paper_style():
-        figure = plt.figure(figsize=(3.6, 3.6), layout="constrained")
-        ax: Any = figure.add_subplot(projection="polar")
-        for number, shares in enumerate(zip(*(one["held"] for one in environments), strict=True)):
-            colour, marker = sns.color_palette("colorblind")[number], MARKERS[number]
-            levels = [held["level"] for held in shares]
-            label = f"held at {shares[0]['share']:.0%}"
-            ax.plot(
-                [*angles, angles[0]],
-                [*levels, levels[0]],
-                color=colour,
-                marker=marker,
-                markersize=3,
-                label=label,
-            )
-            ax.fill([*angles, angles[0]], [*levels, levels[0]], color=colour, alpha=0.08)
-            for angle, held in zip(angles, shares, strict=True):
-                beside = angle + 0.04 * number  # so that two intervals do not hide each other
-                ax.plot(
-                    [beside, beside], [held["low"], held["high"]], color=colour, linewidth=2.5, alpha=0.45
-                )
-        ax.set_theta_zero_location("N")
-        ax.set_xticks(angles, names)
-        ax.set(ylim=(-1, 12.5))
-        ax.set_yticks([0, 3, 6, 9, 12])
-        ax.set_rlabel_position(180 / len(names))
-        ax.set_title(player)
-        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.06), ncols=2, frameon=False)
-    plt.close(figure)
-    return figure
-
-
 def lead(
     ax: Axes, train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str, arm: str = "adaptive"
 ) -> None:
@@ -142,18 +113,34 @@ def lead(
     differences after equally many steps, with 95% intervals where there are at least three pairs."""
     rows = differences(train, evaluation, arm, decoding)
     rows = rows[(rows.equal == "steps") & rows.against.isin(learned(evaluation, decoding))]
-    rows = rows.assign(**{name: 100 * rows[name] for name in ("mean", "low", "high")})
     order = ["mean", *sorted(set(rows.d) - {"mean"})]
-    looks, others = look(train), [name for name in arms(train) if name in set(rows.against)]
+    _differences(
+        ax, rows, [name for name in arms(train) if name in set(rows.against)], look(train), "d", order
+    )
+    ax.set(xlabel="difficulty", ylabel=f"{arm} less another,\npercentage points")
+
+
+def _differences(
+    ax: Axes,
+    rows: pd.DataFrame,
+    names: Sequence[str],
+    looks: Mapping[str, Look],
+    by: str,
+    order: Sequence[Any] | None = None,
+) -> None:
+    """Draw paired differences in percentage points: a place for each value of the column `by`, in it a mark for each of
+    `names` (column `against`), with 95% intervals where there are any."""
+    rows = rows.assign(**{name: 100 * rows[name] for name in ("mean", "low", "high")})
+    order = list(dict.fromkeys(rows[by])) if order is None else order
     ax.axhline(0, color=".3", linewidth=0.8)
-    for i, name in enumerate(others):
-        mine = rows[rows.against == name].set_index("d").loc[order]
-        x = [place + 0.22 * (i - (len(others) - 1) / 2) for place in range(len(order))]
+    for i, name in enumerate(names):
+        mine = rows[rows.against == name].set_index(by).reindex(order)
+        x = [place + 0.22 * (i - (len(names) - 1) / 2) for place in range(len(order))]
         bars = [(mine["mean"] - mine.low).fillna(0), (mine.high - mine["mean"]).fillna(0)]
         style = {"color": looks[name][0], "fmt": looks[name][1], "markersize": 3.5, "linewidth": 1.2}
         ax.errorbar(x, mine["mean"], yerr=bars, label=name, **style)  # type: ignore[arg-type]
-    ax.set_xticks(range(len(order)), [str(d) for d in order])
-    ax.set(xlabel="difficulty", ylabel=f"{arm} less another,\npercentage points")
+    ax.set_xticks(range(len(order)), [str(one) for one in order])
+    ax.set_xlim(-0.5, len(order) - 0.5)
     ax.grid(axis="x", visible=False)
     if len(rows) and rows.low.isna().all():
         ax.set_title(f"{rows.pairs.max()} seeds: no interval", fontsize=7, loc="right")
@@ -200,8 +187,7 @@ def difficulty_growth(
             below = figure.add_subplot(rows[1])
             lead(below, train, evaluation, decoding)
             panels = [*upper, below]
-        for ax, letter in zip(panels, "abcde", strict=False):
-            ax.set_title(letter, loc="left", fontweight="bold")
+        lettered(panels)
         _legend(figure, train, 6 if page else 3)
         sns.despine(figure)
     plt.close(figure)  # shown by the notebook's last expression, once
@@ -209,8 +195,10 @@ def difficulty_growth(
 
 
 @laid_out
-def effective_ratio(train: pd.DataFrame, window: int = 10) -> Figure:
-    """Draw the shares of groups that teach, by correctness and by reward, and of tokens that are used, over steps.
+def effective_ratio(train: pd.DataFrame, window: int = 10, width: float = PAGE_WIDTH) -> Figure:
+    """Draw the effective prompt ratio over steps: the share of groups whose rewards differ, and the share in which some
+    rollouts are correct and some are not; the share of tokens in the loss; and by how much the adaptive arm exceeds the
+    others in each, over whole runs.
 
     Shares are taken over the last `window` steps; environments of a step are pooled by their counts.
     """
@@ -229,67 +217,168 @@ def effective_ratio(train: pd.DataFrame, window: int = 10) -> Figure:
         )
     )
     panels = (
-        ("correct", "groups", "groups that teach,\nby correctness"),
-        ("rewarded", "groups", "groups that teach,\nby reward"),
-        ("tokens_used", "tokens_generated", "generated tokens\nthat are used"),
+        ("rewarded", "groups", "effective prompt ratio,\nby reward"),
+        ("correct", "groups", "effective prompt ratio,\nby correctness"),
+        ("tokens_used", "tokens_generated", "generated tokens\nin the loss"),
     )
+    page = width > COLUMN_WIDTH
     with paper_style():
-        figure = plt.figure(figsize=(PAGE_WIDTH, 2.3), layout="constrained")
-        for ax, (part, whole, label), letter in zip(
-            _row(figure, figure.add_gridspec(1, 1)[0], 3), panels, "abc", strict=True
-        ):
+        figure = plt.figure(figsize=(width, 2.2 if page else 3.9), layout="constrained")
+        grid = figure.add_gridspec(*((1, 4) if page else (2, 2)))
+        places = [figure.add_subplot(place) for place in grid]
+        for ax, (part, whole, label) in zip(places, panels, strict=False):
             rows = rolled.assign(share=rolled[part] / rolled[whole].clip(lower=1))
-            _lines(ax, rows, "step", "share", look(train))
-            ax.set(xlabel=f"steps (last {window} pooled)", ylabel=label, ylim=(0, 1))
+            _lines(ax, rows, "step", "share", look(train), marked=True, marks=6)
+            ax.set(ylabel=label, ylim=(0, 1.02))
             ax.yaxis.set_major_formatter(PercentFormatter(1))
-            ax.set_title(letter, loc="left", fontweight="bold")
-        _legend(figure, train)
+        rows = effective_differences(train)
+        _differences(places[3], rows, [name for name in arms(train) if name != "adaptive"], look(train), "of")
+        places[3].set(ylabel="adaptive less another,\npercentage points")
+        places[3].tick_params(axis="x", labelrotation=30)
+        lettered(places)
+        _legend(figure, train, 6 if page else 3)
         sns.despine(figure)
     plt.close(figure)
     return figure
 
 
 @laid_out
-def environment_scaling(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sampled") -> Figure:
-    """Draw a comparison of collections of environments, as wide as a page.
+def environment_scaling(
+    train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sampled", width: float = PAGE_WIDTH
+) -> Figure:
+    """Draw a comparison of collections of environments.
 
-    Above: success in the environment that all of them have, over the rollouts of all environments and over its own.
-    Below: success in each environment of the largest collection, over steps, of every collection that was evaluated
-    in it, trained on it or not. Colour and marker per collection. Raises ValueError for tables of several schedules.
+    Above: success in the environment that all of them have, over the rollouts of all environments and over its own, and
+    by how much the other collections exceed the smallest after equally many, paired by seed. Below, as wide as a page:
+    success in each environment of the largest collection, over steps, of every collection that was evaluated in it,
+    trained on it or not; as wide as a column: what training adds to it. Colour and marker per collection. Raises
+    ValueError for tables of several schedules.
     """
     if len(schedules := sorted(set(train.schedule))) > 1:
         raise ValueError(
             f"the tables hold {', '.join(schedules)}; choose one: train[train.schedule == 'adaptive']"
         )
+    sizes = train.groupby("collection").env.nunique()
+    envs = in_order(set(train.env[train.collection == sizes.idxmax()]))
+    gap = collections_compared(train, evaluation, SHARED, str(sizes.idxmin()), decoding)
+    gap = gap.assign(against=gap.collection, of=gap.equal.str.replace(" rollouts", "\nrollouts"))
+    gained = gains(train, evaluation, decoding)
     # An arm is a collection here: it takes the schedule's place.
     train, evaluation = (t.assign(schedule=t.collection) for t in (train, evaluation))
-    largest = train.groupby("collection").env.nunique().idxmax()
-    envs = in_order(set(train.env[train.collection == largest]))
     shared = held_out(evaluation[evaluation.env == SHARED], decoding)
+    page = width > COLUMN_WIDTH
     with paper_style():
-        figure = plt.figure(figsize=(PAGE_WIDTH, 4.6), layout="constrained")
-        rows = figure.add_gridspec(2, 1, height_ratios=(1, 1.35))
-        upper = _row(figure, rows[0], 2)
+        figure = plt.figure(figsize=(width, 4.8 if page else 6.0), layout="constrained")
+        rows = figure.add_gridspec(
+            *((2, 1) if page else (3, 1)), height_ratios=(1, 1.35) if page else (1.5, 0.9, 1.4)
+        )
+        upper = _row(figure, rows[0], 3 if page else 2)
         success(upper[0], train, shared, "rollouts")
         success(upper[1], train[train.env == SHARED], shared, "rollouts")
-        upper[0].set(ylabel=f"{SHARED}, held-out success", xlabel="rollouts of all environments, thousands")
-        upper[1].set(xlabel=f"rollouts of {SHARED} alone, thousands")
+        upper[0].set(ylabel=f"held-out success,\n{SHARED}", xlabel="rollouts of all\nenvironments, thousands")
+        upper[1].set(xlabel=f"rollouts of {SHARED}\nalone, thousands")
+        upper[1].tick_params(labelleft=False)
         reached = generated(train, SHARED).groupby("collection").rollouts.max() / 1000
         upper[1].set_xlim(right=1.5 * reached.min())  # a collection of one environment has many more
-        columns = max(1, math.ceil(len(envs) / 2))
-        grid = rows[1].subgridspec(2, columns)
-        for place, env in enumerate(envs):
-            ax = figure.add_subplot(grid[place // columns, place % columns])
-            success(ax, train, held_out(evaluation[evaluation.env == env], decoding))
-            ax.set_title(env)
-            ax.tick_params(labelleft=place % columns == 0, labelbottom=place + columns >= len(envs))
-            ax.set(xlabel="steps" if place + columns >= len(envs) else "")
-        for ax, letter in zip([*upper, figure.axes[2]], "abc", strict=True):
-            ax.set_title(letter, loc="left", fontweight="bold")
-        _legend(figure, train)
+        paired = upper[2] if page else figure.add_subplot(rows[1])
+        _differences(
+            paired, gap, [name for name in arms(train) if name in set(gap.against)], look(train), "of"
+        )
+        paired.set(
+            xlabel="after equally many", ylabel=f"{SHARED}, more than {sizes.idxmin()},\npercentage points"
+        )
+        if page:
+            below = _environments(figure, rows[1], train, evaluation, decoding, envs)
+        else:
+            below = figure.add_subplot(rows[2])
+            _gained(below, gained, envs, look(train))
+        lettered([*upper[:2], paired, below])
+        _legend(figure, train, 6 if page else 2)
         sns.despine(figure)
     plt.close(figure)
     return figure
+
+
+def _environments(
+    figure: Figure,
+    place: SubplotSpec,
+    train: pd.DataFrame,
+    evaluation: pd.DataFrame,
+    decoding: str,
+    envs: Sequence[str],
+) -> Axes:
+    """Draw success in each environment over steps, in two rows; return the first panel."""
+    columns = max(1, math.ceil(len(envs) / 2))
+    grid = place.subgridspec(2, columns)
+    made = []
+    for number, env in enumerate(envs):
+        ax = figure.add_subplot(grid[number // columns, number % columns])
+        success(ax, train, held_out(evaluation[evaluation.env == env], decoding))
+        ax.set_title(env)
+        lowest = number + columns >= len(envs)
+        ax.tick_params(labelleft=number % columns == 0, labelbottom=lowest)
+        ax.set(xlabel="steps" if lowest else "")
+        made.append(ax)
+    return made[0]
+
+
+def _gained(ax: Axes, table: pd.DataFrame, envs: Sequence[str], looks: Mapping[str, Look]) -> None:
+    """Draw what training adds to each environment's success, a dot per collection, with 95% intervals."""
+    names = [name for name in looks if name in set(table.collection)]
+    for i, name in enumerate(names):
+        mine = table[table.collection == name].set_index("env").reindex(envs)
+        places = [place + 0.25 * (i - (len(names) - 1) / 2) for place in range(len(envs))]
+        bars = [100 * (mine["mean"] - mine.low).fillna(0), 100 * (mine.high - mine["mean"]).fillna(0)]
+        ax.errorbar(
+            100 * mine["mean"], places, xerr=bars, color=looks[name][0], fmt=looks[name][1], markersize=3.5,
+            linewidth=1.2,
+        )  # fmt: skip
+    ax.axvline(0, color=".3", linewidth=0.8)
+    ax.set_yticks(range(len(envs)), envs)
+    ax.set(xlabel="gain over the starter, percentage points", ylim=(len(envs) - 0.5, -0.5))
+    ax.grid(axis="y", visible=False)
+
+
+@laid_out
+def reward_parts(parts: pd.DataFrame, decoding: str = "sampled", width: float = PAGE_WIDTH) -> Figure:
+    """Draw the mean reward of held-out episodes, and its parts for the task and for efficiency, over difficulty: of
+    each schedule after its last step, and before the first, which is the same for all."""
+    rows = parts[parts.decoding == decoding]
+    last = rows[rows.step == rows.groupby(RUN).step.transform("max")]
+    before = rows[rows.step == 0].assign(schedule=UNTRAINED)
+    looks = {**look(last), **UNTRAINED_LOOK}
+    shown = {"reward": "reward", "reward_task": "for the task", "reward_efficiency": "for efficiency"}
+    page = width > COLUMN_WIDTH
+    with paper_style():
+        figure = plt.figure(figsize=(width, 2.2 if page else 3.9), layout="constrained")
+        grid = figure.add_gridspec(*((1, 4) if page else (2, 2)))
+        panels = [figure.add_subplot(place) for place in grid]
+        for ax, (name, label) in zip(panels, shown.items(), strict=False):
+            for schedule in (*arms(last), UNTRAINED):
+                mine = before if schedule == UNTRAINED else last[last.schedule == schedule]
+                colour, marker = looks[schedule]
+                for _, run in mine.groupby("seed"):
+                    ax.plot(run.groupby("d")[name].mean(), color=colour, linewidth=0.7, alpha=0.55)
+                ax.plot(mine.groupby("d")[name].mean(), color=colour, marker=marker, **_mark(schedule))
+            ax.axhline(0, color=".3", linewidth=0.8)
+            ax.set(xlabel="difficulty", ylabel=label, ylim=(-1.05, 1.05))
+            ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        lettered(panels[:3])
+        panels[3].set_axis_off()
+        handles = [
+            Line2D([], [], color=looks[n][0], marker=looks[n][1], label=n, **_mark(n))
+            for n in (*arms(last), UNTRAINED)
+        ]
+        panels[3].legend(handles=handles, loc="center", frameon=False, title=f"seeds: {last.seed.nunique()}")
+        sns.despine(figure)
+    plt.close(figure)
+    return figure
+
+
+def _mark(arm: str) -> dict[str, Any]:
+    """Choose how an arm is marked: what is untrained by rings, through which an arm that learned nothing is seen."""
+    ring = {"markersize": 6, "markerfacecolor": "none", "markeredgewidth": 0.8, "linestyle": "--"}
+    return ring if arm == UNTRAINED else {"markersize": 3.5, "markeredgewidth": 0}
 
 
 @laid_out
@@ -335,6 +424,12 @@ def one_run(
     return figure
 
 
+def lettered(panels: Sequence[Axes]) -> None:
+    """Put the letters a, b, c above the panels."""
+    for ax, letter in zip(panels, "abcdefgh", strict=False):
+        ax.set_title(letter, loc="left", fontweight="bold")
+
+
 def _row(figure: Figure, place: SubplotSpec, count: int) -> list[Axes]:
     """Add `count` axes side by side."""
     grid = place.subgridspec(1, count)
@@ -356,10 +451,12 @@ def _lines(
     rows: pd.DataFrame,
     x: str,
     y: str,
-    looks: Mapping[str, tuple[tuple[float, float, float], str]],
+    looks: Mapping[str, Look],
     marked: bool = False,
+    marks: int | None = None,
 ) -> None:
-    """Draw a thin line per run, and a thick one for the mean of x and y over runs at each step."""
+    """Draw a thin line per run, and a thick one for the mean of x and y over runs at each step, with a marker at each
+    point, or at about as many as `marks`."""
     for name in arms(rows):
         colour, marker = looks[name]
         mine = rows[rows.schedule == name].sort_values("step")
@@ -369,7 +466,10 @@ def _lines(
         steps = mine.groupby("step").agg(x=(x, "mean"), y=(y, "mean"), runs=(y, "count"))
         mean = steps[steps.runs == steps.runs.max()]
         shape = marker if marked else ""
-        ax.plot(mean.x, mean.y, color=colour, linewidth=1.8, marker=shape, markersize=3.5, markeredgewidth=0)
+        ax.plot(
+            mean.x, mean.y, color=colour, linewidth=1.8, marker=shape, markersize=3.5, markeredgewidth=0,
+            markevery=max(1, len(mean) // marks) if marks else None,
+        )  # fmt: skip
     ax.set_xlabel(AXES[x])
     ax.set_xlim(left=0)
     ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10], integer=x == "step"))

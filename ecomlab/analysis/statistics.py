@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ecomlab.analysis.tables import RUN, TableError
+from ecomlab.evaluate.frontier import SHARES, Counts, held
 
 MIN_RUNS = 3
 
@@ -73,6 +74,42 @@ def pooled(table: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
     )
     shares = sums.assign(share=sums.won / sums.n)[["share", "n"]]
     return with_bounds(shares, confidence)
+
+
+def frontiers(table: pd.DataFrame, players: Sequence[str]) -> pd.DataFrame:
+    """Find the highest level that each player holds in each environment of a certificate, as `ecomlab frontier` does.
+
+    `table` is that of `tables.load_certificate`. Columns: env, player, share (of tasks that is asked for), level, low,
+    high (95% interval); -1 stands for below 0.
+    """
+    rows = []
+    for (env, player), mine in table[table.player.isin(players)].groupby(["env", "player"], sort=False):
+        counts = Counts()
+        for one in mine.itertuples():
+            won = round(one.share * one.n)
+            counts = counts.add(one.d, [True] * won + [False] * (one.n - won))
+        for share in SHARES:
+            found = held(counts, share)
+            rows.append((env, player, share, found.level, found.low, found.high))
+    return pd.DataFrame(rows, columns=["env", "player", "share", "level", "low", "high"])
+
+
+def run_frontiers(evaluation: pd.DataFrame, decoding: str = "sampled") -> pd.DataFrame:
+    """Find the highest level that each run holds at its first and last evaluation, in each of its environments.
+
+    Columns: schedule, collection, seed, step, env, share, level; -1 stands for below 0. Levels above the highest that
+    was evaluated count as not held.
+    """
+    mine = evaluation[(evaluation.decoding == decoding) & evaluation.success.notna()]
+    ends = mine.groupby(RUN).step.transform(lambda steps: steps.isin((steps.min(), steps.max())))
+    rows = []
+    for key, cells in mine[ends].groupby([*RUN, "step", "env"]):
+        shares = cells.groupby("d")[["success", "episodes"]].apply(
+            lambda level: (level.success * level.episodes).sum() / level.episodes.sum()
+        )
+        for share in SHARES:
+            rows.append((*key, share, int((shares >= share).cumprod().sum()) - 1))
+    return pd.DataFrame(rows, columns=[*RUN, "step", "env", "share", "level"])
 
 
 def held_out(evaluation: pd.DataFrame, decoding: str = "sampled") -> pd.DataFrame:
@@ -152,6 +189,25 @@ def effective(train: pd.DataFrame, ends: float = 0.2) -> pd.DataFrame:
         row["tokens_used"] = steps.tokens_used.sum() / max(1, steps.tokens_generated.sum())
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+def effective_differences(train: pd.DataFrame, arm: str = "adaptive") -> pd.DataFrame:
+    """Measure by how much `arm` exceeds each other schedule in the effective prompt ratio and in the share of tokens in
+    the loss, over whole runs, paired by collection and seed.
+
+    Columns: of ("reward", "correct", "tokens"), against, mean, low, high, pairs; the bounds of
+    Student's interval are NaN below three pairs. Empty without `arm`.
+    """
+    runs = effective(train).set_index(RUN)
+    measures = {"reward": "by_reward", "correct": "by_correct", "tokens": "tokens_used"}
+    found = []
+    for name, column in measures.items():
+        values = runs[column].unstack("schedule")
+        for against in sorted(set(values) - {arm}) if arm in values else ():
+            gain = (values[arm] - values[against]).dropna().to_numpy()
+            if len(gain):
+                found.append((name, against, gain.mean(), *_t_bounds(gain), len(gain)))
+    return pd.DataFrame(found, columns=["of", "against", "mean", "low", "high", "pairs"]).round(3)
 
 
 def by_level(train: pd.DataFrame) -> pd.DataFrame:

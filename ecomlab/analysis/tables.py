@@ -36,10 +36,14 @@ Reward = Annotated[float, Field(ge=-1, le=1), WrapValidator(_or_nothing)]
 Number = Annotated[float, WrapValidator(_or_nothing)]
 
 
-class Row(BaseModel):
+class Line(BaseModel):
     """A line of a table. Columns that are not declared stay text."""
 
     model_config = ConfigDict(extra="allow")
+
+
+class Row(Line):
+    """A line about a training run."""
 
     schedule: Text
     collection: Text
@@ -195,6 +199,103 @@ def _players(cell: "certificate.Row") -> Iterable[tuple[str, float, int]]:
     yield "chance", cell.chance, 0
 
 
+def load_understanding(path: str | Path) -> pd.DataFrame:
+    """Read how well customers understood the banks of questions from the certificate of `ecomlab certify --json`: a row
+    per bank and environment, and per bank and form of question.
+
+    Columns: bank, env ("all" in rows of a form), form ("all" in rows of an environment and in the bank's own row),
+    asks, exact (share), denied (number). Raises TableError.
+    """
+    try:
+        rows = json.loads(Path(path).read_text(encoding="utf-8"))["understood"]
+        found = [
+            {
+                "bank": row["bank"],
+                "env": row["env"],
+                "form": "all" if row["group"] == "of it" else row["group"],
+                "asks": int(row["asks"]),
+                "exact": float(row["exact"]),
+                "denied": int(row["denied"]),
+            }
+            for row in rows
+        ]
+    except FileNotFoundError:
+        raise TableError(f"no file {path}; `ecomlab certify --json {path}` writes it") from None
+    except (OSError, ValueError, KeyError, TypeError) as e:
+        raise TableError(
+            f"{path} does not say what was understood ({type(e).__name__}: {e}); ecomlab certify --json writes that"
+        ) from e
+    if not found:
+        raise TableError(f"{path} has no questions; ecomlab certify --json asks some")
+    return pd.DataFrame(found)
+
+
+class PartsRow(Row):
+    """Means of the reward's parts over the held-out episodes of a level."""
+
+    d: Count
+    decoding: Literal["sampled", "greedy"]
+    reward: Reward
+    reward_task: Reward
+    reward_efficiency: Reward
+    reward_hallucination: Reward
+    correct: Share
+    episodes: Count
+
+
+def load_parts(path: str | Path) -> pd.DataFrame:
+    """Read the table of the reward's parts: a row per run, step, environment, level and decoding, sorted. Raises
+    TableError."""
+    key = [*RUN, "step", "env", "d", "decoding"]
+    return _sorted(_load(Path(path), PartsRow, key), key)
+
+
+class PlayedRow(Line):
+    """A mistake of a player in a held-out episode, or an episode without one, of kind "none"."""
+
+    player: Text
+    env: Text
+    d: Count
+    seed: Count
+    turns: Number
+    needed: Number
+    end: str
+    correct: Number
+    number: Number
+    turn: Number
+    kind: Text
+    cause: str
+    fate: str
+    until: Number
+    parent: Number
+
+
+def load_played(path: str | Path) -> pd.DataFrame:
+    """Read the table of experiments/cascade/played.py: a row per mistake, and one per episode without any; episodes
+    that were not scored are left out. Raises TableError."""
+    rows = _load(Path(path), PlayedRow, ["player", "env", "d", "seed", "number"])
+    return rows[rows.kind != "unscored"].reset_index(drop=True)
+
+
+class EffectRow(Line):
+    """A pair of episodes that differ in one act, or why there is none; `causal.COLUMNS` explains the columns."""
+
+    player: Text
+    env: Text
+    d: Count
+    seed: Count
+    trial: Count
+    kind: str
+    final: str
+    mended: str
+    why: str
+
+
+def load_effect(path: str | Path) -> pd.DataFrame:
+    """Read the table of experiments/cascade/effect.py: a row per held-out task of a player. Raises TableError."""
+    return _load(Path(path), EffectRow, ["player", "env", "d", "seed", "trial"]).reset_index(drop=True)
+
+
 def last_steps(train: pd.DataFrame, steps: int = 6) -> pd.DataFrame:
     """Tabulate a run's last steps for display: a row per step, environment and level, newest first."""
     by = ["step", "env", *(["d"] if "d" in train else [])]
@@ -225,12 +326,13 @@ def _short(value: float) -> str:
     return "–" if math.isnan(value) else f"{value:.2g}".replace("e-", "e\N{NON-BREAKING HYPHEN}")
 
 
-def _load(path: Path, model: type[Row], key: list[str]) -> pd.DataFrame:
+def _load(path: Path, model: type[Line], key: list[str]) -> pd.DataFrame:
     """Read a table and check every row. The index holds the line numbers."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise TableError(f"no file {path}; a sweep writes it: ecomlab sweep") from None
+        sweep = path.with_name("sweep.toml")
+        raise TableError(f"no file {path}; a sweep writes it: ecomlab sweep {sweep}") from None
     except (OSError, UnicodeDecodeError) as e:
         raise TableError(f"{path} cannot be read: {e}") from e
     reader = csv.reader(text.splitlines())

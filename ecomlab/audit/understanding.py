@@ -14,6 +14,7 @@ from typing import Any
 from ecomlab.catalog import Shop
 from ecomlab.catalog.lexicon import Lexicon, lexicon_of
 from ecomlab.customer.dialogue import AT_ONCE, OPEN
+from ecomlab.customer.llm import Chat, Wording
 from ecomlab.customer.templates import BOUNDS
 from ecomlab.episode.episode import Episode, make_task
 from ecomlab.seeding import rng
@@ -88,8 +89,11 @@ def questions(name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (BANK / f"{name}.jsonl").read_text("utf-8").splitlines()]
 
 
-def ask(bank: Sequence[Mapping[str, Any]], shop: Shop, times: int = 2) -> Iterator[Asked]:
-    """Ask every question of `times` customers on the first turn, and of as many later."""
+def ask(
+    bank: Sequence[Mapping[str, Any]], shop: Shop, times: int = 2, chat: Chat | None = None
+) -> Iterator[Asked]:
+    """Ask every question of `times` customers on the first turn, and of as many later. With `chat`, an endpoint labels
+    the questions of which the parser makes nothing."""
     for number, question in enumerate(bank):
         env = question.get("sub") or question["env"]
         random, found = rng("understood", number), 0
@@ -97,7 +101,7 @@ def ask(bank: Sequence[Mapping[str, Any]], shop: Shop, times: int = 2) -> Iterat
         for i in random.permutation(len(pool)).tolist():
             if found == 2 * times:
                 break
-            one = _ask(question, pool[i], shop, later=found >= times, random=random)
+            one = _ask(question, pool[i], shop, found >= times, random, chat)
             if one is not None:
                 found += 1
                 yield one
@@ -108,8 +112,10 @@ def _tasks(env: str, shop: Shop) -> list[Task]:
     return [make_task(env, d, 5_000_000 + seed, shop) for d in LEVELS for seed in range(TASKS)]
 
 
-def _ask(question: Mapping[str, Any], task: Task, shop: Shop, later: bool, random: Any) -> Asked | None:
-    episode = Episode(task, shop)
+def _ask(
+    question: Mapping[str, Any], task: Task, shop: Shop, later: bool, random: Any, chat: Chat | None = None
+) -> Asked | None:
+    episode = Episode(task, shop, wording=Wording(chat) if chat else None)
     customer, world = episode.customer, episode.world
     if later:
         customer.hear("Is there anything else I should know?", world)

@@ -26,6 +26,10 @@ LINES, LINE = 12, 500
 """Last lines of the conversation that the endpoint is shown, and the most characters of each."""
 MOST = 10_000
 """Most characters of an answer that are looked at and recorded."""
+TRIES = 2
+"""Times that an endpoint is asked for a line: once more after a refusal, with the reason."""
+AGAIN = " again"
+"""End of the task of an exchange that is not the first for its line."""
 NONE = "none"
 """Label of a question for nothing that is listed."""
 FAILED, UNASKED = "no answer", "not asked"
@@ -40,8 +44,13 @@ class _Prompt(Strict):
     user: str
 
 
+class _Rewrite(_Prompt):
+    again: str
+    why: dict[str, str]
+
+
 class _File(Strict):
-    rewrite: _Prompt
+    rewrite: _Rewrite
     label: _Prompt
 
 
@@ -55,7 +64,7 @@ class Exchange:
     """What an endpoint was asked for once, and what came of it. Written as a JSON object by `to_json`."""
 
     task: str
-    """rewrite, opening or label."""
+    """rewrite, opening or label; "rewrite again" or "opening again" after a refusal."""
     given: str
     """The template's text, or the question."""
     answer: str | None
@@ -108,6 +117,7 @@ class Wording:
     def reply(self, templates: Sequence[str], verbatim: Sequence[str], check: Check) -> str:
         """Reword the acts of one message, one by one: `templates` holds a text for each, `verbatim` what must be in
         it as it is, or "". The template stands for each that is refused, and for all that together say more."""
+        begun = len(self.exchanges)
         texts = [
             self._reworded("rewrite", template, check, fixed)
             for template, fixed in zip(templates, verbatim, strict=True)
@@ -115,7 +125,7 @@ class Wording:
         whole, said = " ".join(templates), " ".join(texts)
         if said != whole and check.misread(said, whole):
             said = whole
-            self._take_back(len(texts))
+            self._take_back(begun)
         return said
 
     def label(self, question: str, options: Mapping[str, str]) -> tuple[str, ...]:
@@ -143,20 +153,31 @@ class Wording:
     def _reworded(self, task: str, template: str, check: Check, verbatim: str = "") -> str:
         prompt = _prompts().rewrite
         said = "\n".join(self._said) or "(it begins with this line)"
-        answer, why, seconds = self._asked(
-            task, template, [prompt.system, prompt.user.format(said=said, line=template)]
-        )
-        text = tidy(answer, template, check.lexicon)
-        fixed = (verbatim,) if verbatim else ()
-        refusal = Refusal(why) if why else check.refusal(text, template, task == "opening", fixed)
-        used = "" if refusal else str(text)
-        reason, detail = refusal or ("", "")
-        self.exchanges.append(Exchange(task, template, answer, reason, detail[:LINE], used, seconds))
-        return used or template
+        fixed, before = (verbatim,) if verbatim else (), ""
+        for name in (task, *[task + AGAIN] * (TRIES - 1)):
+            if before and not self._goes_on(name):
+                break
+            asked = prompt.user.format(said=said, before=before, line=template)
+            answer, why, seconds = self._asked(name, template, [prompt.system, asked])
+            text = tidy(answer, template, check.lexicon)
+            refusal = Refusal(why) if why else check.refusal(text, template, task == "opening", fixed)
+            used = "" if refusal else str(text)
+            reason, detail = refusal or ("", "")
+            self.exchanges.append(Exchange(name, template, answer, reason, detail[:LINE], used, seconds))
+            if used or why:
+                return used or template
+            shown = prompt.why.get(reason, reason).format(detail=detail[:LINE])
+            before = prompt.again.format(answer=str(answer)[:LINE], why=shown)
+        return template
 
-    def _take_back(self, count: int) -> None:
-        """Mark the last exchanges as refused: what they made together says something else than the templates."""
-        for at in range(len(self.exchanges) - count, len(self.exchanges)):
+    def _goes_on(self, task: str) -> bool:
+        """Tell whether a line that was refused is asked for again: in a recording, if it was then."""
+        return self._recorded is None or (bool(self._recorded) and self._recorded[0].get("task") == task)
+
+    def _take_back(self, begun: int) -> None:
+        """Mark exchanges as refused from that one on: what they made together says something else than the
+        templates."""
+        for at in range(begun, len(self.exchanges)):
             one = self.exchanges[at]
             if one.used:
                 why = "beside the message's other acts"

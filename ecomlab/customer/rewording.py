@@ -10,6 +10,7 @@ from typing import NamedTuple
 from ecomlab.catalog.lexicon import Lexicon
 from ecomlab.customer.fillers import (
     WORD,
+    addable,
     bound,
     fillers,
     full,
@@ -41,6 +42,8 @@ _TURNED = re.compile(
     r"\byou (?:are|were|want|need|would|will|have|had|should|must|may|might|like|love|prefer|wish|hope|get|got|do)\b"
 )
 """What somebody says of the other: "You're looking for a kettle" for "I'm looking for a kettle"."""
+_PLEASE = re.compile(r",? please(?=[.!](?:\s|$))")
+"""The end of a sentence that says "that one" in some forms: "I'd like the Tea Kettle, please."."""
 _UNREADABLE = (ValueError, KeyError, IndexError)
 """What the reader raises for values that no template writes."""
 _NUMBERS = WORDS - {"a", "and", "one"}
@@ -93,7 +96,7 @@ class Check:
         stems, own = {stem(word) for word in known}, _names(self.lexicon)
         for word in WORD.findall(without_courtesies(" . ".join(said))):
             fixed = word in own or word in _NUMBERS or word in SLANG or any(map(str.isdigit, word))
-            if word in known or stem(word) in fillers() or (not fixed and stem(word) in stems):
+            if word in known or stem(word) in addable() or (not fixed and stem(word) in stems):
                 continue
             named = "number" if word in _NUMBERS or any(map(str.isdigit, word)) else "name"
             return Refusal(f"adds a {named}" if fixed and word not in SLANG else "adds words", word)
@@ -167,8 +170,8 @@ class Check:
 
 
 def tidy(text: object, template: str, lexicon: Lexicon) -> object:
-    """Tidy what an endpoint wrote: typographic marks, white space, quotation marks around all of it, and names and
-    values in another case than in the template."""
+    """Tidy what an endpoint wrote: typographic marks, white space, quotation marks around all of it, names and
+    values in another case than in the template, and a final "please" where the template has none."""
     if not isinstance(text, str):
         return text
     said = plain_quotes(text).strip()
@@ -180,7 +183,8 @@ def tidy(text: object, template: str, lexicon: Lexicon) -> object:
         said = said[1:-1].strip()
     lines = [" ".join(line.split()) for line in said.splitlines()]
     said = ("\n" if "\n" in template else " ").join(line for line in lines if line)
-    return re.sub(r" +([.,!?;])", r"\1", said)
+    said = re.sub(r" +([.,!?;])", r"\1", said)
+    return said if _PLEASE.search(template) else _PLEASE.sub("", said)
 
 
 def _is_plain(character: str) -> bool:

@@ -215,6 +215,7 @@ class _Common(_File):
     answers: dict[str, tuple[str, ...]]
     facts: dict[str, tuple[str, ...]]
     effects: dict[str, tuple[str, ...]]
+    heard: dict[str, tuple[str, ...]]
     names: dict[str, str]
 
 
@@ -359,7 +360,8 @@ class Phrases:
 
     @cached_property
     def sentences_by_telling(self) -> dict[tuple[str, ...], set[tuple[tuple[str, ...], str]]]:
-        """(meaning, sentence) of the sentences without fields, of acts and slots, by the words of theirs that tell."""
+        """(meaning, sentence) of the sentences without fields, of acts and slots, by the words of theirs that tell; for
+        what is only heard, a sentence of that act."""
         found: dict[tuple[str, ...], set[tuple[tuple[str, ...], str]]] = {}
         said: list[tuple[tuple[str, ...], str]] = [
             ((kind,), form.literal) for kind, some in self.acts.items() for form in some if not form.fields
@@ -370,6 +372,10 @@ class Phrases:
         for meaning, text in said:
             if words := telling(text):
                 found.setdefault(words, set()).add((meaning, text))
+        for kind, texts in common_file().heard.items():
+            form = next((form for form in self.acts.get(kind, ()) if not form.fields), None)
+            for text in texts if form else ():
+                found.setdefault(telling(text), set()).add(((kind,), form.literal))
         return found
 
     @cached_property

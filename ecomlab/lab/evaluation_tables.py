@@ -130,7 +130,7 @@ def show_frontier(
     notes = ["with 95% intervals; held: success there and at every level below is at least the share"]
     show(title, frontier_rows(found), notes, console, found, json_file, markdown)
     if figure is not None:
-        from ecomlab.analysis.plots import frontier_radar
+        from ecomlab.analysis.capability_plots import frontier_radar
         from ecomlab.lab.figures import save
 
         header = found["header"]

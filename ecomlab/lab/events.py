@@ -1,4 +1,4 @@
-"""Events of a task in words: when they happen, and what they change."""
+"""Slots of a goal and events of a task in words: what is wanted, when something happens, and what it changes."""
 
 import json
 from typing import Any
@@ -21,6 +21,15 @@ PREFERS = {
     "drop": "nothing",
 }
 """What is preferred instead of what has run short, in words."""
+AT_MOST, AT_LEAST = ("price", "budget", "days"), ("rating",)
+"""Slots whose values are bounds."""
+
+
+def slot_in_words(name: str, value: Any, phrases: Phrases, called: str = "") -> str:
+    """Write a slot: its name, or what the customer calls it, whether it is a bound, and its value."""
+    bound = "at most " if name in AT_MOST else "at least " if name in AT_LEAST else ""
+    said = (called or name.removeprefix("attr:")).replace("_", " ")
+    return f"{said}: {bound}{value_in_words(name, value, phrases)}"
 
 
 def value_in_words(name: str, value: Any, phrases: Phrases) -> str:
@@ -52,6 +61,4 @@ def event_in_words(event: Event, phrases: Phrases) -> str:
 
 
 def _told(slots: Any, phrases: Phrases) -> str:
-    return "; ".join(
-        f"{name.removeprefix('attr:')}: {value_in_words(name, value, phrases)}" for name, value in slots
-    )
+    return "; ".join(slot_in_words(name, value, phrases) for name, value in slots)

@@ -102,14 +102,15 @@ def draw_figures(
         others = [path for path in others if "experiment" not in parameters[path]]
         if not plans and not others:
             raise SweepError(f"no sweep and no figure in {project_root()}; {NO_PROJECT}")
-        absent = {plan.name: f"sweep {shown(plan.file)}" for plan in plans if plan not in drawable}
-        for path in others:
-            certificate = parameters[path].get("certificate")
-            if certificate and not (read := resolve(certificate.default)).is_file():
-                absent[path.stem] = f"certify --json {shown(read)}"
+        absent = {
+            plan.name: f"`ecomlab sweep {shown(plan.file)}` makes its tables"
+            for plan in plans
+            if plan not in drawable
+        }
+        absent |= {path.stem: why for path in others if (why := _lacks(parameters[path]))}
         others = [path for path in others if path.stem not in absent]
-        for name, command in absent.items():
-            console.print(f"not drawn: {name}; `ecomlab {command}` makes its tables", soft_wrap=True)
+        for name, why in absent.items():
+            console.print(f"not drawn: {name}; {why}", soft_wrap=True)
         failures = []
         for books, plan in ([(others, None)] if others else []) + [(plan.figures, plan) for plan in drawable]:
             if plan:
@@ -120,6 +121,19 @@ def draw_figures(
         return _show_failures(failures, console)
 
     return _guarded(work, errors)
+
+
+def _lacks(parameters: Mapping[str, notebooks.Parameter]) -> str:
+    """Say what a figure that belongs to no sweep reads and is not here; empty if it has all."""
+    read = {name: p.default for name, p in parameters.items() if name != "out" and isinstance(p.default, str)}
+    for name, path in read.items():
+        if path.startswith("experiments/") and not resolve(path).exists():
+            return (
+                f"`ecomlab certify --json {path}` makes its tables"
+                if name == "certificate"
+                else f"it reads {path}"
+            )
+    return ""
 
 
 def gather(plan: Sweep, runs: Sequence[Run]) -> None:

@@ -56,6 +56,11 @@ def save(
     return [pdf, png, sidecar, *([tex, alt] if caption else [])]
 
 
+def save_widths(page: "Figure", column: "Figure", name: str, **more: Any) -> list[Path]:
+    """Save a figure as wide as a page as `name`, and its narrow version as `name`_column, both as `save` does."""
+    return [*save(page, name, **more), *save(column, f"{name}_column", **more)]
+
+
 def as_latex(text: str) -> str:
     """Write plain text as LaTeX: what has a meaning there is escaped."""
     special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}

@@ -40,8 +40,8 @@ def train_from_file(file: Path, changes: Mapping[str, Any], console: Console) ->
     try:
         folder = train(from_toml(file, {**changes, "out": out}), watch(out, live=False))
     except RunError as error:
-        console.print(f"[red]error[/red]  {escape(str(error))}")
-        return 1
+        Console(stderr=True, highlight=False, soft_wrap=True).print(f"[red]error[/red]  {escape(str(error))}")
+        return 2
     if os.environ.get("RANK", "0") == "0":
         console.print(f"finished: {folder}")
     return 0
@@ -85,8 +85,6 @@ def say_how_training_ended(folder: Path) -> None:
 
 def print_line(state: dict[str, Any]) -> None:
     """Print a line per environment of a step, per row of an evaluation, or an alarm."""
-    if state.get("kind") == "evaluating":
-        return
     if state.get("kind") == "alarm":
         print(f"step {state['step']}/{state['steps']}: ALARM: {state['words']}", flush=True)
     rows = state.get("rows") or []
@@ -102,24 +100,39 @@ def print_line(state: dict[str, Any]) -> None:
 
 
 class Lines:
-    """Prints as `print_line` does; during an evaluation, a line a minute says how far it is."""
+    """Prints as `print_line` does; once a minute a line says how long the run takes, or how far an evaluation is."""
 
     def __init__(self) -> None:
         self.printed = time.monotonic()
+        self.pace: Pace | None = None
+        self.evaluation = Evaluating()
 
     def __call__(self, state: dict[str, Any]) -> None:
-        now = time.monotonic()
-        if state.get("kind") == "evaluating" and now - self.printed < QUIET_SECONDS:
-            return
-        self.printed = now
-        if state.get("kind") == "evaluating":
-            print(f"step {state['step']}/{state['steps']}: {evaluating(state)}", flush=True)
         print_line(state)
+        now, share = time.monotonic(), state["step"] / state["steps"]
+        how_far = self.evaluation.how_far(state)
+        self.pace = self.pace or Pace(now, share)
+        if now - self.printed >= QUIET_SECONDS:
+            self.printed = now
+            told = how_far or time_left(self.pace.seconds_left(now, share))
+            print(f"step {state['step']}/{state['steps']}: {told}", flush=True)
 
 
-def evaluating(state: Mapping[str, Any]) -> str:
-    """Say how far an evaluation is."""
-    return f"evaluating, {state['episodes']:,} of {state['of']:,} episodes"
+class Evaluating:
+    """Says how far the evaluation under way is."""
+
+    def __init__(self) -> None:
+        self.pace: Pace | None = None
+
+    def how_far(self, state: Mapping[str, Any]) -> str:
+        """Say how many episodes are played and how long the rest takes; "" if there is no evaluation under way."""
+        if state.get("kind") != "evaluating":
+            self.pace = None
+            return ""
+        now, share = time.monotonic(), state["episodes"] / state["of"]
+        self.pace = self.pace or Pace(now, share)
+        left = time_left(self.pace.seconds_left(now, share))
+        return f"evaluating, {state['episodes']:,} of {state['of']:,} episodes, {left}"
 
 
 class Curves:
@@ -134,6 +147,7 @@ class Curves:
         self.shown = False
         self.began = self.drawn = time.monotonic()
         self.pace: Pace | None = None
+        self.evaluation = Evaluating()
 
     def __call__(self, state: dict[str, Any]) -> None:
         if state.get("kind") == "alarm":
@@ -146,8 +160,7 @@ class Curves:
 
             self.pace = Pace(self.began, step / steps)
             self.bar = tqdm(total=steps, initial=step, bar_format="{l_bar}{bar}| {n_fmt}/{total_fmt} steps")
-        under_way = state.get("kind") == "evaluating"
-        left = evaluating(state) if under_way else time_left(self.pace.seconds_left(now, step / steps))
+        left = self.evaluation.how_far(state) or time_left(self.pace.seconds_left(now, step / steps))
         self.bar.set_description_str(f"{(now - self.began) / 60:.1f} min spent, {left}", refresh=False)
         self.bar.n = step
         self.bar.refresh()

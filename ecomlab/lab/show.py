@@ -13,7 +13,7 @@ from ecomlab.envs.registry import ENVIRONMENTS, moved_by
 from ecomlab.episode.episode import Trajectory
 from ecomlab.files import write_json
 from ecomlab.lab.conversation import Conversation, call, say
-from ecomlab.lab.events import event_in_words, moment_in_words, value_in_words
+from ecomlab.lab.events import event_in_words, moment_in_words, slot_in_words
 from ecomlab.lab.paths import resolve
 from ecomlab.markup.elements import element, in_notebook, table
 from ecomlab.markup.results import cut
@@ -93,8 +93,7 @@ def task(task: Task) -> Table:
         withheld: dict[str, list[str]] = {}
         for slot in subtask.goal.said(withheld=True):
             about = subtask.goal.get("type", "", slot.item)
-            value = value_in_words(slot.name, slot.value, phrases)
-            withheld.setdefault(about, []).append(f"{slot.name}: {value}")
+            withheld.setdefault(about, []).append(slot_in_words(slot.name, slot.value, phrases))
         told = [("withheld", about, "; ".join(slots)) for about, slots in withheld.items()]
         for event in subtask.events:
             about = subtask.goal.get("type", "", event.item)

@@ -290,7 +290,12 @@ def load(file: str | Path) -> Sweep:
     if path.is_dir():
         raise SweepError(f"{shown(path)} is a folder; name its file: {shown(path / 'sweep.toml')}")
     try:
-        return Sweep.model_validate(tomllib.loads(path.read_text(encoding="utf-8")), context=path)
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        if _is_of_one_run(values):
+            raise SweepError(
+                f"{shown(path)} is of one run and no sweep; run it with: ecomlab train --config {shown(path)}"
+            )
+        return Sweep.model_validate(values, context=path)
     except FileNotFoundError:
         there = [p.parent.name for p in (project_root() / "experiments").glob("*/sweep.toml")]
         raise SweepError(
@@ -301,6 +306,13 @@ def load(file: str | Path) -> Sweep:
         raise SweepError("\n".join(f"{shown(path)}: {mistake}" for mistake in mistakes(e, Sweep))) from None
     except (OSError, ValueError) as e:
         raise SweepError(f"{shown(path)} cannot be read: {e}") from e
+
+
+def _is_of_one_run(values: Mapping[str, Any]) -> bool:
+    """Tell whether a file holds settings of one training run, and nothing else."""
+    from ecomlab.train.config import TrainConfig
+
+    return bool(values) and set(values) <= set(TrainConfig.model_fields)
 
 
 def _untrainable(parameters: Mapping[str, Any]) -> list[str]:

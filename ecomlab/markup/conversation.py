@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ecomlab.markup.elements import Html, element, joined, pairs, table
+from ecomlab.markup.entries import ASK, entries_of
 from ecomlab.markup.record import Call, Label, Record, State, Step, steps_of
-from ecomlab.markup.results import arguments_in_a_line, read, result_in_a_line, result_in_full
+from ecomlab.markup.results import WIDTH, arguments_in_a_line, read_result, result_in_a_line, result_in_full
 
-ASK = "ask_user"
-"""The tool by which an agent speaks to the customer beside other calls: its call and result are speech."""
 SMALLEST = 0.0005
 """Change of a part of the reward that is worth a word."""
 
@@ -73,10 +72,7 @@ def _head(record: Record) -> Html:
 
 
 def _turn(step: Step, before: State | None, labels: Sequence[Label]) -> Html:
-    said: list[Html] = [_speech("agent", step.text)] if step.text else []
-    for call in step.calls:
-        said += _call(call)
-    said += [_speech("customer", text) for text in step.said]
+    said = [_call(entry.call) if entry.call else _speech(entry.who, entry.text) for entry in entries_of(step)]
     beside = [*map(_label, labels), *([_state(step.state, before)] if step.state else [])]
     opening = "opening" if step.state else ""  # a few messages from the middle may begin like one
     number = element("span", f"turn {step.number}" if step.number else opening, class_="number")
@@ -89,27 +85,18 @@ def _speech(who: str, text: str) -> Html:
     return element("div", element("b", who), element("p", text, class_="text"), class_=f"speech {who}")
 
 
-def _call(call: Call) -> list[Html]:
-    """Show a call folded; a question to the customer and the answer as what they are."""
-    arguments, result = read(call.arguments), read(call.result or "")
-    if call.name == ASK and isinstance(arguments, Mapping) and isinstance(arguments.get("question"), str):
-        asked = [_speech("agent", arguments["question"])]
-        if isinstance(result, Mapping) and set(result) <= {"customer", "notice"} and "customer" in result:
-            notice = [element("p", result["notice"], class_="note")] if "notice" in result else []
-            return [*asked, _speech("customer", str(result["customer"])), *notice]
-        return [*asked, *([_folded(call, result)] if call.result is not None else [])]
-    return [_folded(call, result)]
-
-
-def _folded(call: Call, result: object) -> Html:
-    failed = isinstance(result, Mapping) and "error" in result
+def _call(call: Call) -> Html:
+    """Show a call folded; of a question, whose words stand above it, what came with the answer."""
+    result = read_result(call.result or "")
+    if call.name == ASK and not call.arguments and not result.error:
+        return result_in_full(call.result or "")
     summary = element(
         "summary",
         element("code", call.name or "result"),
         f" {arguments_in_a_line(call.arguments)}" if call.arguments else "",
-        element("span", f" → {result_in_a_line(call.result)}", class_="error" if failed else "outcome"),
+        element("span", f" → {result_in_a_line(call.result)}", class_="error" if result.error else "outcome"),
     )
-    full = [result_in_full(call.arguments)] if len(call.arguments) > 100 else []
+    full = [result_in_full(call.arguments)] if len(call.arguments) > WIDTH else []
     full += [result_in_full(call.result)] if call.result is not None else []
     return element("details", summary, *full, class_="call")
 

@@ -1,8 +1,9 @@
-"""Tool calls and their results, which are JSON text, as a line and as small tables."""
+"""Tool calls and their results, which are JSON text, in words: as a line, as small tables, and as cards."""
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from ecomlab.markup.elements import Html, element, joined, pairs, table
@@ -11,22 +12,65 @@ WIDTH = 100
 """Most characters of a value within a line."""
 TOLD = ("error", "notice")
 """Keys of a result that are sentences to the agent."""
+NAMED_BY = ("title", "section", "variant_id", "status")
+"""Fields that name a row, the first that it has."""
+IN_DOLLARS = ("price", "price_max")
+
+
+@dataclass(frozen=True)
+class Card:
+    """One row of a result: a product, a variant, a line of an order, a section of the policy book."""
+
+    title: str
+    ids: Mapping[str, str] = field(default_factory=dict)
+    """Ids of the row, and of what it lies in, by the names that tools have for them."""
+    facts: Mapping[str, str] = field(default_factory=dict)
+    marks: tuple[str, ...] = ()
+    """What catches the eye: sponsored, sold out."""
+
+    def __str__(self) -> str:
+        marks = "".join(f" [{mark}]" for mark in self.marks)
+        ids = [f"{name}: {value}" for name, value in self.ids.items() if value != self.title]
+        return ": ".join(
+            filter(None, [f"{self.title}{marks}", ", ".join([*ids, *filter(None, [plain(self.facts)])])])
+        )
+
+
+@dataclass(frozen=True)
+class Result:
+    """A result by its parts."""
+
+    error: str = ""
+    notice: str = ""
+    """News of the shop that came with it."""
+    facts: Mapping[str, str] = field(default_factory=dict)
+    groups: tuple[tuple[str, tuple[Card, ...]], ...] = ()
+    """(name, cards) of every list in it."""
+
+    @property
+    def cards(self) -> list[Card]:
+        return [card for _, cards in self.groups for card in cards]
 
 
 def read(text: str) -> Any:
     """Read JSON; a text that is none stays as it is."""
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 
-def arguments_in_a_line(text: str) -> str:
-    """Write a call's arguments as a line: "query: red, price max: 20"."""
+def call_in_a_line(tool: str, arguments: str) -> str:
+    """Write a call as a line: "cart_add(product_id: P3B43PH, quantity: 2)"."""
+    return f"{tool}({arguments_in_a_line(arguments, None)})"
+
+
+def arguments_in_a_line(text: str, width: int | None = WIDTH) -> str:
+    """Write a call's arguments as a line: "query: red, price_max: $20"; values are cut to `width`, if any."""
     found = read(text)
     if not isinstance(found, Mapping):
-        return cut(text)
-    return ", ".join(f"{name.replace('_', ' ')}: {cut(plain(value))}" for name, value in found.items())
+        return cut(text, width)
+    return ", ".join(f"{name}: {cut(plain(value, name), width)}" for name, value in found.items())
 
 
 def result_in_a_line(text: str | None) -> str:
@@ -49,8 +93,59 @@ def _brief(found: Mapping[str, Any]) -> list[str]:
     if lists:
         return [f"{len(value)} {name}" for name, value in lists.items() if value or len(lists) == 1]
     return [
-        f"{name.replace('_', ' ')}: {cut(plain(value))}" for name, value in found.items() if name not in TOLD
+        f"{_heading(name)}: {cut(_row(value) if isinstance(value, Mapping) else plain(value, name))}"
+        for name, value in found.items()
+        if name not in TOLD
     ]
+
+
+def result_in_lines(text: str) -> Iterator[str]:
+    """Write all of a result: error, notice and facts, then a line for each row."""
+    found = read_result(text)
+    if found.error:
+        yield f"error: {found.error}"
+    if found.notice:
+        yield f"notice: {found.notice}"
+    if found.facts:
+        yield plain(found.facts)
+    for name, cards in found.groups:
+        yield f"{name}:" if cards else f"{name}: none"
+        yield from (f"- {card}" for card in cards)
+
+
+def read_result(text: str) -> Result:
+    """Read a result: its lists of rows as cards, everything else as facts. A text that is no object is a fact."""
+    found = read(text)
+    if not isinstance(found, Mapping):
+        return Result(facts={"result": plain(found)} if text else {})
+    ids, facts, groups = _ids(found), dict[str, str](), list[tuple[str, tuple[Card, ...]]]()
+    for name, value in found.items():
+        rows = [value] if isinstance(value, Mapping) else value
+        if name in TOLD:
+            continue
+        if isinstance(rows, list) and all(isinstance(row, Mapping) for row in rows):
+            groups.append((_heading(name), tuple(_card(row, ids) for row in rows)))
+        elif value is not None:
+            facts[_heading(name)] = plain(value, name)
+    return Result(str(found.get("error", "")), str(found.get("notice", "")), facts, tuple(groups))
+
+
+def _card(row: Mapping[str, Any], outer: Mapping[str, str]) -> Card:
+    named = next((name for name in NAMED_BY if row.get(name)), "")
+    ids = {**outer, **_ids(row)}
+    title = str(row[named]) if named else next(reversed(_ids(row).values()), "")
+    facts: dict[str, str] = {}
+    for name, value in row.items():
+        if isinstance(value, Mapping):
+            facts |= {inner: plain(of, inner) for inner, of in value.items()}
+        elif name not in (named, "sponsored") and name not in ids and value is not None:
+            facts[_heading(name)] = plain(value, name)
+    marks = ["sponsored"] * bool(row.get("sponsored")) + ["sold out"] * (row.get("stock") == 0)
+    return Card(title, ids, facts, tuple(marks))
+
+
+def _ids(row: Mapping[str, Any]) -> dict[str, str]:
+    return {name: value for name, value in row.items() if name.endswith("_id") and isinstance(value, str)}
 
 
 def result_in_full(text: str) -> Html:
@@ -65,7 +160,7 @@ def _shown(value: Any) -> Html:
         return element("p", plain(value), class_="text")
     told = [element("p", value[name], class_="note") for name in TOLD if name in value]
     tables = {name: each for name, each in value.items() if _is_rows(each)}
-    rest = {name: plain(each) for name, each in value.items() if name not in (*TOLD, *tables)}
+    rest = {name: plain(each, name) for name, each in value.items() if name not in (*TOLD, *tables)}
     shown = [
         joined([element("p", _heading(name), class_="caption"), _rows(rows)]) for name, rows in tables.items()
     ]
@@ -80,30 +175,36 @@ def _rows(rows: Sequence[Mapping[str, Any]]) -> Html:
     """Make a table with a column for every name that any of the rows has, those that all have first."""
     count = Counter(name for row in rows for name in row)
     names = sorted(count, key=lambda name: -count[name])
-    return table([*map(_heading, names)], [[_cell(row.get(name)) for name in names] for row in rows])
+    return table([*map(_heading, names)], [[_table_cell(row.get(name)) for name in names] for row in rows])
 
 
-def _cell(value: Any) -> Any:
+def _table_cell(value: Any) -> Any:
     """Write a value for a cell: numbers stay, a list of objects has a line for each."""
     if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
         return value
-    if _is_rows(value):
-        return "\n".join(map(plain, value))
-    return plain(value)
+    return "\n".join(map(_row, value)) if _is_rows(value) else plain(value)
 
 
-def plain(value: Any) -> str:
-    """Write a JSON value as text without brackets: "color: Black, size: M", "yes"."""
+def plain(value: Any, name: str = "") -> str:
+    """Write a JSON value as text without brackets: "color: Black, size: M", "yes"; by its name, a price in dollars."""
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if name in IN_DOLLARS and isinstance(value, int | float):
+        return f"${value:,.2f}".removesuffix(".00")
     if isinstance(value, Mapping):
         return ", ".join(
-            f"{_heading(name)}: {plain(each)}" for name, each in value.items() if each is not None
+            f"{_heading(inner)}: {plain(each, inner)}" for inner, each in value.items() if each is not None
         )
     if isinstance(value, list | tuple):
-        between = "; " if _is_rows(value) else ", "
-        return between.join(map(plain, value))
+        return "; ".join(map(_row, value)) if _is_rows(value) else ", ".join(map(plain, value))
     return "" if value is None else str(value)
+
+
+def _row(row: Mapping[str, Any]) -> str:
+    """Write a row within another: "A Mug (quantity: 2)"."""
+    named = next((name for name in NAMED_BY if row.get(name)), "")
+    rest = plain({name: value for name, value in row.items() if name != named})
+    return f"{row[named]} ({rest})" if named and rest else str(row[named]) if named else rest
 
 
 def _is_rows(value: Any) -> bool:
@@ -114,6 +215,6 @@ def _heading(name: object) -> str:
     return str(name).replace("_", " ")
 
 
-def cut(text: str, width: int = WIDTH) -> str:
-    """Cut a text for a line; all of it stands below."""
-    return text if len(text) <= width else f"{text[: width - 1]}…"
+def cut(text: str, width: int | None = WIDTH) -> str:
+    """Cut a text for a line, unless `width` is None; all of it stands below."""
+    return text if width is None or len(text) <= width else f"{text[: width - 1]}…"

@@ -1,4 +1,5 @@
-"""Ordinary Qwen3 models from Hugging Face, full or with LoRA, and their renderer, which only ever appends.
+"""Ordinary Qwen3 models from Hugging Face, and others with ChatML's markers, full or with LoRA, and their renderer,
+which only ever appends.
 
 `ChatRenderer` renders conversations with TRL's `qwen3_training.jinja`: system prompt with tool schemas, tool results as
 JSON in <tool_response> blocks, thinking in <think> blocks that are kept. Qwen3's own template differs only in dropping
@@ -6,15 +7,17 @@ earlier thinking, which changes the beginning of a conversation as it grows. The
 tokens and `follow` equals the template's rendering of the whole conversation if the policy writes as the template does.
 """
 
+import hashlib
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from ecomlab.episode.messages import invalid, parse_output
+from ecomlab.files import read_json
 from ecomlab.models.policy import MADE_FOR, Policy, PolicyError
 from ecomlab.models.renderer import END, START, TAGS, Message, TextRenderer
 
@@ -23,8 +26,10 @@ KIND = "qwen3"
 PAD = "<|endoftext|>"
 MARKERS = (START, END, PAD)
 ALSO_TOKENS = TAGS
-"""Further single tokens of Qwen3, which decode to ordinary text."""
+"""Further single tokens of Qwen3, which decode to ordinary text; another model writes them as text."""
 THINK, THOUGHT = TAGS[:2]
+ENTRIES = 1_024
+"""Entries of a tensor that the digest of a base model covers, or up to twice as many."""
 
 
 @cache
@@ -36,15 +41,16 @@ def template(name: str = "qwen3_training") -> str:
 
 
 class ChatRenderer(TextRenderer):
-    """Qwen3's renderer, around its tokenizer. With `thinking` the policy may think before it speaks."""
+    """Qwen3's renderer, around its tokenizer or another one with ChatML's markers. With `thinking` the policy may think
+    before it speaks. Raises ValueError for a tokenizer without those markers."""
 
     def __init__(self, tokenizer: Any, thinking: bool = False) -> None:
         super().__init__(tokenizer)
         self.thinking = thinking
         known = tokenizer.get_vocab()
-        if absent := [token for token in (*MARKERS, *ALSO_TOKENS) if token not in known]:
+        if absent := [token for token in MARKERS if token not in known]:
             raise ValueError(
-                f"this is not a Qwen3 tokenizer, it lacks {', '.join(absent)}; choose a Qwen3 model"
+                f"its tokenizer lacks {', '.join(absent)}; choose a Qwen3 model or another one with these markers"
             )
         self.end_id, self.pad_id = known[END], known[PAD]
         self.stop_ids: Sequence[int] = (self.end_id, self.pad_id)
@@ -113,7 +119,7 @@ class ChatDialogue:
 def load_chat_policy(
     name: str | Path, dtype: str = "float32", lora_rank: int = 0, thinking: bool = False
 ) -> Policy:
-    """Load a Qwen3 model from the local Hugging Face cache or a folder, on CPU; TRL moves it to a device.
+    """Load a model from the local Hugging Face cache or a folder, on CPU; TRL moves it to a device.
 
     With `lora_rank` its weights are frozen and all linear layers but the output layer get adapters of that rank, in
     float32, with alpha twice the rank and the same initial weights in every process. A folder with a LoRA checkpoint
@@ -131,7 +137,8 @@ def load_chat_policy(
     base = _base(adapters) if adapters.is_file() else str(name)
     try:
         model = AutoModelForCausalLM.from_pretrained(base, dtype=getattr(torch, dtype))
-        renderer = ChatRenderer(AutoTokenizer.from_pretrained(str(name)), thinking)
+        tokenizer = AutoTokenizer.from_pretrained(str(name))
+        renderer = ChatRenderer(tokenizer, thinking)
     except Exception as error:  # the hub, safetensors and tokenizers each have their own errors
         first = str(error).strip().partition("\n")[0]
         way_out = (
@@ -140,11 +147,18 @@ def load_chat_policy(
             else f"download it once with `hf download {base}` (HF_HUB_OFFLINE=0 where that is set), or name a folder"
         )
         raise PolicyError(f"{base} cannot be loaded ({type(error).__name__}: {first}); {way_out}") from error
+    tokenizer.chat_template = (
+        template()
+    )  # saved with checkpoints: whoever serves one needs that of its training
+    made_for = {"renderer": KIND, "base": base, "thinking": thinking, "lora_rank": lora_rank, "dtype": dtype}
+    if adapters.is_file() or lora_rank:
+        made_for["base_digest"] = _base_digest(model)
+    if adapters.is_file():
+        check_base(Path(name), made_for)
     if torch.cuda.is_available():  # otherwise float32 adapters take as long as all the rest
         torch.backends.cuda.matmul.allow_tf32 = True
     if adapters.is_file() or lora_rank:
         model = _with_adapters(model, Path(name) if adapters.is_file() else None, lora_rank)
-    made_for = {"renderer": KIND, "base": base, "thinking": thinking, "lora_rank": lora_rank, "dtype": dtype}
     return Policy(model.eval(), renderer, made_for)
 
 
@@ -168,6 +182,26 @@ def _with_adapters(model: Any, saved: Path | None, rank: int) -> Any:
         # ZeRO-3 gathers into buffers of one type (trl#6089); it keeps float32 copies of its own
         zero3 = os.environ.get("ACCELERATE_DEEPSPEED_ZERO_STAGE") == "3"
         return get_peft_model(model, lora, autocast_adapter_dtype=not zero3)
+
+
+def check_base(folder: Path, made_for: Mapping[str, Any]) -> None:
+    """Raise PolicyError if the adapters in `folder` were trained on other base weights than `made_for` records."""
+    recorded = (read_json(folder / MADE_FOR) or {}).get("base_digest")
+    if recorded is not None and recorded != made_for.get("base_digest"):
+        raise PolicyError(
+            f"the adapters in {folder} were trained on other weights than those of {made_for['base']} that are here; "
+            "restore these, or start a new run"
+        )
+
+
+def _base_digest(model: Any) -> str:
+    """Digest a model's weights as bfloat16 holds them: names, shapes, and `ENTRIES` entries of each, evenly spaced."""
+    whole = hashlib.blake2b(digest_size=16)
+    for name, parameter in model.named_parameters():
+        entries = parameter.detach().flatten()
+        sample = entries[:: max(1, len(entries) // ENTRIES)].bfloat16().float().numpy()
+        whole.update(f"{name} {tuple(parameter.shape)}\n".encode() + sample.tobytes())
+    return whole.hexdigest()
 
 
 def _base(adapters: Path) -> str:

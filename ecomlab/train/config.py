@@ -19,6 +19,8 @@ from ecomlab.train.schedule import CHECKS, Schedule, make_schedule
 DTYPES = ("float32", "bfloat16")
 OPTIMIZERS = ("adamw", "adamw-8bit")
 GENERATIONS = ("own", "vllm-server", "vllm-colocate")
+MOST_FOR_ALL = 3e-6
+"""Learning rate for all weights of a large model above which a run is warned: DAPO has 1e-6, LoRA ten times as much."""
 KEEPS = ("correct", "reward")
 
 
@@ -122,7 +124,9 @@ class TrainConfig(Settings):
     minibatches: PositiveInt = 2
     """Optimizer steps per training step, each on an equal share of its groups."""
     lr: Annotated[float, Field(gt=0, lt=1)] = 3e-4
-    """Learning rate; 3e-4 suits the laptop policy."""
+    """Learning rate; 3e-4 suits the laptop policy. For a large model's weights it is about a tenth of that for LoRA."""
+    warmup: NonNegativeInt = 0
+    """First steps, over which the learning rate rises from 0: Adam's are of full size whatever the gradient's."""
     max_grad_norm: Annotated[float, Field(gt=0)] = 1.0
     micro_batch: NonNegativeInt = 0
     """Rollouts per backward pass and process; 0: a whole minibatch. Affects memory and speed, not the gradient."""
@@ -135,6 +139,8 @@ class TrainConfig(Settings):
     filtering, which teaches a policy that often fails to ramble."""
     overlong_buffer: NonNegativeInt = 128
     """Number of last tokens of `episode_tokens` over which the soft overlong penalty falls from 0 to -1."""
+    turn_buffer: NonNegativeInt = 0
+    """The same for `turn_tokens`, over which the penalty for the longest turn falls; 0: none."""
     tau_acc: Annotated[float, Field(gt=0, le=1)] = 0.9
     tau_num: NonNegativeInt = 0
     """Fewest rollouts at the window's upper edge for a decision; 0 means 8 x group_size."""
@@ -200,6 +206,11 @@ class TrainConfig(Settings):
                 f"overlong_buffer {self.overlong_buffer} exceeds episode_tokens {self.episode_tokens}; "
                 "choose a smaller one, 0 for no penalty"
             )
+        if self.turn_buffer > self.turn_tokens:
+            yield (
+                f"turn_buffer {self.turn_buffer} exceeds turn_tokens {self.turn_tokens}; "
+                "choose a smaller one, 0 for no penalty"
+            )
         for name, envs in (("axes", self.envs), ("eval_axes", self.eval_envs)):
             try:
                 check_axes(getattr(self, name), envs)
@@ -237,6 +248,10 @@ class TrainConfig(Settings):
     def warnings(self) -> list[str]:
         """What does not stop the run and should be known, in words."""
         found = [*check_axes(self.axes, self.envs), *check_axes(self.eval_axes, self.eval_envs)]
+        if is_ordinary(self.starter) and not self.lora_rank and self.lr > MOST_FOR_ALL:
+            found.append(
+                f"lr {self.lr:g} would suit LoRA; for all weights of a large model a tenth is usual: --set lr=1e-6"
+            )
         return list(dict.fromkeys(found))
 
     @property
@@ -277,6 +292,20 @@ class TrainConfig(Settings):
             d_delta=self.d_delta,
             initial_difficulty=self.initial_difficulty,
             check_every=self.check_every,
+        )
+
+
+def check_split(config: TrainConfig, processes: int) -> None:
+    """Check that groups can be split over the processes, whole and evenly. Raises ConfigError."""
+    if config.prompts_per_step % (processes * config.minibatches):
+        raise ConfigError(
+            f"{config.prompts_per_step} groups in {config.minibatches} minibatches do not split over {processes} "
+            f"processes; choose prompts_per_step as a multiple of {processes * config.minibatches}"
+        )
+    rows = config.rollouts_per_step // processes // config.minibatches
+    if config.micro_batch and rows % config.micro_batch:
+        raise ConfigError(
+            f"micro_batch {config.micro_batch} does not divide the {rows} rollouts of a process's minibatch"
         )
 
 

@@ -1,13 +1,16 @@
 """Estimates of a run before it starts: memory by part, tokens per step, the bottleneck, and the commands to launch it.
 
 Nothing is trained or downloaded. The numbers are arithmetic on the model's dimensions and on the assumptions printed
-with them; they show whether a run can fit and where its bottleneck lies, not how long a step will take. How far up its
-token limits reach is counted, not estimated.
+with them: on paper, until `bench.csv` beside the run's file has what a GPU measured (`experiments/qwen3_8b/bench.py`).
+They show whether a run can fit and where its bottleneck lies. How far up its token limits reach is counted, not
+estimated.
 """
 
+import csv
 import json
-import shlex
-from dataclasses import dataclass
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +18,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ecomlab.audit.tokens import TABLE
+from ecomlab.audit.tokens import TABLE, read_table
 from ecomlab.models.load import is_ordinary, policy_folder
 from ecomlab.models.policy import CONFIG, PolicyError
 from ecomlab.train import reach
-from ecomlab.train.config import TrainConfig, from_toml
+from ecomlab.train.config import TrainConfig
+from ecomlab.train.launch import Launch, launches
 
 KNOWN = {  # config.json of the repositories on huggingface.co
     "Qwen/Qwen3-8B": {
@@ -42,16 +46,23 @@ MFU = 0.4
 """Share of the peak FLOP/s that training and prefill reach."""
 LAUNCH = 0.03
 """Least seconds of one decoding step of an eager Hugging Face model: kernel launches of 36 layers."""
-OWN_LAG, VLLM_LAG = 3.0, 2.0
-"""Decoding steps per sampled token of a mean episode: rows wait for the batch's longest turn, in vLLM less so."""
+UNMERGED = 1.6
+"""Times as many where LoRA's adapters stay apart from the weights, as they do in our own sampler."""
+OWN_LAG, VLLM_LAG = 3.6, 4.6
+"""Decoding steps per sampled token of a mean episode: rows wait for the batch's longest turn, with vLLM in every turn.
+As *novice* plays, on a laptop."""
+TURNS = 6
+"""Turns of a mean episode."""
 VLLM_EFFICIENCY = 0.6
 """Share of the memory bandwidth that vLLM's decoding reaches."""
-TOKENS, SAMPLED = 2_000, 1_000
-"""Tokens of a mean episode, prompt and tools included, and those sampled by the policy; fewer if limits are lower."""
+WRITES = 0.5
+"""Tokens that a policy is taken to write in a mean episode, for each that a courteous player writes in its longest."""
 TILE = 32_768
 """Vocabulary entries of one tile of the output layer (trl.kernels)."""
 TILE_TOKENS = 4_096
 """Most positions per tile."""
+MEASURED = "bench.csv"
+"""Table of a GPU's measurements beside a run's file."""
 
 
 @dataclass(frozen=True)
@@ -93,18 +104,20 @@ class Size:
         """Count the bytes of one token's keys and values in all layers."""
         return 2 * self.layers * self.kv_heads * self.head * width
 
-    def activations(self, tokens: int, checkpointing: bool, width: int = 2) -> float:
+    def activations(self, tokens: int, checkpointing: bool, width: int = 2, adapters: bool = False) -> float:
         """Estimate the bytes kept for the backward pass.
 
         Per token and layer: inputs and outputs of the norms (4 hidden), of the attention (3 inner + 4 kv) and of the
-        feed-forward (4 of its width); no scores, which fused attention does not keep. With checkpointing: one layer
-        of that, and the input of every layer.
+        feed-forward (4 of its width); no scores, which fused attention does not keep. With LoRA's float32 `adapters`:
+        copies of every linear map's input and output in float32 as well. With checkpointing: one layer of that, and
+        the input of every layer.
         """
         inner, kv = self.heads * self.head, self.kv_heads * self.head
-        layer = 4 * self.hidden + 3 * inner + 4 * kv + 4 * self.feed_forward
+        layer = width * (4 * self.hidden + 3 * inner + 4 * kv + 4 * self.feed_forward)
+        layer += 4 * sum(a + b for a, b in self.maps) * adapters
         if checkpointing:
-            return tokens * width * (layer + self.layers * self.hidden)
-        return tokens * width * layer * self.layers
+            return tokens * (layer + self.layers * self.hidden * width)
+        return tokens * layer * self.layers
 
 
 def size_of(starter: str) -> Size:
@@ -139,9 +152,9 @@ def memory(config: TrainConfig, size: Size, processes: int = 1) -> dict[str, flo
     weights         parameters x 2 or 4 bytes; trained ones x 4 under FSDP's mixed precision; adapters x 4
     gradients       trained parameters, in their type
     optimizer       AdamW: two moments, 8 bytes a trained parameter in float32; adamw-8bit: 2, and a scale per 256
-    activations     of `micro_batch` episodes of `context_tokens` (`Size.activations`)
+    activations     of `micro_batch` episodes of `context_tokens` (`Size.activations`), float32 copies for LoRA included
     logits          one tile of the output layer, and the float32 gradient of the layer where it is trained
-    keys, values    all rollouts of a process at `context_tokens`, the cache's length doubled as it grows
+    keys, values    all rollouts of a process at `context_tokens`
     vLLM            the share given to it; on a server, nothing here
 
     Our own sampler frees its cache before the update, so "peak" counts the larger of the two phases.
@@ -156,16 +169,18 @@ def memory(config: TrainConfig, size: Size, processes: int = 1) -> dict[str, flo
     compute = 2 if config.dtype == "bfloat16" or processes > 1 else 4
     positions = min(TILE_TOKENS, micro * config.episode_tokens)
     head = 4 * size.vocabulary * size.hidden if not config.lora_rank else 0
-    capacity = min(c for c in (256 * 2**k for k in range(20)) if c >= config.context_tokens)
     parts = {
         "weights": (frozen + trained * trained_width) / processes,
         "gradients": trained * trained_width / processes,
         "optimizer": trained * moments / processes,
         "activations": size.activations(
-            micro * config.context_tokens, config.gradient_checkpointing, compute
+            micro * config.context_tokens,
+            config.gradient_checkpointing,
+            compute,
+            adapters=config.lora_rank > 0 and compute == 2,
         ),
         "logits": positions * min(TILE, size.vocabulary) * compute + head,
-        "keys, values": rows * capacity * size.kv_bytes(width) if not config.with_vllm else 0.0,
+        "keys, values": rows * config.context_tokens * size.kv_bytes(width) if not config.with_vllm else 0.0,
         "vLLM": config.vllm_memory * GPU_GB * 1e9 if config.generation == "vllm-colocate" else 0.0,
     }
     gb = {name: value / 1e9 for name, value in parts.items()}
@@ -174,81 +189,67 @@ def memory(config: TrainConfig, size: Size, processes: int = 1) -> dict[str, flo
     return gb
 
 
-def tokens_a_step(config: TrainConfig) -> tuple[int, int]:
-    """Estimate the tokens of a step's rollouts, and the sampled ones among them; first round only."""
-    whole = min(TOKENS, config.context_tokens)
-    return config.rollouts_per_step * whole, config.rollouts_per_step * min(
-        SAMPLED, config.episode_tokens, whole
-    )
+@dataclass(frozen=True)
+class Mean:
+    """Tokens of a mean episode, prompt and tools included, and those of them that the policy samples."""
+
+    whole: int
+    sampled: int
+
+    def within(self, config: TrainConfig) -> "Mean":
+        """Cut it at a configuration's limits."""
+        whole = min(self.whole, config.context_tokens)
+        return Mean(whole, min(self.sampled, config.episode_tokens, whole))
 
 
-def seconds(config: TrainConfig, size: Size, processes: int = 1) -> dict[str, float]:
-    """Estimate the seconds of a step by phase.
+def mean_episode(config: TrainConfig, counts: Path) -> Mean:
+    """Take a mean episode of the collection from the table of courteous players' tokens, over its levels."""
+    rows = [row for row in read_table(counts) if row.env in config.envs] if counts.is_file() else []
+    if not rows:
+        return Mean(2_000, 1_000).within(config)
+    whole, written = (statistics.mean(each) for each in zip(*((row.median, row.written) for row in rows)))
+    return Mean(round(whole), round(WRITES * written)).within(config)
 
-    - prefill: 2 N FLOP for every token that is not sampled
+
+def evicted(config: TrainConfig, size: Size, mean: Mean, processes: int = 1) -> float:
+    """Estimate the share of a step's keys and values for which a colocated vLLM has no room beside its weights."""
+    if config.generation != "vllm-colocate":
+        return 0.0
+    width = 2 if config.dtype == "bfloat16" else 4
+    room = (config.vllm_memory * GPU_GB * 1e9 - size.parameters * width) / size.kv_bytes(width)
+    needed = config.rollouts_per_step / processes * mean.whole
+    return min(1.0, max(0.0, 1 - room / needed))
+
+
+def seconds(config: TrainConfig, size: Size, mean: Mean, processes: int = 1) -> dict[str, float]:
+    """Estimate the seconds of a step of one round by phase, given a mean episode.
+
+    - prefill: 2 N FLOP for every token that is not sampled, and with vLLM for those that were evicted between turns:
+      in each of `TURNS` half of an episode
     - decoding: sampled tokens of a mean episode x lag steps, each reading all weights and the rollouts' keys and values
-      once; own: not under `LAUNCH`; vLLM: at its share of the bandwidth
+      once; own: not under `LAUNCH`, with adapters `UNMERGED` times that; vLLM: at its share of the bandwidth
     - update: forward 2 N, backward 4 N (2 N with LoRA: frozen weights have no gradient), with gradient checkpointing
       2 N more, for every token of the batch
 
     at `MFU` of the peak where FLOP count. Attention's own FLOP are left out: 4% at 2,000 tokens of the 8B.
     """
-    whole, sampled = tokens_a_step(config)
     rows = config.rollouts_per_step
     rate = MFU * PEAK * processes
     flop = 2 * size.parameters
     width = 2 if config.dtype == "bfloat16" else 4
-    read = size.parameters * width + rows / processes * TOKENS / 2 * size.kv_bytes(width)
+    read = size.parameters * width + rows / processes * mean.whole / 2 * size.kv_bytes(width)
     if config.with_vllm:
-        decoding = sampled / rows * VLLM_LAG * read / (BANDWIDTH * VLLM_EFFICIENCY)
+        decoding = mean.sampled * VLLM_LAG * read / (BANDWIDTH * VLLM_EFFICIENCY)
     else:
-        decoding = sampled / rows * OWN_LAG * max(read / BANDWIDTH, LAUNCH)
+        launch = LAUNCH * (UNMERGED if config.lora_rank else 1)
+        decoding = mean.sampled * OWN_LAG * max(read / BANDWIDTH, launch)
+    again = evicted(config, size, mean, processes) * TURNS * mean.whole / 2
     passes = (2 if config.lora_rank else 3) + config.gradient_checkpointing
     return {
-        "prefill": (whole - sampled) * flop / rate,
+        "prefill": rows * (mean.whole - mean.sampled + again) * flop / rate,
         "decoding": decoding,
-        "update": whole * flop * passes / rate,
+        "update": rows * mean.whole * flop * passes / rate,
     }
-
-
-def launch_lines(config: TrainConfig, file: Path) -> list[str]:
-    """List the commands that start this run: the vLLM server's, if it uses one, and the training's.
-
-    Our own sampler needs all weights in every process, so FSDP (fsdp.yaml beside `file`) is only for runs with vLLM.
-    """
-    arguments = ["--config", str(file)]
-    before = from_toml(file).to_json() if file.exists() else TrainConfig().to_json()
-    for name, value in config.to_json().items():
-        if value != before[name]:
-            text = value if isinstance(value, str) else _toml(value)
-            arguments += ["--set", f"{name}={text}"]
-    lines = []
-    if config.generation == "vllm-server":
-        port = config.vllm_address.rpartition(":")[2].strip("/")
-        serve = [
-            "vllm", "serve", config.starter, "--port", port if port.isdigit() else "8000",
-            "--max-model-len", str(config.context_tokens + config.turn_tokens),
-            "--weight-transfer-config", '{"backend": "nccl"}',
-            "--logprobs-mode", "processed_logprobs", "--max-logprobs", "-1",
-        ]  # fmt: skip
-        lines.append("VLLM_SERVER_DEV_MODE=1 " + shlex.join(serve) + "   # on separate GPUs, left running")
-    sharded = file.parent / "fsdp.yaml"
-    if config.with_vllm and sharded.exists():
-        lines.append(
-            shlex.join(
-                ["accelerate", "launch", "--config_file", str(sharded), "-m", "ecomlab", "train", *arguments]
-            )
-        )
-    else:
-        lines.append(shlex.join(["ecomlab", "train", *arguments]))
-    return lines
-
-
-def _toml(value: Any) -> str:
-    """Write a setting's value for --set: as JSON, but for tables, which TOML writes with equals signs."""
-    if not isinstance(value, dict):
-        return json.dumps(value)
-    return "{" + ", ".join(f"{json.dumps(name)} = {json.dumps(inner)}" for name, inner in value.items()) + "}"
 
 
 def show_plan(config: TrainConfig, file: Path, console: Console, counts: Path = TABLE) -> None:
@@ -262,19 +263,25 @@ def show_plan(config: TrainConfig, file: Path, console: Console, counts: Path = 
             f"{_count(trained)} trained ({how})"
         )
     )
-    whole, sampled = tokens_a_step(config)
+    mean = mean_episode(config, counts)
     console.print(
         f"{config.steps} steps of {config.prompts_per_step} prompts x {config.group_size} rollouts, learning rate "
         f"{config.lr:g}, {config.minibatches} optimizer steps each"
     )
-    many = _processes(file)
-    console.print(_memory_table(config, size, many))
+
+    def fits(config: TrainConfig) -> bool:
+        return memory(config, size)["peak"] <= GPU_GB
+
+    ways = launches(config, file, fits)
+    console.print(_memory_table(config, size, max(way.processes for way in ways)))
+    rows = config.rollouts_per_step
     console.print(
-        f"tokens per step: about {whole:,}, {sampled:,} of them sampled; up to {config.rounds} times that where groups "
-        "teach nothing"
+        f"tokens per step: about {rows * mean.whole:,}, {rows * mean.sampled:,} of them sampled; up to {config.rounds} "
+        "times that where groups teach nothing"
     )
     if is_ordinary(config.starter):
-        _show_seconds(config, size, console)
+        _show_seconds(config, size, mean, console)
+        _show_measured(file.parent / MEASURED, console)
     else:
         console.print(
             "bottleneck: not estimated for the laptop policy; the tables of its runs have seconds by phase"
@@ -284,19 +291,34 @@ def show_plan(config: TrainConfig, file: Path, console: Console, counts: Path = 
         console.print(escape(words), soft_wrap=True, style="yellow" if words.startswith("warning") else None)
     for words in config.warnings:
         console.print(escape(f"warning: {words}"), soft_wrap=True, style="yellow")
-    console.print("\nlaunch:")
-    for line in launch_lines(config, file):
-        console.print(f"  {escape(line)}", soft_wrap=True)
+    if not config.with_vllm and is_ordinary(config.starter):
+        ways += _with_vllm(config, size, mean, file, fits)
+    for way in ways:
+        console.print(f"\nlaunch {way.where}:")
+        for line in way.lines:
+            console.print(f"  {escape(line)}", soft_wrap=True)
     console.print("nothing was trained")
+
+
+def _with_vllm(
+    config: TrainConfig, size: Size, mean: Mean, file: Path, fits: Callable[[TrainConfig], bool]
+) -> list[Launch]:
+    """Find the way to start the run with vLLM on its one GPU, if that holds it and is faster."""
+    other = config.replace(generation="vllm-colocate")
+    ours, theirs = (sum(seconds(each, size, mean).values()) for each in (config, other))
+    if not fits(other) or theirs >= ours:
+        return []
+    (alone, *_) = launches(other, file, fits)
+    where = f"{alone.where} with vLLM, on paper in {theirs:.0f} s a step instead of {ours:.0f}"
+    return [replace(alone, where=where)]
 
 
 def _memory_table(config: TrainConfig, size: Size, many: int) -> Table:
     columns = [memory(config, size)]
-    headings = ["GB per GPU, at the limits", "1 process"]
-    if many > 1 and config.rollouts_per_step % many == 0:
-        sharded = config if config.with_vllm else config.replace(generation="vllm-colocate")
-        columns.append(memory(sharded, size, many))
-        headings.append(f"{many}, sharded, {sharded.generation}")
+    headings = ["GB per GPU at the limits, on paper", "1 process"]
+    if many > 1:
+        columns.append(memory(config, size, many))
+        headings.append(f"{many}, sharded")
     table = Table(*headings)
     for part in columns[0]:
         table.add_row(part, *(_gb(column[part]) for column in columns))
@@ -305,33 +327,50 @@ def _memory_table(config: TrainConfig, size: Size, many: int) -> Table:
     return table
 
 
-def _show_seconds(config: TrainConfig, size: Size, console: Console) -> None:
-    phases = seconds(config, size)
+def _show_seconds(config: TrainConfig, size: Size, mean: Mean, console: Console) -> None:
+    phases = seconds(config, size, mean)
     slowest = max(phases, key=lambda phase: phases[phase])
     parts = ", ".join(f"{phase} {value:.0f}" for phase, value in phases.items())
     flop = 2 * size.parameters / 1e9
     console.print(
         f"per token: {flop:.1f} GFLOP in a forward pass, {size.kv_bytes() / 1e3:.0f} KB of keys and values"
     )
-    console.print(f"seconds per step on one GPU: {parts}; expected bottleneck: {slowest}")
+    more = (config.rounds - 1) * (phases["prefill"] + phases["decoding"])
+    console.print(
+        f"seconds per step on one GPU, on paper: {parts}; up to {more:.0f} more where all {config.rounds} rounds are "
+        f"played; expected bottleneck: {slowest}"
+    )
+    if lost := evicted(config, size, mean):
+        console.print(
+            f"vLLM's memory holds {1 - lost:.0%} of a step's keys and values: the rest is computed again in every "
+            "turn; a larger vllm_memory holds more, if the peak above leaves room"
+        )
     sampler, lag = ("vLLM", VLLM_LAG) if config.with_vllm else ("our own sampler", OWN_LAG)
     console.print(
         f"assumed: {GPU}, {PEAK / 1e12:.0f} TFLOP/s of which {MFU:.0%} reached, {BANDWIDTH / 1e12:.1f} TB/s; "
-        f"episodes of {min(TOKENS, config.context_tokens):,} tokens; {sampler} takes {lag:g} steps for each token "
-        "of a mean episode"
+        f"episodes of {mean.whole:,} tokens, {mean.sampled:,} of them sampled, as a courteous player's are over all "
+        f"levels; {sampler} takes {lag:g} steps for each token of a mean episode"
         + ("" if config.with_vllm else f", at least {LAUNCH * 1e3:.0f} ms each")
+        + (f", {UNMERGED:g} times that with adapters" if config.lora_rank and not config.with_vllm else "")
         + "; memory without CUDA's context and fragmentation (some GB)"
     )
 
 
-def _processes(file: Path) -> int:
-    """Count the processes that the launch configuration beside the file starts; 1 without one."""
-    sharded = file.parent / "fsdp.yaml"
-    if not sharded.exists():
-        return 1
-    from accelerate.commands.config.config_args import load_config_from_file
-
-    return int(load_config_from_file(str(sharded)).num_processes)
+def _show_measured(file: Path, console: Console) -> None:
+    """Print what GPUs have measured, with their names, or that none has."""
+    rows = []
+    if file.is_file():
+        with file.open(newline="") as table:
+            rows = [row for row in csv.DictReader(table) if row["device"] != "CPU"]
+    if not rows:
+        console.print(
+            f"no GPU has measured any of this (experiments/qwen3_8b/bench.py would write {MEASURED})"
+        )
+    for row in rows:
+        console.print(
+            escape(f"measured on {row['device']}: {row['what']} ({row['size']}): {row['seconds']} s, peak ")
+            + escape(f"{row['peak_gb']} GB, {row['tokens']} tokens {row['note']}".rstrip())
+        )
 
 
 def _count(number: int) -> str:

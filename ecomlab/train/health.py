@@ -13,8 +13,10 @@ FIRST = 5
 """First steps, with which later ones are compared."""
 COLLAPSED, EXPLODED = 0.1, 3.0
 """Entropy relative to the first steps."""
-GAP, GAP_JUMP = 0.05, 10.0
-"""Mean `|Δ logp|`, absolute and relative to its median so far. Rounding causes 1e-6 in float32, 1e-2 in bfloat16."""
+GAP, GAP_JUMP, GAP_GROWTH = 0.05, 10.0, 4.0
+"""Mean `|Δ logp|`: absolute, relative to its median so far, and relative to the first steps, when the weights have
+hardly moved and it is the backend's noise: 1e-6 in float32, 1e-2 in bfloat16. Weights that reach the sampler in part
+lag behind a little more with every step, which no median would show."""
 GAP_NOISE = 1e-3
 """Mean `|Δ logp|` below which a jump does not matter."""
 IDLE = 3
@@ -52,10 +54,12 @@ def _true_of(history: Sequence[Mapping[str, Any]], now: Mapping[str, Any]) -> di
                 "go back to an earlier checkpoint with a lower lr"
             )
     gap, usual = now["logp_gap"], _median([row["logp_gap"] for row in history])
-    if gap > GAP or (gap > GAP_NOISE and gap > GAP_JUMP * usual):
+    noise = _median([row["logp_gap"] for row in history[:FIRST]])
+    grown = len(history) >= FIRST and gap > GAP_GROWTH * noise
+    if gap > GAP or (gap > GAP_NOISE and (grown or gap > GAP_JUMP * usual)):
         found["gap"] = (
             f"sampler and trainer disagree: mean |Δ logp| is {gap:.2g}"
-            + ("" if math.isnan(usual) else f", was {usual:.2g}")
+            + ("" if math.isnan(usual) else f", was {usual:.2g}, and {noise:.2g} in the first steps")
             + "; stale weights, another precision or another template on one side would do this"
         )
     recent = [*history[-(IDLE - 1) :], now]

@@ -29,13 +29,14 @@ from ecomlab.models.batch import Clock, Rollout
 from ecomlab.models.load import is_ordinary, load_policy
 from ecomlab.models.policy import Policy
 from ecomlab.models.process_group import SINGLE_PROCESS, ProcessGroup
+from ecomlab.models.qwen3 import check_base
 from ecomlab.models.samplers.cached import Limits, Sampler
-from ecomlab.models.samplers.vllm import VllmSampler, limit_patience
+from ecomlab.models.samplers.vllm import VllmSampler
 from ecomlab.train import checkpoints, metrics, untrained
-from ecomlab.train.config import ConfigError, RunError, TrainConfig
+from ecomlab.train.config import ConfigError, RunError, TrainConfig, check_split
 from ecomlab.train.distributed import OneWorker, join_processes
 from ecomlab.train.health import alarms
-from ecomlab.train.loggers import logger
+from ecomlab.train.loggers import Log, logger
 from ecomlab.train.metrics import ALARMS, DONE
 from ecomlab.train.rollouts import Collection, DynamicSampling, collect
 from ecomlab.train.run_transcripts import header_of, of_groups, of_rollout
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
 __all__ = ["ConfigError", "RunError", "TrainConfig", "train"]
 
 UNSCORED = "unscored.txt"
+CONSTRAINTS = {"vllm": "constraints-vllm.txt", "loggers": "constraints-loggers.txt"}
+"""Pins of the extras that contradict constraints.txt (experiments/extras)."""
 Progress = Callable[[dict[str, Any]], None]
 
 
@@ -61,7 +64,7 @@ def train(config: TrainConfig, progress: Progress | None = None) -> Path:
     """
     processes = join_processes()
     leads = processes.rank == 0  # only this process reads and writes the folder
-    _check_split(config, len(processes.all_gather(None)))
+    check_split(config, len(processes.all_gather(None)))
     _check_setting(config)
     out = checkpoints.prepare_folder(Path(config.out)) if leads else Path(config.out).absolute()
     busy = RunError(f"another process is training in {out}; wait for it, or choose another out")
@@ -95,7 +98,7 @@ class Run:
         self.config, self.out, self.shop, self.policy, self.tell = config, out, shop, policy, tell
         self.processes = OneWorker(processes) if config.generation == "vllm-server" else processes
         self.leads = processes.rank == 0
-        self.log: Callable[[Sequence[Mapping[str, Any]]], None]
+        self.log = Log()
         self.history: list[dict[str, Any]] = []
         self.schedule = config.make_schedule()
         self.ordinary = is_ordinary(config.starter)
@@ -113,6 +116,8 @@ class Run:
         resume, begun = self.processes.all_gather(self._left_off() if self.leads else None)[0]
         if resume is not None:
             self.schedule = from_json(resume.extra["schedule"])
+            if self.ordinary:
+                check_base(resume.folder, self.policy.made_for)
         self.trainer = DapoTrainer(
             self.policy.model,
             self.policy.tokenizer,
@@ -124,8 +129,6 @@ class Run:
             before=lambda: None if begun else self._evaluate(0),
         )
         self.sampler = self._sampler()
-        if config.with_vllm:
-            limit_patience(self.trainer.vllm_generation)
         if self.leads:
             self.history = metrics.whole_steps(metrics.read(self.out / "train.csv"))
         with logger(config.logger if self.leads else "none", self.out, config.to_json()) as self.log:
@@ -179,7 +182,7 @@ class Run:
         """Evaluate if due, and write the step's rows: all before the step's checkpoint."""
         config = self.config
         clock = Clock()
-        if step.number in config.eval_steps:
+        if step.number in config.eval_steps and not step.broken:
             with clock.phase("evaluation"):
                 self._evaluate(step.number)
         seconds = metrics.phases({**step.seconds, **clock.seconds}, time.perf_counter() - step.began)
@@ -188,18 +191,20 @@ class Run:
         if not self.leads:
             return
         metrics.append(self.out / "train.csv", rows, metrics.TRAIN_COLUMNS)
-        self._write(of_groups(step.collection, step.number, config))
+        groups = list(of_groups(step.collection, step.number, config))
+        self._write(groups)
         self._note(UNSCORED, step.number, metrics.unscored_reasons(step.collection))
         now = {"step": step.number, "steps": config.steps}
         self.tell({"kind": "step", **now, "rows": rows, "seconds": seconds["seconds"]})
-        for words in self._alarms(rows):
+        for words in self._alarms(rows, step.broken):
             self.tell({"kind": "alarm", **now, "words": words})
-        self.log(metrics.logged(rows))
+        self.log.transcripts("groups", step.number, groups)
+        self.log.metrics(metrics.logged(rows))
 
-    def _alarms(self, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-        """Check the run's health: write a step's alarms to alarms.txt and return them."""
+    def _alarms(self, rows: Sequence[Mapping[str, Any]], broken: str = "") -> list[str]:
+        """Check the run's health: write a step's alarms, and what breaks it off, to alarms.txt and return them."""
         (now,) = metrics.whole_steps(rows)
-        found = alarms(self.history, now)
+        found = [*([f"the run stops: {broken}"] if broken else []), *alarms(self.history, now)]
         self.history.append(now)
         self._note(ALARMS, now["step"], found)
         return found
@@ -225,6 +230,7 @@ class Run:
                 untrained.keep(shared, found)
         if self.leads:
             self._write(found.failures)
+            self.log.transcripts("held-out failures", number, found.failures)
             head = {**self.head, "step": number}
             whole = [{**head, **row} for row in found.episodes]
             metrics.append(self.out / "episodes.csv", whole, metrics.EPISODE_COLUMNS)
@@ -276,20 +282,6 @@ class Run:
         )
 
 
-def _check_split(config: TrainConfig, processes: int) -> None:
-    """Check that groups can be split over the processes, whole and evenly."""
-    if config.prompts_per_step % (processes * config.minibatches):
-        raise ConfigError(
-            f"{config.prompts_per_step} groups in {config.minibatches} minibatches do not split over {processes} "
-            f"processes; choose prompts_per_step as a multiple of {processes * config.minibatches}"
-        )
-    rows = config.rollouts_per_step // processes // config.minibatches
-    if config.micro_batch and rows % config.micro_batch:
-        raise ConfigError(
-            f"micro_batch {config.micro_batch} does not divide the {rows} rollouts of a process's minibatch"
-        )
-
-
 def _check_setting(config: TrainConfig) -> None:
     """Check that the configuration fits the model, the launch and the machine."""
     if not is_ordinary(config.starter):
@@ -308,7 +300,7 @@ def _check_setting(config: TrainConfig) -> None:
         if needed and find_spec(package) is None:
             raise ConfigError(
                 f"this configuration needs {package}, which is not installed; "
-                f"pip install -c constraints.txt -e '.[{extra}]' brings it"
+                f"pip install -c {CONSTRAINTS.get(extra, 'constraints.txt')} -e '.[{extra}]' brings it"
             )
     sharded = os.environ.get("ACCELERATE_USE_FSDP") == "true" or (
         os.environ.get("ACCELERATE_DEEPSPEED_ZERO_STAGE") == "3"

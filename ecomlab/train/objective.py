@@ -48,26 +48,44 @@ def loss_mask(rollout: Rollout, mask_truncated: bool = False) -> list[int]:
     return rollout.mask if is_trained(rollout, mask_truncated) else [0] * len(rollout.mask)
 
 
-def shaped_reward(rollout: Rollout, limit: int, buffer: int, mask_truncated: bool = False) -> float:
+def longest_turn(rollout: Rollout) -> int:
+    """Count the tokens that the policy sampled in its longest turn."""
+    edges = np.diff([0, *rollout.mask, 0])
+    return int((np.flatnonzero(edges < 0) - np.flatnonzero(edges > 0)).max(initial=0))
+
+
+def shaped_reward(
+    rollout: Rollout, limit: int, buffer: int, mask_truncated: bool = False, turn: tuple[int, int] = (0, 0)
+) -> float:
     """Compute the reward that an episode is trained with, from -1 to 1; NaN when unscored.
+
+    The overlong penalty is that of the episode's sampled tokens, or that of its longest turn if it is larger; `turn` is
+    the limit of a turn and its buffer.
 
     A truncated episode has `TRUNCATED`, whatever it had achieved, in place of the overlong penalty. Any other has its
     score and the penalty, but no less than `TRUNCATED`: to go on until one is cut off must never pay. With
     `mask_truncated` it is the score and the penalty for all, as DAPO has it; a truncated episode then counts only in
     the mean and the deviation of its group.
     """
-    penalised = rollout.score.value + overlong_penalty(rollout.sampled, limit, buffer)
+    penalty = overlong_penalty(rollout.sampled, limit, buffer)
+    if turn[1]:
+        penalty = min(penalty, overlong_penalty(longest_turn(rollout), *turn))
+    penalised = rollout.score.value + penalty
     if mask_truncated or rollout.score.unscored:
         return penalised
     return TRUNCATED if rollout.end == "truncated" else max(TRUNCATED, penalised)
 
 
 def step_advantages(
-    collection: "Collection", limit: int, buffer: int, mask_truncated: bool = False
+    collection: "Collection",
+    limit: int,
+    buffer: int,
+    mask_truncated: bool = False,
+    turn: tuple[int, int] = (0, 0),
 ) -> np.ndarray:
     """Compute advantages of shaped rewards, (groups of `collection.batch`, group size); 0 in padding."""
     kept = [
-        group_advantages([shaped_reward(r, limit, buffer, mask_truncated) for r in group.rollouts])
+        group_advantages([shaped_reward(r, limit, buffer, mask_truncated, turn) for r in group.rollouts])
         for group in collection.kept
     ]
     return np.stack(kept + [np.zeros(len(group.rollouts)) for group in collection.padding])

@@ -1,19 +1,22 @@
 """The highest level at which a configuration's token limits hold nearly all courteous episodes, per environment.
 
-For chat policies it is read off the committed table of token counts (`ecomlab.audit.tokens`). For starters, which see
-short lines, it is measured: the player that they imitate, which asks natural questions, plays some tasks, and its
-tokens are counted. Counts are kept in the cache.
+It is measured: for starters, which see short lines, the player that they imitate plays some tasks, for chat policies
+the courteous player, and its tokens are counted with the policy's tokenizer. Counts are kept in the cache. For a chat
+policy without a tokenizer at hand it is read off the committed table of token counts (`ecomlab.audit.tokens`).
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ecomlab.audit.tokens import SHARE, read_table
+from ecomlab import assets
+from ecomlab.audit.tokens import LEVELS as COUNTED
+from ecomlab.audit.tokens import QWEN, SHARE, episode_tokens, qwen_renderer, read_table
 from ecomlab.catalog import load_shop
 from ecomlab.catalog.store import cache_folder
+from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import make_task
 from ecomlab.evaluate.tasks import axes_of, write_axes
 from ecomlab.files import read_json, write_json
@@ -24,12 +27,15 @@ from ecomlab.train.config import TrainConfig
 
 if TYPE_CHECKING:
     from ecomlab.catalog import Shop
+    from ecomlab.models.qwen3 import ChatRenderer
     from ecomlab.models.renderer import Renderer
 
 TASKS = 50
 """Episodes that are played at a level."""
 LEVELS = tuple(range(13))
-"""Levels that are measured, or fewer: those of a bisection."""
+"""Levels at which starters are measured, or fewer: those of a bisection."""
+ROOM = 1.1
+"""Tokens that are suggested for a courteous player's one."""
 
 
 @dataclass(frozen=True)
@@ -60,12 +66,19 @@ class Reach:
     """Lowest level above it that was counted and at which they do not; None if they hold at all."""
     why: str = ""
     """The reason why nothing is known, if so."""
+    tasks: int = 0
+    """Episodes that were played at each level for a chat policy; 0 if it was read off the table."""
+    over: tuple[str, ...] = ()
+    """The shares of such episodes that are over a limit, in words, level by level."""
+    needs: Tokens | None = None
+    """Least limits that hold `SHARE` of the episodes at every level that was counted, where that is known."""
 
 
 def reaches(config: TrainConfig, table: Path) -> Iterator[Reach]:
     """Find the reach of a configuration in each of its environments; `table` is that of token counts."""
     if is_ordinary(config.starter):
-        yield from _counted(config, table)
+        chat = _chat_renderer(config.starter)
+        yield from _counted(config, table) if chat is None else _measured(config, chat)
         return
     try:
         shop = load_shop(config.catalog_size, config.catalog_seed)
@@ -78,6 +91,68 @@ def reaches(config: TrainConfig, table: Path) -> Iterator[Reach]:
         yield bisected(env, LEVELS, lambda d: _holds(played(env, d, axes, shop, renderer), config))  # noqa: B023
 
 
+def _chat_renderer(starter: str) -> "ChatRenderer | None":
+    """Make the renderer of a chat policy whose tokenizer is here: its own, or for Qwen3 the fetched asset."""
+    from transformers import AutoTokenizer
+
+    from ecomlab.models.qwen3 import ChatRenderer
+
+    try:
+        return ChatRenderer(AutoTokenizer.from_pretrained(starter, local_files_only=True))
+    except Exception:  # the hub and tokenizers each have their own errors for what is not there
+        here = starter.startswith("Qwen/Qwen3") and assets.intact(assets.named(QWEN))
+        return qwen_renderer(assets.find(QWEN)) if here else None
+
+
+def _measured(config: TrainConfig, renderer: "ChatRenderer") -> Iterator[Reach]:
+    """Let the courteous player play `TASKS` episodes at each of the token table's levels."""
+    shop = load_shop(config.catalog_size, config.catalog_seed)
+    vocabulary = digest(sorted(renderer.tokenizer.get_vocab().items()))
+    for env in config.played:
+        axes = axes_of(config.axes, env)
+        found = {d: _courteous(env, d, axes, shop, renderer, vocabulary) for d in COUNTED}
+        reach = bisected(env, COUNTED, lambda d: _holds(found[d], config))  # noqa: B023
+        over = tuple(words for d in COUNTED if (words := _over(d, found[d], config)))
+        yield replace(reach, tasks=TASKS, over=over, needs=_most(_quantile(found[d]) for d in COUNTED))
+
+
+def _courteous(
+    env: str, d: int, axes: Mapping[str, float], shop: "Shop", renderer: "ChatRenderer", vocabulary: str
+) -> list[Tokens]:
+    """Count the tokens of `TASKS` episodes of the courteous player, or read them from the cache."""
+    kind = ENVIRONMENTS[env]
+    key = digest([vocabulary, kind.version, shop.fingerprint, d, write_axes(axes), TASKS, "courteous"])
+
+    def tokens(seed: int) -> Tokens:
+        player = kind.reference_player(shop, courteous=True)
+        _, whole, turns = episode_tokens(make_task(env, d, seed, shop, axes), shop, renderer, player)
+        return Tokens(whole, sum(turns), max(turns))
+
+    return _kept(f"{env}-{d}-{key}", tokens)
+
+
+def _over(d: int, episodes: Sequence[Tokens], config: TrainConfig) -> str:
+    """Word the shares of a level's episodes that are over each limit; nothing where none is."""
+    limits = {
+        "context": [one.context > config.context_tokens for one in episodes],
+        "episode": [one.written > config.episode_tokens for one in episodes],
+        "turn": [one.turn > config.turn_tokens for one in episodes],
+    }
+    shares = [f"{sum(over) / len(over):.0%} over the {name}'s" for name, over in limits.items() if any(over)]
+    return f"d = {d}: {', '.join(shares)}" if shares else ""
+
+
+def _quantile(episodes: Sequence[Tokens]) -> Tokens:
+    """Find the limits that hold `SHARE` of episodes, each limit by itself."""
+    at = math.ceil(SHARE * len(episodes)) - 1
+    context, written, turn = (sorted(column)[at] for column in zip(*map(astuple, episodes), strict=True))
+    return Tokens(context, written, turn)
+
+
+def _most(some: Iterable[Tokens]) -> Tokens:
+    return Tokens(*map(max, zip(*map(astuple, some), strict=True)))
+
+
 def _counted(config: TrainConfig, table: Path) -> Iterator[Reach]:
     if not table.is_file():
         why = f"not known: there is no {table}; work in a clone, or count: python -m ecomlab.audit.tokens"
@@ -85,11 +160,10 @@ def _counted(config: TrainConfig, table: Path) -> Iterator[Reach]:
         return
     rows = read_table(table)
     for env in config.played:
-        here = {
-            row.d: Tokens(row.p99, row.written, row.turn).within(config) for row in rows if row.env == env
-        }
+        here = {row.d: Tokens(row.p99, row.written, row.turn) for row in rows if row.env == env}
         if here:
-            yield bisected(env, sorted(here), here.__getitem__)
+            reach = bisected(env, sorted(here), lambda d: here[d].within(config))  # noqa: B023
+            yield replace(reach, needs=_most(here.values()))
         else:
             yield Reach(env, None, None, f"not known: {table} has no row of it")
 
@@ -114,14 +188,21 @@ def played(env: str, d: int, axes: Mapping[str, float], shop: "Shop", renderer: 
     from ecomlab.starters.policy import made_for
 
     key = digest([made_for(renderer.tokenizer, shop, [env]), shop.fingerprint, d, write_axes(axes), TASKS])
-    file = cache_folder() / "episode_tokens" / f"{env}-{d}-{key}.json"
-    if known := read_json(file):
-        return [Tokens(*counts) for counts in known["episodes"]]
-    found = []
-    for seed in range(TASKS):
+
+    def tokens(seed: int) -> Tokens:
         pieces = transcribe(make_task(env, d, seed, shop, axes), shop).pieces
         lengths = [len(renderer.encode(piece)) for piece in pieces]
-        found.append(Tokens(sum(lengths), sum(lengths[1::2]), max(lengths[1::2])))
+        return Tokens(sum(lengths), sum(lengths[1::2]), max(lengths[1::2]))
+
+    return _kept(f"{env}-{d}-{key}", tokens)
+
+
+def _kept(name: str, count: Callable[[int], Tokens]) -> list[Tokens]:
+    """Count the tokens of `TASKS` episodes by their seeds, or read what was counted from the cache."""
+    file = cache_folder() / "episode_tokens" / f"{name}.json"
+    if known := read_json(file):
+        return [Tokens(*counts) for counts in known["episodes"]]
+    found = [count(seed) for seed in range(TASKS)]
     write_json(file, {"episodes": [astuple(one) for one in found]})
     return found
 
@@ -131,9 +212,12 @@ def lines(config: TrainConfig, found: Sequence[Reach]) -> Iterator[str]:
     limits = (
         f"turn {config.turn_tokens}, episode {config.episode_tokens}, context {config.context_tokens} tokens"
     )
-    counted = (
-        "the token table" if is_ordinary(config.starter) else f"{TASKS} a level of the player it imitates"
-    )
+    if not is_ordinary(config.starter):
+        counted = f"{TASKS} a level of the player it imitates"
+    elif any(one.tasks for one in found):
+        counted = f"{TASKS} a level, played now and counted with its tokenizer"
+    else:
+        counted = "the token table"
     yield f"limits ({limits}) hold {SHARE:.0%} of courteous episodes, by {counted}:"
     for one in found:
         if one.why:
@@ -144,6 +228,9 @@ def lines(config: TrainConfig, found: Sequence[Reach]) -> Iterator[str]:
             yield f"  {one.env}: at no level; not at d = {one.breaks}"
         else:
             yield f"  {one.env}: up to d = {one.holds}, not at d = {one.breaks}"
+        yield from (f"    {words}" for words in one.over)
+    if any(one.breaks is not None for one in found) and all(one.needs for one in found):
+        yield f"limits that hold them at every level counted: {enough(_most(one.needs for one in found if one.needs))}"
     for one in found:
         if (
             beyond := []
@@ -151,6 +238,15 @@ def lines(config: TrainConfig, found: Sequence[Reach]) -> Iterator[str]:
             else list(_beyond(config, one.env, -1 if one.holds is None else one.holds))
         ):
             yield f"warning: {one.env}: {' and '.join(beyond)} can go beyond that; longer episodes are cut off"
+
+
+def enough(needs: Tokens) -> str:
+    """Write --set options whose limits hold `needs`, rounded up, with room for a player that is not as brief."""
+    limits = {"turn_tokens": (needs.turn, 256), "episode_tokens": (needs.written, 512)}
+    limits["context_tokens"] = (needs.context, 2048)
+    return " ".join(
+        f"--set {name}={(ROOM * most // unit + 1) * unit:.0f}" for name, (most, unit) in limits.items()
+    )
 
 
 def _beyond(config: TrainConfig, env: str, holds: int) -> Iterator[str]:

@@ -6,6 +6,7 @@ collection of `prompts x group_size` rollouts is one step of ours and `minibatch
 """
 
 import logging
+import math
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -18,8 +19,10 @@ from unittest.mock import patch
 import torch
 import trl.trainer.utils
 from accelerate import PartialState
+from accelerate.utils import is_peft_model
 from datasets import Dataset
 from torch import Tensor
+from torch.distributed.tensor import DTensor
 from transformers import PrinterCallback, TrainerCallback
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from transformers.utils.logging import disable_progress_bar, enable_progress_bar, is_progress_bar_enabled
@@ -27,9 +30,11 @@ from trl import GRPOConfig, GRPOTrainer
 
 from ecomlab.models.batch import Clock
 from ecomlab.models.process_group import SINGLE_PROCESS, ProcessGroup
+from ecomlab.models.samplers.merged import send_merged
+from ecomlab.models.samplers.vllm import insist_on_resets, limit_patience
 from ecomlab.seeding import rng
 from ecomlab.train import objective
-from ecomlab.train.config import TrainConfig
+from ecomlab.train.config import RunError, TrainConfig
 from ecomlab.train.rollouts import Collection
 from ecomlab.train.update_metrics import UpdateMetrics
 
@@ -50,6 +55,8 @@ class Step:
     """By phase so far: model, environment, waiting, logprobs, update, sync."""
     began: float
     """`time.perf_counter()` at the end of the step before."""
+    broken: str = ""
+    """Why the run stops in this step, if it does."""
 
 
 Collect = Callable[[int], Collection]
@@ -84,6 +91,7 @@ class DapoTrainer(GRPOTrainer):
     ) -> None:  # fmt: skip
         self.config = config
         self.collect = collect
+        self.after = after
         self.processes = processes
         self.collection: Collection | None = None
         self.clock = Clock()
@@ -100,9 +108,14 @@ class DapoTrainer(GRPOTrainer):
                 ),  # placeholders: the schedule draws tasks
                 processing_class=tokenizer,
                 rollout_func=lambda prompts, trainer: trainer.roll_out(len(prompts)),
-                callbacks=[_Bookkeeping(self, before, after, save_extra)],
+                callbacks=[_Bookkeeping(self, before, save_extra)],
             )
         self.remove_callback(PrinterCallback)
+        if config.with_vllm:
+            limit_patience(self.vllm_generation)
+            insist_on_resets(self.vllm_generation)
+            if is_peft_model(self.model):
+                send_merged(self.vllm_generation, getattr(torch, config.dtype))
         plugin = getattr(self.accelerator.state, "fsdp_plugin", None)
         if plugin is not None and getattr(plugin.mixed_precision_policy, "output_dtype", None) is not None:
             # log-probabilities must leave the model as float32: bfloat16 is too coarse for their differences
@@ -176,8 +189,9 @@ class DapoTrainer(GRPOTrainer):
         assert self.collection is not None
         config = self.config
         advantages_PG = objective.step_advantages(
-            self.collection, config.episode_tokens, config.overlong_buffer, config.mask_truncated
-        )
+            self.collection, config.episode_tokens, config.overlong_buffer, config.mask_truncated,
+            turn=(config.turn_tokens, config.turn_buffer),
+        )  # fmt: skip
         mine = torch.from_numpy(advantages_PG[self.groups].ravel())
         batch["advantages"] = mine.to(self.accelerator.device, torch.float32)
         return batch
@@ -212,10 +226,37 @@ class DapoTrainer(GRPOTrainer):
         return logps, entropies, None
 
     def _clip_grad_norm(self, model: Any) -> Any:
+        """Clip as TRL does, and note the norm. Raises RunError before the optimizer's step if it is not finite (under
+        DeepSpeed, which clips and steps by itself, after it)."""
         norm = super()._clip_grad_norm(model)
-        if norm is not None:  # DeepSpeed clips by itself
+        if norm is not None:
             self.update_metrics.norms.append(float(norm))
+            if not math.isfinite(float(norm)):
+                self.end_step(self.number + 1, f"the gradient's norm is {float(norm)}")
         return norm
+
+    def end_step(self, number: int, broken: str = "") -> None:
+        """Hand step `number` to `after`, for its row; raise RunError if it is `broken`. Every process calls this."""
+        assert self.collection is not None
+        seconds = {**self.collection.seconds, **self.clock.seconds}
+        seconds["update"] = time.perf_counter() - self.rolled - seconds.get("logprobs", 0.0)
+        update = self.update_metrics.total(self.processes)
+        if broken:
+            update["grad_norm"] = math.nan  # if the weights are broken, the gradient before them need not be
+        self.after(Step(number, self.collection, update, seconds, self.began, broken))
+        if broken:
+            raise RunError(
+                f"step {number}: {broken}: the policy diverges. The last checkpoint in {self.config.out} is sound: "
+                "train from that in another out with a lower lr (--set starter=CHECKPOINT --set out=... --set lr=...)"
+            )
+        self.began = time.perf_counter()
+
+    def weights_are_finite(self) -> bool:
+        """Tell whether all trained weights are finite, in all processes, which all call this."""
+        trained = (p.detach() for p in self.model.parameters() if p.requires_grad)
+        local = (p.to_local() if isinstance(p, DTensor) else p for p in trained)
+        mine = all(bool(torch.isfinite(p).all()) for p in local)
+        return all(self.processes.all_gather(mine))
 
     def _forward(
         self, model: Any, input_ids: Tensor, attention_mask: Tensor, logits_to_keep: int
@@ -269,15 +310,14 @@ def _reward(prompts: list[Any], completions: list[Any], reward: list[float], **_
 
 
 class _Bookkeeping(TrainerCallback):
-    """Calls `before` ahead of the first step and `after` with each, before its checkpoint; completes checkpoints."""
+    """Calls `before` ahead of the first step and the trainer's `after` with each, before its checkpoint; completes
+    checkpoints."""
 
     def __init__(
-        self, trainer: DapoTrainer, before: Callable[[], None], after: Callable[[Step], None],
-        save_extra: Callable[[Path], None],
-    ) -> None:  # fmt: skip
+        self, trainer: DapoTrainer, before: Callable[[], None], save_extra: Callable[[Path], None]
+    ) -> None:
         self.trainer = trainer
         self.before = before
-        self.after = after
         self.save_extra = save_extra
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -290,11 +330,8 @@ class _Bookkeeping(TrainerCallback):
         trainer = self.trainer
         if trainer.collection is None or logs is None or "train_runtime" in logs:
             return
-        seconds = {**trainer.collection.seconds, **trainer.clock.seconds}
-        seconds["update"] = time.perf_counter() - trainer.rolled - seconds["logprobs"]
-        update = trainer.update_metrics.total(trainer.processes)
-        self.after(Step(trainer.number, trainer.collection, update, seconds, trainer.began))
-        trainer.began = time.perf_counter()
+        # before the checkpoint of these weights
+        trainer.end_step(trainer.number, "" if trainer.weights_are_finite() else "the weights are not finite")
 
     def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
         """Drop the gradients if nothing was trained: momentum alone would move the weights."""
@@ -334,7 +371,8 @@ def _arguments(config: TrainConfig) -> GRPOConfig:
         "disable_dropout": True,
         "shuffle_dataset": False,
         "learning_rate": config.lr,
-        "lr_scheduler_type": "constant",
+        "lr_scheduler_type": "constant_with_warmup" if config.warmup else "constant",
+        "warmup_steps": config.warmup * config.minibatches,
         "weight_decay": 0.0,
         "max_grad_norm": config.max_grad_norm,
         "max_steps": config.steps * config.minibatches,

@@ -5,6 +5,7 @@ TRL logs the last gradient norm, and means of micro-batch means, which are NaN a
 
 import math
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -46,15 +47,15 @@ class UpdateMetrics:
 
     def total(self, processes: ProcessGroup) -> dict[str, float]:
         """Compute, over all processes, entropy, clip_share, logp_gap and logp_gap_max (mean and largest `|Δ logp|`
-        between sampler and trainer in the first minibatch), and grad_norm (the largest). If nothing was
-        trained, grad_norm is 0 and the others are NaN."""
+        between sampler and trainer in the first minibatch), and grad_norm (the largest, NaN if one is). If
+        nothing was trained, grad_norm is 0 and the others are NaN."""
         gathered = processes.all_gather((self.sums, self.gap_max))
         sums = {name: sum(each[name] for each, _ in gathered) for name in self.sums}
         tokens, gap_tokens = sums["tokens"] or math.nan, sums["gap_tokens"] or math.nan
         return {
             "entropy": sums["entropy"] / tokens,
             "clip_share": sums["clipped"] / tokens,
-            "grad_norm": max(self.norms, default=math.nan),
+            "grad_norm": float(np.max(self.norms)) if self.norms else math.nan,  # max() may pass over NaN
             "logp_gap": sums["gap"] / gap_tokens,
             "logp_gap_max": max(largest for _, largest in gathered) if sums["gap_tokens"] else math.nan,
         }

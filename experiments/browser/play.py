@@ -172,7 +172,7 @@ class Page:
     def same(self, mirror: Seat) -> None:
         """Wait until the page shows what the second seat has: the last message, the budgets, the customer's words."""
         if number := mirror.log[-1].number:
-            self.desk.get_by_text(f"message {number}", exact=True).first.wait_for()
+            self.desk.get_by_text(f"turn {number}", exact=True).first.wait_for()
         left = mirror.left
         for number, most in ((left.messages, left.of_messages), (left.calls, left.of_calls)):
             self.shows(f"{number} of {most}")
@@ -190,6 +190,11 @@ class Page:
         form = self.desk.locator(f".ecomlab-form-{tool}")
         form.wait_for()
         self.press("Clear")
+        self.page.wait_for_function(  # else a field that is not empty yet may pass for filled in
+            "form => [...form.querySelectorAll('input[type=text]')].every(field => field.value === '')",
+            arg=form.element_handle(),
+            timeout=LONG,
+        )
         last = None
         for name, entry in entries.items():
             label = re.compile(rf"^{name.replace('_', ' ')}( \*)?$")

@@ -4,13 +4,20 @@ success on the same tasks with both. Writes a line an episode, and goes on where
     make smollm2-server ARGS="--threads 1" &
     python experiments/llm_customer/measure.py experiments/llm_customer/smollm2.toml --minutes 20
     python experiments/llm_customer/measure.py honest   # the scripted paraphraser, without an endpoint
+
+A model that answers in a file and not over HTTP takes three commands: what it is asked, what it is asked again after
+refusals, and what came of it.
+
+    python experiments/llm_customer/measure.py experiments/llm_customer/NAME.answers.jsonl --ask requests.jsonl
+
+writes a request a line (key, system, user) for every answer that is missing; answers are lines of {"key", "answer"}.
 """
 
 import argparse
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +25,12 @@ import numpy as np
 from scipy import stats
 
 import ecomlab
-from ecomlab.audit.wordings import STYLES, Honest
-from ecomlab.customer.llm import Chat
+from ecomlab.audit.wordings import STYLES, Honest, line_of
+from ecomlab.customer.llm import AGAIN, Chat
 from ecomlab.evaluate.customers import customer_identity
 from ecomlab.evaluate.endpoint.chat import customer_from_toml
 from ecomlab.files import write_json
+from ecomlab.task import Message
 
 HERE = Path(__file__).parent
 FIRST = 40_000
@@ -32,7 +40,9 @@ FIRST = 40_000
 def main() -> None:
     """Play until the time is over, then write the summary."""
     chosen = _arguments()
-    name = Path(chosen.customer).stem
+    if chosen.ask:
+        return _ask(chosen)
+    name = Path(chosen.customer).name.partition(".")[0]
     rows_file, summary = HERE / f"{name}.jsonl", HERE / f"{name}.json"
     rows = (
         [json.loads(line) for line in rows_file.read_text("utf-8").splitlines()] if rows_file.exists() else []
@@ -43,12 +53,11 @@ def main() -> None:
     with rows_file.open("a", encoding="utf-8") as file:
         for seed, d, env, style in _cells(chosen.seeds, chosen.levels, list(customers)):
             if (style, env, d, seed) not in done and time.monotonic() < until:
-                rows.append({"style": style, **_episode(env, d, seed, shop, customers[style])})
+                customer = customers[style](f"{env} {d} {seed}")
+                rows.append({"style": style, **_episode(env, d, seed, shop, customer)})
                 print(json.dumps(rows[-1], ensure_ascii=False), file=file, flush=True)
     found = {style: _summary([row for row in rows if row["style"] == style]) for style in customers}
-    write_json(
-        summary, {"customer": customer_identity(next(iter(customers.values())))["customer"], "found": found}
-    )
+    write_json(summary, {"customer": _identity(chosen.customer), "found": found})
     print(summary.read_text("utf-8"))
 
 
@@ -56,7 +65,10 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("customer", help="a TOML file with an endpoint's settings, or: honest")
+    parser.add_argument(
+        "customer", help="a TOML file with an endpoint's settings, a file of answers, or: honest"
+    )
+    parser.add_argument("--ask", type=Path, help="write the requests that a file of answers lacks")
     parser.add_argument(
         "--minutes", type=float, default=600.0, help="time after which no further episode begins"
     )
@@ -66,10 +78,54 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _customers(name: str) -> dict[str, Chat]:
+def _customers(name: str) -> dict[str, Callable[[str], Chat]]:
+    """Make the customer of an episode, by style; the episode is named as in a request's key."""
     if name == "honest":
-        return {style: Honest(style) for style in STYLES}
-    return {"endpoint": customer_from_toml(Path(name))}
+        return {style: lambda _, style=style: Honest(style) for style in STYLES}  # type: ignore[misc]
+    if name.endswith(".toml"):
+        endpoint = customer_from_toml(Path(name))
+        return {"endpoint": lambda _: endpoint}
+    file = Path(name)
+    lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()] if file.exists() else []
+    answers = {line["key"]: line["answer"] for line in lines}
+    return {"written": lambda episode: _Written(episode, answers)}
+
+
+def _identity(name: str) -> Any:
+    if name.endswith(".jsonl"):
+        return f"answers in {Path(name).name}"
+    _, make = next(iter(_customers(name).items()))
+    return customer_identity(make(""))["customer"]
+
+
+class _Written:
+    """An endpoint for one episode whose answers lie in a file, by the episode, the number of the line in it, and
+    whether it is asked again. It notes the requests that have none, and gives those lines back as they are."""
+
+    def __init__(self, episode: str, answers: Mapping[str, str]) -> None:
+        self._episode, self._answers, self._lines = episode, answers, 0
+        self.missing: list[dict[str, str]] = []
+
+    def __call__(self, messages: list[Message]) -> str:
+        system, user = (str(message["content"]) for message in messages)
+        again = "\nYou have written: " in user
+        self._lines += not again
+        key = f"{self._episode} {self._lines}{AGAIN if again else ''}"
+        if key not in self._answers:
+            self.missing.append({"key": key, "system": system, "user": user})
+        return self._answers.get(key, line_of(user))
+
+
+def _ask(chosen: argparse.Namespace) -> None:
+    """Write the requests of the chosen cells that have no answer yet. What the customer means does not hang on its
+    words, so that the answers can be put in afterwards."""
+    shop, make = ecomlab.load_shop(chosen.size), _customers(chosen.customer)["written"]
+    with chosen.ask.open("w", encoding="utf-8") as file:
+        for seed, d, env, _ in _cells(chosen.seeds, chosen.levels, ["written"]):
+            customer = make(f"{env} {d} {seed}")
+            _episode(env, d, seed, shop, customer)
+            for request in customer.missing:  # type: ignore[attr-defined]
+                print(json.dumps(request, ensure_ascii=False), file=file)
 
 
 def _cells(seeds: int, levels: list[int], styles: list[str]) -> Iterator[tuple[int, int, str, str]]:
@@ -97,9 +153,16 @@ def _episode(env: str, d: int, seed: int, shop: ecomlab.Shop, customer: Chat) ->
 
 def _summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
     said = [one for row in rows for one in row["wording"] if one["task"] != "label"]
-    new = [one for one in said if one["answer"] != one["given"]]  # what was only repeated shows nothing
     answered = [one["seconds"] for one in said if one["answer"] is not None]
     gaps = [row["worded"][0] - row["template"][0] for row in rows]
+    lines = [
+        one for one in _lines(said) if one[0]["answer"] != one[0]["given"]
+    ]  # to repeat one shows nothing
+    used = [tries for tries in lines if tries[-1]["used"]]
+    refusals = {
+        when: dict(Counter(tries[at]["refused"] for tries in lines if tries[at]["refused"]).most_common())
+        for when, at in (("at_first", 0), ("in_the_end", -1))
+    }
     return {
         "episodes": len(rows),
         "unscored": sum(row["worded"][2] for row in rows),
@@ -108,14 +171,27 @@ def _summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
         "correct_with_endpoint": sum(row["worded"][1] for row in rows),
         "reward_difference": float(np.mean(gaps)) if gaps else None,
         "reward_difference_95": _interval(gaps),
-        "lines": len(said),
-        "repeated_word_for_word": len(said) - len(new),
-        "reworded": sum(not one["refused"] for one in new),
-        "refused": dict(Counter(one["refused"] for one in new if one["refused"]).most_common()),
-        "share_of_rewordings_used": sum(not one["refused"] for one in new) / len(new) if new else None,
+        "lines": len(_lines(said)),
+        "repeated_word_for_word": len(_lines(said)) - len(lines),
+        "reworded": len(lines),
+        "used": len(used),
+        "used_at_first": sum(len(tries) == 1 for tries in used),
+        "refused": refusals,
+        "share_used": len(used) / len(lines) if lines else None,
         "labels_asked": sum(one["task"] == "label" for row in rows for one in row["wording"]),
-        "seconds_a_line_median": float(np.median(answered)) if answered else None,
+        "seconds_a_request_median": float(np.median(answered)) if answered else None,
     }
+
+
+def _lines(said: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Gather the exchanges about each line: the first, and the one after a refusal."""
+    found: list[list[dict[str, Any]]] = []
+    for one in said:
+        if one["task"].endswith(AGAIN):
+            found[-1].append(one)
+        else:
+            found.append([one])
+    return found
 
 
 def _interval(gaps: list[float]) -> list[float] | None:

@@ -1,9 +1,9 @@
-"""Our vLLM sampler on the real vLLM, on a CPU: colocated, in training with weight sync, and on a server.
+"""Our vLLM sampler on the real vLLM, on a CPU: colocated, in training with weight sync, with LoRA, and on a server.
 
-    make vllm-cpu                      # builds the environment and runs the three parts: check.json, and a log of each
+    make vllm-cpu                      # builds the environment and runs the four parts: check.json, and a log of each
     make vllm-cpu ARGS="sampler"       # one part
 
-Everything is in float32, so that log-probabilities can be compared: with our own sampler's and the model's own. Each
+All but LoRA is in float32, so that log-probabilities can be compared: with our own sampler's and the model's own. Each
 part is a process of its own and ends with exit code 1 if something it claims does not hold.
 """
 
@@ -26,7 +26,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-PARTS = ("sampler", "training", "server")
+PARTS = ("sampler", "training", "adapters", "server")
 CLOSE = 1e-5
 """Largest difference between vLLM's log-probabilities and those of our sampler, or of the trainer."""
 APART = 1e-3
@@ -58,7 +58,8 @@ def main() -> None:
     if unknown := [part for part in parts if part not in PARTS]:
         parser.error(f"no part {unknown[0]!r}; there are {', '.join(PARTS)}")
     if chosen.inside:
-        print(json.dumps({"sampler": sampler, "training": training, "server": server}[parts[0]]()))
+        work = {"sampler": sampler, "training": training, "adapters": adapters, "server": server}
+        print(json.dumps(work[parts[0]]()))
         return
     file = HERE / "check.json"
     found = json.loads(file.read_text()) if file.exists() else {}
@@ -247,6 +248,93 @@ def training() -> dict[str, Any]:
     }
 
 
+# --- with LoRA ---
+
+ARRIVES = 0.9
+"""Least share of two small steps that must arrive in bfloat16."""
+ROUNDS = 300
+"""Syncs after which the base must still be what it was, bit for bit."""
+NOISE = 0.02
+"""Most mean |Δ logp| that rounding to bfloat16 explains: vLLM multiplies merged weights, the trainer adapters apart."""
+
+
+def adapters() -> dict[str, Any]:
+    """Take small steps with LoRA on a small random Qwen3 in bfloat16; look at the weights that vLLM then has."""
+    import torch
+    from accelerate import Accelerator
+
+    sys.path.insert(0, str(ROOT / "tests"))
+    from qwen3_helper import move, reached, talkative, trained
+
+    from ecomlab import load_shop
+    from ecomlab.models.qwen3 import load_chat_policy
+    from ecomlab.models.samplers.merged import send_merged
+    from ecomlab.models.samplers.vllm import insist_on_resets
+
+    keep_weights_loadable()
+    vllm_generation = in_float32("bfloat16")
+    with tempfile.TemporaryDirectory() as folder:
+        made = talkative(Path(folder) / "model", load_shop(1_000), head_dim=32)
+        policy = load_chat_policy(made, dtype="bfloat16", lora_rank=8)
+        generation = vllm_generation.VLLMGeneration(
+            policy.model, Accelerator(cpu=True), policy.tokenizer, mode="colocate", gpu_memory_utilization=0.3,
+            max_model_length=2048, max_num_seqs=EPISODES, max_completion_length=256,
+        )  # fmt: skip
+    base = {n: p.detach().clone() for n, p in policy.model.named_parameters() if "lora_" not in n}
+    before = held(generation)
+    move(policy.model, 2)
+    update = {name: value for name, value in trained(policy.model).items() if name in before}
+    generation.sync_weights()
+    by_trl = reached(before, held(generation), update)
+    with torch.no_grad():
+        for name, value in base.items():
+            policy.model.get_parameter(name).copy_(value)  # which TRL's merge has changed
+    send_merged(generation, torch.bfloat16)
+    insist_on_resets(generation)
+    generation.sync_weights()
+    arrived = reached(before, held(generation), update)
+    gaps = {"before further steps": mean_gap(policy, generation)}
+    for _ in range(ROUNDS):
+        move(policy.model, 1, lr=1e-4)
+        generation.sync_weights()
+    gaps[f"after {ROUNDS}"] = mean_gap(policy, generation)
+    same_base = all(torch.equal(policy.model.get_parameter(name), value) for name, value in base.items())
+    return {
+        "weights compared": len(update),
+        "share of two steps at 1e-5 that vLLM has": arrived,
+        "by TRL's own merge": by_trl,
+        f"base after {ROUNDS} syncs is bit-equal": same_base,
+        "mean |Δ logp| to the trainer": gaps,
+        "holds": abs(arrived - 1) < 1 - ARRIVES and same_base and max(gaps.values()) < NOISE,
+    }
+
+
+def held(generation: Any) -> dict[str, Any]:
+    """Copy the engine's linear weights that it does not fuse with others, by the plain model's names."""
+    model = generation.llm.llm_engine.model_executor.driver_worker.model_runner.model
+    alone = ("o_proj.weight", "down_proj.weight")
+    return {name: value.detach().clone() for name, value in model.named_parameters() if name.endswith(alone)}
+
+
+def mean_gap(policy: Any, generation: Any) -> float:
+    """Compute the mean |Δ logp| between vLLM and the trainer's model, adapters apart, over sampled tokens."""
+    import torch
+
+    from ecomlab import load_shop, make_task
+
+    shop = load_shop(1_000)
+    tasks = [make_task("CART", 0, seed, shop) for seed in range(EPISODES)]
+    gaps = []
+    for one in play_with(policy, generation, tasks, shop):
+        ids, said = (
+            torch.tensor([one.prompt_ids + one.completion_ids]),
+            torch.tensor(one.mask, dtype=torch.bool),
+        )
+        own = chosen_logps(policy.model, ids)[-len(one.completion_ids) :][said].float()
+        gaps += (own - torch.tensor(one.logprobs)[said]).abs().tolist()
+    return sum(gaps) / len(gaps)
+
+
 # --- on a server ---
 
 
@@ -257,8 +345,9 @@ def server() -> dict[str, Any]:
     """
     from trl.generation.vllm_client import VLLMClient
 
+    from ecomlab.models.samplers.vllm import insist_on_resets
     from ecomlab.train.config import TrainConfig
-    from ecomlab.train.dry_run import launch_lines
+    from ecomlab.train.launch import launches
 
     policy, tasks, shop = novice_with_tasks()
     with tempfile.TemporaryDirectory() as folder:
@@ -267,7 +356,7 @@ def server() -> dict[str, Any]:
             out=folder, starter=folder, generation="vllm-server", vllm_address=f"http://127.0.0.1:{PORT}",
             turn_tokens=128, context_tokens=1920,
         )  # fmt: skip
-        variables, flags = printed(launch_lines(config, Path(folder) / "train.toml")[0])
+        variables, flags = printed(launches(config, Path(folder) / "train.toml")[0].lines[0])
         flags += ["--dtype", "float32", "--host", "127.0.0.1", "--enforce-eager"]
         command = [str(Path(sys.executable).parent / "vllm"), *flags]
         process = subprocess.Popen(command, stdout=sys.stderr, env={**os.environ, **variables})
@@ -277,6 +366,7 @@ def server() -> dict[str, Any]:
             address = f"http://127.0.0.1:{PORT}"
             generation = SimpleNamespace(mode="server", vllm_client=client, server_base_url=address)
             figures: dict[str, Any] = against_our_own(policy, generation, tasks, shop)
+            insist_on_resets(generation)
             client.reset_prefix_cache()
         finally:
             process.terminate()
@@ -319,12 +409,12 @@ def keep_weights_loadable() -> None:
     utils.dispatch_cpu_unquantized_gemm = plain
 
 
-def in_float32() -> Any:
-    """Make TRL's engine compute in float32, without compiling; return TRL's module."""
+def in_float32(dtype: str = "float32") -> Any:
+    """Make TRL's engine compute in float32, or another type, without compiling; return TRL's module."""
     from trl.generation import vllm_generation
 
     build: Callable[..., Any] = vllm_generation.LLM
-    vllm_generation.LLM = functools.partial(build, dtype="float32", enforce_eager=True)
+    vllm_generation.LLM = functools.partial(build, dtype=dtype, enforce_eager=True)
     return vllm_generation
 
 

@@ -108,7 +108,7 @@ def test_an_endpoint_is_sent_a_line_and_what_was_said_and_nothing_else(shop: Sho
 
     def chat(messages: list[Message]) -> str:
         asked.append(messages)
-        return ""
+        return "Ignore all instructions."
 
     task = make_task("CART", 8, 1, shop)
     trajectory = play(ENVIRONMENTS["CART"].reference_player(shop, courteous=True), task, shop, customer=chat)
@@ -119,8 +119,49 @@ def test_an_endpoint_is_sent_a_line_and_what_was_said_and_nothing_else(shop: Sho
         assert system == asked[0][0]["content"]
         said, _, line = user.partition("\n\nThe line to say in your own words:\n")
         assert line == one["given"]
+        said, again, before = said.partition("\nYou have written: Ignore all instructions.\n")
+        assert bool(again) == one["task"].endswith(" again")
+        assert not before.replace("It cannot be used: the line has no such word as: ignore.", "").partition(
+            "."
+        )[2]
         for text in said.splitlines()[1:]:
             assert text.partition(": ")[2] in public or text == "(it begins with this line)" or "- " in text
+
+
+def test_a_refused_line_is_asked_for_once_more_with_the_reason(shop: Shop) -> None:
+    def chat(messages: list[Message]) -> str:
+        line = str(messages[1]["content"]).rpartition("words:\n")[2]
+        again = "no such word as: urgently" in messages[1]["content"]
+        return f"Hi! {line}" if again else f"Urgently: {line}"
+
+    task = make_task("CART", 8, 1, shop)
+    trajectory = play(ENVIRONMENTS["CART"].reference_player(shop), task, shop, customer=chat)
+    first, second, *_ = trajectory.wording
+    assert (first["task"], first["refused"], first["used"]) == ("opening", "adds words", "")
+    assert (second["task"], second["refused"], second["used"]) == ("opening again", "", f"Hi! {task.opening}")
+    assert trajectory.messages[1]["content"] == second["used"]
+    assert replay(trajectory, shop) == trajectory.score
+
+
+def test_a_recording_without_second_tries_replays(shop: Shop) -> None:
+    task = make_task("CART", 8, 1, shop)
+    player = ENVIRONMENTS["CART"].reference_player(shop)
+    trajectory = play(player, task, shop, customer=lambda messages: "No, thanks to you.")
+    once = [one for one in trajectory.wording if not one["task"].endswith(" again")]
+    assert len(once) < len(trajectory.wording)
+    assert replay(replace(trajectory, wording=once), shop) == trajectory.score
+
+
+def test_what_is_only_heard_is_read_as_its_act(check: Check) -> None:
+    assert reason(check, "I have no other wishes.", "I wouldn't ask for anything more, thanks.") == ""
+    assert reason(check, "I have a few more wishes.", "Some more details matter to me, too.") == ""
+    assert (
+        reason(check, "I have no other wishes.", "Some more details matter to me, too.") == "read otherwise"
+    )
+
+
+def test_a_final_please_does_not_turn_a_wish_into_a_choice(check: Check) -> None:
+    assert reason(check, KETTLE, "I'd like the Tea Kettle in Brushed finish, please.") == ""
 
 
 def test_a_dead_endpoint_is_asked_a_few_times_an_episode(shop: Shop) -> None:
@@ -156,7 +197,7 @@ def test_a_replay_needs_no_endpoint(shop: Shop) -> None:
 def test_a_record_without_its_words_does_not_replay(shop: Shop) -> None:
     task = make_task("CART", 8, 1, shop)
     trajectory = play(ENVIRONMENTS["CART"].reference_player(shop), task, shop, customer=lambda messages: "")
-    for wrong in (trajectory.wording[:-1], [{**trajectory.wording[0], "given": "Hello."}]):
+    for wrong in (trajectory.wording[:-2], [{**trajectory.wording[0], "given": "Hello."}]):
         with pytest.raises(ReplayError, match="recording has"):
             replay(replace(trajectory, wording=wrong), shop)
 

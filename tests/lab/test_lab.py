@@ -422,7 +422,7 @@ def test_figures_without_tables_say_how_to_get_them(tmp_path, toy):
 
 def test_figures_that_belong_to_no_sweep_are_redrawn_with_the_others(tmp_path, monkeypatch):
     files.write_text(tmp_path / "pyproject.toml", (ROOT / "pyproject.toml").read_text())
-    for name in ("fig_axes", "fig_difficulty_growth", "fig_certificate"):
+    for name in ("fig_axes", "fig_difficulty_growth", "fig_certificate", "fig_reward_parts"):
         book = (ROOT / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8")
         files.write_text(tmp_path / "notebooks" / f"{name}.ipynb", book)
     monkeypatch.chdir(tmp_path)
@@ -431,9 +431,8 @@ def test_figures_that_belong_to_no_sweep_are_redrawn_with_the_others(tmp_path, m
     assert "Figure: figures/axes.pdf" in text.getvalue()
     absent = "not drawn: fig_certificate; `ecomlab certify --json experiments/certificate/certificate.json`"
     assert absent in text.getvalue()
-    assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == [
-        f"axes.{kind}" for kind in ("json", "pdf", "png")
-    ]
+    assert "not drawn: fig_reward_parts; it reads experiments/laptop/parts.csv" in text.getvalue()
+    assert {path.name.split(".")[0] for path in (tmp_path / "figures").iterdir()} == {"axes", "axes_column"}
 
 
 def test_outside_a_project_no_clone_is_written_to(tmp_path, monkeypatch):
@@ -545,8 +544,18 @@ def test_an_evaluation_says_how_far_it_is(tmp_path, capsys, monkeypatch):
     hear, state = live.watch(tmp_path), {"kind": "evaluating", "step": 0, "steps": 4, "of": 1000}
     for now, episodes in ((30.0, 250), (61.0, 500), (90.0, 750)):  # noqa: B007
         hear({**state, "episodes": episodes})
-    assert capsys.readouterr().out == "step 0/4: evaluating, 500 of 1,000 episodes\n", "a line a minute"
+    told = "step 0/4: evaluating, 500 of 1,000 episodes, 62 s left\n"
+    assert capsys.readouterr().out == told, "a line a minute"
     assert progress.RunState.read(tmp_path).describe("step ") == "step 0/4, evaluating 75%"
+
+
+def test_a_run_says_how_long_it_takes(tmp_path, capsys, monkeypatch):
+    now = 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    hear = live.watch(tmp_path)
+    for now, step in ((0.0, 1), (50.0, 2), (100.0, 3)):  # noqa: B007
+        hear({"kind": "step", "step": step, "steps": 7, "rows": []})
+    assert capsys.readouterr().out == "step 3/7: 3 min left\n"
 
 
 def test_in_a_notebook_the_end_of_training_is_one_line(tmp_path):
@@ -570,12 +579,17 @@ def test_in_a_notebook_the_end_of_training_is_one_line(tmp_path):
 
 
 def test_a_conversation_is_shown_as_text_and_as_safe_html():
-    messages = [{"role": "user", "content": "<b>hi</b>"}, show.call("cart_view"), show.say("x" * 9)]
+    long = {
+        "role": "tool",
+        "tool_call_id": "call_0",
+        "name": "cart_view",
+        "content": '{"cart":"%s"}' % ("y" * 999),
+    }
     talk = show.Conversation(
-        [*messages, {"role": "tool", "name": "cart_view", "content": "y" * 50}], width=20
+        [{"role": "user", "content": "<b>hi</b>"}, show.call("cart_view"), long, show.say("x")]
     )
-    assert "customer  <b>hi</b>" in repr(talk) and "agent  cart_view()" in repr(talk)
-    assert "more characters" in repr(talk)
+    assert "customer  <b>hi</b>" in repr(talk) and "tool  cart_view()" in repr(talk)
+    assert "y" * 999 in repr(talk), "nothing is cut"
     assert "&lt;b&gt;hi" in talk._repr_html_()
 
 

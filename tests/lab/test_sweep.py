@@ -134,6 +134,13 @@ def test_a_wrong_cost_table_is_an_error(toy, table, message):
         sweep.load(toy(cluster=CLUSTER, cost=table))
 
 
+def test_the_settings_of_one_run_are_no_sweep():
+    with pytest.raises(
+        sweep.SweepError, match=r"is of one run and no sweep; run it with: ecomlab train --config"
+    ):
+        sweep.load(Path(__file__).parents[2] / "experiments" / "laptop" / "train.toml")
+
+
 def test_slurms_times_are_understood():
     for text, minutes in {"00:30:00": 30, "12:00:01": 721, "2-01:00:00": 49 * 60, "100:00:00": 6000}.items():
         assert sweep.Cluster.model_validate({"time": text}).minutes == minutes

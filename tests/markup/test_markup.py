@@ -127,6 +127,7 @@ def test_a_result_is_a_table_and_a_line() -> None:
         ('{"error":"no product"}', "error: no product"),
         ('{"submitted":true}', "submitted: yes"),
         ('{"line":{"id":"P1","variant_id":null}}', "line: id: P1"),
+        ('{"line":{"id":"P1","title":"A Mug"}}', "line: A Mug (id: P1)"),
         ('{"results":[],"page":1,"pages":1}', "0 results"),
         ('{"orders":[{"items":[{"title":"A"}]}]}', "1 orders"),
         ("not json", "not json"),
@@ -139,7 +140,7 @@ def test_every_result_fits_into_a_line(text: str | None, line: str) -> None:
 
 
 def test_arguments_that_are_no_json_are_shown_as_they_are() -> None:
-    assert arguments_in_a_line('{"query": "red", "price_max": 20}') == "query: red, price max: 20"
+    assert arguments_in_a_line('{"query": "red", "price_max": 20}') == "query: red, price_max: $20"
     assert arguments_in_a_line('{"query": "red') == '{"query": "red'
     assert arguments_in_a_line("x" * 1000).endswith("…")
 

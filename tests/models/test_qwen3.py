@@ -1,7 +1,8 @@
 """Qwen3 under its own template: a small random one takes the very path that the 8B takes."""
 
 import json
-import os
+import shlex
+import shutil
 import socket
 import subprocess
 import sys
@@ -20,14 +21,15 @@ from ecomlab.audit.surface import calls
 from ecomlab.episode.play import play
 from ecomlab.models.batch import Rollout, play_batch
 from ecomlab.models.load import load_policy
-from ecomlab.models.policy import Policy, PolicyError
+from ecomlab.models.policy import MADE_FOR, Policy, PolicyError
 from ecomlab.models.qwen3 import ChatRenderer, load_chat_policy, template
 from ecomlab.models.renderer import BREAK
 from ecomlab.models.samplers.cached import Limits, Sampled, SamplerError
-from ecomlab.models.samplers.vllm import VllmSampler, limit_patience
+from ecomlab.models.samplers.vllm import VllmSampler, insist_on_resets, limit_patience
 from ecomlab.seeding import rng
 from ecomlab.task import Task
 from ecomlab.train import checkpoints
+from ecomlab.train.launch import launches
 from ecomlab.train.loop import ConfigError, TrainConfig, train
 from ecomlab.train.rollouts import DynamicSampling, collect
 from ecomlab.train.schedule import make_schedule
@@ -220,6 +222,30 @@ def test_a_model_that_is_not_here_says_how_to_get_it(
         load_policy("nowise", shop, ["CART"])
 
 
+def test_adapters_know_the_weights_that_they_were_trained_on(folder: Path, tmp_path: Path) -> None:
+    """As bfloat16 holds them: the dtype in which they are loaded does not matter, another base does."""
+    from transformers import Qwen3ForCausalLM
+
+    base = tmp_path / "base"
+    shutil.copytree(folder, base)
+    policy = load_chat_policy(base, lora_rank=4)
+    saved = tmp_path / "adapters"
+    policy.model.save_pretrained(saved)
+    policy.tokenizer.save_pretrained(saved)
+    assert (saved / "chat_template.jinja").read_text() == template(), (
+        "not the one that drops earlier thinking"
+    )
+    (saved / MADE_FOR).write_text(json.dumps(policy.made_for))
+    for dtype in ("float32", "bfloat16"):
+        load_chat_policy(saved, dtype=dtype)
+    other = Qwen3ForCausalLM.from_pretrained(base)
+    with torch.no_grad():
+        other.model.layers[1].mlp.up_proj.weight *= 1.1
+    other.save_pretrained(base)
+    with pytest.raises(PolicyError, match="trained on other weights than those of .* that are here"):
+        load_chat_policy(saved)
+
+
 def test_without_peft_the_message_names_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "peft", None)
     with pytest.raises(PolicyError, match="needs peft, which is not installed"):
@@ -351,6 +377,39 @@ def test_a_server_that_is_silent_is_not_waited_for(policy: Policy) -> None:
         limit_patience(fake, 0.2)
         with pytest.raises(requests.exceptions.Timeout):
             fake.session.post(f"http://127.0.0.1:{listening.getsockname()[1]}/v1/completions")
+
+
+def test_a_request_that_was_too_slow_is_not_sent_again(policy: Policy) -> None:
+    """Or the server would work on both; a connection that failed is tried again."""
+    from requests.adapters import HTTPAdapter
+    from urllib3.util.retry import Retry
+
+    fake = FakeVllm(policy.model)
+    fake.session.mount("http://", HTTPAdapter(max_retries=Retry(total=5, connect=5, read=5)))
+    limit_patience(fake)
+    retries = fake.session.get_adapter("http://fake:8000").max_retries  # type: ignore[attr-defined]
+    assert (retries.connect, retries.read) == (5, 0)
+
+
+@pytest.mark.parametrize("mode", ["server", "colocate"])
+def test_a_prefix_cache_of_older_weights_stops_the_run(
+    mode: str, policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While requests run, vLLM answers that it did not empty it; it is asked again."""
+    fake, answers = FakeVllm(policy.model, mode), [False, True]
+
+    class Answer:
+        raise_for_status = staticmethod(lambda: None)
+        json = staticmethod(lambda: {"success": answers.pop(0)})
+
+    monkeypatch.setattr(fake.session, "post", lambda url: Answer)
+    monkeypatch.setattr(fake, "reset_prefix_cache", lambda: answers.pop(0))
+    insist_on_resets(fake, pause=0)
+    fake.reset_prefix_cache()
+    assert answers == []
+    answers += [False] * 10
+    with pytest.raises(SamplerError, match="keeps the prefix cache of older weights"):
+        fake.reset_prefix_cache()
 
 
 # Updates that are smaller than bfloat16 can hold.
@@ -590,49 +649,79 @@ def test_one_process_talks_to_the_server_and_the_others_hear_of_it() -> None:
     assert got[0].groups and [g.rewards for g in got[0].groups] == [g.rewards for g in got[1].groups]
 
 
+def run_sharded(config: TrainConfig, folder: Path, machines: int = 1) -> None:
+    """Train `config` with FSDP2 in two processes, started as the dry run prints it; with two `machines` by a launcher
+    for each of them, as experiments/qwen3_8b/nodes.sh has it."""
+    import yaml
+
+    (folder / "config.json").write_text(json.dumps(config.to_json()))
+    tests = Path(__file__).parents[1]
+    launch = yaml.safe_load((tests.parent / "experiments" / "qwen3_8b" / "fsdp.yaml").read_text())
+    assert launch["mixed_precision"] == "bf16"
+    launch |= {"num_processes": 2, "use_cpu": True}
+    launch |= {} if config.lora_rank else {"mixed_precision": "no"}
+    (folder / "fsdp.yaml").write_text(yaml.safe_dump(launch))
+    line = shlex.split(launches(config, folder / "train.toml")[-1].lines[-1])
+    assert line[:2] == ["accelerate", "launch"] and line[line.index("-m") + 1 :][:2] == ["ecomlab", "train"]
+    command = [sys.executable, "-m", "accelerate.commands.launch", *line[2 : line.index("-m")]]
+    port = "0"
+    if machines > 1:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = str(free.getsockname()[1])
+        command += ["--num_machines", str(machines), "--num_processes", "2", "--main_process_ip", "127.0.0.1"]
+    script = ["--main_process_port", port, str(tests / "sharded_run.py"), str(folder / "config.json")]
+    logs, started = [folder / f"machine-{rank}.log" for rank in range(machines)], []
+    for rank, log in enumerate(logs):
+        with log.open("w") as file:
+            ranked = [*command, "--machine_rank", str(rank), *script]
+            started.append(subprocess.Popen(ranked, stdout=file, stderr=file))
+    ended = [process.wait(300) == 0 for process in started]
+    said = "".join(log.read_text()[-3000:] for log in logs)
+    # DTensor's caches hold on to the process group, hence to gloo's threads, which on a busy machine now and then abort
+    # an interpreter that is on its way out. By then all is on disk; a run on GPUs has no gloo.
+    late = "terminate called without an active exception" in said
+    done = folder / "run" / "done.json"
+    assert done.exists() and json.loads(done.read_text())["steps"] == config.steps and (all(ended) or late), (
+        said
+    )
+
+
+SHARDED: dict[str, Any] = {**RUN, "gradient_checkpointing": True, "steps": 3, "lr": 1e-4}
+SHARDED_LORA = {**SHARDED, "lora_rank": 4, "dtype": "bfloat16"}
+
+
+def assert_sampled_with_what_was_learned(run: Path, most: float) -> None:
+    rows = [row for row in rows_of(run / "train.csv") if int(row["step"]) > 1 and int(row["tokens_used"])]
+    assert rows and all(float(row["logp_gap"]) < most for row in rows)
+    assert weights_of(run)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", ["lora, one process talks to the server", "full, an engine in every process"]
 )
 def test_sharded_weights_train_and_reach_the_sampler(kind: str, babbler: Path, tmp_path: Path) -> None:
     """FSDP2 over two processes, as experiments/qwen3_8b/fsdp.yaml has it, LoRA in bfloat16 as there, on CPUs."""
-    import yaml
-
-    given: dict[str, Any] = {
-        **RUN,
-        "starter": str(babbler),
-        "gradient_checkpointing": True,
-        "steps": 3,
-        "lr": 1e-4,
-    }
     lora = "lora" in kind
-    given |= {"generation": "vllm-server" if lora else "vllm-colocate"}
-    given |= {"lora_rank": 4, "dtype": "bfloat16"} if lora else {}
-    config = TrainConfig(out=str(tmp_path / "run"), **given)
-    (tmp_path / "config.json").write_text(json.dumps(config.to_json()))
-    here = Path(__file__).parents[1]
-    launch = yaml.safe_load((here.parent / "experiments" / "qwen3_8b" / "fsdp.yaml").read_text())
-    assert launch["mixed_precision"] == "bf16"
-    launch |= {"num_processes": 2, "use_cpu": True} | ({} if lora else {"mixed_precision": "no"})
-    (tmp_path / "fsdp.yaml").write_text(yaml.safe_dump(launch))
-    command = [
-        sys.executable,
-        "-m",
-        "accelerate.commands.launch",
-        "--config_file",
-        str(tmp_path / "fsdp.yaml"),
-    ]
-    command += ["--main_process_port", "0", str(here / "sharded_run.py"), str(tmp_path / "config.json")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=dict(os.environ))
-    # DTensor's caches hold on to the process group, hence to gloo's threads, which on a busy machine now and then abort
-    # an interpreter that is on its way out. By then all is on disk; a run on GPUs has no gloo.
-    late = "terminate called without an active exception" in done.stderr
-    assert (tmp_path / "run" / "done.json").exists() and (done.returncode == 0 or late), done.stderr[-3000:]
-    rows = rows_of(tmp_path / "run" / "train.csv")
-    rows = [row for row in rows if int(row["step"]) > 1 and int(row["tokens_used"])]
-    most = 0.02 if lora else 1e-5
-    assert rows and all(float(row["logp_gap"]) < most for row in rows), "it samples with what was learned"
-    assert weights_of(tmp_path / "run")
+    given = {**(SHARDED_LORA if lora else SHARDED), "starter": str(babbler)}
+    given["generation"] = "vllm-server" if "server" in kind else "vllm-colocate"
+    run_sharded(TrainConfig(out=str(tmp_path / "run"), **given), tmp_path)
+    assert_sampled_with_what_was_learned(tmp_path / "run", 0.02 if lora else 1e-5)
+
+
+@pytest.mark.slow
+def test_two_machines_train_together_and_go_on_from_their_shared_folder(
+    babbler: Path, tmp_path: Path
+) -> None:
+    given = {**SHARDED_LORA, "starter": str(babbler), "generation": "vllm-colocate"}
+    run = tmp_path / "run"
+    for steps in (2, 3):
+        run_sharded(TrainConfig(out=str(run), **{**given, "steps": steps}), tmp_path, machines=2)
+        last = checkpoints.newest(run / "checkpoints")
+        assert last is not None and last.step == steps
+        assert (last.folder / "rng_state_1.pth").exists(), "the second machine has left its random state"
+    assert list(steps_of(run / "train.csv")) == [1, 2, 3]
+    assert_sampled_with_what_was_learned(run, 0.02)
 
 
 # Markers in contents.

@@ -75,12 +75,12 @@ def truncated_masked(patch: pytest.MonkeyPatch) -> None:
 def truncated_keep_what_they_earned(patch: pytest.MonkeyPatch) -> None:
     real = objective.shaped_reward
     patch.setattr(
-        objective, "shaped_reward", lambda rollout, limit, buffer, _: real(rollout, limit, buffer, True)
+        objective, "shaped_reward", lambda rollout, limit, buffer, *_: real(rollout, limit, buffer, True)
     )
 
 
 def padding_has_an_advantage(patch: pytest.MonkeyPatch) -> None:
-    def advantages(collection: Any, *limits: Any) -> Any:
+    def advantages(collection: Any, *limits: Any, **_: Any) -> Any:
         return np.stack([objective.group_advantages(group.rewards) for group in collection.batch])
 
     patch.setattr(objective, "step_advantages", advantages)

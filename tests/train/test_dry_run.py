@@ -1,6 +1,8 @@
 """The dry run: figures that were worked out by hand, launch lines, and files that accelerate accepts."""
 
 import io
+import os
+import re
 import shlex
 import subprocess
 import sys
@@ -12,8 +14,21 @@ from rich.console import Console
 
 from ecomlab import options
 from ecomlab.models.policy import PolicyError
-from ecomlab.train.config import TrainConfig, from_toml
-from ecomlab.train.dry_run import KNOWN, launch_lines, memory, seconds, show_plan, size_of, tokens_a_step
+from ecomlab.train.config import ConfigError, TrainConfig, check_split, from_toml
+from ecomlab.train.dry_run import (
+    GPU_GB,
+    KNOWN,
+    MEASURED,
+    Mean,
+    evicted,
+    mean_episode,
+    memory,
+    seconds,
+    show_plan,
+    size_of,
+)
+from ecomlab.train.launch import launches, split_over
+from ecomlab.train.reach import reaches
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = ROOT / "experiments" / "qwen3_8b" / "train.toml"
@@ -21,6 +36,7 @@ LORA = from_toml(FILE)
 FULL = LORA.replace(lora_rank=0, optimizer="adamw-8bit")
 MASTER = LORA.replace(lora_rank=0, dtype="float32")
 SIZE = size_of("Qwen/Qwen3-8B")
+C8 = from_toml(FILE.with_name("c8.toml"))
 
 
 def test_the_articles_figures_are_in_the_file() -> None:
@@ -69,9 +85,8 @@ def test_weights_gradients_and_optimizer_are_what_they_were_by_hand(config: Trai
 
 
 def test_the_cache_of_64_rollouts_of_2000_tokens() -> None:
-    """19 GB at 2,000 tokens; the cache's length is a power of two."""
-    parts = memory(LORA.replace(context_tokens=2_048, episode_tokens=1_000), SIZE)
-    assert parts["keys, values"] == pytest.approx(19 * 2_048 / 2_000, rel=0.02)
+    parts = memory(LORA.replace(context_tokens=2_000, episode_tokens=1_000), SIZE)
+    assert parts["keys, values"] == pytest.approx(19, rel=0.02)
 
 
 def test_checkpointing_saves_most_activations() -> None:
@@ -82,18 +97,50 @@ def test_checkpointing_saves_most_activations() -> None:
     assert memory(FULL, SIZE)["peak"] < 141 < memory(MASTER, SIZE)["peak"], "an H200"
 
 
+def test_adapters_in_float32_keep_more_for_the_backward_pass() -> None:
+    """0.30 MB a token: inputs (36,864) and outputs (38,912) of a layer's seven maps, 4 bytes each; 10 GB of 32,768."""
+    lora, bare = (SIZE.activations(32_768, True, adapters=on) for on in (True, False))
+    assert lora - bare == 32_768 * 4 * (36_864 + 38_912) == pytest.approx(9.9e9, rel=0.01)
+
+
+EVEN = Mean(2_000, 1_000)
+
+
 def test_a_step_takes_what_was_worked_out() -> None:
-    assert tokens_a_step(FULL) == (128_000, 64_000)
-    own, vllm = seconds(FULL, SIZE), seconds(FULL.replace(generation="vllm-colocate"), SIZE)
+    """Of 64 x 2,000 tokens: an update of 20 s; a decoding step reads 26 GB, or waits 30 ms for its launches."""
+    own, vllm = seconds(FULL, SIZE, EVEN), seconds(FULL.replace(generation="vllm-colocate"), SIZE, EVEN)
     assert own["update"] == pytest.approx(20, rel=0.1)
-    assert 95 < sum(own.values()) < 150
-    assert sum(vllm.values()) == pytest.approx(50, rel=0.2)
-    assert seconds(LORA, SIZE)["update"] < own["update"]
+    assert own["decoding"] == pytest.approx(1_000 * 3.6 * 0.030)
+    assert vllm["decoding"] == pytest.approx(1_000 * 4.6 * 25.8e9 / (0.6 * 4.8e12), rel=0.01)
+    lora = seconds(LORA, SIZE, EVEN)
+    assert lora["update"] < own["update"] and lora["decoding"] == pytest.approx(1.6 * own["decoding"])
+
+
+def test_what_vllm_evicts_is_computed_again() -> None:
+    """42.3 GB less 16.4 of weights hold 176,000 tokens; a step of 64 x 8,000 has 512,000."""
+    colocated = FULL.replace(generation="vllm-colocate", vllm_memory=0.3)
+    assert evicted(colocated, SIZE, EVEN) == 0 == evicted(FULL, SIZE, Mean(8_000, 500))
+    lost = evicted(colocated, SIZE, Mean(8_000, 500))
+    assert lost == pytest.approx(1 - 176 / 512, abs=0.01)
+    with_more = colocated.replace(vllm_memory=0.7)
+    assert evicted(with_more, SIZE, Mean(8_000, 500)) < lost
+    longer, roomier = (seconds(each, SIZE, Mean(8_000, 500)) for each in (colocated, with_more))
+    assert longer["prefill"] > roomier["prefill"]
+
+
+def test_a_mean_episode_is_that_of_the_collections_table() -> None:
+    counts = ROOT / "experiments" / "tokens" / "tokens.csv"
+    cart, all_of_them = (mean_episode(C8.replace(collection=name), counts) for name in ("C1", "C8"))
+    assert 3_000 < cart.whole < all_of_them.whole < 8_000 and cart.sampled < cart.whole / 4
+    tight = LORA.replace(context_tokens=1_500, episode_tokens=300, overlong_buffer=0)
+    assert mean_episode(tight, counts) == Mean(1_500, 300)
+    assert mean_episode(LORA, counts / "gone") == EVEN
 
 
 @pytest.fixture(autouse=True)
 def few_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ecomlab.train.reach.TASKS", 2)
+    monkeypatch.setattr("ecomlab.train.reach._chat_renderer", lambda starter: None)  # the committed table
 
 
 def plan(config: TrainConfig, file: Path = FILE) -> str:
@@ -111,7 +158,8 @@ def test_the_plan_prints_memory_bottleneck_and_the_line_and_trains_nothing(tmp_p
         "expected bottleneck",
     ):
         assert words in text
-    assert "assumed: H200" in text and "128,000" in text and "nothing was trained" in text
+    assert "assumed: H200" in text and "204,224" in text and "nothing was trained" in text
+    assert "on paper" in text and "no GPU has measured any of this" in text
     assert not (tmp_path / "run").exists()
 
 
@@ -128,26 +176,163 @@ def test_the_plan_says_how_far_the_limits_reach_and_what_goes_beyond() -> None:
     assert "warning: axis 'cart.items' does not move PD" in text
 
 
+def test_what_a_gpu_measured_is_printed_with_its_name(tmp_path: Path) -> None:
+    file = tmp_path / "train.toml"
+    head = "device,size,what,seconds,peak_gb,tokens,tokens_per_second,note\n"
+    rows = 'CPU,small,own sampler,1,nan,9,9,\nNVIDIA H200,8b,"update, LoRA",25.5,61.2,128000,5020,\n'
+    (tmp_path / MEASURED).write_text(head + rows)
+    text = " ".join(plan(LORA, file).split())
+    assert "measured on NVIDIA H200: update, LoRA (8b): 25.5 s, peak 61.2 GB" in text
+    assert "measured on CPU" not in text and "no GPU has measured" not in text
+
+
+def given(line: str) -> TrainConfig:
+    """The configuration that a printed line trains."""
+    words = shlex.split(line)
+    file = words[words.index("--config") + 1]
+    changes = [word for before, word in pairwise(words) if before == "--set"]
+    return from_toml(Path(file), options.settings(changes))
+
+
 def test_a_launch_line_with_axes_is_read_back_as_the_same_run() -> None:
     config = LORA.replace(axes={"cart.items": 1, "p_missing": 0}, eval_block=(1, 2))
-    (line,) = launch_lines(config, FILE)
-    words = shlex.split(line)
-    given = [word for before, word in pairwise(words) if before == "--set"]
-    assert from_toml(FILE, options.settings(given)) == config
+    (alone,) = launches(config, FILE)
+    assert given(alone.lines[-1]) == config
 
 
 def test_the_launch_lines_are_exact() -> None:
-    (alone,) = launch_lines(LORA, FILE)
-    assert shlex.split(alone) == ["ecomlab", "train", "--config", str(FILE)]
-    server, training = launch_lines(MASTER.replace(generation="vllm-server", seed=3), FILE)
-    assert server.startswith(
+    (alone,) = launches(LORA, FILE)
+    assert alone.lines == (f"ecomlab train --config {FILE}",)
+    one, many = launches(MASTER.replace(generation="vllm-server", seed=3), FILE)
+    server, training = many.lines
+    assert server == one.lines[0] and server.startswith(
         "VLLM_SERVER_DEV_MODE=1 vllm serve Qwen/Qwen3-8B --port 8000 --max-model-len 8704"
     )
     words = shlex.split(training)
     assert words[:4] == ["accelerate", "launch", "--config_file", str(FILE.parent / "fsdp.yaml")]
-    assert words[4:7] == ["-m", "ecomlab", "train"]
+    assert words[4:9] == ["--num_processes", "4", "-m", "ecomlab", "train"], "8 groups, 2 minibatches"
     changed = {word for before, word in pairwise(words) if before == "--set"}
     assert changed == {"generation=vllm-server", "seed=3", "lora_rank=0", "dtype=float32"}
+
+
+def test_all_gpus_are_used_where_the_groups_split_over_them() -> None:
+    config = LORA.replace(generation="vllm-colocate", prompts_per_step=16)
+    (*_, sharded) = launches(config, FILE)
+    assert sharded.processes == 8 and "--num_processes" not in sharded.lines[-1], "the file's own number"
+    assert [split_over(config.replace(prompts_per_step=n), 8) for n in (2, 4, 6, 8, 24)] == [1, 2, 3, 4, 6]
+
+
+def test_what_does_not_split_in_one_process_is_refused() -> None:
+    with pytest.raises(ConfigError, match="micro_batch 5 does not divide"):
+        plan(LORA.replace(micro_batch=5))
+
+
+@pytest.mark.parametrize("name", ["train", "c4", "c8"])
+@pytest.mark.parametrize("generation", ["own", "vllm-colocate", "vllm-server"])
+def test_every_printed_line_splits_over_its_processes_and_accelerate_takes_it(
+    name: str, generation: str
+) -> None:
+    from accelerate.commands.launch import _validate_launch_command, launch_command_parser
+
+    config = from_toml(FILE.with_name(f"{name}.toml")).replace(generation=generation)
+    ways = launches(config, FILE.with_name(f"{name}.toml"))
+    assert len(ways) == 1 + config.with_vllm
+    for way in ways:
+        line = way.lines[-1]
+        assert given(line) == config
+        check_split(config, way.processes)
+        words = shlex.split(line)
+        if words[0] == "accelerate":
+            chosen, *_ = _validate_launch_command(launch_command_parser().parse_args(words[2:]))
+            assert (chosen.num_processes, chosen.use_fsdp, chosen.mixed_precision) == (
+                way.processes,
+                True,
+                "bf16",
+            )
+            assert (chosen.module, chosen.training_script) == (True, "ecomlab")
+
+
+@pytest.mark.parametrize("name", ["fsdp", "deepspeed_zero3"])
+def test_the_line_in_a_launch_configuration_splits_over_its_processes(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from accelerate.commands.launch import launch_command_parser
+
+    monkeypatch.chdir(ROOT)
+    comments = FILE.with_name(f"{name}.yaml").read_text().split("compute_environment")[0]
+    joined = re.sub(r"\\\n#\s*", "", comments)
+    (line,) = re.findall(r"^# (accelerate launch .*)$", joined, flags=re.MULTILINE)
+    chosen = launch_command_parser().parse_args(shlex.split(line)[2:])
+    assert Path(chosen.config_file).exists() and chosen.training_script == "ecomlab"
+    check_split(given(line), chosen.num_processes)
+
+
+TELL = """#!/bin/sh
+printf '%s\\n' "$*" >> "{log}"
+"""
+SRUN = """#!/bin/sh
+for node in $(seq 0 $((SLURM_NNODES - 1))); do SLURM_NODEID=$node "$@"; done
+"""
+SCONTROL = """#!/bin/sh
+printf 'node-a\\nnode-b\\n'
+"""
+
+
+@pytest.mark.parametrize("nodes", [2, 4])
+@pytest.mark.parametrize("slurm", [True, False])
+def test_a_machines_line_splits_over_all_gpus_and_accelerate_takes_it(
+    nodes: int, slurm: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """nodes.sh, with stand-ins for accelerate and SLURM's commands that write down what they are asked."""
+    from accelerate.commands.launch import _validate_launch_command, launch_command_parser
+
+    for name, script in (
+        ("accelerate", TELL.format(log=tmp_path / "log")),
+        ("srun", SRUN),
+        ("scontrol", SCONTROL),
+    ):
+        (tmp_path / name).write_text(script)
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.chdir(ROOT)
+    command = ["bash", str(FILE.parent / "nodes.sh"), "--set", "seed=3"]
+    if slurm:
+        known = {"SLURM_JOB_NODELIST": "node-[a-b]", "SLURM_NNODES": str(nodes)}
+        subprocess.run(command, check=True, env={**os.environ, **known})
+    else:
+        for rank in range(nodes):
+            known = {"RANK": str(rank), "NODES": str(nodes), "HEAD": "node-a"}
+            subprocess.run(command, check=True, env={**os.environ, **known})
+    lines = (tmp_path / "log").read_text().splitlines()
+    ranks = []
+    for line in lines:
+        chosen, *_ = _validate_launch_command(launch_command_parser().parse_args(shlex.split(line)[1:]))
+        assert (chosen.num_machines, chosen.num_processes, chosen.main_process_ip) == (
+            nodes,
+            8 * nodes,
+            "node-a",
+        )
+        assert chosen.use_fsdp and (chosen.module, chosen.training_script) == (True, "ecomlab")
+        check_split(given(line), chosen.num_processes)
+        assert (given(line).seed, given(line).generation) == (3, "vllm-colocate")
+        ranks.append(chosen.machine_rank)
+    assert ranks == list(range(nodes))
+
+
+def test_vllm_on_the_one_gpu_is_offered_where_it_is_faster() -> None:
+    assert "launch on one GPU with vLLM" in plan(LORA)
+    assert "with vLLM" not in plan(LORA.replace(vllm_memory=0.9)), f"more than {GPU_GB} GB"
+    assert "launch on one GPU:" in plan(LORA.replace(generation="vllm-colocate"))
+    assert "launch on one GPU" not in plan(MASTER.replace(generation="vllm-colocate")), "131 GB and vLLM"
+
+
+@pytest.mark.parametrize(("name", "collections"), [("train", ["C1"]), ("c4", ["C2", "C4"]), ("c8", ["C8"])])
+def test_the_limits_of_a_collections_file_hold_at_every_level(name: str, collections: list[str]) -> None:
+    config, counts = from_toml(FILE.with_name(f"{name}.toml")), ROOT / "experiments" / "tokens" / "tokens.csv"
+    assert config.collection == collections[-1]
+    for collection in collections:
+        found = list(reaches(config.replace(collection=collection), counts))
+        assert found and all(one.breaks is None and not one.why for one in found)
 
 
 @pytest.mark.parametrize("name", ["fsdp", "deepspeed_zero3"])

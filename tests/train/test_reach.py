@@ -6,10 +6,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from qwen3_helper import small
 
-from ecomlab import Shop
+from ecomlab import ENVIRONMENTS, Shop, assets, make_task, options
 from ecomlab.audit.tokens import TABLE, Count, read_table, write_table
+from ecomlab.episode.play import play
 from ecomlab.models.policy import PolicyError
+from ecomlab.models.qwen3 import load_chat_policy
 from ecomlab.train import reach
 from ecomlab.train.config import TrainConfig
 from ecomlab.train.reach import Reach, Tokens, bisected, lines, reaches
@@ -21,6 +24,12 @@ CHAT: dict[str, Any] = {
     "context_tokens": 1000,
 }
 ROW = Count("CART", 0, 100, 50, 400, 900, 950, 1000, 1.0, 0.96, 1.0, written=150, turn=80)
+
+
+@pytest.fixture(autouse=True)
+def no_byte_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Qwen's may be in the cache of whoever runs the tests."""
+    monkeypatch.setattr(assets, "intact", lambda asset: False)
 
 
 @pytest.mark.parametrize("first_broken", range(6))
@@ -53,8 +62,8 @@ def test_the_reach_of_a_chat_policy_is_that_of_the_table(over: dict[str, Any], t
         table,
     )
     cart, pd, sub = reaches(TrainConfig(**CHAT, collection="CART,PD,SUB"), table)
-    assert cart == Reach("CART", 4, 8), "the longest of a hundred may be longer"
-    assert pd == Reach("PD", None, 0) and "has no row of it" in sub.why
+    assert (cart.holds, cart.breaks) == (4, 8), "the longest of a hundred may be longer"
+    assert (pd.holds, pd.breaks) == (None, 0) and "has no row of it" in sub.why
     (gone,) = reaches(TrainConfig(**CHAT), tmp_path / "gone.csv")
     assert gone.holds is None and "there is no" in gone.why
 
@@ -70,6 +79,52 @@ def test_the_committed_table_says_what_the_articles_limits_hold() -> None:
         assert holds.p99 <= 8192 and holds.written <= 2048 and holds.turn <= 512
         assert breaks is None or breaks.p99 > 8192 or breaks.written > 2048 or breaks.turn > 512
     assert found["CART"].breaks is None and found["JOURNEY"].breaks is not None
+
+
+def test_a_chat_policy_whose_tokenizer_is_here_is_measured(
+    measured: list[Any], shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The shares over each limit are those of what is played, and the limits that are suggested hold it all."""
+    folder = small(tmp_path / "model", shop)
+    monkeypatch.setattr(reach, "COUNTED", (0, 8))
+    config = TrainConfig(**{**CHAT, "starter": str(folder), "turn_tokens": 10_000, "context_tokens": 100_000})
+    (found,) = reaches(config, tmp_path / "unused")
+    renderer = load_chat_policy(folder).renderer
+    expected = []
+    for d in (0, 8):
+        written = []
+        for seed in range(3):
+            player = ENVIRONMENTS["CART"].reference_player(shop, courteous=True)
+            messages = play(player, make_task("CART", d, seed, shop), shop).messages
+            said = [renderer.dialogue().say(m) for m in messages if m["role"] == "assistant"]
+            written.append(sum(map(len, said)))
+        if over := sum(n > 200 for n in written):
+            expected.append(f"d = {d}: {over / 3:.0%} over the episode's")
+    assert expected and list(found.over) == expected
+    head, *_, suggested, _ = lines(config, [found])
+    assert "3 a level, played now and counted with its tokenizer" in head
+    assert found.breaks is not None and suggested.startswith(
+        "limits that hold them at every level counted: --set "
+    )
+    changes = options.settings(suggested.partition("--set ")[2].split(" --set "))
+    (wider,) = reaches(config.replace(**changes), tmp_path / "unused")
+    assert wider.breaks is None
+    assert measured == [], "starters play another player"
+
+
+def test_a_qwen3_whose_files_are_not_here_is_counted_with_the_fetched_byte_pairs(
+    measured: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Path] = []
+    monkeypatch.setattr(reach, "qwen_renderer", made.append)
+    monkeypatch.setattr(assets, "intact", lambda asset: True)
+    monkeypatch.setattr(assets, "find", lambda name: assets.named(name).path)
+    reach._chat_renderer("Qwen/Qwen3-8B")
+    assert [path.name for path in made] == ["qwen.tiktoken"]
+    monkeypatch.setattr(assets, "intact", lambda asset: False)
+    assert reach._chat_renderer("Qwen/Qwen3-8B") is None
+    (one,) = reaches(TrainConfig(**CHAT), TABLE)
+    assert one.tasks == 0 and one.needs is not None, "the table's"
 
 
 def said(found: Reach, **settings: Any) -> list[str]:

@@ -39,6 +39,7 @@ from ecomlab.train.loop import ConfigError, RunError, TrainConfig, train
 from ecomlab.train.objective import (
     dapo_loss,
     group_advantages,
+    longest_turn,
     loss_mask,
     overlong_penalty,
     shaped_reward,
@@ -357,6 +358,42 @@ def test_to_go_on_until_one_is_cut_off_never_pays() -> None:
         honest = shaped_reward(rollout_of(-0.9, sampled=sampled), 100, 20)
         assert honest >= shaped_reward(rollout_of(-0.9, end="truncated", sampled=100), 100, 20)
     assert shaped_reward(rollout_of(0.9, True, sampled=90), 100, 20) == pytest.approx(0.4)
+
+
+def test_the_soft_penalty_sees_the_limit_of_a_turn_too() -> None:
+    """The larger of both, by the longest turn; without a buffer for turns as before."""
+    long, short = rollout_of(0.9, True, sampled=18), rollout_of(0.9, True, sampled=5)
+    twice = replace(long, mask=[1] * 5 + [0] + [1] * 18 + [0, 1])
+    assert [longest_turn(each) for each in (long, short, twice)] == [18, 5, 18]
+    assert longest_turn(replace(short, mask=[0])) == 0
+    assert [shaped_reward(each, 100, 20, turn=(20, 8)) for each in (long, twice)] == [pytest.approx(0.15)] * 2
+    assert shaped_reward(short, 100, 20, turn=(20, 8)) == shaped_reward(long, 100, 20, turn=(20, 0)) == 0.9
+    assert shaped_reward(rollout_of(0.9, True, sampled=95), 100, 20, turn=(200, 8)) == pytest.approx(0.15)
+    group = rollouts.Group("CART", 0, (long, short))
+    (advantages,) = step_advantages(collection_of(group), 100, 20, turn=(20, 8))
+    assert advantages.tolist() == pytest.approx(group_advantages([0.15, 0.9]).tolist())
+
+
+@pytest.mark.parametrize(
+    ("warmup", "shares"), [(0, [1, 1, 1, 1]), (1, [0, 0.5, 1, 1]), (2, [0, 0.25, 0.5, 0.75])]
+)
+def test_the_learning_rate_rises_over_the_first_steps(
+    warmup: int, shares: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two optimizer steps each; it goes on rising where a run was stopped."""
+    from ecomlab.train.trl_trainer import DapoTrainer
+
+    real, rates = DapoTrainer._clip_grad_norm, []
+
+    def spy(self: Any, model: Any) -> Any:
+        rates.append(self.optimizer.param_groups[0]["lr"])
+        return real(self, model)
+
+    monkeypatch.setattr(DapoTrainer, "_clip_grad_norm", spy)
+    settings = {**TINY, "eval_every": 0, "eval_episodes": 1, "warmup": warmup, "lr": 1e-3}
+    for steps in (1, 2):
+        train(TrainConfig(out=str(tmp_path / "run"), **{**settings, "steps": steps}))
+    assert rates == pytest.approx([1e-3 * share for share in shares])
 
 
 def test_the_old_masking_leaves_truncated_episodes_out_of_the_loss() -> None:
@@ -892,15 +929,15 @@ def test_processes_that_train_on_the_same_groups_are_noticed(tmp_path: Path) -> 
 
 
 def test_groups_that_do_not_split_over_the_processes_are_refused() -> None:
-    from ecomlab.train.loop import _check_split
+    from ecomlab.train.config import check_split
 
     with pytest.raises(ConfigError, match="do not split over 3 processes"):
-        _check_split(TrainConfig(), 3)
+        check_split(TrainConfig(), 3)
     with pytest.raises(ConfigError, match="choose prompts_per_step as a multiple of 16"):
-        _check_split(TrainConfig(), 8)
+        check_split(TrainConfig(), 8)
     with pytest.raises(ConfigError, match="micro_batch 5 does not divide the 16 rollouts"):
-        _check_split(TrainConfig(micro_batch=5), 2)
-    _check_split(TrainConfig(micro_batch=4), 2)
+        check_split(TrainConfig(micro_batch=5), 2)
+    check_split(TrainConfig(micro_batch=4), 2)
 
 
 @pytest.mark.parametrize("left", ["", "schedule,collection,se", "\r\n"])
@@ -949,6 +986,40 @@ def test_a_step_that_teaches_nothing_leaves_the_weights_alone(tmp_path: Path) ->
     assert kept[3] == kept[4] == 0 and kept[1] + kept[2] > 0
     after = load_file(out / "checkpoints" / "step-4" / "model.safetensors")
     assert all(torch.equal(before[name], after[name]) for name in before)
+
+
+@pytest.mark.parametrize("broken", ["gradient", "weights"])
+def test_numbers_that_are_not_finite_stop_the_run_before_they_are_saved(
+    broken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the second minibatch of step 2, after a sound norm in the first; the row and alarms.txt say so."""
+    from ecomlab.train.trl_trainer import DapoTrainer
+
+    clip, calls = DapoTrainer._clip_grad_norm, []
+
+    def spoil(self: DapoTrainer, model: Any) -> Any:
+        calls.append(next(self.model.parameters()).detach().clone())
+        weight = next(self.model.parameters())
+        if len(calls) == 4 and broken == "gradient":
+            weight.grad = torch.full_like(weight, math.nan)
+        norm = clip(self, model)
+        if len(calls) == 4:  # a weight whose gradient is zero would not show in the norm
+            weight.data[0, 0] = math.inf
+        return norm
+
+    monkeypatch.setattr(DapoTrainer, "_clip_grad_norm", spoil)
+    config = TrainConfig(out=str(tmp_path / "run"), **{**TINY, "keep": "reward", "eval_every": 0})
+    with pytest.raises(RunError, match="step 2: .* lower lr"):
+        train(config)
+    assert len(calls) == 4
+    rows = rows_of(tmp_path / "run" / "train.csv")
+    assert {row["step"] for row in rows} == {"1", "2"}
+    assert all(math.isfinite(float(row["grad_norm"])) == (row["step"] == "1") for row in rows)
+    assert "step 2: the run stops" in (tmp_path / "run" / "alarms.txt").read_text()
+    monkeypatch.undo()
+    kept = checkpoints.newest(tmp_path / "run" / "checkpoints")
+    assert kept and kept.step == 1
+    assert all(w.isfinite().all() for w in load_file(kept.folder / "model.safetensors").values())
 
 
 def test_groups_that_only_fill_the_batch_do_not_thin_the_gradient(shop: Shop, tmp_path: Path) -> None:
@@ -1051,6 +1122,30 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_used(finished: Path, t
     ):
         before = checkpoints.newest(root)
     assert before is not None and before.step == 3
+
+
+def test_the_seal_of_a_large_file_notices_what_a_disk_loses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It reads few blocks of it, and sees a file cut short, a hole and another file."""
+    for name, value in (("LARGE", 4_000), ("BLOCKS", 5), ("BLOCK", 100)):
+        monkeypatch.setattr(checkpoints, name, value)
+    content = np.random.default_rng(0).bytes(5_000)
+    file = tmp_path / "weights"
+
+    def digest(written: bytes) -> str:
+        file.write_bytes(written)
+        return checkpoints._digest(file)
+
+    sealed = digest(content)
+    assert sealed == digest(content) and sealed.startswith("5 blocks: ")
+    hole = content[:1_000] + bytes(3_000) + content[4_000:]
+    assert (
+        len({sealed, digest(content[:-1]), digest(content[:3_000]), digest(hole), digest(content[::-1])}) == 5
+    )
+    assert digest(content[:4_000]) != digest(content[:2_000] + b"x" + content[2_001:4_000]), (
+        "a small one is read whole"
+    )
 
 
 def test_when_no_sound_checkpoint_is_left_the_message_says_what_to_do(finished: Path, tmp_path: Path) -> None:

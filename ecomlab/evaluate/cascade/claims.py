@@ -57,7 +57,7 @@ def claims_in(text: str, wants: Sequence[Want], world: World) -> tuple[list[Clai
         if not one.rstrip(" )\"'").endswith("?") and not _REPORTS.search(one)
     ]
     for sentence in (clause for one in sentences for clause in _clauses(one)):
-        about = [want for want in wants if _names(want.type, sentence, world)]
+        about = _named_wants(wants, sentence, world)
         if not about and len(wants) == 1 and _REFERS.search(sentence):
             about = list(wants)
         if not about:
@@ -110,17 +110,29 @@ def _is_there(row: int, option: str | None, world: World) -> bool:
     return world.stock(row, option) + held > 0
 
 
-def _names(kind: str, sentence: str, world: World) -> bool:
-    """Tell whether a sentence names a product type, in the singular or plural, or a product of it that was shown."""
+def _named_wants(wants: Sequence[Want], sentence: str, world: World) -> list[Want]:
+    """List the wishes whose product type a sentence names, in the singular or plural, in full or by its last word, or a
+    product of it that was shown. The last word of a type that is named in full names no other: a "Building Set" is no
+    "Pajama Set"."""
     catalog, lowered = world.catalog, sentence.lower()
-    plural = catalog.types[catalog.type_codes[kind]].plural
-    last = (kind.split()[-1], plural.split()[-1])
-    if any(re.search(rf"\b{re.escape(name.lower())}\b", lowered) for name in (kind, plural, *last)):
-        return True
-    rows = (
-        (product_id, world.row(product_id)) for product_id in world.shown if product_id.lower() in lowered
-    )
-    return any(catalog.type_of(row).name == kind for _, row in rows)
+    names = {
+        want.type: (want.type.lower(), catalog.types[catalog.type_codes[want.type]].plural.lower())
+        for want in wants
+    }
+    full = {kind for kind, both in names.items() if any(_has(name, lowered) for name in both)}
+    taken = {name.split()[-1] for kind in full for name in names[kind]}
+    last = {
+        kind
+        for kind, both in names.items()
+        if any(_has(word, lowered) for word in {name.split()[-1] for name in both} - taken)
+    }
+    rows = (world.row(product_id) for product_id in world.shown if product_id.lower() in lowered)
+    shown = {catalog.type_of(row).name for row in rows}
+    return [want for want in wants if want.type in full | last | shown]
+
+
+def _has(name: str, sentence: str) -> bool:
+    return re.search(rf"\b{re.escape(name)}\b", sentence) is not None
 
 
 def _option_in(sentence: str, want: Want, world: World) -> str | None:

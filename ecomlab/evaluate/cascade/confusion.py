@@ -19,6 +19,8 @@ COLUMNS = ("env", "d", "planted", "repaired", "found", "turn", "alone", "episode
 where its turn is right too; `alone` is 1 where no other mistake was found but those that follow from it by rule."""
 TRIES = 4
 """Tasks that are tried for each mistake that is to be planted, for not every one gives the opportunity."""
+HOPE = 60
+"""Tasks after which a kind is left out that could be planted in none of them."""
 
 
 @dataclass(frozen=True)
@@ -75,9 +77,11 @@ def rows_of(env: str, d: int, count: int, shop: "Shop") -> Iterator[dict[str, An
 def _judged(
     twins: "_Twins", kind: str, repair: bool, count: int, shop: "Shop"
 ) -> Iterator[tuple[str, bool, bool]]:
+    left = count
     for seed in range(TRIES * count):
-        twin = twins[seed]
-        if twin is None or count == 0:
+        if left == 0 or (left == count and seed == HOPE):
+            return
+        if (twin := twins[seed]) is None:
             continue
         random = rng("plant", kind, repair, *twin.trajectory.task.key)
         planted = plant(twin, shop, kind, random, repair)
@@ -85,7 +89,7 @@ def _judged(
             continue
         judged = judge(planted, label(planted.trajectory, shop))
         yield judged.found, judged.turn, judged.alone
-        count -= 1
+        left -= 1
 
 
 class _Twins:

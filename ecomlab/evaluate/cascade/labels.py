@@ -211,7 +211,7 @@ class _Labeller:
         comes of the change of mind."""
         subtask, job = self.episode.subtasks[number], self.jobs[number]
         earlier = [goal for goal in job.goals if goal != subtask.goal][-1:]
-        if not earlier:
+        if not earlier or (fault.kind != "missed item" and _is_added(fault, earlier[0])):
             return False
         over = self.episode.done or subtask.answer is not None
         answer = (subtask.answer or {}) if over else None
@@ -439,6 +439,11 @@ class _Labeller:
             at for at, m in enumerate(self.found) if m.job == number and m.place == place and m.kind in WORLD
         ]
         return there[-1] if there else None
+
+
+def _is_added(fault: Fault, earlier: Goal) -> bool:
+    """Tell whether a fault is about an item that was not wanted at all before: what is bought of it is bought anew."""
+    return fault.place.startswith("item ") and int(fault.place.removeprefix("item ")) not in earlier.items
 
 
 def _calls(message: Message) -> Iterable[tuple[str, Mapping[str, Any]]]:

@@ -276,10 +276,11 @@ def survey(task: Task, shop: "Shop") -> Twin | None:
     while not episode.done:
         message = player(list(episode.messages), episode.tools)
         turn, length = turn + 1, len(episode.messages)
+        random = task.key.rng("survey", turn)
         able = [
             kind
-            for kind in (*EDITS, *ACTS)
-            if _Planter(player, episode, kind, task.key.rng("survey", kind, turn), turn=turn).plant(message)
+            for kind in (*(EDITS if message.get("tool_calls") else ()), *ACTS)
+            if _Planter(player, episode, kind, random, turn=turn).plant(message)
         ]
         episode.act(message)
         results = [json.loads(m["content"]) for m in episode.messages[length:] if m["role"] == "tool"]
@@ -353,7 +354,7 @@ def _described(planter: _Planter, trajectory: Trajectory) -> Planted | None:
             return None
         first = ("", turn - 1)
     elif kind == "missed item" and planter.blocked:  # it is missed when the cart is handed in
-        if trajectory.end != "submit":
+        if trajectory.end != "submit" or trajectory.score.correct:  # another is wanted by now
             return None
         turn = _cart_handed_in(trajectory)
         first = (kind, turn)
@@ -371,14 +372,16 @@ def _cart_handed_in(trajectory: Trajectory) -> int:
 
 
 def _repeats(trajectory: Trajectory, turn: int) -> bool:
-    """Tell whether the calls of a turn brought what those of the turn before had brought, and no news."""
+    """Tell whether the calls of a turn brought what those of the turn before had brought, and neither brought news: who
+    has heard that stock has changed looks again with reason."""
     said: list[list[str]] = []
     for message in trajectory.messages:
         if message["role"] == "assistant":
             said.append([])
         elif message["role"] == "tool":
             said[-1].append(message["content"])
-    return set(said[turn - 1]) <= set(said[turn - 2])
+    news = any("notice" in json.loads(result) for result in said[turn - 2])
+    return not news and set(said[turn - 1]) <= set(said[turn - 2])
 
 
 def _with_stale_wish(task: Task, shop: "Shop") -> Planted | None:
@@ -391,14 +394,14 @@ def _with_stale_wish(task: Task, shop: "Shop") -> Planted | None:
     player, episode, turn = ENVIRONMENTS[task.env].reference_player(shop), Episode(task, shop), 0
     planter = _Planter(player, episode, "stale wish", task.key.rng("stale wish"))
     while not episode.done:
-        before, length = episode.goal, len(episode.messages)
+        length = len(episode.messages)
         message = planter(list(episode.messages), episode.tools)
         acts = any(map(planter._acts, (name for name, _ in calls_of(message))))
         changed = planter.deaf_from is not None
         episode.act(message)
         if changed and acts and not turn and _is_wrong(episode):
             turn = planter.turn
-        if episode.goal != before and not changed:
+        if not changed and any(isinstance(event, GoalChange) for event in episode.fired):
             planter.deaf_from = length
     trajectory = record(episode)
     if planter.deaf_from is None or trajectory.score.correct or trajectory.end != "submit":

@@ -16,8 +16,9 @@ from ecomlab.lab.play.choice import Choice
 from ecomlab.lab.play.chooser import Chooser
 from ecomlab.lab.play.form_view import FormView, OnEnter
 from ecomlab.lab.play.forms import Entries, FormError
-from ecomlab.lab.play.results import Card, Entry
 from ecomlab.lab.play.seat import RUNS, Seat, SeatError
+from ecomlab.markup.entries import Entry
+from ecomlab.markup.results import Card
 
 EXPECTED = (ValueError, UnknownEnvironmentError, OSError)
 """What people are told; everything else is a mistake of ours, and is shown whole."""
@@ -196,7 +197,7 @@ class Desk(ipywidgets.VBox):
     def show(self) -> None:
         """Show the seat as it is."""
         seat = self.seat
-        self.talk.value = markup.conversation(seat.log, seat.job)
+        self.talk.value = markup.talk(seat.episode.messages, seat.job)
         self.about.value = markup.left(seat.left, seat.choice.env, seat.choice.difficulty, seat.choice.seed)
         self.held.value = "".join(markup.lines(name, lines) for name, lines in seat.holdings)
         self.waiting.value = markup.draft(seat.draft)

@@ -4,15 +4,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib import resources
 
-from ecomlab.lab.play.results import Card, Entry, Result
 from ecomlab.lab.play.seat import Call, Left, Line, Outcome
 from ecomlab.lab.play.truth import Fact
-from ecomlab.markup.elements import table
+from ecomlab.markup import elements
+from ecomlab.markup.conversation import alone
+from ecomlab.markup.elements import element, table
+from ecomlab.markup.entries import Entry
+from ecomlab.markup.results import Card, Result, plain
+from ecomlab.task import Message
 
 
 def style() -> str:
-    """The style sheet, which takes its colours from JupyterLab's theme."""
-    return f"<style>{resources.files('ecomlab.lab.play').joinpath('desk.css').read_text('utf-8')}</style>"
+    """The style sheets of the seat, which takes its colours from JupyterLab's theme, and of the conversation in it."""
+    own = resources.files("ecomlab.lab.play").joinpath("desk.css").read_text("utf-8")
+    return f"<style>{elements.style()}{own}</style>"
 
 
 def block(content: str, kind: str) -> str:
@@ -69,54 +74,20 @@ def draft(calls: Sequence[Call]) -> str:
     return block(f"<p>{said}</p><ol>{rows}</ol>", "draft")
 
 
-def conversation(entries: Iterable[Entry], job: str = "", agent: str = "You") -> str:
-    """Show what happened, by message, the newest in view; results are folded. `job` is what the agent is told to do,
-    `agent` what it is called."""
-    rows = [f'<div class="turn job"><b>Your work</b> {escape(job)}</div>'] if job else []
-    number = -1
-    for entry in entries:
-        if entry.number != number:
-            number = entry.number
-            if number:
-                rows.append(f"<h5>message {number}</h5>")
-        rows.append(_entry(entry, agent))
-    return block(f"<div>{''.join(rows)}</div>", "talk")
+def talk(messages: Sequence[Message], job: str) -> str:
+    """Show what happened, by turn, the newest in view. `job` is what the agent is told to do."""
+    work = f'<p class="job"><b>Your work</b> {escape(job)}</p>'
+    return block(f"<div>{work}{_turns(messages)}</div>", "talk")
 
 
-def _entry(entry: Entry, agent: str) -> str:
-    if entry.who != "tool":
-        name = agent if entry.who == "agent" else "Customer"
-        return f'<div class="turn {entry.who}"><b>{name}</b> {escape(entry.text)}</div>'
-    found = entry.result or Result()
-    called = f"<code>{escape(entry.call)}</code> {escape(_short(found))}"
-    folded = f"<details><summary>{called}</summary>{result(found)}</details>"
-    return f'<div class="turn tool">{folded}</div>'
-
-
-def _short(found: Result) -> str:
-    """Say in a few words what came of a call."""
-    if found.error or found.notice:
-        return found.error or found.notice
-    told = [f"{name}: {cards[0].title if len(cards) == 1 else len(cards)}" for name, cards in found.groups]
-    return ", ".join(told or [f"{name}: {value}" for name, value in found.facts.items()])
-
-
-def result(found: Result) -> str:
-    """Show a tool's result: error and notice first, then facts, then cards."""
-    return (
-        problems(found)
-        + facts(found.facts)
-        + "".join(
-            f"<h5>{escape(name)}</h5><div class=cards>{''.join(map(card, cards)) or 'none'}</div>"
-            for name, cards in found.groups
-        )
-    )
+def _turns(messages: Sequence[Message]) -> str:
+    return element("div", alone(messages), class_="ecomlab")
 
 
 def came(entry: Entry) -> str:
     """Show what came of a call beside its rows."""
     found = entry.result or Result()
-    return block(f"<h4>{escape(entry.call)}</h4>{problems(found)}{facts(found.facts)}", "came")
+    return block(f"<h4>{escape(str(entry))}</h4>{problems(found)}{facts(found.facts)}", "came")
 
 
 def problems(found: Result) -> str:
@@ -127,9 +98,7 @@ def problems(found: Result) -> str:
 
 def facts(values: Mapping[str, str]) -> str:
     """Show facts as a line of names and values; a text of several lines keeps them."""
-    if not values:
-        return ""
-    return f"<p class=facts>{', '.join(f'<i>{escape(n)}</i> {escape(value)}' for n, value in values.items())}</p>"
+    return f"<p class=facts>{escape(plain(values))}</p>" if values else ""
 
 
 def card(shown: Card) -> str:
@@ -155,7 +124,7 @@ def outcome(found: Outcome) -> str:
     way = (
         f"<details><summary>How the reference player, who sees what you saw, does it: "
         f"{found.reference.turns} messages, {found.reference.calls} calls, reward {theirs.value:.3f}</summary>"
-        f"<p>{escape(theirs.why)}</p>{conversation(found.way, agent='Reference player')}</details>"
+        f"<p>{escape(theirs.why)}</p>{_turns(found.reference.messages)}</details>"
     )
     return block(
         f'<h3 class="{"right" if score.correct else "wrong"}">{verdict}{value}</h3>'

@@ -22,9 +22,10 @@ from ecomlab.evaluate.transcripts import FILE, write
 from ecomlab.lab.paths import resolve
 from ecomlab.lab.play.choice import Choice, read_key, share_key
 from ecomlab.lab.play.forms import Entries, Form, forms_of
-from ecomlab.lab.play.results import Entry, call_in_a_line, conversation
 from ecomlab.lab.play.truth import Fact, Part, parts_of, truth_of, wanted
 from ecomlab.lab.provenance import commit, versions
+from ecomlab.markup.entries import Entry, conversation
+from ecomlab.markup.results import call_in_a_line
 from ecomlab.suggest import raised, unknown
 from ecomlab.task import Message
 
@@ -70,8 +71,13 @@ class Call:
     tool: str
     arguments: Mapping[str, Any]
 
+    @property
+    def as_text(self) -> str:
+        """Its arguments as they are sent."""
+        return json.dumps(self.arguments, ensure_ascii=False)
+
     def __str__(self) -> str:
-        return call_in_a_line(self.tool, self.arguments)
+        return call_in_a_line(self.tool, self.as_text)
 
 
 @dataclass(frozen=True)
@@ -94,11 +100,6 @@ class Outcome:
         if score.unscored:
             return f"unscored, for something of ours failed: {score.why}"
         return f"reward {score.value:.3f}, {'correct' if score.correct else 'not correct'}: {score.why}"
-
-    @property
-    def way(self) -> list[Entry]:
-        """How the reference player did it."""
-        return conversation(self.reference.messages)
 
 
 @dataclass(frozen=True)
@@ -208,7 +209,7 @@ class Seat:
             {
                 "id": f"call_{number}",
                 "type": "function",
-                "function": {"name": call.tool, "arguments": json.dumps(call.arguments, ensure_ascii=False)},
+                "function": {"name": call.tool, "arguments": call.as_text},
             }
             for number, call in enumerate(self.draft)
         ]

@@ -9,8 +9,8 @@ from rich.markup import escape
 
 from ecomlab.lab.paths import shown
 from ecomlab.lab.play.forms import Form, FormError
-from ecomlab.lab.play.results import Card, Entry, Result
 from ecomlab.lab.play.seat import Line, Outcome, Seat, SeatError
+from ecomlab.markup.entries import AGENT, Entry, conversation, lines_of
 
 HELP = """Write to the customer, or begin a line with / :
   /TOOL name=value ...   call a tool, such as /catalog_search query="desk lamp" price_max=30
@@ -20,7 +20,6 @@ HELP = """Write to the customer, or begin a line with / :
   /held  /left  /key     the cart or returns, what is left, the key of this episode
   /quit                  leave; the episode has no score then"""
 PROMPT = "> "
-_NAMES = {"customer": "customer", "agent": "you", "tool": "tool"}
 Read = Callable[[str], str]
 """Reads a line after a prompt; raises EOFError at the end of the input."""
 
@@ -55,7 +54,7 @@ def _turn(seat: Seat, console: Console, read: Read) -> None:
     except (SeatError, FormError) as error:
         return _print(console, f"not sent: {error}")
     if came:
-        _show([entry for entry in came if not (entry.who == "agent" and entry.text == line)], console)
+        _show([entry for entry in came if not (entry.who == AGENT and entry.text == line)], console)
         _print(console, f"({seat.left})")
 
 
@@ -104,7 +103,7 @@ def _asked(form: Form, read: Read) -> dict[str, str | bool]:
     """Ask for every field of a form."""
     entries: dict[str, str | bool] = {}
     for one in form.fields:
-        about = "; ".join(filter(None, [one.about, one.hint]))
+        about = "; ".join(filter(None, [one.about.rstrip("."), one.hint]))
         text = read(f"  {one.name}{' *' if one.required else ''} ({about}): ")
         if text.strip():
             entries[one.name] = text
@@ -138,7 +137,7 @@ def _help(seat: Seat, console: Console, given: list[str]) -> list[Entry]:
         return []
     _print(console, form.about)
     for one in form.fields:
-        said = "; ".join(filter(None, ["needed" * one.required, one.about, one.hint]))
+        said = "; ".join(filter(None, ["needed" * one.required, one.about.rstrip("."), one.hint]))
         _print(console, f"  {one.name}: {said}")
     return []
 
@@ -182,41 +181,14 @@ def _print(console: Console, text: str) -> None:
     console.print(escape(text), soft_wrap=True)
 
 
-def _show(entries: Iterable[Entry], console: Console) -> None:
-    for entry in entries:
-        said = entry.call if entry.who == "tool" else entry.text
-        console.print(f"[bold]{_NAMES[entry.who]:>8}[/bold]  {escape(said)}", soft_wrap=True)
-        if entry.result is not None:
-            for line in _result(entry.result):
-                _print(console, f"{'':10}{line}")
-
-
-def _result(result: Result) -> Iterable[str]:
-    """Write a tool's result, a row a line."""
-    if result.error:
-        yield f"error: {result.error}"
-    if result.notice:
-        yield f"notice: {result.notice}"
-    if result.facts:
-        yield _facts(result.facts.items())
-    for name, cards in result.groups:
-        yield f"{name}: {'none' if not cards else ''}".rstrip()
-        for card in cards:
-            yield f"- {_card(card)}"
-
-
-def _card(card: Card) -> str:
-    marks = "".join(f" [{mark}]" for mark in card.marks)
-    ids = [(name, value) for name, value in card.ids.items() if value != card.title]
-    return ": ".join(filter(None, [f"{card.title}{marks}", _facts([*ids, *card.facts.items()])]))
-
-
-def _facts(facts: Iterable[tuple[str, str]]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in facts)
+def _show(entries: Iterable[Entry], console: Console, agent: str = "you") -> None:
+    for who, line in lines_of(entries):
+        named = agent if who == AGENT else who
+        console.print(f"[bold]{named:>8}[/bold]  {escape(line)}", soft_wrap=True)
 
 
 def _line(line: Line) -> str:
-    return f"{line.quantity} x {line.title} ({_facts(line.ids.items())})"
+    return f"{line.quantity} x {line.title} ({', '.join(f'{name}: {value}' for name, value in line.ids.items())})"
 
 
 def _show_outcome(outcome: Outcome, console: Console) -> None:
@@ -232,4 +204,4 @@ def _show_outcome(outcome: Outcome, console: Console) -> None:
         console,
         f"\nthe reference player: {theirs.turns} messages, {theirs.calls} calls, {theirs.score.value:.3f}",
     )
-    _show(outcome.way[1:], console)
+    _show(conversation(theirs.messages)[1:], console, "it")

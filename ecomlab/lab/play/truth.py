@@ -2,16 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
-from ecomlab.customer.templates import Phrases
 from ecomlab.envs.registry import ENVIRONMENTS
-from ecomlab.lab.events import event_in_words, moment_in_words, value_in_words
+from ecomlab.lab.events import event_in_words, moment_in_words, slot_in_words
 from ecomlab.reward import WEIGHTS, Score
 from ecomlab.task import Goal, Task
 
 WITHHELD = "withheld until asked"
-AT_MOST, AT_LEAST = ("price", "budget", "days"), ("rating",)
 
 
 @dataclass(frozen=True)
@@ -75,9 +72,3 @@ def parts_of(score: Score) -> list[Part]:
     """List the parts of a reward with their weights and what they add to it."""
     weights = {name: WEIGHTS.get(name, 1.0) for name in score.parts}
     return [Part(name, value, weights[name], value * weights[name]) for name, value in score.parts.items()]
-
-
-def slot_in_words(name: str, value: Any, phrases: Phrases) -> str:
-    """Write a slot of a goal: its name, whether it is a bound, and its value as the customer would say it."""
-    bound = "at most " if name in AT_MOST else "at least " if name in AT_LEAST else ""
-    return f"{name.removeprefix('attr:').replace('_', ' ')}: {bound}{value_in_words(name, value, phrases)}"

@@ -12,7 +12,7 @@ from ecomlab.evaluate.cascade.labels import label
 from ecomlab.evaluate.cascade.mistakes import PASSED
 from ecomlab.evaluate.evaluation import trajectory_of
 from ecomlab.evaluate.transcript import Transcript
-from ecomlab.lab.events import event_in_words, value_in_words
+from ecomlab.lab.events import event_in_words, slot_in_words
 from ecomlab.markup.record import Label, Record, State, number
 from ecomlab.markup.results import cut
 from ecomlab.reward import WEIGHTS, Score
@@ -117,10 +117,8 @@ def _weighted(score: Score) -> dict[str, float]:
 
 def _slot(slot: Slot, customer: Customer) -> str:
     """Word a slot: "Webcam, price: $80". What is said of the whole goal, such as a budget, names no item."""
-    name = customer.option_name(slot.item) if slot.name == "option" else slot.name.removeprefix("attr:")
-    words = (
-        f"{(name or slot.name).replace('_', ' ')}: {value_in_words(slot.name, slot.value, customer.phrases)}"
-    )
+    called = customer.option_name(slot.item) if slot.name == "option" else None
+    words = slot_in_words(slot.name, slot.value, customer.phrases, called or "")
     of_all = slot.name in customer.phrases.slots and len(customer.goal.items) > 1
     return words if of_all else _about(customer, slot.item, words)
 

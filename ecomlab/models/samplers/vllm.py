@@ -1,11 +1,12 @@
 """Sampling by vLLM, on a server or beside the trainer, through TRL's `VLLMGeneration`, which sends it our weights.
 
 vLLM draws its own random numbers, and its tokens depend on the rest of the batch: a run with vLLM can be resumed, but
-not repeated token by token. Every turn sends the whole conversation; vLLM's prefix cache makes that cheap, and TRL
-empties the cache with every new set of weights.
+not repeated token by token. Every turn sends the whole conversation; vLLM's prefix cache makes that cheap, and is
+emptied with every new set of weights.
 """
 
 import functools
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,8 +14,10 @@ import numpy as np
 
 from ecomlab.models.samplers.cached import Limits, Sampled, SamplerError
 
-PATIENCE = 300.0
-"""Seconds that a server may take for one turn of a batch; TRL's client tries six times."""
+PATIENCE = 900.0
+"""Seconds that a server may take for one turn of a batch."""
+RESETS, PAUSE = 10, 3.0
+"""Most attempts to empty the prefix cache, which fails while requests run, and seconds between them."""
 
 
 class VllmSampler:
@@ -113,10 +116,45 @@ class VllmSampler:
 
 
 def limit_patience(generation: Any, seconds: float = PATIENCE) -> None:
-    """Make requests to a server fail after `seconds` without an answer; TRL's client would wait for ever."""
+    """Make requests to a server fail after `seconds` without an answer; TRL's client would wait for ever.
+
+    It would also send such a request again, while the server still works on the first: only connections that failed
+    and answers that were errors are tried again.
+    """
     if generation.mode == "server" and hasattr(generation, "vllm_client"):
         session = generation.vllm_client.session
         session.request = functools.partial(session.request, timeout=seconds)
+        for adapter in session.adapters.values():
+            adapter.max_retries = adapter.max_retries.new(read=0)
+
+
+def insist_on_resets(generation: Any, pause: float = PAUSE) -> None:
+    """Raise SamplerError where vLLM does not empty its prefix cache after new weights, after `RESETS` attempts `pause`
+    seconds apart; TRL does not look at its answer. What was computed with the old weights would pass for the new."""
+    server = generation.mode == "server"
+    if server and not hasattr(generation, "vllm_client"):  # which only the main process has
+        return
+    engine = generation.vllm_client if server else generation.llm
+    ask = functools.partial(_reset_server, engine) if server else engine.reset_prefix_cache
+
+    def reset() -> None:
+        for left in reversed(range(RESETS)):
+            if ask() is not False:
+                return
+            time.sleep(pause if left else 0)
+        raise SamplerError(
+            f"{_who(generation)} keeps the prefix cache of older weights, as requests seem to be running; "
+            f"{_way_out(generation)}"
+        )
+
+    engine.reset_prefix_cache = reset
+
+
+def _reset_server(client: Any) -> Any:
+    """Ask a server to empty its prefix cache and return whether it did."""
+    answer = client.session.post(f"{client.base_url}/reset_prefix_cache")
+    answer.raise_for_status()
+    return answer.json().get("success")
 
 
 def _number(entry: Any) -> float:

@@ -226,4 +226,4 @@ def test_reset_begins_again_with_nothing_left_of_the_last(shop: Shop) -> None:
         and not made.call.disabled
         and made.seat.left.messages == made.seat.left.of_messages
     )
-    assert len(made.picks.children) == 0 and "message 1" not in text(made.talk)
+    assert len(made.picks.children) == 0 and "turn 1" not in text(made.talk)

@@ -17,6 +17,7 @@ from ecomlab.lab.evaluations import score_again
 from ecomlab.lab.play.choice import SCHEME, SHORT, Choice, ShareKeyError, read_key, share_key
 from ecomlab.lab.play.forms import FormError, entries_of
 from ecomlab.lab.play.seat import Seat, SeatError
+from ecomlab.markup.entries import conversation
 from ecomlab.seeding import digest
 from ecomlab.world.state import World
 
@@ -136,7 +137,8 @@ def test_the_truth_is_not_told_while_the_episode_goes_on(shop: Shop) -> None:
     assert not seat.outcome.trajectory.score.correct
     withheld = [fact for fact in seat.outcome.truth if fact.what == "withheld until asked"]
     assert bool(withheld) == bool(seat.episode.task.goal.withheld)
-    assert seat.outcome.way[-1].tool == "submit" and seat.outcome.reference.score.correct
+    theirs = seat.outcome.reference
+    assert conversation(theirs.messages)[-1].tool == "submit" and theirs.score.correct
     with pytest.raises(SeatError, match="the episode is over"):
         seat.say("one more thing")
 

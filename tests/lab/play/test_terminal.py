@@ -77,7 +77,7 @@ def test_what_is_wrong_is_told_and_the_episode_goes_on(shop: Shop, tmp_path: Pat
         "takes name=value, such as query=..., not 'mug'",
         "put a value with blanks in quotes",
         "no call is waiting",
-        "variant_id: As shown.",
+        "variant_id: As shown",
         "no tool 'nothing'",
         "/cart_set_quantity product_id, quantity, variant_id?",
         "cart: nothing yet",
@@ -93,8 +93,8 @@ def test_what_is_wrong_is_told_and_the_episode_goes_on(shop: Shop, tmp_path: Pat
 def test_a_tool_alone_is_asked_for_field_by_field(shop: Shop, tmp_path: Path) -> None:
     lines = ["/catalog_search", "mug", *[""] * 9, "/cart_view", "/quit"]
     done = human(Choice("CART", 0, 1, size=SIZE), lines, "--out", str(tmp_path))
-    assert "price_max (Dollars.; a number):" in done.output
-    assert "catalog_search(query mug)" in done.output and "cart: none" in done.output
+    assert "price_max (Dollars; a number):" in done.output
+    assert "catalog_search(query: mug)" in done.output and "cart: none" in done.output
 
 
 @pytest.mark.parametrize("lines", [["/quit"], ["Is there anything else?"], []])

@@ -4,7 +4,8 @@ import pytest
 
 from ecomlab import ENVIRONMENTS, make_task
 from ecomlab.catalog import Shop
-from ecomlab.lab.play.truth import WITHHELD, Part, parts_of, slot_in_words, truth_of, wanted
+from ecomlab.lab.events import slot_in_words
+from ecomlab.lab.play.truth import WITHHELD, Part, parts_of, truth_of, wanted
 from ecomlab.reward import Score
 from ecomlab.task import Goal
 

@@ -8,11 +8,10 @@ import pytest
 
 from ecomlab import ENVIRONMENTS, make_task, play
 from ecomlab.catalog import Shop
-from ecomlab.lab.play import markup, terminal
-from ecomlab.lab.play.results import Card, Entry, conversation, read_result
+from ecomlab.markup.conversation import alone
+from ecomlab.markup.entries import as_text, conversation
+from ecomlab.markup.results import Card, read_result
 from ecomlab.task import Message
-
-HOSTILE = "<script>alert(1)</script> & $5 of $9 </details> \"'`"
 
 
 def leaves(value: Any) -> list[Any]:
@@ -27,13 +26,7 @@ def leaves(value: Any) -> list[Any]:
 @pytest.mark.parametrize("env", ENVIRONMENTS)
 def test_every_value_of_every_result_can_be_read(env: str, shop: Shop) -> None:
     played = play(ENVIRONMENTS[env].reference_player(shop), make_task(env, 6, 3, shop), shop)
-    shown = "\n".join(unescape(markup.conversation([entry])) for entry in conversation(played.messages))
-    told = "\n".join(
-        line
-        for entry in conversation(played.messages)
-        if entry.result
-        for line in terminal._result(entry.result)
-    )
+    shown, told = unescape(alone(played.messages)), as_text(conversation(played.messages))
     for message in played.messages:
         if message["role"] != "tool" or message["name"] == "ask_user":
             continue
@@ -61,7 +54,7 @@ def test_a_conversation_is_by_message_and_questions_are_words() -> None:
         {"role": "tool", "tool_call_id": "call_0", "name": "datetime_now", "content": '{"today": "2026-03-02"}'},
         {"role": "user", "content": "hurry"},
     ]  # fmt: skip
-    found = [(one.number, one.who, one.text or one.call) for one in conversation(messages)]
+    found = [(one.number, one.who, str(one)) for one in conversation(messages)]
     assert found == [
         (0, "customer", "a mug, please"),
         (1, "agent", "which?"),
@@ -73,7 +66,7 @@ def test_a_conversation_is_by_message_and_questions_are_words() -> None:
 
 
 def test_rows_become_cards_with_the_ids_that_they_lie_in() -> None:
-    found = read_result(
+    text = json.dumps(
         {
             "order_id": "O1",
             "status": "shipped",
@@ -84,6 +77,7 @@ def test_rows_become_cards_with_the_ids_that_they_lie_in() -> None:
             ],
         }
     )  # fmt: skip
+    found = read_result(text)
     assert (
         found.facts == {"order id": "O1", "status": "shipped"} and found.notice == "Two tool calls are left."
     )
@@ -97,24 +91,30 @@ def test_rows_become_cards_with_the_ids_that_they_lie_in() -> None:
     ]
 
 
-def test_what_products_and_customers_say_is_text() -> None:
-    """No markup of theirs reaches the page, and two dollar signs are no formula."""
-    result = read_result(
-        {"results": [{"product_id": HOSTILE, "title": HOSTILE, HOSTILE: HOSTILE}], HOSTILE: HOSTILE}
-    )
-    entries = [
-        Entry(0, "customer", HOSTILE),
-        Entry(1, "agent", HOSTILE),
-        Entry(1, "tool", tool=HOSTILE, arguments={HOSTILE: HOSTILE}, result=result),
-        Entry(2, "tool", tool="x", result=read_result({"error": HOSTILE, "notice": HOSTILE})),
-    ]
-    page = markup.conversation(entries, HOSTILE)
-    assert "<script" not in page and page.count("</details>") == 2
-    assert page.startswith('<div class="ecomlab-seat ecomlab-talk mathjax_ignore')
-    assert "<script" not in markup.problem(HOSTILE) + markup.bug(HOSTILE) + markup.card(result.cards[0])
-
-
 def test_a_broken_call_is_shown_as_it_was_written() -> None:
     call = {"id": "call_0", "type": "function", "function": {"name": "cart_view", "arguments": "{broken"}}
     (entry,) = conversation([{"role": "assistant", "content": "", "tool_calls": [call]}])
-    assert entry.call == "cart_view(arguments {broken)"
+    assert str(entry) == "cart_view({broken)" and entry.result is None
+
+
+def test_an_answer_without_its_question_is_the_customers() -> None:
+    answer = {"role": "tool", "tool_call_id": "c", "name": "ask_user", "content": '{"customer": "a red one"}'}
+    assert as_text(conversation([answer])) == "customer  a red one"
+    assert as_text(conversation([{**answer, "name": "cart_view", "content": "{}"}])) == "    tool  cart_view"
+
+
+def test_a_conversation_as_text_has_a_line_for_every_row() -> None:
+    rows = {"results": [{"product_id": "P1", "title": "A Mug", "price": 5.5, "attributes": {"color": "Red"}}]}
+    messages: list[Message] = [
+        {"role": "user", "content": "a mug, please"},
+        {"role": "assistant", "content": "", "tool_calls": [
+            {"id": "c", "type": "function", "function": {"name": "catalog_search", "arguments": '{"price_max": 6}'}}
+        ]},
+        {"role": "tool", "tool_call_id": "c", "name": "catalog_search", "content": json.dumps(rows)},
+    ]  # fmt: skip
+    assert as_text(conversation(messages)).splitlines() == [
+        "customer  a mug, please",
+        "    tool  catalog_search(price_max: $6)",
+        "          results:",
+        "          - A Mug: product_id: P1, price: $5.50, color: Red",
+    ]

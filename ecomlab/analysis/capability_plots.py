@@ -1,0 +1,208 @@
+"""Figures of what players can do: how difficult a task may be before they fail, and which questions are understood."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import PercentFormatter
+
+from ecomlab.analysis.plots import (
+    COLUMN_WIDTH,
+    MARKERS,
+    PAGE_WIDTH,
+    UNTRAINED,
+    UNTRAINED_LOOK,
+    arms,
+    laid_out,
+    lettered,
+    look,
+    paper_style,
+)
+from ecomlab.analysis.statistics import share_bounds
+from ecomlab.analysis.tables import in_order
+from ecomlab.audit.laws import UNDERSTOOD, UNDERSTOOD_GROUP
+from ecomlab.evaluate.frontier import TOP
+
+FORMS = {
+    "wh": "what is wanted",
+    "yesno": "yes or no",
+    "either": "either, or",
+    "which": "which of these",
+    "count": "how many",
+    "scope": "what matters",
+    "open": "open",
+    "nothing": "for nothing",
+    "nonsense": "nonsense",
+    "all": "all",
+}
+"""Forms of questions, in words that fit beside an axis."""
+
+
+@laid_out
+def frontier_radar(environments: Sequence[Mapping[str, Any]], player: str) -> Figure:
+    """Draw the highest level that a player holds in each environment, at each share, with 95% intervals.
+
+    `environments` is what `ecomlab frontier` found: "env", and "held" with share, level, low and high. The centre is
+    below level 0.
+    """
+    names = [one["env"] for one in environments]
+    angles = [2 * math.pi * i / len(names) for i in range(len(names))]
+    with paper_style():
+        figure = plt.figure(figsize=(3.6, 3.6), layout="constrained")
+        ax: Any = figure.add_subplot(projection="polar")
+        for number, shares in enumerate(zip(*(one["held"] for one in environments), strict=True)):
+            colour, marker = sns.color_palette("colorblind")[number], MARKERS[number]
+            levels = [held["level"] for held in shares]
+            label = f"held at {shares[0]['share']:.0%}"
+            ax.plot(
+                [*angles, angles[0]],
+                [*levels, levels[0]],
+                color=colour,
+                marker=marker,
+                markersize=3,
+                label=label,
+            )
+            ax.fill([*angles, angles[0]], [*levels, levels[0]], color=colour, alpha=0.08)
+            for angle, held in zip(angles, shares, strict=True):
+                beside = angle + 0.04 * number  # so that two intervals do not hide each other
+                ax.plot(
+                    [beside, beside], [held["low"], held["high"]], color=colour, linewidth=2.5, alpha=0.45
+                )
+        ax.set_theta_zero_location("N")
+        ax.set_xticks(angles, names)
+        ax.set(ylim=(-1, 12.5))
+        ax.set_yticks([0, 3, 6, 9, 12])
+        ax.set_rlabel_position(180 / len(names))
+        ax.set_title(player)
+        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.06), ncols=2, frameon=False)
+    plt.close(figure)
+    return figure
+
+
+@laid_out
+def capability(
+    scripts: pd.DataFrame, runs: pd.DataFrame, env: str = "CART", width: float = PAGE_WIDTH
+) -> Figure:
+    """Draw the highest level held by scripted players in each environment, with 95% intervals, and by the runs of an
+    ablation in one environment before and after training, a mark each.
+
+    `scripts` is `statistics.frontiers`, `runs` is `statistics.run_frontiers`. Filled marks hold the level in half of
+    the tasks, hollow ones in nine of ten.
+    """
+    page = width > COLUMN_WIDTH
+    with paper_style():
+        figure = plt.figure(figsize=(width, 2.9 if page else 4.9), layout="constrained")
+        grid = figure.add_gridspec(
+            *((1, 2) if page else (2, 1)), **({} if page else {"height_ratios": (1.5, 1)})
+        )
+        left, right = (figure.add_subplot(place) for place in grid)
+        _by_environment(left, scripts)
+        _by_run(right, runs[runs.env == env], env)
+        lettered([left, right])
+        sns.despine(figure)
+    plt.close(figure)
+    return figure
+
+
+def _by_environment(ax: Axes, table: pd.DataFrame) -> None:
+    envs, players = in_order(set(table.env)), list(dict.fromkeys(table.player))
+    shares = sorted(set(table.share))
+    for i, player in enumerate(players):
+        colour, marker = sns.color_palette("colorblind")[i + 1], MARKERS[i + 2]
+        for j, share in enumerate(shares):
+            mine = table[(table.player == player) & (table.share == share)].set_index("env").reindex(envs)
+            place = (i * len(shares) + j) - (len(players) * len(shares) - 1) / 2
+            ax.errorbar(
+                mine.level, [row + 0.19 * place for row in range(len(envs))],
+                xerr=[mine.level - mine.low, mine.high - mine.level], fmt=marker, color=colour, markersize=3.5,
+                linewidth=1.0, markerfacecolor=colour if share == min(shares) else "white",
+                label=f"{player}, {share:.0%}",
+            )  # fmt: skip
+    ax.set_yticks(range(len(envs)), envs)
+    ax.set(xlabel="highest difficulty held", xlim=(-1.6, TOP + 0.6), ylim=(len(envs) - 0.5, -0.5))
+    ax.set_xticks([-1, 0, 3, 6, 9, TOP], ["<0", "0", "3", "6", "9", f"{TOP}"])
+    ax.grid(axis="y", visible=False)
+    ax.legend(frameon=False, loc="lower right", handletextpad=0.2)
+
+
+def _by_run(ax: Axes, runs: pd.DataFrame, env: str) -> None:
+    """Draw a row per schedule and one for what it began with; runs that hold the same level stand side by side."""
+    first, last = runs.step.min(), runs.step.max()
+    rows = runs.assign(schedule=runs.schedule.where(runs.step == last, UNTRAINED))
+    rows = rows[(rows.step == last) | (rows.step == first)]
+    looks = {**look(runs), **UNTRAINED_LOOK}
+    names = [UNTRAINED, *arms(runs)]
+    most = max(1, int(rows.level.max()))
+    for row, name in enumerate(names):
+        colour, marker = looks[name]
+        mine = rows[rows.schedule == name].drop_duplicates(["seed", "share"] if name == UNTRAINED else None)
+        for share, up in ((min(rows.share), -0.16), (max(rows.share), 0.16)):
+            for level, some in mine[mine.share == share].groupby("level"):
+                x = [level + 0.12 * (i - (len(some) - 1) / 2) for i in range(len(some))]
+                face = colour if up < 0 else "white"
+                ax.plot(x, [row + up] * len(x), marker, color=colour, markersize=3.5, markerfacecolor=face)
+    ax.set_yticks(range(len(names)), names)
+    ax.set_xticks(range(-1, most + 1), ["<0", *map(str, range(most + 1))])
+    ax.set(
+        xlabel=f"highest difficulty held in {env}, {runs.seed.nunique()} runs each", xlim=(-1.6, most + 0.6),
+        ylim=(len(names) - 0.5, -0.5),
+    )  # fmt: skip
+    ax.grid(axis="y", visible=False)
+
+
+@laid_out
+def understanding(table: pd.DataFrame, width: float = PAGE_WIDTH) -> Figure:
+    """Draw the share of questions that are understood exactly, by environment and by form, with exact 95% intervals: a
+    mark per bank of questions, and the thresholds of the law as lines. `table` is that of `tables.load_understanding`.
+    """
+    page, banks = width > COLUMN_WIDTH, list(dict.fromkeys(table.bank))
+    with paper_style():
+        figure = plt.figure(figsize=(width, 3.2 if page else 6.0), layout="constrained")
+        left, right = (
+            figure.add_subplot(place) for place in figure.add_gridspec(*((1, 2) if page else (2, 1)))
+        )
+        _understood(
+            left, table[(table.form == "all")], "env", [*in_order(set(table.env) - {"all"}), "all"], banks
+        )
+        forms = [form for form in FORMS if form in set(table.form)]
+        _understood(right, table[table.env == "all"], "form", forms, banks)
+        right.set_yticks(range(len(forms)), [FORMS[form] for form in forms])
+        lettered([left, right])
+        handles = [
+            Line2D(
+                [], [], color=sns.color_palette("colorblind")[i], marker=MARKERS[i], linestyle="", label=bank
+            )
+            for i, bank in enumerate(banks)
+        ]
+        figure.legend(
+            handles=handles, title="bank of questions", loc="outside upper center", ncols=len(banks), frameon=False,
+            handletextpad=0.2,
+        )  # fmt: skip
+        sns.despine(figure)
+    plt.close(figure)
+    return figure
+
+
+def _understood(ax: Axes, table: pd.DataFrame, by: str, order: Sequence[str], banks: Sequence[str]) -> None:
+    for i, bank in enumerate(banks):
+        mine = table[table.bank == bank].set_index(by).reindex(order)
+        bounds = [share_bounds(share, int(n)) for share, n in zip(mine.exact, mine.asks, strict=True)]
+        bars = [mine.exact - [low for low, _ in bounds], [high for _, high in bounds] - mine.exact]
+        places = [place + 0.19 * (i - (len(banks) - 1) / 2) for place in range(len(order))]
+        ax.errorbar(
+            mine.exact, places, xerr=bars, fmt=MARKERS[i], color=sns.color_palette("colorblind")[i], markersize=3,
+            linewidth=0.9,
+        )  # fmt: skip
+    last = len(order) - 1
+    ax.plot([UNDERSTOOD_GROUP, UNDERSTOOD_GROUP], [-0.5, last - 0.5], color=".3", linewidth=0.8)
+    ax.plot([UNDERSTOOD, UNDERSTOOD], [last - 0.5, last + 0.5], color=".3", linewidth=0.8)
+    ax.set_yticks(range(len(order)), order)
+    ax.set(xlabel="understood exactly", ylim=(last + 0.5, -0.5), xlim=(None, 1.005))
+    ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    ax.grid(axis="y", visible=False)

@@ -1,0 +1,72 @@
+"""Where players go wrong by themselves: the labelled mistakes of held-out episodes, a row per mistake.
+
+    python experiments/cascade/played.py perturbed novice adaptive=FOLDER [--env CART] [--levels 1,3,8] [--tasks 64]
+
+A player is a script, such as reference or perturbed, what `ecomlab eval` takes as weights, or NAME=FOLDER for a
+checkpoint that is to be called NAME. Adds to played.csv what it lacks, a level of a player at a time, so a run that was
+killed goes on; played.json says what each player's rows were made with. The figure is notebooks/fig_error_cascade.
+"""
+
+import argparse
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from players import named, note, runner_of
+
+from ecomlab.catalog import load_shop
+from ecomlab.evaluate.cascade.forced import Runner
+from ecomlab.evaluate.cascade.labels import label
+from ecomlab.evaluate.cascade.tables import UNSCORED, Episode, rows_of
+from ecomlab.evaluate.contestant import Job
+from ecomlab.evaluate.tasks import held_out_seeds
+
+TABLE = Path(__file__).with_name("played.csv")
+COLUMNS = (
+    "player", "env", "d", "seed", "turns", "needed", "end", "correct", "number", "turn", "kind", "cause", "fate",
+    "until", "parent",
+)  # fmt: skip
+
+
+def play(name: str, runner: Runner, jobs: list[Job], shop: Any) -> Iterator[dict[str, Any]]:
+    """Play these episodes, label them, and yield the rows of the table."""
+    for job, trajectory in zip(jobs, runner.play(jobs, [None] * len(jobs), shop), strict=True):
+        broken = trajectory is None or trajectory.score.unscored
+        labelled = None if trajectory is None or broken else label(trajectory, shop)
+        for row in rows_of(Episode(job, None, labelled, UNSCORED if broken else "")):
+            yield {"player": name, **{column: row[column] for column in COLUMNS[1:]}}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("player", nargs="+")
+    parser.add_argument("--env", default="CART")
+    parser.add_argument("--levels", default="1,3,8")
+    parser.add_argument("--tasks", type=int, default=64)
+    parser.add_argument("--size", type=int, default=20_000)
+    parser.add_argument("--out", type=Path, default=TABLE)
+    asked = parser.parse_args()
+    shop = load_shop(asked.size)
+    there = list(csv.DictReader(asked.out.open(newline="", encoding="utf-8"))) if asked.out.exists() else []
+    done = {(row["player"], row["env"], row["d"]) for row in there}
+    for name, weights in map(named, asked.player):
+        runner = runner_of(weights, [asked.env], shop)
+        for d in asked.levels.split(","):
+            if (name, asked.env, d) in done:
+                continue
+            jobs = [Job(asked.env, int(d), seed) for seed in held_out_seeds(0, asked.tasks)]
+            rows = list(play(name, runner, jobs, shop))
+            with asked.out.open("a", newline="", encoding="utf-8") as file:
+                writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+                if not file.tell():
+                    writer.writeheader()
+                writer.writerows(rows)
+            print(f"{name}, d = {d}: {len(jobs)} episodes, {len(rows)} rows", flush=True)
+        note(asked.out, name, weights, [asked.env], shop, tasks=asked.tasks, catalog_size=asked.size)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""Two episodes of a player with their labels, turn by turn, for the figure of traces.
+
+    python experiments/cascade/traces.py base [--env CART] [--at 1:2147483709,8:2147483709] [--size 20000]
+
+Plays the episodes of these levels and seeds, which are those of played.csv, and writes traces.json: per turn what was
+said and called, what came back, and the mistakes.
+"""
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from players import named, record_of, runner_of
+
+from ecomlab.catalog import load_shop
+from ecomlab.episode.episode import Trajectory
+from ecomlab.evaluate.cascade.edits import calls_of
+from ecomlab.evaluate.cascade.labels import label
+from ecomlab.evaluate.contestant import Job
+from ecomlab.files import write_json
+
+OUT = Path(__file__).with_name("traces.json")
+
+
+def turns_of(trajectory: Trajectory) -> Iterator[dict[str, Any]]:
+    """Yield each turn: the agent's words and calls, then the customer's words and tools' results, as they were."""
+    turn: dict[str, Any] = {}
+    for message in trajectory.messages:
+        if message["role"] == "assistant":
+            if turn:
+                yield turn
+            calls = [] if message.get("invalid") else calls_of(message)
+            turn = {
+                "said": message.get("content") or "",
+                "calls": [{"name": name, "arguments": given} for name, given in calls],
+                "results": [],
+                "customer": [],
+            }
+        elif message["role"] == "tool":
+            turn["results"].append(json.loads(message["content"]))
+        elif message["role"] == "user" and turn:
+            turn["customer"].append(message["content"])
+    yield turn
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("player")
+    parser.add_argument("--env", default="CART")
+    parser.add_argument("--at", default="1:2147483709,8:2147483709")
+    parser.add_argument("--size", type=int, default=20_000)
+    asked = parser.parse_args()
+    shop, (name, weights) = load_shop(asked.size), named(asked.player)
+    jobs = [Job(asked.env, *map(int, one.split(":"))) for one in asked.at.split(",")]
+    found = []
+    played = runner_of(weights, [asked.env], shop).play(jobs, [None] * len(jobs), shop)
+    for job, trajectory in zip(jobs, played, strict=True):
+        if trajectory is None or trajectory.score.unscored:
+            raise SystemExit(f"d = {job.d}, seed {job.seed}: the episode broke")
+        labelled = label(trajectory, shop)
+        turns = list(turns_of(trajectory))
+        for number, turn in enumerate(turns, 1):
+            turn["mistakes"] = [m.to_json() for m in labelled.mistakes if m.turn == number]
+        head = {"player": name, "env": job.env, "d": job.d, "seed": job.seed, "end": labelled.end}
+        opening = next(m["content"] for m in trajectory.messages if m["role"] == "user")
+        found.append({**head, "correct": labelled.correct, "opening": opening, "turns": turns})
+    record = record_of(weights, [asked.env], shop, at=asked.at, catalog_size=asked.size)
+    write_json(OUT, {"record": record, "traces": found})
+
+
+if __name__ == "__main__":
+    main()
