@@ -7,10 +7,24 @@ import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from ingested import Built, amazebay_rows, built
+from ingested import MESSY, VARIANTS, Built, amazebay_rows, built
 
 from ecomlab.catalog.ingest import build_products, guess, open_source, shards
 from ecomlab.catalog.products import open_products
+
+
+@pytest.fixture(scope="module")
+def messy(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    folder = tmp_path_factory.mktemp("messy")
+    (folder / "products.csv").write_bytes(MESSY)
+    return built(folder / "products.csv", folder / "out")
+
+
+@pytest.fixture(scope="module")
+def variants(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    folder = tmp_path_factory.mktemp("variants")
+    (folder / "export.csv").write_text(VARIANTS)
+    return built(folder / "export.csv", folder / "out")
 
 
 @pytest.fixture(scope="module")
