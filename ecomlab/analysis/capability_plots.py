@@ -10,7 +10,7 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import PercentFormatter
+from matplotlib.ticker import MultipleLocator, PercentFormatter
 
 from ecomlab.analysis.plots import (
     COLUMN_WIDTH,
@@ -205,4 +205,5 @@ def _understood(ax: Axes, table: pd.DataFrame, by: str, order: Sequence[str], ba
     ax.set_yticks(range(len(order)), order)
     ax.set(xlabel="understood exactly", ylim=(last + 0.5, -0.5), xlim=(None, 1.005))
     ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    ax.xaxis.set_major_locator(MultipleLocator(0.05))
     ax.grid(axis="y", visible=False)
