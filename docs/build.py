@@ -24,7 +24,7 @@ from ecomlab.files import cache_folder, read_json
 from ecomlab.lab import notebooks
 from ecomlab.lab.provenance import commit
 from ecomlab.lab.runner import ProcessExecutor
-from ecomlab.lab.sweep import FINISHED, Run
+from ecomlab.lab.sweep import FAILED, FINISHED, Run
 from ecomlab.seeding import digest
 
 HERE = Path(__file__).resolve().parent
@@ -40,7 +40,8 @@ PAGES = HERE / "notebooks"
 RUNS = ROOT / "build" / "notebooks"
 """Where they are executed: within the clone, whose tables they read."""
 READ = (
-    "ecomlab/**/*.py", "ecomlab/**/*.toml", "experiments/*/*.csv", "experiments/certificate/*.json", "docs/build.py"
+    "ecomlab/**/*.py", "ecomlab/**/*.toml", "experiments/*/*.csv", "experiments/certificate/*.json",
+    "experiments/cascade/*.json", "docs/build.py",
 )  # fmt: skip
 """What an executed copy depends on, beside its notebook."""
 GIVEN: dict[str, dict[str, Any]] = {
@@ -50,7 +51,7 @@ GIVEN: dict[str, dict[str, Any]] = {
 
 
 def main() -> int:
-    """Build the site; return Sphinx's exit code, or 1 for a site that does not hold."""
+    """Build the site; return Sphinx's exit code, or 1 for a site that does not hold or lacks a notebook's outputs."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -59,11 +60,13 @@ def main() -> int:
     chosen = parser.parse_args()
     shutil.rmtree(PAGES, ignore_errors=True)
     PAGES.mkdir()
+    failed = False
     if chosen.no_notebooks:
         (PAGES / "index.md").write_text("# Notebooks\n\nThey are left out of this build.\n", "utf-8")
     else:
         found = {path.stem: render(path) for path in sorted((ROOT / "notebooks").glob("*.ipynb"))}
         (PAGES / "index.md").write_text(contents(found), "utf-8")
+        failed = any(one.metadata.executed["failed"] for one in found.values())
     annotated.write(HERE / "episodes")
     shutil.rmtree(
         SITE, ignore_errors=True
@@ -75,7 +78,7 @@ def main() -> int:
     for problem in wrong:
         print(problem, file=sys.stderr)
     print(site_check.counted(chosen.out))
-    return made or int(bool(wrong))
+    return made or int(failed or bool(wrong))
 
 
 def render(notebook: Path) -> nbformat.NotebookNode:
@@ -83,11 +86,16 @@ def render(notebook: Path) -> nbformat.NotebookNode:
     name, given = notebook.stem, GIVEN.get(notebook.stem, {})
     key = digest([notebook.read_text("utf-8"), given, _inputs()])
     kept = cache_folder() / "docs" / f"{name}-{key}.ipynb"
-    if not kept.is_file():
+    if kept.is_file():
+        done = nbformat.read(kept, as_version=4)
+    else:
         print(f"{name}: executing", flush=True)
-        execute(notebook, given, kept)
-    shutil.copyfile(kept, PAGES / notebook.name)
-    return nbformat.read(kept, as_version=4)
+        done = execute(notebook, given)
+        if not done.metadata.executed["failed"]:
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            nbformat.write(done, kept)
+    nbformat.write(done, PAGES / notebook.name)
+    return done
 
 
 @cache
@@ -97,28 +105,33 @@ def _inputs() -> list[str]:
     return [digest(path.read_bytes().hex()) for path in files]
 
 
-def execute(notebook: Path, given: dict[str, Any], kept: Path) -> None:
-    """Execute a notebook in a folder of its own, as a sweep does, and keep its copy with a note on how it was made."""
+def execute(notebook: Path, given: dict[str, Any]) -> nbformat.NotebookNode:
+    """Execute a notebook in a folder of its own, as a sweep does; return its copy with a note on how it was made. One
+    that fails, such as for want of a table, comes back without outputs, and the note says why."""
     folder, asked = RUNS / notebook.stem, dict(given)
     shutil.rmtree(folder, ignore_errors=True)
     if "out" in notebooks.parameters_of(notebook):
         asked["out"] = str(folder / "out")
     run = Run(notebook.stem, folder, notebook, asked)
-    if failures := ProcessExecutor(1).execute([run], Console(file=io.StringIO())):
-        sys.exit(f"{notebook.stem} failed:\n{failures[0].last_lines}")
-    done = nbformat.read(folder / notebooks.EXECUTED, as_version=4)
-    how = {"seconds": read_json(folder / FINISHED)["seconds"], "commit": commit(), "given": given}
+    failures = ProcessExecutor(1).execute([run], Console(file=io.StringIO()))
+    for failure in failures:
+        print(f"{notebook.stem} failed:\n{failure.last_lines}", file=sys.stderr)
+    done = nbformat.read(notebook if failures else folder / notebooks.EXECUTED, as_version=4)
+    seconds = 0.0 if failures else read_json(folder / FINISHED)["seconds"]
+    failed = (read_json(folder / FAILED) or {}).get("why", "its process ended") if failures else ""
+    how = {"seconds": seconds, "commit": commit(), "given": given, "failed": failed}
     done.metadata["executed"] = how
-    done.cells[0].source += f"\n\n*Executed {in_words(how)}; `notebooks/{notebook.name}` is its source.*"
+    done.cells[0].source += f"\n\n*{in_words(how)}; `notebooks/{notebook.name}` is its source.*"
     done.cells = [cell for cell in done.cells if "injected-parameters" not in cell.metadata.get("tags", [])]
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    nbformat.write(done, kept)
+    return done
 
 
 def in_words(how: dict[str, Any]) -> str:
-    """Say at which commit, with which parameters and in which time a notebook was executed."""
+    """Say at which commit, with which parameters and in which time a notebook was executed, or why it was not."""
+    if how["failed"]:
+        return f"Not executed: {how['failed']}"
     said = ", ".join(f"`{name} = {json.dumps(value)}`" for name, value in how["given"].items())
-    return f"at {how['commit']}{f' with {said}' if said else ''} in {how['seconds']:.0f} s"
+    return f"Executed at {how['commit']}{f' with {said}' if said else ''} in {how['seconds']:.0f} s"
 
 
 def contents(found: dict[str, nbformat.NotebookNode]) -> str:
@@ -137,10 +150,9 @@ def contents(found: dict[str, nbformat.NotebookNode]) -> str:
         title, claim = one.cells[0].source.split("\n\n")[:2]
         how = one.metadata.executed
         other = "<br>".join(f"`{parameter} = {json.dumps(value)}`" for parameter, value in how.given.items())
-        lines.append(
-            f"| [{title.removeprefix('# ')}]({name}.ipynb) | {claim} | {how.seconds:.0f} | {other} |"
-        )
-    return "\n".join(lines) + "\n"
+        seconds = f"not executed: {how.failed}" if how.failed else f"{how.seconds:.0f}"
+        lines.append(f"| [{title.removeprefix('# ')}]({name}.ipynb) | {claim} | {seconds} | {other} |")
+    return "\n".join([*lines, "", "```{toctree}", ":hidden:", "", *found, "```", ""])
 
 
 if __name__ == "__main__":

@@ -13,6 +13,26 @@ os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
 import pytest
 
+SLOW_CASES = (
+    "test_contract.py::TestEveryEnvironment::test_a_small_certificate_breaks_no_law[JOURNEY]",
+    "test_contract.py::TestEveryEnvironment::test_what_is_withheld_shows_nowhere_until_the_customer_is_asked[JOURNEY]",
+    "test_contract.py::TestEveryEnvironment::test_no_placeholder_reaches_a_message[JOURNEY]",
+    "test_robustness.py::test_any_action_has_a_verdict[JOURNEY]",
+    "test_verifiers.py::test_solver_and_reference_player_are_right_at_the_extremes_of_the_axes[JOURNEY",
+    "test_events.py::test_an_event_costs_nobody_reward[JOURNEY]",
+    "test_attack.py::test_one_bit_at_a_time_is_no_better_than_chance",
+    "test_understood.py::test_questions_that_nobody_had_read_are_understood[fifth]",
+    "test_notebooks.py::test_a_figure_is_drawn_from_tables[environment_scaling]",
+    "test_notebooks.py::test_a_figure_is_drawn_from_tables[effective_ratio]",
+    "test_notebooks.py::test_the_figure_of_the_axes_is_drawn",
+    "test_notebooks.py::test_the_figure_of_a_certificate_is_drawn_from_it",
+    "test_lab.py::test_an_ended_ablation_leaves_no_process_and_goes_on[2]",
+    "test_lab.py::test_a_failed_run_is_shown_and_the_others_go_on",
+    "test_training.py::test_runs_beside_each_other_evaluate_their_starter_once",
+    "test_starters.py::test_at_the_levels_of_a_recipe_demonstrations_fit_its_length_and_what_a_policy_may_say[base]",
+)
+"""The costliest cases of tests whose others run in `make test`: these wait for `make certify`, as slow tests do."""
+
 pytest.register_assert_rewrite("runs", "ecomlab.audit.contract")  # their assertions say what they compared
 
 from ecomlab.catalog import Shop, load_shop
@@ -28,3 +48,10 @@ def shop() -> Shop:
 def big_shop() -> Shop:
     """The embedded default: twenty thousand products."""
     return load_shop()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the costliest cases as slow."""
+    for item in items:
+        if any(case in item.nodeid for case in SLOW_CASES):
+            item.add_marker(pytest.mark.slow)

@@ -82,3 +82,35 @@ def built(path: Path, out: Path) -> Built:
     """Build the catalog of a file with the mapping that is guessed."""
     source = open_source(str(path))
     return Built(out, build_products(source, out, guess(source.sample())))
+
+
+def shop_export() -> str:
+    """A shop's export of variants: 168 products of seven types, a row for each of their three sizes or lengths."""
+    kinds = {
+        "Clothing": {"T-Shirts": "Linen", "Hoodies": "Wool", "Jackets": "Nylon"},
+        "Outdoors": {"Backpacks": "Canvas", "Tents": "Polyester"},
+        "Home": {"Blankets": "Linen", "Rugs": "Bamboo"},
+    }
+    makers = ("Northwind", "Aldenbury", "Quillmark", "Vestrup")
+    names = ("Harbor", "Juniper", "Meadow", "Granite", "Willow", "Summit")
+    sizes = {
+        "Clothing": ("S", "M", "L"),
+        "Outdoors": ("20 L", "40 L", "60 L"),
+        "Home": ("80x150", "120x170", "160x230"),
+    }
+    lines = ["Handle,Title,Vendor,Product Category,Size,Color,Material,SKU,Price,Stock,Rating"]
+    at = 0
+    for department, types in kinds.items():
+        for plural, material in types.items():
+            for number in range(24):
+                maker, name = makers[number % 4], names[number // 4]
+                color = ("Black", "Blue", "Green")[(number + number // 4) % 3]
+                made_of = (material, "Cotton")[number % 2]
+                for step, size in enumerate(sizes[department]):
+                    at += 1
+                    price, stock, rating = 12 + number * 3 + 2 * step, 9 + at * 7 % 60, 30 + at // 3 * 7 % 21
+                    lines.append(
+                        f"h{at // 3 if step == 0 else (at - step) // 3},{maker} {name} {plural[:-1]},{maker},"
+                        f"{department} > {plural},{size},{color},{made_of},sku{at},${price}.50,{stock},{rating / 10}"
+                    )
+    return "\n".join(lines) + "\n"

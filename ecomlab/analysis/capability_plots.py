@@ -10,7 +10,7 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import PercentFormatter
+from matplotlib.ticker import MultipleLocator, PercentFormatter
 
 from ecomlab.analysis.plots import (
     COLUMN_WIDTH,
@@ -126,7 +126,7 @@ def _by_environment(ax: Axes, table: pd.DataFrame) -> None:
             )  # fmt: skip
     ax.set_yticks(range(len(envs)), envs)
     ax.set(xlabel="highest difficulty held", xlim=(-1.6, TOP + 0.6), ylim=(len(envs) - 0.5, -0.5))
-    ax.set_xticks([-1, 0, 3, 6, 9, TOP], ["none", "0", "3", "6", "9", f"{TOP}"])
+    ax.set_xticks([-1, 0, 3, 6, 9, TOP], ["<0", "0", "3", "6", "9", f"{TOP}"])
     ax.grid(axis="y", visible=False)
     ax.legend(frameon=False, loc="lower right", handletextpad=0.2)
 
@@ -148,7 +148,7 @@ def _by_run(ax: Axes, runs: pd.DataFrame, env: str) -> None:
                 face = colour if up < 0 else "white"
                 ax.plot(x, [row + up] * len(x), marker, color=colour, markersize=3.5, markerfacecolor=face)
     ax.set_yticks(range(len(names)), names)
-    ax.set_xticks(range(-1, most + 1), ["none", *map(str, range(most + 1))])
+    ax.set_xticks(range(-1, most + 1), ["<0", *map(str, range(most + 1))])
     ax.set(
         xlabel=f"highest difficulty held in {env}, {runs.seed.nunique()} runs each", xlim=(-1.6, most + 0.6),
         ylim=(len(names) - 0.5, -0.5),
@@ -205,4 +205,5 @@ def _understood(ax: Axes, table: pd.DataFrame, by: str, order: Sequence[str], ba
     ax.set_yticks(range(len(order)), order)
     ax.set(xlabel="understood exactly", ylim=(last + 0.5, -0.5), xlim=(None, 1.005))
     ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    ax.xaxis.set_major_locator(MultipleLocator(0.05))
     ax.grid(axis="y", visible=False)

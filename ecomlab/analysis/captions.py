@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from ecomlab.analysis.cascades import LOW, Cells, hard_levels, success
+from ecomlab.analysis.cascades import LOW, Cells, alike, hard_levels, success
 from ecomlab.analysis.statistics import (
     collections_compared,
     differences,
@@ -185,6 +185,7 @@ def error_cascade(cells: Cells) -> Caption:
     ends = "; ".join(
         f"{player} {shares[player, LOW]:.2f} and {shares[player, d]:.2f}" for player, d in hard.items()
     )
+    same = "".join(f" {one} plays as {other} does." for one, other in alike(cells))
     envs = ", ".join(in_order({one.env for some in cells.values() for one in some}))
     return Caption(
         f"Where players go wrong in {envs}, {tasks} held-out tasks a level, at d = {LOW} and at a hard level: d = 8, "
@@ -193,7 +194,7 @@ def error_cascade(cells: Cells) -> Caption:
         "kinds that follow each other in the next turn more often than independent turns would have it, for each 100 "
         "episodes, and what became of what is wrong in the cart; planted mistakes that the player mends, and its "
         "success less that of the untouched twin, with 95% intervals over tasks, filled at d = 1 and hollow at the "
-        "hard level, of five pairs or more. Schedules are of one seed.",
+        f"hard level, of five pairs or more. Schedules are of one seed.{same}",
         f"Bars, survival curves, a heat map and intervals. Correct at d = {LOW} and at the hard level: {ends}.",
     )
 

@@ -61,6 +61,14 @@ def hard_levels(cells: Cells, hardest: int = 8) -> dict[str, int]:
     }
 
 
+def alike(cells: Cells) -> list[tuple[str, str]]:
+    """List the players that made the very same mistakes as an earlier one everywhere: it may be the same policy."""
+    players = list(dict.fromkeys(name for name, _ in cells))
+    made = {player: {d: some for (name, d), some in cells.items() if name == player} for player in players}
+    pairs = ((one, other) for number, one in enumerate(players) for other in players[:number])
+    return [(one, other) for one, other in pairs if made[one] == made[other]]
+
+
 def kinds_of(cells: Cells, most: int = 7) -> list[str]:
     """List the kinds of first mistakes, the most frequent first; all beyond `most` are `OTHER`."""
     first = Counter(one.first.kind for some in cells.values() for one in some if one.first)

@@ -55,8 +55,9 @@ class Catalog:
     """`size` products, one row each, rows of a type contiguous; its arrays are read-only.
 
     Codes index `types`, `brands`, `features` and `attr_values[name]`; -1 marks a product without that attribute. A real
-    catalog has `titles` of its source and may lack prices (`NO_PRICE`) and ratings (`NO_RATING`). `id_order` saves sorting
-    the ids again. Raises ValueError when columns differ in length, rows of a type are scattered, or an id repeats.
+    catalog has `titles` of its source and may lack prices (`NO_PRICE`) and ratings (`NO_RATING`). `id_order` saves
+    sorting the ids again. Raises ValueError when columns differ in length, rows of a type are scattered, or an id
+    repeats.
     """
 
     types: tuple[ProductType, ...]
@@ -168,15 +169,6 @@ class Catalog:
         """Numbers that products have here and a customer may limit: of "price", "rating" and "days"."""
         priced, rated = (self.price_cents != NO_PRICE).any(), (self.rating_tenths != NO_RATING).any()
         return frozenset(["days", *["price"] * bool(priced), *["rating"] * bool(rated)])
-
-    def is_whole(self, row: int) -> bool:
-        """Tell whether a product has a brand, a short name, and the price and rating that this catalog knows of others."""
-        return (
-            self.brand_code.item(row) >= 0
-            and self.feature_code.item(row) >= 0
-            and not ("price" in self.bounds and self.price_cents.item(row) == NO_PRICE)
-            and not ("rating" in self.bounds and self.rating_tenths.item(row) == NO_RATING)
-        )
 
     def attributes(self, row: int) -> dict[str, str]:
         """Return a product's attributes by name, in its type's order, without the option of its variants."""

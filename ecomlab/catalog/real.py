@@ -1,4 +1,4 @@
-"""A catalog made from a table of real products: names that people say, closed vocabularies, and what tasks can be about."""
+"""A catalog made from a table of real products: names that people say, closed vocabularies, types for tasks."""
 
 import math
 import re
@@ -25,18 +25,18 @@ WRAPPING: Final = Attribute(
 """Option of products whose source knows no variants: drawn, not read, and of a kind that no title contradicts."""
 LONGEST: Final = 24
 """Letters of a brand or short name that a customer will say."""
-_NAME = re.compile(r"(?=.*[A-Za-z]{2})[A-Za-z0-9][A-Za-z0-9'-]*[A-Za-z0-9]")
+_NAME = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9][A-Za-z0-9'-]*[A-Za-z0-9]")
 _VALUE = re.compile(r"[A-Za-z0-9][\w.'+/&% -]*")
 
 
 def catalog_of(products: Products) -> Catalog:
-    """Make the catalog of a product table, in the order of its rows.
+    """Make the catalog of what can be sold of a product table, in the order of its rows.
 
-    A product is *whole* when it has all that the catalog knows of products: a brand and a short name that can be said,
-    and a price and a rating where the source gives any. One that is not is shown, and never in stock. Types with at
-    least `ENOUGH` whole products are drawable.
+    Sold is what has a brand and a short name that can be said, and a price and a rating where the source gives any;
+    `left_out` counts the rest. Types with at least `ENOUGH` products are drawable. Raises ValueError where none is.
     """
-    rows = products.rows
+    sold = np.flatnonzero(_reasons(products) == "")
+    rows = products.rows.take(sold)
     names = rows["type"].to_pylist()
     departments = rows["department"].to_pylist()
     order = list(dict.fromkeys(names))
@@ -44,48 +44,31 @@ def catalog_of(products: Products) -> Catalog:
     type_code = np.array([codes[name] for name in names], np.int16)
     spans = np.searchsorted(type_code, np.arange(len(order) + 1))
     brands, brand_code = _coded([_said(name) for name in rows["brand"].to_pylist()])
-    features, feature_code = _coded(_features(rows, names))
+    features, feature_code = _coded([_said(name) for name in rows["feature"].to_pylist()])
     price = _numbers(rows["price_cents"], NO_PRICE, np.int32)
-    rating = _numbers(rows["rating_tenths"], NO_RATING, np.int8)
     values = {name: _values(rows[f"attr.{name}"].to_pylist()) for name in products.attribute_names}
-    option = _options(rows, products.facts, type_code, len(order))
-    whole = (brand_code >= 0) & (feature_code >= 0) & option.whole
-    whole &= (price != NO_PRICE) | ~np.any(price != NO_PRICE)
-    whole &= (rating != NO_RATING) | ~np.any(rating != NO_RATING)
+    option, options = _options(rows, products.facts, type_code, len(order))
     kinds, kept = [], {name: np.full(len(type_code), -1, np.int16) for name in values}
     vocabulary = {name: _common(column, spans) for name, column in values.items()}
-    listed = {
-        name: tuple(sorted({v for of_type in known for v in of_type})) for name, known in vocabulary.items()
-    }
+    listed = {name: tuple(sorted({v for own in known for v in own})) for name, known in vocabulary.items()}
     for code, name in enumerate(order):
         span = slice(int(spans[code]), int(spans[code + 1]))
         own = []
         for attribute, known in vocabulary.items():
-            if len(known[code]) < 2 or attribute == option.name:
+            if len(known[code]) < 2 or attribute == option:
                 continue
             own.append(Attribute(attribute, known[code], attributes.phrases([attribute])[attribute]))
             at = {value: listed[attribute].index(value) for value in known[code]}
-            kept[attribute][span] = [at.get(value, -1) for value in values[attribute][span]]
+            kept[attribute][span] = [at.get(value or "", -1) for value in values[attribute][span]]
         kinds.append(
             ProductType(
                 name=name,
                 plural=types.plural(name),
                 department=departments[span.start],
-                option=option.of[code],
+                option=options[code],
                 attributes=tuple(own),
                 price=_spread(price[span]),
             )
-        )
-    stock = np.where(whole, _numbers(rows["stock"], 0, np.int16), 0).astype(np.int16)
-    counts = np.bincount(type_code[stock > 0], minlength=len(order))
-    drawable = tuple(
-        name
-        for code, name in enumerate(order)
-        if counts[code] >= ENOUGH and types.is_speakable(name) and name != types.OTHER.name
-    )
-    if not drawable:
-        raise ValueError(
-            f"no type of {products.facts.get('source')} has {ENOUGH} products with a brand, a name and a price; tasks need one"
         )
     used = {name for name, column in kept.items() if (column >= 0).any()}
     return Catalog(
@@ -98,45 +81,96 @@ def catalog_of(products: Products) -> Catalog:
         brand_code=brand_code,
         feature_code=feature_code,
         price_cents=price,
-        rating_tenths=rating,
+        rating_tenths=_numbers(rows["rating_tenths"], NO_RATING, np.int8),
         reviews=_numbers(rows["reviews"], 0, np.int32),
         days=_numbers(rows["days"], 1, np.int8),
-        stock=stock,
+        stock=_numbers(rows["stock"], 0, np.int16),
         attr={name: column for name, column in kept.items() if name in used},
-        titles=Titles(rows["title"]),
-        drawable=drawable,
+        titles=Titles(rows["title"].combine_chunks()),
+        drawable=_drawable(order, np.diff(spans), products),
     )
 
 
-class _Options:
-    """The option of each type, and which products come in all of its values."""
-
-    def __init__(self, of: Sequence[Attribute], whole: np.ndarray, name: str) -> None:
-        self.of, self.whole, self.name = of, whole, name
+def left_out(products: Products) -> dict[str, int]:
+    """Count the products that `catalog_of` leaves out, by reason."""
+    return dict(Counter(reason for reason in _reasons(products).tolist() if reason).most_common())
 
 
-def _options(rows: Any, facts: Mapping[str, Any], type_code: np.ndarray, count: int) -> _Options:
-    """Take each type's option from the variants of its products: the values in which most of them come together.
+def _reasons(products: Products) -> np.ndarray:
+    """Say why each product cannot be sold, "" where it can."""
+    rows = products.rows
+    found = np.full(len(rows), "", object)
+    features, taken = _features(rows)
+    for reason, lacks in (
+        ("has not all of its type's variants", ~_full(rows)),
+        ("no short name", np.array([name is None or name.lower() in taken for name in features], bool)),
+        ("no brand", np.array([_said(name) is None for name in rows["brand"].to_pylist()], bool)),
+        ("no rating", _missing(rows["rating_tenths"])),
+        ("no price", _missing(rows["price_cents"])),
+    ):
+        found[lacks] = reason
+    if not (found == "").any():
+        raise ValueError(
+            f"no product of {products.facts.get('source')} has a brand and a short name; "
+            'name the column of brands in a mapping file: [columns] brand = "..."'
+        )
+    return found
 
-    Where no product of a type has variants it is their wrapping, which is drawn.
+
+def _missing(column: Any) -> np.ndarray:
+    """Tell which rows lack a value that others have; none where the source gives no such value at all."""
+    lacks = np.asarray(column.is_null())
+    return np.zeros(len(lacks), bool) if lacks.all() else lacks
+
+
+def _drawable(order: Sequence[str], counts: np.ndarray, products: Products) -> tuple[str, ...]:
+    """List the types that tasks are about."""
+    able = zip(order, counts.tolist(), strict=True)
+    found = tuple(
+        n for n, count in able if count >= ENOUGH and types.is_speakable(n) and n != types.OTHER.name
+    )
+    if not found:
+        raise ValueError(
+            f"no type of {products.facts.get('source')} has {ENOUGH} products with brand, name and price, as tasks need"
+        )
+    return found
+
+
+def _full(rows: Any) -> np.ndarray:
+    """Tell which products come in all variants in which their type is sold."""
+    names = rows["type"].to_pylist()
+    of_type: dict[str, Counter[tuple[str, ...]]] = {}
+    sets = _sets(rows)
+    for name, own in zip(names, sets, strict=True):
+        of_type.setdefault(name, Counter())[own] += 1
+    best = {name: set(_best(counts)) for name, counts in of_type.items()}
+    return np.array([best[name] <= set(own) for name, own in zip(names, sets, strict=True)], bool)
+
+
+def _sets(rows: Any) -> list[tuple[str, ...]]:
+    """Return the options in which each product comes, () where it has no variants."""
+    column = rows["variants"]
+    if column.null_count == len(column):
+        return [()] * len(column)
+    return [tuple(one["option"] for one in own) if own else () for own in column.to_pylist()]
+
+
+def _options(
+    rows: Any, facts: Mapping[str, Any], type_code: np.ndarray, count: int
+) -> tuple[str, list[Attribute]]:
+    """Take each type's option from the variants of its products, which all come in the same ones; also its name.
+
+    Where products of a type have no variants it is their wrapping, which is drawn.
     """
-    variants = rows["variants"].to_pylist() if rows["variants"].null_count < len(rows) else [None] * len(rows)
-    sets = [tuple(one["option"] for one in of_one) if of_one else () for of_one in variants]
-    name = attributes.name_of(str(facts.get("option") or "option"))
-    chosen: list[Attribute] = []
-    whole = np.ones(len(sets), bool)
     by_type: list[Counter[tuple[str, ...]]] = [Counter() for _ in range(count)]
-    for code, own in zip(type_code.tolist(), sets):
+    for code, own in zip(type_code.tolist(), _sets(rows), strict=True):
         by_type[code][own] += 1
-    for code in range(count):
-        best = _best(by_type[code])
-        if len(best) < 2:
-            chosen.append(WRAPPING)
-            continue
-        chosen.append(Attribute(name, best, attributes.phrases([name])[name]))
-        of_type = np.flatnonzero(type_code == code)
-        whole[of_type] = [set(best) <= set(sets[row]) for row in of_type.tolist()]
-    return _Options(chosen, whole, name if any(one is not WRAPPING for one in chosen) else "")
+    best = [_best(counts) for counts in by_type]
+    if not any(best):
+        return "", [WRAPPING] * count
+    name = attributes.name_of(str(facts.get("option") or "option"))
+    phrase = attributes.phrases([name])[name]
+    return name, [Attribute(name, values, phrase) if values else WRAPPING for values in best]
 
 
 def _best(sets: Counter[tuple[str, ...]]) -> tuple[str, ...]:
@@ -150,18 +184,19 @@ def _best(sets: Counter[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def _said(name: str | None) -> str | None:
-    """Write a name as one word, which is how the customer's grammar knows names: "Case Logic" is "Case-Logic"."""
+    """Write a name as one word with a capital, as the customer's grammar knows names: "case logic" is "Case-logic"."""
     word = re.sub(r"[^A-Za-z0-9']+", "-", name or "").strip("-'")
+    word = word[:1].upper() + word[1:]
     return word if len(word) <= LONGEST and _NAME.fullmatch(word) else None
 
 
-def _features(rows: Any, names: Sequence[str]) -> list[str | None]:
-    """Return each product's short name beside brand and type, without one that could be taken for another name."""
+def _features(rows: Any) -> tuple[list[str | None], set[str]]:
+    """Return each product's short name beside brand and type, and the words that name something else here."""
     brands = {(_said(brand) or "").lower() for brand in rows["brand"].unique().to_pylist()}
-    kinds = {form.lower() for name in dict.fromkeys(names) for form in (name, types.plural(name))}
-    taken = brands | kinds
-    given = (_said(name) for name in rows["feature"].to_pylist())
-    return [one if one and one.lower() not in taken else None for one in given]
+    kinds = {
+        form.lower() for name in rows["type"].unique().to_pylist() for form in (name, types.plural(name))
+    }
+    return [_said(name) for name in rows["feature"].to_pylist()], brands | kinds
 
 
 def _coded(names: Sequence[str | None]) -> tuple[tuple[str, ...], np.ndarray]:

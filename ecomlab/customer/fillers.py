@@ -27,7 +27,8 @@ _FULL = (
 )
 _ASCII = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "–": "-", "—": "-", "…": ".", "\u00a0": " "})
 _SHORT = {
-    "i am": "i'm", "i have": "i've", "we have": "we've", "i would": "i'd", "i will": "i'll", "it is": "it's", "that is": "that's", "there is": "there's",
+    "i am": "i'm", "i have": "i've", "we have": "we've", "i would": "i'd", "i will": "i'll", "it is": "it's",
+    "that is": "that's", "there is": "there's",
     "what is": "what's", "do not": "don't", "does not": "doesn't", "did not": "didn't", "is not": "isn't",
     "can not": "can't", "cannot": "can't", "could not": "couldn't", "would not": "wouldn't", "will not": "won't",
     "should not": "shouldn't", "have not": "haven't", "are not": "aren't", "you are": "you're",

@@ -194,7 +194,9 @@ def read_item(text: str, lexicon: Lexicon, plain: Collection[str] = frozenset())
         for wanted, names in lexicon.within(name).items():
             at = next((i for i, word in enumerate(rest) if word[0].lower() in names), None)
             if at is not None:
-                slots[wanted] = names[rest.pop(at)[0].lower()]
+                word, span = rest.pop(at)
+                slots[wanted] = names[word.lower()]
+                taken.append(span)  # its digits are no quantity
     for wanted in ("brand", "feature"):
         hit = _name(rest, lexicon, wanted, plain, longest=1, of=name) if wanted not in slots else None
         if hit is not None:

@@ -1,5 +1,5 @@
-"""Ordinary Qwen3 models from Hugging Face, and others with ChatML's markers, full or with LoRA, and their renderer, which
-only ever appends.
+"""Ordinary Qwen3 models from Hugging Face, and others with ChatML's markers, full or with LoRA, and their renderer,
+which only ever appends.
 
 `ChatRenderer` renders conversations with TRL's `qwen3_training.jinja`: system prompt with tool schemas, tool results as
 JSON in <tool_response> blocks, thinking in <think> blocks that are kept. Qwen3's own template differs only in dropping

@@ -52,11 +52,11 @@ class Wish:
         for name, value in self.slots.items():
             if name == "brand" and record["brand"] != value:
                 return False
-            if name == "feature" and value.lower() not in record["title"].lower():
+            if name == "feature" and value.lower() not in record["title"].lower().split():
                 return False
-            if name == "price" and (record["price"] is None or round(record["price"] * 100) > value):
+            if name == "price" and round(record["price"] * 100) > value:
                 return False
-            if name == "rating" and (record["rating"] is None or round(record["rating"] * 10) < value):
+            if name == "rating" and round(record["rating"] * 10) < value:
                 return False
             if name == "days" and record["ship_days"] > value:
                 return False

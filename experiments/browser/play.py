@@ -190,6 +190,11 @@ class Page:
         form = self.desk.locator(f".ecomlab-form-{tool}")
         form.wait_for()
         self.press("Clear")
+        self.page.wait_for_function(  # else a field that is not empty yet may pass for filled in
+            "form => [...form.querySelectorAll('input[type=text]')].every(field => field.value === '')",
+            arg=form.element_handle(),
+            timeout=LONG,
+        )
         last = None
         for name, entry in entries.items():
             label = re.compile(rf"^{name.replace('_', ' ')}( \*)?$")

@@ -3,6 +3,8 @@
 import io
 import math
 import re
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,8 +14,18 @@ from matplotlib.colors import to_rgb
 from matplotlib.text import Text
 
 from ecomlab import files
-from ecomlab.analysis import captions, env_plots, plots, statistics, tables
-from ecomlab.lab import figures, provenance
+from ecomlab.analysis import (
+    capability_plots,
+    captions,
+    cascade_plots,
+    cascades,
+    env_plots,
+    plots,
+    statistics,
+    tables,
+)
+from ecomlab.evaluate.cascade.mistakes import Labelled, Mistake
+from ecomlab.lab import figures, provenance, show
 
 
 @pytest.fixture
@@ -208,7 +220,7 @@ def test_an_arm_has_one_colour_in_every_panel_and_one_name_in_every_table():
         colours["C1"],
         colours["C2"],
     }
-    cart, sub = ({line.get_color() for line in ax.get_lines()} for ax in figure.axes[2:])
+    cart, sub = ({line.get_color() for line in ax.get_lines()} for ax in figure.axes[3:])
     assert cart == {colours["C1"], colours["C2"]}
     assert sub == {colours["C2"]}, "C1 was not evaluated in it"
     runs = statistics.summary(train, evaluation)
@@ -247,7 +259,7 @@ def test_gains_are_from_the_first_to_the_last_evaluation():
 def test_the_scaling_figure_has_a_panel_per_environment_and_counts_rollouts():
     train, evaluation = collection_rows()
     figure = plots.environment_scaling(train, evaluation)
-    assert [ax.get_title() for ax in figure.axes[2:]] == ["CART", "SUB"]
+    assert [ax.get_title() for ax in figure.axes[3:]] == ["CART", "SUB"]
     total, own = (max(np.asarray(line.get_xdata())[-1] for line in ax.get_lines()) for ax in figure.axes[:2])
     assert (total, own) == (pytest.approx(0.64), pytest.approx(0.32))
     assert [text.get_text() for text in figure.legends[0].get_texts()][:2] == ["C1", "C2"]
@@ -279,16 +291,193 @@ def test_collections_are_not_mixed_in_one_figure():
         plots.difficulty_growth(train, eval_rows())
 
 
-def test_a_figure_has_the_width_of_a_page_or_of_a_column_and_legible_text(experiment):
-    for width in (plots.PAGE_WIDTH, plots.COLUMN_WIDTH):
-        figure = plots.difficulty_growth(*tables.load_experiment(experiment), width=width)
-        (made, *_) = figures.save(figure, f"growth{width}", out=experiment, parameters={})
-        box = re.search(rb"/MediaBox \[ 0 0 ([\d.]+)", made.read_bytes())
-        assert box and float(box[1]) == pytest.approx(72 * width, abs=0.5)
-        texts = [text for text in figure.findobj(Text) if text.get_text() and text.get_visible()]
-        assert min(float(text.get_fontsize()) for text in texts) >= 7
-        bounds = figure.get_tightbbox()
-        assert bounds.x0 >= -0.01 and bounds.x1 <= width + 0.01, "nothing is cut off"
+CASCADE, ROOT = "experiments/cascade", Path(__file__).resolve().parents[2]
+
+
+def every_figure():
+    """Each figure of the notebooks by name, as a function of its width, with its caption."""
+    train, evaluation = train_rows(seeds=(0, 1, 2)), eval_rows(seeds=(0, 1, 2))
+    both = collection_rows()
+    table = statistics.with_bounds(tables.load_certificate(ROOT / "experiments/certificate/certificate.json"))
+    asked = tables.load_understanding(ROOT / "experiments/certificate/certificate.json")
+    parts = tables.load_parts(ROOT / "experiments/laptop/parts.csv")
+    cells = cascades.labelled(tables.load_played(ROOT / CASCADE / "played.csv"))
+    effects = cascades.planted(tables.load_effect(ROOT / CASCADE / "effect.csv"))
+    shown = (files.read_json(ROOT / CASCADE / "traces.json") or {})["traces"]
+    scripts, runs = statistics.frontiers(table, ["perturbed"]), statistics.run_frontiers(evaluation)
+    axes, matrix = show.axes(range(13)), show.matrix()
+    return {
+        "growth": (
+            partial(plots.difficulty_growth, train, evaluation),
+            captions.difficulty_growth(train, evaluation),
+        ),
+        "ratio": (partial(plots.effective_ratio, train), captions.effective_ratio(train, 10)),
+        "scaling": (partial(plots.environment_scaling, *both), captions.environment_scaling(*both)),
+        "certificate": (partial(env_plots.certificate, table), captions.certificate(table, 0.95)),
+        "axes": (partial(env_plots.axes_and_environments, axes, matrix), captions.axes(axes, matrix)),
+        "parts": (partial(plots.reward_parts, parts), captions.reward_parts(parts)),
+        "frontier": (
+            partial(capability_plots.capability, scripts, runs),
+            captions.capability(scripts, runs, "CART"),
+        ),
+        "understanding": (partial(capability_plots.understanding, asked), captions.understanding(asked)),
+        "cascade": (partial(cascade_plots.error_cascade, cells, effects), captions.error_cascade(cells)),
+        "traces": (partial(cascade_plots.traces, shown), captions.traces(shown)),
+    }
+
+
+FIGURES = (
+    "growth", "ratio", "scaling", "certificate", "axes", "parts", "frontier", "understanding", "cascade", "traces",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def drawings():
+    found = every_figure()
+    assert tuple(found) == FIGURES
+    return found
+
+
+@pytest.mark.parametrize("width", [plots.PAGE_WIDTH, plots.COLUMN_WIDTH])
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_has_the_width_of_a_page_or_of_a_column_and_legible_text(name, width, drawings, tmp_path):
+    draw, caption = drawings[name]
+    figure = draw(width=width)
+    (made, *_) = figures.save(figure, name, out=tmp_path, parameters={}, caption=caption)
+    box = re.search(rb"/MediaBox \[ 0 0 ([\d.]+)", made.read_bytes())
+    assert box and float(box[1]) == pytest.approx(72 * width, abs=0.5)
+    texts = [text for text in figure.findobj(Text) if text.get_text() and text.get_visible()]
+    assert min(float(text.get_fontsize()) for text in texts) >= 7
+    bounds = figure.get_tightbbox()
+    assert bounds.x0 >= -0.01 and bounds.x1 <= width + 0.01, "nothing is cut off"
+    assert bounds.y0 >= -0.01 and bounds.y1 <= figure.get_figheight() + 0.01
+    assert len(caption.text) > 80 and len(caption.alternative) > 30
+    assert not re.search(r"[{}]|\bnan\b", caption.text + caption.alternative), (
+        "nothing is left to be filled in"
+    )
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_that_was_shown_has_the_same_bytes(name, drawings, tmp_path):
+    draw, _ = drawings[name]
+    for folder in ("a", "b"):
+        figure = draw(width=plots.PAGE_WIDTH)
+        if folder == "b":  # as where a notebook has shown it
+            figure.savefig(io.BytesIO(), dpi=72)
+        figures.save(figure, name, out=tmp_path / folder, parameters={})
+    assert (tmp_path / f"a/{name}.pdf").read_bytes() == (tmp_path / f"b/{name}.pdf").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "name", ["growth", "ratio", "scaling", "certificate", "parts", "understanding", "cascade"]
+)
+def test_markers_tell_arms_apart_where_colour_does(name, drawings):
+    figure = drawings[name][0](width=plots.COLUMN_WIDTH)
+    handles = [
+        line
+        for legend in [*figure.legends, *filter(None, (ax.get_legend() for ax in figure.axes))]
+        for line in legend.get_lines()
+    ]
+    marked = [line for line in handles if line.get_color() != ".35" and line.get_linestyle() != ":"]
+    assert len({line.get_marker() for line in marked}) == len(marked) > 1
+
+
+def test_the_effective_ratio_is_compared_seed_by_seed():
+    train = train_rows(seeds=(0, 1, 2))
+    better = train.schedule == "adaptive"
+    train.loc[better, "effective_correct"] += 0.1 + 0.01 * train.seed[better]
+    found = statistics.effective_differences(train).set_index(["of", "against"])
+    gain = found.loc[("correct", "static-low")]
+    assert (gain["mean"], gain.pairs) == (pytest.approx(0.11), 3)
+    assert gain.high - gain.low == pytest.approx(2 * 4.3027 * 0.01 / math.sqrt(3), abs=2e-3)
+    assert found.loc[("reward", "static-high"), "mean"] == 0
+    assert statistics.effective_differences(train[~better]).empty
+
+
+def test_a_run_holds_a_level_only_with_all_below():
+    rows = eval_rows(seeds=(0,), steps=(0, 4)).assign(
+        success=lambda rows: [0.95, 0.95, 0.4, 0.4, 0.6, 0.6] * 6
+    )
+    found = statistics.run_frontiers(rows).query("schedule == 'adaptive' and step == 4").set_index("share")
+    assert found["level"].to_dict() == {0.9: 0, 0.5: 0}, "the level above one that is not held does not count"
+    better = statistics.run_frontiers(rows.assign(success=1.0))
+    assert set(better["level"]) == {2}
+
+
+def test_a_player_of_a_certificate_holds_what_the_search_would_say(tmp_path):
+    table = tables.load_certificate(write_certificate(tmp_path / "c.json"))
+    found = statistics.frontiers(table, ["perturbed", "reference"]).set_index(["env", "player", "share"])
+    assert found.loc[("CART", "reference", 0.9), "level"] == 12
+    half = found.loc[("CART", "perturbed", 0.5)]  # .8 less .05 a level: exactly one half at 6
+    assert half.low <= 6 <= half.high and half.high - half.low <= 3
+
+
+def mistaken(*mistakes, turns=4, correct=False):
+    return Labelled("CART", 1, 0, turns, turns, "submit", correct, False, mistakes)
+
+
+def test_hard_is_eight_or_the_highest_level_with_a_tenth():
+    lost, won = mistaken(Mistake(1, "wrong product")), mistaken(correct=True)
+    cells = {
+        ("a", 1): [won] * 10,
+        ("a", 3): [won] + [lost] * 9,
+        ("a", 8): [lost] * 10,
+        ("b", 8): [won],
+        ("c", 3): [lost],
+    }
+    assert cascades.hard_levels(cells) == {"a": 3, "b": 8, "c": 1}
+
+
+def test_what_follows_by_chance_is_no_surplus():
+    one, two = Mistake(1, "wrong product"), Mistake(2, "wrong variant")
+    kinds = ["wrong product", "wrong variant"]
+    independent = [mistaken(one, two), mistaken(one), mistaken(two), mistaken()]
+    assert not cascades.follows({("a", 1): independent}, kinds).any()
+    linked = [mistaken(one, two), mistaken(), mistaken(), mistaken(one, two)]
+    surplus = cascades.follows({("a", 1): linked}, kinds)
+    assert surplus[0, 1] == pytest.approx(100 * (2 - 2 * 2 / 4) / 4) and surplus[1, 0] == 0
+
+
+def test_an_episode_is_the_same_in_the_table_as_labelled(tmp_path):
+    row = {
+        "player": "a",
+        "env": "CART",
+        "d": 1,
+        "seed": 3,
+        "turns": 4,
+        "needed": 3,
+        "end": "submit",
+        "correct": 0,
+    }
+    made = {
+        "number": 0,
+        "turn": 2,
+        "kind": "wrong product",
+        "cause": "misread",
+        "fate": "persisted",
+        "until": "",
+        "parent": "",
+    }
+    none = dict.fromkeys(made, "") | {"kind": "none"}
+    rows = [
+        row | made,
+        row | {"seed": 4, "correct": 1} | none,
+        row | {"seed": 5} | none | {"kind": "unscored"},
+    ]
+    pd.DataFrame(rows).to_csv(tmp_path / "played.csv", index=False)
+    ((key, (wrong, clean)),) = cascades.labelled(tables.load_played(tmp_path / "played.csv")).items()
+    assert key == ("a", 1) and clean.mistakes == () and clean.correct
+    (mistake,) = wrong.mistakes
+    assert (mistake.turn, mistake.kind, mistake.cause, mistake.parent) == (
+        2,
+        "wrong product",
+        "misread",
+        None,
+    )
+    assert cascades.first_mistakes([wrong, clean], ["wrong product", "other"]) == {
+        "wrong product": 0.5,
+        "other": 0,
+    }
 
 
 def test_a_caption_has_the_numbers_of_the_tables_and_is_latex(experiment):

@@ -155,7 +155,9 @@ def test_a_recording_without_second_tries_replays(shop: Shop) -> None:
 def test_what_is_only_heard_is_read_as_its_act(check: Check) -> None:
     assert reason(check, "I have no other wishes.", "I wouldn't ask for anything more, thanks.") == ""
     assert reason(check, "I have a few more wishes.", "Some more details matter to me, too.") == ""
-    assert reason(check, "I have no other wishes.", "Some more details matter to me, too.") == "read otherwise"
+    assert (
+        reason(check, "I have no other wishes.", "Some more details matter to me, too.") == "read otherwise"
+    )
 
 
 def test_a_final_please_does_not_turn_a_wish_into_a_choice(check: Check) -> None:

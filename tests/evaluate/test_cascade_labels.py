@@ -1,12 +1,15 @@
 """Labels of mistakes: none where nothing is wrong, exactly what is wrong elsewhere, in any order of what commutes."""
 
 import json
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
-from ecomlab import ENVIRONMENTS, Episode, Shop, make_task, play
+from ecomlab import ENVIRONMENTS, Episode, Shop, load_shop, make_task, play
 from ecomlab.audit.surface import calls
 from ecomlab.episode.episode import Trajectory
 from ecomlab.episode.play import ReplayError, finish, record
@@ -17,7 +20,7 @@ from ecomlab.evaluate.cascade.planting import plant, survey
 from ecomlab.evaluate.scripted import attackers_of
 from ecomlab.players.base import Perturbation
 from ecomlab.seeding import rng
-from ecomlab.task import Goal, Message, SellOut, Task
+from ecomlab.task import Goal, GoalChange, Message, SellOut, Task
 from ecomlab.world.cart import wants_of
 from ecomlab.world.state import World
 
@@ -400,3 +403,87 @@ def test_a_call_that_is_refused_because_of_stock_is_no_mistake(shop: Shop) -> No
             assert {turn for turn, _ in found(labelled)} <= {labelled.turns}, "only by handing in"
             return
     raise AssertionError("nothing of these sold out")
+
+
+def test_a_wrong_choice_of_what_was_wished_for_later_is_no_stale_wish(shop: Shop) -> None:
+    axes = {"cart.items": 1, "p_oos": 0, "p_switch": 1, "eps_rank": 0, "p_missing": 0, "cart.p_option": 0}
+    for seed in range(300):
+        task = make_task("CART", 3, seed, shop, axes)
+        if not any(isinstance(event, GoalChange) and event.how == "add" for event in task.events):
+            continue
+        first, episode = Wanted(task, shop), Episode(task, shop)
+        if not (first.fitting and first.want.quantity == 1):
+            continue
+        said = [first.see(), calls(first.add(first.fitting[0], 1))]
+        for message in said:
+            episode.act(message)
+        if episode.done or len(added := wants_of(episode.goal)) < 2:
+            continue
+        want, catalog = added[1], shop.catalog
+        rows = [row for row in catalog.type_rows(want.type) if catalog.stock[row] >= want.quantity]
+        wrong = [catalog.ids[r] for r in rows if not catalog.satisfies(int(r), want.constraints)]
+        look = calls(*(("catalog_search", {"category": want.type, "page": page}) for page in (1, 2, 3)))
+        buy = calls(("cart_add", {"product_id": wrong[0], "quantity": want.quantity}))
+        labelled = label(scripted(task, shop, [*said, look, buy]), shop)
+        kinds = [(m.turn, m.kind, m.place) for m in labelled.mistakes if m.place == f"item {want.item}"]
+        assert (4, "wrong product", f"item {want.item}") in kinds
+        assert "stale wish" not in {kind for _, kind, _ in kinds}
+        assert found(label(scripted(task, shop, said), shop)) == [(3, "stale wish")], "left out, it is one"
+        return
+    raise AssertionError("no customer of these added anything")
+
+
+def test_the_last_word_of_a_type_that_is_named_says_nothing_of_another(two: Wanted) -> None:
+    kinds = [kind.name for kind in two.shop.catalog.types]
+    pair = next((a, b) for a in kinds for b in kinds if a < b and a.split()[-1] == b.split()[-1])
+    wants = [replace(two.want, item=number, type=kind) for number, kind in enumerate(pair)]
+    claims, _ = claims_in(f"The {pair[0]} is in your cart and the {pair[1]} is sold out.", wants, shown(two))
+    assert [claim.want.type for claim in claims] == [pair[1]]
+
+
+def test_a_name_that_quotes_the_customer_claims_and_uses_nothing(two: Wanted) -> None:
+    right, kind = two.fitting[0], two.want.type
+    for quoted in (f"You wrote: there is no {kind}.", f'You said "the {kind} is sold out" and I looked.'):
+        said = {"role": "assistant", "content": quoted}
+        kinds = {m.kind for m in two.labelled(two.see(), said, calls(two.add(right, 1))).mistakes}
+        assert kinds <= {"wasted turn"}
+    search = calls(("catalog_search", {"query": f"{two.others[0]}: the customer says there is no {kind}"}))
+    labelled = two.labelled(search, two.see(), calls(two.add(right, 1)))
+    assert labelled.mistakes == (), "a query quotes, it uses no id"
+
+
+def test_a_correction_stays_with_its_job_when_the_intent_changes(shop: Shop) -> None:
+    crossed = 0
+    for seed in range(12):
+        trajectory = perturbed("JOURNEY", 6, seed, shop, 0.5)
+        mistakes = label(trajectory, shop).mistakes
+        for mistake in mistakes:
+            if mistake.parent is not None and mistake.kind == "ignored correction":
+                assert mistakes[mistake.parent].job == mistake.job
+        corrected = [m for m in mistakes if m.kind == "ignored correction" or "correction" in m.fate]
+        crossed += any(later.job > m.job and later.turn > m.turn for m in corrected for later in mistakes)
+        if crossed == 1:
+            return
+    raise AssertionError("no correction of these was followed by another intent")
+
+
+@pytest.mark.parametrize(("env", "d"), [("CART", 8), ("PD", 6)])
+def test_other_ids_of_products_and_calls_change_no_label(env: str, d: int) -> None:
+    shop = load_shop(1_000)
+    ids = [b"Q" + one[1:] for one in shop.catalog.packed_ids]
+    other = replace(shop, catalog=replace(shop.catalog, packed_ids=np.array(ids)))
+    other.__dict__["fingerprint"] = shop.fingerprint  # by which everything in a task is drawn
+
+    def renamed(value: Any) -> Any:
+        text = re.sub(r"\bP(?=[0-9A-Z]{6}\b)", "Q", json.dumps(value))
+        return json.loads(re.sub(r'"(c\d+)"', r'"x\1"', text))
+
+    player = ENVIRONMENTS[env].reference_player(shop, Perturbation(rng("renamed", env), 0.4))
+    trajectory = play(player, make_task(env, d, 4, shop), shop)
+    record = replace(
+        trajectory,
+        task=Task.from_json(renamed(trajectory.task.to_json())),
+        messages=renamed(trajectory.messages),
+    )
+    mistakes = [mistake.to_json() for mistake in label(trajectory, shop).mistakes]
+    assert mistakes and renamed(mistakes) == [mistake.to_json() for mistake in label(record, other).mistakes]

@@ -422,7 +422,7 @@ def test_figures_without_tables_say_how_to_get_them(tmp_path, toy):
 
 def test_figures_that_belong_to_no_sweep_are_redrawn_with_the_others(tmp_path, monkeypatch):
     files.write_text(tmp_path / "pyproject.toml", (ROOT / "pyproject.toml").read_text())
-    for name in ("fig_axes", "fig_difficulty_growth", "fig_certificate"):
+    for name in ("fig_axes", "fig_difficulty_growth", "fig_certificate", "fig_reward_parts"):
         book = (ROOT / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8")
         files.write_text(tmp_path / "notebooks" / f"{name}.ipynb", book)
     monkeypatch.chdir(tmp_path)
@@ -431,9 +431,8 @@ def test_figures_that_belong_to_no_sweep_are_redrawn_with_the_others(tmp_path, m
     assert "Figure: figures/axes.pdf" in text.getvalue()
     absent = "not drawn: fig_certificate; `ecomlab certify --json experiments/certificate/certificate.json`"
     assert absent in text.getvalue()
-    assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == [
-        f"axes.{kind}" for kind in ("json", "pdf", "png")
-    ]
+    assert "not drawn: fig_reward_parts; it reads experiments/laptop/parts.csv" in text.getvalue()
+    assert {path.name.split(".")[0] for path in (tmp_path / "figures").iterdir()} == {"axes", "axes_column"}
 
 
 def test_outside_a_project_no_clone_is_written_to(tmp_path, monkeypatch):

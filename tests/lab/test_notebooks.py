@@ -114,6 +114,16 @@ def test_start_play_opens_a_seat(tmp_path):
     assert "ecomlab:play?env=STATUS" in text and not (tmp_path / "out").exists()
 
 
+def drawn(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def both_widths(name):
+    """Files of a figure, as wide as a page and as a column, with captions."""
+    kinds = ("json", "pdf", "png", "tex", "txt")
+    return sorted(f"{name}{width}.{kind}" for width in ("", "_column") for kind in kinds)
+
+
 @pytest.mark.parametrize("name", ["difficulty_growth", "effective_ratio", "environment_scaling"])
 def test_a_figure_is_drawn_from_tables(name, tmp_path):
     experiment = tmp_path / "toy"
@@ -122,20 +132,13 @@ def test_a_figure_is_drawn_from_tables(name, tmp_path):
     train.to_csv(experiment / "train.csv", index=False)
     evaluation.to_csv(experiment / "eval.csv", index=False)
     run(f"fig_{name}", tmp_path, experiment=str(experiment), out=str(tmp_path / "figures"))
-    made = {path.name for path in (tmp_path / "figures").iterdir()}
-    assert made >= {f"{name}_toy.{kind}" for kind in ("json", "pdf", "png")}
-    if name == "difficulty_growth":
-        sizes = ("toy", "toy_column")
-        assert made == {
-            f"{name}_{size}.{kind}" for size in sizes for kind in ("json", "pdf", "png", "tex", "txt")
-        }
+    assert drawn(tmp_path / "figures") == both_widths(f"{name}_toy")
 
 
 def test_the_figure_of_a_certificate_is_drawn_from_it(tmp_path):
     file = write_certificate(tmp_path / "certificate.json")
     done = run("fig_certificate", tmp_path, certificate=str(file), out=str(tmp_path / "figures"))
-    made = sorted(path.name for path in (tmp_path / "figures").iterdir())
-    assert made == [f"certificate.{kind}" for kind in ("json", "pdf", "png")]
+    assert drawn(tmp_path / "figures") == both_widths("certificate")
     record = json.loads((tmp_path / "figures" / "certificate.json").read_text())
     assert record["catalog"] == "f00" and record["data"]["environments"] == {"CART": 1, "BUNDLE": 1}
     assert any("best positional" in str(output) for cell in done for output in cell.outputs)
@@ -143,8 +146,14 @@ def test_the_figure_of_a_certificate_is_drawn_from_it(tmp_path):
 
 def test_the_figure_of_the_axes_is_drawn(tmp_path):
     run("fig_axes", tmp_path, highest=4, out=str(tmp_path / "figures"))
-    made = sorted(path.name for path in (tmp_path / "figures").iterdir())
-    assert made == [f"axes.{kind}" for kind in ("json", "pdf", "png")]
+    assert drawn(tmp_path / "figures") == both_widths("axes")
+
+
+@pytest.mark.parametrize("name", ["reward_parts", "capability_frontier", "understanding", "error_cascade"])
+def test_a_figure_is_drawn_from_committed_tables(name, tmp_path):
+    run(f"fig_{name}", tmp_path, out=str(tmp_path / "figures"))
+    more = both_widths("error_cascade_traces") if name == "error_cascade" else []
+    assert drawn(tmp_path / "figures") == sorted(both_widths(name) + more)
 
 
 def test_start_environments_plays_all_eight(tmp_path):

@@ -118,7 +118,7 @@ def test_a_step_takes_what_was_worked_out() -> None:
 
 def test_what_vllm_evicts_is_computed_again() -> None:
     """42.3 GB less 16.4 of weights hold 176,000 tokens; a step of 64 x 8,000 has 512,000."""
-    colocated = FULL.replace(generation="vllm-colocate")
+    colocated = FULL.replace(generation="vllm-colocate", vllm_memory=0.3)
     assert evicted(colocated, SIZE, EVEN) == 0 == evicted(FULL, SIZE, Mean(8_000, 500))
     lost = evicted(colocated, SIZE, Mean(8_000, 500))
     assert lost == pytest.approx(1 - 176 / 512, abs=0.01)

@@ -1,7 +1,7 @@
 """Attributes of real products, read from columns, detail tables and titles into normal forms, each with its source."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache, lru_cache
@@ -206,7 +206,7 @@ def _folded(key: str) -> str:
     return " ".join(re.sub(r"[_\W]+", " ", key).lower().split())
 
 
-def phrases(names: Mapping[str, Any]) -> dict[str, str]:
+def phrases(names: Iterable[str]) -> dict[str, str]:
     """Return a customer's wording of each attribute; of one that is not known, "with {} as its fabric type"."""
     asked = known()
     return {

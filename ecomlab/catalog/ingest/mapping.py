@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from pydantic import Field
 
+from ecomlab.catalog.ingest.attributes import is_attribute, name_of
 from ecomlab.catalog.ingest.text import is_nothing
 from ecomlab.data import Strict, read_toml
 from ecomlab.suggest import unknown
@@ -124,8 +125,11 @@ def guess(rows: Sequence[Table[str, Any]]) -> Mapping:
     found["category"] = _category([name for name in found["category"] if name not in taken])
     found["text"] = tuple(name for name in found["text"] if name not in taken)
     found["options"] = _options(rows, found)
+    used = {*(found[name] for name in ONE), *(column for name in MANY for column in found[name])}
+    free = [column for column in columns if column not in used and is_attribute(column)]
     return Mapping(
         columns=Columns(**found),
+        attributes={name_of(column): column for column in reversed(free)},
         option_names={
             option: folded[_folded(OF_OPTIONS[_folded(option)])]
             for option in found["options"]

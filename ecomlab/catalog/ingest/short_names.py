@@ -39,7 +39,7 @@ def feature(title: str, brand: str, kind: str) -> str:
     They stand in the title before what the thing is for or has. "" where the title holds none.
     """
     named = {types.singular(word) for word in kind.lower().split()}
-    own = {*brand.lower().split(), brand.lower()}
+    own = {*brand.lower().split(), brand.lower(), brand.lower().replace(" ", "-")}
     chosen: list[str] = []
     ends = types.ending_words()
     for at, token in enumerate(_TOKEN.findall(_NEW.sub("", title))):

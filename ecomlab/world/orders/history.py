@@ -121,7 +121,7 @@ def _draw_lines(
             same = False
         rows = catalog.type_rows(name)
         if name not in chosen and rows:
-            chosen[name] = bought[name] if same else _whole(rows, int(random.random() * len(rows)), catalog)
+            chosen[name] = bought[name] if same else int(rows[int(random.random() * len(rows))])
     bought |= chosen
     lines = []
     for name, row in chosen.items():
@@ -139,11 +139,6 @@ def _draw_lines(
             }
         )
     return lines
-
-
-def _whole(rows: range, at: int, catalog: Catalog) -> int:
-    """Return the row at this place of a type, or the next one after it that could be sold under a name and a price."""
-    return next((row for row in (*rows[at:], *rows[:at]) if catalog.is_whole(row)), rows[at])
 
 
 def _draw_parcels(

@@ -2,15 +2,30 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from ingested import Built, amazebay_rows, built
+from ingested import MESSY, VARIANTS, Built, amazebay_rows, built
 
 from ecomlab.catalog.ingest import build_products, guess, open_source, shards
 from ecomlab.catalog.products import open_products
+
+
+@pytest.fixture(scope="module")
+def messy(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    folder = tmp_path_factory.mktemp("messy")
+    (folder / "products.csv").write_bytes(MESSY)
+    return built(folder / "products.csv", folder / "out")
+
+
+@pytest.fixture(scope="module")
+def variants(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    folder = tmp_path_factory.mktemp("variants")
+    (folder / "export.csv").write_text(VARIANTS)
+    return built(folder / "export.csv", folder / "out")
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +89,7 @@ def test_text_can_be_no_tag_and_no_chat_marker(messy: Built) -> None:
 def test_a_report_that_does_not_add_up_is_an_error(messy: Built) -> None:
     from dataclasses import replace
 
+    wrong: dict[str, Any]
     for wrong in ({"rows": 15}, {"reasons": {}}, {"products": 1}):
         with pytest.raises(ValueError, match=r"rows|reason|products"):
             replace(messy.report, **wrong)
@@ -160,9 +176,12 @@ def test_a_build_that_was_killed_goes_on(tmp_path: Path, monkeypatch: pytest.Mon
         open_products(out)
     cleaned: list[int] = []
     write = shards._write
-    monkeypatch.setattr(
-        shards, "_write", lambda batch, *more: (cleaned.append(len(batch)), write(batch, *more))
-    )
+
+    def counted(batch: list[Any], *more: Any) -> None:
+        cleaned.append(len(batch))
+        write(batch, *more)
+
+    monkeypatch.setattr(shards, "_write", counted)
     report = build_products(source, out)
     assert cleaned == [10, 10]  # the first two shards are there
     assert report == whole.report
