@@ -20,8 +20,7 @@ from typing import Any
 import nbformat
 from rich.console import Console
 
-from ecomlab.catalog.store import cache_folder
-from ecomlab.files import read_json
+from ecomlab.files import cache_folder, read_json
 from ecomlab.lab import notebooks
 from ecomlab.lab.provenance import commit
 from ecomlab.lab.runner import ProcessExecutor

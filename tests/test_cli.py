@@ -32,6 +32,8 @@ COMMANDS = [
     ["figures"],
     ["assets"],
     ["assets", "get"],
+    ["catalog"],
+    ["catalog", "build"],
     ["init"],
 ]
 

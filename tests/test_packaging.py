@@ -81,7 +81,7 @@ def test_pyproject_declares_every_package_of_the_card(name: str) -> None:
 
 
 def test_the_extras_are_there_and_no_two_faiss() -> None:
-    ours = {"train", "lab", "gpu", "vllm", "cluster", "endpoint", "loggers", "all", "dev"}
+    ours = {"train", "lab", "catalog", "gpu", "vllm", "cluster", "endpoint", "loggers", "all", "dev"}
     assert set(EXTRAS) == ours | BRIDGES
     assert "faiss-cpu" in declared()
     assert "faiss-gpu" not in declared(*EXTRAS)  # it would install into the folder of faiss-cpu

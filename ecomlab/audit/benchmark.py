@@ -60,31 +60,35 @@ class TimedEngine:
             self.seconds += time.perf_counter() - began
 
 
+def timed_episode(
+    env_id: str, d: int, seed: int, shop: Shop, clock: Callable[[], float] = time.perf_counter
+) -> tuple[float, float, float]:
+    """Play one of the reference player's episodes: seconds of reset, of verification, and of all of it."""
+    began = clock()
+    episode = Episode(make_task(env_id, d, seed, shop), shop)
+    ready = clock()
+    player = ENVIRONMENTS[env_id].reference_player(shop)
+    while not episode.done:
+        episode.act(player(episode.messages, episode.tools))
+    over = clock()
+    episode.score()
+    end = clock()
+    return ready - began, end - over, end - began
+
+
 def bench_environment(env_id: str, shop: Shop, d: int, episodes: int, repeats: int = REPEATS) -> Timing:
     """Time one environment at one level; every repeat plays other seeds, so that nothing is cached."""
     engine = TimedEngine(shop.engine)
     timed = replace(shop, engine=engine)  # type: ignore[arg-type]
-    env = ENVIRONMENTS[env_id]
     seconds: dict[str, list[float]] = {name: [] for name in ("reset", "verify", "episode", "without_search")}
 
-    def play(seed: int) -> tuple[float, float, float]:
-        began = time.perf_counter()
-        episode = Episode(make_task(env_id, d, seed, timed), timed)
-        ready = time.perf_counter()
-        player = env.reference_player(timed)
-        while not episode.done:
-            episode.act(player(episode.messages, episode.tools))
-        over = time.perf_counter()
-        episode.score()
-        end = time.perf_counter()
-        return ready - began, end - over, end - began
-
     for seed in range(WARM_UP):
-        play(seed)
+        timed_episode(env_id, d, seed, timed)
     for repeat in range(repeats):
         engine.seconds = 0.0
         first = WARM_UP + repeat * episodes
-        parts = np.array([play(seed) for seed in range(first, first + episodes)]).mean(axis=0)
+        played = [timed_episode(env_id, d, seed, timed) for seed in range(first, first + episodes)]
+        parts = np.array(played).mean(axis=0)
         seconds["reset"].append(float(parts[0]))
         seconds["verify"].append(float(parts[1]))
         seconds["episode"].append(float(parts[2]))

@@ -1,17 +1,20 @@
 """The shop that all episodes share: products as columns, and search over them."""
 
+from ecomlab.catalog.build import build_shop
 from ecomlab.catalog.columns import Catalog, Ids
 from ecomlab.catalog.embed import Embedder, LexicalEmbedder
 from ecomlab.catalog.schema import Attribute, Constraint, ProductType
 from ecomlab.catalog.search import SORTS, SearchEngine
 from ecomlab.catalog.shop import Shop, load_shop
-from ecomlab.catalog.store import cache_folder
+from ecomlab.catalog.store import CatalogError
 from ecomlab.catalog.synthetic import generate
+from ecomlab.catalog.titles import Titles
 
 __all__ = [
     "SORTS",
     "Attribute",
     "Catalog",
+    "CatalogError",
     "Constraint",
     "Embedder",
     "Ids",
@@ -19,7 +22,8 @@ __all__ = [
     "ProductType",
     "SearchEngine",
     "Shop",
-    "cache_folder",
+    "Titles",
+    "build_shop",
     "generate",
     "load_shop",
 ]

@@ -4,14 +4,17 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final, overload
+from typing import Any, Final, NamedTuple, overload
 
 import numpy as np
 
 from ecomlab.catalog.schema import Constraint, ProductType, type_from_json, type_to_json
+from ecomlab.catalog.titles import Titles
 from ecomlab.seeding import canonical
 
 _MISSING: Final = -2  # code of a value outside the vocabulary; -1 marks a product without the attribute
+NO_PRICE: Final = 2**31 - 1  # cents: no limit admits it
+NO_RATING: Final = -1  # tenths: no bound admits it
 _COLUMNS: Final = (
     *("packed_ids", "type_code", "brand_code", "feature_code", "price_cents"),
     *("rating_tenths", "reviews", "days", "stock"),
@@ -40,12 +43,21 @@ class Ids(Sequence[str]):
         return (packed.decode() for packed in self.packed.tolist())
 
 
+class IdOrder(NamedTuple):
+    """Ids in ascending order, and the row of each."""
+
+    ids: np.ndarray  # ASCII bytes
+    rows: np.ndarray  # int32
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Catalog:
     """`size` products, one row each, rows of a type contiguous; its arrays are read-only.
 
-    Codes index `types`, `brands`, `features` and `attr_values[name]`; -1 marks a product without that attribute.
-    Raises ValueError when columns differ in length, rows of a type are scattered, or an id repeats.
+    Codes index `types`, `brands`, `features` and `attr_values[name]`; -1 marks a product without that attribute. A real
+    catalog has `titles` of its source and may lack prices (`NO_PRICE`) and ratings (`NO_RATING`). `id_order` saves
+    sorting the ids again. Raises ValueError when columns differ in length, rows of a type are scattered, or an id
+    repeats.
     """
 
     types: tuple[ProductType, ...]
@@ -54,7 +66,7 @@ class Catalog:
     attr_values: Mapping[str, tuple[str, ...]]
     packed_ids: np.ndarray  # ASCII bytes
     type_code: np.ndarray  # int16
-    brand_code: np.ndarray  # int16
+    brand_code: np.ndarray  # int16; int32 in real catalogs, as are features
     feature_code: np.ndarray  # int16
     price_cents: np.ndarray  # int32
     rating_tenths: np.ndarray  # int8
@@ -62,6 +74,9 @@ class Catalog:
     days: np.ndarray  # int8
     stock: np.ndarray  # int16
     attr: Mapping[str, np.ndarray] = field(default_factory=dict)  # name -> int16
+    titles: Titles | None = None  # None where titles are composed of brand, feature and type
+    id_order: IdOrder | None = None
+    drawable: tuple[str, ...] | None = None  # types that tasks may be about; None for all
 
     def __post_init__(self) -> None:
         for name, column in self.columns().items():
@@ -70,7 +85,9 @@ class Catalog:
             column.setflags(write=False)
         if np.any(np.diff(self.type_code) < 0):
             raise ValueError("rows are not sorted by type; sort every column by type_code first")
-        if np.any(self._sorted_ids[1:] == self._sorted_ids[:-1]):
+        if self.titles is not None and len(self.titles) != self.size:
+            raise ValueError(f"there are {len(self.titles)} titles for {self.size} products")
+        if np.any(self.by_id.ids[1:] <= self.by_id.ids[:-1]):
             raise ValueError("two products share an id")
         self._read  # noqa: B018  built here, so that no episode pays for it and no threads race for it
 
@@ -89,20 +106,21 @@ class Catalog:
         return Ids(self.packed_ids)
 
     @cached_property
-    def _id_order(self) -> np.ndarray:
-        return np.argsort(self.packed_ids, kind="stable")
-
-    @cached_property
-    def _sorted_ids(self) -> np.ndarray:
-        return self.packed_ids[self._id_order]
+    def by_id(self) -> IdOrder:
+        """Ids in their order, with the row of each."""
+        if self.id_order is not None:
+            return self.id_order
+        rows = np.argsort(self.packed_ids, kind="stable").astype(np.int32)
+        return IdOrder(self.packed_ids[rows], rows)
 
     def row(self, product_id: str) -> int | None:
         """Find the row of a product id; None for an unknown id."""
         if not isinstance(product_id, str) or not product_id.isascii():
             return None
         wanted = product_id.encode()
-        at = int(self._sorted_ids.searchsorted(wanted))
-        return int(self._id_order[at]) if at < self.size and self._sorted_ids[at] == wanted else None
+        ids, rows = self.by_id
+        at = int(ids.searchsorted(wanted))
+        return int(rows[at]) if at < self.size and ids[at] == wanted else None
 
     @cached_property
     def type_codes(self) -> dict[str, int]:
@@ -118,9 +136,39 @@ class Catalog:
         return self.types[self.type_code.item(row)]
 
     def title(self, row: int) -> str:
-        """Compose "{brand} {feature} {type}": "GreenLeaf Eco-Friendly Phone Charger". Products may share a title."""
-        brand, feature = self.brands[self.brand_code.item(row)], self.features[self.feature_code.item(row)]
-        return f"{brand} {feature} {self.types[self.type_code.item(row)].name}"
+        """Compose "{brand} {feature} {type}": "GreenLeaf Eco-Friendly Phone Charger". Products may share a title.
+
+        Of a real product this is its short name, as people call it; what its source calls it is its `listing`.
+        """
+        kind = self.types[self.type_code.item(row)].name
+        return " ".join(filter(None, (self.brand(row), self.feature(row), kind)))
+
+    def listing(self, row: int) -> str | None:
+        """Return the title that a real product has in its source; None for a generated one."""
+        return None if self.titles is None else self.titles[row]
+
+    def brand(self, row: int) -> str | None:
+        """Return a product's brand; None where it has none."""
+        code = self.brand_code.item(row)
+        return self.brands[code] if code >= 0 else None
+
+    def feature(self, row: int) -> str | None:
+        """Return what tells a product from others of its brand and type, as people say it; None where nothing does."""
+        code = self.feature_code.item(row)
+        return self.features[code] if code >= 0 else None
+
+    @cached_property
+    def drawable_types(self) -> tuple[ProductType, ...]:
+        """Types that tasks may be about: all of them, or those that a real catalog knows well enough."""
+        if self.drawable is None:
+            return self.types
+        return tuple(self.types[self.type_codes[name]] for name in self.drawable)
+
+    @cached_property
+    def bounds(self) -> frozenset[str]:
+        """Numbers that products have here and a customer may limit: of "price", "rating" and "days"."""
+        priced, rated = (self.price_cents != NO_PRICE).any(), (self.rating_tenths != NO_RATING).any()
+        return frozenset(["days", *["price"] * bool(priced), *["rating"] * bool(rated)])
 
     def attributes(self, row: int) -> dict[str, str]:
         """Return a product's attributes by name, in its type's order, without the option of its variants."""
@@ -132,16 +180,17 @@ class Catalog:
         return values
 
     def record(self, row: int) -> dict[str, Any]:
-        """Return a product as a tool shows it: dollars, stars, plain JSON values."""
-        kind = self.types[self.type_code.item(row)].name
-        brand = self.brands[self.brand_code.item(row)]
+        """Return a product as a tool shows it: dollars, stars, plain JSON values, null for what is not known."""
+        cents, tenths = self.price_cents.item(row), self.rating_tenths.item(row)
+        listing = self.listing(row)
         return {
             "product_id": self.packed_ids.item(row).decode(),
-            "title": f"{brand} {self.features[self.feature_code.item(row)]} {kind}",
-            "brand": brand,
-            "type": kind,
-            "price": self.price_cents.item(row) / 100,
-            "rating": self.rating_tenths.item(row) / 10,
+            "title": self.title(row),
+            **({} if listing is None else {"listing": listing}),
+            "brand": self.brand(row),
+            "type": self.types[self.type_code.item(row)].name,
+            "price": None if cents == NO_PRICE else cents / 100,
+            "rating": None if tenths == NO_RATING else tenths / 10,
             "ship_days": self.days.item(row),
             "stock": self.stock.item(row),
             "attributes": self.attributes(row),
@@ -202,33 +251,40 @@ class Catalog:
         if rows is None:
             spans = [self.type_rows(str(c.value)) for c in conditions if c.field == "type"]
             rows = min(spans, key=len, default=range(self.size))
-        where: Any
         if isinstance(rows, range) and rows.step == 1 and rows.start >= 0:
-            where, chosen = slice(rows.start, rows.stop), np.arange(rows.start, rows.stop)
-        else:
-            listed = rows if isinstance(rows, np.ndarray) else list(rows)
-            where = chosen = np.asarray(listed, np.int64)
-        keep = np.ones(len(chosen), bool)
+            return rows.start + np.flatnonzero(
+                self._kept(conditions, slice(rows.start, rows.stop), len(rows))
+            )
+        chosen = np.asarray(rows if isinstance(rows, np.ndarray) else list(rows), np.int64)
+        return chosen[self._kept(conditions, chosen, len(chosen))]
+
+    def _kept(self, conditions: Sequence[Constraint], where: slice | np.ndarray, count: int) -> np.ndarray:
+        """Tell which of `count` rows satisfy every condition: bool (count,)."""
+        keep = np.ones(count, bool)
         for constraint in conditions:
             known = self._read.get(constraint.field)
             if known is None:
-                return chosen[:0]
+                return np.zeros(count, bool)
             column, codes, _ = known
             values, bound = column[where], constraint.value
             if codes is not None:
                 keep &= values == codes.get(bound, _MISSING)
             else:
                 keep &= values <= bound if constraint.op == "<=" else values >= bound
-        return chosen[keep]
+        return keep
 
     @cached_property
     def vocabulary(self) -> dict[str, Any]:
-        """Everything but the columns, as JSON."""
+        """Everything but columns and titles, as JSON, with the digest of the titles."""
+        own = {} if self.titles is None else {"titles": self.titles.digest}
+        limited = {} if self.drawable is None else {"drawable": list(self.drawable)}
         return {
             "types": [type_to_json(kind) for kind in self.types],
             "brands": list(self.brands),
             "features": list(self.features),
             "attr_values": {name: list(values) for name, values in self.attr_values.items()},
+            **own,
+            **limited,
         }
 
     @cached_property
@@ -241,8 +297,13 @@ class Catalog:
         return state.hexdigest()
 
     @staticmethod
-    def from_columns(vocabulary: Mapping[str, Any], columns: Mapping[str, np.ndarray]) -> "Catalog":
-        """Restore a catalog from its `vocabulary` and `columns()`."""
+    def from_columns(
+        vocabulary: Mapping[str, Any],
+        columns: Mapping[str, np.ndarray],
+        titles: Titles | None = None,
+        id_order: IdOrder | None = None,
+    ) -> "Catalog":
+        """Restore a catalog from its `vocabulary`, `columns()` and titles."""
         fixed = {name: columns[name] for name in _COLUMNS}
         attr = {name[5:]: column for name, column in columns.items() if name.startswith("attr.")}
         return Catalog(
@@ -251,6 +312,9 @@ class Catalog:
             features=tuple(vocabulary["features"]),
             attr_values={name: tuple(values) for name, values in vocabulary["attr_values"].items()},
             attr=attr,
+            titles=titles,
+            id_order=id_order,
+            drawable=tuple(vocabulary["drawable"]) if "drawable" in vocabulary else None,
             **fixed,
         )
 

@@ -1,7 +1,9 @@
 """Text as unit vectors without trained weights: hashed whole words and hashed character n-grams."""
 
 import re
+import threading
 from collections.abc import Iterable, Sequence
+from concurrent.futures import Future
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -18,7 +20,16 @@ _EMPTY = frozenset(
 class Embedder(Protocol):
     """An embedding, as the search engine uses it."""
 
-    dim: int
+    reproducible: bool
+    """Whether the same text has the same vector on every machine."""
+
+    @property
+    def dim(self) -> int: ...
+
+    @property
+    def name(self) -> str:
+        """Name by which `ecomlab.catalog.embedders.embedder_named` makes it again."""
+        ...
 
     @property
     def fingerprint(self) -> str: ...
@@ -50,6 +61,9 @@ class LexicalEmbedder:
     (weight .65: 85%). `counts` is additive: counts(a + " " + b) is counts(a) + counts(b), and finish(counts(x)) is
     encode(x).
     """
+
+    name = "lexical"
+    reproducible = True
 
     def __init__(self, dim: int = 512, words_share: float = 0.5, word_weight: float = 0.35) -> None:
         if dim < 16:
@@ -97,3 +111,34 @@ class LexicalEmbedder:
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Embed texts: float32 (n, dim), one unit row per text."""
         return self.finish(self.counts(texts))
+
+
+class TogetherEmbedder:
+    """Embeds the queries that threads ask for at the same time in one call."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._waiting: list[tuple[str, Future[np.ndarray]]] = []
+        self._listing, self._embedding = threading.Lock(), threading.Lock()
+
+    def encode_one(self, text: str) -> np.ndarray:
+        """Embed a text: float32 (dim,). Raises what the embedder raises."""
+        future: Future[np.ndarray] = Future()
+        with self._listing:
+            self._waiting.append((text, future))
+        with self._embedding:
+            with self._listing:
+                batch, self._waiting = self._waiting, []
+            if batch:  # else another thread has taken this text along
+                self._encode(batch)
+        return future.result()
+
+    def _encode(self, batch: list[tuple[str, Future[np.ndarray]]]) -> None:
+        try:
+            vectors = self._embedder.encode([text for text, _ in batch])
+        except Exception as error:  # each asker gets it
+            for _, future in batch:
+                future.set_exception(error)
+        else:
+            for (_, future), vector in zip(batch, vectors, strict=True):
+                future.set_result(vector)

@@ -3,8 +3,9 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 
+import numpy as np
 from rapidfuzz import fuzz, process
 
 from ecomlab import other_words
@@ -14,12 +15,37 @@ CUTOFF = 72.0
 """Similarity (0-100, indel ratio) from which a word counts as a misspelling of a name."""
 _A_VOWEL = re.compile(r"\ba (?=(?!one\b)[AEIOUaeiou]|LED\b|8|11\b|18\b)")
 _WORD = re.compile(r"[a-z][a-z'-]*")
+_LETTERS = re.compile(r"[A-Za-z][A-Za-z'-]*")
+_MODELS = re.compile(r"[A-Za-z0-9][A-Za-z0-9'-]*")
+
+
+def _of_type(catalog: Catalog, name: str) -> dict[str, dict[str, str]]:
+    """Return brands and features of a type's products, by kind and by their lower case."""
+    rows = catalog.type_rows(name)
+    kinds = {
+        "brand": (catalog.brands, catalog.brand_code),
+        "feature": (catalog.features, catalog.feature_code),
+    }
+    return {
+        kind: {
+            names[code].lower(): names[code]
+            for code in np.unique(column[rows.start : rows.stop]).tolist()
+            if code >= 0
+        }
+        for kind, (names, column) in kinds.items()
+    }
 
 
 class Lexicon:
     """The vocabulary of one catalog: public knowledge, the same for customer and agent."""
 
     def __init__(self, catalog: Catalog) -> None:
+        self.is_real = catalog.titles is not None
+        """Whether names are those of real products: many, with digits, and often ordinary words."""
+        self.within = (
+            lru_cache(maxsize=1_024)(partial(_of_type, catalog)) if self.is_real else (lambda _: self.names)
+        )
+        """Function from a type to the names by kind of its products alone; all names where none is an ordinary word."""
         self.types: dict[str, ProductType] = {t.name: t for t in catalog.types}
         forms = {form.lower(): t.name for t in catalog.types for form in (t.plural, t.name)}
         self.names: dict[str, dict[str, str]] = {
@@ -28,6 +54,8 @@ class Lexicon:
             "feature": {name.lower(): name for name in catalog.features},
         }
         self._lists = {kind: list(names) for kind, names in self.names.items()}
+        self.token = _LETTERS if catalog.titles is None else _MODELS
+        """Pattern of a word of a name; those of real products hold digits."""
         self.nearest = lru_cache(maxsize=20_000)(self._nearest)
 
     @cached_property
@@ -48,15 +76,23 @@ class Lexicon:
         """Find the name of a kind that equals these words in any case."""
         return self.names[kind].get(words.lower())
 
-    def _nearest(self, kind: str, words: str) -> tuple[str, float] | None:
-        """Find the name of a kind most similar to `words`, with its score; None below the cutoff or on a tie."""
+    def _nearest(self, kind: str, words: str, type_name: str = "") -> tuple[str, float] | None:
+        """Find the name of a kind most similar to `words`, with its score; None below the cutoff or on a tie.
+
+        With a type, only names that its products have are looked at.
+        """
+        names = self.within(type_name)[kind] if type_name else self.names[kind]
         hits = process.extract(
-            words.lower(), self._lists[kind], scorer=fuzz.ratio, score_cutoff=CUTOFF, limit=3
+            words.lower(),
+            list(names) if type_name else self._lists[kind],
+            scorer=fuzz.ratio,
+            score_cutoff=CUTOFF,
+            limit=3,
         )
         if not hits:
             return None
-        best = self.names[kind][hits[0][0]]
-        rivals = [score for form, score, _ in hits[1:] if self.names[kind][form] != best]
+        best = names[hits[0][0]]
+        rivals = [score for form, score, _ in hits[1:] if names[form] != best]
         return None if rivals and rivals[0] >= hits[0][1] else (best, hits[0][1])
 
     def looks_like_a_name(self, word: str) -> bool:

@@ -1,16 +1,21 @@
-"""The shop: a catalog and its search engine, generated or read from the cache with the same bytes."""
+"""The shop: a catalog and its search engine, generated or opened from a folder."""
 
-import logging
+import os
+import shutil
 import threading
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from ecomlab.catalog import store
+from ecomlab.catalog.build import build_shop
 from ecomlab.catalog.columns import Catalog
 from ecomlab.catalog.embed import LexicalEmbedder
-from ecomlab.catalog.search import SearchEngine, embed_catalog
+from ecomlab.catalog.embedders import embedder_named
+from ecomlab.catalog.search import SearchEngine
 from ecomlab.catalog.synthetic import generate
+from ecomlab.files import cache_folder
 from ecomlab.seeding import digest
 from ecomlab.suggest import whole
 
@@ -31,47 +36,89 @@ class Shop:
         return f"<Shop of {self.catalog.size} products, {self.fingerprint[:8]}>"
 
 
-_SHOPS: dict[tuple[int, int, Path | None], Shop] = {}
+_SHOPS: dict[tuple[str | int | Path | None, ...], Shop] = {}
 _LOCK = threading.Lock()
-_LOG = logging.getLogger(__name__)
+BUSY: float = 3600.0
+"""Seconds to wait for another process that generates the same shop."""
 
 
-def load_shop(size: int = 20_000, seed: int = 0, cache: bool = True) -> Shop:
-    """Load the generated shop of `size` products, once per process, with arrays memory-mapped from the cache.
+def load_shop(
+    catalog: int | str | os.PathLike[str] = 20_000,
+    seed: int = 0,
+    cache: bool = True,
+    *,
+    size: int | None = None,
+) -> Shop:
+    """Load a shop, once per process: `load_shop("folder")` opens the catalog that `ecomlab catalog build` made there,
+    `load_shop(2_000)` or `load_shop(size=2_000)` generates as many products, or reads them from the cache.
 
-    `cache=False` neither reads nor writes files. A damaged cache is made again and an unwritable one is skipped, each
-    with a warning. Raises ValueError for too few products, or a size or seed that is no whole number.
+    Files are memory-mapped, so that processes share them. `seed` and `cache` concern generated products: `cache=False`
+    neither reads nor writes files; a damaged cache is made again and an unwritable one is skipped, each with a warning.
+    Raises CatalogError for a folder without a whole catalog, ValueError for too few products, or a size or seed that is
+    no whole number.
     """
-    size, seed = whole(size, "the number of products"), whole(seed, "a catalog's seed")
-    key = (size, seed, store.cache_folder() if cache else None)
+    catalog = catalog if size is None else size
+    if isinstance(catalog, str | os.PathLike):
+        return _opened(Path(catalog))
+    count, seed = whole(catalog, "the number of products"), whole(seed, "a catalog's seed")
+    key = (count, seed, cache_folder() if cache else None)
     with _LOCK:
         if key not in _SHOPS:
-            _SHOPS[key] = _read_or_make(size, seed, key[2])
+            _SHOPS[key] = _read_or_make(count, seed, key[2])
         return _SHOPS[key]
 
 
-def _read_or_make(size: int, seed: int, folder: Path | None) -> Shop:
-    embedder = LexicalEmbedder()
-    name = f"{size}-{seed}-{store.cache_key(size, seed, embedder.fingerprint)}"
-    place = folder / "shops" / name if folder else None
-    found = store.load(place) if place else None
-    if place and found:
-        arrays, facts = found
+def _opened(folder: Path) -> Shop:
+    key = (str(folder.absolute()), store.read_manifest(folder).data)
+    with _LOCK:
+        if key not in _SHOPS:
+            _SHOPS[key] = open_shop(folder)
+        return _SHOPS[key]
+
+
+def open_shop(folder: Path) -> Shop:
+    """Open the catalog in `folder`. Raises CatalogError unless it is whole and its embedder is here."""
+    manifest, catalog, texts, index = store.open_files(folder)
+    try:
+        embedder = embedder_named(manifest.embedder)
+    except ValueError as error:
+        raise store.CatalogError(
+            f"the catalog in {folder} was embedded by {manifest.embedder}: {error}"
+        ) from None
+    if embedder.fingerprint != manifest.embedder_fingerprint:
+        raise store.CatalogError(
+            f"the catalog in {folder} was embedded by another version of {manifest.embedder}; build it there again"
+        )
+    return Shop(catalog, SearchEngine(catalog, embedder, texts, index, manifest.index.digest))
+
+
+def _read_or_make(size: int, seed: int, cache: Path | None) -> Shop:
+    if cache is None:
+        catalog = generate(size, seed)
+        return Shop(catalog, SearchEngine(catalog, LexicalEmbedder()))
+    name = f"{size}-{seed}-{store.cache_key(size, seed, LexicalEmbedder().fingerprint)}"
+    folder = cache / "shops" / name
+    if (folder / store.MANIFEST).exists():
         try:
-            vectors, graph = arrays.pop("vectors"), arrays.pop("graph", None)
-            catalog = Catalog.from_columns(facts["vocabulary"], arrays)
-            if catalog.fingerprint != facts["fingerprint"] or vectors.shape != (catalog.size, embedder.dim):
-                raise ValueError("its content does not match its fingerprint")
-            return Shop(catalog, SearchEngine(catalog, embedder, vectors, graph))
-        except (ValueError, KeyError, TypeError) as error:
-            store.warn_damaged(place, error)
-    catalog = generate(size, seed)
-    vectors = embed_catalog(catalog, embedder)
-    engine = SearchEngine(catalog, embedder, vectors)
-    graph = engine.graph_bytes()
-    if graph is not None:
-        _LOG.info("%d products: the search index is approximate, recall@20 %.3f", size, engine.recall_at(20))
-    if place:
-        arrays = catalog.columns() | {"vectors": vectors} | ({} if graph is None else {"graph": graph})
-        store.save(place, arrays, {"vocabulary": catalog.vocabulary, "fingerprint": catalog.fingerprint})
-    return Shop(catalog, engine)
+            return open_shop(folder)
+        except store.CatalogError as error:
+            warnings.warn(
+                f"the cached catalog in {folder} is damaged ({error.__cause__ or error}); it is made again",
+                stacklevel=4,
+            )
+    return _make(generate(size, seed), folder)
+
+
+def _make(catalog: Catalog, folder: Path) -> Shop:
+    """Build a generated catalog in the cache and open it; without the cache, with a warning, where that fails."""
+    try:
+        build_shop(catalog, folder, wait=BUSY)
+        return open_shop(folder)
+    except OSError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        warnings.warn(
+            f"the catalog was made but not cached: cannot write {folder.parent} ({error.strerror or error}). "
+            "Everything works, but each process makes its own; set ECOMLAB_CACHE to a writable folder with room.",
+            stacklevel=5,
+        )
+        return Shop(catalog, SearchEngine(catalog, LexicalEmbedder()))

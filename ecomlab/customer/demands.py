@@ -23,7 +23,7 @@ from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, rng, shuffled
 from ecomlab.task import Goal, GoalChange, TaskKey
 from ecomlab.values import FORMATS
-from ecomlab.world.cart import constraints_of
+from ecomlab.world.cart import column_of, constraints_of
 from ecomlab.world.state import sold_out_rows
 from ecomlab.world.substitutes import LIMITS, alike_counts, hard_names, noun
 
@@ -94,6 +94,8 @@ def draw_missed(
     left &= ~sold_out_rows(key, catalog, kind, share)
 
     def usable(pool: np.ndarray) -> np.ndarray:
+        for name in hard:  # a real product may lack what must stay the same
+            pool = pool[column_of(catalog, name)[pool] >= 0]
         return pool[alike_counts(catalog, pool, rows, left, hard) >= enough]
 
     found = draw_cluster(outline, shop, random, usable)
@@ -109,7 +111,9 @@ def draw_visits(
     another: they tell neither the type nor the product.
     """
     random, catalog = rng("sold out", *key), shop.catalog
-    kinds = [kind.name for kind in shuffled(random, catalog.types) if kind.name != missed.outline.type]
+    kinds = [
+        kind.name for kind in shuffled(random, catalog.drawable_types) if kind.name != missed.outline.type
+    ]
     found = {missed.outline.type: missed}
 
     def others() -> Iterator[Sequence[int]]:
@@ -152,7 +156,7 @@ def draw_limits(
     catalog, limits = shop.catalog, {}
     columns = {"price": catalog.price_cents, "rating": -catalog.rating_tenths, "days": catalog.days}
     step = {"price": 100, "rating": 1, "days": 1}
-    for name in shuffled(random, LIMITS)[: axes.constraints - 1]:
+    for name in shuffled(random, [name for name in LIMITS if name in catalog.bounds])[: axes.constraints - 1]:
         keep = min(len(rows), max(axes.k_rec + 1, round(len(rows) * random.uniform(0.4, 0.75))))
         values = np.sort(columns[name][rows])
         edge, beyond = int(values[keep - 1]), [*values[values > values[keep - 1]].tolist(), None][0]

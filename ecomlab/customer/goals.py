@@ -110,7 +110,8 @@ def draw_outlines(
 def draw_names(row: int, constraints: int, shop: Shop, random: np.random.Generator) -> list[str]:
     """Draw the slots that describe products which have the same attributes as this row's: brand, feature, then others
     in random order; with the type they are `constraints`."""
-    more = [*(f"attr:{name}" for name in shop.catalog.attributes(row)), *BOUNDS]
+    more = [*(f"attr:{name}" for name in shop.catalog.attributes(row))]
+    more += [name for name in BOUNDS if name in shop.catalog.bounds]
     return ["brand", "feature", *shuffled(random, more)][: max(0, constraints - 1)]
 
 

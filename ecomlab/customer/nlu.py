@@ -28,7 +28,6 @@ _ITEM_BREAK = re.compile(
 )
 """Separators between the items of a request: semicolons, lines, or commas and "and" before a word that counts them."""
 _SPELLED_FIRST = re.compile(rf"(?:the |just )?({SPELLED})(?= )", re.IGNORECASE)
-_TOKEN = re.compile(r"[A-Za-z][A-Za-z'-]*")
 
 
 @dataclass(frozen=True)
@@ -174,7 +173,7 @@ def _mentioned(said: Said, phrases: Phrases, lexicon: Lexicon) -> Iterator[Menti
 def read_item(text: str, lexicon: Lexicon, plain: Collection[str] = frozenset()) -> dict[str, Any]:
     """Read the slots of a noun phrase and what surrounds it; none when it names no product type. The words that are
     `plain` are not taken for misspelt names."""
-    words = [(m.group(), m.span()) for m in _TOKEN.finditer(text)]
+    words = [(m.group(), m.span()) for m in lexicon.token.finditer(text)]
     kind = _name(words, lexicon, "type", plain, longest=3)
     if kind is None:
         return {}
@@ -187,8 +186,19 @@ def read_item(text: str, lexicon: Lexicon, plain: Collection[str] = frozenset())
             slots[slot] = value
             taken.append(span)
     rest = [word for word in rest if not _overlaps(word[1], taken[1:])]
+    if (
+        lexicon.is_real
+    ):  # an ordinary word that is a name here is no misspelling of another name, nor is one of a bound
+        bounds = [match.span() for _, _, pattern in _BOUNDS for match in pattern.finditer(text)]
+        rest = [word for word in rest if not _overlaps(word[1], bounds)]
+        for wanted, names in lexicon.within(name).items():
+            at = next((i for i, word in enumerate(rest) if word[0].lower() in names), None)
+            if at is not None:
+                word, span = rest.pop(at)
+                slots[wanted] = names[word.lower()]
+                taken.append(span)  # its digits are no quantity
     for wanted in ("brand", "feature"):
-        hit = _name(rest, lexicon, wanted, plain, longest=1)
+        hit = _name(rest, lexicon, wanted, plain, longest=1, of=name) if wanted not in slots else None
         if hit is not None:
             slots[wanted] = hit[0]
             rest = rest[: hit[1]] + rest[hit[2] :]
@@ -214,20 +224,29 @@ def _name(
     kind: str,
     plain: Collection[str],
     longest: int,
+    of: str = "",
 ) -> tuple[str, int, int] | None:
-    """Find the name of that kind among the words: an exact one first, else the nearest misspelling."""
+    """Find the name of that kind among the words: an exact one first, else the nearest misspelling.
+
+    In a real catalog the names are those of products `of` a type.
+    """
     texts = [word for word, _ in words]
     best: tuple[float, str, int, int] | None = None
     spans = [(start, end) for start, end in windows(texts, longest) if _in_a_row(words[start:end])]
     for start, end in spans:
-        exact = lexicon.exact(kind, " ".join(texts[start:end]))
+        exact = None if of and lexicon.is_real else lexicon.exact(kind, " ".join(texts[start:end]))
         if exact is not None:
             return exact, start, end
     for start, end in spans:
         said = [word.lower() for word in texts[start:end]]
         if all(word in plain or word in lexicon.phrase_words or len(word) < 3 for word in said):
             continue
-        near = lexicon.nearest(kind, " ".join(texts[start:end]))
+        words_said = " ".join(texts[start:end])
+        near = (
+            lexicon.nearest(kind, words_said, of)
+            if of and lexicon.is_real
+            else lexicon.nearest(kind, words_said)
+        )
         if near is not None and (best is None or near[1] > best[0]):
             best = (near[1], near[0], start, end)
     return None if best is None else best[1:]

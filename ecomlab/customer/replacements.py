@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ecomlab.catalog import Shop
-from ecomlab.customer.goals import draw_row
+from ecomlab.customer.goals import BOUNDS, draw_row
 from ecomlab.customer.visits import price_above
 from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick, shuffled
@@ -132,6 +132,7 @@ def draw_replacement(
     named = {n: v for n, v in catalog.attributes(row).items() if n.isalpha() and not n.endswith("s")}
     values |= {f"attr:{n}": v for n, v in named.items()}
     values = {n: v for n, v in values.items() if not re.search(r"[.!?] |, ", str(v))}
+    values = {n: v for n, v in values.items() if n not in BOUNDS or n in catalog.bounds}
     chosen = shuffled(random, values)[: min(3, max(1, axes.constraints // 2))]
     # In the order of speech: the brand first, the bounds last.
     chosen.sort(key=lambda name: {"brand": 0, "rating": 2, "price": 3}.get(name, 1))

@@ -49,7 +49,7 @@ class Cart(Environment):
     phrases = Phrases.load(Path(__file__).parent / "phrases" / "CART.toml")
 
     def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:
-        random, types = key.rng("cart"), shop.catalog.types
+        random, types = key.rng("cart"), shop.catalog.drawable_types
         count = min(whole_near(random, axes.cart.items), len(types) - 1)
         names = [types[i].name for i in random.permutation(len(types)).tolist()]
         names = names[: count + 1 + VISITS * axes.history]

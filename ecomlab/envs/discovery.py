@@ -52,14 +52,15 @@ class Discovery(Environment):
 
     def draw(self, key: TaskKey, axes: Difficulty, shop: Shop) -> Problem:
         random, catalog = key.rng("discovery"), shop.catalog
-        kind = pick(random, catalog.types).name
+        kind = pick(random, catalog.drawable_types).name
         row = draw_row(catalog.type_rows(kind), shop, random)
         if row is None:
             raise TaskError(f"no {kind} of this shop is well in stock; load a larger shop")
         limits = _limits(shop, row, axes, random)
         weights = random.gamma(1.0, size=len(PREFERENCES))  # more weight for what the customer constrains
         weights += [2.0 * any(BOUNDS.get(name) == dim for name in limits) for dim in PREFERENCES]
-        importance = [PREFERENCES[i] for i in np.argsort(-weights).tolist()]
+        known = [dim for name, dim in BOUNDS.items() if name in catalog.bounds]
+        importance = [PREFERENCES[i] for i in np.argsort(-weights).tolist() if PREFERENCES[i] in known]
         goal = Goal.one({"type": kind, **limits, "importance": importance})
         share, switching = draw_sell_out(axes.p_oos, axes.k_rec, random), random.random() < axes.p_switch
         searches = len(PREFERENCES)
@@ -168,6 +169,7 @@ def _limits(shop: Shop, row: int, axes: Difficulty, random: np.random.Generator)
         "brand": catalog.brands[catalog.brand_code.item(row)],
     }
     values |= {f"attr:{name}": value for name, value in catalog.attributes(row).items()}
+    values = {name: value for name, value in values.items() if name not in BOUNDS or name in catalog.bounds}
     rows = catalog.select(constraints_of(kind, {}))
     rows, enough = rows[catalog.stock[rows] > 0], math.ceil(axes.k_rec / max(0.1, 1 - axes.p_oos))
     limits: dict[str, Any] = {}

@@ -77,7 +77,7 @@ class Substitution(Environment):
             # A small shop has too few products of a type for such a share; then less of it sells out.
             part = share * min(1.0, 2 * (1 - attempt / TRIES))
             least = max(1, round(CLUSTER * (1 - 2 * attempt / TRIES)))
-            kind = pick(random, catalog.types).name
+            kind = pick(random, catalog.drawable_types).name
             missed = demands.draw_missed(kind, enough, part, axes, key, shop, random)
             if missed is None or len(missed.rows) < least:
                 continue

@@ -5,8 +5,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-from ecomlab.catalog.store import cache_folder
-from ecomlab.files import read_json, write_json
+from ecomlab.files import cache_folder, read_json, write_json
 
 MARK = ".ecomlab"
 """File at the root of a folder that `ecomlab init` laid out."""

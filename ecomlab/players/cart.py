@@ -52,7 +52,7 @@ class Wish:
         for name, value in self.slots.items():
             if name == "brand" and record["brand"] != value:
                 return False
-            if name == "feature" and value.lower() not in record["title"].lower():
+            if name == "feature" and value.lower() not in record["title"].lower().split():
                 return False
             if name == "price" and round(record["price"] * 100) > value:
                 return False

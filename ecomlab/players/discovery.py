@@ -77,5 +77,5 @@ class DiscoveryPlayer(GoalPlayer):
 
 def place_of(record: Mapping[str, Any], preference: str) -> float:
     """Rate a record by one preference: the lower, the better."""
-    value = float(record[FIELDS[preference]])
+    value = float(record[FIELDS[preference]] or 0)  # null where the shop knows none
     return -value if preference == "rating" else value

@@ -15,11 +15,10 @@ from ecomlab import assets
 from ecomlab.audit.tokens import LEVELS as COUNTED
 from ecomlab.audit.tokens import QWEN, SHARE, episode_tokens, qwen_renderer, read_table
 from ecomlab.catalog import load_shop
-from ecomlab.catalog.store import cache_folder
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import make_task
 from ecomlab.evaluate.tasks import axes_of, write_axes
-from ecomlab.files import read_json, write_json
+from ecomlab.files import cache_folder, read_json, write_json
 from ecomlab.models.load import is_ordinary, load_policy
 from ecomlab.models.policy import PolicyError
 from ecomlab.seeding import digest

@@ -71,7 +71,7 @@ def dearest_total(
 def draw_types(catalog: Catalog, least: int, random: np.random.Generator) -> tuple[list[str], list[str]]:
     """Draw one or two adjacent departments, more if they have fewer than `least` types; also return their types."""
     of: dict[str, list[str]] = {}
-    for kind in catalog.types:
+    for kind in catalog.drawable_types:
         of.setdefault(kind.department, []).append(kind.name)
     names = list(of)
     start, wanted = int(random.integers(len(names))), 2 if random.random() < 0.3 else 1
@@ -87,7 +87,8 @@ def draw_trait(row: int, catalog: Catalog, random: np.random.Generator) -> tuple
     """Draw a slot that a customer may require of a part and that this product satisfies."""
     traits: dict[str, Any] = {f"attr:{name}": value for name, value in catalog.attributes(row).items()}
     traits["brand"] = catalog.brands[catalog.brand_code.item(row)]
-    traits["rating"] = catalog.rating_tenths.item(row) // 5 * 5
+    if "rating" in catalog.bounds:
+        traits["rating"] = catalog.rating_tenths.item(row) // 5 * 5
     traits["days"] = catalog.days.item(row)
     name = pick(random, list(traits))
     return name, traits[name]

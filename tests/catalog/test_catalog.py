@@ -6,6 +6,7 @@ import re
 import string
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -21,12 +22,12 @@ from rapidfuzz.distance import Levenshtein
 
 from ecomlab.catalog import Catalog, Constraint, LexicalEmbedder, ProductType, SearchEngine, Shop, generate
 from ecomlab.catalog import load_shop as load_shop_once
-from ecomlab.catalog import search as search_module
 from ecomlab.catalog import shop as shop_module
 from ecomlab.catalog import store as store_module
 from ecomlab.catalog import vocabulary as vocabulary_module
-from ecomlab.catalog.search import document, embed_catalog
+from ecomlab.catalog.embed import TogetherEmbedder
 from ecomlab.catalog.synthetic import product_types
+from ecomlab.catalog.texts import document, embed_rows
 from ecomlab.catalog.vocabulary import Vocabulary, vocabulary
 from ecomlab.data import read_toml
 from ecomlab.seeding import rng
@@ -332,14 +333,16 @@ def test_vectors_are_unit_rows_on_a_grid_that_float16_holds(shop: Shop) -> None:
 
 def test_adding_up_words_is_embedding_the_text(shop: Shop) -> None:
     catalog, embedder = shop.catalog, LexicalEmbedder(dim=256)
-    vectors = embed_catalog(catalog, embedder)
     rows = list(range(0, catalog.size, 211))
+    vectors = embed_rows(catalog, embedder, rows)
     texts = [" ".join([catalog.title(row)] * 3 + [*catalog.attributes(row).values()] * 2) for row in rows]
-    assert np.array_equal(vectors[rows], embedder.encode(texts))
+    assert np.array_equal(vectors, embedder.encode(texts))
 
 
 def test_any_embedder_will_do() -> None:
     class Lengths:
+        name = "lengths"
+        reproducible = True
         dim = 16
         fingerprint = "lengths"
 
@@ -412,9 +415,9 @@ def test_a_typo_in_the_brand_is_forgiven(shop: Shop) -> None:
 
 
 def brute_force(shop: Shop, query: str, filters: tuple[Constraint, ...], top_k: int) -> list[int]:
-    vectors = embed_catalog(shop.catalog, shop.engine.embedder).astype(np.float32)
     rows = shop.catalog.select(filters)
-    scores = vectors[rows] @ shop.engine.embedder.encode([query])[0]
+    vectors = embed_rows(shop.catalog, shop.engine.embedder, rows).astype(np.float32)
+    scores = vectors @ shop.engine.embedder.encode([query])[0]
     return rows[np.lexsort((rows, -scores))][:top_k].tolist()
 
 
@@ -478,23 +481,40 @@ def test_threads_get_the_same_answers(shop: Shop) -> None:
     assert answers == [shop.engine.search(query) for query in queries] * 4
 
 
-def test_the_graph_finds_what_the_exact_index_finds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search_module, "EXACT_UP_TO", 1000)
-    monkeypatch.setattr(search_module, "SCAN_UP_TO", 100)
-    catalog = generate(3000)
-    graph = SearchEngine(catalog, LexicalEmbedder())
-    assert graph.recall_at(20, queries=50) >= 0.95
-    again = SearchEngine(catalog, LexicalEmbedder(), graph=graph.graph_bytes())
-    monkeypatch.setattr(search_module, "EXACT_UP_TO", 10_000)
-    exact = SearchEngine(catalog, LexicalEmbedder())
-    assert exact.recall_at() == 1.0 and exact.fingerprint != graph.fingerprint == again.fingerprint
-    few, many = (Constraint("type", "==", "Air Fryer"),), (Constraint("price", "<=", 4000),)
-    for row in range(0, 3000, 100):
-        title = catalog.title(row)
-        assert graph.search(title, few, top_k=20) == exact.search(title, few, top_k=20)
-        assert graph.search(title, many, top_k=20) == again.search(title, many, top_k=20)
-        assert set(graph.search(title, many)) <= set(catalog.select(many).tolist())
-        assert catalog.title(graph.search(title)[0]) == title
+def test_concurrent_queries_are_embedded_together(shop: Shop) -> None:
+    calls: list[int] = []
+    first, others = threading.Event(), threading.Event()
+
+    class Counting(LexicalEmbedder):
+        def encode(self, texts: Sequence[str]) -> np.ndarray:
+            calls.append(len(texts))
+            first.set()
+            assert others.wait(60)
+            return super().encode(texts)
+
+    together = TogetherEmbedder(Counting())
+    queries = [shop.catalog.title(row) for row in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        asked = [pool.submit(together.encode_one, queries[0])]
+        assert first.wait(60)  # the first is being embedded
+        asked += [pool.submit(together.encode_one, query) for query in queries[1:]]
+        while len(together._waiting) < 7:
+            time.sleep(0.001)
+        others.set()
+    assert np.array_equal(np.stack([one.result() for one in asked]), LexicalEmbedder().encode(queries))
+    assert calls == [1, 7]
+
+
+def test_an_embedder_that_fails_fails_each_query_of_its_call() -> None:
+    class Broken(LexicalEmbedder):
+        def encode(self, texts: Sequence[str]) -> np.ndarray:
+            raise RuntimeError("no memory left")
+
+    together = TogetherEmbedder(Broken())
+    with ThreadPoolExecutor(4) as pool:
+        for asked in [pool.submit(together.encode_one, "x") for _ in range(4)]:
+            with pytest.raises(RuntimeError, match="no memory left"):
+                asked.result()
 
 
 # -- the same everywhere ----
@@ -560,20 +580,23 @@ def test_the_cached_shop_is_the_shop(cached: Path) -> None:
     assert len(list((cached / "shops").iterdir())) == 1  # no drafts stay behind
 
 
-@pytest.mark.parametrize("name", ["stock.npy", "vectors.npy", "attr.color.npy", "manifest.json"])
+@pytest.mark.parametrize("name", ["column.stock.npy", "exact.faiss", "texts.rows.npy", "manifest.json"])
 @pytest.mark.parametrize("how", ["flipped", "cut", "gone", "emptied"])
 def test_a_damaged_cache_is_made_again(cached: Path, name: str, how: str) -> None:
     fingerprint = reload().fingerprint
-    (folder,) = (cached / "shops").iterdir()
-    data = (folder / name).read_bytes()
+    (file,) = (cached / "shops").rglob(name)
+    data = file.read_bytes()
     if how == "gone":
-        (folder / name).unlink()
+        file.unlink()
     else:
         flipped = data[:-3] + bytes([data[-3] ^ 1]) + data[-2:]
-        (folder / name).write_bytes({"flipped": flipped, "cut": data[:-9], "emptied": b""}[how])
-    with pytest.warns(UserWarning, match=r"the cached catalog in .* is damaged .*; it is made again"):
+        file.write_bytes({"flipped": flipped, "cut": data[:-9], "emptied": b""}[how])
+    if (name, how) == ("manifest.json", "gone"):  # as after a kill: the build goes on
         assert reload().fingerprint == fingerprint
-    assert (folder / name).read_bytes() == data
+    else:
+        with pytest.warns(UserWarning, match=r"the cached catalog in .* is damaged .*; it is made again"):
+            assert reload().fingerprint == fingerprint
+    assert file.read_bytes() == data
     assert reload().fingerprint == fingerprint  # and silent again
 
 

@@ -17,7 +17,8 @@ from ecomlab.values import choice
     [
         (lambda task, shop: play(None, task, shop), TypeError, "a player is a function"),  # type: ignore[arg-type]
         (lambda task, shop: Episode(shop, task), TypeError, "what make_task and load_shop return"),
-        (lambda task, shop: load_shop("5"), ValueError, "the number of products is a whole number"),  # type: ignore[arg-type]
+        (lambda task, shop: load_shop("5"), ValueError, "there is no catalog in 5"),
+        (lambda task, shop: load_shop(0.5), ValueError, "the number of products is a whole number"),  # type: ignore[arg-type]
         (lambda task, shop: load_shop(1_000, seed=1.5), ValueError, "seed is a whole number"),  # type: ignore[arg-type]
         (lambda task, shop: Task.from_json({}), TaskError, "it lacks 'key'"),
         (

@@ -117,7 +117,7 @@ def _draw_lines(
             name = known[int(random.integers(len(known)))]
             same = random.random() < 0.3
         else:
-            name = catalog.types[int(random.integers(len(catalog.types)))].name
+            name = catalog.drawable_types[int(random.integers(len(catalog.drawable_types)))].name
             same = False
         rows = catalog.type_rows(name)
         if name not in chosen and rows:

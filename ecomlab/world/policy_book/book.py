@@ -86,7 +86,7 @@ def _draw_section(
 
 def _draw_atom(fact: str, catalog: Catalog, random: np.random.Generator) -> list[Any]:
     if fact == "type":
-        return [fact, "in", _draw_some([kind.name for kind in catalog.types], 3, random)]
+        return [fact, "in", _draw_some([kind.name for kind in catalog.drawable_types], 3, random)]
     about = FACTS[fact]
     if isinstance(about, Named):
         return [fact, "in", _draw_some(list(about.words), max(1, len(about.words) // 3), random)]

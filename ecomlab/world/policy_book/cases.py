@@ -68,11 +68,11 @@ def _draw_value(name: str, section: Section, catalog: Catalog, random: np.random
     limits = _limits(name, section)
     if name == "type":
         if section["department"]:
-            kinds = [kind.name for kind in catalog.types if kind.department == section["department"]]
+            kinds = [kind.name for kind in catalog.drawable_types if kind.department == section["department"]]
         elif limits and random.random() < 0.5:
             kinds = [kind for some in limits for kind in some]
         else:
-            kinds = [kind.name for kind in catalog.types]
+            kinds = [kind.name for kind in catalog.drawable_types]
         return pick(random, kinds)
     about = FACTS[name]
     if isinstance(about, Amount):

@@ -22,7 +22,7 @@ class Terms:
 def draw_terms(key: Sequence[Any], catalog: Catalog) -> Terms:
     """Draw the terms of the task that `key` names: some departments have their own window, one or two have none."""
     random = rng("terms", *key)
-    departments = list(dict.fromkeys(kind.department for kind in catalog.types))
+    departments = list(dict.fromkeys(kind.department for kind in catalog.drawable_types))
     general = int(random.choice(WINDOWS))
     days = {name: general if random.random() < 0.5 else int(random.choice(WINDOWS)) for name in departments}
     without = shuffled(random, departments)

@@ -28,7 +28,7 @@ def title_of(section: Section, catalog: Catalog) -> str:
     title = RULES[section["rule"]].title
     if section["rule"] != WINDOW:
         return title
-    kinds = [kind.plural for kind in catalog.types if kind.department == section["department"]]
+    kinds = [kind.plural for kind in catalog.drawable_types if kind.department == section["department"]]
     return title.replace("{}", f"{section['department']} department ({_enumerate(kinds, 'and')})")
 
 

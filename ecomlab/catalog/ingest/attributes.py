@@ -1,0 +1,214 @@
+"""Attributes of real products, read from columns, detail tables and titles into normal forms, each with its source."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+from pydantic import Field, model_validator
+
+from ecomlab.data import Strict, read_toml
+
+FILE: Final = Path(__file__).with_name("attributes.toml")
+_LONGEST: Final = 4
+"""Words of a spelling."""
+_SAID: Final = 40
+"""Characters of a source that are kept."""
+_MEASURE = re.compile(r"(?<![\w.,/-])(\d{1,5}(?:\.\d{1,2})?)[ -]?(fl oz|fluid ounces|[a-z]+)(?![\w/])")
+_PACK_OF = re.compile(r"\b(?:pack|set|case|box) of (\d{1,4})\b")
+_WORD = re.compile(r"[^\s,;()|\[\]]+")
+
+
+class Attribute(Strict):
+    """An attribute that products are searched for."""
+
+    phrase: Annotated[str, Field(pattern=r"^[^{}]*\{\}[^{}]*$")]
+    keys: tuple[str, ...]
+    titles: bool
+    after: tuple[str, ...] = ()
+    values: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    units: dict[str, str] = Field(default_factory=dict)
+    shown: dict[str, str] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _check_units(self) -> "Attribute":
+        if bool(self.units) != bool(self.shown):
+            raise ValueError("units need the forms that they are shown in, and these need units")
+        return self
+
+
+class _File(Strict):
+    """Schema of `attributes.toml`."""
+
+    attributes: dict[str, Attribute]
+
+
+@dataclass(frozen=True)
+class Found:
+    """A value in its normal form, and where it was read: "title: Blk", "details.Color: Blk"."""
+
+    value: str
+    source: str
+
+
+@cache
+def known() -> dict[str, Attribute]:
+    """Read the attributes that are looked for, once per process."""
+    return read_toml(FILE, _File).attributes
+
+
+@cache
+def _spellings() -> dict[str, dict[str, str]]:
+    """By attribute, its normal forms by spelling in lower case."""
+    return {
+        name: {form.lower(): value for value, others in one.values.items() for form in (value, *others)}
+        for name, one in known().items()
+    }
+
+
+@cache
+def _in_titles() -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
+    """What titles are searched for: (attribute, normal form) by spelling, and attributes by unit."""
+    asked = {name: one for name, one in known().items() if one.titles}
+    closed = {form: (name, value) for name in asked for form, value in _spellings()[name].items()}
+    return closed, {unit: name for name, one in asked.items() for unit in one.units}
+
+
+@cache
+def _keys() -> dict[str, list[str]]:
+    """Attributes by what tables and columns call them."""
+    named: dict[str, list[str]] = {}
+    for name, one in known().items():
+        for key in dict.fromkeys((name.replace("_", " "), *one.keys)):
+            named.setdefault(key, []).append(name)
+    return named
+
+
+def is_attribute(column: str) -> bool:
+    """Tell whether a column's name is that of an attribute."""
+    return _folded(column) in _keys()
+
+
+def name_of(column: str) -> str:
+    """Return the name of the attribute that a column holds: that of a known one, else the column's in lower case."""
+    return next(iter(_keys().get(_folded(column), ())), _folded(column).replace(" ", "_") or "attribute")
+
+
+def of_title(title: str) -> dict[str, Found]:
+    """Read attributes from a title; one that it gives two values for is left out."""
+    seen: dict[str, dict[str, str]] = {}
+    for name, value, said in _read(title.lower()):
+        seen.setdefault(name, {}).setdefault(value, said)
+    return {
+        name: Found(value, f"title: {said[:_SAID]}")
+        for name, values in seen.items()
+        if len(values) == 1
+        for value, said in values.items()
+    }
+
+
+def _read(text: str) -> Iterator[tuple[str, str, str]]:
+    """Yield (attribute, normal form, what is written) of a text in lower case."""
+    closed, by_unit = _in_titles()
+    words = [word.rstrip(".:-") for word in _WORD.findall(text)]
+    at = 0
+    while at < len(words):
+        for count in range(min(_LONGEST, len(words) - at), 0, -1):
+            said = " ".join(words[at : at + count])
+            hit = closed.get(said)
+            if hit:
+                after = known()[hit[0]].after
+                if not after or (at and words[at - 1] in after):
+                    yield *hit, said
+                at += count
+                break
+        else:
+            at += 1
+    for match in _MEASURE.finditer(text):
+        if name := by_unit.get(match[2]):
+            value = _measured(name, match[1], match[2])
+            if value:
+                yield name, value, match.group()
+    for match in _PACK_OF.finditer(text):
+        if value := _measured("pack", match[1], "pack"):
+            yield "pack", value, match.group()
+
+
+def of_value(key: str, said: str, where: str) -> dict[str, Found]:
+    """Read the attributes that a column or a row of a detail table gives; none where no normal form fits."""
+    found = {}
+    for name in _keys().get(_folded(key), ()):
+        value = _normal(name, said.strip().lower()[:200])
+        if value:
+            found[name] = Found(value, f"{where}: {said.strip()[:_SAID]}")
+    return found
+
+
+def normal(name: str, said: str) -> str | None:
+    """Return the normal form of a value of the attribute `name`; None where it has none."""
+    return _normal(name, said.strip().lower()[:200]) if name in known() else None
+
+
+@lru_cache(maxsize=65_536)
+def _normal(name: str, said: str) -> str | None:
+    forms = _spellings()[name]
+    if said in forms:
+        return forms[said]
+    read = {
+        _measured(name, match[1], match[2])
+        for match in _MEASURE.finditer(said)
+        if match[2] in known()[name].units
+    }
+    if "count" in known()[name].units.values() and re.fullmatch(r"\d{1,4}(?:\.0)?", said):
+        read = {_measured(name, said, next(iter(known()[name].units)))}
+    return read.pop() if len(read) == 1 else None
+
+
+@lru_cache(maxsize=65_536)
+def _measured(name: str, number: str, unit: str) -> str | None:
+    """Write a measure in its normal form: in the largest unit that needs at most two decimals."""
+    one = known()[name]
+    given = Decimal(number)
+    if not given or (name in ("pack", "ports") and given == 1):
+        return None
+    if one.units[unit] == "count":
+        return (
+            next(iter(one.shown)).format(_plain(given))
+            if given == given.to_integral_value() or name == "resolution"
+            else None
+        )
+    amount = _units().Quantity(float(given), one.units[unit])
+    sizes = [(form, amount.to(to).magnitude) for form, to in one.shown.items()]
+    for form, size in sizes:
+        if size >= 1 and abs(size - round(size, 2)) < 1e-6 * size:
+            return form.format(_plain(Decimal(str(round(size, 2)))))
+    form, size = next((pair for pair in sizes if pair[1] >= 1), sizes[-1])
+    return form.format(_plain(Decimal(str(round(size, 1 if size < 100 else 0))))) if size >= 0.05 else None
+
+
+def _plain(number: Decimal) -> str:
+    """Write a number without needless zeros: 10, 2.5."""
+    text = f"{number:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+@cache
+def _units() -> Any:
+    import pint  # reading its definitions costs a second, once
+
+    return pint.UnitRegistry()
+
+
+def _folded(key: str) -> str:
+    return " ".join(re.sub(r"[_\W]+", " ", key).lower().split())
+
+
+def phrases(names: Iterable[str]) -> dict[str, str]:
+    """Return a customer's wording of each attribute; of one that is not known, "with {} as its fabric type"."""
+    asked = known()
+    return {
+        name: asked[name].phrase if name in asked else f"with {name.replace('_', ' ')} {{}}" for name in names
+    }

@@ -1,0 +1,338 @@
+"""Someone's catalog made into a table of clean products: read, cleaned in shards, folded, typed and reported."""
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from ecomlab.catalog.ingest import attributes, shards, types
+from ecomlab.catalog.ingest.fold import Folded, fold
+from ecomlab.catalog.ingest.mapping import Mapping, guess, to_toml
+from ecomlab.catalog.ingest.report import Report, write_report
+from ecomlab.catalog.ingest.rows import RowCleaner, currency_of
+from ecomlab.catalog.ingest.sources import Source
+from ecomlab.catalog.ingest.types import ENOUGH, OTHER, Kind
+from ecomlab.catalog.products import CHUNK, drawn_days, drawn_stock, product_ids, save_facts, write_rows
+from ecomlab.files import lock, write_text
+from ecomlab.seeding import digest
+
+VERSION: Final = 1
+"""Goes up when the same source would give other products: shards of older builds are not gone on with."""
+MAPPING: Final = "mapping.toml"
+
+
+def build_products(
+    source: Source,
+    out: Path,
+    mapping: Mapping | None = None,
+    progress: Callable[[int], None] = lambda rows: None,
+) -> Report:
+    """Make the products of `source` in the folder `out`, with a report; a build that was killed goes on where it was.
+
+    Without a mapping it is guessed. `progress(rows)` is told how many rows are clean. Raises ValueError for a source
+    that cannot be read, a mapping that does not fit it, and a folder in which another process builds.
+    """
+    sample = source.sample()
+    mapping = mapping or guess(sample)
+    mapping.check(list(dict.fromkeys(column for row in sample for column in row)))
+    currency = mapping.currency or currency_of(row.get(mapping.columns.price) for row in sample)
+    out.mkdir(parents=True, exist_ok=True)
+    with lock(
+        out / ".building", ValueError(f"another process builds in {out}; wait for it, or name another folder")
+    ):
+        state = digest([VERSION, source.fingerprint, mapping.model_dump(), currency], 12)
+        work = out / f".rows-{state}"
+        for old in out.glob(".rows-*"):
+            if old != work:
+                shutil.rmtree(old, ignore_errors=True)
+        cleaner = RowCleaner(mapping, currency)
+        rows = shards.write_shards(source, cleaner, work, progress)
+        report = _combine(source, rows, out, work, mapping, currency)
+        shutil.rmtree(work, ignore_errors=True)
+    return report
+
+
+def _combine(source: Source, rows: int, out: Path, work: Path, mapping: Mapping, currency: str) -> Report:
+    """Fold the clean rows of all shards into products, write these and the report."""
+    table = shards.read_shards(work)
+    folded = fold(table, bool(mapping.columns.options), mapping.columns.options)
+    names, departments = _kinds(table, folded)
+    order = np.lexsort((folded.main, names, departments))
+    drawn = tuple(name for name in ("days", "stock") if not getattr(mapping.columns, name))
+    repairs, repaired, examples, aside = _accounts(table, folded, work)
+    kinds = Counter(names.tolist())
+    given = {name for facts in shards.facts_of(work) for name in facts["attributes"]}
+    writer = _Writer(
+        table, folded, names, departments, order, drawn, given, _option_names(table, folded, mapping)
+    )
+    facts = {
+        "source": source.name,
+        "currency": currency,
+        "drawn": list(drawn),
+        "option": folded.axis_name,
+        "mapping": mapping.model_dump(),
+        "products": len(folded.main),
+    }
+    facts |= write_rows(out, writer.batches(), writer.schema())
+    kept_rows = table.num_rows - len(folded.aside)
+    report = Report(
+        source=source.name,
+        rows=rows,
+        kept=kept_rows - repaired,
+        repaired=repaired,
+        set_aside=rows - kept_rows,
+        products=len(folded.main),
+        folded=kept_rows - len(folded.main),
+        repairs=repairs,
+        reasons=dict(Counter(reason for _, reason, _ in aside)),
+        examples=examples,
+        coverage=dict(writer.coverage),
+        drawn=drawn,
+        types=dict(kinds.most_common()),
+    )
+    write_report(out, report, aside)
+    write_text(out / MAPPING, to_toml(mapping))
+    save_facts(out, facts)
+    return report
+
+
+def _option_names(table: Any, folded: Folded, mapping: Mapping) -> list[str]:
+    """Return what each option column is about: what the source says in another column, else the column's own name."""
+    names = list(mapping.columns.options)
+    for said in table["options"].to_pylist() if mapping.option_names else ():
+        if said:
+            return [given or own for given, own in zip(json.loads(said)[1], names)]
+    return names
+
+
+def _accounts(
+    table: Any, folded: Folded, work: Path
+) -> tuple[dict[str, int], int, dict[str, list[list[Any]]], list[tuple[int, str, str]]]:
+    """Count repairs over the rows that stay, and collect examples and the rows that were set aside."""
+    numbers = table["number"].to_numpy()
+    said = table["repairs"].to_pylist() if table.num_rows else []
+    stays = np.ones(table.num_rows, bool)
+    stays[list(folded.aside)] = False
+    repairs: Counter[str] = Counter()
+    repaired = 0
+    for row in np.flatnonzero(stays).tolist():
+        if said[row]:
+            repaired += 1
+            repairs.update(said[row].split("\n"))
+    examples: dict[str, list[list[Any]]] = {}
+    aside = [(int(numbers[row]), reason, table["title"][row].as_py()) for row, reason in folded.aside.items()]
+    for facts in shards.facts_of(work):
+        aside += [(number, reason, raw) for number, reason, raw in facts["set_aside"]]
+        for reason, shown in facts["examples"].items():
+            examples[reason] = (examples.get(reason, []) + shown)[: shards.EXAMPLES]
+    aside.sort()
+    for number, reason, raw in aside:
+        if len(examples.setdefault(reason, [])) < shards.EXAMPLES:
+            examples[reason].append([number, raw])
+    counted = {
+        reason: shown
+        for reason, shown in examples.items()
+        if repairs[reason] or any(reason == r for _, r, _ in aside)
+    }
+    return dict(repairs), repaired, counted, aside
+
+
+def _kinds(table: Any, folded: Folded) -> tuple[np.ndarray, np.ndarray]:
+    """Choose each product's type and department: of its category path, else of its title, else "Other Product"."""
+    take = table.select(["path", "kind", "department"]).take(folded.main)
+    paths, kinds, departments = (take[name].to_pylist() for name in ("path", "kind", "department"))
+    by_path = _of_paths(Counter(paths))
+    chosen: list[Kind] = []
+    for path, kind, department in zip(paths, kinds, departments):
+        titled = Kind(kind, department) if kind else None
+        pathed = by_path.get(path)
+        if pathed and titled and ("\n" not in path or not types.is_speakable(pathed.name)):
+            pathed = Kind(titled.name, pathed.department)
+        chosen.append(pathed or titled or OTHER)
+    home: dict[str, Counter[str]] = {}
+    for kind in chosen:
+        home.setdefault(kind.name, Counter())[kind.department] += 1
+    homes = {name: counts.most_common(1)[0][0] for name, counts in home.items()}
+    return np.array([k.name for k in chosen], object), np.array([homes[k.name] for k in chosen], object)
+
+
+def _of_paths(counts: Counter[str]) -> dict[str, Kind]:
+    """Return the type of each path: its last level, or the one above where that has too few products."""
+    sizes: Counter[tuple[str, ...]] = Counter()
+    for path, count in counts.items():
+        levels = tuple(path.split("\n")) if path else ()
+        for end in range(1, len(levels) + 1):
+            sizes[levels[:end]] += count
+    found: dict[str, Kind] = {}
+    for path in counts:
+        levels = tuple(path.split("\n")) if path else ()
+        above = (levels[:end] for end in range(len(levels), 1, -1) if sizes[levels[:end]] >= ENOUGH)
+        kind = types.of_path(next(above, levels))
+        if kind:
+            found[path] = kind
+    return found
+
+
+class _Writer:
+    """Batches of the product table, in order, with counts of what they hold."""
+
+    def __init__(
+        self,
+        table: Any,
+        folded: Folded,
+        names: np.ndarray,
+        departments: np.ndarray,
+        order: np.ndarray,
+        drawn: Sequence[str],
+        given: Iterable[str],
+        option_columns: Sequence[str],
+    ) -> None:
+        self.table, self.folded, self.order, self.drawn = table, folded, order, drawn
+        self.names, self.departments = names, departments
+        self.brands = _spelled(table["brand"])
+        self.option_attributes = [attributes.name_of(name) for name in option_columns]
+        others = [name for at, name in enumerate(self.option_attributes) if at != folded.axis]
+        self.attributes = sorted({*others, *given})
+        self.coverage: Counter[str] = Counter()
+        self._ids = self._all_ids()
+
+    def schema(self) -> Any:
+        """Columns of the product table."""
+        import pyarrow as pa
+
+        text = pa.string()
+        variant = pa.struct(
+            [("option", text), ("price_cents", pa.int32()), ("stock", pa.int16()), ("source_id", text)]
+        )
+        return pa.schema(
+            [
+                *((name, text) for name in ("id", "source_id")),
+                ("source_row", pa.int64()),
+                *((name, text) for name in ("title", "brand", "feature", "type", "department")),
+                ("price_cents", pa.int32()),
+                ("rating_tenths", pa.int8()),
+                ("reviews", pa.int32()),
+                ("days", pa.int8()),
+                ("stock", pa.int16()),
+                ("text", text),
+                *((f"{part}.{name}", text) for name in self.attributes for part in ("attr", "from")),
+                ("variants", pa.list_(variant)),
+            ]
+        )
+
+    def batches(self) -> Iterator[Any]:
+        """Yield the products, `CHUNK` at a time."""
+        import pyarrow as pa
+
+        schema = self.schema()
+        for start in range(0, len(self.order), CHUNK):
+            products = self.order[start : start + CHUNK]
+            columns = self._columns(products)
+            batch = pa.RecordBatch.from_pydict({name: columns[name] for name in schema.names}, schema)
+            for name in ("price_cents", "rating_tenths", "brand", "feature", "text", *self.attributes):
+                column = f"attr.{name}" if name in self.attributes else name
+                self.coverage[name.removesuffix("_cents").removesuffix("_tenths")] += (
+                    len(batch) - batch[column].null_count
+                )
+            self.coverage["type"] += sum(kind != OTHER.name for kind in columns["type"])
+            yield batch
+        self.coverage = Counter({name: count for name, count in self.coverage.items() if count})
+
+    def _all_ids(self) -> list[str]:
+        """Make every product's id, from its source id, else its content."""
+        rows = self.table.select(["source_id", "parent", "content"]).take(self.folded.main)
+        ids, parents, content = (rows[name].to_pylist() for name in ("source_id", "parent", "content"))
+        names = [own or parent or str(digest) for own, parent, digest in zip(ids, parents, content)]
+        if self.folded.axis >= 0:
+            names = [f"{p or own}\n{first}" for p, own, first in zip(parents, names, self._others())]
+        return product_ids(names)
+
+    def _others(self) -> list[tuple[str, ...]]:
+        """Per product, its values in the options in which its variants agree."""
+        at = self.folded.axis
+        rows = [rows[0] if rows else int(main) for rows, main in zip(self.folded.variants, self.folded.main)]
+        return [tuple(v for i, v in enumerate(self.folded.options[row]) if i != at) for row in rows]
+
+    def _columns(self, products: np.ndarray) -> dict[str, list[Any]]:
+        rows = self.table.take(self.folded.main[products])
+        ids = [self._ids[at] for at in products.tolist()]
+        columns: dict[str, list[Any]] = {
+            "id": ids,
+            "source_row": rows["number"].to_pylist(),
+            "type": self.names[products].tolist(),
+            "department": self.departments[products].tolist(),
+            **{name: rows[name].to_pylist() for name in ("title", "price_cents", "rating_tenths", "reviews")},
+            **{
+                name: [said or None for said in rows[name].to_pylist()]
+                for name in ("source_id", "feature", "text")
+            },
+            "brand": [self.brands.get(said.lower()) for said in rows["brand"].to_pylist()],
+            "days": drawn_days(ids).tolist()
+            if "days" in self.drawn
+            else _filled(rows["days"], drawn_days(ids)),
+            "stock": drawn_stock(ids).tolist()
+            if "stock" in self.drawn
+            else _filled(rows["stock"], drawn_stock(ids)),
+            "variants": [self._variants(at) for at in products.tolist()],
+        }
+        found = [json.loads(said) for said in rows["attributes"].to_pylist()]
+        self._add_options(products, found)
+        for name in self.attributes:
+            columns[f"attr.{name}"] = [one[name][0] if name in one else None for one in found]
+            columns[f"from.{name}"] = [one[name][1] if name in one else None for one in found]
+        for at, variants in enumerate(columns["variants"]):
+            if variants:
+                prices = [one["price_cents"] for one in variants if one["price_cents"] is not None]
+                columns["price_cents"][at] = min(prices, default=columns["price_cents"][at])
+                columns["stock"][at] = min(sum(one["stock"] for one in variants), 32_767)
+        return columns
+
+    def _variants(self, product: int) -> list[dict[str, Any]] | None:
+        """Return a product's variants, in the order of the source."""
+        rows = self.folded.variants[product]
+        if not rows:
+            return None
+        taken = self.table.select(["source_id", "price_cents", "stock"]).take(np.array(rows)).to_pylist()
+        drawn = drawn_stock([f"{self._ids[product]} {row}" for row in range(len(rows))]).tolist()
+        return [
+            {
+                "option": self.folded.options[row][self.folded.axis],
+                "price_cents": one["price_cents"],
+                "stock": one["stock"] if one["stock"] is not None else by_draw,
+                "source_id": one["source_id"] or None,
+            }
+            for row, one, by_draw in zip(rows, taken, drawn)
+        ]
+
+    def _add_options(self, products: np.ndarray, found: list[dict[str, list[str]]]) -> None:
+        """Add to attributes the options in which a product's variants agree; take out the one in which they differ."""
+        if self.folded.axis < 0:
+            return
+        own = self.option_attributes[self.folded.axis]
+        for at, product in enumerate(products.tolist()):
+            if self.folded.variants[product]:
+                found[at].pop(own, None)
+            row = (self.folded.variants[product] or [int(self.folded.main[product])])[0]
+            for name, value in zip(self.option_attributes, self.folded.options[row]):
+                if value and name != own:
+                    found[at][name] = [attributes.normal(name, value) or value, f"option: {value}"]
+
+
+def _spelled(brands: Any) -> dict[str, str]:
+    """Return the commonest spelling of each brand, by its lower case."""
+    counts: dict[str, Counter[str]] = {}
+    for brand, count in Counter(brands.to_pylist()).items():
+        if brand:
+            counts.setdefault(brand.lower(), Counter())[brand] += count
+    return {
+        folded: max(spelled, key=lambda name: (spelled[name], name)) for folded, spelled in counts.items()
+    }
+
+
+def _filled(given: Any, drawn: np.ndarray) -> list[int]:
+    """Return given numbers, with drawn ones where none is given."""
+    return [own if own is not None else by_draw for own, by_draw in zip(given.to_pylist(), drawn.tolist())]

@@ -1,0 +1,137 @@
+"""Rows folded into products: repetitions set aside, and rows that are variants of one product put together."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+REPEATED, TAKEN_ID, REPEATED_VARIANT, NO_TITLE = (
+    "repeats an earlier row",
+    "id of an earlier row with other content",
+    "repeats a variant of an earlier row",
+    "no title",
+)
+"""Reasons to set a row aside."""
+FOLDED: Final = "variant folded into a product"
+
+
+@dataclass(frozen=True)
+class Folded:
+    """Products by the rows of the table that make them."""
+
+    main: np.ndarray
+    """Per product, the row that has its title."""
+    variants: Sequence[Sequence[int]]
+    """Per product, the rows that are its variants; none where it has none."""
+    aside: dict[int, str]
+    """Reasons by row that was set aside."""
+    axis: int = -1
+    """Option column in which the variants of a product differ; -1 where there are none."""
+    options: Sequence[Sequence[str]] = ()
+    """Values in the option columns, by row."""
+    axis_name: str = ""
+
+    @property
+    def folded(self) -> int:
+        """How many rows became variants of a product that another row stands for."""
+        return sum(max(0, len(rows) - 1) for rows in self.variants)
+
+
+def fold(table: Any, folds: bool, columns: Sequence[str] = ()) -> Folded:
+    """Fold the rows of all shards; `folds` says that rows may be variants, which differ in the option `columns`."""
+    return _variants(table, columns) if folds else _distinct(table)
+
+
+def codes(column: Any) -> np.ndarray:
+    """Return a number per value of an Arrow column, equal for equal values."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    encoded = pc.dictionary_encode(column.cast(pa.large_string())).combine_chunks()
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = (
+            encoded.chunk(0) if encoded.num_chunks else pa.array([], pa.large_string()).dictionary_encode()
+        )
+    return encoded.indices.to_numpy(zero_copy_only=False)
+
+
+def _distinct(table: Any) -> Folded:
+    """Keep the first row of each id, or of each content where there is no id."""
+    import pyarrow.compute as pc
+
+    content = table["content"].to_numpy()
+    named = pc.not_equal(table["source_id"], "").to_numpy()
+    ids = codes(table["source_id"]).astype(np.int64)
+    _, same = np.unique(content, return_inverse=True)
+    key = np.where(named, ids, len(ids) + same)
+    _, first, group = np.unique(key, return_index=True, return_inverse=True)
+    leader = first[group] if len(group) else group
+    aside = {
+        int(row): REPEATED if content[row] == content[leader[row]] else TAKEN_ID
+        for row in np.flatnonzero(leader != np.arange(len(leader))).tolist()
+    }
+    return Folded(np.sort(first), [()] * len(first), aside)
+
+
+def _variants(table: Any, columns: Sequence[str]) -> Folded:
+    """Group the rows of a parent that agree in all options but one."""
+    given = [json.loads(said) if said else [[], []] for said in table["options"].to_pylist()]
+    width = len(columns)
+    options = [tuple(values) if values else ("",) * width for values, _ in given]
+    parents = [
+        parent or own for parent, own in zip(table["parent"].to_pylist(), table["source_id"].to_pylist())
+    ]
+    titled = [bool(title) for title in table["title"].to_pylist()]
+    axis = _axis(parents, options, width)
+    groups: dict[Any, list[int]] = {}
+    aside: dict[int, str] = {}
+    for row, (parent, values) in enumerate(zip(parents, options)):
+        others = values[:axis] + values[axis + 1 :] if parent else ()
+        groups.setdefault((parent, others) if parent else row, []).append(row)
+    heads = _heads(parents, titled)
+    main: list[int] = []
+    variants: list[list[int]] = []
+    for key, rows in sorted(groups.items(), key=lambda group: group[1][0]):
+        head = next(
+            (row for row in rows if titled[row]), heads.get(key[0]) if isinstance(key, tuple) else None
+        )
+        if head is None:
+            aside |= dict.fromkeys(rows, NO_TITLE)
+            continue
+        chosen: dict[str, int] = {}
+        for row in rows:
+            if chosen.setdefault(options[row][axis] if width else "", row) != row:
+                aside[row] = REPEATED_VARIANT
+        if len(chosen) > 1 and "" in chosen:  # an image or a note of the product, not one of its variants
+            aside[chosen.pop("")] = REPEATED
+        main.append(head)
+        variants.append(list(chosen.values()) if any(chosen) else [])
+        if not any(chosen) and head not in rows:
+            aside |= dict.fromkeys(rows, REPEATED)
+            main.pop(), variants.pop()
+    names = [said for _, said in given if said and axis < len(said) and said[axis]]
+    name = names[0][axis] if names else (columns[axis] if width else "")
+    return Folded(np.array(main, np.int64), variants, aside, axis, options, name)
+
+
+def _axis(parents: Sequence[str], options: Sequence[Sequence[str]], width: int) -> int:
+    """Choose the option column in which rows of one parent have most values."""
+    seen: list[dict[str, set[str]]] = [{} for _ in range(width)]
+    for parent, values in zip(parents, options):
+        for at, value in enumerate(values):
+            if value and parent:
+                seen[at].setdefault(parent, set()).add(value)
+    return max(
+        range(width), key=lambda at: (sum(len(of_one) - 1 for of_one in seen[at].values()), -at), default=0
+    )
+
+
+def _heads(parents: Sequence[str], titled: Sequence[bool]) -> dict[str, int]:
+    """Find the first row of each parent that has a title, which the export gives once."""
+    heads: dict[str, int] = {}
+    for row, (parent, has) in enumerate(zip(parents, titled)):
+        if has and parent:
+            heads.setdefault(parent, row)
+    return heads

@@ -1,0 +1,234 @@
+"""Which column of a source holds what: read from TOML, or guessed from names and values."""
+
+import json
+import re
+from collections.abc import Mapping as Table
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import Field
+
+from ecomlab.catalog.ingest.attributes import is_attribute, name_of
+from ecomlab.catalog.ingest.text import is_nothing
+from ecomlab.data import Strict, read_toml
+from ecomlab.suggest import unknown
+
+ONE: Final = (
+    "title",
+    "id",
+    "parent",
+    "price",
+    "brand",
+    "department",
+    "rating",
+    "reviews",
+    "details",
+    "stock",
+    "days",
+)
+MANY: Final = ("category", "text", "options")
+KNOWN: Final = Path(__file__).with_name("columns.toml")
+OF_OPTIONS: Final = {
+    "option1value": "Option1 Name",
+    "option2value": "Option2 Name",
+    "option3value": "Option3 Name",
+}
+"""Shop exports name an option in one column and give its value in another."""
+
+
+class Columns(Strict):
+    """Columns of the source by what they hold; an empty name where the source has none."""
+
+    title: str
+    id: str = ""
+    parent: str = ""
+    """What rows that are variants of one product share."""
+    price: str = ""
+    brand: str = ""
+    category: tuple[str, ...] = ()
+    """A path, or levels in several columns, the broadest first."""
+    department: str = ""
+    rating: str = ""
+    reviews: str = ""
+    text: tuple[str, ...] = ()
+    details: str = ""
+    """Attributes as an object or in text."""
+    stock: str = ""
+    days: str = ""
+    options: tuple[str, ...] = ()
+    """In what the variants of a product differ."""
+
+
+class Mapping(Strict):
+    """How a source is to be read; the schema of a mapping file."""
+
+    columns: Columns
+    attributes: dict[str, str] = Field(default_factory=dict)
+    """Further attributes, by the name they get: `material = "Fabric"`."""
+    option_names: dict[str, str] = Field(default_factory=dict)
+    """For a column of option values, the column that says what the option is."""
+    currency: str = ""
+    """Of prices, as in "USD"; by default the one that most prices name, else US dollars."""
+    delimiter: str = ""
+
+    def named(self) -> list[str]:
+        """List every column that it names."""
+        of_one = [getattr(self.columns, name) for name in ONE]
+        of_many = [column for name in MANY for column in getattr(self.columns, name)]
+        others = [*self.attributes.values(), *self.option_names, *self.option_names.values()]
+        return [column for column in (*of_one, *of_many, *others) if column]
+
+    def check(self, columns: Sequence[str]) -> None:
+        """Raise ValueError for a column that the source lacks."""
+        for column in self.named():
+            if column not in columns:
+                raise ValueError(f"mapping: {unknown('column', column, columns)}")
+
+
+def read_mapping(path: Path) -> Mapping:
+    """Read a mapping file. Raises ValueError with a line for each mistake."""
+    return read_toml(path, Mapping)
+
+
+def guess(rows: Sequence[Table[str, Any]]) -> Mapping:
+    """Guess the mapping from the columns of the first rows. Raises ValueError where none can be the title."""
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    folded = {_folded(column): column for column in reversed(columns)}
+    known = _known()
+    found: dict[str, Any] = {}
+    for name in ONE:
+        found[name] = next((folded[form] for form in known[name] if form in folded), "")
+    for name in MANY:
+        found[name] = tuple(dict.fromkeys(folded[form] for form in known[name] if form in folded))
+    found["title"] = found["title"] or _wordiest(rows, columns)
+    taken: set[str] = set()
+    for name in (
+        "title",
+        "price",
+        "brand",
+        "parent",
+        "id",
+        "details",
+        "stock",
+        "days",
+        "rating",
+        "reviews",
+        "department",
+    ):
+        if found[name] in taken:
+            found[name] = ""
+        taken.add(found[name])
+    if "asin" in folded and "parentasin" in folded:
+        found["id"], found["parent"] = folded["asin"], folded["parentasin"]
+    found["category"] = _category([name for name in found["category"] if name not in taken])
+    found["text"] = tuple(name for name in found["text"] if name not in taken)
+    found["options"] = _options(rows, found)
+    used = {*(found[name] for name in ONE), *(column for name in MANY for column in found[name])}
+    free = [column for column in columns if column not in used and is_attribute(column)]
+    return Mapping(
+        columns=Columns(**found),
+        attributes={name_of(column): column for column in reversed(free)},
+        option_names={
+            option: folded[_folded(OF_OPTIONS[_folded(option)])]
+            for option in found["options"]
+            if _folded(OF_OPTIONS.get(_folded(option), "")) in folded
+        },
+    )
+
+
+def _category(names: list[str]) -> tuple[str, ...]:
+    """Choose a path in one column, with a finer column after it where there is one."""
+    finer = [name for name in names if _folded(name) == "subcategory"]
+    return tuple(dict.fromkeys((*[name for name in names if name not in finer][:1], *finer)))
+
+
+def _options(rows: Sequence[Table[str, Any]], found: Table[str, Any]) -> tuple[str, ...]:
+    """Keep the option columns in which rows of one product differ."""
+    key = found["parent"]
+    if not key:  # an id that repeats is a parent's
+        ids = [row.get(found["id"]) for row in rows] if found["id"] else []
+        key = found["id"] if len({*map(str, ids)}) <= 0.7 * len(ids) else ""
+    if not key:
+        return ()
+    differs = []
+    for option in found["options"]:
+        values: dict[str, set[str]] = {}
+        for row in rows:
+            if not is_nothing(row.get(option)):
+                values.setdefault(str(row.get(key)), set()).add(str(row[option]))
+        if any(len(of_one) > 1 for of_one in values.values()):
+            differs.append(option)
+    return tuple(differs)
+
+
+def _wordiest(rows: Sequence[Table[str, Any]], columns: Sequence[str]) -> str:
+    """Find the column that looks most like titles: some words, mostly distinct."""
+    best, most = "", 0.0
+    for column in columns:
+        texts = [
+            row[column] for row in rows if isinstance(row.get(column), str) and not is_nothing(row[column])
+        ]
+        if len(texts) < len(rows) / 2:
+            continue
+        words = sum(min(len(re.findall(r"[^\W\d_]{2,}", text)), 20) for text in texts) / len(texts)
+        score = words * len(set(texts)) / len(texts)
+        if words >= 2 and score > most:
+            best, most = column, score
+    if not best:
+        raise ValueError(
+            f'no column holds titles; there are {", ".join(columns)}. Name one in a mapping file: [columns] title = ""'
+        )
+    return best
+
+
+def to_toml(mapping: Mapping) -> str:
+    """Write a mapping as the TOML that `read_mapping` reads."""
+    filled = {name: value for name, value in mapping.columns.model_dump().items() if value}
+    lines = [
+        f"{name} = {_toml(getattr(mapping, name))}"
+        for name in ("currency", "delimiter")
+        if getattr(mapping, name)
+    ]
+    lines += ["[columns]", *(f"{name} = {_toml(value)}" for name, value in filled.items())]
+    for name in ("attributes", "option_names"):
+        table = getattr(mapping, name)
+        lines += (
+            [f"[{name}]", *(f"{_toml(key)} = {_toml(value)}" for key, value in table.items())]
+            if table
+            else []
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: Any) -> str:
+    return json.dumps(value if isinstance(value, str) else list(value), ensure_ascii=False)
+
+
+def _folded(name: str) -> str:
+    return re.sub(r"[\W_]", "", name).lower()
+
+
+class _Known(Strict):
+    """Schema of `columns.toml`."""
+
+    title: tuple[str, ...]
+    id: tuple[str, ...]
+    parent: tuple[str, ...]
+    price: tuple[str, ...]
+    brand: tuple[str, ...]
+    department: tuple[str, ...]
+    rating: tuple[str, ...]
+    reviews: tuple[str, ...]
+    details: tuple[str, ...]
+    stock: tuple[str, ...]
+    days: tuple[str, ...]
+    category: tuple[str, ...]
+    text: tuple[str, ...]
+    options: tuple[str, ...]
+
+
+@cache
+def _known() -> dict[str, tuple[str, ...]]:
+    return read_toml(KNOWN, _Known).model_dump()

@@ -1,0 +1,84 @@
+"""What became of every row of a source: counts by reason, with examples, that add up."""
+
+import csv
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ecomlab.catalog.ingest.text import inert_cell
+from ecomlab.files import replacing, write_json
+
+FILE = "report.json"
+ASIDE = "set_aside.csv"
+
+
+@dataclass(frozen=True)
+class Report:
+    """Every row is kept as it came, repaired, or set aside; kept and repaired rows are products or variants of one."""
+
+    source: str
+    rows: int
+    kept: int
+    repaired: int
+    set_aside: int
+    products: int
+    folded: int
+    """Kept or repaired rows that became variants of a product which another row stands for."""
+    repairs: Mapping[str, int]
+    """Rows by repair; a row may have several."""
+    reasons: Mapping[str, int]
+    """Rows set aside by reason; each row has one."""
+    examples: Mapping[str, list[list[Any]]]
+    """By repair or reason, some rows: [number, what it said]."""
+    coverage: Mapping[str, int]
+    """Products by what is known of them: price, rating, brand, type and each attribute."""
+    drawn: tuple[str, ...] = ()
+    """Fields that the source lacks, drawn from each product's id."""
+    types: Mapping[str, int] = field(default_factory=dict)
+    """Products by type."""
+
+    def __post_init__(self) -> None:
+        parts = self.kept + self.repaired + self.set_aside
+        if parts != self.rows:
+            raise ValueError(f"{self.rows} rows were read, and {parts} kept, repaired or set aside")
+        if sum(self.reasons.values()) != self.set_aside:
+            raise ValueError(
+                f"{self.set_aside} rows were set aside, {sum(self.reasons.values())} with a reason"
+            )
+        if self.products + self.folded != self.kept + self.repaired:
+            raise ValueError(
+                f"{self.kept + self.repaired} rows make {self.products} products and {self.folded} variants"
+            )
+
+    def lines(self) -> list[str]:
+        """Say it in lines of plain text."""
+        said = [
+            f"{self.rows:,} rows: {self.kept:,} kept as they are, {self.repaired:,} repaired, "
+            f"{self.set_aside:,} set aside",
+            f"{self.products:,} products"
+            + (f" ({self.folded:,} rows are variants of one)" if self.folded else ""),
+        ]
+        said += [f"repaired: {reason}, {count:,} rows" for reason, count in _falling(self.repairs)]
+        said += [f"set aside: {reason}, {count:,} rows" for reason, count in _falling(self.reasons)]
+        known = ", ".join(
+            f"{name} {count / max(1, self.products):.0%}" for name, count in _falling(self.coverage)
+        )
+        said.append(f"known of products: {known or 'nothing'}")
+        if self.drawn:
+            said.append(f"not in the source, drawn from each product's id: {', '.join(self.drawn)}")
+        return said
+
+
+def _falling(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
+def write_report(folder: Path, report: Report, aside: Iterable[tuple[int, str, str]]) -> None:
+    """Write the report, and every row that was set aside with its reason, into `folder`."""
+    with replacing(folder / ASIDE) as draft, draft.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["row", "reason", "said"])
+        for number, reason, said in aside:
+            writer.writerow([number, reason, inert_cell(" ".join(said.split()))])
+    write_json(folder / FILE, asdict(report))

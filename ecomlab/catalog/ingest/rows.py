@@ -1,0 +1,206 @@
+"""One row of a source made clean: every field read and repaired, or the row set aside with its reason."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable
+from collections.abc import Mapping as Table
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from ecomlab.catalog.ingest import attributes, short_names, types, values
+from ecomlab.catalog.ingest.attributes import Found
+from ecomlab.catalog.ingest.mapping import Mapping
+from ecomlab.catalog.ingest.sources import SourceRow
+from ecomlab.catalog.ingest.text import clean, is_nothing
+
+TITLE_LIMIT: Final = 300
+TEXT_LIMIT: Final = 2_000
+NO_TITLE, NO_WORDS = "no title", "title without words"
+"""Reasons to set a row aside."""
+_LETTERS = re.compile(r"[^\W\d_]{2}")
+_STORE = re.compile(r"(?:visit the|shop|by|brand:)\s+(.+?)(?:\s+store)?", re.IGNORECASE)
+_NO_OPTION: Final = ("default title", "default", "one size", "one color")
+
+
+@dataclass(frozen=True)
+class CleanRow:
+    """What a row says, in normal forms; None and "" where it says nothing."""
+
+    number: int
+    source_id: str = ""
+    parent: str = ""
+    title: str = ""
+    brand: str = ""
+    feature: str = ""
+    """What tells the product from others of its brand and type, as people say it."""
+    kind: types.Kind | None = None
+    """Product type and department that the title names."""
+    path: tuple[str, ...] = ()
+    price_cents: int | None = None
+    rating_tenths: int | None = None
+    reviews: int | None = None
+    stock: int | None = None
+    days: int | None = None
+    text: str = ""
+    attributes: Table[str, Found] = field(default_factory=dict)
+    options: tuple[str, ...] = ()
+    """Values in the mapping's option columns."""
+    option_names: tuple[str, ...] = ()
+    repairs: tuple[str, ...] = ()
+
+    @property
+    def content(self) -> int:
+        """Digest of everything but where the row stands, for finding repetitions."""
+        said = [self.source_id, self.title, self.brand, self.path, self.price_cents, self.text, self.options]
+        raw = json.dumps(said, ensure_ascii=False).encode("utf-8", "replace")
+        return int.from_bytes(hashlib.blake2b(raw, digest_size=8).digest(), "little", signed=True)
+
+
+@dataclass(frozen=True)
+class SetAside:
+    """A row that becomes no product, why, and what it said."""
+
+    number: int
+    reason: str
+    raw: str
+
+
+class RowCleaner:
+    """Clean rows of one source, as its mapping says, with prices in one currency."""
+
+    def __init__(self, mapping: Mapping, currency: str) -> None:
+        self.mapping = mapping
+        self.currency = currency
+        columns = mapping.columns
+        self.folds = bool(columns.options)
+        """Whether rows may be variants of one product."""
+        self._names = {column: _slug(name) for name, column in mapping.attributes.items()}
+
+    def clean(self, row: SourceRow) -> CleanRow | SetAside:
+        """Return the clean row, or why there is none."""
+        raw, columns = row.values, self.mapping.columns
+        if row.fault:
+            return SetAside(row.number, row.fault, excerpt(raw))
+        repairs = list(row.repairs)
+
+        def line(column: str, limit: int = 200) -> str:
+            text, mended = clean(raw.get(column) if column else None, limit)
+            repairs.extend(mended)
+            return "" if is_nothing(text) else text
+
+        title = line(columns.title, TITLE_LIMIT)
+        if not title and not self.folds:
+            return SetAside(row.number, NO_TITLE, excerpt(raw))
+        if title and not _LETTERS.search(title):
+            return SetAside(row.number, NO_WORDS, excerpt(raw))
+        details, mended = values.read_table(raw.get(columns.details)) if columns.details else ({}, ())
+        repairs.extend(mended)
+        brand = _brand(line(columns.brand) or line_of(details, "brand", "manufacturer", "brand name"))
+        path = self._path(raw, line)
+        kind = types.of_title(title) if title else None
+        options = tuple(_option(line(column)) for column in columns.options)
+
+        def number(column: str, read: Any, *more: Any) -> int | None:
+            found, mended = read(_plain(raw.get(column)) if column else None, *more)
+            repairs.extend(mended)
+            return found
+
+        return CleanRow(
+            number=row.number,
+            source_id=line(columns.id),
+            parent=line(columns.parent),
+            title=title,
+            brand=brand,
+            feature=short_names.feature(title, brand, kind.name if kind else "") if title else "",
+            kind=kind,
+            path=path,
+            price_cents=number(columns.price, values.read_price, self.currency),
+            rating_tenths=number(columns.rating, values.read_rating),
+            reviews=number(columns.reviews, values.read_count),
+            stock=number(columns.stock, values.read_count, 32_767),
+            days=number(columns.days, values.read_count, 60),
+            text=self._text(raw, repairs),
+            attributes=self._attributes(raw, title, details, line),
+            options=options,
+            option_names=tuple(line(self.mapping.option_names.get(column, "")) for column in columns.options),
+            repairs=tuple(dict.fromkeys(repairs)),
+        )
+
+    def _path(self, raw: Table[str, Any], line: Any) -> tuple[str, ...]:
+        columns = self.mapping.columns
+        parts = [part for column in columns.category for part in values.read_path(raw.get(column))]
+        department = line(columns.department)
+        if department and (not parts or parts[0].lower() != department.lower()):
+            parts = [department, *parts]
+        return tuple(dict.fromkeys(clean(part, 80)[0] for part in parts[:8]))
+
+    def _text(self, raw: Table[str, Any], repairs: list[str]) -> str:
+        said: list[str] = []
+        for column in self.mapping.columns.text:
+            for part in values.read_list(raw.get(column)):
+                text, mended = clean(part, TEXT_LIMIT)
+                repairs.extend(mended)
+                said.append(text)
+        whole = " ".join(dict.fromkeys(filter(None, said)))
+        return whole if len(whole) <= TEXT_LIMIT else whole[:TEXT_LIMIT].rsplit(" ", 1)[0]
+
+    def _attributes(
+        self, raw: Table[str, Any], title: str, details: Table[str, str], line: Any
+    ) -> dict[str, Found]:
+        """Read attributes: columns before detail tables before titles."""
+        found = attributes.of_title(title)
+        for key, said in details.items():
+            found |= attributes.of_value(
+                key, clean(said, 200)[0], f"{self.mapping.columns.details}.{key[:40]}"
+            )
+        for column, name in self._names.items():
+            said = line(column)
+            if name in attributes.known():
+                value = attributes.normal(name, said)
+            else:
+                value = said if len(said) <= 30 and not is_nothing(said) else None
+            if value:
+                found[name] = Found(value, f"{column}: {said[:40]}")
+        return found
+
+
+def line_of(details: Table[str, str], *keys: str) -> str:
+    """Return the first of these entries of a detail table, clean; "" where it has none."""
+    folded = {key.lower(): said for key, said in details.items()}
+    return next((clean(folded[key], 200)[0] for key in keys if key in folded), "")
+
+
+def excerpt(raw: Table[str, Any], limit: int = 500) -> str:
+    """Return a row's raw values as text, cut to `limit` characters."""
+    try:
+        text = raw[""] if set(raw) == {""} else json.dumps(raw, ensure_ascii=False, default=str)
+    except (TypeError, ValueError, RecursionError):
+        text = repr(raw)
+    return str(text).encode("utf-8", "replace").decode("utf-8")[:limit]
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, str | int | float) or value is None else str(value)[:200]
+
+
+def _brand(said: str) -> str:
+    match = _STORE.fullmatch(said)
+    return (match[1] if match else said)[:60].strip(" -,.")
+
+
+def _option(said: str) -> str:
+    return "" if said.lower() in _NO_OPTION else said[:40]
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") or "attribute"
+
+
+def currency_of(prices: Iterable[Any]) -> str:
+    """Return the currency that most of these prices name, US dollars where none does."""
+    named: dict[str, int] = {}
+    for price in prices:
+        if isinstance(price, str) and (currency := values.currency_of(price)):
+            named[currency] = named.get(currency, 0) + 1
+    return max(named, key=lambda name: (named[name], name)) if named else "USD"

@@ -1,0 +1,128 @@
+"""Clean rows on disk, in shards that are written whole, so that a build which was killed goes on where it was."""
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+from ecomlab.catalog.ingest.rows import CleanRow, RowCleaner, SetAside, excerpt
+from ecomlab.catalog.ingest.sources import Source, SourceRow
+from ecomlab.files import read_json, replacing, write_json
+
+SHARD: Final = 20_000
+"""Source rows of a shard."""
+EXAMPLES: Final = 5
+"""Rows shown for each reason."""
+
+
+def write_shards(source: Source, cleaner: RowCleaner, folder: Path, progress: Any) -> int:
+    """Clean every row of `source` into shards in `folder`, skipping those that are there; return how many rows it has.
+
+    `progress(rows)` is called after each shard.
+    """
+    rows = source.rows()
+    at = total = 0
+    while True:
+        batch = list(islice(rows, SHARD))
+        if not batch:
+            return total
+        total += len(batch)
+        if read_json(folder / f"{at:05d}.json") is None:
+            _write(batch, cleaner, folder / f"{at:05d}")
+        at += 1
+        progress(total)
+
+
+def _write(batch: Iterable[SourceRow], cleaner: RowCleaner, place: Path) -> None:
+    import pyarrow as pa
+
+    kept: list[CleanRow] = []
+    aside: list[SetAside] = []
+    examples: dict[str, list[list[Any]]] = {}
+    for row in batch:
+        one = cleaner.clean(row)
+        if isinstance(one, SetAside):
+            aside.append(one)
+            continue
+        kept.append(one)
+        for reason in one.repairs:
+            shown = examples.setdefault(reason, [])
+            if len(shown) < EXAMPLES:
+                shown.append([one.number, excerpt(row.values, 300)])
+    with replacing(place.with_suffix(".arrow")) as draft, pa.OSFile(str(draft), "wb") as file:
+        table = pa.Table.from_pylist([_record(row) for row in kept], schema=schema())
+        with pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+    names = sorted({name for one in kept for name in one.attributes})
+    facts = {
+        "examples": examples,
+        "attributes": names,
+        "set_aside": [[one.number, one.reason, one.raw] for one in aside],
+    }
+    write_json(place.with_suffix(".json"), facts)
+
+
+def schema() -> Any:
+    """Columns of a shard."""
+    import pyarrow as pa
+
+    text, small = pa.string(), pa.dictionary(pa.int32(), pa.string())
+    return pa.schema(
+        [
+            ("number", pa.int64()),
+            *(
+                (name, text)
+                for name in ("source_id", "parent", "title", "feature", "text", "attributes", "options")
+            ),
+            *((name, small) for name in ("brand", "kind", "department", "path", "repairs")),
+            ("content", pa.int64()),
+            ("price_cents", pa.int32()),
+            ("rating_tenths", pa.int8()),
+            ("reviews", pa.int32()),
+            ("stock", pa.int16()),
+            ("days", pa.int8()),
+        ]
+    )
+
+
+def _record(row: CleanRow) -> dict[str, Any]:
+    attributes = {name: [found.value, found.source] for name, found in row.attributes.items()}
+    return {
+        "number": row.number,
+        "source_id": row.source_id,
+        "parent": row.parent,
+        "title": row.title,
+        "feature": row.feature,
+        "text": row.text,
+        "attributes": json.dumps(attributes, ensure_ascii=False),
+        "options": json.dumps([row.options, row.option_names], ensure_ascii=False)
+        if any(row.options)
+        else "",
+        "brand": row.brand,
+        "kind": row.kind.name if row.kind else "",
+        "department": row.kind.department if row.kind else "",
+        "path": "\n".join(row.path),
+        "repairs": "\n".join(row.repairs),
+        "content": row.content,
+        "price_cents": row.price_cents,
+        "rating_tenths": row.rating_tenths,
+        "reviews": row.reviews,
+        "stock": row.stock,
+        "days": row.days,
+    }
+
+
+def read_shards(folder: Path) -> Any:
+    """Open all shards as one memory-mapped table."""
+    import pyarrow as pa
+
+    files = sorted(folder.glob("*.arrow"))
+    tables = [pa.ipc.open_file(pa.memory_map(str(path))).read_all() for path in files]
+    return pa.concat_tables(tables) if tables else schema().empty_table()
+
+
+def facts_of(folder: Path) -> Iterator[dict[str, Any]]:
+    """Yield each shard's examples and rows that were set aside."""
+    for path in sorted(folder.glob("*.json")):
+        yield read_json(path) or {}

@@ -1,0 +1,422 @@
+"""Rows of a catalog in any format, streamed: what cannot be read comes as a row with a fault, not as an error."""
+
+import csv
+import gzip
+import io
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any, Final
+
+from ecomlab.catalog.ingest.text import ENCODING
+from ecomlab.catalog.ingest.values import BROKEN_JSON, DEEPEST, _depth
+from ecomlab.seeding import digest
+
+LONGEST_LINE: Final = 1 << 20
+"""Characters of a line, or of a record over several lines, from which it is set aside."""
+MOST_LINES: Final = 500
+"""Lines that one record may take: a quote that is never closed would swallow the rest of the file."""
+BATCH: Final = 1_000
+WHOLE_JSON: Final = 256 << 20
+"""Bytes of a JSON array that is read whole."""
+SHORT, LONG_ROW, UNCLOSED, TOO_LONG, NOT_JSON, NOT_OBJECT, UNREADABLE = (
+    "row cut short",
+    "row with more fields than the header",
+    "quote that is never closed",
+    "line longer than a million characters",
+    "line that is no JSON",
+    "line that is no JSON object",
+    "rest of the file unreadable",
+)
+SUFFIXES: Final = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".parquet", ".arrow")
+BUILDERS: Final = ("parquet", "json", "csv", "arrow", "text")
+"""Readers of `datasets` that decode plain data; others unpickle or unpack archives."""
+_HUB = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+
+
+@dataclass(frozen=True)
+class SourceRow:
+    """One row as it came: its number from 0, its values by column, and what is wrong with it."""
+
+    number: int
+    values: dict[str, Any]
+    fault: str = ""
+    """Why nothing can be read from it; then `values` holds the raw text under ""."""
+    repairs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Source:
+    """Someone's catalog: one file, a folder of files, or a dataset of the Hugging Face hub."""
+
+    name: str
+    files: tuple[Path, ...] = ()
+    delimiter: str = ""
+    split: str = "train"
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of what tells one state of the source from another: names, sizes and times of change."""
+        stamps = [[path.name, path.stat().st_size, path.stat().st_mtime_ns] for path in self.files]
+        return digest([self.name if not self.files else "", stamps, self.delimiter, self.split], 16)
+
+    def rows(self) -> Iterator[SourceRow]:
+        """Yield every row, numbered from 0 over all files."""
+        number = 0
+        readers = (
+            (self._read(path) for path in self.files) if self.files else (_hub_rows(self.name, self.split),)
+        )
+        for reader in readers:
+            for row in reader:
+                yield SourceRow(number, row.values, row.fault, row.repairs)
+                number += 1
+
+    def sample(self, count: int = 200) -> list[dict[str, Any]]:
+        """Return the values of the first rows that can be read. Raises ValueError where there are none."""
+        rows = [row.values for row in islice(self.rows(), 5 * count) if not row.fault][:count]
+        if not rows:
+            raise ValueError(
+                f"{self.name} has no row that can be read; is it a product file ({', '.join(SUFFIXES)})?"
+            )
+        return rows
+
+    def _read(self, path: Path) -> Iterator[SourceRow]:
+        suffix = Path(path.stem).suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()
+        if suffix in (".parquet", ".arrow"):
+            return _arrow_rows(path, suffix)
+        if suffix in (".jsonl", ".ndjson"):
+            return _json_rows(path)
+        if suffix == ".json":
+            return _json_array(path)
+        return _csv_rows(path, self.delimiter)
+
+
+def open_source(name: str, delimiter: str = "", split: str = "train") -> Source:
+    """Find the source `name`: a file, a folder (of files, or saved by `datasets`), or the id of a dataset on the hub.
+
+    Raises ValueError when there is none, or nothing in it that can be read.
+    """
+    path = Path(name).expanduser()
+    if path.is_file():
+        if not _known(path):
+            raise ValueError(
+                f"{path} is in no format that can be read; there are {', '.join(SUFFIXES)}, or these with .gz"
+            )
+        return Source(name, (path,), delimiter, split)
+    if path.is_dir():
+        return Source(name, tuple(_files_of(path, split)), delimiter, split)
+    if _HUB.fullmatch(name) and path.suffix.lower() not in SUFFIXES:
+        return Source(name, (), delimiter, split)
+    raise ValueError(f"there is no file or folder {name}; a dataset of the hub is named owner/name")
+
+
+def _known(path: Path) -> bool:
+    return (Path(path.stem) if path.suffix.lower() == ".gz" else path).suffix.lower() in SUFFIXES
+
+
+def _files_of(folder: Path, split: str) -> list[Path]:
+    """List the data files of a folder; of one that `datasets` saved, in the order of its state."""
+    if (folder / "dataset_dict.json").is_file():
+        splits = [str(name) for name in _json_of(folder / "dataset_dict.json").get("splits", ())]
+        if split not in splits:
+            raise ValueError(f"{folder} has no split {split!r}; there are {', '.join(splits) or 'none'}")
+        return _files_of(_inside(folder, split), split)
+    if (folder / "state.json").is_file():
+        listed = _json_of(folder / "state.json").get("_data_files", ())
+        return [_inside(folder, str(entry["filename"])) for entry in listed if isinstance(entry, dict)]
+    found = sorted(
+        path for path in folder.rglob("*") if path.is_file() and _known(path) and path.suffix != ".json"
+    )
+    if not found:
+        raise ValueError(f"{folder} holds no product file; there are {', '.join(SUFFIXES)}")
+    return [_inside(folder, str(path.relative_to(folder))) for path in found]
+
+
+def _inside(folder: Path, name: str) -> Path:
+    """Return the path of `name` in `folder`. Raises ValueError where it would leave it."""
+    path = (folder / name).resolve()
+    if not path.is_relative_to(folder.resolve()):
+        raise ValueError(f"{folder} names a file outside itself, {name}; it is not read")
+    return path
+
+
+def _json_of(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is no JSON ({error}); save the dataset again") from None
+    return value if isinstance(value, dict) else {}
+
+
+def _open_text(path: Path) -> IO[str]:
+    with path.open("rb") as file:
+        zipped = file.read(2) == b"\x1f\x8b"
+    with gzip.open(path) if zipped else path.open("rb") as file:
+        try:
+            start = file.read(4)
+        except (OSError, EOFError):
+            start = b""
+    utf_16 = start[:2] in (b"\xff\xfe", b"\xfe\xff")
+    raw: Any = gzip.open(path) if zipped else path.open("rb")  # noqa: SIM115  closed with its wrapper
+    return io.TextIOWrapper(raw, "utf-16" if utf_16 else "utf-8-sig", "surrogateescape", newline=None)
+
+
+def _lines(path: Path) -> Iterator[tuple[str, tuple[str, ...], str]]:
+    """Yield (line, repairs, fault): decoded, with bytes that are no UTF-8 taken for Windows-1252."""
+    with _open_text(path) as file:
+        while True:
+            try:
+                line = file.readline(LONGEST_LINE)
+                if not line:
+                    return
+                if len(line) == LONGEST_LINE and not line.endswith("\n"):
+                    while (more := file.readline(LONGEST_LINE)) and not more.endswith("\n"):
+                        pass
+                    yield line, (), TOO_LONG
+                    continue
+            except (OSError, EOFError, UnicodeError) as error:
+                yield str(error), (), UNREADABLE
+                return
+            if line.isascii():
+                yield line, (), ""
+                continue
+            try:
+                line.encode()
+                yield line, (), ""
+            except UnicodeEncodeError:
+                raw = (
+                    line.encode("utf-8", "surrogateescape")
+                    if _escaped(line)
+                    else line.encode("utf-8", "replace")
+                )
+                yield raw.decode("cp1252", "replace"), (ENCODING,), ""
+
+
+def _escaped(line: str) -> bool:
+    return all("\udc80" <= letter <= "\udcff" for letter in re.findall("[\ud800-\udfff]", line))
+
+
+def _csv_rows(path: Path, delimiter: str) -> Iterator[SourceRow]:
+    lines = _lines(path)
+    held = list(islice(lines, 50))
+    delimiter = delimiter or _delimiter([line for line, _, fault in held if not fault])
+    records = _records(_Pushed(held, lines), delimiter)
+    header: list[str] = []
+    for fields, raw, repairs, fault in records:
+        if not header:
+            header = _header(fields)
+        elif fault:
+            yield SourceRow(0, {"": raw}, fault)
+        elif len(fields) > len(header) and any(fields[len(header) :]):
+            yield SourceRow(0, {"": raw}, LONG_ROW)
+        elif any(fields):
+            short = (SHORT,) if len(fields) < len(header) else ()
+            yield SourceRow(0, dict(zip(header, fields)), "", repairs + short)
+
+
+def _header(fields: list[str]) -> list[str]:
+    names: list[str] = []
+    for at, name in enumerate(fields):
+        name = " ".join(name.split()) or f"column {at + 1}"
+        names.append(name if name not in names else f"{name} ({at + 1})")
+    return names
+
+
+class _Pushed:
+    """Lines that can be given back."""
+
+    def __init__(self, held: list[Any], lines: Iterator[Any]) -> None:
+        self.held, self.lines = held[::-1], lines
+
+    def __iter__(self) -> "_Pushed":
+        return self
+
+    def __next__(self) -> Any:
+        return self.held.pop() if self.held else next(self.lines)
+
+    def push(self, lines: Iterable[Any]) -> None:
+        self.held.extend(reversed(list(lines)))
+
+
+def _records(lines: _Pushed, delimiter: str) -> Iterator[tuple[list[str], str, tuple[str, ...], str]]:
+    """Yield (fields, raw text, repairs, fault) of CSV records, which quotes may spread over several lines."""
+    for line, repairs, fault in lines:
+        if fault:
+            yield [line[:200]], line[:2_000], (), fault
+        elif '"' not in line:
+            if line.strip():
+                yield line.rstrip("\r\n").split(delimiter), line, repairs, ""
+        else:
+            yield _quoted(line, repairs, lines, delimiter)
+
+
+def _quoted(
+    line: str, repairs: tuple[str, ...], lines: _Pushed, delimiter: str
+) -> tuple[list[str], str, tuple[str, ...], str]:
+    taken: list[tuple[str, tuple[str, ...], str]] = []
+    text = line
+    while True:
+        try:
+            return _parsed(text, delimiter, strict=True), text, repairs, ""
+        except csv.Error as error:
+            if "unexpected end" not in str(error):  # a stray quote, as in 24" monitor
+                try:
+                    return _parsed(text, delimiter, strict=False), text, repairs, ""
+                except csv.Error:
+                    break
+        more = next(lines, None)
+        if more is None or more[2] or len(taken) >= MOST_LINES or len(text) > LONGEST_LINE:
+            taken += [more] if more else []
+            break
+        taken.append(more)
+        text, repairs = text + more[0], tuple(dict.fromkeys(repairs + more[1]))
+        if more[0].count('"') == 0:  # nothing can close the quote here: look on without parsing
+            while (
+                (more := next(lines, None)) and '"' not in more[0] and not more[2] and len(taken) < MOST_LINES
+            ):
+                taken.append(more)
+                text += more[0]
+            if more is None or more[2] or len(taken) >= MOST_LINES:
+                taken += [more] if more else []
+                break
+            taken.append(more)
+            text, repairs = text + more[0], tuple(dict.fromkeys(repairs + more[1]))
+    lines.push(taken)
+    return [line], line[:2_000], (), UNCLOSED
+
+
+def _parsed(text: str, delimiter: str, strict: bool) -> list[str]:
+    csv.field_size_limit(2 * LONGEST_LINE)
+    rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=strict))
+    if len(rows) != 1:
+        raise csv.Error("more than one record")
+    return rows[0]
+
+
+def _delimiter(lines: list[str]) -> str:
+    """Choose the delimiter that splits the first lines most evenly into most fields."""
+
+    def evenness(mark: str) -> tuple[int, int]:
+        counts = Counter(
+            len(fields) for fields, *_ in _records(_Pushed([(x, (), "") for x in lines], iter(())), mark)
+        )
+        fields, often = counts.most_common(1)[0] if counts else (1, 0)
+        return (often, fields) if fields > 1 else (0, 1)
+
+    return max((",", ";", "\t", "|"), key=evenness)
+
+
+def _json_rows(path: Path) -> Iterator[SourceRow]:
+    for line, repairs, fault in _lines(path):
+        if fault:
+            yield SourceRow(0, {"": line[:2_000]}, fault)
+        elif line.strip():
+            yield _json_row(line.strip(), repairs)
+
+
+def _json_row(line: str, repairs: tuple[str, ...]) -> SourceRow:
+    value: Any = None
+    try:
+        value = json.loads(line) if _depth(line) <= DEEPEST else None
+    except (ValueError, RecursionError):
+        if line.startswith("{"):
+            value, repairs = _mended(line), (*repairs, BROKEN_JSON)
+    if value is None:
+        return SourceRow(0, {"": line[:2_000]}, NOT_JSON)
+    if not isinstance(value, dict) or not value:
+        return SourceRow(0, {"": line[:2_000]}, NOT_OBJECT)
+    return SourceRow(0, value, "", repairs)
+
+
+def _mended(line: str) -> Any:
+    from json_repair import repair_json
+
+    try:
+        value = repair_json(line[:100_000], return_objects=True)
+    except Exception:  # a library for broken input, and what it meets is unbounded
+        return None
+    return value if isinstance(value, dict) and value else None
+
+
+def _json_array(path: Path) -> Iterator[SourceRow]:
+    """Read a file that is one JSON array of objects; one object a line is read as JSONL whatever the file's name."""
+    with _open_text(path) as file:
+        start = file.read(1_000).lstrip()[:1]
+    if start != "[":
+        yield from _json_rows(path)
+        return
+    if path.stat().st_size > WHOLE_JSON:
+        raise ValueError(
+            f"{path} is one JSON array of more than 256 MB; write it with one object a line (.jsonl)"
+        )
+    with _open_text(path) as file:
+        text = file.read()
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError):
+        values = None
+    if not isinstance(values, list):  # cut short, say: an object a line is the usual layout
+        for line in text.strip().lstrip("[").rstrip("]").split("\n"):
+            if line.strip(" ,\r\t"):
+                yield _json_row(line.strip(" ,\r\t"), ())
+        return
+    for value in values:
+        if isinstance(value, dict) and value:
+            yield SourceRow(0, value)
+        else:
+            yield SourceRow(0, {"": str(value)[:2_000]}, NOT_OBJECT)
+
+
+def _arrow_rows(path: Path, suffix: str) -> Iterator[SourceRow]:
+    import pyarrow as pa
+
+    try:
+        for batch in _batches(path, suffix):
+            for values in batch.to_pylist():
+                yield SourceRow(0, values)
+    except (pa.ArrowException, OSError, UnicodeError, ValueError) as error:
+        yield SourceRow(0, {"": f"{path.name}: {error}"[:2_000]}, UNREADABLE)
+
+
+def _batches(path: Path, suffix: str) -> Iterator[Any]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if suffix == ".parquet":
+        with pq.ParquetFile(path) as file:
+            yield from file.iter_batches(BATCH)
+        return
+    with pa.memory_map(str(path)) as file:
+        try:
+            whole = pa.ipc.open_file(file)
+            batches = (whole.get_batch(at) for at in range(whole.num_record_batches))
+        except pa.ArrowInvalid:
+            file.seek(0)
+            batches = iter(pa.ipc.open_stream(file))
+        for batch in batches:
+            for at in range(0, batch.num_rows, BATCH):
+                yield batch.slice(at, BATCH)
+
+
+def _hub_rows(name: str, split: str) -> Iterator[SourceRow]:
+    """Stream a dataset of the hub through `datasets`. Raises ValueError when it cannot be reached or read safely."""
+    import datasets
+
+    try:
+        builder = datasets.load_dataset_builder(name)
+        if builder.dataset_name and type(builder).__module__.split(".")[-2] not in BUILDERS:
+            raise ValueError(
+                f"{name} is no plain data ({type(builder).__name__}); {', '.join(BUILDERS)} are read"
+            )
+        rows = builder.as_streaming_dataset(split=split)
+    except (OSError, datasets.exceptions.DatasetsError) as error:
+        raise ValueError(
+            f"the dataset {name} cannot be reached ({error}). With a network, set HF_HUB_OFFLINE=0; "
+            "otherwise name a file or a folder that was downloaded"
+        ) from None
+    for values in rows:
+        yield SourceRow(0, values)

@@ -1,0 +1,151 @@
+"""Text of a foreign catalog made safe to show and to prompt with: one line, no markup, no control characters."""
+
+import re
+from functools import lru_cache
+from html.parser import HTMLParser
+from typing import Any, Final
+
+NOTHING: Final = frozenset(
+    (
+        "",
+        "-",
+        "--",
+        "?",
+        "n/a",
+        "na",
+        "nan",
+        "nil",
+        "none",
+        "null",
+        "undefined",
+        "unknown",
+        "#n/a",
+        "[]",
+        "{}",
+    )
+)
+"""What a file writes, in lower case, where it has no value."""
+MARKUP, ENCODING, CONTROL, MARKER, LONG = (
+    "HTML removed",
+    "mixed encodings mended",
+    "control characters removed",
+    "chat markers neutralised",
+    "text cut to its limit",
+)
+"""Names of repairs."""
+_PLAIN = re.compile(r"[ !#$%'()*+,./0-9:;=?@A-Z^_a-z{|}~\"-]*")
+"""ASCII that needs no repair: no angle bracket, ampersand, square bracket, backslash or control character."""
+_TAG = re.compile(r"</?[a-zA-Z!][^<>]*>")
+_CONTROL = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\uffff\ud800-\udfff]"
+)
+_MARKER = re.compile(
+    r"<[|｜/]|[|｜]>|\[/?(?:INST|SYS|TOOL_CALLS|AVAILABLE_TOOLS|TOOL_RESULTS)\]|</?\w+>", re.IGNORECASE
+)
+_INERT = str.maketrans("<>", "‹›")
+_BRACKETED = re.compile(r"\[(/?(?:INST|SYS|TOOL_CALLS|AVAILABLE_TOOLS|TOOL_RESULTS))\]", re.IGNORECASE)
+_SPACE = re.compile(r"\s+")
+_BLOCKS = frozenset(("br", "div", "h1", "h2", "h3", "h4", "li", "ol", "p", "td", "th", "tr", "ul"))
+
+
+class _Words(HTMLParser):
+    """Collect what a browser would show of a piece of HTML."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.parts: list[str] = []
+        self._hidden = 0
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self._hidden += tag in ("script", "style")
+        self.parts.append("\n" if tag in _BLOCKS else "")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._hidden = max(0, self._hidden - (tag in ("script", "style")))
+        self.parts.append("\n" if tag in _BLOCKS else "")
+
+    def handle_data(self, data: str) -> None:
+        if not self._hidden:
+            self.parts.append(data)
+
+
+def is_nothing(value: Any) -> bool:
+    """Tell whether a value stands for none: null, NaN, an empty list, "N/A", "None"."""
+    if value is None or value != value:
+        return True
+    if isinstance(value, str):
+        return value.strip().lower() in NOTHING
+    return isinstance(value, list | tuple | dict) and not value
+
+
+def clean(value: Any, limit: int = 2_000) -> tuple[str, tuple[str, ...]]:
+    """Return `value` as one safe line of at most `limit` characters, and the names of the repairs that it took.
+
+    No angle bracket is left, so that nothing in it can be a tag in a notebook or a special token in a prompt.
+    """
+    if not isinstance(value, str):
+        value = "" if is_nothing(value) else str(value)
+    if len(value) <= limit and _PLAIN.fullmatch(value):
+        return " ".join(value.split()), ()
+    return _clean(value[: 8 * limit], limit)
+
+
+@lru_cache(maxsize=16_384)
+def _clean(raw: str, limit: int) -> tuple[str, tuple[str, ...]]:
+    import ftfy
+
+    repairs: list[str] = []
+    try:
+        text = ftfy.fix_text(raw)
+    except (UnicodeError, ValueError):  # lone surrogates, say
+        text = raw.encode("utf-8", "replace").decode("utf-8")
+    if _moved(raw, text):
+        repairs.append(ENCODING)
+    if _TAG.search(text):
+        text = _shown(text)
+        repairs.append(MARKUP)
+    held = _CONTROL.sub("", _SPACE.sub(" ", text))
+    if held != _SPACE.sub(" ", text):
+        repairs.append(CONTROL)
+    text = held
+    if (_MARKER.search(raw) and _special(raw)) or _MARKER.search(text):
+        repairs.append(MARKER)
+    text = _BRACKETED.sub(r"(\1)", text.translate(_INERT))
+    text = _SPACE.sub(" ", text).strip()
+    if len(text) > limit:
+        text = text[:limit].rsplit(" ", 1)[0]
+        repairs.append(LONG)
+    return text, tuple(repairs)
+
+
+def _special(raw: str) -> bool:
+    """Tell whether a piece of raw text looks like a chat template's token rather than like HTML."""
+    return any(
+        match.group()[-1] in "|｜" or match.group()[0] in "|｜[" or "_" in match.group()
+        for match in _MARKER.finditer(raw)
+    )
+
+
+def _moved(raw: str, text: str) -> bool:
+    """Tell whether mending changed letters, beyond entities, quotes and widths."""
+    import html
+
+    import ftfy
+
+    return ftfy.fix_encoding(html.unescape(raw)) != html.unescape(raw) or "\ufffd" in text
+
+
+def _shown(text: str) -> str:
+    for _ in range(3):  # entities may hide another layer
+        words = _Words()
+        words.feed(text)
+        words.close()
+        text = "".join(words.parts)
+        if not _TAG.search(text):
+            break
+    return _TAG.sub(" ", text)
+
+
+def inert_cell(text: str) -> str:
+    """Return text that no spreadsheet takes for a formula."""
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text

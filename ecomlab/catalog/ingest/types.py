@@ -1,0 +1,163 @@
+"""Product types: the last level of a category path, or the noun that a title names a thing sold by."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+from ecomlab.data import Strict, read_toml
+
+FILE: Final = Path(__file__).with_name("types.toml")
+ENOUGH: Final = 12
+"""Products that make a type that tasks are about: fewer can hardly be told apart or sold out."""
+LONGEST: Final = 4
+"""Words of a name that is looked for."""
+_TOKEN = re.compile(r"[^\s,()\[\]:;|]+|[,()\[\]:;|]")
+_AND = re.compile(r"\s*(?:&|,|/|\band\b)\s*", re.IGNORECASE)
+_BREAKS: Final = frozenset(("-", "–", "—", ",", "(", ")", "[", "]", ";", "|", ":"))
+_PACKING = re.compile(
+    r"\b(?:case pack(?: of)?|retail packag\w+|bulk packag\w+|pack of) ?\d*"
+    r"|\b\d+ ?-?(?:sheets? |pads? |rolls? )?(?:box|bx|case|carton|ct|pack|pk|pads?|set|ream|roll|spindle)s?\b"
+)
+"""Words about packing, which are no names of things."""
+_PLURAL_ONLY: Final = ("ss", "us", "is", "lens")
+
+
+class _Names(Strict):
+    """Schema of `types.toml`."""
+
+    ends: tuple[str, ...]
+    departments: dict[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A product type and its department."""
+
+    name: str
+    department: str
+
+
+OTHER: Final = Kind("Other Product", "Other")
+"""Type of products whose titles and categories name none; no task is about it."""
+_SPEAKABLE = re.compile(r"[A-Z0-9][A-Za-z0-9'-]*(?: [A-Za-z0-9'-]+){0,2}")
+
+
+def is_speakable(name: str) -> bool:
+    """Tell whether a customer can ask for one of a type by this name: at most three plain words, in the singular."""
+    last = name.rpartition(" ")[2].lower()
+    return _SPEAKABLE.fullmatch(name) is not None and last == singular(last)
+
+
+@cache
+def _names() -> tuple[frozenset[str], dict[str, Kind]]:
+    """The words that end a name, and types by what titles call them."""
+    read = read_toml(FILE, _Names)
+    kinds: dict[str, Kind] = {}
+    for department, entries in read.departments.items():
+        for entry in entries:
+            name, _, others = entry.partition(":")
+            own = (
+                " ".join(map(singular, form.split()))
+                for form in (name.lower(), *others.split(","))
+                if form.strip()
+            )
+            for form in own:
+                kinds.setdefault(form, Kind(name, department))
+    return frozenset(read.ends), kinds
+
+
+@lru_cache(maxsize=65_536)
+def singular(word: str) -> str:
+    """Return the singular of a lower-case noun: "batteries" -> "battery"."""
+    if len(word) < 4 or word[-1] != "s" or word.endswith(_PLURAL_ONLY):
+        return word
+    if word.endswith("ies") and len(word) > 4:
+        return f"{word[:-3]}y"
+    return word[:-2] if word.endswith(("xes", "ches", "shes", "sses")) else word[:-1]
+
+
+@lru_cache(maxsize=8_192)
+def plural(name: str) -> str:
+    """Return the plural of a type's name: "Memory Card" -> "Memory Cards", "Headphones" -> "Headphones"."""
+    *before, last = name.split(" ")
+    folded = last.lower()
+    if folded != singular(folded) or folded in ("software", "luggage", "furniture", "underwear"):
+        return name
+    return " ".join((*before, (_inflect().plural_noun(folded) or folded).capitalize()))
+
+
+@cache
+def _inflect() -> Any:
+    import inflect  # costs half a second
+
+    return inflect.engine()
+
+
+def of_title(title: str) -> Kind | None:
+    """Read the type that a title names: the last name of a thing sold before "for", "with" and the like.
+
+    "Leather Case for iPad" is a case. Where the words before the first dash or comma name nothing, those after it are
+    read. None where nothing is named.
+    """
+    ends, kinds = _names()
+    for part in _parts(title, ends):
+        best: Kind | None = None
+        at = len(part)
+        while at and best is None:
+            for count in range(min(LONGEST, at), 0, -1):
+                best = kinds.get(" ".join(part[at - count : at]))
+                if best:
+                    break
+            at -= 1
+        if best:
+            return best
+    return None
+
+
+def _parts(title: str, ends: frozenset[str]) -> Iterable[list[str]]:
+    """Yield the parts of a title between dashes and commas, in singular and without what the thing is for or has."""
+    part: list[str] = []
+    out = False
+    for token in _TOKEN.findall(_PACKING.sub(" , ", title.lower())):
+        if token in _BREAKS:
+            if part:
+                yield part
+            part, out = [], False
+        elif token in ends:
+            out = bool(part) or out
+        elif not out:
+            part.append(singular(token.rstrip(".")))
+    if part:
+        yield part
+
+
+def of_path(path: tuple[str, ...]) -> Kind | None:
+    """Return the type and department of a category path, in words that a customer can say; None for an empty path.
+
+    "Cell Phone Cases & Covers" is "Cell Phone Case".
+    """
+    if not path:
+        return None
+    words = _AND.split(path[-1].replace("_", " "))[0].split()[-3:] or ["Product"]
+    words[-1] = _cased(words[-1])
+    name = " ".join(
+        "".join(letter for letter in word if letter.isalnum() or letter in "'-") for word in words
+    ).strip()
+    department = _AND.split(path[0].replace("_", " "))[0] if len(path) > 1 else name
+    return Kind(name[:1].upper() + name[1:], department[:1].upper() + department[1:])
+
+
+def _cased(word: str) -> str:
+    """Return the singular of a word as it is written: "Cables" -> "Cable"."""
+    one = singular(word.lower())
+    return (
+        word[: len(one)] if word.lower().startswith(one) else one.capitalize() if word[:1].isupper() else one
+    )
+
+
+def ending_words() -> frozenset[str]:
+    """Return the words after which a title says what a thing is for or has."""
+    return _names()[0]

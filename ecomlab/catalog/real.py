@@ -1,0 +1,242 @@
+"""A catalog made from a table of real products: names that people say, closed vocabularies, types for tasks."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ecomlab.catalog.columns import NO_PRICE, NO_RATING, Catalog
+from ecomlab.catalog.ingest import attributes, types
+from ecomlab.catalog.products import Products
+from ecomlab.catalog.schema import Attribute, ProductType
+from ecomlab.catalog.titles import Titles
+
+ENOUGH: Final = 12
+"""Whole products that make a type that tasks are about."""
+RARE: Final = 4
+"""Products of a type that must share a value for it to be in the type's vocabulary."""
+MOST_VALUES: Final = 40
+WRAPPING: Final = Attribute(
+    "wrapping", ("Gift Box", "Plain Carton", "Paper Wrap", "Padded Mailer"), "in a {}"
+)
+"""Option of products whose source knows no variants: drawn, not read, and of a kind that no title contradicts."""
+LONGEST: Final = 24
+"""Letters of a brand or short name that a customer will say."""
+_NAME = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9][A-Za-z0-9'-]*[A-Za-z0-9]")
+_VALUE = re.compile(r"[A-Za-z0-9][\w.'+/&% -]*")
+
+
+def catalog_of(products: Products) -> Catalog:
+    """Make the catalog of what can be sold of a product table, in the order of its rows.
+
+    Sold is what has a brand and a short name that can be said, and a price and a rating where the source gives any;
+    `left_out` counts the rest. Types with at least `ENOUGH` products are drawable. Raises ValueError where none is.
+    """
+    sold = np.flatnonzero(_reasons(products) == "")
+    rows = products.rows.take(sold)
+    names = rows["type"].to_pylist()
+    departments = rows["department"].to_pylist()
+    order = list(dict.fromkeys(names))
+    codes = {name: code for code, name in enumerate(order)}
+    type_code = np.array([codes[name] for name in names], np.int16)
+    spans = np.searchsorted(type_code, np.arange(len(order) + 1))
+    brands, brand_code = _coded([_said(name) for name in rows["brand"].to_pylist()])
+    features, feature_code = _coded([_said(name) for name in rows["feature"].to_pylist()])
+    price = _numbers(rows["price_cents"], NO_PRICE, np.int32)
+    values = {name: _values(rows[f"attr.{name}"].to_pylist()) for name in products.attribute_names}
+    option, options = _options(rows, products.facts, type_code, len(order))
+    kinds, kept = [], {name: np.full(len(type_code), -1, np.int16) for name in values}
+    vocabulary = {name: _common(column, spans) for name, column in values.items()}
+    listed = {name: tuple(sorted({v for own in known for v in own})) for name, known in vocabulary.items()}
+    for code, name in enumerate(order):
+        span = slice(int(spans[code]), int(spans[code + 1]))
+        own = []
+        for attribute, known in vocabulary.items():
+            if len(known[code]) < 2 or attribute == option:
+                continue
+            own.append(Attribute(attribute, known[code], attributes.phrases([attribute])[attribute]))
+            at = {value: listed[attribute].index(value) for value in known[code]}
+            kept[attribute][span] = [at.get(value or "", -1) for value in values[attribute][span]]
+        kinds.append(
+            ProductType(
+                name=name,
+                plural=types.plural(name),
+                department=departments[span.start],
+                option=options[code],
+                attributes=tuple(own),
+                price=_spread(price[span]),
+            )
+        )
+    used = {name for name, column in kept.items() if (column >= 0).any()}
+    return Catalog(
+        types=tuple(kinds),
+        brands=brands,
+        features=features,
+        attr_values={name: known for name, known in listed.items() if name in used},
+        packed_ids=np.array([one.encode() for one in rows["id"].to_pylist()]),
+        type_code=type_code,
+        brand_code=brand_code,
+        feature_code=feature_code,
+        price_cents=price,
+        rating_tenths=_numbers(rows["rating_tenths"], NO_RATING, np.int8),
+        reviews=_numbers(rows["reviews"], 0, np.int32),
+        days=_numbers(rows["days"], 1, np.int8),
+        stock=_numbers(rows["stock"], 0, np.int16),
+        attr={name: column for name, column in kept.items() if name in used},
+        titles=Titles(rows["title"].combine_chunks()),
+        drawable=_drawable(order, np.diff(spans), products),
+    )
+
+
+def left_out(products: Products) -> dict[str, int]:
+    """Count the products that `catalog_of` leaves out, by reason."""
+    return dict(Counter(reason for reason in _reasons(products).tolist() if reason).most_common())
+
+
+def _reasons(products: Products) -> np.ndarray:
+    """Say why each product cannot be sold, "" where it can."""
+    rows = products.rows
+    found = np.full(len(rows), "", object)
+    features, taken = _features(rows)
+    for reason, lacks in (
+        ("has not all of its type's variants", ~_full(rows)),
+        ("no short name", np.array([name is None or name.lower() in taken for name in features], bool)),
+        ("no brand", np.array([_said(name) is None for name in rows["brand"].to_pylist()], bool)),
+        ("no rating", _missing(rows["rating_tenths"])),
+        ("no price", _missing(rows["price_cents"])),
+    ):
+        found[lacks] = reason
+    if not (found == "").any():
+        raise ValueError(
+            f"no product of {products.facts.get('source')} has a brand and a short name; "
+            'name the column of brands in a mapping file: [columns] brand = "..."'
+        )
+    return found
+
+
+def _missing(column: Any) -> np.ndarray:
+    """Tell which rows lack a value that others have; none where the source gives no such value at all."""
+    lacks = np.asarray(column.is_null())
+    return np.zeros(len(lacks), bool) if lacks.all() else lacks
+
+
+def _drawable(order: Sequence[str], counts: np.ndarray, products: Products) -> tuple[str, ...]:
+    """List the types that tasks are about."""
+    able = zip(order, counts.tolist(), strict=True)
+    found = tuple(
+        n for n, count in able if count >= ENOUGH and types.is_speakable(n) and n != types.OTHER.name
+    )
+    if not found:
+        raise ValueError(
+            f"no type of {products.facts.get('source')} has {ENOUGH} products with brand, name and price, as tasks need"
+        )
+    return found
+
+
+def _full(rows: Any) -> np.ndarray:
+    """Tell which products come in all variants in which their type is sold."""
+    names = rows["type"].to_pylist()
+    of_type: dict[str, Counter[tuple[str, ...]]] = {}
+    sets = _sets(rows)
+    for name, own in zip(names, sets, strict=True):
+        of_type.setdefault(name, Counter())[own] += 1
+    best = {name: set(_best(counts)) for name, counts in of_type.items()}
+    return np.array([best[name] <= set(own) for name, own in zip(names, sets, strict=True)], bool)
+
+
+def _sets(rows: Any) -> list[tuple[str, ...]]:
+    """Return the options in which each product comes, () where it has no variants."""
+    column = rows["variants"]
+    if column.null_count == len(column):
+        return [()] * len(column)
+    return [tuple(one["option"] for one in own) if own else () for own in column.to_pylist()]
+
+
+def _options(
+    rows: Any, facts: Mapping[str, Any], type_code: np.ndarray, count: int
+) -> tuple[str, list[Attribute]]:
+    """Take each type's option from the variants of its products, which all come in the same ones; also its name.
+
+    Where products of a type have no variants it is their wrapping, which is drawn.
+    """
+    by_type: list[Counter[tuple[str, ...]]] = [Counter() for _ in range(count)]
+    for code, own in zip(type_code.tolist(), _sets(rows), strict=True):
+        by_type[code][own] += 1
+    best = [_best(counts) for counts in by_type]
+    if not any(best):
+        return "", [WRAPPING] * count
+    name = attributes.name_of(str(facts.get("option") or "option"))
+    phrase = attributes.phrases([name])[name]
+    return name, [Attribute(name, values, phrase) if values else WRAPPING for values in best]
+
+
+def _best(sets: Counter[tuple[str, ...]]) -> tuple[str, ...]:
+    """Choose the set of options that most products come in, the larger of two alike; () where none has variants."""
+
+    def worth(own: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
+        return sum(n for other, n in sets.items() if set(own) <= set(other)) * min(len(own), 3), own
+
+    able = [own for own in sets if len(own) >= 2 and all(_VALUE.fullmatch(value) for value in own)]
+    return max(able, key=worth, default=())
+
+
+def _said(name: str | None) -> str | None:
+    """Write a name as one word with a capital, as the customer's grammar knows names: "case logic" is "Case-logic"."""
+    word = re.sub(r"[^A-Za-z0-9']+", "-", name or "").strip("-'")
+    word = word[:1].upper() + word[1:]
+    return word if len(word) <= LONGEST and _NAME.fullmatch(word) else None
+
+
+def _features(rows: Any) -> tuple[list[str | None], set[str]]:
+    """Return each product's short name beside brand and type, and the words that name something else here."""
+    brands = {(_said(brand) or "").lower() for brand in rows["brand"].unique().to_pylist()}
+    kinds = {
+        form.lower() for name in rows["type"].unique().to_pylist() for form in (name, types.plural(name))
+    }
+    return [_said(name) for name in rows["feature"].to_pylist()], brands | kinds
+
+
+def _coded(names: Sequence[str | None]) -> tuple[tuple[str, ...], np.ndarray]:
+    """Number names, those that differ only in case alike: (names in order, int32 codes with -1 for none)."""
+    spelled: dict[str, Counter[str]] = {}
+    for name in names:
+        if name:
+            spelled.setdefault(name.lower(), Counter())[name] += 1
+    chosen = {folded: min(forms, key=lambda form: (-forms[form], form)) for folded, forms in spelled.items()}
+    ordered = sorted(chosen)
+    codes = {folded: code for code, folded in enumerate(ordered)}
+    found = np.array([codes[name.lower()] if name else -1 for name in names], np.int32)
+    return tuple(chosen[folded] for folded in ordered), found
+
+
+def _numbers(column: Any, missing: int, kind: Any) -> np.ndarray:
+    """Return an Arrow column as numbers, `missing` where it has none."""
+    import pyarrow.compute as pc
+
+    return np.array(pc.fill_null(column, missing).to_numpy(), kind)
+
+
+def _values(column: Sequence[str | None]) -> list[str | None]:
+    return [value if value and _VALUE.fullmatch(value) else None for value in column]
+
+
+def _common(column: Sequence[str | None], spans: np.ndarray) -> list[tuple[str, ...]]:
+    """List, per type, the values that enough of its products share."""
+    listed = []
+    for first, last in zip(spans[:-1].tolist(), spans[1:].tolist(), strict=True):
+        counts = Counter(value for value in column[first:last] if value)
+        often = [value for value, count in counts.most_common(MOST_VALUES) if count >= RARE]
+        listed.append(tuple(sorted(often)))
+    return listed
+
+
+def _spread(cents: np.ndarray) -> tuple[float, float]:
+    """Return the median price in dollars and the standard deviation of its logarithm; zeros without prices."""
+    known = cents[cents != NO_PRICE]
+    if not len(known):
+        return 0.0, 0.0
+    logs = np.log(known / 100)
+    return round(math.exp(float(np.median(logs))), 2), round(float(np.std(logs)), 3)

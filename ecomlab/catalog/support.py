@@ -1,0 +1,45 @@
+"""Which environments a catalog can carry, and a sentence for each that it cannot."""
+
+from ecomlab.catalog.columns import Catalog
+
+FEW_TYPES = 2
+"""Types that a cart with something unwanted beside it needs."""
+
+
+def unsupported(catalog: Catalog) -> dict[str, str]:
+    """Say why each environment that the catalog cannot carry is off, by environment."""
+    off: dict[str, str] = {}
+    priceless = "price" not in catalog.bounds
+    if priceless:
+        off |= dict.fromkeys(
+            ("PD", "BUNDLE"), "no product has a price: lists to compare and budgets need them"
+        )
+    similar = any(
+        sum(1 for attribute in kind.attributes if (catalog.attr[attribute.name][span] >= 0).sum() >= 8) >= 1
+        for kind in catalog.drawable_types
+        for span in [slice(*_edges(catalog, kind.name))]
+    )
+    if not similar:
+        off["SUB"] = "no type has products that share attributes: replacements could not be told apart"
+    if len(catalog.drawable_types) < FEW_TYPES:
+        few = f"fewer than {FEW_TYPES} types have enough products"
+        off |= dict.fromkeys(("CART", "SUB", "RETURN", "STATUS", "POLICY", "BUNDLE"), few)
+    if priceless:
+        off |= dict.fromkeys(("RETURN", "STATUS"), "no product has a price: orders show what was paid")
+    if off:
+        off["JOURNEY"] = f"it chains the others, and these are off: {', '.join(sorted(off))}"
+    return off
+
+
+def limits(catalog: Catalog) -> list[str]:
+    """Say which of a customer's limits are never drawn here, one sentence each."""
+    return [
+        f"no product has a {name}: customers set no limit on it"
+        for name in ("price", "rating")
+        if name not in catalog.bounds
+    ]
+
+
+def _edges(catalog: Catalog, name: str) -> tuple[int, int]:
+    rows = catalog.type_rows(name)
+    return rows.start, rows.stop

@@ -1,0 +1,99 @@
+"""The command that builds a catalog: the mapping shown and confirmed, progress while it runs, the report in words."""
+
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ecomlab.catalog import build_shop
+from ecomlab.catalog.embedders import embedder_named
+from ecomlab.catalog.ingest import Mapping, Report, build_products, guess, open_source, read_mapping, to_toml
+from ecomlab.catalog.products import open_products
+from ecomlab.catalog.real import catalog_of
+
+if TYPE_CHECKING:
+    from ecomlab.catalog.ingest import Source
+
+SHOWN = 40
+"""Characters of a value in the table of a guessed mapping."""
+
+
+def build(
+    source: str,
+    out: Path,
+    mapping: Path | None,
+    yes: bool,
+    split: str,
+    console: Console,
+    embedder: str = "lexical",
+    allow_low_recall: bool = False,
+) -> Report:
+    """Build the catalog of `source` in the folder `out`; without a mapping file it is guessed and, unless `yes`, asked.
+
+    Raises ValueError where the guess is declined, or cannot be asked about, and where there is no such embedder.
+    """
+    embeds = embedder_named(embedder)
+    found = open_source(source, split=split)
+    asked = read_mapping(mapping) if mapping else None
+    if asked and asked.delimiter:
+        found = replace(found, delimiter=asked.delimiter)
+    chosen = asked or _guessed(found, yes, console)
+    began, told = time.monotonic(), [0.0]
+
+    def progress(rows: int) -> None:
+        if time.monotonic() - told[0] > 5:
+            told[0] = time.monotonic()
+            console.print(f"{rows:,} rows, {rows / max(0.001, told[0] - began):,.0f} a second")
+
+    report = build_products(found, out, chosen, progress)
+    for line in report.lines():
+        console.print(escape(line), soft_wrap=True)
+    console.print(
+        escape(f"written to {out}: products, report.json, set_aside.csv, mapping.toml"), soft_wrap=True
+    )
+    try:
+        catalog = catalog_of(open_products(out))
+    except ValueError as error:
+        console.print(escape(f"no shop was made of it: {error}"), soft_wrap=True)
+        return report
+    made = build_shop(
+        catalog,
+        out,
+        embeds,
+        allow_low_recall=allow_low_recall,
+        tell=lambda line: console.print(escape(line), soft_wrap=True),
+    )
+    console.print(escape(f"{made.products:,} products, {made.index.kind} index: load_shop({str(out)!r})"))
+    return report
+
+
+def _guessed(source: "Source", yes: bool, console: Console) -> Mapping:
+    """Guess the mapping, show it beside the first values, and have it confirmed."""
+    sample = source.sample()
+    mapping = guess(sample)
+    table = Table(
+        "holds", "column", "for example", title="guessed from names and values", title_justify="left"
+    )
+    for name, given in mapping.columns.model_dump().items():
+        for column in (given,) if isinstance(given, str) else given:
+            values = (str(row[column]) for row in sample if row.get(column))
+            table.add_row(name, escape(column), escape(next(values, "")[:SHOWN])) if column else None
+    console.print(table)
+    if yes:
+        return mapping
+    if not sys.stdin.isatty():
+        raise ValueError(
+            "nobody is there to confirm this mapping: repeat with --yes, or with --mapping FILE. As a file it is\n"
+            + to_toml(mapping)
+        )
+    if console.input("Build with this mapping? [y/N] ").strip().lower() not in ("y", "yes"):
+        raise ValueError(
+            "nothing was built; put the right columns into a file and repeat with --mapping FILE:\n"
+            + to_toml(mapping)
+        )
+    return mapping

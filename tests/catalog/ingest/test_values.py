@@ -1,0 +1,124 @@
+"""What people write in the fields of product files, and what it means."""
+
+import pytest
+
+from ecomlab.catalog.ingest import attributes, short_names, types, values
+
+
+@pytest.mark.parametrize(
+    ("said", "cents"),
+    [
+        (12.5, 1250), ("12.5", 1250), ("$1,299.00", 129900), ("1.299,00", 129900),
+        ("USD 5", 500), ("10.99 - 15.99", 1099),
+        ("$5 to $9", 500), ("from $3", 300), ("None", None), ("", None), ("call", None), ("€9", None), ("-3", None),
+        (0, None), ("nan", None), (float("inf"), None), ("1e30", None), (True, None),
+    ],
+)  # fmt: skip
+def test_prices(said: object, cents: int | None) -> None:
+    assert values.read_price(said, "USD")[0] == cents
+
+
+@pytest.mark.parametrize(
+    ("said", "tenths"),
+    [
+        (4.5, 45),
+        ("4,5", 45),
+        ("4.5 out of 5 stars", 45),
+        (0, None),
+        ("none", None),
+        (7, None),
+        ("-4", None),
+        (True, None),
+    ],
+)
+def test_ratings(said: object, tenths: int | None) -> None:
+    assert values.read_rating(said)[0] == tenths
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        ["Home", "Bath", "Towels"], "Home > Bath > Towels", "Home|Bath|Towels", "/Home/Bath/Towels",
+        "Home :: Bath :: Towels",
+        "['Home', 'Bath', 'Towels']", '["Home", "Bath", "Towels"]', "['Home' 'Bath' 'Towels']",
+        [["Home", "Bath", "Towels"]],
+        "Home; Bath; Towels", "Home / Bath / Towels",
+    ],
+)  # fmt: skip
+def test_category_paths_in_any_notation(said: object) -> None:
+    assert values.read_path(said) == ("Home", "Bath", "Towels")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"Color": "Red", "Size": "M"}, '{"Color": "Red", "Size": "M"}', "{'Color': 'Red', 'Size': 'M'}",
+        "Color: Red; Size: M",
+        '{"Color": "Red", "Size": "M"', [["Color", "Red"], ["Size", "M"]],
+        [{"name": "Color", "value": "Red"}, {"name": "Size", "value": "M"}],
+    ],
+)  # fmt: skip
+def test_tables_in_text(said: object) -> None:
+    assert values.read_table(said)[0] == {"Color": "Red", "Size": "M"}
+
+
+@pytest.mark.parametrize(
+    ("title", "found"),
+    [
+        ("Cable 6-Foot Blk", {"length": "6 ft", "color": "Black"}),
+        ("Cable 72 Inches", {"inches": "72 inches"}),
+        ("Drive 1000 GB USB 3.0", {"storage": "1 TB", "connector": "USB"}),
+        ("Case for iPad 2 Red Black", {"works_with": "iPad 2"}),  # two colours: neither is sure
+        ("Kettle 1.5 L 1.2 kW", {"volume": "1.5 L", "power": "1200W"}),
+        ("Pens, Pack of 12", {"pack": "12-Pack"}),
+        ("M size", {}),
+    ],
+)
+def test_attributes_in_titles(title: str, found: dict[str, str]) -> None:
+    assert {name: one.value for name, one in attributes.of_title(title).items()} == found
+
+
+def test_a_column_gives_an_attribute_in_its_normal_form() -> None:
+    assert attributes.of_value("Item Weight", "2.2 pounds", "details")["weight"].value == "998 g"
+    assert attributes.of_value("Colour", "grey", "details")["color"].value == "Gray"
+    assert attributes.of_value("Number of Items", "2", "details")["pack"].value == "2-Pack"
+    assert attributes.of_value("Colour", "as in the picture", "details") == {}
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [
+        ("Koss EQ50 3-Band Stereo Equalizer", "Equalizer"),
+        ("Leather Case for iPad 2", "Tablet Case"),
+        ("Kinamax Optical Scroll Wheel Mouse with Retractable Cable", "Mouse"),
+        ("New-TOPS 63960 - Docket Perforated Pads Legal Rule - TOP63960", "Notepad"),
+        ("Western Digital 1 TB Internal Hard Drive - WD10EARX", "Hard Drive"),
+        ("Lost 16GB Uber", None),
+    ],
+)
+def test_types_in_titles(title: str, name: str | None) -> None:
+    kind = types.of_title(title)
+    assert (kind.name if kind else None) == name
+
+
+def test_every_type_is_speakable_and_has_one_department() -> None:
+    _, kinds = types._names()
+    home: dict[str, str] = {}
+    for kind in kinds.values():
+        assert len(kind.name.split()) <= 3, kind
+        assert home.setdefault(kind.name, kind.department) == kind.department
+    assert {types.plural("Battery"), types.plural("Headphones")} == {"Batteries", "Headphones"}
+
+
+@pytest.mark.parametrize(
+    ("title", "brand", "kind", "said"),
+    [
+        ("Koss EQ50 3-Band Stereo Equalizer", "Koss", "Equalizer", "EQ50"),
+        ("Logitech Performance Mouse MX", "Logitech", "Mouse", "Performance"),
+        ("Belkin F3U134-06 USB Extension Cable - 6ft", "Belkin", "Cable", "F3U134-06"),
+        ("Velvet Cover for SONY A900", "eforcity", "Cover", ""),
+        ("Black Mouse", "Acme", "Mouse", ""),
+    ],
+)
+def test_short_names_are_what_people_say(title: str, brand: str, kind: str, said: str) -> None:
+    assert short_names.feature(title, brand, kind) == said

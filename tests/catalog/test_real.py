@@ -1,0 +1,94 @@
+"""Real catalogs: what is sold of a product table, what tasks are about, and that they can be played."""
+
+from pathlib import Path
+
+import pytest
+from ingested import built, shop_export
+
+from ecomlab import ENVIRONMENTS, make_task, play
+from ecomlab.catalog import Catalog, LexicalEmbedder, SearchEngine, Shop
+from ecomlab.catalog.products import Products, open_products
+from ecomlab.catalog.real import WRAPPING, catalog_of, left_out
+from ecomlab.catalog.support import limits, unsupported
+
+
+@pytest.fixture(scope="module")
+def products(tmp_path_factory: pytest.TempPathFactory) -> Products:
+    folder = tmp_path_factory.mktemp("export")
+    (folder / "export.csv").write_text(shop_export())
+    return built(folder / "export.csv", folder / "out").products
+
+
+@pytest.fixture(scope="module")
+def catalog(products: Products) -> Catalog:
+    return catalog_of(products)
+
+
+@pytest.fixture(scope="module")
+def shop(catalog: Catalog) -> Shop:
+    embedder = LexicalEmbedder()
+    return Shop(catalog, SearchEngine(catalog, embedder))
+
+
+def catalog_from(lines: list[str], folder: Path) -> Catalog:
+    (folder / "a.csv").write_text("\n".join(lines) + "\n")
+    built(folder / "a.csv", folder / "out")
+    return catalog_of(open_products(folder / "out"))
+
+
+def test_products_come_in_the_variants_of_their_source(catalog: Catalog) -> None:
+    assert catalog.size == 168 and len(catalog.drawable_types) == 7
+    shirt = catalog.types[catalog.type_codes["T-Shirt"]]
+    assert (shirt.option.name, set(shirt.option.values)) == ("size", {"S", "M", "L"})
+    assert {a.name for a in shirt.attributes} == {"color", "material"}
+    assert shirt.department == "Clothing"
+
+
+def test_a_product_has_a_short_name_and_the_title_of_its_source(catalog: Catalog) -> None:
+    row = catalog.type_rows("Tent")[0]
+    record = catalog.record(row)
+    assert record["title"] == catalog.title(row) == f"{catalog.brand(row)} {catalog.feature(row)} Tent"
+    assert record["listing"] == catalog.listing(row)
+    assert str(catalog.brand(row)) in str(catalog.listing(row))
+
+
+@pytest.mark.parametrize("env", list(ENVIRONMENTS))
+def test_every_environment_is_won_on_a_real_catalog(env: str, shop: Shop) -> None:
+    assert unsupported(shop.catalog) == {}
+    for d in (0, 6):
+        trajectory = play(ENVIRONMENTS[env].reference_player(shop), make_task(env, d, 1, shop), shop)
+        assert trajectory.score.correct, trajectory.score.why
+
+
+def test_the_catalog_is_the_same_in_another_process(catalog: Catalog, products: Products) -> None:
+    again = Catalog.from_columns(catalog.vocabulary, catalog.columns(), catalog.titles)
+    assert again.fingerprint == catalog.fingerprint == catalog_of(products).fingerprint
+    assert again.drawable_types == catalog.drawable_types
+
+
+def test_without_prices_and_ratings_nothing_is_said_about_them(tmp_path: Path) -> None:
+    lines = ["title,brand"]
+    lines += [f"Maker{'abcde'[i % 5]} X{i}Q Desk Lamp,Maker{'abcde'[i % 5]}" for i in range(20)]
+    lines += [f"Maker{'abcde'[i % 5]} Y{i}Q Tripod Black,Maker{'abcde'[i % 5]}" for i in range(20)]
+    bare = catalog_from(lines, tmp_path)
+    assert bare.bounds == {"days"}
+    assert (bare.record(0)["price"], bare.record(0)["rating"]) == (None, None)
+    assert set(unsupported(bare)) == {"PD", "BUNDLE", "SUB", "RETURN", "STATUS", "JOURNEY"}
+    assert len(limits(bare)) == 2
+    assert bare.types[0].option is WRAPPING or bare.types[0].option == WRAPPING
+    shop = Shop(bare, SearchEngine(bare, LexicalEmbedder()))
+    for d in (0, 8):
+        task = make_task("CART", d, 2, shop)
+        assert not {name for _, name in task.goal.slots} & {"price", "rating"}
+        assert play(ENVIRONMENTS["CART"].reference_player(shop), task, shop).score.correct
+
+
+def test_what_cannot_be_sold_is_counted_by_reason(tmp_path: Path) -> None:
+    lines = ["title,brand,price", *(f"Maker Z{i}Q Tripod,Maker,{10 + i}" for i in range(15))]
+    lines += ["Maker Z77Q Tripod,Maker,", "Maker Tripod,Maker,3", "Q9X9 Tripod,???,4"]
+    catalog_from(lines, tmp_path)
+    assert left_out(open_products(tmp_path / "out")) == {"no price": 1, "no short name": 1, "no brand": 1}
+    (tmp_path / "b.csv").write_text("title,price\nSome Blue Lamp,3\n")
+    built(tmp_path / "b.csv", tmp_path / "none")
+    with pytest.raises(ValueError, match="name the column of brands"):
+        catalog_of(open_products(tmp_path / "none"))

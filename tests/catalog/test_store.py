@@ -1,0 +1,269 @@
+"""Catalogs on disk: a kill leaves the old one or a build that goes on, a damaged one is refused, a copy is the shop."""
+
+import os
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ecomlab.catalog import (
+    Catalog,
+    CatalogError,
+    Constraint,
+    LexicalEmbedder,
+    SearchEngine,
+    Shop,
+    Titles,
+    build_shop,
+    generate,
+    load_shop,
+    store,
+)
+from ecomlab.catalog import build as build_module
+from ecomlab.catalog import index as index_module
+from ecomlab.files import lock
+
+TITLES = [
+    "Koss EQ50 3-Band Stereo Equalizer",
+    "Kodak Black Ink 10B",
+    "Kodak Black Ink 10B",
+    "Bücherregal 中文",
+]
+
+
+@pytest.fixture
+def small_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Approximate from 1,000 texts up, in shards of 500."""
+    monkeypatch.setattr(index_module, "EXACT_UP_TO", 1_000)
+    monkeypatch.setattr(index_module, "SCAN_UP_TO", 100)
+    monkeypatch.setattr(build_module, "SHARD", 500)
+
+
+@pytest.fixture(scope="module")
+def products() -> Catalog:
+    return generate(2_500, seed=3)
+
+
+def with_titles(catalog: Catalog) -> Catalog:
+    titles = Titles.of([f"{TITLES[row % 4]} {row // 8}" for row in range(catalog.size)])
+    return Catalog.from_columns(catalog.vocabulary, catalog.columns(), titles)
+
+
+def answers(shop: Shop) -> list[tuple[int, ...]]:
+    return [
+        shop.engine.search(shop.catalog.title(row), filters, top_k=20)
+        for row in range(0, shop.catalog.size, 100)
+        for filters in ((), (Constraint("price", "<=", 4_000),), (Constraint("rating", ">=", 47),))
+    ]
+
+
+# -- opening ----
+
+
+def test_a_built_folder_is_the_shop(tmp_path: Path) -> None:
+    made = load_shop(300, cache=False)
+    build_shop(made.catalog, tmp_path / "shop")
+    opened = load_shop(str(tmp_path / "shop"))
+    assert opened is load_shop(tmp_path / "shop")
+    assert opened.fingerprint == made.fingerprint and answers(opened) == answers(made)
+    assert [opened.catalog.record(row) for row in range(300)] == [
+        made.catalog.record(row) for row in range(300)
+    ]
+    assert [opened.catalog.row(name) for name in opened.catalog.ids] == list(range(300))
+    assert not opened.catalog.stock.flags.writeable
+
+
+def test_titles_are_kept_and_searched(tmp_path: Path) -> None:
+    catalog = with_titles(generate(200))
+    build_shop(catalog, tmp_path)
+    shop = load_shop(tmp_path)
+    assert list(shop.catalog.titles or ()) == list(catalog.titles or ())
+    (best,) = shop.engine.search("koss equalizer 7", top_k=1)
+    assert shop.catalog.titles is not None and shop.catalog.titles[best] == f"{TITLES[0]} 7"
+    assert shop.catalog.fingerprint == catalog.fingerprint != generate(200).fingerprint
+    other = Titles.of(["another", *list(catalog.titles or ())[1:]])
+    assert (
+        Catalog.from_columns(catalog.vocabulary, catalog.columns(), other).fingerprint != catalog.fingerprint
+    )
+
+
+def test_a_folder_that_moves_is_the_same_shop(tmp_path: Path) -> None:
+    build_shop(generate(200), tmp_path / "here")
+    before = load_shop(tmp_path / "here")
+    shutil.move(tmp_path / "here", tmp_path / "there")
+    assert load_shop(tmp_path / "there").fingerprint == before.fingerprint
+
+
+def test_building_again_replaces_what_was_there(tmp_path: Path) -> None:
+    build_shop(generate(200), tmp_path)
+    old = load_shop(tmp_path)
+    build_shop(generate(250), tmp_path)
+    assert load_shop(tmp_path).catalog.size == 250
+    assert old.catalog.record(199) and old.engine.search("lamp")  # who has the old one open keeps it
+    assert len([path for path in tmp_path.iterdir() if path.is_dir()]) == 1
+    told: list[str] = []
+    build_shop(generate(250), tmp_path, tell=told.append)
+    assert not told  # it is there
+
+
+@pytest.mark.parametrize(
+    ("damage", "why"),
+    [
+        (lambda out, data: shutil.rmtree(out), "there is no catalog in"),
+        (lambda out, data: (out / "manifest.json").unlink(), "is not finished; the same build goes on"),
+        (lambda out, data: (out / "manifest.json").write_text("{"), "manifest.json is damaged"),
+        (
+            lambda out, data: (out / "manifest.json").write_text('{"format": 9}'),
+            "has format 9, this ecomlab reads 1",
+        ),
+        (lambda out, data: edit(out, data='"../elsewhere"'), r"is damaged \(data\)"),
+        (lambda out, data: edit(out, embedder='"acme"'), "was embedded by acme: no embedder 'acme'"),
+        (lambda out, data: edit(out, embedder_fingerprint='"00"'), "by another version of lexical"),
+        (
+            lambda out, data: (data / "titles.arrow").write_bytes(b"ARROW1"),
+            "titles.arrow is not what was written",
+        ),
+        (lambda out, data: (data / "exact.faiss").unlink(), "is damaged .*exact.faiss"),
+        (
+            lambda out, data: np.save(data / "column.days.npy", np.zeros(200, np.int8)),
+            "column.days.npy is not what was written",
+        ),
+        (
+            lambda out, data: np.save(data / "column.days.npy", np.array([{}] * 200), allow_pickle=True),
+            "column.days.npy is not what was written",
+        ),
+    ],
+)
+def test_what_is_no_whole_catalog_is_refused(
+    damage: Callable[[Path, Path], Any], why: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "shop"
+    manifest = build_shop(with_titles(generate(200)), out)
+    damage(out, out / manifest.data)
+    with pytest.raises(CatalogError, match=why):
+        load_shop(out)
+
+
+def edit(out: Path, **changes: str) -> None:
+    """Change values of the manifest, given as JSON."""
+    text = (out / "manifest.json").read_text("utf-8")
+    for name, value in changes.items():
+        (line,) = (line for line in text.splitlines() if line.startswith(f' "{name}": '))
+        text = text.replace(line, f' "{name}": {value},')
+    (out / "manifest.json").write_text(text, "utf-8")
+
+
+# -- building ----
+
+STEPS = {
+    "columns": "write_json",
+    "embedding": "embed_rows",
+    "exact index": "build_exact",
+    "training": "train_lists",
+    "filling": "fill_lists",
+    "manifest": "write_json",
+}
+
+
+def die_in(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let this process be killed in the midst of a step of the build."""
+    where: Any = build_module if hasattr(build_module, STEPS[step]) else index_module
+    real, calls = getattr(where, STEPS[step]), []
+    last = {"embedding": 3, "manifest": 2}.get(step, 1)
+
+    def killed(*args: Any) -> Any:
+        calls.append(args)
+        if len(calls) == last:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(*args)
+
+    monkeypatch.setattr(where, STEPS[step], killed)
+
+
+@pytest.mark.usefixtures("small_index")
+@pytest.mark.parametrize("step", STEPS)
+def test_a_killed_build_leaves_the_old_catalog_and_goes_on(
+    step: str, products: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: store.Manifest
+) -> None:
+    build_shop(generate(200), tmp_path)
+    old = load_shop(tmp_path).fingerprint
+    child = os.fork()
+    if not child:
+        try:
+            die_in(step, monkeypatch)
+            build_shop(products, tmp_path)
+        finally:
+            os._exit(0)  # not reached: a finished build is no test
+    _, status = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+    assert load_shop(tmp_path).fingerprint == old
+    told: list[str] = []
+    manifest = build_shop(products, tmp_path, tell=told.append)
+    assert manifest == whole  # to the byte: its stamps are equal
+    embedded = [line for line in told if line.startswith("embedded")]
+    left = {"columns": 5, "embedding": 3}.get(step, 0)
+    assert len(embedded) in (left, 5 if step == "exact index" else left)
+    assert load_shop(tmp_path).catalog.fingerprint == products.fingerprint
+
+
+@pytest.fixture(scope="module")
+def whole(products: Catalog, tmp_path_factory: pytest.TempPathFactory) -> Iterator[store.Manifest]:
+    """What a build without a kill makes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(index_module, "EXACT_UP_TO", 1_000)
+        patch.setattr(index_module, "SCAN_UP_TO", 100)
+        patch.setattr(build_module, "SHARD", 500)
+        yield build_shop(products, tmp_path_factory.mktemp("whole"))
+
+
+def test_two_builds_at_a_time_are_refused(tmp_path: Path) -> None:
+    with lock(tmp_path / store.LOCK, RuntimeError()):
+        with pytest.raises(CatalogError, match="another process builds the catalog"):
+            build_shop(generate(200), tmp_path)
+        with pytest.raises(CatalogError, match="is being built; open it when that is done"):
+            load_shop(tmp_path)
+
+
+# -- the approximate index ----
+
+
+@pytest.mark.usefixtures("small_index")
+def test_an_approximate_index_finds_what_the_exact_one_finds(products: Catalog, tmp_path: Path) -> None:
+    manifest = build_shop(products, tmp_path)
+    lists = load_shop(tmp_path)
+    assert manifest.index.kind == "IVF256,SQ8" and set(manifest.index.recall_at_20) == {"1", "0.5", "0.2"}
+    assert min(manifest.index.recall_at_20.values()) >= 0.95
+    index = lists.engine.index
+    exact = Shop(
+        products,
+        SearchEngine(products, LexicalEmbedder(), lists.engine.texts, index_module.Index(index.exact)),
+    )
+    in_memory = Shop(products, SearchEngine(products, LexicalEmbedder()))
+    assert exact.fingerprint != lists.fingerprint == in_memory.fingerprint
+    found = wanted = 0
+    for some, truth in zip(answers(lists), answers(exact), strict=True):
+        assert len(some) == len(truth)
+        found, wanted = found + len({*some} & {*truth}), wanted + len(truth)
+    assert found / wanted >= 0.9  # equal scores at the cut may be of other products
+    few = (Constraint("type", "==", "Air Fryer"),)  # so few are scanned
+    for row in range(0, 2_500, 100):
+        title = products.title(row)
+        assert lists.engine.search(title, few, top_k=20) == exact.engine.search(title, few, top_k=20)
+
+
+@pytest.mark.usefixtures("small_index")
+def test_low_recall_is_refused_unless_asked_for(
+    products: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_module, "EFFORTS", (index_module.Effort(1, 1),))
+    with pytest.raises(index_module.LowRecallError, match=r"finds .*% of the best 20, less than 95%"):
+        build_shop(products, tmp_path)
+    with pytest.raises(CatalogError, match="is not finished"):
+        load_shop(tmp_path)
+    manifest = build_shop(products, tmp_path, allow_low_recall=True)
+    assert min(manifest.index.recall_at_20.values()) < 0.95
+    assert load_shop(tmp_path).engine.search("lamp", top_k=5)

@@ -1,0 +1,52 @@
+"""From a product file to a shop in one command."""
+
+import csv
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from ecomlab.catalog import CatalogError, load_shop
+from ecomlab.lab.catalogs import build
+
+
+def write(file: Path, count: int) -> Path:
+    """Write lamps of three brands, each with a model of its own."""
+    with file.open("w", encoding="utf-8", newline="") as opened:
+        table = csv.writer(opened)
+        table.writerow(["id", "title", "brand", "price", "category", "rating"])
+        for row in range(count):
+            brand = ["Lumo", "Acme", "Koss"][row % 3]
+            title = f"{brand} LX{row} Bright LED Desk Lamp, Black, 12W"
+            table.writerow([row, title, brand, f"${10 + row}.99", "Home > Desk Lamps", 3.5 + row % 3 / 2])
+    return file
+
+
+def made(source: Path, out: Path, embedder: str = "lexical") -> str:
+    console = Console(record=True, width=200)
+    build(str(source), out, None, True, "train", console, embedder)
+    return console.export_text()
+
+
+def test_a_product_file_becomes_a_shop(tmp_path: Path) -> None:
+    said = made(write(tmp_path / "lamps.csv", 40), tmp_path / "shop")
+    assert "40 products, exact index: load_shop(" in said
+    shop = load_shop(tmp_path / "shop")
+    (best,) = shop.engine.search("koss lx8 desk lamp", top_k=1)
+    assert shop.catalog.titles is not None and shop.catalog.titles[best].startswith("Koss LX8 ")
+    before = shop.fingerprint
+    made(write(tmp_path / "lamps.csv", 50), tmp_path / "shop")
+    assert load_shop(tmp_path / "shop").catalog.size == 50 and shop.fingerprint == before
+
+
+def test_a_file_that_makes_no_shop_says_why(tmp_path: Path) -> None:
+    said = made(write(tmp_path / "lamps.csv", 3), tmp_path / "shop")
+    assert "no shop was made of it: no type of" in said and (tmp_path / "shop" / "products.json").is_file()
+    with pytest.raises(CatalogError):
+        load_shop(tmp_path / "shop")
+
+
+def test_an_embedder_that_is_not_there_is_said_before_anything_is_read(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no embedder 'minilmm'"):
+        made(write(tmp_path / "lamps.csv", 40), tmp_path / "shop", embedder="minilmm")
+    assert not (tmp_path / "shop").exists()
