@@ -23,6 +23,7 @@ from ecomlab.analysis.plots import (
     lettered,
     look,
     paper_style,
+    places_of,
 )
 from ecomlab.analysis.statistics import share_bounds
 from ecomlab.analysis.tables import in_order
@@ -101,7 +102,7 @@ def capability(
         grid = figure.add_gridspec(
             *((1, 2) if page else (2, 1)), **({} if page else {"height_ratios": (1.5, 1)})
         )
-        left, right = (figure.add_subplot(place) for place in grid)
+        left, right = (figure.add_subplot(place) for place in places_of(grid))
         _by_environment(left, scripts)
         _by_run(right, runs[runs.env == env], env)
         lettered([left, right])
@@ -164,9 +165,8 @@ def understanding(table: pd.DataFrame, width: float = PAGE_WIDTH) -> Figure:
     page, banks = width > COLUMN_WIDTH, list(dict.fromkeys(table.bank))
     with paper_style():
         figure = plt.figure(figsize=(width, 3.2 if page else 6.0), layout="constrained")
-        left, right = (
-            figure.add_subplot(place) for place in figure.add_gridspec(*((1, 2) if page else (2, 1)))
-        )
+        grid = figure.add_gridspec(*((1, 2) if page else (2, 1)))
+        left, right = (figure.add_subplot(place) for place in places_of(grid))
         _understood(
             left, table[(table.form == "all")], "env", [*in_order(set(table.env) - {"all"}), "all"], banks
         )

@@ -23,7 +23,7 @@ from ecomlab.analysis.cascades import (
     hard_levels,
     kinds_of,
 )
-from ecomlab.analysis.plots import COLUMN_WIDTH, PAGE_WIDTH, laid_out, lettered, look, paper_style
+from ecomlab.analysis.plots import COLUMN_WIDTH, PAGE_WIDTH, laid_out, lettered, look, paper_style, places_of
 from ecomlab.evaluate.cascade.mistakes import WORLD
 from ecomlab.evaluate.cascade.tables import fates, survival
 
@@ -72,10 +72,10 @@ def error_cascade(cells: Cells, effects: pd.DataFrame, width: float = PAGE_WIDTH
         rows = figure.add_gridspec(3, 1, height_ratios=(1.25, 1.05, 0.9) if page else (1.5, 0.9, 1.1))
         if page:
             top, middle = rows[0].subgridspec(1, 3, width_ratios=(1.5, 1, 1)), rows[1].subgridspec(1, 2)
-            first, early, late = (figure.add_subplot(place) for place in top)
+            first, early, late = (figure.add_subplot(place) for place in places_of(top))
         else:
             first = figure.add_subplot(rows[0])
-            early, late = (figure.add_subplot(place) for place in rows[1].subgridspec(1, 2))
+            early, late = (figure.add_subplot(place) for place in places_of(rows[1].subgridspec(1, 2)))
         _first(first, shown, players, hard, kinds)
         _survival(early, cells, dict.fromkeys(players, LOW), looks)
         _survival(late, cells, hard, looks)
@@ -84,11 +84,11 @@ def error_cascade(cells: Cells, effects: pd.DataFrame, width: float = PAGE_WIDTH
         late.tick_params(labelleft=False)
         panels = [first, early]
         if page:
-            heat, ends = (figure.add_subplot(place) for place in middle)
+            heat, ends = (figure.add_subplot(place) for place in places_of(middle))
             _follows(heat, {key: some for key, some in cells.items() if key[1] == hard[key[0]]}, kinds)
             _fates(ends, cells, hard)
             panels += [heat, ends]
-        mended, lost = (figure.add_subplot(place) for place in rows[2].subgridspec(1, 2))
+        mended, lost = (figure.add_subplot(place) for place in places_of(rows[2].subgridspec(1, 2)))
         _planted(mended, effects, players, hard, looks, "mended")
         _planted(lost, effects, players, hard, looks, "effect")
         lost.tick_params(labelleft=False)

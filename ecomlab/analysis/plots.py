@@ -11,7 +11,7 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.gridspec import SubplotSpec
+from matplotlib.gridspec import GridSpecBase, SubplotSpec
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
@@ -225,7 +225,7 @@ def effective_ratio(train: pd.DataFrame, window: int = 10, width: float = PAGE_W
     with paper_style():
         figure = plt.figure(figsize=(width, 2.2 if page else 3.9), layout="constrained")
         grid = figure.add_gridspec(*((1, 4) if page else (2, 2)))
-        places = [figure.add_subplot(place) for place in grid]
+        places = [figure.add_subplot(place) for place in places_of(grid)]
         for ax, (part, whole, label) in zip(places, panels, strict=False):
             rows = rolled.assign(share=rolled[part] / rolled[whole].clip(lower=1))
             _lines(ax, rows, "step", "share", look(train), marked=True, marks=6)
@@ -352,7 +352,7 @@ def reward_parts(parts: pd.DataFrame, decoding: str = "sampled", width: float = 
     with paper_style():
         figure = plt.figure(figsize=(width, 2.2 if page else 3.9), layout="constrained")
         grid = figure.add_gridspec(*((1, 4) if page else (2, 2)))
-        panels = [figure.add_subplot(place) for place in grid]
+        panels = [figure.add_subplot(place) for place in places_of(grid)]
         for ax, (name, label) in zip(panels, shown.items(), strict=False):
             for schedule in (*arms(last), UNTRAINED):
                 mine = before if schedule == UNTRAINED else last[last.schedule == schedule]
@@ -422,6 +422,11 @@ def one_run(
         sns.despine(figure)
     plt.close(figure)
     return figure
+
+
+def places_of(grid: GridSpecBase) -> list[SubplotSpec]:
+    """List the places of a grid, row by row."""
+    return [grid[number] for number in range(grid.nrows * grid.ncols)]
 
 
 def lettered(panels: Sequence[Axes]) -> None:
