@@ -1,5 +1,6 @@
 """Text of a foreign catalog made safe to show and to prompt with: one line, no markup, no control characters."""
 
+import html
 import re
 from functools import lru_cache
 from html.parser import HTMLParser
