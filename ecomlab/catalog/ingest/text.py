@@ -129,8 +129,6 @@ def _special(raw: str) -> bool:
 
 def _moved(raw: str, text: str) -> bool:
     """Tell whether mending changed letters, beyond entities, quotes and widths."""
-    import html
-
     import ftfy
 
     return ftfy.fix_encoding(html.unescape(raw)) != html.unescape(raw) or "\ufffd" in text
