@@ -1,5 +1,6 @@
 """A cleaned table of someone's products on disk: one row a product, memory-mapped, with a page of facts beside it."""
 
+import hashlib
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ecomlab.files import read_json, write_json
-from ecomlab.seeding import digest
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -86,8 +86,6 @@ def open_products(folder: Path) -> Products:
 
 
 def _stamp(path: Path) -> str:
-    import hashlib
-
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 
@@ -107,8 +105,6 @@ def product_ids(names: Sequence[str]) -> list[str]:
 
 
 def _number(name: str, turn: int) -> int:
-    import hashlib
-
     salt = turn.to_bytes(2, "little")
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=5, salt=salt).digest(), "little")
 
@@ -133,13 +129,6 @@ def drawn_stock(ids: Sequence[str]) -> np.ndarray:
 
 def _uniform(ids: Sequence[str], what: str) -> np.ndarray:
     """Return a number in [0, 1) for each id, the same in every process."""
-    import hashlib
-
     key = what.encode()
     raw = b"".join(hashlib.blake2b(one.encode(), digest_size=8, key=key).digest() for one in ids)
     return np.frombuffer(raw, "<u8") / 2.0**64
-
-
-def fingerprint(facts: dict[str, Any]) -> str:
-    """Digest of a table's content, from its facts."""
-    return digest([facts["version"], facts["digest"]])

@@ -33,7 +33,8 @@ def catalog_of(products: Products) -> Catalog:
     """Make the catalog of what can be sold of a product table, in the order of its rows.
 
     Sold is what has a brand and a short name that can be said, and a price and a rating where the source gives any;
-    `left_out` counts the rest. Types with at least `ENOUGH` products are drawable. Raises ValueError where none is.
+    `left_out` counts the rest. Types with at least `ENOUGH` products are drawable. Raises ValueError where none
+    has so many.
     """
     sold = np.flatnonzero(_reasons(products) == "")
     rows = products.rows.take(sold)

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +14,6 @@ REPEATED, TAKEN_ID, REPEATED_VARIANT, NO_TITLE = (
     "no title",
 )
 """Reasons to set a row aside."""
-FOLDED: Final = "variant folded into a product"
 
 
 @dataclass(frozen=True)
@@ -110,7 +109,8 @@ def _variants(table: Any, columns: Sequence[str]) -> Folded:
         variants.append(list(chosen.values()) if any(chosen) else [])
         if not any(chosen) and head not in rows:
             aside |= dict.fromkeys(rows, REPEATED)
-            main.pop(), variants.pop()
+            main.pop()
+            variants.pop()
     names = [said for _, said in given if said and axis < len(said) and said[axis]]
     name = names[0][axis] if names else (columns[axis] if width else "")
     return Folded(np.array(main, np.int64), variants, aside, axis, options, name)

@@ -1,5 +1,6 @@
 """Text of a foreign catalog made safe to show and to prompt with: one line, no markup, no control characters."""
 
+import html
 import re
 from functools import lru_cache
 from html.parser import HTMLParser
@@ -128,8 +129,6 @@ def _special(raw: str) -> bool:
 
 def _moved(raw: str, text: str) -> bool:
     """Tell whether mending changed letters, beyond entities, quotes and widths."""
-    import html
-
     import ftfy
 
     return ftfy.fix_encoding(html.unescape(raw)) != html.unescape(raw) or "\ufffd" in text
