@@ -99,9 +99,7 @@ def capability(
     page = width > COLUMN_WIDTH
     with paper_style():
         figure = plt.figure(figsize=(width, 2.9 if page else 4.9), layout="constrained")
-        grid = figure.add_gridspec(
-            *((1, 2) if page else (2, 1)), **({} if page else {"height_ratios": (1.5, 1)})
-        )
+        grid = figure.add_gridspec(1, 2) if page else figure.add_gridspec(2, 1, height_ratios=(1.5, 1))
         left, right = (figure.add_subplot(place) for place in places_of(grid))
         _by_environment(left, scripts)
         _by_run(right, runs[runs.env == env], env)

@@ -55,7 +55,11 @@ def main() -> None:
     for d in range(13):
         for env in ENVIRONMENTS:
             if (env, d) not in there:
-                row = {"env": env, "d": d, "why": off[env]} if env in off else measure(env, d, asked.seeds, shop)
+                row = (
+                    {"env": env, "d": d, "why": off[env]}
+                    if env in off
+                    else measure(env, d, asked.seeds, shop)
+                )
                 with asked.out.open("a", newline="") as file:
                     writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
                     if file.tell() == 0:
