@@ -379,7 +379,8 @@ def test_markers_tell_arms_apart_where_colour_does(name, drawings):
         for line in legend.get_lines()
     ]
     marked = [line for line in handles if line.get_color() != ".35" and line.get_linestyle() != ":"]
-    assert len({line.get_marker() for line in marked}) == len(marked) > 1
+    shapes = {(line.get_marker(), line.get_markerfacecolor() == "none") for line in marked}
+    assert len(shapes) == len(marked) > 1, "a ring around another's mark is a shape of its own"
 
 
 def test_the_effective_ratio_is_compared_seed_by_seed():

@@ -28,7 +28,7 @@ def cells(path, kind=None):
     return [cell for cell in nbformat.read(path, as_version=4).cells if kind in (None, cell.cell_type)]
 
 
-def run(name, folder, **parameters):
+def run(name, folder, /, **parameters):
     """Execute a notebook as a sweep does; the executed cells."""
     job = Run(name, folder / name, ROOT / "notebooks" / f"{name}.ipynb", parameters)
     failures = ProcessExecutor(1).execute([job], Console(file=io.StringIO()))
@@ -149,9 +149,22 @@ def test_the_figure_of_the_axes_is_drawn(tmp_path):
     assert drawn(tmp_path / "figures") == both_widths("axes")
 
 
-@pytest.mark.parametrize("name", ["reward_parts", "capability_frontier", "understanding", "error_cascade"])
-def test_a_figure_is_drawn_from_committed_tables(name, tmp_path):
-    run(f"fig_{name}", tmp_path, out=str(tmp_path / "figures"))
+CERTIFICATE, LAPTOP = "experiments/certificate/certificate.json", "experiments/laptop"
+
+
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [
+        ("reward_parts", {"table": f"{LAPTOP}/parts.csv"}),
+        ("capability_frontier", {"certificate": CERTIFICATE, "ablation": LAPTOP}),
+        ("understanding", {"certificate": CERTIFICATE}),
+        ("error_cascade", {"folder": "experiments/cascade"}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_figure_is_drawn_from_committed_tables(name, read, tmp_path):
+    tables = {parameter: str(ROOT / path) for parameter, path in read.items()}
+    run(f"fig_{name}", tmp_path, out=str(tmp_path / "figures"), **tables)
     more = both_widths("error_cascade_traces") if name == "error_cascade" else []
     assert drawn(tmp_path / "figures") == sorted(both_widths(name) + more)
 

@@ -163,7 +163,7 @@ def test_calls_that_wait_are_shown_and_can_be_taken_back(shop: Shop) -> None:
     made.add.click()
     fill(made, "cart_view", {})
     made.add.click()
-    assert "catalog_search(query mug)" in text(made.waiting) and made.draft_buttons.layout.display == ""
+    assert "catalog_search(query: mug)" in text(made.waiting) and made.draft_buttons.layout.display == ""
     made.take_back.click()
     assert "cart_view" not in text(made.waiting)
     made.send_draft.click()
