@@ -28,6 +28,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SFT = ROOT / "experiments" / "smollm2" / "sft.py"
 LIMITS = {"turn_tokens": 256, "episode_tokens": 768, "context_tokens": 6144}
 """Of CART's courteous episodes up to d = 3 in this model's tokens."""
+FEW = ("--env", "POLICY", "--steps", 1, "--batch", 1, "--accumulate", 1)
+"""Of fine-tuning, for a check."""
 STAGES = ("untrained", "fine-tuned", "trained on carts")
 
 
@@ -38,7 +40,7 @@ def main() -> None:
     tuned, run = chosen.work / "sft", chosen.work / "dapo"
     evaluate(chosen, chosen.model, STAGES[0])
     if not (tuned / "sft.json").exists():
-        call(SFT, chosen.model, tuned, "--minutes", chosen.minutes, *(["--steps", 2] if chosen.check else []))
+        call(SFT, chosen.model, tuned, "--minutes", chosen.minutes, *(FEW if chosen.check else []))
     evaluate(chosen, tuned, STAGES[1])
     train(chosen, tuned, run)
     last = max(run.glob("checkpoints/step-*"), key=lambda path: int(path.name.rpartition("-")[2]))

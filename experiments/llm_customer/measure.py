@@ -25,7 +25,7 @@ import numpy as np
 from scipy import stats
 
 import ecomlab
-from ecomlab.audit.wordings import STYLES, Honest, line_of
+from ecomlab.audit.wordings import STYLES, Honest
 from ecomlab.customer.llm import AGAIN, Chat
 from ecomlab.evaluate.customers import customer_identity
 from ecomlab.evaluate.endpoint.chat import customer_from_toml
@@ -100,7 +100,7 @@ def _identity(name: str) -> Any:
 
 class _Written:
     """An endpoint for one episode whose answers lie in a file, by the episode, the number of the line in it, and
-    whether it is asked again. It notes the requests that have none, and gives those lines back as they are."""
+    whether it is asked again. A request that has none is noted, and answered with nothing, which is refused."""
 
     def __init__(self, episode: str, answers: Mapping[str, str]) -> None:
         self._episode, self._answers, self._lines = episode, answers, 0
@@ -113,7 +113,7 @@ class _Written:
         key = f"{self._episode} {self._lines}{AGAIN if again else ''}"
         if key not in self._answers:
             self.missing.append({"key": key, "system": system, "user": user})
-        return self._answers.get(key, line_of(user))
+        return self._answers.get(key, "")
 
 
 def _ask(chosen: argparse.Namespace) -> None:

@@ -86,7 +86,8 @@ class Stop(TrainerCallback):
         self.until = time.monotonic() + 60 * minutes
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        control.should_training_stop = control.should_save = time.monotonic() > self.until
+        if time.monotonic() > self.until:
+            control.should_training_stop = control.should_save = True
 
 
 def main() -> None:
@@ -109,7 +110,6 @@ def main() -> None:
         save_total_limit=1,
         report_to="none",
         seed=0,
-        ignore_data_skip=False,  # a resumed run goes on with the demonstration after the last one seen
         remove_unused_columns=False,
     )
     trainer = Trainer(

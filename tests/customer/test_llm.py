@@ -1,5 +1,6 @@
 """An endpoint words the customer: what it is sent, what of its answers is said, and that a run repeats from it."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
@@ -7,7 +8,9 @@ import pytest
 from ecomlab import ENVIRONMENTS, Shop
 from ecomlab.catalog.lexicon import lexicon_of
 from ecomlab.customer.llm import FAILURES, RecordError, Wording
+from ecomlab.customer.nlu import says
 from ecomlab.customer.rewording import Check, tidy
+from ecomlab.customer.templates import common_file
 from ecomlab.episode.episode import Episode, make_task
 from ecomlab.episode.play import ReplayError, play, replay
 from ecomlab.task import Message
@@ -150,6 +153,19 @@ def test_a_recording_without_second_tries_replays(shop: Shop) -> None:
     once = [one for one in trajectory.wording if not one["task"].endswith(" again")]
     assert len(once) < len(trajectory.wording)
     assert replay(replace(trajectory, wording=once), shop) == trajectory.score
+
+
+@pytest.mark.parametrize(
+    ("kind", "envs"), [*((k, ENVIRONMENTS) for k in ("more", "nothing")), ("another order", ["STATUS"])]
+)
+def test_every_sentence_that_is_only_heard_is_read_as_its_act(
+    kind: str, envs: Iterable[str], shop: Shop
+) -> None:
+    lexicon = lexicon_of(shop.catalog)
+    assert common_file().heard.keys() == {"more", "nothing", "another order"}
+    for env in envs:
+        phrases = ENVIRONMENTS[env].phrases
+        assert [t for t in common_file().heard[kind] if not says(kind, t, phrases, lexicon)] == [], env
 
 
 def test_what_is_only_heard_is_read_as_its_act(check: Check) -> None:
