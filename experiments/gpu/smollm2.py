@@ -76,6 +76,7 @@ def train(chosen: argparse.Namespace, tuned: Path, run: Path) -> None:
         "minibatches": 1,
         "rounds": 1,
         "turn_tokens": 8,
+        "dtype": "float32",  # bfloat16 takes minutes a step on a CPU
     }
     settings = {
         "out": str(run), "starter": str(tuned), "collection": "CART", "schedule": "adaptive", "lora_rank": 32,
