@@ -168,7 +168,8 @@ def ending(trajectory: Trajectory) -> str:
     """Say how the episode ended, and nothing of how good it was."""
     text = ENDS[str(trajectory.end)]
     if trajectory.end == "truncated":  # in a message of its own, which is not recorded
-        return f"Turn {trajectory.turns + 1}: {text}"
+        said = sum(message["role"] == "assistant" for message in trajectory.messages)
+        return f"Turn {said + 1}: {text}"
     if trajectory.end == "invalid":
         return f"{text} ({trajectory.score.why.removeprefix('invalid output: ')})."
     return text
