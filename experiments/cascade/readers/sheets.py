@@ -60,13 +60,17 @@ def sheet(name: str, trajectory: Trajectory, shop: Shop) -> str:
 
 
 def said(step: Step) -> Iterator[str]:
-    """Write what was said and called in a turn, results as tables."""
-    for entry in entries_of(step):
+    """Write what was said and called in a turn, results as tables; text beside calls is read by nobody."""
+    for number, entry in enumerate(entries_of(step)):
         if entry.who == TOOL:
             yield from called(entry)
-        else:
-            yield f"**{'Agent' if entry.who == AGENT else 'Customer'}:** {' '.join(entry.text.split())}"
-            yield ""
+            continue
+        remark = entry.who == AGENT and number == 0 and bool(step.text and step.calls)
+        who = (
+            "Agent (a remark that nobody reads)" if remark else "Agent" if entry.who == AGENT else "Customer"
+        )
+        yield f"**{who}:** {' '.join(entry.text.split())}"
+        yield ""
 
 
 def called(entry: Entry) -> Iterator[str]:
