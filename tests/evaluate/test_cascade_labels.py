@@ -21,7 +21,7 @@ from ecomlab.evaluate.scripted import attackers_of
 from ecomlab.players.base import Perturbation
 from ecomlab.seeding import rng
 from ecomlab.task import Goal, GoalChange, Message, SellOut, Task
-from ecomlab.world.cart import wants_of
+from ecomlab.world.cart import Want, wants_of
 from ecomlab.world.state import World
 
 every_env = pytest.mark.parametrize("env", list(ENVIRONMENTS))
@@ -372,6 +372,32 @@ def test_a_denial_of_one_variant_says_nothing_of_the_others(variant: Wanted) -> 
 
 
 # --- events ---
+
+
+def test_a_type_that_is_named_after_its_option_says_nothing_of_variants(two: Wanted) -> None:
+    world = shown(two)
+    for kind in world.catalog.types:
+        want = Want(0, kind.name, {}, kind.option.values[0], 1)
+        (claim,), _ = claims_in(f"I couldn't find any {kind.name} in our shop.", [want], world)
+        assert (claim.want, claim.option) == (want, None), kind.name
+
+
+def test_what_has_sold_out_may_be_told_though_what_is_taken_instead_is_there(shop: Shop) -> None:
+    for seed in range(200):
+        task = make_task(
+            "CART", 9, seed, shop, {"cart.items": 1, "eps_rank": 0, "cart.p_option": 0, "p_switch": 0}
+        )
+        look, episode = Wanted(task, shop), Episode(task, shop)
+        episode.act(look.see())
+        (want,), (instead,) = wants_of(task.goal), wants_of(episode.goal)
+        world, catalog = episode.world, shop.catalog
+        gone = not any(world.stock(world.row(one)) for one in look.fitting if one in world.shown)
+        there = [one for one in world.shown if catalog.satisfies(world.row(one), instead.constraints)]
+        if gone and instead != want and any(world.stock(world.row(one)) for one in there):
+            said = {"role": "assistant", "content": f"I'm sorry, the {want.type} is sold out."}
+            assert "claims absence" not in {kind for _, kind in found(look.labelled(look.see(), said))}
+            return
+    raise AssertionError("nobody of these would have taken something else that was shown")
 
 
 def test_a_wish_that_is_heard_and_not_followed_is_stale(shop: Shop) -> None:

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from ecomlab import ENVIRONMENTS, Shop, make_task
+from ecomlab.audit.surface import calls
 from ecomlab.evaluate.cascade.confusion import accuracy, as_markdown, judge
+from ecomlab.evaluate.cascade.edits import calls_of, with_calls
 from ecomlab.evaluate.cascade.labels import label
 from ecomlab.evaluate.cascade.mistakes import KINDS, Labelled, Mistake
 from ecomlab.evaluate.cascade.planting import CLEAN, PLANTABLE, REPAIRED, Planted, Twin, plant, survey
@@ -41,6 +43,17 @@ def test_what_is_mended_is_labelled_so(shop: Shop) -> None:
         (mistake,) = label(planted.trajectory, shop).mistakes
         assert (mistake.kind, mistake.turn) == (kind, planted.turn)
         assert mistake.fate.startswith("mended")
+
+
+def test_a_call_that_is_put_between_others_takes_nobodys_id() -> None:
+    one, wrong, two = (("cart_add", {"product_id": name}) for name in ("P1", "P2", "P3"))
+    message = calls(one, two)
+    ids = [call["id"] for call in message["tool_calls"]]
+    made = with_calls(message, [one, wrong, two])
+    assert calls_of(made) == [one, wrong, two]
+    assert [call["id"] for call in made["tool_calls"]] == [ids[0], "planted1", ids[1]]
+    instead = with_calls(message, [one, wrong])
+    assert [call["id"] for call in instead["tool_calls"]] == ids, "what is changed keeps its place"
 
 
 def test_the_same_stream_plants_the_same_mistake(shop: Shop) -> None:

@@ -121,7 +121,9 @@ class _Labeller:
         asked = [str(given.get("question", "")) for name, given in self._calls if name == "ask_user"]
         texts = asked if message.get("tool_calls") else [str(message.get("content") or "")]
         subtask, world = self.episode.subtask, self.episode.world
-        wants = subtask.env.wishes(subtask.goal, world)
+        wants = subtask.env.wishes(
+            subtask.customer.goal, world
+        )  # what it is about: not what they would take instead
         for text in texts if wants and not message.get("invalid") else ():
             claims, doubtful = claims_in(text, wants, world)
             self.doubtful += [(self.turn, sentence) for sentence in doubtful]
