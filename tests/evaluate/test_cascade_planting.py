@@ -56,6 +56,21 @@ def test_a_call_that_is_put_between_others_takes_nobodys_id() -> None:
     assert [call["id"] for call in instead["tool_calls"]] == ids, "what is changed keeps its place"
 
 
+def test_what_an_interruption_comes_between_is_not_planted(shop: Shop) -> None:
+    """What was meant for one job is no mistake of its kind in another."""
+    came_between = 0
+    for seed in range(3):
+        twin = survey(make_task("JOURNEY", 1, seed, shop, {"p_switch": 1}), shop)
+        for turn in twin.opportunities.get("wasted turn", ()) if twin else ():
+            only = Twin(twin.trajectory, {"wasted turn": (turn,)})
+            planted = plant(only, shop, "wasted turn", rng("between", seed, turn))
+            came_between += planted is None
+            if planted is not None:
+                judged = judge(planted, label(planted.trajectory, shop))
+                assert judged.right and judged.alone, (seed, turn)
+    assert came_between
+
+
 def test_the_same_stream_plants_the_same_mistake(shop: Shop) -> None:
     twin = twin_of("STATUS", 2, shop)
     one, two = (plant(twin, shop, "wrong order", rng("same")) for _ in range(2))

@@ -52,9 +52,13 @@ def played(place: Place, shop: Shop) -> Played | None:
     return Played(place.job, trajectory, faults=faults_of(trajectory))
 
 
-def transcripts(shop: Shop) -> Iterator[Transcript]:
-    """Yield what is played, in the order of the places; what the file holds is not played again."""
-    there = {t.notes["place"]: t for t in read(TRANSCRIPTS)} if TRANSCRIPTS.exists() else {}
+def kept() -> dict[int, Transcript]:
+    """Read what is played already, by number of the place."""
+    return {t.notes["place"]: t for t in read(TRANSCRIPTS)} if TRANSCRIPTS.exists() else {}
+
+
+def transcripts(there: Mapping[int, Transcript], shop: Shop) -> Iterator[Transcript]:
+    """Yield what is played, in the order of the places; what is there is not played again."""
     for place in places():
         found = there.get(place.number)
         if found is None and (made := played(place, shop)) is not None:
@@ -86,9 +90,11 @@ def main() -> None:
         list(ENVIRONMENTS), {}, shop, {"size": SIZE, "seed": 0},
         made_with={"commit": commit(), "libraries": versions()},
     )  # fmt: skip
-    found = list(transcripts(shop))
-    with replacing(TRANSCRIPTS) as draft:
-        write(draft, header, found)
+    there = kept()
+    found = list(transcripts(there, shop))
+    if len(found) > len(there):
+        with replacing(TRANSCRIPTS) as draft:
+            write(draft, header, found)
     print(f"{len(found)} of {len(places())} are played")
 
 
