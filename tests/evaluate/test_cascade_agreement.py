@@ -18,6 +18,7 @@ from ecomlab.evaluate.cascade.agreement import (
     Marks,
     agreements,
     as_markdown,
+    differences_as_markdown,
     disagreements,
     kappa,
     of_labels,
@@ -27,7 +28,8 @@ from ecomlab.evaluate.cascade.mistakes import KINDS, Labelled, Mistake
 from ecomlab.seeding import rng
 
 ROOT = Path(__file__).resolve().parents[2]
-TABLE, PAGE = ROOT / "experiments" / "cascade" / "readers" / "agreement.csv", ROOT / "docs" / "cascade.md"
+READERS, PAGE = ROOT / "experiments" / "cascade" / "readers", ROOT / "docs" / "cascade.md"
+TABLE, LIST = READERS / "agreement.csv", READERS / "disagreements.csv"
 TURNS = {"01": 3, "02": 2, "03": 5}
 ONE: Marks = {"01": [(1, "wrong product"), (3, "out of turns")], "02": [], "03": [(2, "wasted turn")]}
 TWO: Marks = {"01": [(1, "wrong product")], "02": [], "03": [(3, "wasted turn"), (5, "missed item")]}
@@ -133,16 +135,25 @@ def test_a_trajectory_of_which_nothing_is_said_is_named(tmp_path: Path) -> None:
 
 
 def test_the_readers_are_told_every_kind_that_they_may_note() -> None:
-    told = (TABLE.parent / "README.md").read_text("utf-8")
+    told = (READERS / "README.md").read_text("utf-8")
     follows = "dropped job"  # only from an end, and what an end leaves undone is not noted
     assert [kind for kind in KINDS if f"`{kind}`" not in told] == [follows]
 
 
-def test_the_page_has_the_committed_table() -> None:
-    rows = list(csv.DictReader(TABLE.open(newline="", encoding="utf-8"))) if TABLE.exists() else []
-    assert as_markdown(rows) in PAGE.read_text("utf-8"), (
-        "run: python experiments/cascade/readers/agree.py --draw"
-    )
+def test_the_page_has_the_committed_tables() -> None:
+    for path, draw in ((TABLE, as_markdown), (LIST, differences_as_markdown)):
+        with path.open(newline="", encoding="utf-8") as file:
+            drawn = draw(list(csv.DictReader(file)))
+        assert drawn in PAGE.read_text("utf-8"), "run: python experiments/cascade/readers/agree.py --draw"
+
+
+def test_what_not_all_note_is_counted_by_who_does() -> None:
+    rows = list(disagreements({"A": ONE, "B": TWO, "code": TWO}, {"A": {}, "B": {}, "code": {}}))
+    assert differences_as_markdown(rows).splitlines()[2:] == [
+        "| A alone | 2 | out of turns 1, wasted turn 1 |",
+        "| B, code alone | 2 | wasted turn 1, missed item 1 |",
+    ]
+    assert differences_as_markdown([]) == ""
 
 
 def test_the_table_is_the_same_from_the_file_as_from_memory(tmp_path: Path) -> None:

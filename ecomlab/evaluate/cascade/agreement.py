@@ -1,6 +1,7 @@
 """How far readers of the same trajectories agree on mistakes, with each other and with the labels: Cohen's kappa."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
@@ -265,3 +266,17 @@ def _noted(rows: Iterable[Mapping[str, Any]]) -> str:
     counts = {name: row[by] for row in rows for name, by in ((row["one"], "by_one"), (row["two"], "by_two"))}
     cases = next(iter(rows))["cases"]
     return f"{', '.join(f'{name} {count}' for name, count in counts.items())} of {cases}"
+
+
+def differences_as_markdown(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Write in Markdown how many mistakes not all of them note, by who does and by kind; empty without any."""
+    by_whom: dict[str, Counter[str]] = {}
+    for row in rows:
+        by_whom.setdefault(str(row["noted_by"]), Counter())[str(row["kind"])] += 1
+    if not by_whom:
+        return ""
+    lines = ["| noted by | mistakes | of these kinds |", "|---|---|---|"]
+    for whom, kinds in sorted(by_whom.items(), key=lambda one: -one[1].total()):
+        listed = ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())
+        lines.append(f"| {whom} alone | {kinds.total()} | {listed} |")
+    return "\n".join(lines)

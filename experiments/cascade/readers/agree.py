@@ -22,6 +22,7 @@ from ecomlab.catalog import load_shop
 from ecomlab.evaluate.cascade.agreement import (
     agreements,
     as_markdown,
+    differences_as_markdown,
     disagreements,
     of_labels,
     read_answers,
@@ -109,11 +110,11 @@ def compare() -> None:
     write_json(TABLE.with_suffix(".json"), record)
 
 
-def table() -> list[dict[str, str]]:
-    """Read the table of agreements; no rows where there is none."""
-    if not TABLE.exists():
+def rows_of(path: Path) -> list[dict[str, str]]:
+    """Read a table; no rows where there is none."""
+    if not path.exists():
         return []
-    with TABLE.open(newline="", encoding="utf-8") as file:
+    with path.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
 
@@ -132,7 +133,8 @@ def main() -> None:
     parser.add_argument("--draw", action="store_true")
     if not parser.parse_args().draw:
         compare()
-    replace_between(PAGE, MARKS, as_markdown(table()))
+    drawn = [as_markdown(rows_of(TABLE)), differences_as_markdown(rows_of(LIST))]
+    replace_between(PAGE, MARKS, "\n\n".join(filter(None, drawn)))
 
 
 if __name__ == "__main__":
