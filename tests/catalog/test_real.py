@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from ingested import built, shop_export
+from ingested import built, priceless, shop_export
 
 from ecomlab import ENVIRONMENTS, make_task, play
 from ecomlab.catalog import Catalog, LexicalEmbedder, SearchEngine, Shop
@@ -67,10 +67,7 @@ def test_the_catalog_is_the_same_in_another_process(catalog: Catalog, products: 
 
 
 def test_without_prices_and_ratings_nothing_is_said_about_them(tmp_path: Path) -> None:
-    lines = ["title,brand"]
-    lines += [f"Maker{'abcde'[i % 5]} X{i}Q Desk Lamp,Maker{'abcde'[i % 5]}" for i in range(20)]
-    lines += [f"Maker{'abcde'[i % 5]} Y{i}Q Tripod Black,Maker{'abcde'[i % 5]}" for i in range(20)]
-    bare = catalog_from(lines, tmp_path)
+    bare = catalog_from(priceless().splitlines(), tmp_path)
     assert bare.bounds == {"days"}
     assert (bare.record(0)["price"], bare.record(0)["rating"]) == (None, None)
     assert set(unsupported(bare)) == {"PD", "BUNDLE", "SUB", "RETURN", "STATUS", "JOURNEY"}
