@@ -107,9 +107,10 @@ def evaluate(
     `catalog` is a folder or a number of generated products. Environments that it cannot carry are refused, or with
     `leave_out` left out and told.
     """
-    shop, envs = _shop_for(catalog, cells.envs, leave_out, console)
-    cells = replace(cells, envs=envs)
-    made = _make(player, envs, EVALUATION, decoding, changes, shop, catalog, out, customer)
+    made = _make(
+        player, cells.envs, EVALUATION, decoding, changes, catalog, leave_out, out, console, customer
+    )
+    cells = replace(cells, envs=made.envs)
     header = header_of(
         EVALUATION, made.name, made.contestant, cells.envs, cells.axes, made.shop, made.catalog
     )
@@ -136,12 +137,11 @@ def find_frontier(
 ) -> dict[str, Any]:
     """Search a player's frontier, or go on with it, with a bar; return what was found. The catalog is chosen as for
     `evaluate`."""
-    shop, envs = _shop_for(catalog, envs, leave_out, console)
-    made = _make(player, envs, FRONTIER, decoding, changes, shop, catalog, out)
-    header = header_of(FRONTIER, made.name, made.contestant, envs, {}, made.shop, made.catalog)
+    made = _make(player, envs, FRONTIER, decoding, changes, catalog, leave_out, out, console)
+    header = header_of(FRONTIER, made.name, made.contestant, made.envs, {}, made.shop, made.catalog)
     with watched(made.folder, _prices(made.contestant), console) as tell:
         found = search.find_frontier(
-            made.contestant, envs, made.shop, made.folder, header, made_with(),
+            made.contestant, made.envs, made.shop, made.folder, header, made_with(),
             block=block, retry_unscored=retry_unscored, tell=tell,
         )  # fmt: skip
     return {"header": read_header(made.folder), "environments": [one.to_json() for one in found]}
@@ -157,17 +157,7 @@ class Made:
     catalog: Mapping[str, Any]
     """How the shop is loaded."""
     folder: Path
-
-
-def _shop_for(
-    catalog: str | int | None, envs: Sequence[str], leave_out: bool, console: Console
-) -> tuple[Shop, tuple[str, ...]]:
-    """Load the shop and choose the environments that it can carry."""
-    shop = load_shop(catalog_named(catalog))
-    able, told = environments_on(shop, envs, leave_out)
-    for line in told:
-        console.print(escape(line), soft_wrap=True)
-    return shop, tuple(able)
+    envs: tuple[str, ...]
 
 
 def _make(
@@ -176,17 +166,22 @@ def _make(
     kind: str,
     decoding: str | None,
     changes: Mapping[str, Any] | None,
-    shop: Shop,
     catalog: str | int | None,
+    leave_out: bool,
     out: Path | None,
+    console: Console,
     customer: Chat | None = None,
 ) -> Made:
     assert player is not None, "options check it"
     if decoding:
         check_decoding(decoding)
+    place = catalog_named(catalog)
+    shop = load_shop(place)
+    envs, told = environments_on(shop, envs, leave_out)
+    for line in told:
+        console.print(escape(line), soft_wrap=True)
     contestant = make_contestant(player, shop, envs, decoding, changes or {}, customer)
-    where = record_of(catalog_named(catalog))
-    return Made(player, contestant, shop, where, folder_of(player, kind, out))
+    return Made(player, contestant, shop, record_of(place), folder_of(player, kind, out), tuple(envs))
 
 
 def report_of(folder: Path, prices: Mapping[str, Any] | None = None) -> dict[str, Any]:
