@@ -49,8 +49,6 @@ def _unsupported(catalog: Catalog) -> dict[str, str]:
     if len(catalog.drawable_types) < FEW_TYPES:
         few = f"fewer than {FEW_TYPES} types have enough products"
         off |= dict.fromkeys(("CART", "SUB", "RETURN", "STATUS", "POLICY", "BUNDLE"), few)
-    if priceless:
-        off |= dict.fromkeys(("RETURN", "STATUS"), "no product has a price: orders show what was paid")
     if off:
         off["JOURNEY"] = f"it chains the others, and these are off: {', '.join(sorted(off))}"
     return off
