@@ -94,9 +94,17 @@ def joined(names: Sequence[str]) -> str:
     return f"{', '.join(before)} and {last}" if before else last
 
 
+_AN = re.compile(
+    r"8|1[18]\b"  # eight, eleven, eighteen
+    r"|[FHLMNRSX](?:[B-DF-HJ-NP-TV-Z0-9]+|DMI)\b"  # letters said one by one: an HP printer, an HDMI cable
+    r"|(?!(?i:uni(?!n)|us[aeiou]|usb|eu|one\b))(?i:[aeiou])"  # but a universal, a USB, a Europlug
+)
+"""Names before which one says "an"."""
+
+
 def with_article(name: str) -> str:
     """Put "a" or "an" before a name."""
-    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
+    return f"{'an' if _AN.match(name) else 'a'} {name}"
 
 
 def _day(value: str) -> str:
