@@ -36,6 +36,16 @@ def write_text(path: Path, text: str) -> None:
         draft.write_text(text, encoding="utf-8", newline="\n")
 
 
+def replace_between(path: Path, marks: tuple[str, str], text: str) -> None:
+    """Replace what stands between two lines of a text file, which stay. Raises ValueError unless both are there once,
+    in that order."""
+    before, begin, rest = path.read_text(encoding="utf-8").partition(marks[0])
+    _, end, after = rest.partition(marks[1])
+    if not end or marks[0] in rest or marks[1] in before + after:
+        raise ValueError(f"{path} does not have {marks[0]} and then {marks[1]} once each; put them back")
+    write_text(path, f"{before}{begin}\n{text}\n{end}{after}")
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Give a draft beside `path` that takes its place at the end, unless something is raised. Makes the folder."""

@@ -15,10 +15,11 @@ from pathlib import Path
 from ecomlab.catalog import load_shop
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.evaluate.cascade.confusion import COLUMNS, as_markdown, rows_of
+from ecomlab.files import replace_between
 
 TABLE = Path(__file__).with_name("planted.csv")
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "cascade.md"
-MARKS = ("<!-- drawn by experiments/cascade/planted.py: begin -->", "<!-- end -->")
+MARKS = ("<!-- drawn by experiments/cascade/planted.py: begin -->", "<!-- planted: end -->")
 SETTINGS = ("asked", "size")
 """Further columns: episodes of each kind that were asked for, products in the shop."""
 
@@ -33,8 +34,7 @@ def read(path: Path) -> list[dict[str, str]]:
 
 def draw(rows: list[dict[str, str]]) -> None:
     """Put the table's shares into the page."""
-    before, after = (PAGE.read_text("utf-8").split(mark) for mark in MARKS)
-    PAGE.write_text(f"{before[0]}{MARKS[0]}\n{as_markdown(rows)}\n{MARKS[1]}{after[1]}", "utf-8")
+    replace_between(PAGE, MARKS, as_markdown(rows))
 
 
 def main() -> None:

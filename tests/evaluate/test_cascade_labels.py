@@ -20,8 +20,8 @@ from ecomlab.evaluate.cascade.planting import plant, survey
 from ecomlab.evaluate.scripted import attackers_of
 from ecomlab.players.base import Perturbation
 from ecomlab.seeding import rng
-from ecomlab.task import Goal, GoalChange, Message, SellOut, Task
-from ecomlab.world.cart import wants_of
+from ecomlab.task import LOOK, Goal, GoalChange, Message, SellOut, Task
+from ecomlab.world.cart import Want, wants_of
 from ecomlab.world.state import World
 
 every_env = pytest.mark.parametrize("env", list(ENVIRONMENTS))
@@ -108,11 +108,11 @@ def test_look_ups_in_another_order_change_no_label(shop: Shop) -> None:
 
 
 class Wanted:
-    """A task of one item, and what a script needs to know of it."""
+    """A task of one item, or one `item` of it, and what a script needs to know of it."""
 
-    def __init__(self, task: Task, shop: Shop) -> None:
+    def __init__(self, task: Task, shop: Shop, item: int = 0) -> None:
         self.task, self.shop = task, shop
-        self.want = wants_of(task.goal)[0]
+        self.want = wants_of(task.goal)[item]
         catalog = shop.catalog
         rows = [row for row in catalog.type_rows(self.want.type) if catalog.stock[row] >= 6]
         self.fitting = [catalog.ids[r] for r in rows if catalog.satisfies(int(r), self.want.constraints)]
@@ -374,6 +374,32 @@ def test_a_denial_of_one_variant_says_nothing_of_the_others(variant: Wanted) -> 
 # --- events ---
 
 
+def test_a_type_that_is_named_after_its_option_says_nothing_of_variants(two: Wanted) -> None:
+    world = shown(two)
+    for kind in world.catalog.types:
+        want = Want(0, kind.name, {}, kind.option.values[0], 1)
+        (claim,), _ = claims_in(f"I couldn't find any {kind.name} in our shop.", [want], world)
+        assert (claim.want, claim.option) == (want, None), kind.name
+
+
+def test_what_has_sold_out_may_be_told_though_what_is_taken_instead_is_there(shop: Shop) -> None:
+    for seed in range(200):
+        task = make_task(
+            "CART", 9, seed, shop, {"cart.items": 1, "eps_rank": 0, "cart.p_option": 0, "p_switch": 0}
+        )
+        look, episode = Wanted(task, shop), Episode(task, shop)
+        episode.act(look.see())
+        (want,), (instead,) = wants_of(task.goal), wants_of(episode.goal)
+        world, catalog = episode.world, shop.catalog
+        gone = not any(world.stock(world.row(one)) for one in look.fitting if one in world.shown)
+        there = [one for one in world.shown if catalog.satisfies(world.row(one), instead.constraints)]
+        if gone and instead != want and any(world.stock(world.row(one)) for one in there):
+            said = {"role": "assistant", "content": f"I'm sorry, the {want.type} is sold out."}
+            assert "claims absence" not in {kind for _, kind in found(look.labelled(look.see(), said))}
+            return
+    raise AssertionError("nobody of these would have taken something else that was shown")
+
+
 def test_a_wish_that_is_heard_and_not_followed_is_stale(shop: Shop) -> None:
     seen = 0
     for seed in range(60):
@@ -431,6 +457,28 @@ def test_a_wrong_choice_of_what_was_wished_for_later_is_no_stale_wish(shop: Shop
         assert found(label(scripted(task, shop, said), shop)) == [(3, "stale wish")], "left out, it is one"
         return
     raise AssertionError("no customer of these added anything")
+
+
+def test_what_never_fitted_is_unwanted_and_not_stale_once_its_item_is_dropped(shop: Shop) -> None:
+    axes = {"cart.items": 2, "p_oos": 0, "p_switch": 1, "eps_rank": 0, "p_missing": 0, "cart.p_option": 0}
+    for seed in range(300):
+        task = make_task("CART", 3, seed, shop, axes)
+        change = next((e for e in task.events if isinstance(e, GoalChange) and e.how == "drop"), None)
+        if change is None or change.moment != LOOK:
+            continue
+        dropped, episode = Wanted(task, shop, change.item), Episode(task, shop)
+        look = calls(*(("catalog_search", {"category": want.type}) for want in wants_of(task.goal)))
+        episode.act(look)
+        of_type = {want.type for want in wants_of(episode.goal)}
+        if not episode.fired or dropped.want.type in of_type or not (dropped.fitting and dropped.others):
+            continue
+        for product, kind in ((dropped.others[0], "unwanted item"), (dropped.fitting[0], "stale wish")):
+            labelled = label(
+                scripted(task, shop, [look, dropped.see(), calls(dropped.add(product, 1))]), shop
+            )
+            assert (3, kind) in found(labelled), kind
+        return
+    raise AssertionError("no customer of these dropped anything")
 
 
 def test_the_last_word_of_a_type_that_is_named_says_nothing_of_another(two: Wanted) -> None:

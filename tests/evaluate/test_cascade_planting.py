@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from ecomlab import ENVIRONMENTS, Shop, make_task
+from ecomlab.audit.surface import calls
 from ecomlab.evaluate.cascade.confusion import accuracy, as_markdown, judge
+from ecomlab.evaluate.cascade.edits import calls_of, with_calls
 from ecomlab.evaluate.cascade.labels import label
 from ecomlab.evaluate.cascade.mistakes import KINDS, Labelled, Mistake
 from ecomlab.evaluate.cascade.planting import CLEAN, PLANTABLE, REPAIRED, Planted, Twin, plant, survey
@@ -41,6 +43,32 @@ def test_what_is_mended_is_labelled_so(shop: Shop) -> None:
         (mistake,) = label(planted.trajectory, shop).mistakes
         assert (mistake.kind, mistake.turn) == (kind, planted.turn)
         assert mistake.fate.startswith("mended")
+
+
+def test_a_call_that_is_put_between_others_takes_nobodys_id() -> None:
+    one, wrong, two = (("cart_add", {"product_id": name}) for name in ("P1", "P2", "P3"))
+    message = calls(one, two)
+    ids = [call["id"] for call in message["tool_calls"]]
+    made = with_calls(message, [one, wrong, two])
+    assert calls_of(made) == [one, wrong, two]
+    assert [call["id"] for call in made["tool_calls"]] == [ids[0], "planted1", ids[1]]
+    instead = with_calls(message, [one, wrong])
+    assert [call["id"] for call in instead["tool_calls"]] == ids, "what is changed keeps its place"
+
+
+def test_what_an_interruption_comes_between_is_not_planted(shop: Shop) -> None:
+    """What was meant for one job is no mistake of its kind in another."""
+    came_between = 0
+    for seed in range(3):
+        twin = survey(make_task("JOURNEY", 1, seed, shop, {"p_switch": 1}), shop)
+        for turn in twin.opportunities.get("wasted turn", ()) if twin else ():
+            only = Twin(twin.trajectory, {"wasted turn": (turn,)})
+            planted = plant(only, shop, "wasted turn", rng("between", seed, turn))
+            came_between += planted is None
+            if planted is not None:
+                judged = judge(planted, label(planted.trajectory, shop))
+                assert judged.right and judged.alone, (seed, turn)
+    assert came_between
 
 
 def test_the_same_stream_plants_the_same_mistake(shop: Shop) -> None:

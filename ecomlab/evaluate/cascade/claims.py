@@ -136,13 +136,16 @@ def _has(name: str, sentence: str) -> bool:
 
 
 def _option_in(sentence: str, want: Want, world: World) -> str | None:
-    """Find the option that a sentence names: one of the type's values, else the wanted one if it speaks of variants."""
+    """Find the option that a sentence names beside the type: one of the type's values, else the wanted one if it speaks
+    of variants. A "Bird Feeder" says nothing of the birds that it is for."""
     kind = world.catalog.types[world.catalog.type_codes[want.type]]
-    named = sorted(_named(kind.option.values, sentence), key=len)
+    names = "|".join(re.escape(name) for name in (kind.plural, kind.name))
+    rest = re.sub(rf"\b(?:{names})\b", " ", sentence, flags=re.IGNORECASE)
+    named = sorted(_named(kind.option.values, rest), key=len)
     if named:
         return named[-1]
     speaks = re.search(
-        rf"\b(?:variants?|options?|{re.escape(kind.option.name.replace('_', ' '))}s?)\b", sentence.lower()
+        rf"\b(?:variants?|options?|{re.escape(kind.option.name.replace('_', ' '))}s?)\b", rest.lower()
     )
     return want.option if speaks else None
 

@@ -295,14 +295,19 @@ def calls_of(message: Message) -> list[Call]:
 
 
 def with_calls(message: Message, calls: Sequence[Call]) -> Message:
-    """Put these calls into a message; those that it had keep their ids, so that who made them knows the results."""
-    left = [(call["id"], call["function"]["name"]) for call in message["tool_calls"]]
+    """Put these calls into a message. Those that it had keep their ids, and one that is changed that of the call in
+    whose place it is made, so that who made them knows the results."""
+    had = list(zip(calls_of(message), (call["id"] for call in message["tool_calls"]), strict=True))
+    ids: dict[int, str] = {}
+    for same in (lambda one, other: one == other, lambda one, other: one[0] == other[0]):
+        for number, call in enumerate(calls):
+            mine = next((one for one in had if number not in ids and same(one[0], call)), None)
+            if mine:
+                had.remove(mine)
+                ids[number] = mine[1]
     made = message_of(*calls)
     for number, call in enumerate(made["tool_calls"]):
-        mine = next((one for one in left if one[1] == call["function"]["name"]), None)
-        if mine:
-            left.remove(mine)
-        call["id"] = mine[0] if mine else f"planted{number}"
+        call["id"] = ids.get(number, f"planted{number}")
     return {**message, "tool_calls": made["tool_calls"]}
 
 

@@ -21,6 +21,8 @@ from ecomlab.world.state import OUT_OF_CALLS
 if TYPE_CHECKING:
     from ecomlab.catalog import Shop
 
+OF_PRODUCTS = {"wrong product", "wrong variant", "unwanted item"}
+"""Kinds of faults of a cart whose `thing` begins with a product's id."""
 Key = tuple[int, str, str, str]
 """Name of a fault in an episode: the number of its subtask, and its own key."""
 
@@ -121,7 +123,9 @@ class _Labeller:
         asked = [str(given.get("question", "")) for name, given in self._calls if name == "ask_user"]
         texts = asked if message.get("tool_calls") else [str(message.get("content") or "")]
         subtask, world = self.episode.subtask, self.episode.world
-        wants = subtask.env.wishes(subtask.goal, world)
+        wants = subtask.env.wishes(
+            subtask.customer.goal, world
+        )  # what it is about: not what they would take instead
         for text in texts if wants and not message.get("invalid") else ():
             claims, doubtful = claims_in(text, wants, world)
             self.doubtful += [(self.turn, sentence) for sentence in doubtful]
@@ -222,8 +226,11 @@ class _Labeller:
         return fault.key not in then and then <= now
 
     def _same(self, subtask: Subtask, one: Fault, other: Fault) -> bool:
-        """Tell whether two faults may be about the same thing: all are, but those of different lines of a cart."""
-        return one.place == other.place or "cart" not in subtask.env.acts_on
+        """Tell whether two faults may be about the same thing: all are, but those of different lines of a cart. A line
+        that was a wrong choice for an item is nobody's once the item is dropped."""
+        if one.place == other.place or "cart" not in subtask.env.acts_on:
+            return True
+        return {one.kind, other.kind} <= OF_PRODUCTS and one.thing.split()[:1] == other.thing.split()[:1]
 
     def _goes_on(self, job: _Job, fault: Fault) -> bool:
         """Tell whether a fault is one that stands already: a number of units that is still not right, or an item that

@@ -12,6 +12,7 @@ from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode, Trajectory
 from ecomlab.episode.messages import parse_output
 from ecomlab.episode.play import record
+from ecomlab.episode.subtask import Subtask
 from ecomlab.evaluate.cascade.edits import EDITS, Scene, calls_of, edit, with_calls
 from ecomlab.seeding import pick
 from ecomlab.task import GoalChange, Message, Player, Task
@@ -83,10 +84,16 @@ class _Planter:
     """Number of the message from which on the player does not hear the customer."""
     blocked: set[str] = field(default_factory=set)
     """Products that the player does not get round to."""
+    jobs: list[Subtask] = field(default_factory=list)
+    """The subtask under way in each turn."""
+    misplaced: bool = False
+    """True once a message that waited was played in another subtask than it was meant for."""
 
     def __call__(self, messages: list[Message], tools: list[dict[str, Any]]) -> Message:
         self.turn += 1
+        self.jobs.append(self.episode.subtask)
         if self.queue:
+            self.misplaced |= self.jobs[-1] is not self.jobs[-2]
             message = self.queue.pop(0)
         else:
             message = self._there(self._blocked(self.player(self._heard(messages), tools)))
@@ -198,8 +205,8 @@ def _ignored_correction(planter: _Planter, message: Message) -> Message | None:
 
 def _claims_absence(planter: _Planter, message: Message) -> Message | None:
     scene = Scene(planter.episode, planter.random)
-    world, able = scene.world, []
-    for want in scene.wants():
+    subtask, world, able = scene.subtask, scene.world, []
+    for want in subtask.env.wishes(subtask.customer.goal, world):  # not what they would take instead
         rows = [
             row
             for row in map(world.row, sorted(world.shown))
@@ -339,6 +346,8 @@ def _described(planter: _Planter, trajectory: Trajectory) -> Planted | None:
     """Say what was planted where; None where something else came in between."""
     kind, turn = planter.kind, planter.planted
     first = (kind, turn)
+    if planter.misplaced:
+        return None
     if kind == "out of turns":
         if trajectory.end != "turns":
             return None
@@ -358,8 +367,10 @@ def _described(planter: _Planter, trajectory: Trajectory) -> Planted | None:
             return None
         turn = _cart_handed_in(trajectory)
         first = (kind, turn)
-    elif kind == "wasted turn" and not _repeats(trajectory, turn):
-        return None
+    elif kind == "wasted turn" and not (
+        planter.jobs[turn - 2] is planter.jobs[turn - 1] and _repeats(trajectory, turn)
+    ):
+        return None  # in another job it is another look
     return Planted(trajectory, kind, turn, first, planter.repair)
 
 
