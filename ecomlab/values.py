@@ -94,9 +94,20 @@ def joined(names: Sequence[str]) -> str:
     return f"{', '.join(before)} and {last}" if before else last
 
 
+_VOWEL_FIRST = re.compile(
+    r"""8|1[18](?!\d)                               # eight, eleven, eighteen
+    | (?!one\b|u\b|uni(?!n)|use|usb|eu)[aeiou]  # but: one, U, universal, user, USB, euro
+    | (?-i:[FHLMNRSX](?=[A-Z]{0,3}\d               # F5L011, LRN5C: said letter by letter,
+        | [A-Z]?(?![A-Za-z]) | [B-DF-HJ-NP-TV-Z]{2}[A-Z]{0,2}(?![A-Za-z])))  # as HP and HDMI are, but not RAM
+    | led\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Beginnings of names that begin with the sound of a vowel."""
+
+
 def with_article(name: str) -> str:
-    """Put "a" or "an" before a name."""
-    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
+    """Put "a" or "an" before a name, by its sound."""
+    return f"{'an' if _VOWEL_FIRST.match(name) else 'a'} {name}"
 
 
 def _day(value: str) -> str:

@@ -79,6 +79,8 @@ def plain(message: str, phrases: Phrases, lexicon: Lexicon, opening: bool = Fals
 def read_opening(message: str, phrases: Phrases, lexicon: Lexicon) -> list[Mention]:
     """Read the items that a request asks for, in order."""
     message = plain(message, phrases, lexicon, opening=True)
+    for text in common_file().complete:  # "That covers everything" asks for nothing where covers are sold
+        message = message.replace(text, "")
     found = next((match for pattern in phrases.openings if (match := pattern.search(message))), None)
     items = found["items"].removeprefix("- ") if found else message
     read = (read_item(segment, lexicon, phrases.words) for segment in _ITEM_BREAK.split(items))

@@ -66,7 +66,7 @@ def test_tables_in_text(said: object) -> None:
     ("title", "found"),
     [
         ("Cable 6-Foot Blk", {"length": "6 ft", "color": "Black"}),
-        ("Cable 72 Inches", {"inches": "72 inches"}),
+        ("Cable 72 Inches", {"size_in_inches": "72 inches"}),
         ("Drive 1000 GB USB 3.0", {"storage": "1 TB", "connector": "USB"}),
         ("Case for iPad 2 Red Black", {"works_with": "iPad 2"}),  # two colours: neither is sure
         ("Kettle 1.5 L 1.2 kW", {"volume": "1.5 L", "power": "1200W"}),
