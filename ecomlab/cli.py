@@ -74,7 +74,7 @@ def play(
     env: options.Env = "CART",
     difficulty: options.Level = 4,
     seed: options.Seed = 0,
-    size: options.Size = 20_000,
+    catalog: options.Catalog = None,
     customer: options.Customer = None,
     player: options.Watched = "reference",
     axis: options.Axis = None,
@@ -88,7 +88,9 @@ def play(
     from ecomlab.lab.play import watch
     from ecomlab.lab.play.choice import Choice, read_key
 
-    choice = read_key(key)[0] if key else Choice(env, difficulty, seed, options.axes(axis), size)
+    choice = (
+        read_key(key, catalog)[0] if key else Choice.on(catalog, env, difficulty, seed, options.axes(axis))
+    )
     raise typer.Exit(watch.show(choice, player, console, options.customer(customer), folder))
 
 
@@ -102,6 +104,7 @@ def certify(
     leaks: options.Leaks = 150,
     questions: options.Questions = 2,
     workers: options.Workers = None,
+    catalog: options.Catalog = None,
     json_file: options.JsonFile = None,
 ) -> None:
     """Measure solvability, fairness, gaming, difficulty and leaks; exit with code 1 if a law is broken.
@@ -109,11 +112,21 @@ def certify(
     Example: [cyan]ecomlab certify --env CART --difficulty 0:12 --seeds 500 --json certificate.json[/cyan]
     """
     from ecomlab.audit import report
+    from ecomlab.lab.shops import catalog_named
 
     envs, levels = options.environments(env), options.levels(difficulty)
-    fewer = seeds if full else min(others, seeds)
+    fewer, shop = seeds if full else min(others, seeds), catalog_named(catalog)
     broken = report.certify(
-        envs, levels, seeds, fewer, leaks, console, workers=workers, json_file=json_file, ask=questions
+        envs,
+        levels,
+        seeds,
+        fewer,
+        leaks,
+        console,
+        workers=workers,
+        json_file=json_file,
+        ask=questions,
+        catalog=shop,
     )
     raise typer.Exit(1 if broken else 0)
 
@@ -161,6 +174,7 @@ def bench_catalog(
 def train(
     config: Annotated[Path, Option(help="A TOML file with the run's settings.")],
     change: options.Change = None,
+    catalog: options.Catalog = None,
     dry_run: options.Plan = False,
 ) -> None:
     """Train one policy, or continue its run. On several GPUs: accelerate launch -m ecomlab train ...
@@ -170,10 +184,11 @@ def train(
     from ecomlab.audit.tokens import TABLE
     from ecomlab.lab.live import train_from_file
     from ecomlab.lab.paths import resolve
+    from ecomlab.lab.shops import training_settings
     from ecomlab.train.config import from_toml
     from ecomlab.train.dry_run import show_plan
 
-    changes = options.settings(change)
+    changes = options.settings(change) | training_settings(catalog)
     if dry_run:
         return show_plan(from_toml(config, changes), config, console, resolve(TABLE))
     raise typer.Exit(train_from_file(config, changes, console))
@@ -192,7 +207,8 @@ def evaluate(
     customer: options.Customer = None,
     axis: options.Axis = None,
     block: options.Block = 0,
-    size: options.Size = 20_000,
+    catalog: options.Catalog = None,
+    leave_out: options.LeaveOut = False,
     folder: options.RunFolder = None,
     retry_unscored: options.Retry = False,
     rescore: options.Rescore = None,
@@ -208,12 +224,13 @@ def evaluate(
     from ecomlab.lab import evaluation_tables, evaluations
 
     if rescore is not None:
-        raise typer.Exit(1 if evaluations.score_again(rescore, console) else 0)
+        raise typer.Exit(1 if evaluations.score_again(rescore, console, catalog) else 0)
     cells = options.cells(player, env, difficulty, episodes, trials, block, axis)
     asked: dict[str, Any] = {
         "decoding": decoding,
         "changes": options.settings(change),
-        "size": size,
+        "catalog": catalog,
+        "leave_out": leave_out,
         "out": folder,
         "customer": options.customer(customer),
     }
@@ -248,7 +265,8 @@ def frontier(
     decoding: options.Decoding = None,
     change: options.PlayerChange = None,
     block: options.Block = 0,
-    size: options.Size = 20_000,
+    catalog: options.Catalog = None,
+    leave_out: options.LeaveOut = False,
     folder: options.RunFolder = None,
     retry_unscored: options.Retry = False,
     figure: options.FigureFile = None,
@@ -266,7 +284,8 @@ def frontier(
     asked: dict[str, Any] = {
         "decoding": decoding,
         "changes": options.settings(change),
-        "size": size,
+        "catalog": catalog,
+        "leave_out": leave_out,
         "out": folder,
     }
     found = evaluations.find_frontier(
@@ -281,6 +300,7 @@ def view(
     other: options.OtherTranscripts = None,
     out: options.PageFile = None,
     limit: options.Limit = 5_000,
+    catalog: options.CatalogNow = None,
     plain: options.WithoutState = False,
 ) -> None:
     """Write episodes of an evaluation or a training run as one HTML file, which needs no network and no server.
@@ -289,12 +309,15 @@ def view(
     """
     from ecomlab.lab.view.command import write_view
 
-    write_view([folder] if other is None else [folder, other], out, limit, plain, console)
+    write_view([folder] if other is None else [folder, other], out, limit, plain, console, catalog)
 
 
 @app.command()
 def cascade(
-    folder: options.Transcripts, csv_file: options.MistakesFile = None, json_file: options.JsonFile = None
+    folder: options.Transcripts,
+    catalog: options.CatalogNow = None,
+    csv_file: options.MistakesFile = None,
+    json_file: options.JsonFile = None,
 ) -> None:
     """Label every mistake in a folder of transcripts: what, when, why, and what became of it.
 
@@ -302,7 +325,7 @@ def cascade(
     """
     from ecomlab.lab.cascades import label_run
 
-    label_run(folder, console, csv_file, json_file)
+    label_run(folder, console, csv_file, json_file, catalog)
 
 
 @app.command()

@@ -47,6 +47,27 @@ MappingFile = Annotated[
     Path | None,
     Option("--mapping", help="TOML file that says which column holds what. Default: guessed, and asked."),
 ]
+Catalog = Annotated[
+    str | None,
+    Option(
+        "--catalog",
+        metavar="FOLDER",
+        help="Folder that `ecomlab catalog build` made, or a number of generated products. Default: 20,000 of these.",
+    ),
+]
+CatalogNow = Annotated[
+    str | None,
+    Option(
+        "--catalog", metavar="FOLDER", help="Folder where the recorded catalog is now. Default: where it was."
+    ),
+]
+LeaveOut = Annotated[
+    bool,
+    Option(
+        "--leave-out",
+        help="Leave out environments that the catalog cannot carry, and say which; they are refused otherwise.",
+    ),
+]
 Customer = Annotated[
     Path | None,
     Option("--customer", help="TOML file of an endpoint that words the customer. Default: templates."),
@@ -155,7 +176,6 @@ Plan = Annotated[bool, Option("--dry-run", help="Print what would be done and it
 Processes = Annotated[int | None, Option(min=1, help="Runs at a time. Default: what the sweep says.")]
 Seed = Annotated[int, Option(help="Seed of the task.")]
 Seeds = Annotated[int, Option(min=1, help="Tasks a level for oracle, reference and perturbed player.")]
-Size = Annotated[int, Option(help="Products in the generated catalog.")]
 Sizes = Annotated[list[int], Option("--size", help="Products; may be repeated.")]
 Transcripts = Annotated[
     Path,

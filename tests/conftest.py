@@ -50,6 +50,22 @@ def big_shop() -> Shop:
     return load_shop()
 
 
+@pytest.fixture(scope="session")
+def real_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A catalog of real products on disk: a shop's export with a row a variant."""
+    from ingested import shop_export, shop_folder
+
+    return shop_folder(shop_export(), tmp_path_factory.mktemp("real"))
+
+
+@pytest.fixture(scope="session")
+def priceless_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A catalog of real products without prices or ratings, on disk."""
+    from ingested import priceless, shop_folder
+
+    return shop_folder(priceless(), tmp_path_factory.mktemp("priceless"))
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the costliest cases as slow."""
     for item in items:

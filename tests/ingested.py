@@ -4,8 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+from ecomlab.catalog import build_shop
 from ecomlab.catalog.ingest import Report, build_products, guess, open_source
 from ecomlab.catalog.products import Products, open_products
+from ecomlab.catalog.real import catalog_of
 
 
 def amazebay_rows() -> list[dict[str, Any]]:
@@ -82,6 +84,21 @@ def built(path: Path, out: Path) -> Built:
     """Build the catalog of a file with the mapping that is guessed."""
     source = open_source(str(path))
     return Built(out, build_products(source, out, guess(source.sample())))
+
+
+def shop_folder(text: str, folder: Path) -> Path:
+    """Build a CSV file's text into a catalog that `load_shop` opens; return its folder."""
+    (folder / "products.csv").write_text(text)
+    build_shop(catalog_of(built(folder / "products.csv", folder / "shop").products), folder / "shop")
+    return folder / "shop"
+
+
+def priceless() -> str:
+    """Forty products of two types with a title and a brand, and nothing else."""
+    lines = ["title,brand"]
+    lines += [f"Maker{'abcde'[i % 5]} X{i}Q Desk Lamp,Maker{'abcde'[i % 5]}" for i in range(20)]
+    lines += [f"Maker{'abcde'[i % 5]} Y{i}Q Tripod Black,Maker{'abcde'[i % 5]}" for i in range(20)]
+    return "\n".join(lines) + "\n"
 
 
 def shop_export() -> str:

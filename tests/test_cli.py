@@ -198,7 +198,7 @@ def test_an_unknown_environment_is_one_clear_line(
 
 
 def test_an_episode_can_be_watched() -> None:
-    done = runner.invoke(app, ["play", "--difficulty", "2", "--size", "1000"])
+    done = runner.invoke(app, ["play", "--difficulty", "2", "--catalog", "1000"])
     assert done.exit_code == 0
     assert "reward 0.900, correct" in done.output
     weighed = "0.75 x task 1.000 + 0.15 x efficiency 1.000 + 0.10 x hallucination 0.000; at most 0.90"
@@ -216,7 +216,7 @@ def test_a_benchmark_is_written(tmp_path: Path) -> None:
 def test_a_missing_extra_is_named_with_the_way_out(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("sys.argv", ["ecomlab", "play", "--size", "1000"])
+    monkeypatch.setattr("sys.argv", ["ecomlab", "play", "--catalog", "1000"])
 
     def missing(*_: object) -> None:
         raise ModuleNotFoundError("No module named 'submitit'", name="submitit.core")
@@ -262,7 +262,7 @@ def test_a_run_is_trained_from_a_file_and_evaluated_from_its_checkpoint(tmp_path
     assert done.exit_code == 0, done.output
     assert "step 1/1: CART, trained on d = 0 to 1" in done.output and (out / "done.json").exists()
     json_file = tmp_path / "eval.json"
-    options = ["--env", "CART", "--difficulty", "0:1", "--episodes", "3", "--size", "1000"]
+    options = ["--env", "CART", "--difficulty", "0:1", "--episodes", "3", "--catalog", "1000"]
     more = [
         "--axis",
         "p_missing=0",
@@ -298,7 +298,7 @@ def test_a_run_is_trained_from_a_file_and_evaluated_from_its_checkpoint(tmp_path
 
 
 def test_two_players_are_evaluated_and_compared(tmp_path: Path) -> None:
-    options = ["--env", "STATUS", "--difficulty", "2", "--episodes", "12", "--size", "1000"]
+    options = ["--env", "STATUS", "--difficulty", "2", "--episodes", "12", "--catalog", "1000"]
     for player in ("reference", "say nothing"):
         done = runner.invoke(app, ["eval", player, *options, "--out", str(tmp_path / player)])
         assert done.exit_code == 0, done.output
@@ -329,7 +329,7 @@ def test_a_frontier_is_searched_and_drawn(tmp_path: Path) -> None:
         str(tmp_path / "found.json"),
     ]
     done = runner.invoke(
-        app, ["frontier", "say nothing", "--env", "STATUS,PD,CART", "--size", "1000", *files]
+        app, ["frontier", "say nothing", "--env", "STATUS,PD,CART", "--catalog", "1000", *files]
     )
     assert done.exit_code == 0, done.output
     assert done.output.count("below 0") == 6 and (tmp_path / "f.pdf").read_bytes().startswith(b"%PDF")

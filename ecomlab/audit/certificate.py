@@ -17,10 +17,11 @@ from ecomlab.audit import attackers, foretold
 from ecomlab.audit.counterfactual import Comparison, compare
 from ecomlab.audit.leaks import LEVELS, Leak, measure
 from ecomlab.audit.listeners import listeners
-from ecomlab.audit.surface import reference_player
+from ecomlab.audit.surface import drawn, reference_player
 from ecomlab.catalog import Shop, load_shop
+from ecomlab.catalog.support import unsupported
 from ecomlab.envs.registry import ENVIRONMENTS
-from ecomlab.episode.episode import Episode, Trajectory, make_task
+from ecomlab.episode.episode import Episode, Trajectory
 from ecomlab.episode.play import finish
 from ecomlab.players.base import Perturbation
 from ecomlab.seeding import digest, rng
@@ -68,13 +69,24 @@ class Row:
     """Share of the courteous player, on as many seeds as the reference player."""
     asking: dict[str, float] = field(default_factory=dict)
     """Means over the courteous player's episodes: questions, slots learned, questions about what a customer lacks."""
+    refused: dict[str, int] = field(default_factory=dict)
+    """Tasks that this catalog does not give, by reason; they are in none of the counts. Where it cannot carry the
+    environment at all, all of them are, and nothing else in the row is measured."""
+
+    @classmethod
+    def of_refused(cls, env: str, d: int, refused: dict[str, int]) -> "Row":
+        """Make the row of a cell without a task."""
+        shares = dict.fromkeys(("solver", "fair", "noisy", "naive", "chance", "turns", "reward"), math.nan)
+        return cls(env, d, seeds=0, others=0, blind={}, positional={}, refused=refused, **shares)
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        """Write as a JSON object; what is not measured is null."""
+        return {name: None if one != one else one for name, one in asdict(self).items()}
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> "Row":
         """Read the row that `to_json` wrote."""
+        value = {name: math.nan if one is None else one for name, one in value.items()}
         mean, sd, n = value["failed"]
         rewards = {name: (m, s, k) for name, (m, s, k) in value["rewards"].items()}
         return cls(**{**value, "rewards": rewards, "failed": (mean, sd, n)})
@@ -122,9 +134,14 @@ def players(env_id: str, shop: Shop) -> dict[str, Callable[[Episode, int], Playe
 
 
 def certify_cell(env_id: str, d: int, seeds: int, others: int, shop: Shop) -> Row:
-    """Play `seeds` tasks with oracle, reference and perturbed player, `others` of them with everybody else."""
+    """Play `seeds` tasks with oracle, reference and perturbed player, `others` of them with everybody else; fewer where
+    the catalog refuses some."""
     env = ENVIRONMENTS[env_id]
-    tasks = [make_task(env_id, d, FIRST_SEED + i, shop) for i in range(max(seeds, others))]
+    count = max(seeds, others)
+    tasks, refused = drawn(env_id, d, range(FIRST_SEED, FIRST_SEED + count), shop)
+    if not tasks:
+        return Row.of_refused(env_id, d, refused)
+    seeds, others = min(seeds, len(tasks)), min(others, len(tasks))
     played: dict[str, list[Played]] = {}
 
     def play_all(name: str, make: Callable[[Episode, int], Player], count: int) -> None:
@@ -165,6 +182,7 @@ def certify_cell(env_id: str, d: int, seeds: int, others: int, shop: Shop) -> Ro
         courteous=share["courteous"],
         asking={name: _mean([one.get(name, 0) for one in asking]) for name in asking[0]},
         misses=[f"{who} missed {p.how}" for who, mine in exact for p in mine if not p.correct],
+        refused=refused,
     )
 
 
@@ -194,17 +212,18 @@ def certify(
     levels: Iterable[int],
     seeds: int,
     others: int,
-    size: int = 20_000,
+    catalog: str | int = 20_000,
     workers: int | None = None,
     kept: Path | None = None,
 ) -> Iterable[Row]:
-    """Compute a row for every environment and level in parallel, and yield each when done.
+    """Compute a row for every environment and level in parallel, and yield each when done. `catalog` is a folder or a
+    number of generated products.
 
     Rows are kept in the file `kept`, if given, and not computed again for the same code, shop and counts.
     """
-    code, shop = _sources(), load_shop(size)  # so that the workers find it in the cache
-    cells = [(env_id, d, seeds, others, size) for env_id in envs for d in levels]
-    keys = {cell: digest([cell, code, shop.fingerprint, SLIP_RATE]) for cell in cells}
+    code, shop = _sources(), load_shop(catalog)  # so that the workers find it in the cache
+    cells = [(env_id, d, seeds, others, catalog) for env_id in envs for d in levels]
+    keys = {cell: digest([cell[:-1], code, shop.fingerprint, SLIP_RATE]) for cell in cells}
     done = _kept(kept)
     left = [cell for cell in cells if keys[cell] not in done]
     yield from (done[keys[cell]] for cell in cells if cell not in left)
@@ -225,20 +244,25 @@ def certify(
 
 
 def find_leaks(
-    envs: Sequence[str], tasks: int, workers: int | None = None
+    envs: Sequence[str], tasks: int, workers: int | None = None, catalog: str | int = 20_000
 ) -> tuple[list[Leak], list[Comparison]]:
-    """Measure leaks and compare counterfactuals, for all environments in parallel and over `tasks` tasks per level."""
+    """Measure leaks and compare counterfactuals, for all environments that the catalog can carry in parallel and over
+    `tasks` tasks per level."""
+    off = unsupported(load_shop(catalog).catalog)
+    envs = [env_id for env_id in envs if env_id not in off]
+    if not envs:
+        return [], []
     workers = min(len(envs), workers or os.cpu_count() or 1)
     if workers <= 1:
-        found = [_leaks(env_id, tasks) for env_id in envs]
+        found = [_leaks(env_id, tasks, catalog) for env_id in envs]
     else:
         with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-            found = list(pool.map(_leaks, envs, [tasks] * len(envs)))
+            found = list(pool.map(_leaks, envs, [tasks] * len(envs), [catalog] * len(envs)))
     return [leak for leaks, _ in found for leak in leaks], [one for _, ones in found for one in ones]
 
 
-def _leaks(env_id: str, tasks: int) -> tuple[list[Leak], list[Comparison]]:
-    shop, seeds = load_shop(), range(FIRST_SEED, FIRST_SEED + tasks)
+def _leaks(env_id: str, tasks: int, catalog: str | int) -> tuple[list[Leak], list[Comparison]]:
+    shop, seeds = load_shop(catalog), range(FIRST_SEED, FIRST_SEED + tasks)
     # What is only drawn, not played, is drawn more often.
     found = [
         *measure(env_id, shop, seeds=tasks),
@@ -247,9 +271,9 @@ def _leaks(env_id: str, tasks: int) -> tuple[list[Leak], list[Comparison]]:
     return found, [compare(env_id, d, seeds, shop) for d in LEVELS]
 
 
-def _cell(cell: tuple[str, int, int, int, int]) -> Row:
-    env_id, d, seeds, others, size = cell
-    return certify_cell(env_id, d, seeds, others, load_shop(size))
+def _cell(cell: tuple[str, int, int, int, str | int]) -> Row:
+    env_id, d, seeds, others, catalog = cell
+    return certify_cell(env_id, d, seeds, others, load_shop(catalog))
 
 
 def _sources() -> str:

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ecomlab.audit.surface import calls, fields, looks, records, results, sources, taken, tools_of
+from ecomlab.audit.surface import calls, drawn, fields, looks, records, results, sources, taken, tools_of
 from ecomlab.catalog import Shop
 from ecomlab.envs.base import Environment
 from ecomlab.envs.registry import ENVIRONMENTS
-from ecomlab.episode.episode import Episode, make_task
+from ecomlab.episode.episode import Episode
 from ecomlab.seeding import rng, shuffled
 from ecomlab.task import Goal, Message, Place, Task
 
@@ -147,9 +147,8 @@ def _with(goal: Goal, place: Place, value: Any) -> Goal:
 
 def pairs(env: str, d: int, seeds: Iterable[int], shop: Shop) -> Iterator[tuple[Task, Task]]:
     """Yield the tasks of these seeds that have a counterfactual, each with one."""
-    for seed in seeds:
-        task = make_task(env, d, seed, shop)
-        other = draw(task, shop, rng("counterfactual", seed))
+    for task in drawn(env, d, seeds, shop)[0]:
+        other = draw(task, shop, rng("counterfactual", task.seed))
         if other is not None:
             yield task, other
 

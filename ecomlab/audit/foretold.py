@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from ecomlab.audit.leaks import FIRST_SEED, LEVELS, Features, Leak, Lists, auc_of, measure
+from ecomlab.audit.surface import drawn
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.customer.nlu import is_complete
 from ecomlab.envs.registry import ENVIRONMENTS
-from ecomlab.episode.episode import make_task
 from ecomlab.task import Event, GoalChange, Task
 from ecomlab.world.cart import constraints_of
 from ecomlab.world.shopping_list import least_total, parts_of
@@ -51,7 +51,8 @@ def unasked(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int 
 
 
 def _drawn(env_id: str, shop: Shop, levels: Iterable[int], seeds: int) -> list[Task]:
-    return [make_task(env_id, d, FIRST_SEED + seed, shop) for d in levels for seed in range(seeds)]
+    numbers = range(FIRST_SEED, FIRST_SEED + seeds)
+    return [task for d in levels for task in drawn(env_id, d, numbers, shop)[0]]
 
 
 def _foretold(env_id: str, tasks: Sequence[Task]) -> list[Leak]:

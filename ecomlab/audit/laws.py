@@ -325,7 +325,8 @@ LAWS = {
 
 
 def findings(evidence: Evidence) -> list[Finding]:
-    """Judge every law that has a judge."""
+    """Judge every law that has a judge, by the cells that have tasks."""
+    evidence = replace(evidence, rows=[row for row in evidence.rows if row.seeds])
     return [
         Finding(law.name, *found)
         for law in LAWS.values()

@@ -23,6 +23,7 @@ import numpy as np
 from ecomlab.audit.counterfactual import Prober
 from ecomlab.audit.surface import (
     calls,
+    drawn,
     ids_of,
     looks,
     records,
@@ -33,7 +34,7 @@ from ecomlab.audit.surface import (
 )
 from ecomlab.catalog import Shop
 from ecomlab.envs.registry import ENVIRONMENTS
-from ecomlab.episode.episode import Episode, Trajectory, make_task
+from ecomlab.episode.episode import Episode, Trajectory
 from ecomlab.episode.play import play
 from ecomlab.seeding import rng
 from ecomlab.task import Task
@@ -91,8 +92,7 @@ def measure(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int 
     kinds: dict[str, Lists] = {}
     number = 0
     for d in levels:
-        for seed in range(seeds):
-            task = make_task(env_id, d, FIRST_SEED + seed, shop)
+        for task in drawn(env_id, d, range(FIRST_SEED, FIRST_SEED + seeds), shop)[0]:
             trajectory = play(reference_player(env_id, shop), task, shop)
             if trajectory.score.correct:
                 for kind, rows, labels in _judged(trajectory, shop):
@@ -285,7 +285,8 @@ def told(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int = 3
     everybody tells nothing.
     """
     shown: dict[tuple[str, str, str], list[tuple[Any, list[Any]]]] = {}
-    for task in (make_task(env_id, d, FIRST_SEED + seed, shop) for d in levels for seed in range(seeds)):
+    numbers = range(FIRST_SEED, FIRST_SEED + seeds)
+    for task in (task for d in levels for task in drawn(env_id, d, numbers, shop)[0]):
         places = _places(task, shop)
         for goal in (part.goal for part in task.parts):
             for slot in goal.said(withheld=True):

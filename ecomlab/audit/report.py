@@ -33,21 +33,24 @@ def certify(
     workers: int | None = None,
     json_file: Path | None = None,
     ask: int = 2,
+    catalog: str | int = 20_000,
 ) -> list[str]:
     """Measure, show the tables, write `json_file` if given; return the broken laws. `leaks` is in tasks per level,
-    `ask` in customers that each question of the banks is asked of, on the first turn and later."""
+    `ask` in customers that each question of the banks is asked of, on the first turn and later; `catalog` is a folder
+    or a number of generated products."""
+    shop = load_shop(catalog)
     rows: list[Row] = []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         bar = progress.add_task("certifying", total=len(envs) * len(levels))
         kept = json_file.with_suffix(".kept.jsonl") if json_file else None
-        for row in certificate.certify(envs, levels, seeds, others, workers=workers, kept=kept):
+        for row in certificate.certify(envs, levels, seeds, others, catalog, workers, kept):
             rows.append(row)
             progress.update(bar, advance=1, description=f"{row.env} d = {row.d} done")
         progress.add_task("looking for leaks", total=None, visible=leaks > 0)
-        found, compared = certificate.find_leaks(envs, leaks, workers) if leaks else ([], [])
+        found, compared = certificate.find_leaks(envs, leaks, workers, catalog) if leaks else ([], [])
         progress.add_task("asking the bank of questions", total=None, visible=ask > 0)
-        asked = understanding.measure(load_shop(), ask) if ask else []
+        asked = understanding.measure(shop, ask) if ask else []
     rows.sort(key=lambda row: (envs.index(row.env), row.d))
     broken = laws.broken_laws(rows, found, compared, asked)
     console.print(table_of_rows(rows))
@@ -58,8 +61,10 @@ def certify(
     for row in rows:
         for miss in row.misses:
             console.print(escape(f"{row.env} d = {row.d}: {miss}"))
+        for why, tasks in row.refused.items():
+            console.print(escape(f"{row.env} d = {row.d}: {tasks} tasks refused: {why}"))
     if json_file is not None:
-        write(json_file, rows, load_shop(), found, compared, asked)
+        write(json_file, rows, shop, found, compared, asked)
         console.print(f"written to {json_file}")
     for line in broken:
         console.print(f"[red]broken[/red]  {escape(line)}")
@@ -78,7 +83,10 @@ def table_of_rows(rows: Sequence[Row]) -> Table:
     for row in rows:
         best = [max(group.values(), default=0.0) for group in (row.blind, row.positional)]
         shares = (row.solver, row.fair, row.courteous, row.noisy, row.naive, *best, row.chance)
-        table.add_row(row.env, str(row.d), *(f"{share:.3f}" for share in shares), f"{row.turns:.1f}")
+        if row.seeds:
+            table.add_row(row.env, str(row.d), *(f"{share:.3f}" for share in shares), f"{row.turns:.1f}")
+        else:
+            table.add_row(row.env, str(row.d), "refused")
     return table
 
 

@@ -1,15 +1,18 @@
-"""An environment as the audit sees it: its tools by what they declare, and its reference player."""
+"""An environment as the audit sees it: its tools by what they declare, its reference player, its tasks in a shop."""
 
 import json
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from ecomlab.catalog import Shop
+from ecomlab.catalog.support import unsupported
 from ecomlab.envs.base import Environment
 from ecomlab.envs.registry import ENVIRONMENTS
+from ecomlab.episode.episode import make_task
 from ecomlab.players.base import Perturbation
-from ecomlab.task import Message
+from ecomlab.task import Message, Task, TaskError
 from ecomlab.tool import Tool, plain
 
 
@@ -25,6 +28,23 @@ def calls(*named: tuple[str, Mapping[str, Any]]) -> Message:
 def reference_player(env: str, shop: Shop, perturbation: Perturbation | None = None) -> Any:
     """Make the reference player, which sees what a model sees, or the perturbed one."""
     return ENVIRONMENTS[env].reference_player(shop, perturbation)
+
+
+def drawn(env: str, d: int, seeds: Iterable[int], shop: Shop) -> tuple[list[Task], dict[str, int]]:
+    """Draw the tasks of a level: (those, how many the catalog refuses by reason). A generated one gives every task, and
+    a TaskError is raised there."""
+    seeds = list(seeds)
+    if why := unsupported(shop.catalog).get(env):
+        return [], {why: len(seeds)}
+    tasks, refused = list[Task](), Counter[str]()
+    for seed in seeds:
+        try:
+            tasks.append(make_task(env, d, seed, shop))
+        except TaskError as error:
+            if shop.catalog.drawable is None:
+                raise
+            refused[str(error)] += 1
+    return tasks, dict(refused)
 
 
 def tools_of(env: Environment) -> dict[str, Tool]:

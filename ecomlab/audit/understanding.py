@@ -11,12 +11,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ecomlab.audit.surface import drawn
 from ecomlab.catalog import Shop
 from ecomlab.catalog.lexicon import Lexicon, lexicon_of
 from ecomlab.customer.dialogue import AT_ONCE, OPEN
 from ecomlab.customer.llm import Chat, Wording
 from ecomlab.customer.templates import BOUNDS
-from ecomlab.episode.episode import Episode, make_task
+from ecomlab.episode.episode import Episode
 from ecomlab.seeding import rng
 from ecomlab.task import Place, Slot, Task
 
@@ -67,10 +68,12 @@ EVERYWHERE = "all"
 
 
 def measure(shop: Shop, times: int = 2, banks: Sequence[str] = BANKS) -> list[Share]:
-    """Ask the banks' questions; return the shares by environment, by form, and of all."""
+    """Ask the banks' questions; return the shares by environment, by form, and of all, where any could be asked."""
     made = []
     for bank in banks:
         asked = list(ask(questions(bank), shop, times))
+        if not asked:
+            continue
         envs = dict.fromkeys(one.question["env"] for one in asked)
         forms = dict.fromkeys(one.question["form"] for one in asked)
         made.append(_share(bank, EVERYWHERE, "all", asked))
@@ -109,7 +112,8 @@ def ask(
 
 @cache
 def _tasks(env: str, shop: Shop) -> list[Task]:
-    return [make_task(env, d, 5_000_000 + seed, shop) for d in LEVELS for seed in range(TASKS)]
+    numbers = range(5_000_000, 5_000_000 + TASKS)
+    return [task for d in LEVELS for task in drawn(env, d, numbers, shop)[0]]
 
 
 def _ask(

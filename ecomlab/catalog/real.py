@@ -20,7 +20,7 @@ RARE: Final = 4
 """Products of a type that must share a value for it to be in the type's vocabulary."""
 MOST_VALUES: Final = 40
 WRAPPING: Final = Attribute(
-    "wrapping", ("Gift Box", "Plain Carton", "Paper Wrap", "Padded Mailer"), "in a {}"
+    "wrapping", ("Gift Box", "Plain Carton", "Recycled Box", "Padded Mailer"), "in a {}"
 )
 """Option of products whose source knows no variants: drawn, not read, and of a kind that no title contradicts."""
 LONGEST: Final = 24

@@ -1,13 +1,38 @@
 """Which environments a catalog can carry, and a sentence for each that it cannot."""
 
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
 from ecomlab.catalog.columns import Catalog
 
 FEW_TYPES = 2
 """Types that a cart with something unwanted beside it needs."""
+_KNOWN: dict[str, Mapping[str, str]] = {}
 
 
-def unsupported(catalog: Catalog) -> dict[str, str]:
-    """Say why each environment that the catalog cannot carry is off, by environment."""
+class UnsupportedError(ValueError):
+    """An environment that a catalog cannot carry; the message says why, and which it can."""
+
+
+def unsupported(catalog: Catalog) -> Mapping[str, str]:
+    """Say why each environment that the catalog cannot carry is off, by environment; found once per fingerprint."""
+    if catalog.fingerprint not in _KNOWN:
+        _KNOWN[catalog.fingerprint] = MappingProxyType(_unsupported(catalog))
+    return _KNOWN[catalog.fingerprint]
+
+
+def check_supported(catalog: Catalog, envs: Iterable[str]) -> None:
+    """Raise UnsupportedError for environments that the catalog cannot carry."""
+    envs, off = list(envs), unsupported(catalog)
+    if wrong := [f"{env} ({off[env]})" for env in envs if env in off]:
+        able = [env for env in envs if env not in off]
+        way = f"choose {','.join(able)}" if able else "choose other environments"
+        raise UnsupportedError(f"this catalog cannot carry {', '.join(wrong)}; {way}, or another catalog")
+
+
+def _unsupported(catalog: Catalog) -> dict[str, str]:
+    if catalog.drawable is None:  # generated to carry all; too small a one says so where a task is drawn
+        return {}
     off: dict[str, str] = {}
     priceless = "price" not in catalog.bounds
     if priceless:
@@ -24,8 +49,6 @@ def unsupported(catalog: Catalog) -> dict[str, str]:
     if len(catalog.drawable_types) < FEW_TYPES:
         few = f"fewer than {FEW_TYPES} types have enough products"
         off |= dict.fromkeys(("CART", "SUB", "RETURN", "STATUS", "POLICY", "BUNDLE"), few)
-    if priceless:
-        off |= dict.fromkeys(("RETURN", "STATUS"), "no product has a price: orders show what was paid")
     if off:
         off["JOURNEY"] = f"it chains the others, and these are off: {', '.join(sorted(off))}"
     return off

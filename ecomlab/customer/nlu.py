@@ -79,12 +79,16 @@ def plain(message: str, phrases: Phrases, lexicon: Lexicon, opening: bool = Fals
 def read_opening(message: str, phrases: Phrases, lexicon: Lexicon) -> list[Mention]:
     """Read the items that a request asks for, in order."""
     message = plain(message, phrases, lexicon, opening=True)
-    for text in common_file().complete:  # "That covers everything" asks for nothing where covers are sold
-        message = message.replace(text, "")
     found = next((match for pattern in phrases.openings if (match := pattern.search(message))), None)
-    items = found["items"].removeprefix("- ") if found else message
+    items = found["items"].removeprefix("- ") if found else _without_end(message)
     read = (read_item(segment, lexicon, phrases.words) for segment in _ITEM_BREAK.split(items))
     return [Mention("add", slots.pop("type"), slots) for slots in read if "type" in slots]
+
+
+def _without_end(message: str) -> str:
+    """Leave out sentences that say that this is all: "That covers everything." is about no Cover."""
+    sentences = (part for part in SENTENCE_BREAK.split(message) if telling(part) not in _complete())
+    return " ".join(sentences)
 
 
 def read_acts(message: str, phrases: Phrases, lexicon: Lexicon) -> list[Said]:

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from ecomlab import reward
 from ecomlab.catalog import Shop
+from ecomlab.catalog.support import check_supported
 from ecomlab.customer.acts import Act
 from ecomlab.customer.customer import Customer
 from ecomlab.customer.dialogue import Reply
@@ -96,8 +97,8 @@ def make_task(
 ) -> Task:
     """Draw the task that (env, its version, difficulty, overrides, seed, shop) names.
 
-    Raises UnknownEnvironmentError, or ValueError for a level, axis or seed that does not exist, and for an axis that
-    does not move the environment.
+    Raises UnknownEnvironmentError, UnsupportedError for an environment that the shop's catalog cannot carry, or
+    ValueError for a level, axis or seed that does not exist, and for an axis that does not move the environment.
     """
     axes = moved_by(env) if isinstance(overrides, Mapping) else None
     for name in overrides or ():
@@ -115,6 +116,7 @@ def draw_task(
     environment = ENVIRONMENTS[env]
     if not isinstance(shop, Shop):
         raise TypeError(f"shop is what load_shop returns, not {shop!r}")
+    check_supported(shop.catalog, [env])
     if not isinstance(overrides, Mapping | None):
         raise TypeError(f'overrides are axes and their values, such as {{"p_missing": 0}}, not {overrides!r}')
     seed, difficulty = whole(seed, "a seed"), whole(difficulty, "difficulty")

@@ -12,7 +12,15 @@ import numpy as np
 from ecomlab.evaluate.evaluation import EVALUATION
 from ecomlab.evaluate.summary import CONFIDENCE, POWER
 from ecomlab.evaluate.transcript import Key, Transcript
-from ecomlab.evaluate.transcripts import TranscriptError, differences, path_of, read, read_header, read_plan
+from ecomlab.evaluate.transcripts import (
+    TranscriptError,
+    differences,
+    path_of,
+    read,
+    read_header,
+    read_plan,
+    without_place,
+)
 
 MOST_UNSCORED = 0.02
 """Share of unscored episodes above which nothing is concluded: they may be the hard ones."""
@@ -166,7 +174,7 @@ def check_scored(path: Path, found: Sequence[Transcript]) -> None:
 def _check_alike(headers: Sequence[Mapping[str, Any]]) -> None:
     """Raise TranscriptError with every condition in which two evaluations differ; environments that only one has played
     are left out of the comparison."""
-    one, two = (dict(header["conditions"]) for header in headers)
+    one, two = (without_place(header["conditions"]) for header in headers)
     envs = one["environments"].keys() & two["environments"].keys()
     for conditions in (one, two):
         conditions["environments"] = {env: conditions["environments"][env] for env in sorted(envs)}

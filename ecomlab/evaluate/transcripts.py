@@ -87,7 +87,7 @@ def _load(log: Log) -> Mapping[str, Any]:
     for kind, value in lines(log.path):
         if kind == "header":
             software = value.pop("made_with", {})
-            if differs := differences(value, log.header, ("there", "now")):
+            if differs := differences(_without_place(value), _without_place(log.header), ("there", "now")):
                 raise TranscriptError(
                     f"{log.path.parent} holds another run: {'; '.join(differs)}; choose another --out, or delete "
                     "that folder"
@@ -231,6 +231,18 @@ def differences(
             )
             found.append(f"{where} is {was} {names[0]}, {now} {names[1]}")
     return found
+
+
+def without_place(conditions: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out of a run's conditions where its catalog lies: the fingerprint says which it is."""
+    catalog = {name: value for name, value in conditions["catalog"].items() if name != "folder"}
+    return {**conditions, "catalog": catalog}
+
+
+def _without_place(header: Mapping[str, Any]) -> Mapping[str, Any]:
+    if "catalog" not in header.get("conditions", ()):
+        return header
+    return {**header, "conditions": without_place(header["conditions"])}
 
 
 def _line(kind: str, value: Mapping[str, Any]) -> str:

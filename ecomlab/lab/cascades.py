@@ -8,7 +8,6 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from ecomlab.catalog import load_shop
 from ecomlab.evaluate.cascade.mistakes import FATES, Labelled
 from ecomlab.evaluate.cascade.tables import COLUMNS, Episode, label_folder, rows_of, summary
 from ecomlab.evaluate.evaluation import check_conditions
@@ -16,6 +15,7 @@ from ecomlab.evaluate.transcripts import path_of, read_header
 from ecomlab.files import replacing, write_json
 from ecomlab.lab.evaluation_tables import without_nan
 from ecomlab.lab.paths import shown
+from ecomlab.lab.shops import recorded_shop
 
 FILE = "cascade.csv"
 SHOWN = 12
@@ -23,16 +23,21 @@ SHOWN = 12
 
 
 def label_run(
-    folder: Path, console: Console, csv_file: Path | None = None, json_file: Path | None = None
+    folder: Path,
+    console: Console,
+    csv_file: Path | None = None,
+    json_file: Path | None = None,
+    catalog: str | None = None,
 ) -> None:
     """Label the episodes of `folder`; write a row per mistake to `csv_file`, by default beside the transcripts, and the
-    summary by environment and level to `json_file`.
+    summary by environment and level to `json_file`. `catalog` is the folder where the recorded catalog is now, if it is
+    another.
 
-    Raises TranscriptError for no transcripts, or if what they were made with has changed since.
+    Raises TranscriptError for no transcripts, or if what they were made with has changed since, CatalogError where
+    their catalog is not there.
     """
     header = read_header(folder)
-    catalog = header["conditions"]["catalog"]
-    shop = load_shop(catalog["size"], catalog["seed"])
+    shop = recorded_shop(header["conditions"]["catalog"], catalog)
     check_conditions(header, shop)
     episodes, file = list[Episode](), csv_file or path_of(folder).parent / FILE
     with replacing(file) as draft, draft.open("w", newline="", encoding="utf-8") as out:

@@ -1,7 +1,7 @@
 """The commands eval and frontier: they make a player, run it, and score its transcripts again."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from ecomlab.files import write_json
 from ecomlab.lab.evaluation_progress import watched
 from ecomlab.lab.paths import resolve, shown
 from ecomlab.lab.provenance import commit, versions
+from ecomlab.lab.shops import catalog_named, environments_on, record_of, recorded_shop
 from ecomlab.suggest import unknown
 
 RUNS = "experiments/runs/eval"
@@ -94,14 +95,22 @@ def evaluate(
     *,
     decoding: str | None = None,
     changes: Mapping[str, Any] | None = None,
-    size: int = 20_000,
+    catalog: str | int | None = None,
+    leave_out: bool = False,
     out: Path | None = None,
     customer: Chat | None = None,
     budget: float | None = None,
     retry_unscored: bool = False,
 ) -> dict[str, Any]:
-    """Run or continue an evaluation, with a bar; return its report, and under "folder" where the transcripts are."""
-    made = _make(player, cells.envs, EVALUATION, decoding, changes, size, out, customer)
+    """Run or continue an evaluation, with a bar; return its report, and under "folder" where the transcripts are.
+
+    `catalog` is a folder or a number of generated products. Environments that it cannot carry are refused, or with
+    `leave_out` left out and told.
+    """
+    made = _make(
+        player, cells.envs, EVALUATION, decoding, changes, catalog, leave_out, out, console, customer
+    )
+    cells = replace(cells, envs=made.envs)
     header = header_of(
         EVALUATION, made.name, made.contestant, cells.envs, cells.axes, made.shop, made.catalog
     )
@@ -120,17 +129,19 @@ def find_frontier(
     *,
     decoding: str | None = None,
     changes: Mapping[str, Any] | None = None,
-    size: int = 20_000,
+    catalog: str | int | None = None,
+    leave_out: bool = False,
     out: Path | None = None,
     block: int = 0,
     retry_unscored: bool = False,
 ) -> dict[str, Any]:
-    """Search a player's frontier, or go on with it, with a bar; return what was found."""
-    made = _make(player, envs, FRONTIER, decoding, changes, size, out)
-    header = header_of(FRONTIER, made.name, made.contestant, envs, {}, made.shop, made.catalog)
+    """Search a player's frontier, or go on with it, with a bar; return what was found. The catalog is chosen as for
+    `evaluate`."""
+    made = _make(player, envs, FRONTIER, decoding, changes, catalog, leave_out, out, console)
+    header = header_of(FRONTIER, made.name, made.contestant, made.envs, {}, made.shop, made.catalog)
     with watched(made.folder, _prices(made.contestant), console) as tell:
         found = search.find_frontier(
-            made.contestant, envs, made.shop, made.folder, header, made_with(),
+            made.contestant, made.envs, made.shop, made.folder, header, made_with(),
             block=block, retry_unscored=retry_unscored, tell=tell,
         )  # fmt: skip
     return {"header": read_header(made.folder), "environments": [one.to_json() for one in found]}
@@ -143,8 +154,10 @@ class Made:
     name: str
     contestant: Contestant
     shop: Shop
-    catalog: Mapping[str, int]
+    catalog: Mapping[str, Any]
+    """How the shop is loaded."""
     folder: Path
+    envs: tuple[str, ...]
 
 
 def _make(
@@ -153,16 +166,22 @@ def _make(
     kind: str,
     decoding: str | None,
     changes: Mapping[str, Any] | None,
-    size: int,
+    catalog: str | int | None,
+    leave_out: bool,
     out: Path | None,
+    console: Console,
     customer: Chat | None = None,
 ) -> Made:
     assert player is not None, "options check it"
     if decoding:
         check_decoding(decoding)
-    shop = load_shop(size)
+    place = catalog_named(catalog)
+    shop = load_shop(place)
+    envs, told = environments_on(shop, envs, leave_out)
+    for line in told:
+        console.print(escape(line), soft_wrap=True)
     contestant = make_contestant(player, shop, envs, decoding, changes or {}, customer)
-    return Made(player, contestant, shop, {"size": size, "seed": 0}, folder_of(player, kind, out))
+    return Made(player, contestant, shop, record_of(place), folder_of(player, kind, out), tuple(envs))
 
 
 def report_of(folder: Path, prices: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -174,12 +193,10 @@ def report_of(folder: Path, prices: Mapping[str, Any] | None = None) -> dict[str
     return {"folder": str(folder), "header": header, **found, "ledger": ledger.to_json()}
 
 
-def score_again(folder: Path, console: Console) -> int:
+def score_again(folder: Path, console: Console, catalog: str | None = None) -> int:
     """Score an evaluation's transcripts anew, print what changed and write it to rescored.json; return the number of
-    changed scores."""
-    header = read_header(folder)
-    catalog = header["conditions"]["catalog"]
-    shop = load_shop(catalog["size"], catalog["seed"])
+    changed scores. `catalog` is the folder where the recorded catalog is now, if it is another."""
+    shop = recorded_shop(read_header(folder)["conditions"]["catalog"], catalog)
     episodes, changed = 0, []
     for found in rescore(folder, shop):
         episodes += 1

@@ -14,6 +14,7 @@ from rich.markup import escape
 from ecomlab.analysis.tables import TableError, last_steps, load_eval, load_train
 from ecomlab.lab.paths import resolve, shown
 from ecomlab.lab.progress import QUIET_SECONDS, Pace, reporter, time_left
+from ecomlab.lab.shops import training_settings
 from ecomlab.train.metrics import by_environment
 
 REDRAW_SECONDS = 2.0
@@ -36,9 +37,12 @@ def train_from_file(file: Path, changes: Mapping[str, Any], console: Console) ->
     from ecomlab.train.config import RunError, from_toml
     from ecomlab.train.loop import train
 
-    out = str(resolve(from_toml(file, changes).out))
+    asked = from_toml(file, changes)
+    out = str(resolve(asked.out))
     try:
-        folder = train(from_toml(file, {**changes, "out": out}), watch(out, live=False))
+        folder = train(
+            asked.replace(out=out, **training_settings(asked.catalog or None)), watch(out, live=False)
+        )
     except RunError as error:
         Console(stderr=True, highlight=False, soft_wrap=True).print(f"[red]error[/red]  {escape(str(error))}")
         return 2

@@ -91,8 +91,9 @@ def outdated(record: Mapping[str, Any]) -> Iterator[str]:
         if not known:
             yield f"{where}it does not say what it was made with"
             continue
-        if full.get("catalog") != _catalog(parameters["catalog_size"], parameters["catalog_seed"]):
-            yield f"{where}the catalog is another"
+        place = parameters.get("catalog") or parameters["catalog_size"]
+        if (now_there := _catalog(place, parameters["catalog_seed"])) != full.get("catalog"):
+            yield f"{where}the catalog is {'another' if now_there else f'not in {place} any more'}"
         there = [env for env in known["environments"] if env in ENVIRONMENTS]
         now = made_with(parameters["starter"], there)
         if known["starter"] != now["starter"]:
@@ -106,10 +107,15 @@ def outdated(record: Mapping[str, Any]) -> Iterator[str]:
 
 
 @cache
-def _catalog(size: int, seed: int) -> str:
+def _catalog(place: str | int, seed: int) -> str:
+    """Return the fingerprint of a catalog; "" for a folder that does not hold one."""
     from ecomlab.catalog import load_shop
+    from ecomlab.catalog.store import CatalogError
 
-    return load_shop(size, seed).fingerprint
+    try:
+        return load_shop(resolve(place) if isinstance(place, str) else place, seed).fingerprint
+    except CatalogError:
+        return ""
 
 
 def _joined(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, NonNegativeInt, PositiveInt, model_validator
 
+from ecomlab.catalog import Shop, load_shop
 from ecomlab.catalog.synthetic import too_few
 from ecomlab.evaluate.heldout import DECODINGS
 from ecomlab.evaluate.tasks import check_axes, environments_of, held_out_seeds
@@ -150,6 +151,8 @@ class TrainConfig(Settings):
     """Upper edge of the adaptive window at the start; the window then spans d_delta levels, or fewer at the bottom."""
     check_every: Annotated[str, one_of("time to check", CHECKS)] = "step"
     """When adaptive decides whether to move up: at the end of a step, as in RLVE, or after every group."""
+    catalog: str = ""
+    """Folder of a catalog that `ecomlab catalog build` made; empty: a generated one, of the next two."""
     catalog_size: Annotated[int, checked_by(too_few)] = 20_000
     catalog_seed: NonNegativeInt = 0
     logger: Annotated[str, one_of("logger", LOGGERS)] = "none"
@@ -280,6 +283,17 @@ class TrainConfig(Settings):
                 "vllm_importance_sampling_correction": False,  # the loss takes vLLM's log-probabilities as the old ones
             }
         return arguments
+
+    def load_shop(self) -> Shop:
+        """Load the catalog, once per process. Raises CatalogError for a folder that holds none."""
+        return load_shop(self.catalog or self.catalog_size, self.catalog_seed)
+
+    @property
+    def catalog_place(self) -> dict[str, Any]:
+        """How the catalog is loaded, as records have it beside its fingerprint."""
+        if self.catalog:
+            return {"folder": self.catalog}
+        return {"size": self.catalog_size, "seed": self.catalog_seed}
 
     def make_schedule(self) -> Schedule:
         """Make the schedule at its start."""

@@ -19,7 +19,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ecomlab.catalog import Shop, load_shop
+from ecomlab.catalog import Shop
+from ecomlab.catalog.store import CatalogError
+from ecomlab.catalog.support import UnsupportedError, check_supported
 from ecomlab.evaluate.contestant import Job
 from ecomlab.evaluate.heldout import BATCH, play_held_out, summarize
 from ecomlab.evaluate.transcript import Transcript
@@ -48,6 +50,8 @@ if TYPE_CHECKING:
 __all__ = ["ConfigError", "RunError", "TrainConfig", "train"]
 
 UNSCORED = "unscored.txt"
+CATALOG = "catalog.json"
+"""File that says where the catalog of a run lay, and its fingerprint."""
 CONSTRAINTS = {"vllm": "constraints-vllm.txt", "loggers": "constraints-loggers.txt"}
 """Pins of the extras that contradict constraints.txt (experiments/extras)."""
 Progress = Callable[[dict[str, Any]], None]
@@ -76,7 +80,7 @@ def train(config: TrainConfig, progress: Progress | None = None) -> Path:
             return out
         for words in config.warnings if leads else ():
             warnings.warn(words, stacklevel=2)
-        shop = load_shop(config.catalog_size, config.catalog_seed)
+        shop = _load_shop(out, config, leads)
         chat = {name: getattr(config, name) for name in ("dtype", "lora_rank", "thinking")}
         policy = load_policy(config.starter, shop, config.played, **chat)
         Run(config, out, shop, policy, progress if leads and progress else lambda _: None, processes).go()
@@ -336,10 +340,30 @@ def _same_run(out: Path, config: TrainConfig) -> None:
 
 
 def _differs(before: Mapping[str, Any], config: TrainConfig) -> list[str]:
-    """List the settings in which a folder's run differs; one it did not record was at its default."""
+    """List the settings in which a folder's run differs; one it did not record was at its default. A catalog's folder
+    may have been moved: `_load_shop` looks at what is in it."""
     now, defaults = config.to_json(), TrainConfig().to_json()
-    return [
-        name
-        for name in now
-        if name not in ("out", "steps", "logger") and before.get(name, defaults[name]) != now[name]
-    ]
+    free = {"out", "steps", "logger"} | ({"catalog"} if before.get("catalog") and config.catalog else set())
+    return [name for name in now if name not in free and before.get(name, defaults[name]) != now[name]]
+
+
+def _load_shop(out: Path, config: TrainConfig, leads: bool) -> Shop:
+    """Load a run's shop, and note which one if it is a folder's. Raises ConfigError where it cannot be opened, is
+    another than the run in `out` began with, or cannot carry the environments."""
+    before = read_json(out / CATALOG) if leads else None
+    was = (
+        f"{out} was trained on the catalog {before['fingerprint']} in {before['folder']}, and "
+        if before
+        else ""
+    )
+    way = "; name the folder where the first one is with --catalog, or choose another out" if before else ""
+    try:
+        shop = config.load_shop()
+        check_supported(shop.catalog, config.played)
+    except (CatalogError, UnsupportedError) as error:
+        raise ConfigError(f"{was}{error}{way}") from None
+    if before and before["fingerprint"] != shop.fingerprint:
+        raise ConfigError(f"{was}what is in {config.catalog} is {shop.fingerprint}{way}")
+    if leads and config.catalog:
+        write_json(out / CATALOG, {**config.catalog_place, "fingerprint": shop.fingerprint})
+    return shop

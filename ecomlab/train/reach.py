@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from ecomlab import assets
 from ecomlab.audit.tokens import LEVELS as COUNTED
 from ecomlab.audit.tokens import QWEN, SHARE, episode_tokens, qwen_renderer, read_table
-from ecomlab.catalog import load_shop
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import make_task
 from ecomlab.evaluate.tasks import axes_of, write_axes
@@ -80,7 +79,7 @@ def reaches(config: TrainConfig, table: Path) -> Iterator[Reach]:
         yield from _counted(config, table) if chat is None else _measured(config, chat)
         return
     try:
-        shop = load_shop(config.catalog_size, config.catalog_seed)
+        shop = config.load_shop()
         renderer = load_policy(config.starter, shop, config.played).renderer
     except PolicyError as error:
         yield from (Reach(env, None, None, f"not measured: {error}") for env in config.played)
@@ -105,7 +104,7 @@ def _chat_renderer(starter: str) -> "ChatRenderer | None":
 
 def _measured(config: TrainConfig, renderer: "ChatRenderer") -> Iterator[Reach]:
     """Let the courteous player play `TASKS` episodes at each of the token table's levels."""
-    shop = load_shop(config.catalog_size, config.catalog_seed)
+    shop = config.load_shop()
     vocabulary = digest(sorted(renderer.tokenizer.get_vocab().items()))
     for env in config.played:
         axes = axes_of(config.axes, env)

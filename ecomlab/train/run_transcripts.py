@@ -21,7 +21,7 @@ def header_of(config: TrainConfig, fingerprint: str) -> dict[str, Any]:
         "identity": config.to_json(),
         "conditions": {
             "environments": {env: environment_of(env) for env in config.played},
-            "catalog": {"size": config.catalog_size, "seed": config.catalog_seed, "fingerprint": fingerprint},
+            "catalog": {**config.catalog_place, "fingerprint": fingerprint},
         },
     }
 

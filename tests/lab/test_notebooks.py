@@ -13,6 +13,7 @@ from rich.console import Console
 
 from ecomlab.analysis import tables
 from ecomlab.envs.registry import COLLECTIONS
+from ecomlab.evaluate.transcripts import read_header
 from ecomlab.lab import notebooks
 from ecomlab.lab.runner import ProcessExecutor
 from ecomlab.lab.sweep import Run
@@ -179,6 +180,19 @@ def test_start_environments_plays_all_eight(tmp_path):
         assert Task.from_json(episode["task"]).env == env and episode["score"]["correct"], env
     text = "".join(str(output) for cell in done for output in cell.outputs)
     assert re.findall(r"axis 'constraints' does not move (\w+)", text) == ["STATUS", "POLICY"]
+
+
+def test_start_your_catalog_goes_from_a_messy_file_to_an_evaluation_on_it(tmp_path):
+    out = tmp_path / "out"
+    done = run("start_your_catalog", tmp_path, out=str(out))
+    report = json.loads((out / "shop" / "report.json").read_text())
+    assert report["rows"] == report["kept"] + report["repaired"] + report["set_aside"]
+    assert min(report["kept"], report["repaired"], report["set_aside"]) >= 5
+    text = "".join(str(output) for cell in done for output in cell.outputs)
+    assert "no product has a price: lists to compare" in text and "image/png" in text
+    assert (
+        "correct=True" in text and read_header(out / "eval")["conditions"]["catalog"]["fingerprint"] in text
+    )
 
 
 def test_start_training_moves_the_policy_towards_what_was_right(tmp_path):

@@ -133,8 +133,8 @@ def _read(text: str) -> Iterator[tuple[str, str, str]]:
             if value:
                 yield name, value, match.group()
     for match in _PACK_OF.finditer(text):
-        if value := _measured("pack", match[1], "pack"):
-            yield "pack", value, match.group()
+        if value := _measured("pack_size", match[1], "pack"):
+            yield "pack_size", value, match.group()
 
 
 def of_value(key: str, said: str, where: str) -> dict[str, Found]:
@@ -172,7 +172,7 @@ def _measured(name: str, number: str, unit: str) -> str | None:
     """Write a measure in its normal form: in the largest unit that needs at most two decimals."""
     one = known()[name]
     given = Decimal(number)
-    if not given or (name in ("pack", "ports") and given == 1):
+    if not given or (name in ("pack_size", "ports") and given == 1):
         return None
     if one.units[unit] == "count":
         return (

@@ -91,7 +91,11 @@ def plural(name: str) -> str:
     folded = last.lower()
     if folded != singular(folded) or folded in UNCOUNTED:
         return name
-    return " ".join((*before, (_inflect().plural_noun(folded) or folded).capitalize()))
+    form = _inflect().plural_noun(folded) or folded
+    kept = next(
+        (i for i, (one, two) in enumerate(zip(folded, form, strict=False)) if one != two), len(folded)
+    )
+    return " ".join((*before, last[:kept] + form[kept:]))  # "T-Shirts" and "DVDs" keep their capitals
 
 
 @cache

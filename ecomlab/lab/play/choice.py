@@ -1,12 +1,15 @@
 """What is to be played, and the key by which somebody else plays the same."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Self
 from urllib.parse import parse_qsl, urlencode
 
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import make_task
+from ecomlab.lab.shops import catalog_named
 from ecomlab.seeding import digest
 from ecomlab.task import Task
 
@@ -24,7 +27,7 @@ class ShareKeyError(ValueError):
 
 @dataclass(frozen=True)
 class Choice:
-    """An environment, a difficulty with overridden axes, a seed, and a generated catalog."""
+    """An environment, a difficulty with overridden axes, a seed, and a catalog: generated, or in a folder."""
 
     env: str = "CART"
     difficulty: int = 0
@@ -34,11 +37,27 @@ class Choice:
     """Products in the catalog."""
     catalog: int = 0
     """Seed of the catalog."""
+    folder: str = ""
+    """Folder of a catalog that `ecomlab catalog build` made, in place of a generated one."""
+
+    @classmethod
+    def on(
+        cls,
+        catalog: str | int | None,
+        env: str = "CART",
+        difficulty: int = 0,
+        seed: int = 0,
+        axes: Mapping[str, float] | None = None,
+    ) -> Self:
+        """Choose in the catalog that `catalog` names: a folder, or a number of generated products."""
+        named = catalog_named(catalog)
+        chosen = {"size": named} if isinstance(named, int) else {"folder": named}
+        return cls(env, difficulty, seed, axes or {}, **chosen)  # type: ignore[arg-type]
 
     @property
     def shop(self) -> Shop:
-        """The catalog and its search. Raises ValueError for a size that no catalog has."""
-        return load_shop(self.size, self.catalog)
+        """The catalog and its search. Raises ValueError for a size that no catalog has, or a folder without one."""
+        return load_shop(self.folder or self.size, self.catalog)
 
     def task(self) -> Task:
         """Draw the task. Raises ValueError: for another environment, level, axis or seed than there are."""
@@ -54,6 +73,7 @@ def share_key(choice: Choice, task: Task) -> str:
         "difficulty": choice.difficulty,
         "seed": choice.seed,
         **{AXIS + name: repr(value) for name, value in sorted(task.overrides.items())},
+        **({"folder": Path(choice.folder).name} if choice.folder else {}),
         "size": choice.size,
         "catalog": choice.catalog,
         "shop": task.fingerprint[:SHORT],
@@ -63,13 +83,16 @@ def share_key(choice: Choice, task: Task) -> str:
     return f"{SCHEME}{text}&check={digest(text)[:SHORT]}"
 
 
-def read_key(key: str) -> tuple[Choice, Task]:
-    """Rebuild what a key names.
+def read_key(key: str, catalog: str | None = None) -> tuple[Choice, Task]:
+    """Rebuild what a key names. A key of a catalog in a folder holds that folder's name alone; `catalog` says where it
+    is here.
 
     Raises ShareKeyError for a text that is no key, one that was cut or mistyped, and one of another version of the
     environment, another catalog or another task than there is today.
     """
     choice, told = _choice_of(key.strip())
+    if "folder" in told:
+        choice = _in_folder(choice, told, catalog)
     if choice.env not in ENVIRONMENTS:
         raise ShareKeyError(
             f"the key is for an environment {choice.env!r} that is not here; there are {', '.join(ENVIRONMENTS)}: "
@@ -97,6 +120,24 @@ def read_key(key: str) -> tuple[Choice, Task]:
     return choice, task
 
 
+def _in_folder(choice: Choice, told: Mapping[str, str], catalog: str | None) -> Choice:
+    """Put the catalog's folder on this machine into a choice. Raises ShareKeyError without the catalog of the key."""
+    wanted = f"the key is for the catalog {told['shop']} in a folder {told['folder']!r}"
+    if not catalog:
+        raise ShareKeyError(f"{wanted}; name the folder where you have it with --catalog")
+    found = replace(choice, folder=str(catalog_named(catalog)))
+    try:
+        there = found.shop.fingerprint
+    except ValueError as error:
+        raise ShareKeyError(f"{wanted}, and {error}") from None
+    if not there.startswith(told["shop"]):
+        raise ShareKeyError(
+            f"{wanted}, and what is in {found.folder} is {there[:SHORT]}; name another folder, or ask whoever made the "
+            "key for the catalog"
+        )
+    return found
+
+
 def _choice_of(key: str) -> tuple[Choice, dict[str, str]]:
     """Read the choice and the fields of a key that is whole. Raises ShareKeyError."""
     if not key.startswith(SCHEME):
@@ -111,6 +152,7 @@ def _choice_of(key: str) -> tuple[Choice, dict[str, str]]:
         axes = {n.removeprefix(AXIS): _number(value) for n, value in told.items() if n.startswith(AXIS)}
         numbers = {name: int(told[name]) for name in ("difficulty", "seed", "size", "catalog")}
         fields = {name: told[name] for name in ("version", "shop", "task")}
+        fields |= {"folder": told["folder"]} if "folder" in told else {}
         return Choice(told["env"], axes=axes, **numbers), fields
     except (KeyError, ValueError) as error:
         raise ShareKeyError(

@@ -48,7 +48,7 @@ class Chooser(ipywidgets.VBox):
         self.axes = {n: ipywidgets.Text(description=n, tooltip=about(n)) for n in RANGES}
         for field in (self.env, self.difficulty, self.seed, self.size, self.key, *self.axes.values()):
             field.add_class("ecomlab-field")
-        self.catalog = choice.catalog
+        self.catalog, self.folder = choice.catalog, choice.folder
         self._grid = ipywidgets.GridBox(
             layout=ipywidgets.Layout(grid_template_columns=GRID, grid_gap="2px 10px")
         )
@@ -76,12 +76,15 @@ class Chooser(ipywidgets.VBox):
             self._overridden(),
             self.size.value,
             self.catalog,
+            self.folder,
         )
 
     def show(self, choice: Choice, key: str = "") -> None:
         """Set the fields to a choice, and show its key."""
         self.env.value, self.difficulty.value, self.seed.value = choice.env, choice.difficulty, choice.seed
         self.size.value, self.catalog, self.key.value = choice.size, choice.catalog, key
+        self.folder = choice.folder
+        self.size.disabled = bool(choice.folder)
         for name, field in self.axes.items():
             field.value = f"{choice.axes[name]:g}" if name in choice.axes else ""
         self._show_axes()

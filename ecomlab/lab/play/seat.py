@@ -24,6 +24,7 @@ from ecomlab.lab.play.choice import Choice, read_key, share_key
 from ecomlab.lab.play.forms import Entries, Form, forms_of
 from ecomlab.lab.play.truth import Fact, Part, parts_of, truth_of, wanted
 from ecomlab.lab.provenance import commit, versions
+from ecomlab.lab.shops import record_of
 from ecomlab.markup.entries import Entry, conversation
 from ecomlab.markup.results import call_in_a_line
 from ecomlab.suggest import raised, unknown
@@ -135,8 +136,9 @@ class Seat:
         self._begin(choice, Episode(choice.task(), choice.shop, wording=self._wording()))
 
     def reset_to(self, key: str) -> None:
-        """Begin the episode of a key that somebody shared. Raises ShareKeyError likewise."""
-        choice, task = read_key(key)
+        """Begin the episode of a key that somebody shared, where its catalog is in a folder, in that chosen now. Raises
+        ShareKeyError likewise."""
+        choice, task = read_key(key, self.choice.folder)
         self._begin(choice, Episode(task, choice.shop, wording=self._wording()))
 
     def _wording(self) -> Wording | None:
@@ -323,7 +325,7 @@ class Seat:
             "bug" if made.score.unscored else "",
             {"key": self.key, **customer_notes(made)},
         )
-        catalog = {"size": choice.size, "seed": choice.catalog}
+        catalog = record_of(choice.folder or choice.size, choice.catalog)
         cells = {"envs": [env], "levels": [choice.difficulty], "tasks": 1, "trials": 1}
         header = header_of(
             PLAYED, PLAYER, Person(self.customer), [env], job.axes, self.episode.shop, catalog, cells=cells,

@@ -18,15 +18,20 @@ FILE = "view.html"
 
 
 def write_view(
-    folders: Sequence[Path], out: Path | None, limit: int, plain: bool, console: Console
+    folders: Sequence[Path],
+    out: Path | None,
+    limit: int,
+    plain: bool,
+    console: Console,
+    catalog: str | None = None,
 ) -> Written:
-    """Write the page of one or two folders, with a bar. Raises TranscriptError, OSError, and ValueError for a limit
-    that leaves nothing of one of them."""
+    """Write the page of one or two folders, with a bar; `catalog` is as for `sources_of`. Raises TranscriptError,
+    OSError, and ValueError for a limit that leaves nothing of one of them."""
     if limit < len(folders):
         raise ValueError(
             f"--limit {limit} leaves nothing of one of the folders; give at least {len(folders)}"
         )
-    sources = sources_of(folders, plain)
+    sources = sources_of(folders, plain, catalog)
     for source in sources:
         if source.note:
             console.print(

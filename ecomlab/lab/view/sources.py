@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ecomlab.catalog import Shop, load_shop
+from ecomlab.catalog import Shop
 from ecomlab.evaluate.evaluation import check_conditions
 from ecomlab.evaluate.transcript import Transcript
 from ecomlab.evaluate.transcripts import TranscriptError, path_of, read, read_header
+from ecomlab.lab.shops import recorded_shop
 from ecomlab.lab.view.acting import NOT_ACTED_OUT
 
 
@@ -30,8 +31,9 @@ class Source:
         return read(self.path)
 
 
-def sources_of(folders: Sequence[Path], plain: bool = False) -> list[Source]:
-    """Open folders or files of transcripts, with the shops that they were played in unless `plain`.
+def sources_of(folders: Sequence[Path], plain: bool = False, catalog: str | None = None) -> list[Source]:
+    """Open folders or files of transcripts, with the shops that they were played in unless `plain`. `catalog` is the
+    folder where the recorded catalog is now, if it is another.
 
     Raises TranscriptError for what holds no transcripts.
     """
@@ -40,19 +42,16 @@ def sources_of(folders: Sequence[Path], plain: bool = False) -> list[Source]:
     names = [str(header.get("player", path.parent.name)) for header, path in zip(headers, paths, strict=True)]
     if len(set(names)) < len(names):  # two runs of one player: their folders tell them apart
         names = [str(folder) for folder in folders]
-    shops: dict[tuple[int, int], Shop] = {}
     return [
-        Source(path, name, header, *((None, "") if plain else _shop_of(header, shops)))
+        Source(path, name, header, *((None, "") if plain else _shop_of(header, catalog)))
         for path, name, header in zip(paths, names, headers, strict=True)
     ]
 
 
-def _shop_of(header: Mapping[str, Any], shops: dict[tuple[int, int], Shop]) -> tuple[Shop | None, str]:
-    """Load the shop that a header names, once; None, and why, where today's would play another episode."""
+def _shop_of(header: Mapping[str, Any], now: str | None) -> tuple[Shop | None, str]:
+    """Load the shop that a header names; None, and why, where today's would play another episode."""
     try:
-        catalog = header["conditions"]["catalog"]
-        key = (int(catalog["size"]), int(catalog["seed"]))
-        shop = shops[key] = shops.get(key) or load_shop(*key)
+        shop = recorded_shop(header["conditions"]["catalog"], now)
         check_conditions(header, shop)
     except KeyError as error:
         return None, f"{NOT_ACTED_OUT}: the header lacks {error}"

@@ -11,6 +11,7 @@ import numpy as np
 
 from ecomlab.answers.dates import before
 from ecomlab.catalog import Catalog, Shop
+from ecomlab.catalog.columns import NO_PRICE
 from ecomlab.difficulty import Difficulty
 from ecomlab.frozen import frozen
 from ecomlab.task import TaskKey
@@ -109,7 +110,7 @@ def _draw_lines(
 ) -> list[dict[str, Any]]:
     """Draw lines of different types; with chance `again` a type bought before, at times the very same product."""
     catalog = shop.catalog
-    count = min(len(LINES), 1 + more + int(random.choice(len(LINES), p=LINES)))
+    count = min(len(LINES), 1 + more + int(random.choice(len(LINES), p=LINES)), len(catalog.drawable_types))
     chosen: dict[str, int] = {}
     while len(chosen) < count:
         known = [name for name in bought if name not in chosen]
@@ -128,14 +129,14 @@ def _draw_lines(
         options = options_of(key, catalog, name)
         variant = options[int(random.integers(len(options)))] if random.random() < 0.6 else None
         quantity = int(random.integers(2, 5)) if random.random() < 0.35 else 1
-        price = catalog.price_cents.item(row) * int(random.integers(90, 111)) // 100
+        percent, listed = int(random.integers(90, 111)), catalog.price_cents.item(row)
         lines.append(
             {
                 "line_id": next(tokens),
                 "product_id": catalog.ids[row],
                 "variant_id": variant,
                 "quantity": quantity,
-                "price_cents": price,
+                "price_cents": None if listed == NO_PRICE else listed * percent // 100,
             }
         )
     return lines

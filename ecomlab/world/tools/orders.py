@@ -46,7 +46,7 @@ def order_get_status(world: World, order_id: OrderId) -> dict[str, Any]:
                 "variant_id": line["variant_id"],
                 "quantity": line["quantity"],
                 "returned": line["returned"] + world.returns.get((order_id, line["line_id"]), 0),
-                "price": line["price_cents"] / 100,
+                "price": None if line["price_cents"] is None else line["price_cents"] / 100,
                 "parcel": line["parcel"],
             }
         )

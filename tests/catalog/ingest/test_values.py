@@ -70,7 +70,7 @@ def test_tables_in_text(said: object) -> None:
         ("Drive 1000 GB USB 3.0", {"storage": "1 TB", "connector": "USB"}),
         ("Case for iPad 2 Red Black", {"works_with": "iPad 2"}),  # two colours: neither is sure
         ("Kettle 1.5 L 1.2 kW", {"volume": "1.5 L", "power": "1200W"}),
-        ("Pens, Pack of 12", {"pack": "12-Pack"}),
+        ("Pens, Pack of 12", {"pack_size": "12-Pack"}),
         ("M size", {}),
     ],
 )

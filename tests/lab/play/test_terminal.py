@@ -48,7 +48,7 @@ def lines_of(choice: Choice) -> list[str]:
 def human(choice: Choice, lines: list[str], *more: str) -> Any:
     """Play in a terminal that these lines are piped into."""
     chosen = ["--env", choice.env, "--difficulty", str(choice.difficulty), "--seed", str(choice.seed)]
-    arguments = ["play", "--player", "human", *chosen, "--size", str(choice.size), *more]
+    arguments = ["play", "--player", "human", *chosen, "--catalog", str(choice.size), *more]
     return runner.invoke(app, arguments, input="\n".join(lines) + "\n")
 
 
@@ -114,8 +114,8 @@ def test_a_key_names_the_episode_to_play(shop: Shop, tmp_path: Path) -> None:
 
 
 def test_another_player_can_be_watched_with_an_axis_overridden(shop: Shop) -> None:
-    arguments = ["play", "--player", "say nothing", "--size", str(SIZE), "--axis", "p_missing=0"]
+    arguments = ["play", "--player", "say nothing", "--catalog", str(SIZE), "--axis", "p_missing=0"]
     done = runner.invoke(app, arguments)
     assert done.exit_code == 0 and "not correct" in done.output
-    unknown = runner.invoke(app, ["play", "--player", "refernce", "--size", str(SIZE)])
+    unknown = runner.invoke(app, ["play", "--player", "refernce", "--catalog", str(SIZE)])
     assert "no player 'refernce'; did you mean 'reference'?" in str(unknown.exception)

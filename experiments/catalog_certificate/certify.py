@@ -1,0 +1,118 @@
+"""The certificate on real products: every law on two catalogs, a row for each environment and level, refused or not.
+
+    python experiments/catalog_certificate/certify.py --data FOLDER                    # 100 seeds: a night of one core
+    python experiments/catalog_certificate/certify.py --seeds 2 --levels 6 --out /tmp/x  # the file of variants alone
+
+FOLDER holds amazon.csv, the Amazon half of the public Walmart-Amazon benchmark (data/ccer/D8 of AI-team-UoA/pyJedAI on
+GitHub): 22,074 products without a category column. The other catalog is the shop's export with a row a variant that
+the tests make. Finished cells are kept in --out, and the same command goes on with the others. Writes NAME.json, the
+certificate as `ecomlab certify --catalog` writes it, and cells.csv and laws.csv of all catalogs that are there.
+"""
+
+import argparse
+import csv
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from ecomlab import ENVIRONMENTS
+from ecomlab.audit import report
+from ecomlab.catalog import build_shop
+from ecomlab.catalog.ingest import build_products, guess, open_source
+from ecomlab.catalog.products import open_products
+from ecomlab.catalog.real import catalog_of
+from ecomlab.files import replacing
+from ecomlab.options import levels
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+SHARES = ("solver", "fair", "courteous", "noisy", "naive", "chance", "turns", "reward")
+
+
+def sources(data: Path | None, work: Path) -> Iterator[tuple[str, Path]]:
+    """Name the files of products: the export that the tests make, and amazon.csv where `data` is given."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    from ingested import shop_export
+
+    work.mkdir(parents=True, exist_ok=True)
+    (work / "variants.csv").write_text(shop_export())
+    yield "variants", work / "variants.csv"
+    if data is None:
+        print("without --data FOLDER amazon.csv is left alone; --help says where the public file comes from")
+    else:
+        yield "amazon", data / "amazon.csv"
+
+
+def built(file: Path, folder: Path) -> Path:
+    """Build a catalog with the mapping that is guessed; one that is there is opened as it is."""
+    if not (folder / "manifest.json").exists():
+        source = open_source(str(file))
+        build_products(source, folder, guess(source.sample()))
+        build_shop(catalog_of(open_products(folder)), folder)
+    return folder
+
+
+def cells_of(name: str, certificate: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Write a certificate's rows as those of a table, refused ones too."""
+    for row in certificate["rows"]:
+        best = {kind: max(row[kind].values(), default=None) for kind in ("blind", "positional")}
+        refused = {"refused": sum(row["refused"].values()), "why": "; ".join(row["refused"])}
+        counts = {
+            "catalog": name,
+            "env": row["env"],
+            "d": row["d"],
+            "seeds": row["seeds"],
+            "others": row["others"],
+        }
+        yield (
+            counts | refused | {share: row[share] for share in SHARES} | best | {"misses": len(row["misses"])}
+        )
+
+
+def laws_of(name: str, certificate: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Write what a certificate says of each law and environment as rows of a table."""
+    for law, states in certificate["laws"].items():
+        for env, state in states.items():
+            yield {"catalog": name, "law": law, "env": env, "state": state}
+
+
+def write(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    """Write rows as CSV."""
+    with replacing(path) as draft, draft.open("w", encoding="utf-8", newline="") as file:
+        table = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        table.writeheader()
+        table.writerows(rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, help="folder of amazon.csv")
+    parser.add_argument("--seeds", type=int, default=100, help="tasks a cell, for every player")
+    parser.add_argument("--levels", default="0:12")
+    parser.add_argument("--env", nargs="+", default=list(ENVIRONMENTS))
+    parser.add_argument("--leaks", type=int, default=100, help="tasks a level for the search for leaks")
+    parser.add_argument("--questions", type=int, default=1, help="customers each question is asked of")
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--work", type=Path, default=ROOT / "build" / "catalog_certificate")
+    parser.add_argument("--out", type=Path, default=HERE)
+    asked = parser.parse_args()
+    asked.out.mkdir(parents=True, exist_ok=True)
+    for name, file in sources(asked.data, asked.work):
+        folder = built(file, asked.work / name)
+        report.certify(
+            asked.env, levels(asked.levels), asked.seeds, asked.seeds, asked.leaks, Console(),
+            workers=asked.workers, json_file=asked.out / f"{name}.json", ask=asked.questions, catalog=str(folder),
+        )  # fmt: skip
+    found = {path.stem: json.loads(path.read_text()) for path in sorted(asked.out.glob("*.json"))}
+    write(asked.out / "cells.csv", [row for name, one in found.items() for row in cells_of(name, one)])
+    write(asked.out / "laws.csv", [row for name, one in found.items() for row in laws_of(name, one)])
+
+
+if __name__ == "__main__":
+    main()
