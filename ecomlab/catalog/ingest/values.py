@@ -46,7 +46,7 @@ _SIGNS: Final = {
 }
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=65_536, typed=True)  # True is no price, though it equals 1
 def read_price(value: Any, currency: str) -> tuple[int | None, tuple[str, ...]]:
     """Read a price in cents, with the repairs it took; None where there is none, or none in `currency`."""
     if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
@@ -98,7 +98,7 @@ def currency_of(text: str) -> str | None:
     return _SIGNS.get(sign, sign.upper()) if sign else None
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=65_536, typed=True)
 def read_rating(value: Any) -> tuple[int | None, tuple[str, ...]]:
     """Read a rating of 1 to 5 stars in tenths: 4.5, "4,5", "4.5 out of 5 stars"; 0 stands for not rated."""
     if is_nothing(value) or isinstance(value, bool):
@@ -112,7 +112,7 @@ def read_rating(value: Any) -> tuple[int | None, tuple[str, ...]]:
     return round(10 * stars), () if isinstance(value, int | float) or _is_number(value) else (RATING_TEXT,)
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=65_536, typed=True)
 def read_count(value: Any, most: int = 2**31 - 1) -> tuple[int | None, tuple[str, ...]]:
     """Read a whole number of at least 0, at most `most`: 1234, "1,234 ratings", "12.0"."""
     if is_nothing(value) or isinstance(value, bool):

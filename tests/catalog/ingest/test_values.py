@@ -18,6 +18,14 @@ def test_prices(said: object, cents: int | None) -> None:
     assert values.read_price(said, "USD")[0] == cents
 
 
+def test_what_was_read_before_does_not_answer_for_a_truth_value() -> None:
+    """1 == True, also for a cache."""
+    assert (values.read_price(1, "USD")[0], values.read_rating(1)[0], values.read_count(1)[0]) == (100, 10, 1)
+    assert (values.read_price(True, "USD")[0], values.read_rating(True)[0], values.read_count(True)[0]) == (
+        None,
+    ) * 3
+
+
 @pytest.mark.parametrize(
     ("said", "tenths"),
     [
