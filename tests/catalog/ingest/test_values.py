@@ -81,7 +81,7 @@ def test_attributes_in_titles(title: str, found: dict[str, str]) -> None:
 def test_a_column_gives_an_attribute_in_its_normal_form() -> None:
     assert attributes.of_value("Item Weight", "2.2 pounds", "details")["weight"].value == "998 g"
     assert attributes.of_value("Colour", "grey", "details")["color"].value == "Gray"
-    assert attributes.of_value("Number of Items", "2", "details")["pack"].value == "2-Pack"
+    assert attributes.of_value("Number of Items", "2", "details")["pack_size"].value == "2-Pack"
     assert attributes.of_value("Colour", "as in the picture", "details") == {}
 
 
