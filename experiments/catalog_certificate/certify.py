@@ -106,7 +106,7 @@ def main() -> None:
     for name, file in sources(asked.data, asked.work):
         folder = built(file, asked.work / name)
         report.certify(
-            asked.env, levels(asked.levels), asked.seeds, asked.seeds, asked.leaks, Console(),
+            asked.env, levels(asked.levels), asked.seeds, asked.seeds, asked.leaks, Console(width=140),
             workers=asked.workers, json_file=asked.out / f"{name}.json", ask=asked.questions, catalog=str(folder),
         )  # fmt: skip
     found = {path.stem: json.loads(path.read_text()) for path in sorted(asked.out.glob("*.json"))}
