@@ -120,6 +120,9 @@ class TrainConfig(Settings):
     group_size: Annotated[int, Field(ge=2)] = 8
     rounds: PositiveInt = 3
     """Most rounds of drawing tasks per step, the first included."""
+    early_refill: bool = False
+    """Draw again as soon as a group is discarded, in the rows that it leaves free, not after the round. The same tasks
+    and streams; samples differ by rounding."""
     keep: Annotated[str, one_of("way to keep groups", KEEPS)] = "correct"
     """Which groups teach: those whose verdicts differ (correct) or whose rewards do (reward)."""
     minibatches: PositiveInt = 2
@@ -213,6 +216,11 @@ class TrainConfig(Settings):
             yield (
                 f"turn_buffer {self.turn_buffer} exceeds turn_tokens {self.turn_tokens}; "
                 "choose a smaller one, 0 for no penalty"
+            )
+        if self.early_refill and self.schedule == "adaptive" and self.check_every == "group":
+            yield (
+                'early_refill draws before the round before it has ended, and check_every = "group" may move the '
+                'window within a round; choose check_every = "step", or early_refill = false'
             )
         for name, envs in (("axes", self.envs), ("eval_axes", self.eval_envs)):
             try:
@@ -315,6 +323,10 @@ def check_split(config: TrainConfig, processes: int) -> None:
         raise ConfigError(
             f"{config.prompts_per_step} groups in {config.minibatches} minibatches do not split over {processes} "
             f"processes; choose prompts_per_step as a multiple of {processes * config.minibatches}"
+        )
+    if config.early_refill and processes > 1 and config.generation != "vllm-server":
+        raise ConfigError(
+            "early_refill is for one process that plays; leave it out, or choose generation = 'vllm-server'"
         )
     rows = config.rollouts_per_step // processes // config.minibatches
     if config.micro_batch and rows % config.micro_batch:

@@ -32,7 +32,7 @@ from ecomlab.models.load import is_ordinary, load_policy
 from ecomlab.models.policy import Policy
 from ecomlab.models.process_group import SINGLE_PROCESS, ProcessGroup
 from ecomlab.models.qwen3 import check_base
-from ecomlab.models.samplers.cached import Limits, Sampler
+from ecomlab.models.samplers.cached import Limits, OpenSampler
 from ecomlab.models.samplers.vllm import VllmSampler
 from ecomlab.train import checkpoints, metrics, untrained
 from ecomlab.train.config import ConfigError, RunError, TrainConfig, check_split
@@ -107,7 +107,7 @@ class Run:
         self.schedule = config.make_schedule()
         self.ordinary = is_ordinary(config.starter)
         self.limits = Limits(config.turn_tokens, config.episode_tokens, config.context_tokens)
-        self.sampler: Sampler
+        self.sampler: OpenSampler
         self.trainer: DapoTrainer
         self.head = {"schedule": config.schedule, "collection": config.collection, "seed": config.seed}
         self.window: dict[str, tuple[int, int]] = {}
@@ -141,7 +141,7 @@ class Run:
             write_json(self.out / DONE, {"steps": config.steps, "config": config.to_json()})
         self.processes.all_gather(None)  # no process ends before everything is written
 
-    def _sampler(self, greedy: bool = False) -> Sampler:
+    def _sampler(self, greedy: bool = False) -> OpenSampler:
         """Make a sampler that always uses the policy's current weights."""
         if not self.config.with_vllm:
             return self.policy.sampler(self.limits, greedy)
@@ -171,6 +171,7 @@ class Run:
             config.rounds,
             config.keep,  # type: ignore[arg-type]
             config.axes,
+            config.early_refill,
         )
         key = ("train", config.seed, number)
         # A large model's cache is freed for the update; a small one's is reused.

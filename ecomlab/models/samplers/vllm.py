@@ -40,6 +40,11 @@ class VllmSampler:
         self._ids: list[list[int]] = [[] for _ in streams]
         self._said = [0] * len(streams)
 
+    def join(self, streams: Sequence[np.random.Generator]) -> None:
+        """Open more rows, numbered after those that were opened before."""
+        self._ids += [[] for _ in streams]
+        self._said += [0] * len(streams)
+
     def turn(self, rows: Sequence[int], inputs: Sequence[Sequence[int]]) -> list[Sampled]:
         """Sample an answer for each of `rows`; none is left unfinished.
 
