@@ -146,8 +146,8 @@ def play_more(
     renderer: "Renderer",
     clock: Clock | None = None,
 ) -> list[Rollout]:
-    """Play as `play_batch` does, and whatever `more` returns beside those that are still going; rollouts are numbered in
-    the order in which they began."""
+    """Play as `play_batch` does, and whatever `more` returns beside those that are still going; rollouts are numbered
+    in the order in which they began."""
     clock = clock or Clock()
     plays: list[_Play] = []
     rollouts: dict[int, Rollout] = {}

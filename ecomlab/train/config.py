@@ -134,6 +134,9 @@ class TrainConfig(Settings):
     max_grad_norm: Annotated[float, Field(gt=0)] = 1.0
     micro_batch: NonNegativeInt = 0
     """Rollouts per backward pass and process; 0: a whole minibatch. Affects memory and speed, not the gradient."""
+    micro_tokens: NonNegativeInt = 0
+    """Tokens per backward pass and process, padding included, in place of `micro_batch`: rollouts of similar length
+    together, a longer one alone. 0: no such limit."""
     checkpoint_every: PositiveInt = 10
     turn_tokens: PositiveInt = 256
     episode_tokens: PositiveInt = 512
@@ -207,6 +210,8 @@ class TrainConfig(Settings):
                 f"{self.prompts_per_step} groups do not split into {self.minibatches} equal minibatches; choose a "
                 "divisor of prompts_per_step"
             )
+        if self.micro_tokens and self.micro_batch:
+            yield "micro_tokens and micro_batch both divide a minibatch; leave micro_batch out"
         if self.overlong_buffer > self.episode_tokens:
             yield (
                 f"overlong_buffer {self.overlong_buffer} exceeds episode_tokens {self.episode_tokens}; "

@@ -171,7 +171,9 @@ def _play_refilled(
     The window must not move within a step (`check_every = "step"`, or a static schedule), and one process plays.
     """
     if processes.workers > 1:
-        raise ValueError("early_refill is for one process that plays; the others would have to hear of every group")
+        raise ValueError(
+            "early_refill is for one process that plays; the others would have to hear of every group"
+        )
     size = sampling.group_size
     begun: list[tuple[tuple[int, int], tuple[str, int, int], list[Rollout | None]]] = []
     counts = [0] * sampling.rounds

@@ -7,9 +7,10 @@ collection of `prompts x group_size` rollouts is one step of ours and `minibatch
 
 import logging
 import math
+import os
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,7 +35,7 @@ from ecomlab.models.samplers.merged import send_merged
 from ecomlab.models.samplers.vllm import insist_on_resets, limit_patience
 from ecomlab.seeding import rng
 from ecomlab.train import objective
-from ecomlab.train.config import RunError, TrainConfig
+from ecomlab.train.config import ConfigError, RunError, TrainConfig
 from ecomlab.train.rollouts import Collection
 from ecomlab.train.update_metrics import UpdateMetrics
 
@@ -89,6 +90,10 @@ class DapoTrainer(GRPOTrainer):
         save_extra: Callable[[Path], None], processes: ProcessGroup = SINGLE_PROCESS,
         before: Callable[[], None] = lambda: None,
     ) -> None:  # fmt: skip
+        if config.micro_tokens and os.environ.get("ACCELERATE_USE_DEEPSPEED") == "true":
+            raise ConfigError(
+                "micro_tokens is not for DeepSpeed, which steps after a fixed number of backward passes"
+            )
         self.config = config
         self.collect = collect
         self.after = after
@@ -196,6 +201,38 @@ class DapoTrainer(GRPOTrainer):
         batch["advantages"] = mine.to(self.accelerator.device, torch.float32)
         return batch
 
+    def compute_loss(
+        self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
+    ) -> Tensor:
+        """Compute the loss of a micro-batch. With `micro_tokens`, of its last part only, after a backward pass for each
+        of the others: they share one normaliser, so that gradients add up to the same."""
+        *parts, last = self._parts(inputs) if self.config.micro_tokens else [inputs]
+        for part in parts:
+            self.accelerator.backward(super().compute_loss(model, part))
+        loss: Tensor = super().compute_loss(model, last)
+        return loss
+
+    def _parts(self, inputs: Any) -> list[dict[str, Any]]:
+        """Divide a micro-batch by rows into parts of at most `micro_tokens` tokens, equally many in every process.
+        Rows without an advantage, which have no gradient, are left out."""
+        sizes = torch.stack([inputs[f"{name}_mask"].sum(dim=1) for name in ("prompt", "completion")], dim=1)
+        useful = (inputs["advantages"] != 0).nonzero()[:, 0].tolist()
+        parts = by_tokens([(int(p), int(c)) for p, c in sizes], useful, self.config.micro_tokens)
+        wanted = max(1, *self.processes.all_gather(len(parts)))
+        idle = [self._rows(inputs, [0]) for _ in range(wanted - len(parts))]
+        for part in idle:  # a forward and a backward pass with the others, which changes nothing
+            part["advantages"] = torch.zeros_like(part["advantages"])
+        return idle + [self._rows(inputs, part) for part in parts]
+
+    @staticmethod
+    def _rows(inputs: Any, rows: list[int]) -> dict[str, Any]:
+        """Take some rows of a micro-batch; what is not by row stays."""
+        count = len(inputs["advantages"])
+        return {
+            name: value[rows] if isinstance(value, Tensor) and value.shape[:1] == (count,) else value
+            for name, value in inputs.items()
+        }
+
     def _compute_loss(self, model: Any, inputs: Any) -> Tensor:
         """Compute TRL's loss; remember the positions it needs: without an advantage there is no gradient."""
         sampled = (inputs["completion_mask"] * inputs["tool_mask"]).bool()
@@ -302,6 +339,25 @@ class DapoTrainer(GRPOTrainer):
         """Return the sampler's log-probabilities, (rollouts, width), padded with zeros."""
         padded = [r.logprobs + [0.0] * (width - len(r.logprobs)) for r in self.rollouts]
         return torch.tensor(padded, dtype=torch.float32, device=self.accelerator.device)
+
+
+def by_tokens(sizes: Sequence[tuple[int, int]], rows: Sequence[int], most: int) -> list[list[int]]:
+    """Divide `rows` into parts, rows of similar length together, of at most `most` tokens, or a single row.
+
+    `sizes` are the tokens of a row's prompt and completion. Prompts are padded on the left and completions on the
+    right, so that a part is as wide as its longest prompt and its longest completion together.
+    """
+    parts: list[list[int]] = []
+    widest = (0, 0)
+    for row in sorted(rows, key=lambda row: sum(sizes[row])):
+        grown = (max(widest[0], sizes[row][0]), max(widest[1], sizes[row][1]))
+        if parts and (len(parts[-1]) + 1) * sum(grown) <= most:
+            parts[-1].append(row)
+            widest = grown
+        else:
+            parts.append([row])
+            widest = sizes[row]
+    return parts
 
 
 def _reward(prompts: list[Any], completions: list[Any], reward: list[float], **_: Any) -> list[float]:
