@@ -183,6 +183,8 @@ class TrainConfig(Settings):
     """Limit of all tokens of an episode, prompt, tools and customer included; beyond it, the episode is truncated."""
     generation: Annotated[str, one_of("generation", GENERATIONS)] = "own"
     """Sampler: own, vllm-server (on separate GPUs), or vllm-colocate (on the training GPUs)."""
+    asynchronous: bool = False
+    """With vllm-server: an episode of training does not wait for the turns of others. Evaluation is never so."""
     vllm_address: str = "http://localhost:8000"
     """Address of the vLLM server."""
     vllm_memory: Annotated[float, Field(gt=0, lt=1)] = 0.3
@@ -221,6 +223,11 @@ class TrainConfig(Settings):
             yield (
                 f"turn_buffer {self.turn_buffer} exceeds turn_tokens {self.turn_tokens}; "
                 "choose a smaller one, 0 for no penalty"
+            )
+        if self.asynchronous and self.generation != "vllm-server":
+            yield (
+                f"asynchronous is for generation = 'vllm-server', not {self.generation!r}; leave it out, or "
+                "choose that"
             )
         if self.early_refill and self.schedule == "adaptive" and self.check_every == "group":
             yield (

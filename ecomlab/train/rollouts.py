@@ -197,11 +197,13 @@ def _play_refilled(
         again = place[0] + 1 < sampling.rounds and not group.effective(sampling.keep)
         return begin(place[0] + 1) if again else []
 
-    with clock.phase("environment"):
-        first = [pair for _ in range(sampling.prompts) for pair in begin(0)]
-    tasks, streams = zip(*first, strict=True)
-    play_more(tasks, streams, more, shop, sampler, renderer, clock)
-    played = [ended[place] for place in sorted(ended)]
+    if processes.rank == 0:
+        with clock.phase("environment"):
+            first = [pair for _ in range(sampling.prompts) for pair in begin(0)]
+        tasks, streams = zip(*first, strict=True)
+        play_more(tasks, streams, more, shop, sampler, renderer, clock)
+    with clock.phase("waiting"):
+        played = processes.all_gather([ended[place] for place in sorted(ended)])[0]
     for group in played:  # in the order of drawing
         schedule = schedule.report(group.env, group.difficulty, group.outcomes)
     return played, schedule
