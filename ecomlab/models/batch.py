@@ -65,6 +65,8 @@ class Rollout:
     turns: int
     trajectory: Trajectory | None = None
     """What was said, for transcripts; None where no episode could be opened."""
+    version: int | None = None
+    """Steps that the weights were trained for which sampled its tokens, all of them; None outside of training."""
 
     @property
     def sampled(self) -> int:

@@ -137,6 +137,10 @@ class TrainConfig(Settings):
     micro_tokens: NonNegativeInt = 0
     """Tokens per backward pass and process, padding included, in place of `micro_batch`: rollouts of similar length
     together, a longer one alone. 0: no such limit."""
+    ahead: bool = False
+    """Play the next step's rollouts during a step's update, with the weights from before it."""
+    ratio_cap: Annotated[float, Field(gt=0)] = 2.0
+    """With `ahead`: the largest weight of a token by how much likelier it has become since it was sampled."""
     checkpoint_every: PositiveInt = 10
     turn_tokens: PositiveInt = 256
     episode_tokens: PositiveInt = 512
@@ -229,6 +233,10 @@ class TrainConfig(Settings):
                 f"asynchronous is for generation = 'vllm-server', not {self.generation!r}; leave it out, or "
                 "choose that"
             )
+        if self.ahead and self.generation == "vllm-colocate":
+            yield "ahead would sample on the GPUs that are training; choose generation = 'vllm-server'"
+        if self.ahead and self.generation == "own" and is_ordinary(self.starter):
+            yield "ahead needs a second copy of the weights to sample from; choose generation = 'vllm-server'"
         if self.early_refill and self.schedule == "adaptive" and self.check_every == "group":
             yield (
                 'early_refill draws before the round before it has ended, and check_every = "group" may move the '
@@ -336,10 +344,11 @@ def check_split(config: TrainConfig, processes: int) -> None:
             f"{config.prompts_per_step} groups in {config.minibatches} minibatches do not split over {processes} "
             f"processes; choose prompts_per_step as a multiple of {processes * config.minibatches}"
         )
-    if config.early_refill and processes > 1 and config.generation != "vllm-server":
-        raise ConfigError(
-            "early_refill is for one process that plays; leave it out, or choose generation = 'vllm-server'"
-        )
+    for name in ("early_refill", "ahead"):
+        if getattr(config, name) and processes > 1 and config.generation != "vllm-server":
+            raise ConfigError(
+                f"{name} is for one process that plays; leave it out, or choose generation = 'vllm-server'"
+            )
     rows = config.rollouts_per_step // processes // config.minibatches
     if config.micro_batch and rows % config.micro_batch:
         raise ConfigError(

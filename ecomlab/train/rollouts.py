@@ -9,7 +9,7 @@ holds what a single process would have collected, so that all draw equally often
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from ecomlab.evaluate.tasks import Axes, axes_of
@@ -76,6 +76,8 @@ class Collection:
     rounds: int
     seconds: Mapping[str, float] = field(default_factory=dict)
     """Seconds of this process by phase: "model", "environment", and "waiting" for the others."""
+    version: int | None = None
+    """That of all its rollouts; None: the weights are those that are trained now."""
 
     @property
     def batch(self) -> tuple[Group, ...]:
@@ -105,8 +107,10 @@ def collect(
     sampler: "OpenSampler",
     renderer: "Renderer",
     processes: ProcessGroup = SINGLE_PROCESS,
+    version: int | None = None,
 ) -> Collection:
     """Collect the groups of one step. `key` names its randomness: the same key and schedule give the same draws.
+    `version` is that of the sampler's weights (`Rollout.version`), which must not change meanwhile.
 
     The collection does not depend on `processes`, up to the rounding of log-probabilities. Each group is played by
     one process.
@@ -114,6 +118,7 @@ def collect(
     clock = Clock()
     play = _play_refilled if sampling.early_refill else _play_rounds
     played, schedule = play(schedule, sampling, key, shop, sampler, renderer, processes, clock)
+    played = [replace(g, rollouts=tuple(replace(r, version=version) for r in g.rollouts)) for g in played]
     kept = [group for group in played if group.effective(sampling.keep)]
     discarded = [group for group in played if not group.effective(sampling.keep)]
     return Collection(
@@ -123,6 +128,7 @@ def collect(
         schedule=schedule.end_step(),
         rounds=max(group.round for group in played) + 1,
         seconds=dict(clock.seconds),
+        version=version,
     )
 
 
