@@ -135,9 +135,7 @@ def test_a_kill_loses_the_rollouts_in_flight_and_nothing_else(
     out = tmp_path / "run"
     with pytest.raises(Killed):
         recorded(out, monkeypatch, kill_at(3))
-    assert threading.active_count() == 1 or not [
-        t for t in threading.enumerate() if t.name == "ecomlab-ahead"
-    ]
+    assert not [t for t in threading.enumerate() if t.name == "ecomlab-ahead"]
     rest = recorded(out, monkeypatch)
     assert [row["version"] for row in rows_of(out / "ahead.csv")] == ["0", "0", "2", "2"]
     for name in ("train.csv", "ahead.csv"):

@@ -866,8 +866,9 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(finished: Path, tmp_pat
 
 
 @pytest.mark.slow
-def test_ten_steps_are_five_a_kill_minus_nine_and_five_more(tmp_path: Path) -> None:
-    settings = {**TINY, "steps": 10, "checkpoint_every": 5}
+@pytest.mark.parametrize("switches", [{}, {"early_refill": True, "micro_tokens": 2_000}], ids=["off", "on"])
+def test_ten_steps_are_five_a_kill_minus_nine_and_five_more(switches: dict[str, Any], tmp_path: Path) -> None:
+    settings = {**TINY, "steps": 10, "checkpoint_every": 5, **switches}
     whole = train(TrainConfig(out=str(tmp_path / "whole"), **settings))
     out = tmp_path / "run"
     code = f"from ecomlab.train.loop import TrainConfig, train; train(TrainConfig(out={str(out)!r}, **{settings!r}))"
