@@ -673,9 +673,11 @@ def test_a_server_that_is_asked_asynchronously_gets_no_new_weights_meanwhile(
     second = [] if "ahead" in settings else ["asked", "synced"]
     assert in_turn == ["synced", "evaluated", "asked", "synced", *second, "evaluated", "closed"]
     rows = rows_of(out / "train.csv")
-    gaps = {row["step"]: float(row["logp_gap"]) for row in rows if int(row["tokens_used"])}
-    assert gaps["1"] < 1e-5
-    assert math.isnan(gaps["2"]) if "ahead" in settings else gaps["2"] < 1e-5
+    for row in rows:  # a step may have kept nothing: answers come in any order, and draw from one stream
+        if int(row["tokens_used"]) and (row["step"] == "1" or "ahead" not in settings):
+            assert float(row["logp_gap"]) < 1e-5, "its own weights"
+        else:
+            assert math.isnan(float(row["logp_gap"]))
 
 
 def test_one_process_talks_to_the_server_and_the_others_hear_of_it() -> None:
