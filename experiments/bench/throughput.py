@@ -3,7 +3,8 @@
 `python experiments/bench/throughput.py OUT.json [STEPS]` plays the rollouts of STEPS steps (4) of *novice* on cart
 building, d = 0 to 4, once in rounds and once with `early_refill`, in turn, and compares
 
-1. processor seconds, forward passes of the sampler, and the share of them that carries at most four rows;
+1. processor seconds, forward passes of the sampler and those of them that carry at most four rows, and how many
+   rollouts have the same tokens, and the same log-probabilities to the last bit;
 2. from those rollouts' lengths, steps of decoding of an engine that samples a token of every row at once: where each
    turn waits for its longest answer, and where no row waits for another (`asynchronous`);
 3. from the same, backward passes and tokens in them, padding included, with `micro_batch` = 4, and with `micro_tokens`
@@ -91,6 +92,12 @@ def main(out: Path, steps: int = 4) -> None:
         one, two = found[False], found[True]
         tasks = [[g.rollouts[0].task and g.rollouts[0].task.digest() for g in c.groups] for c in (one, two)]
         assert tasks[0] == tasks[1], "the same tasks in the same order"
+        pairs = list(zip(*([r for g in c.groups for r in g.rollouts] for c in (one, two)), strict=True))
+        row["rollouts"] = {
+            "all": len(pairs),
+            "same_tokens": sum(a.completion_ids == b.completion_ids for a, b in pairs),
+            "same_log_probabilities": sum(a.logprobs == b.logprobs for a, b in pairs),
+        }
         row |= {"groups": len(one.groups), "kept": len(one.kept), "drawn_in": one.rounds}
         first = [r for g in one.groups if g.round == 0 for r in g.rollouts]
         row["decoding"] = lag(first)

@@ -186,7 +186,7 @@ class _ForcedSampler:
             else:
                 asked.append((row, [*self._unread.pop(row, []), *new]))
         if asked:
-            self._sampler.hold([row for row in said if said[row] is not None])
+            self._sampler.hold(list(said))
         answers = self._sampler.turn([row for row, _ in asked], [ids for _, ids in asked]) if asked else []
         for (row, _), answer in zip(asked, answers, strict=True):
             said[row] = answer
