@@ -102,6 +102,7 @@ class DapoTrainer(GRPOTrainer):
         self.after = after
         self.processes = processes
         self.land, self.begin_next = land, begin_next
+        self.ratio: dict[str, float] | None = None
         self.collection: Collection | None = None
         self.clock = Clock()
         self._last_loaded_step: int = -1  # TRL's: the step whose weights vLLM has
@@ -205,7 +206,6 @@ class DapoTrainer(GRPOTrainer):
         mine = torch.from_numpy(advantages_PG[self.groups].ravel())
         batch["advantages"] = mine.to(self.accelerator.device, torch.float32)
         self.begin_next(self.number + 1)
-        self.ratio = None
         if config.ahead:
             self._begin_at_these_weights(batch)
         return batch

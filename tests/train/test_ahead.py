@@ -38,7 +38,7 @@ class Record:
 
 def recorded(out: Path, patch: pytest.MonkeyPatch, progress: Any = None, **settings: Any) -> Record:
     record = Record(out)
-    collect, end_step = loop.collect, DapoTrainer.end_step
+    collect, end_step = vars(loop)["collect"], DapoTrainer.end_step
 
     def spy(schedule: Any, *args: Any) -> Collection:
         assert threading.current_thread() is not threading.main_thread()

@@ -349,7 +349,7 @@ def collected(
 ) -> Any:
     """A collection in which fate decides, with the draws made visible to the scripted policy."""
     sampling = DynamicSampling(**{"prompts": 3, "group_size": 4, **settings})
-    sampler = Fated(novice, shop, fate, sampling.group_size)
+    sampler: Any = Fated(novice, shop, fate, sampling.group_size)
     import ecomlab.train.rollouts as module
 
     real = vars(module)["play_batch"]  # as it is now: a fault may stand in for it
@@ -438,8 +438,8 @@ def test_early_refill_collects_what_rounds_do(
     try:
         schedule = make_schedule("adaptive", ["CART"], tau_num=6)
         found = []
-        for early in (False, True):
-            sampling = DynamicSampling(prompts=3, group_size=3, rounds=3, early_refill=early)
+        for at_once in (False, True):
+            sampling = DynamicSampling(prompts=3, group_size=3, rounds=3, early_refill=at_once)
             sampler = novice.sampler(Limits(60, 200))
             found.append(collect(schedule, sampling, ("early", 3), shop, sampler, novice.renderer))
     finally:
