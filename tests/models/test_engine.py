@@ -209,8 +209,8 @@ def server(policy: Policy) -> Iterator[tuple[str, list[Any], threading.Event]]:
                 hung_up.set()
                 raise
         ids, logprobs = says(policy, given["prompt"])
-        choice = {"token_ids": ids[: given["max_tokens"]], "logprobs": {"token_logprobs": logprobs}}
-        choice["logprobs"]["token_logprobs"] = logprobs[: given["max_tokens"]]
+        cut = slice(given["max_tokens"])
+        choice = {"token_ids": ids[cut], "logprobs": {"token_logprobs": logprobs[cut]}}
         return web.json_response({"choices": [choice]})
 
     loop, app = asyncio.new_event_loop(), web.Application()
