@@ -5,7 +5,7 @@ An exception in an episode makes it unscored; our own failures never become rewa
 
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ from ecomlab.task import Task
 if TYPE_CHECKING:
     from ecomlab.catalog import Shop
     from ecomlab.models.renderer import Dialogue, Renderer
-    from ecomlab.models.samplers.cached import Sampler
+    from ecomlab.models.samplers.cached import OpenSampler, Sampler
 
 TRAINING_SEEDS = range(2**31)
 EVALUATION_SEEDS = range(2**31, 2**32)
@@ -65,6 +65,8 @@ class Rollout:
     turns: int
     trajectory: Trajectory | None = None
     """What was said, for transcripts; None where no episode could be opened."""
+    version: int | None = None
+    """Steps that the weights were trained for which sampled its tokens, all of them; None outside of training."""
 
     @property
     def sampled(self) -> int:
@@ -107,6 +109,10 @@ def draw_task(
         return error
 
 
+More = Callable[[int, Rollout], Sequence[tuple[Task | Exception, np.random.Generator]]]
+"""Told each rollout as its episode ends, with its index; returns tasks to begin now, with their streams."""
+
+
 def play_batch(
     tasks: Sequence[Task | Exception],
     streams: Sequence[np.random.Generator],
@@ -128,21 +134,60 @@ def play_batch(
         plays = [_open(task, shop, renderer, customer, strict) for task in tasks]
     sampler.start(streams)
     while live := [i for i, play in enumerate(plays) if play.end is None]:
-        with clock.phase("model"):
-            answers = sampler.turn(live, [plays[i].pending for i in live])
-        with clock.phase("environment"):
-            for i, sampled in zip(live, answers, strict=True):
-                play = plays[i]
-                if play.turns:  # before the first turn it was the prompt
-                    _append(play, play.pending, 0, [0.0] * len(play.pending))
-                play.pending = []
-                if sampled is not None and sampled.failure:
-                    _fail(play, RuntimeError(sampled.failure))
-                elif sampled is not None:
-                    _append(play, sampled.ids, 1, sampled.logprobs)
-                    _advance(play, sampled.ids, sampled.truncated)
+        _turn(plays, live, sampler, clock)
     with clock.phase("environment"):
         return [_rollout(play, renderer.pad_id) for play in plays]
+
+
+def play_more(
+    tasks: Sequence[Task | Exception],
+    streams: Sequence[np.random.Generator],
+    more: More,
+    shop: "Shop",
+    sampler: "OpenSampler",
+    renderer: "Renderer",
+    clock: Clock | None = None,
+) -> list[Rollout]:
+    """Play as `play_batch` does, and whatever `more` returns beside those that are still going; rollouts are numbered
+    in the order in which they began."""
+    clock = clock or Clock()
+    plays: list[_Play] = []
+    rollouts: dict[int, Rollout] = {}
+    with clock.phase("environment"):
+        plays += [_open(task, shop, renderer, None, False) for task in tasks]
+    sampler.start(streams)
+    while len(rollouts) < len(plays):
+        with clock.phase("environment"):
+            begun = len(plays)
+            joined = []
+            while ended := [i for i, play in enumerate(plays) if play.end is not None and i not in rollouts]:
+                for i in ended:
+                    rollouts[i] = _rollout(plays[i], renderer.pad_id)
+                    for task, stream in more(i, rollouts[i]):
+                        plays.append(_open(task, shop, renderer, None, False))
+                        joined.append(stream)
+            if len(plays) > begun:
+                sampler.join(joined)
+        if live := [i for i, play in enumerate(plays) if play.end is None]:
+            _turn(plays, live, sampler, clock)
+    return [rollouts[i] for i in range(len(plays))]
+
+
+def _turn(plays: Sequence[_Play], live: Sequence[int], sampler: "Sampler", clock: Clock) -> None:
+    """Ask the sampler for the next turn of the `live` plays, and act on those that it has finished."""
+    with clock.phase("model"):
+        answers = sampler.turn(live, [plays[i].pending for i in live])
+    with clock.phase("environment"):
+        for i, sampled in zip(live, answers, strict=True):
+            play = plays[i]
+            if play.turns:  # before the first turn it was the prompt
+                _append(play, play.pending, 0, [0.0] * len(play.pending))
+            play.pending = []
+            if sampled is not None and sampled.failure:
+                _fail(play, RuntimeError(sampled.failure))
+            elif sampled is not None:
+                _append(play, sampled.ids, 1, sampled.logprobs)
+                _advance(play, sampled.ids, sampled.truncated)
 
 
 def _open(

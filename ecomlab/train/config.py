@@ -120,6 +120,9 @@ class TrainConfig(Settings):
     group_size: Annotated[int, Field(ge=2)] = 8
     rounds: PositiveInt = 3
     """Most rounds of drawing tasks per step, the first included."""
+    early_refill: bool = False
+    """Draw again as soon as a group is discarded, in the rows that it leaves free, not after the round. The same tasks
+    and streams; samples differ by rounding."""
     keep: Annotated[str, one_of("way to keep groups", KEEPS)] = "correct"
     """Which groups teach: those whose verdicts differ (correct) or whose rewards do (reward)."""
     minibatches: PositiveInt = 2
@@ -131,6 +134,13 @@ class TrainConfig(Settings):
     max_grad_norm: Annotated[float, Field(gt=0)] = 1.0
     micro_batch: NonNegativeInt = 0
     """Rollouts per backward pass and process; 0: a whole minibatch. Affects memory and speed, not the gradient."""
+    micro_tokens: NonNegativeInt = 0
+    """Tokens per backward pass and process, padding included, in place of `micro_batch`: rollouts of similar length
+    together, a longer one alone. 0: no such limit."""
+    ahead: bool = False
+    """Play the next step's rollouts during a step's update, with the weights from before it."""
+    ratio_cap: Annotated[float, Field(gt=0)] = 2.0
+    """With `ahead`: the largest weight of a token by how much likelier it has become since it was sampled."""
     checkpoint_every: PositiveInt = 10
     turn_tokens: PositiveInt = 256
     episode_tokens: PositiveInt = 512
@@ -177,6 +187,8 @@ class TrainConfig(Settings):
     """Limit of all tokens of an episode, prompt, tools and customer included; beyond it, the episode is truncated."""
     generation: Annotated[str, one_of("generation", GENERATIONS)] = "own"
     """Sampler: own, vllm-server (on separate GPUs), or vllm-colocate (on the training GPUs)."""
+    asynchronous: bool = False
+    """With vllm-server: an episode of training does not wait for the turns of others. Evaluation is never so."""
     vllm_address: str = "http://localhost:8000"
     """Address of the vLLM server."""
     vllm_memory: Annotated[float, Field(gt=0, lt=1)] = 0.3
@@ -204,6 +216,8 @@ class TrainConfig(Settings):
                 f"{self.prompts_per_step} groups do not split into {self.minibatches} equal minibatches; choose a "
                 "divisor of prompts_per_step"
             )
+        if self.micro_tokens and self.micro_batch:
+            yield "micro_tokens and micro_batch both divide a minibatch; leave micro_batch out"
         if self.overlong_buffer > self.episode_tokens:
             yield (
                 f"overlong_buffer {self.overlong_buffer} exceeds episode_tokens {self.episode_tokens}; "
@@ -213,6 +227,20 @@ class TrainConfig(Settings):
             yield (
                 f"turn_buffer {self.turn_buffer} exceeds turn_tokens {self.turn_tokens}; "
                 "choose a smaller one, 0 for no penalty"
+            )
+        if self.asynchronous and self.generation != "vllm-server":
+            yield (
+                f"asynchronous is for generation = 'vllm-server', not {self.generation!r}; leave it out, or "
+                "choose that"
+            )
+        if self.ahead and self.generation == "vllm-colocate":
+            yield "ahead would sample on the GPUs that are training; choose generation = 'vllm-server'"
+        if self.ahead and self.generation == "own" and is_ordinary(self.starter):
+            yield "ahead needs a second copy of the weights to sample from; choose generation = 'vllm-server'"
+        if self.early_refill and self.schedule == "adaptive" and self.check_every == "group":
+            yield (
+                'early_refill draws before the round before it has ended, and check_every = "group" may move the '
+                'window within a round; choose check_every = "step", or early_refill = false'
             )
         for name, envs in (("axes", self.envs), ("eval_axes", self.eval_envs)):
             try:
@@ -316,6 +344,11 @@ def check_split(config: TrainConfig, processes: int) -> None:
             f"{config.prompts_per_step} groups in {config.minibatches} minibatches do not split over {processes} "
             f"processes; choose prompts_per_step as a multiple of {processes * config.minibatches}"
         )
+    for name in ("early_refill", "ahead"):
+        if getattr(config, name) and processes > 1 and config.generation != "vllm-server":
+            raise ConfigError(
+                f"{name} is for one process that plays; leave it out, or choose generation = 'vllm-server'"
+            )
     rows = config.rollouts_per_step // processes // config.minibatches
     if config.micro_batch and rows % config.micro_batch:
         raise ConfigError(

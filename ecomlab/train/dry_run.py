@@ -152,7 +152,8 @@ def memory(config: TrainConfig, size: Size, processes: int = 1) -> dict[str, flo
     weights         parameters x 2 or 4 bytes; trained ones x 4 under FSDP's mixed precision; adapters x 4
     gradients       trained parameters, in their type
     optimizer       AdamW: two moments, 8 bytes a trained parameter in float32; adamw-8bit: 2, and a scale per 256
-    activations     of `micro_batch` episodes of `context_tokens` (`Size.activations`), float32 copies for LoRA included
+    activations     of `micro_batch` episodes of `context_tokens`, or of `micro_tokens`, but no less than one such
+                    episode (`Size.activations`), float32 copies for LoRA included
     logits          one tile of the output layer, and the float32 gradient of the layer where it is trained
     keys, values    all rollouts of a process at `context_tokens`
     vLLM            the share given to it; on a server, nothing here
@@ -167,14 +168,17 @@ def memory(config: TrainConfig, size: Size, processes: int = 1) -> dict[str, flo
     rows = config.rollouts_per_step // processes
     micro = config.micro_batch or max(1, rows // config.minibatches)
     compute = 2 if config.dtype == "bfloat16" or processes > 1 else 4
-    positions = min(TILE_TOKENS, micro * config.episode_tokens)
+    tokens = micro * config.context_tokens
+    if config.micro_tokens:
+        tokens = min(tokens, max(config.micro_tokens, config.context_tokens))
+    positions = min(TILE_TOKENS, tokens, micro * config.episode_tokens)
     head = 4 * size.vocabulary * size.hidden if not config.lora_rank else 0
     parts = {
         "weights": (frozen + trained * trained_width) / processes,
         "gradients": trained * trained_width / processes,
         "optimizer": trained * moments / processes,
         "activations": size.activations(
-            micro * config.context_tokens,
+            tokens,
             config.gradient_checkpointing,
             compute,
             adapters=config.lora_rank > 0 and compute == 2,

@@ -14,6 +14,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -32,9 +33,11 @@ from ecomlab.models.load import is_ordinary, load_policy
 from ecomlab.models.policy import Policy
 from ecomlab.models.process_group import SINGLE_PROCESS, ProcessGroup
 from ecomlab.models.qwen3 import check_base
-from ecomlab.models.samplers.cached import Limits, Sampler
+from ecomlab.models.samplers.cached import Limits, OpenSampler
+from ecomlab.models.samplers.engine import EngineSampler, VllmEngine
 from ecomlab.models.samplers.vllm import VllmSampler
 from ecomlab.train import checkpoints, metrics, untrained
+from ecomlab.train.ahead import AHEAD, AHEAD_COLUMNS, Ahead
 from ecomlab.train.config import ConfigError, RunError, TrainConfig, check_split
 from ecomlab.train.distributed import OneWorker, join_processes
 from ecomlab.train.health import alarms
@@ -42,7 +45,7 @@ from ecomlab.train.loggers import Log, logger
 from ecomlab.train.metrics import ALARMS, DONE
 from ecomlab.train.rollouts import Collection, DynamicSampling, collect
 from ecomlab.train.run_transcripts import header_of, of_groups, of_rollout
-from ecomlab.train.schedule import from_json
+from ecomlab.train.schedule import Schedule, from_json
 
 if TYPE_CHECKING:
     from ecomlab.train.trl_trainer import DapoTrainer, Step
@@ -107,7 +110,13 @@ class Run:
         self.schedule = config.make_schedule()
         self.ordinary = is_ordinary(config.starter)
         self.limits = Limits(config.turn_tokens, config.episode_tokens, config.context_tokens)
-        self.sampler: Sampler
+        self.sampler: OpenSampler
+        self.ahead = Ahead()
+        self.player = policy
+        """The policy that samples: a copy, where the trained one changes meanwhile."""
+        self.engine: EngineSampler | None = None
+        self.waited = 0.0
+        """Seconds that this step has waited for the flight."""
         self.trainer: DapoTrainer
         self.head = {"schedule": config.schedule, "collection": config.collection, "seed": config.seed}
         self.window: dict[str, tuple[int, int]] = {}
@@ -131,22 +140,48 @@ class Run:
             self._save,
             self.processes,
             before=lambda: None if begun else self._evaluate(0),
+            land=self._land,
+            begin_next=self._begin_next,
         )
-        self.sampler = self._sampler()
+        if config.ahead and not config.with_vllm:
+            self.player = load_policy(config.starter, self.shop, config.played)
+        self.sampler = self._training_sampler()
         if self.leads:
             self.history = metrics.whole_steps(metrics.read(self.out / "train.csv"))
-        with logger(config.logger if self.leads else "none", self.out, config.to_json()) as self.log:
-            self.trainer.train(resume_from_checkpoint=str(resume.folder) if resume else None)
+        try:
+            with logger(config.logger if self.leads else "none", self.out, config.to_json()) as self.log:
+                self.trainer.train(resume_from_checkpoint=str(resume.folder) if resume else None)
+        finally:
+            self._stop()
         if self.leads:
             write_json(self.out / DONE, {"steps": config.steps, "config": config.to_json()})
         self.processes.all_gather(None)  # no process ends before everything is written
 
-    def _sampler(self, greedy: bool = False) -> Sampler:
+    def _sampler(self, greedy: bool = False) -> OpenSampler:
         """Make a sampler that always uses the policy's current weights."""
         if not self.config.with_vllm:
             return self.policy.sampler(self.limits, greedy)
         generation = self.trainer.vllm_generation
         return VllmSampler(generation, self.policy.renderer.stop_ids, self.limits, greedy)
+
+    def _training_sampler(self) -> OpenSampler:
+        """Make the sampler of training's rollouts, which evaluation does not use where it is asynchronous."""
+        if self.config.with_vllm:
+            if not self.config.asynchronous or not self.leads:
+                return self._sampler()
+            if self.engine is None:
+                client, stops = self.trainer.vllm_generation.vllm_client, self.policy.renderer.stop_ids
+                self.engine = EngineSampler(
+                    VllmEngine(client.base_url, client.model, stops), stops, self.limits
+                )
+            return self.engine
+        return self.player.sampler(self.limits)
+
+    def _stop(self) -> None:
+        """Stop what is in flight."""
+        if self.engine is not None:
+            self.engine.close()
+        self.ahead.stop()
 
     def _left_off(self) -> tuple[checkpoints.Checkpoint | None, bool]:
         """Find the newest valid checkpoint or None, and trim the tables to it; tell whether step 0 was evaluated."""
@@ -154,6 +189,7 @@ class Run:
         done = resume.step if resume else 0
         metrics.trim(self.out / "train.csv", done, metrics.TRAIN_COLUMNS)
         metrics.trim(self.out / "eval.csv", done, metrics.EVAL_COLUMNS)
+        metrics.trim(self.out / AHEAD, done, AHEAD_COLUMNS)
         for name in (ALARMS, UNSCORED):
             metrics.trim_lines(self.out / name, done)
         begun = done > 0 or metrics.has_step(self.out / "eval.csv", 0)  # which is written after its episodes
@@ -162,25 +198,69 @@ class Run:
         return resume, begun
 
     def _collect(self, number: int) -> Collection:
-        """Collect the rollouts of step `number` (from 0) and advance the schedule."""
+        """Collect the rollouts of step `number` (from 0), or take them from the flight, and advance the schedule."""
         config = self.config
         self.window = {env: self.schedule.window(env) for env in config.envs}
+        if config.ahead:
+            collection = self._landed(number)
+        else:
+            # A large model's cache is freed for the update; a small one's is reused.
+            sampler = self._training_sampler() if self.ordinary else self.sampler
+            collection = self._play(number, self.schedule, sampler, self.processes, number)
+        self.schedule = collection.schedule
+        metrics.check_alive(collection)
+        return collection
+
+    def _play(
+        self, number: int, schedule: Schedule, sampler: OpenSampler, processes: ProcessGroup, version: int
+    ) -> Collection:
+        config = self.config
         sampling = DynamicSampling(
             config.prompts_per_step,
             config.group_size,
             config.rounds,
             config.keep,  # type: ignore[arg-type]
             config.axes,
+            config.early_refill,
         )
-        key = ("train", config.seed, number)
-        # A large model's cache is freed for the update; a small one's is reused.
-        sampler = self._sampler() if self.ordinary else self.sampler
-        collection = collect(
-            self.schedule, sampling, key, self.shop, sampler, self.policy.renderer, self.processes
-        )
-        self.schedule = collection.schedule
-        metrics.check_alive(collection)
-        return collection
+        key, renderer = ("train", config.seed, number), self.player.renderer
+        return collect(schedule, sampling, key, self.shop, sampler, renderer, processes, version)
+
+    def _land(self) -> None:
+        """Wait for what is in flight: the weights that sample may change."""
+        began = time.perf_counter()
+        self.ahead.land()
+        self.waited = time.perf_counter() - began
+
+    def _landed(self, number: int) -> Collection:
+        """Take the rollouts of step `number` from the flight, in which they begin now if they have not, as in a run's
+        first step, with the current weights."""
+        began = time.perf_counter()
+        collection = None
+        if self.leads:
+            self._begin(number, number)
+            collection = self.ahead.take()
+        collection = self.processes.all_gather(collection)[0]
+        assert collection is not None
+        # of its seconds those count that the trainer had to wait
+        return replace(collection, seconds={"waiting": self.waited + time.perf_counter() - began})
+
+    def _begin_next(self, number: int) -> None:
+        """Begin to play step `number` with the weights from before this step's update."""
+        if self.config.ahead and self.leads and number < self.config.steps:
+            self._begin(number, number - 1)
+
+    def _begin(self, number: int, version: int) -> None:
+        """Put step `number` into flight, unless it is, by the schedule and the weights of now, which are of `version`.
+
+        The schedule has heard of every group before: levels are never stale.
+        """
+        if self.ahead.busy:
+            return
+        if self.player is not self.policy:
+            self.player.model.load_state_dict(self.policy.model.state_dict())
+        schedule, sampler = self.schedule, self.ahead.watched(self.sampler)
+        self.ahead.begin(lambda: self._play(number, schedule, sampler, SINGLE_PROCESS, version))
 
     def _after(self, step: "Step") -> None:
         """Evaluate if due, and write the step's rows: all before the step's checkpoint."""
@@ -195,6 +275,9 @@ class Run:
         if not self.leads:
             return
         metrics.append(self.out / "train.csv", rows, metrics.TRAIN_COLUMNS)
+        if step.ratio is not None:
+            row = {"step": step.number, "version": step.collection.version, **step.ratio}
+            metrics.append(self.out / AHEAD, [row], AHEAD_COLUMNS)
         groups = list(of_groups(step.collection, step.number, config))
         self._write(groups)
         self._note(UNSCORED, step.number, metrics.unscored_reasons(step.collection))
@@ -244,6 +327,7 @@ class Run:
 
     def _play_held_out(self, number: int) -> untrained.Evaluation:
         config = self.config
+        self.ahead.land()
         if config.with_vllm:
             self.trainer.sync()
         # As many at a time as in training: they fit into memory.

@@ -9,11 +9,11 @@ holds what a single process would have collected, so that all draw equally often
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from ecomlab.evaluate.tasks import Axes, axes_of
-from ecomlab.models.batch import TRAINING_SEEDS, Clock, Rollout, draw_task, play_batch
+from ecomlab.models.batch import TRAINING_SEEDS, Clock, Rollout, draw_task, play_batch, play_more
 from ecomlab.models.process_group import SINGLE_PROCESS, ProcessGroup
 from ecomlab.reward import varies
 from ecomlab.seeding import rng
@@ -22,7 +22,7 @@ from ecomlab.train.schedule import Schedule
 if TYPE_CHECKING:
     from ecomlab.catalog import Shop
     from ecomlab.models.renderer import Renderer
-    from ecomlab.models.samplers.cached import Sampler
+    from ecomlab.models.samplers.cached import OpenSampler
 
 Keep = Literal["correct", "reward"]
 TRUNCATED = -1.0
@@ -76,6 +76,8 @@ class Collection:
     rounds: int
     seconds: Mapping[str, float] = field(default_factory=dict)
     """Seconds of this process by phase: "model", "environment", and "waiting" for the others."""
+    version: int | None = None
+    """That of all its rollouts; None: the weights are those that are trained now."""
 
     @property
     def batch(self) -> tuple[Group, ...]:
@@ -93,6 +95,8 @@ class DynamicSampling:
     keep: Keep = "correct"
     axes: Axes = field(default_factory=dict)
     """Overridden axes of all tasks, in the environments that they move."""
+    early_refill: bool = False
+    """Draw again as soon as a group is discarded, in the rows that it leaves free, not after the round."""
 
 
 def collect(
@@ -100,41 +104,115 @@ def collect(
     sampling: DynamicSampling,
     key: Sequence[Any],
     shop: "Shop",
-    sampler: "Sampler",
+    sampler: "OpenSampler",
     renderer: "Renderer",
     processes: ProcessGroup = SINGLE_PROCESS,
+    version: int | None = None,
 ) -> Collection:
     """Collect the groups of one step. `key` names its randomness: the same key and schedule give the same draws.
+    `version` is that of the sampler's weights (`Rollout.version`), which must not change meanwhile.
 
     The collection does not depend on `processes`, up to the rounding of log-probabilities. Each group is played by
     one process.
     """
     clock = Clock()
-    kept: list[Group] = []
-    discarded: list[Group] = []
+    play = _play_refilled if sampling.early_refill else _play_rounds
+    played, schedule = play(schedule, sampling, key, shop, sampler, renderer, processes, clock)
+    played = [replace(g, rollouts=tuple(replace(r, version=version) for r in g.rollouts)) for g in played]
+    kept = [group for group in played if group.effective(sampling.keep)]
+    discarded = [group for group in played if not group.effective(sampling.keep)]
+    return Collection(
+        kept=tuple(kept),
+        padding=tuple(discarded[: sampling.prompts - len(kept)]),
+        groups=tuple(played),
+        schedule=schedule.end_step(),
+        rounds=max(group.round for group in played) + 1,
+        seconds=dict(clock.seconds),
+        version=version,
+    )
+
+
+def _play_rounds(
+    schedule: Schedule,
+    sampling: DynamicSampling,
+    key: Sequence[Any],
+    shop: "Shop",
+    sampler: "OpenSampler",
+    renderer: "Renderer",
+    processes: ProcessGroup,
+    clock: Clock,
+) -> tuple[list[Group], Schedule]:
+    """Play round after round, each as one batch, until enough groups teach; report each round before the next."""
     played: list[Group] = []
-    rounds = 0
-    while rounds < sampling.rounds and len(kept) < sampling.prompts:
-        drawn = [_draw(schedule, (*key, rounds, i)) for i in range(sampling.prompts - len(kept))]
+    missing = sampling.prompts
+    for number in range(sampling.rounds):
+        drawn = [_draw(schedule, (*key, number, i)) for i in range(missing)]
         mine = [i for i in range(len(drawn)) if i % processes.workers == processes.rank]
-        groups = _play_groups(drawn, mine, sampling, (*key, rounds), shop, sampler, renderer, clock)
+        groups = _play_groups(drawn, mine, sampling, (*key, number), shop, sampler, renderer, clock)
         with clock.phase("waiting"):
             shares = processes.all_gather(groups)
         for i in range(len(drawn)):  # in the order of drawing
             group = shares[i % processes.workers][i // processes.workers]
             played.append(group)
-            (kept if group.effective(sampling.keep) else discarded).append(group)
+            missing -= group.effective(sampling.keep)
             schedule = schedule.report(group.env, group.difficulty, group.outcomes)
-        rounds += 1
-    schedule = schedule.end_step()
-    return Collection(
-        kept=tuple(kept),
-        padding=tuple(discarded[: sampling.prompts - len(kept)]),
-        groups=tuple(played),
-        schedule=schedule,
-        rounds=rounds,
-        seconds=dict(clock.seconds),
-    )
+        if not missing:
+            break
+    return played, schedule
+
+
+def _play_refilled(
+    schedule: Schedule,
+    sampling: DynamicSampling,
+    key: Sequence[Any],
+    shop: "Shop",
+    sampler: "OpenSampler",
+    renderer: "Renderer",
+    processes: ProcessGroup,
+    clock: Clock,
+) -> tuple[list[Group], Schedule]:
+    """Play what `_play_rounds` plays, up to rounding, but begin a group of the next round as soon as one is discarded:
+    a round has as many groups as the one before it discarded, and which one made room for it does not matter.
+
+    The window must not move within a step (`check_every = "step"`, or a static schedule), and one process plays.
+    """
+    if processes.workers > 1:
+        raise ValueError(
+            "early_refill is for one process that plays; the others would have to hear of every group"
+        )
+    size = sampling.group_size
+    begun: list[tuple[tuple[int, int], tuple[str, int, int], list[Rollout | None]]] = []
+    counts = [0] * sampling.rounds
+    ended: dict[tuple[int, int], Group] = {}
+
+    def begin(number: int) -> list[tuple[Any, Any]]:
+        place = (number, counts[number])
+        counts[number] += 1
+        drawn = _draw(schedule, (*key, *place))
+        begun.append((place, drawn, [None] * size))
+        task = draw_task(*drawn, shop, axes_of(sampling.axes, drawn[0]))
+        return [(task, rng("sample", *key, *place, copy)) for copy in range(size)]
+
+    def more(i: int, rollout: Rollout) -> list[tuple[Any, Any]]:
+        place, drawn, rollouts = begun[i // size]
+        rollouts[i % size] = rollout
+        whole = [r for r in rollouts if r is not None]
+        if len(whole) < size:
+            return []
+        group = ended[place] = Group(*drawn[:2], tuple(whole), round=place[0])
+        again = place[0] + 1 < sampling.rounds and not group.effective(sampling.keep)
+        return begin(place[0] + 1) if again else []
+
+    if processes.rank == 0:
+        with clock.phase("environment"):
+            first = [pair for _ in range(sampling.prompts) for pair in begin(0)]
+        tasks, streams = zip(*first, strict=True)
+        play_more(tasks, streams, more, shop, sampler, renderer, clock)
+    with clock.phase("waiting"):
+        played = processes.all_gather([ended[place] for place in sorted(ended)])[0]
+    for group in played:  # in the order of drawing
+        schedule = schedule.report(group.env, group.difficulty, group.outcomes)
+    return played, schedule
 
 
 def _draw(schedule: Schedule, key: Sequence[Any]) -> tuple[str, int, int]:
@@ -150,7 +228,7 @@ def _play_groups(
     sampling: DynamicSampling,
     key: Sequence[Any],
     shop: "Shop",
-    sampler: "Sampler",
+    sampler: "OpenSampler",
     renderer: "Renderer",
     clock: Clock,
 ) -> list[Group]:

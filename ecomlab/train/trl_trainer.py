@@ -7,9 +7,10 @@ collection of `prompts x group_size` rollouts is one step of ours and `minibatch
 
 import logging
 import math
+import os
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,7 +35,7 @@ from ecomlab.models.samplers.merged import send_merged
 from ecomlab.models.samplers.vllm import insist_on_resets, limit_patience
 from ecomlab.seeding import rng
 from ecomlab.train import objective
-from ecomlab.train.config import RunError, TrainConfig
+from ecomlab.train.config import ConfigError, RunError, TrainConfig
 from ecomlab.train.rollouts import Collection
 from ecomlab.train.update_metrics import UpdateMetrics
 
@@ -57,6 +58,8 @@ class Step:
     """`time.perf_counter()` at the end of the step before."""
     broken: str = ""
     """Why the run stops in this step, if it does."""
+    ratio: dict[str, float] | None = None
+    """With `ahead`: trained tokens and their ratios, as ahead.csv has them."""
 
 
 Collect = Callable[[int], Collection]
@@ -87,12 +90,19 @@ class DapoTrainer(GRPOTrainer):
     def __init__(
         self, model: Any, tokenizer: Any, config: TrainConfig, collect: Collect, after: Callable[[Step], None],
         save_extra: Callable[[Path], None], processes: ProcessGroup = SINGLE_PROCESS,
-        before: Callable[[], None] = lambda: None,
+        before: Callable[[], None] = lambda: None, land: Callable[[], None] = lambda: None,
+        begin_next: Callable[[int], None] = lambda number: None,
     ) -> None:  # fmt: skip
+        if config.micro_tokens and os.environ.get("ACCELERATE_USE_DEEPSPEED") == "true":
+            raise ConfigError(
+                "micro_tokens is not for DeepSpeed, which steps after a fixed number of backward passes"
+            )
         self.config = config
         self.collect = collect
         self.after = after
         self.processes = processes
+        self.land, self.begin_next = land, begin_next
+        self.ratio: dict[str, float] | None = None
         self.collection: Collection | None = None
         self.clock = Clock()
         self._last_loaded_step: int = -1  # TRL's: the step whose weights vLLM has
@@ -183,6 +193,7 @@ class DapoTrainer(GRPOTrainer):
 
     def _generate_and_score_completions(self, inputs: Any) -> Any:
         """Make TRL's batch, with our advantages and the sampler's log-probabilities as the old ones."""
+        self.land()  # vLLM gets other weights now
         self.asked = time.perf_counter()
         batch = super()._generate_and_score_completions(inputs)
         batch["old_per_token_logps"] = self._as_sampled(batch["completion_ids"].shape[1])
@@ -194,14 +205,87 @@ class DapoTrainer(GRPOTrainer):
         )  # fmt: skip
         mine = torch.from_numpy(advantages_PG[self.groups].ravel())
         batch["advantages"] = mine.to(self.accelerator.device, torch.float32)
+        self.begin_next(self.number + 1)
+        if config.ahead:
+            self._begin_at_these_weights(batch)
         return batch
+
+    def _begin_at_these_weights(self, batch: Any) -> None:
+        """Let the update begin at the policy as it is where an older one has sampled: its own log-probabilities are the
+        old ones, and each token's advantage is weighed by the capped ratio of both."""
+        assert self.collection is not None
+        advantages_B1 = batch["advantages"][:, None]
+        sampled = batch["old_per_token_logps"]
+        trained = (batch["completion_mask"] * batch["tool_mask"]).bool() & (advantages_B1 != 0)
+        ratio = torch.ones_like(sampled)
+        if self.collection.version not in (None, self.number):
+            with self.clock.phase("logprobs"):
+                batch["old_per_token_logps"] = old = self._now(batch, trained, sampled)
+            ratio = objective.capped_ratio(old, sampled, math.inf)
+            batch["advantages"] = advantages_B1 * objective.capped_ratio(old, sampled, self.config.ratio_cap)
+        mine = ratio[trained]
+        counts = (len(mine), float(mine.sum()), float((mine > self.config.ratio_cap).sum()))
+        largest = float(mine.max()) if len(mine) else 0.0
+        gathered = self.processes.all_gather((counts, largest))
+        tokens, total, capped = (sum(column) for column in zip(*(each for each, _ in gathered), strict=True))
+        self.ratio = {
+            "tokens": tokens,
+            "ratio_mean": total / tokens if tokens else math.nan,
+            "ratio_max": max(each for _, each in gathered) if tokens else math.nan,
+            "capped": capped / tokens if tokens else math.nan,
+        }
+
+    @torch.no_grad()
+    def _now(self, batch: Any, trained: Tensor, sampled: Tensor) -> Tensor:
+        """Compute the policy's log-probabilities (B, completion) at the trained positions; the sampler's elsewhere."""
+        ids = torch.cat([batch["prompt_ids"], batch["completion_ids"]], dim=1)
+        mask = torch.cat([batch["prompt_mask"], batch["completion_mask"]], dim=1)
+        found = []
+        for rows in torch.arange(len(ids), device=ids.device).split(self.args.per_device_train_batch_size):
+            self._trained, self._sampled = trained[rows], sampled[rows]
+            found.append(self._forward(self.model, ids[rows], mask[rows], sampled.shape[1])[0])
+        return torch.cat(found)
+
+    def compute_loss(
+        self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
+    ) -> Tensor:
+        """Compute the loss of a micro-batch. With `micro_tokens`, of its last part only, after a backward pass for each
+        of the others: they share one normaliser, so that gradients add up to the same."""
+        *parts, last = self._parts(inputs) if self.config.micro_tokens else [inputs]
+        for part in parts:
+            self.accelerator.backward(super().compute_loss(model, part))
+        loss: Tensor = super().compute_loss(model, last)
+        return loss
+
+    def _parts(self, inputs: Any) -> list[dict[str, Any]]:
+        """Divide a micro-batch by rows into parts of at most `micro_tokens` tokens, equally many in every process.
+        Rows without an advantage, which have no gradient, are left out."""
+        sizes = torch.stack([inputs[f"{name}_mask"].sum(dim=1) for name in ("prompt", "completion")], dim=1)
+        useful = (inputs["advantages"] != 0).view(len(sizes), -1).any(dim=1).nonzero()[:, 0].tolist()
+        parts = by_tokens([(int(p), int(c)) for p, c in sizes], useful, self.config.micro_tokens)
+        wanted = max(1, *self.processes.all_gather(len(parts)))
+        idle = [self._rows(inputs, [0]) for _ in range(wanted - len(parts))]
+        for part in idle:  # a forward and a backward pass with the others, which changes nothing
+            part["advantages"] = torch.zeros_like(part["advantages"])
+        return idle + [self._rows(inputs, part) for part in parts]
+
+    @staticmethod
+    def _rows(inputs: Any, rows: list[int]) -> dict[str, Any]:
+        """Take some rows of a micro-batch; what is not by row stays."""
+        count = len(inputs["advantages"])
+        return {
+            name: value[rows] if isinstance(value, Tensor) and value.shape[:1] == (count,) else value
+            for name, value in inputs.items()
+        }
 
     def _compute_loss(self, model: Any, inputs: Any) -> Tensor:
         """Compute TRL's loss; remember the positions it needs: without an advantage there is no gradient."""
         sampled = (inputs["completion_mask"] * inputs["tool_mask"]).bool()
-        self._trained = sampled & (inputs["advantages"] != 0)[:, None]
+        advantages = inputs["advantages"].view(len(sampled), -1)  # one for a row, or for each of its tokens
+        self._trained = sampled & (advantages != 0)
         self._sampled = inputs["sampling_per_token_logps"]
-        self._raised = (inputs["advantages"] > 0)[:, None].expand_as(sampled)
+        self._old = inputs["old_per_token_logps"]
+        self._raised = (advantages > 0).expand_as(sampled)
         return super()._compute_loss(model, inputs)
 
     def _get_per_token_logps_and_entropies(
@@ -220,8 +304,10 @@ class DapoTrainer(GRPOTrainer):
             logps, entropies = self._forward(model, input_ids, attention_mask, logits_to_keep)
             if input_ids.is_cuda:
                 torch.cuda.synchronize()
-        trained, fresh = self._trained, self.state.global_step == self.collected_at
-        change = (logps.detach() - self._sampled)[trained]
+        assert self.collection is not None
+        trained, own = self._trained, self.collection.version in (None, self.number)
+        fresh = own and self.state.global_step == self.collected_at
+        change = (logps.detach() - self._old)[trained]
         self.update_metrics.add(change, entropies.detach()[trained], self._raised[trained], fresh)
         return logps, entropies, None
 
@@ -243,7 +329,7 @@ class DapoTrainer(GRPOTrainer):
         update = self.update_metrics.total(self.processes)
         if broken:
             update["grad_norm"] = math.nan  # if the weights are broken, the gradient before them need not be
-        self.after(Step(number, self.collection, update, seconds, self.began, broken))
+        self.after(Step(number, self.collection, update, seconds, self.began, broken, self.ratio))
         if broken:
             raise RunError(
                 f"step {number}: {broken}: the policy diverges. The last checkpoint in {self.config.out} is sound: "
@@ -302,6 +388,25 @@ class DapoTrainer(GRPOTrainer):
         """Return the sampler's log-probabilities, (rollouts, width), padded with zeros."""
         padded = [r.logprobs + [0.0] * (width - len(r.logprobs)) for r in self.rollouts]
         return torch.tensor(padded, dtype=torch.float32, device=self.accelerator.device)
+
+
+def by_tokens(sizes: Sequence[tuple[int, int]], rows: Sequence[int], most: int) -> list[list[int]]:
+    """Divide `rows` into parts, rows of similar length together, of at most `most` tokens, or a single row.
+
+    `sizes` are the tokens of a row's prompt and completion. Prompts are padded on the left and completions on the
+    right, so that a part is as wide as its longest prompt and its longest completion together.
+    """
+    parts: list[list[int]] = []
+    widest = (0, 0)
+    for row in sorted(rows, key=lambda row: sum(sizes[row])):
+        grown = (max(widest[0], sizes[row][0]), max(widest[1], sizes[row][1]))
+        if parts and (len(parts[-1]) + 1) * sum(grown) <= most:
+            parts[-1].append(row)
+            widest = grown
+        else:
+            parts.append([row])
+            widest = sizes[row]
+    return parts
 
 
 def _reward(prompts: list[Any], completions: list[Any], reward: list[float], **_: Any) -> list[float]:

@@ -1,6 +1,10 @@
 """Qwen3 under its own template: a small random one takes the very path that the 8B takes."""
 
+import asyncio
+import copy
+import itertools
 import json
+import math
 import shlex
 import shutil
 import socket
@@ -608,6 +612,72 @@ def test_a_run_with_vllm_samples_and_evaluates_with_the_weights_as_they_are(
     rows = rows_of(out / "train.csv")
     assert sum(int(row["tokens_used"]) for row in rows) > 0
     assert all(float(row["logp_gap"]) < 1e-5 for row in rows if int(row["tokens_used"])), "its own weights"
+
+
+@pytest.mark.parametrize("settings", [{"asynchronous": True}, {"asynchronous": True, "ahead": True}])
+def test_a_server_that_is_asked_asynchronously_gets_no_new_weights_meanwhile(
+    settings: dict[str, Any], babbler: Path, tmp_path: Path, by_lot: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Training asks the engine and evaluation, all at once, the client; neither while the other or a sync runs."""
+    import trl.trainer.grpo_trainer as grpo
+
+    from ecomlab.train import loop as module
+
+    made: list[Any] = []
+    told: list[str] = []
+
+    class Served(FakeVllm):
+        """It has weights of its own, as a server has."""
+
+        def __init__(self, model: Any, mode: str) -> None:
+            super().__init__(copy.deepcopy(model), mode)
+            self.trained, self.running, self.lock = model, 0, threading.Lock()
+
+        def generate(self, prompts: Any, **given: Any) -> Any:
+            assert not self.running and threading.current_thread() is threading.main_thread()
+            told.append("evaluated")
+            return super().generate(prompts, **given)
+
+        def sync_weights(self) -> None:
+            assert not self.running
+            told.append("synced")
+            super().sync_weights()
+            self.model.load_state_dict(self.trained.state_dict())
+
+    class Engine:
+        def __init__(self, url: str, model: str, stop_ids: Sequence[int]) -> None:
+            assert url == made[0].base_url
+            self.stops = stop_ids
+
+        async def generate(self, ids: Sequence[int], most: int) -> Any:
+            made[0].running += 1
+            await asyncio.sleep(0.001)
+            told.append("asked")
+            found = made[0]._one(list(ids), most, self.stops, 1.0)
+            made[0].running -= 1
+            return found
+
+        async def close(self) -> None:
+            told.append("closed")
+
+    def generation(model: Any, mode: str, **_: Any) -> Served:
+        made.append(Served(model, mode))
+        return made[-1]
+
+    monkeypatch.setattr(grpo, "VLLMGeneration", generation)
+    monkeypatch.setattr(module, "find_spec", lambda name: object())
+    monkeypatch.setattr(module, "VllmEngine", Engine)
+    given: dict[str, Any] = {**RUN, "starter": str(babbler), "generation": "vllm-server", **settings}
+    out = train(TrainConfig(out=str(tmp_path / "run"), **given))
+    in_turn = [word for word, _ in itertools.groupby(told)]
+    # ahead, step 2 is sampled before its weights come
+    second = [] if "ahead" in settings else ["asked", "synced"]
+    assert in_turn == ["synced", "evaluated", "asked", "synced", *second, "evaluated", "closed"]
+    rows = rows_of(out / "train.csv")
+    for row in rows:  # a step may have kept nothing: answers come in any order, and draw from one stream
+        older = row["step"] == "2" and "ahead" in settings
+        gap = float(row["logp_gap"])
+        assert math.isnan(gap) or (not older and gap < 1e-5), "its own weights"
 
 
 def test_one_process_talks_to_the_server_and_the_others_hear_of_it() -> None:

@@ -349,7 +349,7 @@ def collected(
 ) -> Any:
     """A collection in which fate decides, with the draws made visible to the scripted policy."""
     sampling = DynamicSampling(**{"prompts": 3, "group_size": 4, **settings})
-    sampler = Fated(novice, shop, fate, sampling.group_size)
+    sampler: Any = Fated(novice, shop, fate, sampling.group_size)
     import ecomlab.train.rollouts as module
 
     real = vars(module)["play_batch"]  # as it is now: a fault may stand in for it
@@ -420,6 +420,52 @@ def test_the_same_key_gives_the_same_collection(novice: Policy, shop: Shop) -> N
     ]
     tasks = [collection.groups[0].rollouts[0].task for collection in (one, other)]
     assert tasks[0] and tasks[1] and tasks[0].digest() != tasks[1].digest()
+
+
+def test_early_refill_collects_what_rounds_do(
+    novice: Policy, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same tasks, tokens, groups and schedule, though groups of a later round begin beside those of an earlier."""
+    novice.model.double()  # another batch is rounded otherwise
+    joined: list[int] = []
+    real = CachedSampler.join
+
+    def join(self: CachedSampler, streams: Any) -> None:
+        joined.append(len(streams))
+        real(self, streams)
+
+    monkeypatch.setattr(CachedSampler, "join", join)
+    try:
+        schedule = make_schedule("adaptive", ["CART"], tau_num=6)
+        found = []
+        for at_once in (False, True):
+            sampling = DynamicSampling(prompts=3, group_size=3, rounds=3, early_refill=at_once)
+            sampler = novice.sampler(Limits(60, 200))
+            found.append(collect(schedule, sampling, ("early", 3), shop, sampler, novice.renderer))
+    finally:
+        novice.model.float()
+    rounds, early = found
+    again = [group for group in rounds.groups if group.round]
+    assert sum(joined) == 3 * len(again) > 0
+    for part in ("kept", "padding", "groups"):
+        one, two = (
+            [(g.env, g.difficulty, g.round, [_said(r) for r in g.rollouts]) for g in getattr(c, part)]
+            for c in found
+        )
+        assert one == two, part
+    assert rounds.schedule == early.schedule and rounds.rounds == early.rounds
+
+
+def _said(rollout: Rollout) -> Any:
+    assert rollout.task is not None
+    return rollout.task.digest(), rollout.completion_ids, rollout.mask, rollout.score
+
+
+def test_early_refill_is_for_one_process(novice: Policy, shop: Shop) -> None:
+    pair = SimpleNamespace(rank=0, workers=2, all_gather=lambda mine: [mine, mine])
+    schedule, sampling = make_schedule("static-0-2", ["CART"]), DynamicSampling(early_refill=True)
+    with pytest.raises(ValueError, match="one process"):
+        collect(schedule, sampling, ("k", 1), shop, novice.sampler(), novice.renderer, pair)
 
 
 class Meeting:

@@ -154,7 +154,7 @@ def test_the_metrics_of_two_processes_by_hand() -> None:
 
 
 def trainer_of(
-    policy: Policy, shop: Shop, folder: Path, prompts: int = 3, group_size: int = 4, micro_batch: int = 0
+    policy: Policy, shop: Shop, folder: Path, prompts: int = 3, group_size: int = 4, **settings: Any
 ) -> Any:
     """A DapoTrainer that has collected one batch and taken no step."""
     from ecomlab.train.rollouts import DynamicSampling, collect
@@ -162,7 +162,7 @@ def trainer_of(
 
     config = TrainConfig(
         out=str(folder), steps=2, prompts_per_step=prompts, group_size=group_size, minibatches=1, lr=1e-3,
-        max_grad_norm=1e9, checkpoint_every=1, episode_tokens=256, overlong_buffer=64, micro_batch=micro_batch,
+        max_grad_norm=1e9, checkpoint_every=1, episode_tokens=256, overlong_buffer=64, **settings,
     )  # fmt: skip
 
     def gather(number: int) -> Any:
@@ -249,7 +249,8 @@ def test_the_gradient_does_not_depend_on_how_rows_are_put_together(
 
 
 def test_the_gradient_does_not_depend_on_the_micro_batch(shop: Shop, tmp_path: Path) -> None:
-    """A minibatch in one backward pass, in 2 or in 6: what the optimizer sees is the same."""
+    """A minibatch in one backward pass, in 2, in 6, or in passes of so many tokens: what the optimizer sees is the
+    same, and no pass has more tokens than are allowed, but for a single row."""
     from transformers import TrainerCallback
 
     seen: list[torch.Tensor] = []
@@ -261,13 +262,26 @@ def test_the_gradient_does_not_depend_on_the_micro_batch(shop: Shop, tmp_path: P
             seen.append(torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None]))
             control.should_training_stop = True
 
-    for size in (0, 6, 2):
+    passes: dict[int, list[tuple[int, int]]] = {}
+    for size in (0, 6, 2, 900, 1):
         policy = load_policy("novice", shop, ["CART"])
-        trainer = trainer_of(policy, shop, tmp_path / str(size), micro_batch=size)
+        by = "micro_tokens" if size in (900, 1) else "micro_batch"
+        trainer = trainer_of(policy, shop, tmp_path / str(size), **{by: size})
+        real, found = trainer._compute_loss, passes.setdefault(size, [])
+
+        def spy(model: Any, inputs: Any, real: Any = real, found: Any = found) -> Any:
+            ends = (inputs["prompt_mask"].sum(dim=1).max(), inputs["completion_mask"].sum(dim=1).max())
+            found.append((len(inputs["advantages"]), int(sum(ends))))
+            return real(model, inputs)
+
+        trainer._compute_loss = spy
         trainer.add_callback(Spy())
         trainer.train()
+    assert [len(passes[size]) for size in (0, 6, 2)] == [1, 2, 6]
+    assert 1 < len(passes[900]) < len(passes[1]) == sum(rows for rows, _ in passes[900])
+    assert all(rows * width <= 900 or rows == 1 for rows, width in passes[900])
     whole, *others = seen
-    assert len(others) == 2 and whole.norm() > 0
+    assert len(others) == 4 and whole.norm() > 0
     for other in others:
         assert (other - whole).norm() <= 1e-5 * whole.norm()
 
@@ -595,6 +609,9 @@ def test_trl_is_as_it_was_after_import_and_after_a_run(finished: Path, tmp_path:
             r"eval_difficulties\.1: should be greater than or equal to 0, not -1",
         ),
         ({"stesp": 3}, "no key 'stesp'; did you mean 'steps'"),
+        ({"early_refill": True, "check_every": "group"}, 'choose check_every = "step"'),
+        ({"asynchronous": True}, "asynchronous is for generation = 'vllm-server', not 'own'"),
+        ({"micro_tokens": 900, "micro_batch": 4}, "leave micro_batch out"),
         ({"minibatches": 5}, "choose a divisor of prompts_per_step"),
         ({"overlong_buffer": 10_000}, "exceeds episode_tokens"),
         ({"tau_acc": 1.5}, "tau_acc: should be less than or equal to 1, not 1.5"),
@@ -849,8 +866,9 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(finished: Path, tmp_pat
 
 
 @pytest.mark.slow
-def test_ten_steps_are_five_a_kill_minus_nine_and_five_more(tmp_path: Path) -> None:
-    settings = {**TINY, "steps": 10, "checkpoint_every": 5}
+@pytest.mark.parametrize("switches", [{}, {"early_refill": True, "micro_tokens": 2_000}], ids=["off", "on"])
+def test_ten_steps_are_five_a_kill_minus_nine_and_five_more(switches: dict[str, Any], tmp_path: Path) -> None:
+    settings = {**TINY, "steps": 10, "checkpoint_every": 5, **switches}
     whole = train(TrainConfig(out=str(tmp_path / "whole"), **settings))
     out = tmp_path / "run"
     code = f"from ecomlab.train.loop import TrainConfig, train; train(TrainConfig(out={str(out)!r}, **{settings!r}))"
@@ -937,6 +955,8 @@ def test_groups_that_do_not_split_over_the_processes_are_refused() -> None:
         check_split(TrainConfig(), 8)
     with pytest.raises(ConfigError, match="micro_batch 5 does not divide the 16 rollouts"):
         check_split(TrainConfig(micro_batch=5), 2)
+    with pytest.raises(ConfigError, match="early_refill is for one process"):
+        check_split(TrainConfig(early_refill=True), 2)
     check_split(TrainConfig(micro_batch=4), 2)
 
 

@@ -19,7 +19,7 @@ from ecomlab.task import Message, Task
 if TYPE_CHECKING:
     from ecomlab.catalog import Shop
     from ecomlab.models.policy import Policy
-    from ecomlab.models.samplers.cached import Limits, Sampled, Sampler
+    from ecomlab.models.samplers.cached import CachedSampler, Limits, Sampled
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class _ForcedSampler:
 
     def __init__(
         self,
-        sampler: "Sampler",
+        sampler: "CachedSampler",
         forced: Sequence[Forced | None],
         renderer: _Dialogues,
         streams: Sequence[TurnStream],
@@ -185,6 +185,8 @@ class _ForcedSampler:
                 said[row] = Sampled(ids, [0.0] * len(ids), truncated=False)
             else:
                 asked.append((row, [*self._unread.pop(row, []), *new]))
+        if asked:
+            self._sampler.hold(list(said))
         answers = self._sampler.turn([row for row, _ in asked], [ids for _, ids in asked]) if asked else []
         for (row, _), answer in zip(asked, answers, strict=True):
             said[row] = answer

@@ -1,9 +1,10 @@
 """Batched sampling from a causal language model, turn by turn, with one key-value cache kept for the whole episode.
 
-A *row* is one conversation. `start` opens a batch of rows; `turn` appends the environment's tokens to some of them and
-samples each row's answer up to a stop token. Rows advance in lockstep, except for a few stragglers. A token's place in
-the cache is its position in its own row, so there are no gaps: padding falls beyond a row's end, where it is masked and
-overwritten by the row's next real token. Rows with nothing left to do move behind the others.
+A *row* is one conversation. `start` opens a batch of rows, `join` more of them; `turn` appends the environment's tokens
+to some and samples each row's answer up to a stop token. Rows advance in lockstep, except for a few stragglers. A
+token's place in the cache is its position in its own row, so there are no gaps: padding falls beyond a row's end, where
+it is masked and overwritten by the row's next real token. Rows with nothing left to do move behind the others, and are
+given back.
 """
 
 from collections.abc import Sequence
@@ -16,6 +17,10 @@ from torch import Tensor
 
 STRAGGLERS = 0.25
 """A call ends when at most this share of its rows is still speaking."""
+FIRST, GROWTH = 256, 1.25
+"""Tokens that a new cache has room for, and the factor by which it grows: all rows have room for the longest."""
+SMALL = 2**28
+"""Bytes up to which a cache keeps the room of rows that have ended: to make it anew costs more than it frees."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,13 @@ class Sampler(Protocol):
         """
 
 
+class OpenSampler(Sampler, Protocol):
+    """A sampler that takes more rows while others are open."""
+
+    def join(self, streams: Sequence[np.random.Generator]) -> None:
+        """Open `len(streams)` more rows, numbered after those that were opened before."""
+
+
 @dataclass(frozen=True)
 class Limits:
     """Numbers of tokens at which a turn is cut off. Tool and customer tokens count only towards `context`."""
@@ -72,37 +84,47 @@ class _RowCache:
         self.slots = self.capacity = 0
         self._position: Tensor = torch.empty(0, 0, dtype=torch.long)
         self._row: Tensor = self._position
+        self._slots = slice(0, 0)
         self._width = 0
 
-    def reserve(self, slots: int, capacity: int) -> None:
-        """Make room for `slots` rows of `capacity` tokens, keeping what is there."""
-        if slots <= self.slots and capacity <= self.capacity:
+    @property
+    def bytes(self) -> int:
+        """Bytes that are held now."""
+        return sum(keys.nbytes + values.nbytes for keys, values in self.layers)
+
+    def resize(self, slots: int, capacity: int) -> None:
+        """Have `slots` rows with room for `capacity` tokens, keeping what is there and fits. One layer after another is
+        copied."""
+        if (slots, capacity) == (self.slots, self.capacity):
             return
-        old_slots, old_capacity = self.slots, self.capacity
-        self.slots, self.capacity = max(slots, old_slots), max(capacity, old_capacity)
-        for i, (keys, values) in enumerate(self.layers):
-            grown = (self._new(keys), self._new(values))
-            for new, old in zip(grown, (keys, values), strict=True):
-                new[:old_slots, :, :old_capacity] = old
-            self.layers[i] = grown
+        kept, filled = min(slots, self.slots), min(capacity, self.capacity)
+        self.slots, self.capacity = slots, capacity
+        for i in range(len(self.layers)):
+            pair = []
+            for old in self.layers[i]:
+                new = self._new(old)
+                new[:kept, :, :filled] = old[:kept, :, :filled]
+                pair.append(new)
+            self.layers[i] = (pair[0], pair[1])
 
     def _new(self, like: Tensor) -> Tensor:
         return like.new_zeros(self.slots, like.shape[1], self.capacity, like.shape[3])
 
-    def at(self, position_BL: Tensor, width: int) -> None:
-        """Set where the next forward pass writes: row b's tokens go to its own positions; `width` columns are read."""
+    def at(self, position_BL: Tensor, width: int, first: int = 0) -> None:
+        """Set where the next forward pass writes: the tokens of the row at slot `first` + b go to its own positions;
+        `width` columns are read."""
         self._position, self._width = position_BL, width
-        self._row = torch.arange(position_BL.shape[0], device=position_BL.device)[:, None]
+        self._slots = slice(first, first + position_BL.shape[0])
+        self._row = torch.arange(first, self._slots.stop, device=position_BL.device)[:, None]
 
     def update(self, keys: Tensor, values: Tensor, layer: int, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
         """Store the new (B, heads, L, size) keys and values; return all that these rows have."""
         if layer == len(self.layers):
             self.layers.append((self._new(keys), self._new(values)))
-        batch = keys.shape[0]
         seen = []
         for store, new in zip(self.layers[layer], (keys, values), strict=True):
             store[self._row, :, self._position] = new.transpose(1, 2)
-            seen.append(store[:batch, :, : self._width])
+            seen.append(store[self._slots, :, : self._width])
         return seen[0], seen[1]
 
     def swap(self, a: int, b: int, width: int) -> None:
@@ -147,13 +169,24 @@ class CachedSampler:
         """Open `len(streams)` rows; the last batch's entries in the cache are never read again."""
         rows = len(streams)
         self._streams = list(streams)
-        self._slot = list(range(rows))  # of a row
+        self._slot = dict(enumerate(range(rows)))  # of a row
         self._row = list(range(rows))  # at a slot
         self._length = np.zeros(rows, dtype=np.int64)  # cached tokens, by slot
         self._pending: list[list[int]] = [[] for _ in range(rows)]  # sampled, not yet cached, by row
-        self._said = np.zeros(rows, dtype=np.int64)  # sampled tokens so far, by row
+        self._said = [0] * rows  # sampled tokens so far, by row
         self._open: dict[int, tuple[list[int], list[float]]] = {}  # turns under way, by row
-        self._cache.reserve(rows, 256)
+        self._held: list[int] = []
+        self._make_room(0)
+
+    def join(self, streams: Sequence[np.random.Generator]) -> None:
+        """Open more rows, numbered after those that were opened before. They get slots in the next turn."""
+        self._streams += streams
+        self._pending += [[] for _ in streams]
+        self._said += [0] * len(streams)
+
+    def hold(self, rows: Sequence[int]) -> None:
+        """Keep `rows`, which the next turn leaves out and a later one asks again."""
+        self._held = [row for row in rows if row in self._slot]
 
     @torch.no_grad()
     def turn(self, rows: Sequence[int], inputs: Sequence[Sequence[int]]) -> list[Sampled | None]:
@@ -175,8 +208,12 @@ class CachedSampler:
         stopped: set[int] = set()
         active = [row for row in rows if said[row][0] or self._fits(row, len(chunks[row]))]
         answered = len(rows) - len(active)
-        self._to_front(active)
+        old = self._seat(active)
         active = self._row[: len(active)]  # in the order of their slots
+        if 0 < old < len(active):  # prompts are longer than what the others read
+            fresh = active[old:]
+            self._read(fresh, [chunks[row][:-1] for row in fresh], old)
+            chunks |= {row: chunks[row][-1:] for row in fresh}
         while active:
             logits = self._read(active, [chunks[row] for row in active])
             going = []
@@ -203,8 +240,40 @@ class CachedSampler:
 
     def _fits(self, row: int, new: int, said: int = 0) -> bool:
         """Tell whether a row may read `new` tokens and sample one more."""
-        used = self._length[self._slot[row]] + new + 1
+        cached = self._length[self._slot[row]] if row in self._slot else 0
+        used = cached + new + 1
         return bool(self._said[row] + said < self.limits.episode and used <= self.limits.context)
+
+    def _seat(self, active: Sequence[int]) -> int:
+        """Give the rows of a turn the first slots, those that are held the next, and no other row any. Returns how many
+        of the turn's rows had a slot; those that have joined come after them."""
+        old = [row for row in active if row in self._slot]
+        self._to_front(old)
+        self._to_front([*old, *self._held])
+        for row in self._row[len(old) + len(self._held) :]:
+            del self._slot[row]
+        joined = [row for row in active if row not in self._slot]
+        self._row = [*self._row[: len(self._slot)], *joined]
+        self._slot = {row: slot for slot, row in enumerate(self._row)}
+        self._length = np.concatenate(
+            [self._length[: len(self._row) - len(joined)], np.zeros(len(joined), np.int64)]
+        )
+        self._held = []
+        self._make_room(0)
+        self._to_front(active)
+        return len(old)
+
+    def _make_room(self, width: int) -> None:
+        """Let the cache hold `width` tokens of each seated row. A large one gives the room of other rows back when it
+        grows, and when they are half of it."""
+        cache, rows, context = self._cache, len(self._row), self.limits.context
+        capacity = cache.capacity or min(FIRST, context)
+        if width > capacity:
+            capacity = min(max(width, int(GROWTH * capacity)), context)
+        slots = max(cache.slots, rows)
+        if cache.bytes > SMALL and (capacity > cache.capacity or rows <= slots // 2):
+            slots = rows
+        cache.resize(slots, capacity)
 
     def _to_front(self, rows: Sequence[int]) -> None:
         """Move `rows` into the first slots with as few exchanges as possible."""
@@ -221,21 +290,27 @@ class CachedSampler:
             self._row[there], self._row[here] = row, other
             self._slot[row], self._slot[other] = there, here
 
-    def _read(self, rows: Sequence[int], chunks: Sequence[Sequence[int]]) -> Tensor:
-        """Feed `chunks[i]` to the row at slot i; return the logits after each chunk's last token, (B, vocabulary)."""
+    def _read(self, rows: Sequence[int], chunks: Sequence[Sequence[int]], first: int = 0) -> Tensor:
+        """Feed `chunks[i]` to the row at slot `first` + i; return the logits after each chunk's last token,
+        (B, vocabulary).
+
+        Padding that would lie beyond `limits.context` goes to its last column, which no real token ever has: a row that
+        long is truncated before it reads its last token.
+        """
         device = self.model.get_output_embeddings().weight.device
         sizes = np.array([len(chunk) for chunk in chunks])
         longest = int(sizes.max())
         ids_BL = np.zeros((len(rows), longest), dtype=np.int64)
         for i, chunk in enumerate(chunks):
             ids_BL[i, : len(chunk)] = chunk
-        start_B = torch.from_numpy(self._length[: len(rows)].copy()).to(device)
-        position_BL = start_B[:, None] + torch.arange(longest, device=device)
-        width = int(self._length[: len(rows)].max()) + longest
+        slots = slice(first, first + len(rows))
+        start_B = torch.from_numpy(self._length[slots].copy()).to(device)
+        width = min(int(self._length[slots].max()) + longest, self.limits.context)
+        position_BL = (start_B[:, None] + torch.arange(longest, device=device)).clamp(max=width - 1)
         if width > self._cache.capacity:
-            self._cache.reserve(len(self._row), max(width, 2 * self._cache.capacity))
+            self._make_room(width)
         mask = torch.arange(width, device=device) <= position_BL[:, None, :, None]  # (B, 1, L, width)
-        self._cache.at(position_BL, width)
+        self._cache.at(position_BL, width, first)
         hidden = self.model.get_decoder()(
             input_ids=torch.from_numpy(ids_BL).to(device),
             attention_mask=mask,
@@ -243,7 +318,7 @@ class CachedSampler:
             past_key_values=self._cache,
             use_cache=True,
         ).last_hidden_state
-        self._length[: len(rows)] += sizes
+        self._length[slots] += sizes
         last = torch.from_numpy(sizes - 1).to(device)
         logits = self.model.get_output_embeddings()(hidden[torch.arange(len(rows), device=device), last])
         return logits if logits.dtype == torch.float64 else logits.float()

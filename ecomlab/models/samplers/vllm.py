@@ -10,9 +10,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ecomlab.models.samplers.cached import Limits, Sampled, SamplerError
+from ecomlab.models.samplers.conversations import Conversations
 
 PATIENCE = 900.0
 """Seconds that a server may take for one turn of a batch."""
@@ -20,7 +19,7 @@ RESETS, PAUSE = 10, 3.0
 """Most attempts to empty the prefix cache, which fails while requests run, and seconds between them."""
 
 
-class VllmSampler:
+class VllmSampler(Conversations):
     """A `Sampler` on a `VLLMGeneration` of TRL, or anything with its interface.
 
     In server mode only the main process may sample; colocated, every process samples from its own engine. The weights
@@ -30,15 +29,9 @@ class VllmSampler:
     def __init__(
         self, generation: Any, stop_ids: Sequence[int], limits: Limits | None = None, greedy: bool = False
     ) -> None:
+        super().__init__(stop_ids, limits)
         self.generation = generation
-        self.stop_ids = tuple(stop_ids)
-        self.limits = limits or Limits()
         self.greedy = greedy
-
-    def start(self, streams: Sequence[np.random.Generator]) -> None:
-        """Open `len(streams)` rows. The streams are not used; vLLM draws its own random numbers."""
-        self._ids: list[list[int]] = [[] for _ in streams]
-        self._said = [0] * len(streams)
 
     def turn(self, rows: Sequence[int], inputs: Sequence[Sequence[int]]) -> list[Sampled]:
         """Sample an answer for each of `rows`; none is left unfinished.
@@ -55,33 +48,7 @@ class VllmSampler:
             most = max(room[row] for row in asked)
             for row, answer in zip(asked, self._ask([self._ids[row] for row in asked], most), strict=True):
                 said[row] = self._cut(*answer, room[row])
-        for row in rows:
-            self._ids[row] += said[row].ids
-            self._said[row] += len(said[row].ids)
-        return [said[row] for row in rows]
-
-    def _room(self, row: int) -> int:
-        """Count the tokens this row may still sample in this turn."""
-        limits = self.limits
-        return min(limits.turn, limits.episode - self._said[row], limits.context - len(self._ids[row]))
-
-    def _cut(self, ids: list[int], logprobs: Sequence[Any] | None, room: int) -> Sampled:
-        """Cut a row's answer at its own limit."""
-        kept = list(ids[:room])
-        truncated = not kept or kept[-1] not in self.stop_ids
-        if not kept:
-            return Sampled([], [], True, failure="vLLM returned no token")
-        if logprobs is None or len(logprobs) != len(ids):
-            return Sampled(kept, [0.0] * len(kept), truncated, failure="vLLM returned no log-probabilities")
-        chosen = [_number(entry) for entry in logprobs[:room]]
-        if any(np.isnan(chosen)):
-            return Sampled(
-                kept,
-                [0.0] * len(kept),
-                truncated,
-                failure="vLLM returned log-probabilities that are NaN",
-            )
-        return Sampled(kept, chosen, truncated)
+        return [self._answered(row, said[row]) for row in rows]
 
     def _ask(self, prompts: list[list[int]], most: int) -> list[tuple[list[int], Sequence[Any] | None]]:
         """Request ids and log-probabilities for each prompt."""
@@ -155,12 +122,6 @@ def _reset_server(client: Any) -> Any:
     answer = client.session.post(f"{client.base_url}/reset_prefix_cache")
     answer.raise_for_status()
     return answer.json().get("success")
-
-
-def _number(entry: Any) -> float:
-    """Read the sampled token's log-probability, which vLLM may give as [value], with None for "not a number"."""
-    value = entry[0] if isinstance(entry, list | tuple) else entry
-    return float("nan") if value is None else float(value)
 
 
 def _who(generation: Any) -> str:

@@ -1,0 +1,63 @@
+"""Does it cost anything to learn from rollouts that are one step old? Held-out success with `ahead` less without it.
+
+    ecomlab sweep experiments/ahead/off/sweep.toml
+    ecomlab sweep experiments/ahead/on/sweep.toml
+    python experiments/ahead/effect.py                 # writes effect.csv beside this file
+
+A row per evaluation, decoding and difficulty ("mean": over all of them): the mean over seeds of both arms and of their
+difference, paired by seed, with its 95% interval. Both arms have played equally many rollouts, which is checked.
+"""
+
+from pathlib import Path
+
+import pandas as pd
+
+from ecomlab.analysis import statistics, tables
+
+HERE = Path(__file__).resolve().parent
+ARMS = ("on", "off")
+
+
+def main() -> None:
+    loaded = {arm: tables.load_experiment(HERE / arm) for arm in ARMS}
+    played = {arm: train.groupby(["seed", "step"]).rollouts.sum() for arm, (train, _) in loaded.items()}
+    if not played["on"].equals(played["off"]):
+        raise SystemExit("the arms have not played equally many rollouts; finish both sweeps")
+    success = pd.concat({arm: by_cell(evaluation) for arm, (_, evaluation) in loaded.items()}, axis=1)
+    rows = []
+    for (step, decoding, d), cell in success.groupby(level=["step", "decoding", "d"]):
+        apart = (cell["on"] - cell["off"]).to_numpy()
+        interval = statistics.t_interval(apart)
+        assert interval is not None, "three seeds at least"
+        rows.append(
+            {
+                "step": step,
+                "decoding": decoding,
+                "d": d,
+                "seeds": len(apart),
+                "on": cell["on"].mean(),
+                "off": cell["off"].mean(),
+                "difference": apart.mean(),
+                "low": interval.low,
+                "high": interval.high,
+            }
+        )
+    table = pd.DataFrame(rows).round(4)
+    table.to_csv(HERE / "effect.csv", index=False)
+    print(table[table.d == "mean"].to_string(index=False))
+    seconds = {
+        arm: train.groupby(["seed", "step"]).seconds.first().mean() for arm, (train, _) in loaded.items()
+    }
+    print(f"seconds a step, evaluation included: {seconds['on']:.2f} with, {seconds['off']:.2f} without")
+
+
+def by_cell(evaluation: pd.DataFrame) -> pd.Series:
+    """Success by step, decoding, level (and "mean") and seed, over blocks of equal size."""
+    keys = ["step", "decoding", "d", "seed"]
+    cells = evaluation.groupby(keys).success.mean()
+    means = cells.groupby(["step", "decoding", "seed"]).mean().reset_index().assign(d="mean").set_index(keys)
+    return pd.concat([cells.reset_index().astype({"d": str}).set_index(keys).success, means.success])
+
+
+if __name__ == "__main__":
+    main()
