@@ -94,17 +94,20 @@ def joined(names: Sequence[str]) -> str:
     return f"{', '.join(before)} and {last}" if before else last
 
 
-_AN = re.compile(
-    r"8|1[18]\b"  # eight, eleven, eighteen
-    r"|[FHLMNRSX](?:[B-DF-HJ-NP-TV-Z0-9]+|DMI)\b"  # letters said one by one: an HP printer, an HDMI cable
-    r"|(?!(?i:uni(?!n)|us[aeiou]|usb|eu|one\b))(?i:[aeiou])"  # but a universal, a USB, a Europlug
+_VOWEL_FIRST = re.compile(
+    r"""8|1[18](?!\d)                               # eight, eleven, eighteen
+    | (?!one\b|u\b|uni(?!n)|use|usb|eu)[aeiou]  # but: one, U, universal, user, USB, euro
+    | (?-i:[FHLMNRSX](?=[A-Z]{0,3}\d               # F5L011, LRN5C: said letter by letter,
+        | [A-Z]?(?![A-Za-z]) | [B-DF-HJ-NP-TV-Z]{2}[A-Z]{0,2}(?![A-Za-z])))  # as HP and HDMI are, but not RAM
+    | led\b""",
+    re.IGNORECASE | re.VERBOSE,
 )
-"""Names before which one says "an"."""
+"""Beginnings of names that begin with the sound of a vowel."""
 
 
 def with_article(name: str) -> str:
-    """Put "a" or "an" before a name."""
-    return f"{'an' if _AN.match(name) else 'a'} {name}"
+    """Put "a" or "an" before a name, by its sound."""
+    return f"{'an' if _VOWEL_FIRST.match(name) else 'a'} {name}"
 
 
 def _day(value: str) -> str:

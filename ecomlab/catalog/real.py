@@ -26,6 +26,8 @@ WRAPPING: Final = Attribute(
 LONGEST: Final = 24
 """Letters of a brand or short name that a customer will say."""
 _NAME = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9][A-Za-z0-9'-]*[A-Za-z0-9]")
+_SHOUTED = re.compile(r"(?<![A-Za-z0-9])[A-Z]{6,}(?![A-Za-z0-9])")
+"""Words in capitals that are too long to be an abbreviation: "ELECTRIFIED"."""
 _VALUE = re.compile(r"[A-Za-z0-9][\w.'+/&% -]*")
 
 
@@ -187,7 +189,7 @@ def _best(sets: Counter[tuple[str, ...]]) -> tuple[str, ...]:
 def _said(name: str | None) -> str | None:
     """Write a name as one word with a capital, as the customer's grammar knows names: "case logic" is "Case-logic"."""
     word = re.sub(r"[^A-Za-z0-9']+", "-", name or "").strip("-'")
-    word = word[:1].upper() + word[1:]
+    word = _SHOUTED.sub(lambda shout: shout.group().capitalize(), word[:1].upper() + word[1:])
     return word if len(word) <= LONGEST and _NAME.fullmatch(word) else None
 
 

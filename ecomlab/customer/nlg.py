@@ -107,12 +107,13 @@ class Speaker:
         times = listed and random.random() < 0.5 and not unsaid
         several = unsaid or (quantity is not None and quantity > 1)
         name = self.lexicon.types[kind].plural if several and not times else kind
-        head: list[Piece] = []
-        if feature:
-            head += [Piece(feature, "feature"), Piece(" ", "fixed")]
         by = brand is not None and random.random() < 0.4
-        if brand and not by:
-            head += [Piece(brand, "brand"), Piece(" ", "fixed")]
+        before = [(feature, "feature"), ("" if by else brand, "brand")]
+        if self.lexicon.is_real:  # "a Targus Urban Backpack", as its listing has it
+            before.reverse()
+        head = [
+            piece for text, meant in before if text for piece in (Piece(text, meant), Piece(" ", "fixed"))
+        ]
         head.append(Piece(name, "type"))
         if by:
             head += [Piece(" by ", "fixed"), Piece(str(brand), "brand")]

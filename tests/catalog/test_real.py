@@ -7,9 +7,11 @@ from ingested import built, priceless, shop_export
 
 from ecomlab import ENVIRONMENTS, make_task, play
 from ecomlab.catalog import Catalog, LexicalEmbedder, SearchEngine, Shop
+from ecomlab.catalog.lexicon import lexicon_of
 from ecomlab.catalog.products import Products, open_products
 from ecomlab.catalog.real import WRAPPING, catalog_of, left_out
 from ecomlab.catalog.support import limits, unsupported
+from ecomlab.customer.nlu import read_opening
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +82,29 @@ def test_without_prices_and_ratings_nothing_is_said_about_them(tmp_path: Path) -
             assert not {name for _, name in task.goal.slots} & {"price", "rating"}
             made = play(ENVIRONMENTS[env].reference_player(shop), task, shop)
             assert made.score.correct and "2147483" not in str(made.messages), (env, d, made.score.why)
+
+
+def test_real_products_are_named_as_people_write_them(tmp_path: Path) -> None:
+    """Brand first, with the article that is heard, no shouting, and nothing of which nobody buys one."""
+    lines = ["title,brand,price"]
+    lines += [f"HP ELECTRIFIED X{i}Q Cover Beige,HP,{10 + i}" for i in range(20)]
+    lines += [f"HP Y{i}Q Tripod,HP,{10 + i}" for i in range(20)]
+    lines += [f"HP F{i}Q Software,HP,{10 + i}" for i in range(20)]
+    bare = catalog_from(lines, tmp_path)
+    assert {kind.name for kind in bare.drawable_types} == {"Cover", "Tripod"}
+    assert {bare.feature(row).partition("-")[0] for row in bare.type_rows("Cover")} == {"Electrified"}
+    shop = Shop(bare, SearchEngine(bare, LexicalEmbedder()))
+    said = "".join(make_task("CART", d, seed, shop).opening for d in (0, 2) for seed in range(20))
+    assert " an HP " in said and " a HP " not in said
+    assert " HP Electrified-X" in said and "Q HP" not in said
+
+
+def test_what_says_that_this_is_all_names_nothing(tmp_path: Path) -> None:
+    """ "That covers everything" does not ask for a Cover where covers are sold."""
+    lines = ["title,brand,price", *(f"Maker X{i}Q Cover,Maker,{10 + i}" for i in range(20))]
+    lexicon = lexicon_of(catalog_from(lines, tmp_path))
+    phrases = ENVIRONMENTS["STATUS"].phrases
+    assert read_opening("Where is my order? That covers everything.", phrases, lexicon) == []
 
 
 def test_what_cannot_be_sold_is_counted_by_reason(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from ecomlab.customer.templates import Form, Phrases, common_file
 from ecomlab.other_words import spelled
 from ecomlab.seeding import pick, rng
 from ecomlab.task import Goal
-from ecomlab.values import FORMATS
+from ecomlab.values import FORMATS, with_article
 
 SPEAKING = [env for env in ENVIRONMENTS if env != "JOURNEY"]
 GOING = {
@@ -439,3 +439,18 @@ def test_the_sentences_name_nothing_of_the_shop() -> None:
         (name, text) for name in names for text in texts if re.search(rf"\b{re.escape(name)}\b", text, re.I)
     ]
     assert not found
+
+
+@pytest.mark.parametrize(
+    "name", ["apple", "HDMI Cable", "LED Lamp", "MP3 Player", "HP Printer", "8GB Card", "18V Drill", "F5L011"]
+)
+def test_a_name_that_begins_with_the_sound_of_a_vowel_has_an(name: str) -> None:
+    assert with_article(name) == f"an {name}"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["lamp", "USB Hub", "Universal Remote", "Unicorn", "One-Touch Opener", "RAM", "110V Fan", "SMART Pen"],
+)
+def test_any_other_has_a(name: str) -> None:
+    assert with_article(name) == f"a {name}"

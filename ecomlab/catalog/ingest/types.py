@@ -42,13 +42,18 @@ class Kind:
 
 OTHER: Final = Kind("Other Product", "Other")
 """Type of products whose titles and categories name none; no task is about it."""
+UNCOUNTED: Final = frozenset(
+    {"software", "hardware", "luggage", "furniture", "underwear", "clothing", "jewelry", "equipment"}
+)
+"""Nouns of which nobody buys two."""
 _SPEAKABLE = re.compile(r"[A-Z0-9][A-Za-z0-9'-]*(?: [A-Za-z0-9'-]+){0,2}")
 
 
 def is_speakable(name: str) -> bool:
-    """Tell whether a customer can ask for one of a type by this name: at most three plain words, in the singular."""
+    """Tell whether a customer can ask for one of a type by this name: at most three plain words, the last of them of
+    things that are counted, in the singular."""
     last = name.rpartition(" ")[2].lower()
-    return _SPEAKABLE.fullmatch(name) is not None and last == singular(last)
+    return _SPEAKABLE.fullmatch(name) is not None and last == singular(last) and last not in UNCOUNTED
 
 
 @cache
@@ -84,7 +89,7 @@ def plural(name: str) -> str:
     """Return the plural of a type's name: "Memory Card" -> "Memory Cards", "Headphones" -> "Headphones"."""
     *before, last = name.split(" ")
     folded = last.lower()
-    if folded != singular(folded) or folded in ("software", "luggage", "furniture", "underwear"):
+    if folded != singular(folded) or folded in UNCOUNTED:
         return name
     form = _inflect().plural_noun(folded) or folded
     kept = next(
