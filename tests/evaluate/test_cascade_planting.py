@@ -61,7 +61,9 @@ def test_what_an_interruption_comes_between_is_not_planted(shop: Shop) -> None:
     came_between = 0
     for seed in range(3):
         twin = survey(make_task("JOURNEY", 1, seed, shop, {"p_switch": 1}), shop)
-        for turn in twin.opportunities.get("wasted turn", ()) if twin else ():
+        if twin is None:
+            continue
+        for turn in twin.opportunities.get("wasted turn", ()):
             only = Twin(twin.trajectory, {"wasted turn": (turn,)})
             planted = plant(only, shop, "wasted turn", rng("between", seed, turn))
             came_between += planted is None

@@ -13,18 +13,14 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from places import SEATS, SIZE
 
-from ecomlab.catalog import load_shop
+from ecomlab.catalog import Shop, load_shop
 from ecomlab.episode.episode import Episode, make_task
 from ecomlab.evaluate.endpoint.templates import TEMPLATES
 from ecomlab.files import read_json, write_json
 from ecomlab.task import Message
-
-if TYPE_CHECKING:
-    from ecomlab.catalog import Shop
 
 TEMPLATE = TEMPLATES["hermes"]
 ENDS = {
@@ -60,7 +56,7 @@ class Seat:
         SEATS.mkdir(exist_ok=True)
         write_json(SEATS / f"{self.name}.json", asdict(self))
 
-    def episode(self, shop: "Shop | None" = None) -> Episode:
+    def episode(self, shop: Shop | None = None) -> Episode:
         """Play the episode as far as it has come."""
         shop = shop or load_shop(self.size)
         episode = Episode(make_task(self.env, self.d, self.seed, shop), shop)
@@ -91,22 +87,19 @@ def main() -> None:
     new.add_argument("seed", type=int)
     act.add_argument("file")
     asked = parser.parse_args()
-    if asked.do == "new":
-        if (SEATS / f"{asked.name}.json").exists():
-            raise SystemExit(f"seat {asked.name!r} is taken; go on with act, or take another name")
-        seat = Seat(asked.name, asked.env, asked.d, asked.seed)
-        episode, since = seat.episode(), 0
-        seat.write()
-    else:
-        seat = Seat.read(asked.name)
-        episode, since = seat.episode(), 0
+    if asked.do == "new" and (SEATS / f"{asked.name}.json").exists():
+        raise SystemExit(f"seat {asked.name!r} is taken; go on with act, or take another name")
+    seat = Seat(asked.name, asked.env, asked.d, asked.seed) if asked.do == "new" else Seat.read(asked.name)
+    episode, since = seat.episode(), 0
     if asked.do == "act":
         if episode.done:
             raise SystemExit("the conversation is over")
         text = sys.stdin.read() if asked.file == "-" else Path(asked.file).read_text("utf-8")
         since = len(episode.messages) + 1  # what the model has just written need not be shown
         episode.act(TEMPLATE.read(text))
-        replace(seat, said=(*seat.said, text)).write()
+        seat = replace(seat, said=(*seat.said, text))
+    if asked.do != "show":
+        seat.write()
     print(shown(episode, since))
 
 
