@@ -115,8 +115,8 @@ def _reasons(products: Products) -> np.ndarray:
     if not (found == "").any():
         counts = ", ".join(f"{count} {reason}" for reason, count in Counter(found.tolist()).most_common())
         raise ValueError(
-            f"no product of {products.facts.get('source')} can be sold ({counts}); a brand comes from the column that a "
-            'mapping file names, [columns] brand = "...", a short name from the words of a title beside brand and type'
+            f"no product of {products.facts.get('source')} can be sold ({counts}); a brand comes from the column that "
+            'a mapping file names, [columns] brand = "...", a short name from the words of a title beside brand and type'
         )
     return found
 

@@ -79,7 +79,9 @@ def _check_is_no_call(line: str, seat: Seat) -> None:
     """Raise SeatError for a call or a command without its mark: said to the customer, it would cost a message."""
     name, _, rest = line.partition(" ")
     if (name in seat.forms and ("=" in rest or not rest.strip())) or line in COMMANDS:
-        raise SeatError(f"a call or command begins with /, such as /{name}; the customer reads whole sentences")
+        raise SeatError(
+            f"a call or command begins with /, such as /{name}; the customer reads whole sentences"
+        )
 
 
 def _words(text: str) -> list[str]:
