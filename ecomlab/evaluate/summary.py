@@ -125,8 +125,8 @@ def smallest_difference(count: float, share: float = 0.5, confidence: float = CO
 def report(transcripts: Iterable[Transcript], trials: int = 1) -> dict[str, Any]:
     """Summarize episodes: a row for each environment and level, for each environment, and for all.
 
-    Rows have the columns that `summarize` gives, after `env` and `d`; a row of several levels has d None. `reasons` says
-    of each class of unscored episodes why most of them are.
+    Rows have the columns that `summarize` gives, after `env` and `d`; a row of several levels has d None. `reasons`
+    says of each class of unscored episodes why most of them are.
     """
     rows, said = list[Row](), defaultdict[str, Counter[str]](Counter)
     for transcript in transcripts:
