@@ -322,7 +322,7 @@ def test_two_players_are_evaluated_and_compared(tmp_path: Path) -> None:
 
 def test_an_evaluation_of_which_nothing_is_scored_says_why(tmp_path: Path) -> None:
     (tmp_path / "gone.toml").write_text('url = "http://127.0.0.1:9/v1"\nmodel = "m"\nretries = 0\n')
-    options = ["--env", "CART", "--difficulty", "0", "--episodes", "2", "--size", "1000"]
+    options = ["--env", "CART", "--difficulty", "0", "--episodes", "2", "--catalog", "1000"]
     done = runner.invoke(app, ["eval", str(tmp_path / "gone.toml"), *options, "--out", str(tmp_path / "run")])
     assert done.exit_code == 1, done.output
     assert "nothing was scored" in done.output and "--retry-unscored" in done.output
