@@ -240,6 +240,8 @@ def evaluate(
     )
     evaluation_tables.show_report(found, console, json_file, markdown)
     evaluation_tables.write_tables(found, csv_file, parquet, console)
+    if sum(found["all"]["unscored"].values()) == found["all"]["episodes"]:
+        raise typer.Exit(1)
 
 
 @app.command()

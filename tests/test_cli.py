@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -317,6 +318,16 @@ def test_two_players_are_evaluated_and_compared(tmp_path: Path) -> None:
     )
     assert done.exit_code == 0 and "reference succeeds more often than say nothing: by 1.000 [" in done.output
     assert json.loads((tmp_path / "c.json").read_text())["overall"]["mean"] == 1.0
+
+
+def test_an_evaluation_of_which_nothing_is_scored_says_why(tmp_path: Path) -> None:
+    (tmp_path / "gone.toml").write_text('url = "http://127.0.0.1:9/v1"\nmodel = "m"\nretries = 0\n')
+    options = ["--env", "CART", "--difficulty", "0", "--episodes", "2", "--catalog", "1000"]
+    done = runner.invoke(app, ["eval", str(tmp_path / "gone.toml"), *options, "--out", str(tmp_path / "run")])
+    assert done.exit_code == 1, done.output
+    assert "nothing was scored" in done.output and "--retry-unscored" in done.output
+    assert re.search(r"unscored, connection: .*127\.0\.0\.1:9\b", done.output)
+    assert "reward by parts" not in done.output and "–" not in done.output
 
 
 def test_a_frontier_is_searched_and_drawn(tmp_path: Path) -> None:

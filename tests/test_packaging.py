@@ -18,6 +18,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from ecomlab.lab.layout import FILES
 from ecomlab.train.loop import CONSTRAINTS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -167,8 +168,7 @@ def test_the_wheel_holds_starters_notebooks_and_sweeps(tmp_path: Path) -> None:
     held = set(zipfile.ZipFile(next(tmp_path.glob("*.whl"))).namelist())
     inside = [p for p in (ROOT / "ecomlab").rglob("*") if p.is_file() and "__pycache__" not in p.parts]
     expected = {path.relative_to(ROOT).as_posix() for path in inside}
-    laid_out = ("notebooks/*.ipynb", "experiments/*/sweep.toml", "experiments/*/train.toml")
-    for path in (path for pattern in laid_out for path in ROOT.glob(pattern)):
+    for path in (path for pattern in FILES for path in ROOT.glob(pattern)):
         expected.add(f"ecomlab/_layout/{path.relative_to(ROOT).as_posix()}")
     assert "ecomlab/starters/weights/novice/model.safetensors" in expected
     assert expected <= held

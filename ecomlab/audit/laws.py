@@ -174,7 +174,8 @@ def _not_gameable(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
         for kind, group, most in (("blind", row.blind, BLIND), ("positional", row.positional, row.chance)):
             for name, share in group.items():
                 state = at_most(share, row.others, most, by_chance=kind == "positional")
-                why = f"{kind} attacker {name!r} is correct on {share:.1%} of {where}, allowed {most:.1%}"
+                allowed = f"{most:.1%} by its `chance`" if kind == "positional" else f"{most:.1%}"
+                why = f"{kind} attacker {name!r} is correct on {share:.1%} of {where}, allowed {allowed}"
                 yield row.env, state, why, pooled
         for name, reward in row.rewards.items():
             why = f"{name} earns {reward[0]:.2f}, failing honestly {row.failed[0]:.2f}, at {where}"

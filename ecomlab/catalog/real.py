@@ -113,9 +113,10 @@ def _reasons(products: Products) -> np.ndarray:
     ):
         found[lacks] = reason
     if not (found == "").any():
+        counts = ", ".join(f"{count} {reason}" for reason, count in Counter(found.tolist()).most_common())
         raise ValueError(
-            f"no product of {products.facts.get('source')} has a brand and a short name; "
-            'name the column of brands in a mapping file: [columns] brand = "..."'
+            f"no product of {products.facts.get('source')} can be sold ({counts}); a brand comes from the column that "
+            'a mapping file names, [columns] brand = "...", a short name from what a title says beside brand and type'
         )
     return found
 

@@ -125,9 +125,14 @@ def smallest_difference(count: float, share: float = 0.5, confidence: float = CO
 def report(transcripts: Iterable[Transcript], trials: int = 1) -> dict[str, Any]:
     """Summarize episodes: a row for each environment and level, for each environment, and for all.
 
-    Rows have the columns that `summarize` gives, after `env` and `d`; a row of several levels has d None.
+    Rows have the columns that `summarize` gives, after `env` and `d`; a row of several levels has d None. `reasons`
+    says of each class of unscored episodes why most of them are.
     """
-    rows = [flat(transcript) for transcript in transcripts]
+    rows, said = list[Row](), defaultdict[str, Counter[str]](Counter)
+    for transcript in transcripts:
+        rows.append(flat(transcript))
+        if transcript.unscored:
+            said[transcript.unscored][str(transcript.notes.get("why") or transcript.score.why)] += 1
     cells: dict[tuple[str, int | None], list[Row]] = defaultdict(list)
     for row in rows:
         cells[row["env"], row["d"]].append(row)
@@ -142,6 +147,7 @@ def report(transcripts: Iterable[Transcript], trials: int = 1) -> dict[str, Any]
             {"env": env, "d": None, **summarize(found, trials)} for (env, _), found in whole.items()
         ],
         "all": {"env": "all", "d": None, **summarize(rows, trials)},
+        "reasons": {kind: said[kind].most_common(1)[0][0] for kind in sorted(said)},
     }
 
 

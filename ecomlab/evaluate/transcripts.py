@@ -219,12 +219,15 @@ def trim(path: Path, last: int) -> None:
 def differences(
     one: Mapping[str, Any], two: Mapping[str, Any], names: tuple[str, str], under: str = ""
 ) -> list[str]:
-    """List, in words, where two JSON objects differ: "limits.turn is 256 in A, 512 in B"."""
+    """List, in words, where two JSON objects differ: "limits.turn is 256 in A, 512 in B"; of an object that only one of
+    them has, no more than that."""
     found = []
     for name in [*one, *(name for name in two if name not in one)]:
         a, b, where = one.get(name), two.get(name), f"{under}{name}"
         if isinstance(a, Mapping) and isinstance(b, Mapping):
             found += differences(a, b, names, f"{where}.")
+        elif a != b and (name in one) != (name in two) and isinstance(a if name in one else b, Mapping):
+            found.append(f"{where} is missing {names[0] if name in two else names[1]}")
         elif a != b:
             was, now = (
                 json.dumps(value) if name in side else "missing" for value, side in ((a, one), (b, two))

@@ -83,6 +83,9 @@ def _guessed(source: "Source", yes: bool, console: Console) -> Mapping:
         for column in (given,) if isinstance(given, str) else given:
             values = (str(row[column]) for row in sample if row.get(column))
             table.add_row(name, escape(column), escape(next(values, "")[:SHOWN])) if column else None
+    for name, column in mapping.attributes.items():
+        values = (str(row[column]) for row in sample if row.get(column))
+        table.add_row(f"attribute: {name}", escape(column), escape(next(values, "")[:SHOWN]))
     console.print(table)
     if yes:
         return mapping

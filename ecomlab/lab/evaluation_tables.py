@@ -34,7 +34,7 @@ def _row(group: Mapping[str, Any], trials: int) -> list[str]:
         group["env"],
         "all" if group["d"] is None else str(group["d"]),
         _share(group["success"]),
-        f"{_share(group['low'])}–{_share(group['high'])}",
+        "" if math.isnan(group["low"]) else f"{_share(group['low'])}–{_share(group['high'])}",
         _share(group["success_of_all"]),
         _share(group["reward"]),
         _number(group["turns"], 1),
@@ -46,19 +46,14 @@ def _row(group: Mapping[str, Any], trials: int) -> list[str]:
 
 
 def notes_of(found: Mapping[str, Any]) -> list[str]:
-    """Say beside the table what its columns are, how episodes ended, and what they cost."""
+    """Say beside the table what its columns are, how episodes ended, why some are unscored, and what they cost."""
     whole = found["all"]
-    parts = ", ".join(
-        f"{name} {_share(whole[f'reward_{name}'])}" for name in ("task", "efficiency", "hallucination")
-    )
-    said = [
-        "of all: unscored episodes as failures; learned: slots a question; the interval is of this player, over tasks",
-        f"reward by parts: {parts}",
-        f"ends: {_counts(whole['ends'])}; mistakes of form: {_counts(whole['faults'])}; "
-        f"unscored: {_counts(whole['unscored'])}",
-        f"a second player's success must differ by about {_share(whole['shows'])} to be shown in all, in one cell by "
-        f"{_share(max((cell['shows'] for cell in found['cells']), default=math.nan))}; compare them on the same tasks",
-    ]
+    lost = [f"unscored, {kind}: {why}" for kind, why in found["reasons"].items()]
+    again = "--retry-unscored plays unscored episodes again"
+    if sum(whole["unscored"].values()) == whole["episodes"]:
+        said = ["nothing was scored", *lost, again]
+    else:
+        said = [*_scored_notes(found), *lost, *([again] if lost else [])]
     for role, used in found["ledger"].items():
         cost = f", {used['cost']:.2f} {used['currency']}" if "cost" in used else ""
         said.append(
@@ -67,6 +62,22 @@ def notes_of(found: Mapping[str, Any]) -> list[str]:
             f"{used['seconds']:,.0f} s{cost}"
         )
     return said
+
+
+def _scored_notes(found: Mapping[str, Any]) -> list[str]:
+    """Say what the columns are, of what the reward consists, how episodes ended, and what would show a difference."""
+    whole = found["all"]
+    parts = ", ".join(
+        f"{name} {_share(whole[f'reward_{name}'])}" for name in ("task", "efficiency", "hallucination")
+    )
+    return [
+        "of all: unscored episodes as failures; learned: slots a question; the interval is of this player, over tasks",
+        f"reward by parts: {parts}",
+        f"ends: {_counts(whole['ends'])}; mistakes of form: {_counts(whole['faults'])}; "
+        f"unscored: {_counts(whole['unscored'])}",
+        f"a second player's success must differ by about {_share(whole['shows'])} to be shown in all, in one cell by "
+        f"{_share(max((cell['shows'] for cell in found['cells']), default=math.nan))}; compare them on the same tasks",
+    ]
 
 
 def comparison_rows(found: comparison.Comparison) -> tuple[list[str], Rows]:

@@ -7,7 +7,12 @@ from pathlib import Path
 from ecomlab.files import write_text
 from ecomlab.lab.paths import MARK
 
-FILES = ("notebooks/*.ipynb", "experiments/*/sweep.toml", "experiments/*/train.toml", "experiments/*/*.yaml")
+FILES = (
+    "notebooks/*.ipynb",
+    "experiments/*/*.toml",
+    "experiments/*/*.yaml",
+    "experiments/qwen3_8b/nodes.sh",
+)
 """Files of a project folder; the wheel holds them under ecomlab/_layout."""
 
 
@@ -31,7 +36,7 @@ def lay_out(folder: Path, given: Path | None = None) -> list[Path]:
     made = [folder / path.relative_to(given) for path in found]
     for path, copy in zip(found, made, strict=True):
         copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, copy)
+        shutil.copy(path, copy)  # with its mode: one of them is a program
     for made_later in ("figures", "experiments/certificate"):
         (folder / made_later).mkdir(parents=True)
     write_text(folder / MARK, "The root of an ecomlab project: relative paths start here.\n")

@@ -135,6 +135,8 @@ def load_chat_policy(
         )
     adapters = Path(name) / "adapter_config.json"
     base = _base(adapters) if adapters.is_file() else str(name)
+    if base.startswith((".", "/", "~")) and not Path(base).is_dir():
+        raise PolicyError(f"there is no folder {base}; name one with a Hugging Face model, or owner/name")
     try:
         model = AutoModelForCausalLM.from_pretrained(base, dtype=getattr(torch, dtype))
         tokenizer = AutoTokenizer.from_pretrained(str(name))

@@ -30,6 +30,11 @@ def test_without_a_leak_it_keeps_the_contract(lockers: Any, shop: Shop) -> None:
         assert all(said.startswith("HARDER: ") or "failing honestly" in said for said in broken), line
 
 
+def test_many_findings_of_one_law_are_told_in_short() -> None:
+    found = [*(f"NOT GAMEABLE: {name}" for name in "abcd"), "FAIR: e"]
+    assert contract._in_short(found) == ("NOT GAMEABLE: a; NOT GAMEABLE: b (and 2 more of this law); FAIR: e")
+
+
 def test_an_order_that_tells_is_caught_by_a_positional_player(lockers: Any, shop: Shop) -> None:
     def broken() -> list[str]:
         return laws.broken_laws([certify_cell("LOCKERS", 0, 20, 40, shop)])

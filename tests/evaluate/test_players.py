@@ -180,6 +180,7 @@ def test_a_name_is_a_script_weights_or_an_endpoint(shop: Shop, tmp_path: Path) -
         ("referense", "did you mean 'reference'.*TOML"),
         ("novise", "did you mean 'novice'"),
         ("nobody/there", "cannot be loaded"),
+        ("./step-3", "there is no folder ./step-3"),
         ("none.toml", "no file none.toml"),
     ],
 )

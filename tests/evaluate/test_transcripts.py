@@ -121,6 +121,18 @@ def test_another_run_is_refused_with_everything_that_differs(made: list[Transcri
         pass
 
 
+def test_an_object_that_only_one_run_has_is_named_and_not_written_out() -> None:
+    one: dict[str, object] = {"environments": {"PD": {"version": 2}, "CART": {"version": 3}}, "tasks": 2}
+    two: dict[str, object] = {"tasks": 2}
+    names = ("there", "now")
+    assert transcripts.differences(one, two, names) == ["environments is missing now"]
+    two["environments"] = {"CART": {"version": 3}, "SUB": {}}
+    assert transcripts.differences(one, two, names) == [
+        "environments.PD is missing now",
+        "environments.SUB is missing there",
+    ]
+
+
 def test_other_software_continues_a_run_and_is_noted(tmp_path: Path) -> None:
     for commit in ("abc", "abc", "def", "def"):
         with opened(tmp_path, HEADER, {"commit": commit}):

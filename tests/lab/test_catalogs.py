@@ -46,6 +46,14 @@ def test_a_file_that_makes_no_shop_says_why(tmp_path: Path) -> None:
         load_shop(tmp_path / "shop")
 
 
+def test_what_lacks_is_counted_and_every_guessed_column_is_shown(tmp_path: Path) -> None:
+    rows = ["Product Name,Vendor,Size", "Acme Desk Lamp,Acme,S", "Bolt Desk Lamp,Bolt,M", ",Bolt,M"]
+    (tmp_path / "lamps.csv").write_text("\n".join(rows) + "\n")
+    said = made(tmp_path / "lamps.csv", tmp_path / "shop")
+    assert "lamps.csv can be sold (2 no short name); a brand comes from" in said
+    assert "attribute: size" in said and "set aside: no title, 1 row\n" in said
+
+
 def test_an_embedder_that_is_not_there_is_said_before_anything_is_read(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no embedder 'minilmm'"):
         made(write(tmp_path / "lamps.csv", 40), tmp_path / "shop", embedder="minilmm")

@@ -654,7 +654,12 @@ def test_a_lock_is_held_by_one_process_and_let_go_of_when_that_is_killed(tmp_pat
 def test_a_new_folder_is_laid_out_and_is_a_project_of_its_own(tmp_path, monkeypatch):
     made = layout.lay_out(tmp_path / "work")
     there = {path.relative_to(tmp_path / "work").as_posix() for path in made}
-    assert {"notebooks/start_here.ipynb", "experiments/quick/sweep.toml"} <= there
+    assert {
+        "notebooks/start_here.ipynb",
+        "experiments/quick/sweep.toml",
+        "experiments/qwen3_8b/c8.toml",
+    } <= there
+    assert os.access(tmp_path / "work" / "experiments/qwen3_8b/nodes.sh", os.X_OK)
     assert (tmp_path / "work" / "figures").is_dir() and (tmp_path / "work/experiments/certificate").is_dir()
     monkeypatch.chdir(tmp_path / "work" / "notebooks")
     assert paths.project_root() == tmp_path / "work"

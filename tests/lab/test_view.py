@@ -279,7 +279,8 @@ def test_every_episode_has_its_row_and_its_words(shop: Shop, tmp_path: Path) -> 
         dict(zip([column["name"] for column in index["columns"]], row, strict=True)) for row in index["rows"]
     ]
     assert [row["env"] for row in rows] == ["CART", "RETURN", "PD"] and rows[0]["labels"] == ["wrong variant"]
-    assert next(column for column in index["columns"] if column["name"] == "step")["empty"]
+    columns = {column["name"]: column for column in index["columns"]}
+    assert columns["step"]["empty"] and columns["reward"]["digits"] == 3 and columns["end"]["digits"] is None
     for transcript, (_, blob) in zip(transcripts, episodes, strict=True):
         text = html.unescape(re.sub(r"<[^>]*>", "\n", inflated(blob)))  # as the page's search does
         assert "messages 1 of" in text

@@ -1,5 +1,6 @@
 """Order histories, return windows, and the text of answers about them."""
 
+from dataclasses import replace
 from datetime import date, timedelta
 
 import pytest
@@ -97,6 +98,20 @@ def test_the_last_day_counts_and_the_day_after_does_not(d: int, big_shop: Shop) 
                 seen.add(found.reason)
                 assert not found.eligible
     assert len(seen) == 2  # never returnable, returned already
+
+
+def test_an_order_has_no_more_lines_than_the_shop_has_types(big_shop: Shop) -> None:
+    few = tuple(kind.name for kind in big_shop.catalog.types[:2])
+    shop = Shop(replace(big_shop.catalog, drawable=few), big_shop.engine)
+    most = 0
+    for seed in range(5):
+        world = draw_history(TaskKey("X", 1, 12, seed, shop.fingerprint), Difficulty.at(12), shop)
+        for order in world["orders"]:
+            rows = [shop.catalog.row(line["product_id"]) for line in order["lines"]]
+            kinds = [shop.catalog.type_of(row).name for row in rows if row is not None]
+            assert len(set(kinds)) == len(kinds)
+            most = max(most, len(kinds))
+    assert most == 2
 
 
 def test_a_wrong_return_is_corrected_and_never_right(big_shop: Shop) -> None:

@@ -59,8 +59,8 @@ class Report:
             f"{self.products:,} products"
             + (f" ({self.folded:,} rows are variants of one)" if self.folded else ""),
         ]
-        said += [f"repaired: {reason}, {count:,} rows" for reason, count in _falling(self.repairs)]
-        said += [f"set aside: {reason}, {count:,} rows" for reason, count in _falling(self.reasons)]
+        said += [f"repaired: {reason}, {_rows(count)}" for reason, count in _falling(self.repairs)]
+        said += [f"set aside: {reason}, {_rows(count)}" for reason, count in _falling(self.reasons)]
         known = ", ".join(
             f"{name} {count / max(1, self.products):.0%}" for name, count in _falling(self.coverage)
         )
@@ -72,6 +72,10 @@ class Report:
 
 def _falling(counts: Mapping[str, int]) -> list[tuple[str, int]]:
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} row{'s' * (count != 1)}"
 
 
 def write_report(folder: Path, report: Report, aside: Iterable[tuple[int, str, str]]) -> None:

@@ -206,7 +206,7 @@ class Seat:
         """Send the calls that wait as one message; return what came of it. Raises SeatError if there is none."""
         self._check_open()
         if not self.draft:
-            raise SeatError("no call is waiting; fill in a form first")
+            raise SeatError("no call is waiting; add one first")
         calls = [
             {
                 "id": f"call_{number}",

@@ -63,6 +63,7 @@ def _done(line: str, seat: Seat, console: Console, read: Read) -> list[Entry]:
     if not line:
         return []
     if line[0] not in "/+":
+        _check_is_no_call(line, seat)
         return seat.say(line)
     name, *given = _words(line[1:])
     if line[0] == "+":
@@ -72,6 +73,15 @@ def _done(line: str, seat: Seat, console: Console, read: Read) -> list[Entry]:
     if name in COMMANDS:
         return COMMANDS[name](seat, console, given)
     return seat.call(name, _entries(seat, name, given, read))
+
+
+def _check_is_no_call(line: str, seat: Seat) -> None:
+    """Raise SeatError for a call or a command without its mark: said to the customer, it would cost a message."""
+    name, _, rest = line.partition(" ")
+    if (name in seat.forms and ("=" in rest or not rest.strip())) or line in COMMANDS:
+        raise SeatError(
+            f"a call or command begins with /, such as /{name}; the customer reads whole sentences"
+        )
 
 
 def _words(text: str) -> list[str]:
@@ -126,7 +136,7 @@ def _back(seat: Seat, console: Console, given: list[str]) -> list[Entry]:
 def _tools(seat: Seat, console: Console, given: list[str]) -> list[Entry]:
     for form in seat.forms.values():
         names = ", ".join(one.name + "?" * (not one.required) for one in form.fields)
-        _print(console, f"/{form.tool} {names}\n    {form.about}")
+        _print(console, f"/{form.tool} {names}".rstrip() + f"\n    {form.about}")
     return []
 
 

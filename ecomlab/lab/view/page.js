@@ -3,7 +3,7 @@
 
 const $ = (id) => document.getElementById(id);
 const index = JSON.parse($("index").textContent);
-const columns = index.columns; // [{name, filter, long, empty}]
+const columns = index.columns; // [{name, filter, long, digits, empty}]; digits: of numbers
 const visible = [...columns.keys()].filter((number) => !columns[number].empty);
 const at = Object.fromEntries(columns.map((column, number) => [column.name, number]));
 const rows = index.rows.map((values, id) => ({ id, values }));
@@ -55,6 +55,12 @@ function text(value) {
   return value === null ? "" : Array.isArray(value) ? value.join(", ") : String(value);
 }
 
+function cellOf(value, column) {
+  if (column.long) return make("td", {}, make("span", { className: "long", textContent: text(value), title: text(value) }));
+  if (column.digits === null) return make("td", { className: Array.isArray(value) ? "list" : "" }, text(value));
+  return make("td", { className: "number" }, value === null ? "" : value.toFixed(column.digits));
+}
+
 function drawHead() {
   const cells = visible.map((number) => {
     const button = make("button", { type: "button", textContent: columns[number].name });
@@ -62,7 +68,8 @@ function drawHead() {
       sorted = { column: number, down: sorted?.column === number && !sorted.down };
       refresh();
     });
-    return make("th", { scope: "col" }, button);
+    const kind = columns[number].digits === null ? "" : "number";
+    return make("th", { scope: "col", className: kind, title: "sort" }, button);
   });
   $("rows").tHead.rows[0].replaceChildren(make("th", { scope: "col", textContent: "#" }), ...cells);
 }
@@ -71,9 +78,7 @@ function drawRows() {
   const first = page * PAGE;
   const body = shown.slice(first, first + PAGE).map(({ id, values }) => {
     const link = make("a", { href: addressOf(id, counterpart(id)), textContent: String(id) });
-    const cells = visible.map((number) => make("td", {}, columns[number].long
-      ? make("span", { className: "long", textContent: text(values[number]), title: text(values[number]) })
-      : text(values[number])));
+    const cells = visible.map((number) => cellOf(values[number], columns[number]));
     return make("tr", {}, make("td", {}, link), ...cells);
   });
   $("rows").tBodies[0].replaceChildren(...body);

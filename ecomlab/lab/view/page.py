@@ -26,9 +26,12 @@ from ecomlab.markup.record import Label, Record
 
 LARGEST = 60_000_000
 """Bytes up to which a page opens well."""
-FILTERS = ("player", "env", "d", "step", "decoding", "correct", "end", "labels", "faults", "unscored")
+FORM = "mistakes of form"
+FILTERS = ("player", "env", "d", "step", "decoding", "correct", "end", "labels", FORM, "unscored")
 """Columns by which the table is filtered, where their values differ."""
 LONG = ("why",)
+DIGITS = dict.fromkeys(("d", "seed", "trial", "step", "group", "turns", "calls"), 0) | {"reward": 3}
+"""Columns of numbers, with the digits shown behind the point."""
 Labels = Callable[[Transcript], Sequence[Label]]
 
 
@@ -113,7 +116,7 @@ def row_of(player: str, transcript: Transcript, record: Record) -> dict[str, Any
         "turns": transcript.turns,
         "calls": transcript.calls,
         "labels": list(dict.fromkeys(label.kind for label in record.labels)),
-        "faults": list(dict.fromkeys(transcript.faults)),
+        FORM: list(dict.fromkeys(transcript.faults)),
         "unscored": transcript.unscored,
         "why": score.why,
     }
@@ -126,6 +129,7 @@ def index_of(rows: Sequence[Mapping[str, Any]]) -> str:
             "name": name,
             "filter": name in FILTERS,
             "long": name in LONG,
+            "digits": DIGITS.get(name),
             "empty": all(row[name] in ((0,) if name == "trial" else (None, "", [])) for row in rows),
         }
         for name in rows[0]

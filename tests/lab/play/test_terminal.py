@@ -64,11 +64,24 @@ def test_an_episode_can_be_played_to_its_end_over_a_pipe(env: str, shop: Shop, t
     assert transcript.score.correct and transcript.job.env == env
 
 
+def test_the_page_shows_what_the_terminal_shows() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "play.md").read_text("utf-8")
+    block = page.partition("```text\n$ ecomlab ")[2].partition("\n```")[0]
+    command, *shown = block.splitlines()
+    typed = [line.removeprefix("> ") for line in shown if line.startswith("> ")]
+    done = runner.invoke(app, shlex.split(command), input="\n".join([*typed, "/quit"]) + "\n")
+    answers = [line for line in shown if not line.startswith("> ")]
+    assert typed and len(answers) == 4
+    for answer in answers:
+        assert answer in done.output
+
+
 def test_what_is_wrong_is_told_and_the_episode_goes_on(shop: Shop, tmp_path: Path) -> None:
     lines = [
         "", "/cart_ad product_id=P1", "/catalog_search query=mug price_max=cheap", "/catalog_search mug",
         '/catalog_search query="mug', "/send", "/help cart_add", "/help nothing", "/tools", "/held", "/left", "/key",
-        "+cart_view", "/back", "/submit done=true", "/submit done=true",
+        "+cart_view", "/back", "catalog_search category=Mug", "cart_view", "left",
+        "/submit done=true", "/submit done=true",
     ]  # fmt: skip
     done = human(Choice("CART", 0, 1, size=SIZE), lines, "--out", str(tmp_path))
     for said in (
@@ -77,6 +90,9 @@ def test_what_is_wrong_is_told_and_the_episode_goes_on(shop: Shop, tmp_path: Pat
         "takes name=value, such as query=..., not 'mug'",
         "put a value with blanks in quotes",
         "no call is waiting",
+        "a call or command begins with /, such as /catalog_search;",
+        "a call or command begins with /, such as /cart_view;",
+        "a call or command begins with /, such as /left;",
         "variant_id: As shown",
         "no tool 'nothing'",
         "/cart_set_quantity product_id, quantity, variant_id?",
