@@ -76,7 +76,9 @@ class Row:
     @classmethod
     def of_refused(cls, env: str, d: int, refused: dict[str, int]) -> "Row":
         """Make the row of a cell without a task."""
-        shares = dict.fromkeys(("solver", "fair", "noisy", "naive", "chance", "turns", "reward"), math.nan)
+        shares: dict[str, Any] = dict.fromkeys(
+            ("solver", "fair", "noisy", "naive", "chance", "turns", "reward"), math.nan
+        )
         return cls(env, d, seeds=0, others=0, blind={}, positional={}, refused=refused, **shares)
 
     def to_json(self) -> dict[str, Any]:

@@ -92,7 +92,7 @@ def test_real_products_are_named_as_people_write_them(tmp_path: Path) -> None:
     lines += [f"HP F{i}Q Software,HP,{10 + i}" for i in range(20)]
     bare = catalog_from(lines, tmp_path)
     assert {kind.name for kind in bare.drawable_types} == {"Cover", "Tripod"}
-    assert {bare.feature(row).partition("-")[0] for row in bare.type_rows("Cover")} == {"Electrified"}
+    assert {str(bare.feature(row)).partition("-")[0] for row in bare.type_rows("Cover")} == {"Electrified"}
     shop = Shop(bare, SearchEngine(bare, LexicalEmbedder()))
     said = "".join(make_task("CART", d, seed, shop).opening for d in (0, 2) for seed in range(20))
     assert " an HP " in said and " a HP " not in said

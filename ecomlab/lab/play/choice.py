@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 from urllib.parse import parse_qsl, urlencode
 
 from ecomlab.catalog import Shop, load_shop
@@ -51,8 +51,8 @@ class Choice:
     ) -> Self:
         """Choose in the catalog that `catalog` names: a folder, or a number of generated products."""
         named = catalog_named(catalog)
-        chosen = {"size": named} if isinstance(named, int) else {"folder": named}
-        return cls(env, difficulty, seed, axes or {}, **chosen)  # type: ignore[arg-type]
+        made = cls(env, difficulty, seed, axes or {})
+        return replace(made, size=named) if isinstance(named, int) else replace(made, folder=named)
 
     @property
     def shop(self) -> Shop:
@@ -150,7 +150,7 @@ def _choice_of(key: str) -> tuple[Choice, dict[str, str]]:
     told = dict(parse_qsl(text, keep_blank_values=True))
     try:
         axes = {n.removeprefix(AXIS): _number(value) for n, value in told.items() if n.startswith(AXIS)}
-        numbers = {name: int(told[name]) for name in ("difficulty", "seed", "size", "catalog")}
+        numbers: dict[str, Any] = {n: int(told[n]) for n in ("difficulty", "seed", "size", "catalog")}
         fields = {name: told[name] for name in ("version", "shop", "task")}
         fields |= {"folder": told["folder"]} if "folder" in told else {}
         return Choice(told["env"], axes=axes, **numbers), fields
