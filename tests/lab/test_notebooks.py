@@ -237,8 +237,11 @@ def test_run_training_offers_the_configuration_as_it_is():
     config = next(
         cell.source for cell in cells(ROOT / "notebooks" / "run_training.ipynb") if cell["id"] == "config"
     )
-    assert all(re.search(rf"{name}=.*\b(folder|{name})\b", config) for name in declared if name != "more")
-    assert "**more" in config
+    handed_on = {"more", "catalog", "catalog_size"}
+    assert all(
+        re.search(rf"{name}=.*\b(folder|{name})\b", config) for name in declared if name not in handed_on
+    )
+    assert "**more" in config and "training_settings(catalog or catalog_size)" in config
 
 
 def test_a_new_environment_is_one_file(tmp_path):

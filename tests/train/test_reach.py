@@ -175,7 +175,7 @@ def measured(shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> lis
     monkeypatch.setenv("ECOMLAB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(demonstrations, "transcribe", play)
     monkeypatch.setattr(policy, "made_for", lambda *given: ["for", given[2]])
-    monkeypatch.setattr(reach, "load_shop", lambda *_: shop)
+    monkeypatch.setattr(TrainConfig, "load_shop", lambda _: shop)
     monkeypatch.setattr(reach, "load_policy", lambda *_: SimpleNamespace(renderer=Words()))
     monkeypatch.setattr(reach, "TASKS", 3)
     return drawn
@@ -213,7 +213,7 @@ def test_a_starter_that_cannot_be_loaded_is_not_measured(monkeypatch: pytest.Mon
     def refused(*_: Any) -> Any:
         raise PolicyError("it was made for something else")
 
-    monkeypatch.setattr(reach, "load_shop", lambda *_: shop)
+    monkeypatch.setattr(TrainConfig, "load_shop", lambda _: shop)
     monkeypatch.setattr(reach, "load_policy", refused)
     (one,) = reaches(TrainConfig(), Path("unused"))
     assert one.why == "not measured: it was made for something else"
