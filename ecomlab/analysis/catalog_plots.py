@@ -55,7 +55,7 @@ def _rows(ax: Axes, report: Report) -> None:
     ax.barh(names, counts, color=colours)
     ax.invert_yaxis()
     ax.set(xscale="symlog", xlabel="rows")
-    ax.bar_label(ax.containers[0], [f"{count:,}" for count in counts], padding=2, fontsize=6)  # type: ignore[arg-type]
+    ax.bar_label(ax.containers[0], [f"{count:,}" for count in counts], padding=2, fontsize=7)  # type: ignore[arg-type]
     ax.margins(x=0.15)
 
 
