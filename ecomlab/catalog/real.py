@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -104,10 +104,12 @@ def _reasons(products: Products) -> np.ndarray:
     rows = products.rows
     found = np.full(len(rows), "", object)
     features, taken = _features(rows)
+    columns = (rows[f"attr.{name}"].unique().to_pylist() for name in products.attribute_names)
+    values = {value.lower() for column in columns for value in column if value}
     for reason, lacks in (
         ("has not all of its type's variants", ~_full(rows)),
         ("no short name", np.array([name is None or name.lower() in taken for name in features], bool)),
-        ("no brand", np.array([_said(name) is None for name in rows["brand"].to_pylist()], bool)),
+        ("no brand", np.array([_is_no_brand(name, values) for name in rows["brand"].to_pylist()], bool)),
         ("no rating", _missing(rows["rating_tenths"])),
         ("no price", _missing(rows["price_cents"])),
     ):
@@ -119,6 +121,11 @@ def _reasons(products: Products) -> np.ndarray:
             'a mapping file names, [columns] brand = "...", a short name from what a title says beside brand and type'
         )
     return found
+
+
+def _is_no_brand(name: str | None, values: Collection[str]) -> bool:
+    """Tell whether nobody can say a brand: it is no word, or "the Green Lamp" would be one of that colour."""
+    return _said(name) is None or str(name).lower() in values
 
 
 def _missing(column: Any) -> np.ndarray:

@@ -99,6 +99,13 @@ def test_real_products_are_named_as_people_write_them(tmp_path: Path) -> None:
     assert " HP Electrified-X" in said and "Q HP" not in said
 
 
+def test_a_brand_that_is_a_colour_is_not_sold(tmp_path: Path) -> None:
+    lines = ["title,brand,price,color", *(f"Maker X{i}Q Tripod,Maker,{10 + i},Green" for i in range(15))]
+    lines += ["Green Y1Q Tripod,Green,9,Black"]
+    assert catalog_from(lines, tmp_path).size == 15
+    assert left_out(open_products(tmp_path / "out")) == {"no brand": 1}
+
+
 def test_what_says_that_this_is_all_names_nothing(tmp_path: Path) -> None:
     """ "That covers everything" does not ask for a Cover where covers are sold."""
     lines = ["title,brand,price", *(f"Maker X{i}Q Cover,Maker,{10 + i}" for i in range(20))]
