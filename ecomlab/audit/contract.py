@@ -6,7 +6,7 @@ and `big_shop`.
 
 import inspect
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import cycle
@@ -29,7 +29,6 @@ from ecomlab.suggest import raised
 from ecomlab.task import Message, Task
 from ecomlab.world.state import World
 
-LEVELS = range(13)
 SEEDS, OTHERS = 12, 8
 """Tasks per level for oracle, reference and perturbed player, and for attackers; `make certify` takes more."""
 CHAINED = 4
@@ -64,6 +63,9 @@ def shows(*names: str) -> Callable[[Test], Test]:
 class EnvironmentContract:
     """The laws as tests of one environment; `make certify` measures some of them on more tasks."""
 
+    levels: Iterable[int] = range(13)
+    """What is asked of every level is asked of these."""
+
     @shows("SOLVABLE", "FAIR", "NOT GAMEABLE", "HARDER", "TALKED THROUGH")
     def test_a_small_certificate_breaks_no_law(self, env: str, big_shop: Shop) -> None:
         rows = [certify_cell(env, d, SEEDS, _fewer(env, OTHERS), big_shop) for d in ENDS]
@@ -76,7 +78,7 @@ class EnvironmentContract:
 
     @shows("SOLVABLE", "FAIR")
     def test_oracle_and_reference_player_are_right_at_every_level(self, env: str, big_shop: Shop) -> None:
-        tasks, missed = list(_tasks(env, LEVELS, 6, big_shop)), []
+        tasks, missed = list(_tasks(env, self.levels, 6, big_shop)), []
         for task in tasks:
             episode, where = Episode(task, big_shop), f"d = {task.difficulty}, seed {task.seed}"
             score = finish(ENVIRONMENTS[env].oracle(episode), episode).score
@@ -90,7 +92,7 @@ class EnvironmentContract:
 
     @shows("FAIR")
     def test_what_counts_as_stated_can_be_read_from_the_opening(self, env: str, big_shop: Shop) -> None:
-        for task in _tasks(env, LEVELS, _fewer(env, 40), big_shop):
+        for task in _tasks(env, self.levels, _fewer(env, 40), big_shop):
             goal = task.parts[0].goal
             read = reference_player(env, big_shop).read_opening(task.opening)
             assert is_complete(task.opening) == (not goal.withheld), task.opening
@@ -128,7 +130,7 @@ class EnvironmentContract:
 
     @shows("ONE RECORD")
     def test_no_placeholder_reaches_a_message(self, env: str, shop: Shop) -> None:
-        for task in _tasks(env, LEVELS, 6, shop):
+        for task in _tasks(env, self.levels, 6, shop):
             mistakes = Perturbation(rng("placeholder", task.seed), 0.2)
             for message in play(reference_player(env, shop, mistakes), task, shop).messages:
                 if message["role"] in ("user", "system"):
@@ -139,7 +141,7 @@ class EnvironmentContract:
 
     @shows("ONE RECORD")
     def test_a_task_survives_json_in_any_order_of_its_keys(self, env: str, big_shop: Shop) -> None:
-        for task in _tasks(env, LEVELS, 2, big_shop):
+        for task in _tasks(env, self.levels, 2, big_shop):
             messages = play(reference_player(env, big_shop), task, big_shop).messages
             for sorted_ in (False, True):
                 again = Task.from_json(json.loads(json.dumps(task.to_json(), sort_keys=sorted_)))
@@ -161,7 +163,7 @@ class EnvironmentContract:
 
     @shows("REPRODUCIBLE")
     def test_a_recorded_trajectory_replays_to_its_score(self, env: str, big_shop: Shop) -> None:
-        for task in _tasks(env, LEVELS, 3, big_shop):
+        for task in _tasks(env, self.levels, 3, big_shop):
             trajectory = play(
                 reference_player(env, big_shop, Perturbation(rng("replay", task.seed), 0.2)), task, big_shop
             )

@@ -15,10 +15,18 @@ from ecomlab.envs.registry import observed
 
 @pytest.mark.parametrize("env", ENVIRONMENTS)
 class TestEveryEnvironment(EnvironmentContract):
-    """The contract's tests, once for each."""
+    """The contract's tests, once for each, at every third level."""
+
+    levels = range(0, 13, 3)
 
     def test_it_was_observed_at_this_version(self, env: str) -> None:
         assert observed()[env]["version"] == ENVIRONMENTS[env].version
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("env", ENVIRONMENTS)
+class TestEveryLevel(EnvironmentContract):
+    """The contract's tests at every level, as `contract.check` takes them."""
 
 
 _DIGESTS = """
