@@ -20,6 +20,8 @@ SLOW_CASES = (
     "test_robustness.py::test_any_action_has_a_verdict[JOURNEY]",
     "test_verifiers.py::test_solver_and_reference_player_are_right_at_the_extremes_of_the_axes[JOURNEY",
     "test_events.py::test_an_event_costs_nobody_reward[JOURNEY]",
+    "test_contract.py::TestEveryEnvironment::test_the_axes_that_move_it_are_those_that_were_observed",
+    "test_net.py::test_what_is_seen_and_scored_is_what_it_was[JOURNEY]",
     "test_attack.py::test_one_bit_at_a_time_is_no_better_than_chance",
     "test_understood.py::test_questions_that_nobody_had_read_are_understood[fifth]",
     "test_notebooks.py::test_a_figure_is_drawn_from_tables[environment_scaling]",

@@ -3,7 +3,7 @@
 import io
 import math
 import re
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -333,16 +333,17 @@ FIGURES = (
 
 @pytest.fixture(scope="module")
 def drawings():
+    """Caption and figure by name and width, each drawn once."""
     found = every_figure()
     assert tuple(found) == FIGURES
-    return found
+    draw = cache(lambda name, width: found[name][0](width=width))
+    return lambda name, width: (draw(name, width), found[name][1])
 
 
 @pytest.mark.parametrize("width", [plots.PAGE_WIDTH, plots.COLUMN_WIDTH])
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_has_the_width_of_a_page_or_of_a_column_and_legible_text(name, width, drawings, tmp_path):
-    draw, caption = drawings[name]
-    figure = draw(width=width)
+    figure, caption = drawings(name, width)
     (made, *_) = figures.save(figure, name, out=tmp_path, parameters={}, caption=caption)
     box = re.search(rb"/MediaBox \[ 0 0 ([\d.]+)", made.read_bytes())
     assert box and float(box[1]) == pytest.approx(72 * width, abs=0.5)
@@ -359,12 +360,10 @@ def test_a_figure_has_the_width_of_a_page_or_of_a_column_and_legible_text(name, 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_that_was_shown_has_the_same_bytes(name, drawings, tmp_path):
-    draw, _ = drawings[name]
-    for folder in ("a", "b"):
-        figure = draw(width=plots.PAGE_WIDTH)
-        if folder == "b":  # as where a notebook has shown it
-            figure.savefig(io.BytesIO(), dpi=72)
-        figures.save(figure, name, out=tmp_path / folder, parameters={})
+    figure, _ = drawings(name, plots.PAGE_WIDTH)
+    figures.save(figure, name, out=tmp_path / "a", parameters={})
+    figure.savefig(io.BytesIO(), dpi=72)  # as where a notebook shows it
+    figures.save(figure, name, out=tmp_path / "b", parameters={})
     assert (tmp_path / f"a/{name}.pdf").read_bytes() == (tmp_path / f"b/{name}.pdf").read_bytes()
 
 
@@ -372,7 +371,7 @@ def test_a_figure_that_was_shown_has_the_same_bytes(name, drawings, tmp_path):
     "name", ["growth", "ratio", "scaling", "certificate", "parts", "understanding", "cascade"]
 )
 def test_markers_tell_arms_apart_where_colour_does(name, drawings):
-    figure = drawings[name][0](width=plots.COLUMN_WIDTH)
+    figure, _ = drawings(name, plots.COLUMN_WIDTH)
     handles = [
         line
         for legend in [*figure.legends, *filter(None, (ax.get_legend() for ax in figure.axes))]

@@ -83,7 +83,7 @@ def every_form(env: str) -> Iterator[tuple[str, Form]]:
 
 
 @pytest.mark.parametrize("env", SPEAKING)
-@pytest.mark.parametrize("p_noise", [0.0, 1.0])
+@pytest.mark.parametrize("p_noise", [pytest.param(0.0, marks=pytest.mark.slow), 1.0])
 def test_every_form_of_every_act_is_read_back(
     env: str, p_noise: float, big_shop: Shop, lexicon: Lexicon
 ) -> None:
@@ -116,9 +116,13 @@ def test_an_act_is_said_in_twenty_ways(env: str, big_shop: Shop, lexicon: Lexico
     slots = described(big_shop, rng("ways"), env=env)
     for kind in KINDS:
         act = act_of(kind, slots, 3)
-        said = {Speaker(phrases, lexicon, 0.0, ("ways", seed)).say([act]) for seed in range(250)}
         assert len(set(phrases.acts[kind])) >= 20
-        assert len(said) >= 20, (kind, len(said))
+        said = set()
+        for seed in range(250):
+            said.add(Speaker(phrases, lexicon, 0.0, ("ways", seed)).say([act]))
+            if len(said) == 20:
+                break
+        assert len(said) == 20, (kind, len(said))
 
 
 def test_no_sentence_belongs_to_two_acts() -> None:

@@ -581,7 +581,7 @@ def test_trl_is_as_it_was_after_import_and_after_a_run(finished: Path, tmp_path:
         "assert not [f for f in now[2] if 'rollout_func' in str(f) or 'checkpointing' in str(f)], now[2]\n"
     )
     done = subprocess.run(
-        [sys.executable, str(tmp_path / "look.py")], capture_output=True, text=True, timeout=200
+        [sys.executable, str(tmp_path / "look.py")], capture_output=True, text=True, timeout=900
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert "rollout_func" not in done.stderr and "deprecated" not in done.stderr, "and silent meanwhile"

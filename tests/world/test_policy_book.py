@@ -47,7 +47,7 @@ def test_a_section_is_read_back_from_its_text(d: int, shop: Shop) -> None:
                 assert types == expected
 
 
-@pytest.mark.parametrize("d", [0, 6, 12])
+@pytest.mark.parametrize("d", [0, 12, pytest.param(6, marks=pytest.mark.slow)])
 def test_whatever_a_customer_asks_the_search_finds_its_section_or_its_title(d: int, shop: Shop) -> None:
     asked = first = 0
     for seed in range(3):
