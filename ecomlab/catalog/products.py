@@ -42,10 +42,15 @@ class Products:
 
 
 def write_rows(folder: Path, batches: Iterable["pa.RecordBatch"], schema: "pa.Schema") -> dict[str, Any]:
-    """Write products beside those that are there, and return what `save_facts` must say of them."""
+    """Write products beside those that are there, and return what `save_facts` must say of them.
+
+    No other process may write in `folder`: what a killed one left unfinished is removed.
+    """
     import pyarrow as pa
 
     folder.mkdir(parents=True, exist_ok=True)
+    for left in folder.glob(".products.*"):
+        left.unlink()
     draft = folder / f".products.{os.getpid()}"
     try:
         with pa.OSFile(str(draft), "wb") as file, pa.ipc.new_file(file, schema) as writer:

@@ -50,7 +50,7 @@ def catalog_of(products: Products) -> Catalog:
     features, feature_code = _coded([_said(name) for name in rows["feature"].to_pylist()])
     price = _numbers(rows["price_cents"], NO_PRICE, np.int32)
     values = {name: _values(rows[f"attr.{name}"].to_pylist()) for name in products.attribute_names}
-    option, options = _options(rows, products.facts, type_code, len(order))
+    options = _options(rows, products.facts, type_code, len(order))
     kinds, kept = [], {name: np.full(len(type_code), -1, np.int16) for name in values}
     vocabulary = {name: _common(column, spans) for name, column in values.items()}
     listed = {name: tuple(sorted({v for own in known for v in own})) for name, known in vocabulary.items()}
@@ -58,7 +58,7 @@ def catalog_of(products: Products) -> Catalog:
         span = slice(int(spans[code]), int(spans[code + 1]))
         own = []
         for attribute, known in vocabulary.items():
-            if len(known[code]) < 2 or attribute == option:
+            if len(known[code]) < 2 or attribute == options[code].name:
                 continue
             own.append(Attribute(attribute, known[code], attributes.phrases([attribute])[attribute]))
             at = {value: listed[attribute].index(value) for value in known[code]}
@@ -166,10 +166,8 @@ def _sets(rows: Any) -> list[tuple[str, ...]]:
     return [tuple(one["option"] for one in own) if own else () for own in column.to_pylist()]
 
 
-def _options(
-    rows: Any, facts: Mapping[str, Any], type_code: np.ndarray, count: int
-) -> tuple[str, list[Attribute]]:
-    """Take each type's option from the variants of its products, which all come in the same ones; also its name.
+def _options(rows: Any, facts: Mapping[str, Any], type_code: np.ndarray, count: int) -> list[Attribute]:
+    """Take each type's option from the variants of its products, which all come in the same ones.
 
     Where products of a type have no variants it is their wrapping, which is drawn.
     """
@@ -177,20 +175,25 @@ def _options(
     for code, own in zip(type_code.tolist(), _sets(rows), strict=True):
         by_type[code][own] += 1
     best = [_best(counts) for counts in by_type]
-    if not any(best):
-        return "", [WRAPPING] * count
     name = attributes.name_of(str(facts.get("option") or "option"))
     phrase = attributes.phrases([name])[name]
-    return name, [Attribute(name, values, phrase) if values else WRAPPING for values in best]
+    return [Attribute(name, values, phrase) if values else WRAPPING for values in best]
 
 
 def _best(sets: Counter[tuple[str, ...]]) -> tuple[str, ...]:
-    """Choose the set of options that most products come in, the larger of two alike; () where none has variants."""
+    """Choose the set of options that most products come in, the larger of two alike; () where more have no variants."""
+
+    def sold(own: tuple[str, ...]) -> int:
+        return sum(n for other, n in sets.items() if set(own) <= set(other))
 
     def worth(own: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
-        return sum(n for other, n in sets.items() if set(own) <= set(other)) * min(len(own), 3), own
+        return sold(own) * min(len(own), 3), own
 
-    able = [own for own in sets if len(own) >= 2 and all(_VALUE.fullmatch(value) for value in own)]
+    able = [
+        own
+        for own in sets
+        if len(own) >= 2 and sold(own) >= sets[()] and all(_VALUE.fullmatch(value) for value in own)
+    ]
     return max(able, key=worth, default=())
 
 

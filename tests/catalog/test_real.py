@@ -69,6 +69,17 @@ def test_the_catalog_is_the_same_in_another_process(catalog: Catalog, products: 
     assert again.drawable_types == catalog.drawable_types
 
 
+def test_one_product_with_variants_leaves_the_others_of_its_type_on_sale(tmp_path: Path) -> None:
+    lines = [
+        "sku,title,brand,price,color",
+        *(f"{i},Maker X{i}Q Tripod,Maker,{10 + i},Black" for i in range(15)),
+    ]
+    lines += [f"{i},Maker Y{i}Q Tripod,Maker,{10 + i},White" for i in range(15, 20)]
+    found = catalog_from([*lines, "0,Maker X0Q Tripod,Maker,12,White"], tmp_path)
+    assert found.size == 20 and found.types[0].option == WRAPPING
+    assert [attribute.name for attribute in found.types[0].attributes] == ["color"]
+
+
 def test_without_prices_and_ratings_nothing_is_said_about_them(tmp_path: Path) -> None:
     bare = catalog_from(priceless().splitlines(), tmp_path)
     assert bare.bounds == {"days"}

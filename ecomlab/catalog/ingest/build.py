@@ -20,7 +20,7 @@ from ecomlab.catalog.products import CHUNK, drawn_days, drawn_stock, product_ids
 from ecomlab.files import lock, write_text
 from ecomlab.seeding import digest
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Goes up when the same source would give other products: shards of older builds are not gone on with."""
 MAPPING: Final = "mapping.toml"
 
@@ -59,7 +59,7 @@ def build_products(
 def _combine(source: Source, rows: int, out: Path, work: Path, mapping: Mapping, currency: str) -> Report:
     """Fold the clean rows of all shards into products, write these and the report."""
     table = shards.read_shards(work)
-    folded = fold(table, bool(mapping.columns.options), mapping.columns.options)
+    folded = fold(table, bool(mapping.columns.options), tuple(mapping.varying))
     names, departments = _kinds(table, folded)
     order = np.lexsort((folded.main, names, departments))
     drawn = tuple(name for name in ("days", "stock") if not getattr(mapping.columns, name))
@@ -102,7 +102,9 @@ def _combine(source: Source, rows: int, out: Path, work: Path, mapping: Mapping,
 
 def _option_names(table: Any, folded: Folded, mapping: Mapping) -> list[str]:
     """Return what each option column is about: what the source says in another column, else the column's own name."""
-    names = list(mapping.columns.options)
+    if folded.axis < 0:
+        return []
+    names = list(mapping.varying)
     for said in table["options"].to_pylist() if mapping.option_names else ():
         if said:
             return [given or own for given, own in zip(json.loads(said)[1], names)]
@@ -247,7 +249,7 @@ class _Writer:
         rows = self.table.select(["source_id", "parent", "content"]).take(self.folded.main)
         ids, parents, content = (rows[name].to_pylist() for name in ("source_id", "parent", "content"))
         names = [own or parent or str(digest) for own, parent, digest in zip(ids, parents, content)]
-        if self.folded.axis >= 0:
+        if self.folded.by_parent:
             names = [f"{p or own}\n{first}" for p, own, first in zip(parents, names, self._others())]
         return product_ids(names)
 

@@ -29,18 +29,19 @@ class Folded:
     axis: int = -1
     """Option column in which the variants of a product differ; -1 where there are none."""
     options: Sequence[Sequence[str]] = ()
-    """Values in the option columns, by row."""
+    """Values in the option columns, by row; none of rows that share no id or parent with another."""
     axis_name: str = ""
-
-    @property
-    def folded(self) -> int:
-        """How many rows became variants of a product that another row stands for."""
-        return sum(max(0, len(rows) - 1) for rows in self.variants)
+    by_parent: bool = False
+    """Whether rows were grouped by a parent, whose id is then that of several products."""
 
 
 def fold(table: Any, folds: bool, columns: Sequence[str] = ()) -> Folded:
-    """Fold the rows of all shards; `folds` says that rows may be variants, which differ in the option `columns`."""
-    return _variants(table, columns) if folds else _distinct(table)
+    """Fold the rows of all shards into products and their variants.
+
+    Where it `folds`, rows of a parent are variants, which differ in the option `columns`. Otherwise rows are products
+    of their own, but for those of one id and title that differ in these columns.
+    """
+    return _variants(table, columns) if folds else _distinct(table, columns)
 
 
 def codes(column: Any) -> np.ndarray:
@@ -56,8 +57,8 @@ def codes(column: Any) -> np.ndarray:
     return encoded.indices.to_numpy(zero_copy_only=False)
 
 
-def _distinct(table: Any) -> Folded:
-    """Keep the first row of each id, or of each content where there is no id."""
+def _distinct(table: Any, columns: Sequence[str]) -> Folded:
+    """Keep the first row of each id, or of each content without an id, and later ones that the columns tell from it."""
     import pyarrow.compute as pc
 
     content = table["content"].to_numpy()
@@ -67,11 +68,60 @@ def _distinct(table: Any) -> Folded:
     key = np.where(named, ids, len(ids) + same)
     _, first, group = np.unique(key, return_index=True, return_inverse=True)
     leader = first[group] if len(group) else group
-    aside = {
-        int(row): REPEATED if content[row] == content[leader[row]] else TAKEN_ID
-        for row in np.flatnonzero(leader != np.arange(len(leader))).tolist()
-    }
-    return Folded(np.sort(first), [()] * len(first), aside)
+    later = np.flatnonzero(leader != np.arange(len(leader)))
+    titles = table["title"]
+    titled_alike = np.asarray(pc.equal(titles.take(later), titles.take(leader[later])))
+    families: dict[int, list[int]] = {}
+    aside: dict[int, str] = {}
+    for row, alike in zip(later.tolist(), titled_alike.tolist()):
+        head = int(leader[row])
+        if content[row] == content[head]:
+            aside[row] = REPEATED
+        elif alike:
+            families.setdefault(head, [head]).append(row)
+        else:
+            aside[row] = TAKEN_ID
+    options: list[tuple[str, ...]] = [()] * len(leader)
+    for head, rows in [*families.items()]:
+        seen: dict[tuple[str, ...], int] = {}
+        for row in rows:
+            raw = table["options"][row].as_py()
+            earlier = seen.setdefault(tuple(json.loads(raw)[0]) if raw else ("",) * len(columns), row)
+            if earlier != row:
+                aside[row] = REPEATED if content[row] == content[earlier] else TAKEN_ID
+        families[head] = list(seen.values())
+        if len(seen) > 1:
+            for said, row in seen.items():
+                options[row] = said
+    return _told_apart(first.tolist(), families, options, columns, aside)
+
+
+def _told_apart(
+    heads: Sequence[int],
+    families: dict[int, list[int]],
+    options: Sequence[tuple[str, ...]],
+    columns: Sequence[str],
+    aside: dict[int, str],
+) -> Folded:
+    """Make a product of each of `heads`, and of the rows in a head's family that agree in all options but one."""
+    families = {head: rows for head, rows in families.items() if len(rows) > 1}
+    if not families:
+        return Folded(np.array(sorted(heads), np.int64), [()] * len(heads), aside)
+    family = [(str(head), options[row]) for head, rows in families.items() for row in rows]
+    axis = _axis([head for head, _ in family], [said for _, said in family], len(columns))
+    variants: dict[int, list[int]] = {row: [] for row in heads if row not in families}
+    for rows in families.values():
+        groups: dict[tuple[str, ...], list[int]] = {}
+        for row in rows:
+            others = options[row][:axis] + options[row][axis + 1 :]
+            if options[row][axis]:
+                groups.setdefault(others, []).append(row)
+            else:  # nothing says which of the variants it is
+                variants[row] = []
+        variants |= {group[0]: group if len(group) > 1 else [] for group in groups.values()}
+    main_rows = sorted(variants)
+    of_each = [variants[row] for row in main_rows]
+    return Folded(np.array(main_rows, np.int64), of_each, aside, axis, options, columns[axis])
 
 
 def _variants(table: Any, columns: Sequence[str]) -> Folded:
@@ -113,7 +163,7 @@ def _variants(table: Any, columns: Sequence[str]) -> Folded:
             variants.pop()
     names = [said for _, said in given if said and axis < len(said) and said[axis]]
     name = names[0][axis] if names else (columns[axis] if width else "")
-    return Folded(np.array(main, np.int64), variants, aside, axis, options, name)
+    return Folded(np.array(main, np.int64), variants, aside, axis, options, name, by_parent=True)
 
 
 def _axis(parents: Sequence[str], options: Sequence[Sequence[str]], width: int) -> int:

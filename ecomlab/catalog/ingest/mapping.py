@@ -73,6 +73,13 @@ class Mapping(Strict):
     """Of prices, as in "USD"; by default the one that most prices name, else US dollars."""
     delimiter: str = ""
 
+    @property
+    def varying(self) -> dict[str, str]:
+        """Columns in which rows of one product may differ, by name: its options, or attributes where it has none."""
+        if self.columns.options:
+            return {column: column for column in self.columns.options}
+        return {slug(name): column for name, column in self.attributes.items()}
+
     def named(self) -> list[str]:
         """List every column that it names."""
         of_one = [getattr(self.columns, name) for name in ONE]
@@ -126,10 +133,9 @@ def guess(rows: Sequence[Table[str, Any]]) -> Mapping:
     found["text"] = tuple(name for name in found["text"] if name not in taken)
     found["options"] = _options(rows, found)
     used = {*(found[name] for name in ONE), *(column for name in MANY for column in found[name])}
-    free = [column for column in columns if column not in used and is_attribute(column)]
     return Mapping(
         columns=Columns(**found),
-        attributes={name_of(column): column for column in reversed(free)},
+        attributes=_attributes([column for column in columns if column not in used]),
         option_names={
             option: folded[_folded(OF_OPTIONS[_folded(option)])]
             for option in found["options"]
@@ -161,6 +167,17 @@ def _options(rows: Sequence[Table[str, Any]], found: Table[str, Any]) -> tuple[s
         if any(len(of_one) > 1 for of_one in values.values()):
             differs.append(option)
     return tuple(differs)
+
+
+def _attributes(columns: Sequence[str]) -> dict[str, str]:
+    """Return the columns that give attributes, by name; first those in which variants of a product usually differ."""
+    usual = [form for form in _known()["options"] if form not in OF_OPTIONS]
+    rank = {form: at for at, form in enumerate(usual)}
+    able = [column for column in columns if is_attribute(column) or _folded(column) in rank]
+    found: dict[str, str] = {}
+    for column in sorted(able, key=lambda name: rank.get(_folded(name), len(rank))):
+        found.setdefault(name_of(column), column)
+    return found
 
 
 def _wordiest(rows: Sequence[Table[str, Any]], columns: Sequence[str]) -> str:
@@ -204,6 +221,11 @@ def to_toml(mapping: Mapping) -> str:
 
 def _toml(value: Any) -> str:
     return json.dumps(value if isinstance(value, str) else list(value), ensure_ascii=False)
+
+
+def slug(name: str) -> str:
+    """Return an attribute's name as a column of the product table spells it: "Frame Size" is "frame_size"."""
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") or "attribute"
 
 
 def _folded(name: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ecomlab.catalog.ingest import attributes, short_names, types, values
 from ecomlab.catalog.ingest.attributes import Found
-from ecomlab.catalog.ingest.mapping import Mapping
+from ecomlab.catalog.ingest.mapping import Mapping, slug
 from ecomlab.catalog.ingest.sources import SourceRow
 from ecomlab.catalog.ingest.text import clean, is_nothing
 
@@ -45,7 +45,7 @@ class CleanRow:
     text: str = ""
     attributes: Table[str, Found] = field(default_factory=dict)
     options: tuple[str, ...] = ()
-    """Values in the mapping's option columns."""
+    """Values in the columns in which rows of one product may differ."""
     option_names: tuple[str, ...] = ()
     repairs: tuple[str, ...] = ()
 
@@ -75,7 +75,8 @@ class RowCleaner:
         columns = mapping.columns
         self.folds = bool(columns.options)
         """Whether rows may be variants of one product."""
-        self._names = {column: _slug(name) for name, column in mapping.attributes.items()}
+        self._varying = tuple(mapping.varying.values())
+        self._names = {column: slug(name) for name, column in mapping.attributes.items()}
 
     def clean(self, row: SourceRow) -> CleanRow | SetAside:
         """Return the clean row, or why there is none."""
@@ -99,7 +100,7 @@ class RowCleaner:
         brand = _brand(line(columns.brand) or line_of(details, "brand", "manufacturer", "brand name"))
         path = self._path(raw, line)
         kind = types.of_title(title) if title else None
-        options = tuple(_option(line(column)) for column in columns.options)
+        options = tuple(_option(line(column)) for column in self._varying)
 
         def number(column: str, read: Any, *more: Any) -> int | None:
             found, mended = read(_plain(raw.get(column)) if column else None, *more)
@@ -191,10 +192,6 @@ def _brand(said: str) -> str:
 
 def _option(said: str) -> str:
     return "" if said.lower() in _NO_OPTION else said[:40]
-
-
-def _slug(name: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") or "attribute"
 
 
 def currency_of(prices: Iterable[Any]) -> str:

@@ -1,6 +1,8 @@
 """Ingestion: every row of someone's file is a clean product, a variant of one, or set aside with its reason."""
 
 import json
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 from ingested import MESSY, VARIANTS, Built, amazebay_rows, built
 
-from ecomlab.catalog.ingest import build_products, guess, open_source, shards
+from ecomlab.catalog.ingest import build, build_products, guess, open_source, shards
+from ecomlab.catalog.ingest.fold import fold
 from ecomlab.catalog.products import open_products
+from ecomlab.seeding import rng
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +114,100 @@ def test_variant_rows_become_one_product_with_variants(variants: Built) -> None:
     assert variants.report.folded == 3 and variants.products.facts["option"] == "Size"
 
 
+ONE_SKU = """SKU,Title,Price,Brand,Color,Size,Style
+1,Acme Crew Tee,10,Acme,Sea Mist,S,
+1,Acme Crew Tee,12,Acme,Sea Mist,M,
+1,Acme Crew Tee,12,Acme,Black,M,
+1,Acme Crew Tee,13,Acme,Black,M,
+2,Acme Desk Lamp,5,Acme,White,,Modern
+2,Acme Desk Lamp,5,Acme,White,,Rustic
+3,Acme Mug,5,Acme,White,,
+3,Acme Mug,5,Acme,White,,
+4,Acme Hat,5,Acme,Red,,
+4,Acme Hat,6,Acme,Red,L,
+5,Acme Bag,5,Acme,,L,
+5,Acme Other Bag,6,Acme,,M,
+,Acme Scarf,7,Acme,Black,,
+,Acme Scarf,7,Acme,White,,
+,Acme Scarf,7,Acme,White,,
+""" + "".join(f"{at},Acme Clock {at},9,Acme,,S,\n" for at in range(10, 40))
+
+
+def test_rows_of_one_id_that_differ_in_an_attribute_are_variants(tmp_path: Path) -> None:
+    """No option column is guessed where few ids repeat; what tells rows of one id apart is kept all the same."""
+    (tmp_path / "a.csv").write_text(ONE_SKU)
+    found = built(tmp_path / "a.csv", tmp_path / "out")
+    assert found.products.facts["mapping"]["columns"]["options"] == []
+    assert found.products.facts["option"] == "size"
+    assert dict(found.report.reasons) == {
+        "id of an earlier row with other content": 2,
+        "repeats an earlier row": 2,
+    }
+    assert (found.report.rows, found.report.products, found.report.folded) == (45, 40, 1)
+    told = [
+        (
+            row["title"],
+            row["price_cents"],
+            row["attr.color"],
+            row["attr.size"],
+            row["attr.style"],
+            [(one["option"], one["price_cents"]) for one in row["variants"] or ()],
+        )
+        for row in sorted(found.rows, key=lambda row: row["source_row"])[:10]
+    ]
+    assert told == [
+        ("Acme Crew Tee", 1000, "Sea Mist", None, None, [("S", 1000), ("M", 1200)]),
+        ("Acme Crew Tee", 1200, "Black", "M", None, []),
+        ("Acme Desk Lamp", 500, "White", None, "Modern", []),
+        ("Acme Desk Lamp", 500, "White", None, "Rustic", []),
+        ("Acme Mug", 500, "White", None, None, []),
+        ("Acme Hat", 500, "Red", None, None, []),
+        ("Acme Hat", 600, "Red", "L", None, []),
+        ("Acme Bag", 500, None, "L", None, []),
+        ("Acme Scarf", 700, "Black", None, None, []),
+        ("Acme Scarf", 700, "White", None, None, []),
+    ]
+
+
+def test_no_row_of_one_id_is_lost_without_a_reason() -> None:
+    """Whatever repeats: a row is a product, a variant of one or set aside, and only for what another row says too."""
+    random = rng("rows of one id")
+    for _ in range(60):
+        said = [
+            [str(n) for n in random.integers(0, 3, 5)] for _ in range(12)
+        ]  # id, title and three attributes
+        values = [["" if one == "0" else one for one in row[2:]] for row in said]
+        table = pa.table(
+            {
+                "source_id": ["" if row[0] == "0" else row[0] for row in said],
+                "title": [row[1] for row in said],
+                "content": [int("".join(row)) for row in said],
+                "options": [json.dumps([own, []]) if any(own) else "" for own in values],
+            }
+        )
+        found = fold(table, False, ("color", "size", "style"))
+        of_products = [{int(main), *rows} for main, rows in zip(found.main, found.variants, strict=True)]
+        placed = [row for rows in of_products for row in rows]
+        assert len(placed) == len({*placed}) and {*placed} | {*found.aside} == {*range(12)}
+        assert not {*placed} & {*found.aside}
+        for row, reason in found.aside.items():
+            same = [other for other in placed if other < row and said[other][0] == said[row][0]]
+            repeated = any(said[other] == said[row] for other in placed if other < row)
+            assert (reason == "repeats an earlier row") == repeated
+            assert repeated or any(
+                said[other][1] != said[row][1] or values[other] == values[row] for other in same
+            )
+
+
+def test_the_id_of_a_product_hangs_on_no_later_row_of_its_source_id(tmp_path: Path) -> None:
+    header, first, *rest = ONE_SKU.splitlines()
+    ids = []
+    for at, lines in enumerate(([first, *rest], [first])):
+        (tmp_path / f"{at}.csv").write_text("\n".join([header, *lines]) + "\n")
+        ids.append(built(tmp_path / f"{at}.csv", tmp_path / f"out{at}").of("Acme Crew Tee")["id"])
+    assert ids[0] == ids[1]
+
+
 def test_amazebays_schema_is_read(amazebay: Built) -> None:
     report = amazebay.report
     assert (report.rows, report.set_aside) == (40, 2)
@@ -156,24 +254,43 @@ def test_what_is_drawn_hangs_on_the_id_alone(amazebay: Built, tmp_path: Path) ->
     assert few == {one: all_of_them[one] for one in few} and len(few) == 10
 
 
-def test_a_build_that_was_killed_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shards, "SHARD", 10)
-    file = tmp_path / "products.jsonl"
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    """What a build without a kill makes."""
+    file = tmp_path_factory.mktemp("whole") / "products.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in amazebay_rows()))
-    whole = built(file, tmp_path / "whole")
+    return built(file, file.with_name("out"))
 
-    class Killed(BaseException):
-        pass
 
-    def kill(rows: int) -> None:
-        if rows == 20:
-            raise Killed
+STEPS = {
+    "a shard": (shards, "write_json", 3),
+    "products": (build, "drawn_days", 2),
+    "report": (build, "write_report", 1),
+    "facts": (build, "save_facts", 1),
+}
+"""Steps of a build: the function that is called in the midst of each, and at which call to kill."""
 
-    source, out = open_source(str(file)), tmp_path / "out"
-    with pytest.raises(Killed):
-        build_products(source, out, progress=kill)
-    with pytest.raises(ValueError, match="holds no products"):
-        open_products(out)
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_killed_build_leaves_the_old_products_and_goes_on(
+    step: str, whole: Built, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shards, "SHARD", 10)
+    monkeypatch.setattr(build, "CHUNK", 20)
+    out = tmp_path / "out"
+    (tmp_path / "old.jsonl").write_text(json.dumps(amazebay_rows()[0]) + "\n")
+    old = built(tmp_path / "old.jsonl", out).rows
+    file = whole.folder.with_name("products.jsonl")
+    child = os.fork()
+    if not child:
+        try:
+            die_in(step)
+            built(file, out)
+        finally:
+            os._exit(0)  # not reached: a finished build is no test
+    _, status = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+    assert open_products(out).rows.to_pylist() == old
     cleaned: list[int] = []
     write = shards._write
 
@@ -182,10 +299,26 @@ def test_a_build_that_was_killed_goes_on(tmp_path: Path, monkeypatch: pytest.Mon
         write(batch, *more)
 
     monkeypatch.setattr(shards, "_write", counted)
-    report = build_products(source, out)
-    assert cleaned == [10, 10]  # the first two shards are there
-    assert report == whole.report
-    assert open_products(out).rows.equals(whole.products.rows)
+    again = built(file, out)
+    assert cleaned == ([10, 10] if step == "a shard" else [])  # the other shards are there
+    assert again.report == whole.report
+    assert again.products.rows.equals(whole.products.rows)
+    left, wanted = ([path.name.partition("-")[0] for path in at.iterdir()] for at in (out, whole.folder))
+    assert sorted(left) == sorted(wanted)  # and nothing half written
+
+
+def die_in(step: str) -> None:
+    """Let this process be killed in the midst of a step of the build."""
+    where, name, last = STEPS[step]
+    real, calls = getattr(where, name), []
+
+    def killed(*args: Any) -> Any:
+        calls.append(args)
+        if len(calls) == last:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(*args)
+
+    setattr(where, name, killed)
 
 
 def test_a_mapping_names_columns_that_are_there(tmp_path: Path) -> None:
