@@ -403,20 +403,30 @@ def _batches(path: Path, suffix: str) -> Iterator[Any]:
 
 
 def _hub_rows(name: str, split: str) -> Iterator[SourceRow]:
-    """Stream a dataset of the hub through `datasets`. Raises ValueError when it cannot be reached or read safely."""
+    """Stream a dataset of the hub through `datasets`.
+
+    Raises ValueError when it cannot be reached or read safely, and where it breaks off.
+    """
     import datasets
 
     try:
         builder = datasets.load_dataset_builder(name)
-        if builder.dataset_name and type(builder).__module__.split(".")[-2] not in BUILDERS:
+        if type(builder).__module__.split(".")[-2] not in BUILDERS:
             raise ValueError(
                 f"{name} is no plain data ({type(builder).__name__}); {', '.join(BUILDERS)} are read"
             )
         rows = builder.as_streaming_dataset(split=split)
-    except (OSError, datasets.exceptions.DatasetsError) as error:
+    except (OSError, RuntimeError, datasets.exceptions.DatasetsError) as error:
         raise ValueError(
             f"the dataset {name} cannot be reached ({error}). With a network, set HF_HUB_OFFLINE=0; "
             "otherwise name a file or a folder that was downloaded"
         ) from None
-    for values in rows:
-        yield SourceRow(0, values)
+    number = 0
+    try:
+        for number, values in enumerate(rows, 1):
+            yield SourceRow(0, values)
+    except Exception as error:  # of any of the libraries between the network and the file's format
+        raise ValueError(
+            f"the dataset {name} broke off after {number:,} rows ({error}). The same command goes on with the rows that "
+            "are clean; if it breaks off there again, download it and name the folder"
+        ) from None
