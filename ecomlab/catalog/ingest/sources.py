@@ -421,12 +421,13 @@ def _hub_rows(name: str, split: str) -> Iterator[SourceRow]:
             f"the dataset {name} cannot be reached ({error}). With a network, set HF_HUB_OFFLINE=0; "
             "otherwise name a file or a folder that was downloaded"
         ) from None
-    number = 0
+    count = 0
     try:
-        for number, values in enumerate(rows, 1):
+        for values in rows:
             yield SourceRow(0, values)
+            count += 1
     except Exception as error:  # of any of the libraries between the network and the file's format
         raise ValueError(
-            f"the dataset {name} broke off after {number:,} rows ({error}). The same command goes on with the rows that "
-            "are clean; if it breaks off there again, download it and name the folder"
+            f"the dataset {name} broke off after {count:,} rows ({error}). The same command goes on with the rows "
+            "that are clean; if it breaks off there again, download it and name the folder"
         ) from None
