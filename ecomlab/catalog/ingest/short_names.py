@@ -1,67 +1,100 @@
 """Short names of real products: what people say of a twenty-word title beside its brand and what it is."""
 
 import re
+from collections.abc import Sequence
 from functools import cache
 from typing import Final
 
 from ecomlab.catalog.ingest import attributes, types
 
 MOST_WORDS: Final = 2
-_TOKEN = re.compile(r"[^\s,()\[\]|;:/]+")
+_TOKEN = re.compile(r"[^\s,()\[\]|;:/]+|[,()\[\]|;:/]")
 _MODEL = re.compile(r"(?=[A-Za-z0-9-]*\d)(?=[A-Za-z0-9-]*[A-Za-z])[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*")
 _NAME = re.compile(r"[A-Z][A-Za-z]{2,}(?:-[A-Za-z]+)*|[a-z][A-Z][A-Za-z]+")
 _MEASURE = re.compile(
     r"[\d.]+-?(?:[a-z]{1,6}|inch|inches|pack|foot|feet)s?|\d+[xX]\d+|\d+x|[A-Z]\d?", re.IGNORECASE
 )
-_NEW = re.compile(r"^new[- ](?=\S)", re.IGNORECASE)
+_COUNT = re.compile(r"\d+(?!\.0)(?:\.\d+)?")
+"""A number that counts or measures what follows it, unlike that of a version: "USB 2.0"."""
+_NEW = re.compile(r"^(?:brand )?new[- ](?=\S)", re.IGNORECASE)
 LONGEST_MODEL: Final = 12
+PREFIXES: Final = frozenset("all anti extra half hi multi non quick self semi ultra".split())
+"""Words that mean little without the next: "Multi Purpose" is one word, "Multi-Purpose"."""
+_OF_TRADE: Final = (
+    "new the pack set case with for and retail oem inch series edition genuine original model class type style "
+    "version generation size grade kit combo bundle pair male female inc llc corp technology technologies electronics "
+    "industries products systems"
+)
+"""Words of any trade about packing, kind, make and maker."""
 
 
 @cache
 def _ordinary() -> frozenset[str]:
-    """Words of attribute values and packing, which tell no product from another by name."""
+    """Words of attribute values and of trade, which tell no product from another by name."""
     spelled = (
         form
         for one in attributes.known().values()
         for value, more in one.values.items()
         for form in (value, *more)
     )
-    words = {word.lower() for form in spelled for word in form.split()}
-    return frozenset(
-        words
-        | set("new the pack set case with for and retail oem inch series edition genuine original".split())
-    )
+    return frozenset(word.lower() for form in spelled for word in form.split()) | {*_OF_TRADE.split()}
 
 
 def feature(title: str, brand: str, kind: str) -> str:
     """Return up to two words that name the product among those of its brand and type: "EQ50", "Cyber-shot DSC-HX7V".
 
-    They stand in the title before what the thing is for or has. "" where the title holds none.
+    They are the first words in a row between the brand and the noun that can be a name, and a model's number, which may
+    stand anywhere before what the thing is for or has. Where the noun is all of the type's name, what titles put before
+    it will do: "Shipping" of a label. "" where the title holds none.
     """
-    named = {types.singular(word) for word in kind.lower().split()}
-    own = {*brand.lower().split(), brand.lower(), brand.lower().replace(" ", "-")}
-    chosen: list[str] = []
-    ends = types.ending_words()
-    for at, token in enumerate(_TOKEN.findall(_NEW.sub("", title))):
-        word = token.strip(".'\"-&+")
-        folded = word.lower()
-        if folded in ends and at:
+    words = _words(title)
+    own = frozenset((*brand.lower().split(), brand.lower().replace(" ", "-")))
+    found = _found(words, own, types.words_of(kind), types.noun_at(words, kind))
+    if not found and kind and " " not in kind:
+        found = _found(words, own, frozenset((types.singular(kind.lower()),)), types.noun_at(words, kind))
+    return found
+
+
+def _found(words: Sequence[str], brand: frozenset[str], called: frozenset[str], noun: int) -> str:
+    """Find the name among words up to the `noun`, and the model's number, none of which is of the brand or the type."""
+    taken = brand | called | _ordinary()
+    able = [len(word) > 2 and not {word.lower(), types.singular(word.lower())} & taken for word in words]
+    model = next((at for at, word in enumerate(words) if able[at] and _is_model(word)), len(words))
+    whole: list[list[str]] = []
+    torn: list[list[str]] = []  # from a word that is no name, as "Ion" is from "Lithium"
+    run: list[str] = []
+    for at, word in enumerate(words[: min(model, noun)]):
+        before = words[at - 1] if at else ""
+        if not (able[at] and _is_name(word)) or _COUNT.fullmatch(before):
+            run = []
+        elif run:
+            run.append(word)
+        else:
+            run = [word]
+            (torn if _NAME.fullmatch(before) and before.lower() not in brand else whole).append(run)
+    if model == len(words):
+        return " ".join([*whole, *torn, []][0][:MOST_WORDS])
+    first = whole[0][:1] if whole and len(whole[0][0]) <= LONGEST_MODEL else []
+    return " ".join([*first, words[model]])
+
+
+def _words(title: str) -> list[str]:
+    """Split a title, up to what the thing is for or has, into words and the marks between its parts."""
+    words: list[str] = []
+    for token in _TOKEN.findall(_NEW.sub("", title)):
+        word = token if token in types.BREAKS else token.strip(".'\"-&+")
+        if word.lower() in types.ending_words() and words:
             break
-        if (
-            len(word) < 3
-            or folded in own
-            or folded in _ordinary()
-            or types.singular(folded) in named
-            or folded in ends
-        ):
-            continue
-        if _MODEL.fullmatch(word) and len(word) <= LONGEST_MODEL and not _MEASURE.fullmatch(word):
-            return " ".join([*chosen[:1], word]) if chosen and len(chosen[0]) <= LONGEST_MODEL else word
-        if (
-            _NAME.fullmatch(word)
-            and len(chosen) < MOST_WORDS
-            and word not in chosen
-            and types.of_title(word) is None
-        ):
-            chosen.append(word)
-    return " ".join(chosen[:MOST_WORDS])
+        if words and words[-1].lower() in PREFIXES and _NAME.fullmatch(word):
+            words[-1] = f"{words[-1]}-{word}"
+        else:
+            words.append(word)
+    return words
+
+
+def _is_model(word: str) -> bool:
+    return len(word) <= LONGEST_MODEL and bool(_MODEL.fullmatch(word)) and not _MEASURE.fullmatch(word)
+
+
+def _is_name(word: str) -> bool:
+    return _NAME.fullmatch(word) is not None and types.of_title(word) is None

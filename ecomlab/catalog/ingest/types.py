@@ -1,7 +1,7 @@
 """Product types: the last level of a category path, or the noun that a title names a thing sold by."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
@@ -16,7 +16,7 @@ LONGEST: Final = 4
 """Words of a name that is looked for."""
 _TOKEN = re.compile(r"[^\s,()\[\]:;|]+|[,()\[\]:;|]")
 _AND = re.compile(r"\s*(?:&|,|/|\band\b)\s*", re.IGNORECASE)
-_BREAKS: Final = frozenset(("-", "–", "—", ",", "(", ")", "[", "]", ";", "|", ":"))
+BREAKS: Final = frozenset(("-", "–", "—", ",", "(", ")", "[", "]", ";", "|", ":"))
 _PACKING = re.compile(
     r"\b(?:case pack(?: of)?|retail packag\w+|bulk packag\w+|pack of) ?\d*"
     r"|\b\d+ ?-?(?:sheets? |pads? |rolls? )?(?:box|bx|case|carton|ct|pack|pk|pads?|set|ream|roll|spindle)s?\b"
@@ -131,7 +131,7 @@ def _parts(title: str, ends: frozenset[str]) -> Iterable[list[str]]:
     part: list[str] = []
     out = False
     for token in _TOKEN.findall(_PACKING.sub(" , ", title.lower())):
-        if token in _BREAKS:
+        if token in BREAKS:
             if part:
                 yield part
             part, out = [], False
@@ -141,6 +141,34 @@ def _parts(title: str, ends: frozenset[str]) -> Iterable[list[str]]:
             part.append(singular(token.rstrip(".")))
     if part:
         yield part
+
+
+@lru_cache(maxsize=4_096)
+def _forms(kind: str) -> frozenset[tuple[str, ...]]:
+    """Return what titles call a type, word by word."""
+    return frozenset(tuple(form.split()) for form, one in _names()[1].items() if one.name == kind)
+
+
+@lru_cache(maxsize=4_096)
+def words_of(kind: str) -> frozenset[str]:
+    """Return the words of what titles call a type, and of its name, in lower case and singular."""
+    own = map(singular, kind.lower().split())
+    return frozenset((*own, *(word for form in _forms(kind) for word in form)))
+
+
+def noun_at(words: Sequence[str], kind: str) -> int:
+    """Find the place of a type among the words of a title: where its last name in the first part that has one begins.
+
+    It is the end where no part has one.
+    """
+    said = [singular(word.lower()) for word in words]
+    found = len(words)
+    for at, word in enumerate(said):
+        if word in BREAKS and found < at:
+            break
+        if any(tuple(said[at : at + count]) in _forms(kind) for count in range(1, LONGEST + 1)):
+            found = at
+    return found
 
 
 def of_path(path: tuple[str, ...]) -> Kind | None:

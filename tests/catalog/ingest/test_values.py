@@ -126,6 +126,13 @@ def test_every_type_is_speakable_and_has_one_department() -> None:
         ("Belkin F3U134-06 USB Extension Cable - 6ft", "Belkin", "Cable", "F3U134-06"),
         ("Velvet Cover for SONY A900", "eforcity", "Cover", ""),
         ("Black Mouse", "Acme", "Mouse", ""),
+        ("SanDisk Cruzer Micro 16 GB USB 2.0 Flash Drive SDCZ6-016G-A11", "SanDisk", "Flash Drive", "Cruzer"),
+        ("Bluelounge Small Multi Purpose Cable Clips", "BlueLounge", "Cable Cover", "Multi-Purpose"),
+        ("Kingston 100PK DVD Discs 4.7GB - Spindle", "Kingston", "Disc", ""),  # after the noun
+        ("Acme 3 Feet Male Cable", "Acme", "Cable", ""),  # counted
+        ("HP Black Print Cartridge", "HP", "Ink Cartridge", ""),  # nobody says "Print Ink Cartridge"
+        ("Avery Shipping Labels 2x4", "Avery", "Label", "Shipping"),
+        ("Duracell 3.7 Volt Lithium Ion Battery DRF60RES", "Duracell", "Battery", "DRF60RES"),  # not "Ion"
     ],
 )
 def test_short_names_are_what_people_say(title: str, brand: str, kind: str, said: str) -> None:
