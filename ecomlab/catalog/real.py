@@ -104,11 +104,15 @@ def _reasons(products: Products) -> np.ndarray:
     rows = products.rows
     found = np.full(len(rows), "", object)
     features, taken = _features(rows)
+    names = zip(features, rows["type"].to_pylist(), strict=True)
     columns = (rows[f"attr.{name}"].unique().to_pylist() for name in products.attribute_names)
     values = {value.lower() for column in columns for value in column if value}
     for reason, lacks in (
         ("has not all of its type's variants", ~_full(rows)),
-        ("no short name", np.array([name is None or name.lower() in taken for name in features], bool)),
+        (
+            "no short name",
+            np.array([name is None or _is_taken(name, kind, taken) for name, kind in names], bool),
+        ),
         ("no brand", np.array([_is_no_brand(name, values) for name in rows["brand"].to_pylist()], bool)),
         ("no rating", _missing(rows["rating_tenths"])),
         ("no price", _missing(rows["price_cents"])),
@@ -121,6 +125,18 @@ def _reasons(products: Products) -> np.ndarray:
             'a mapping file names, [columns] brand = "...", a short name from what a title says beside brand and type'
         )
     return found
+
+
+def _is_taken(name: str, kind: str, taken: Collection[str]) -> bool:
+    """Tell whether a short name is that of something else, alone or read on: a "Cell" Phone Mount begins like a phone."""
+    said = name.lower()
+    if said in taken:
+        return True
+    for word in kind.lower().split():
+        said += f" {word}"
+        if said in taken:
+            return True
+    return False
 
 
 def _is_no_brand(name: str | None, values: Collection[str]) -> bool:

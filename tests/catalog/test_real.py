@@ -110,6 +110,16 @@ def test_real_products_are_named_as_people_write_them(tmp_path: Path) -> None:
     assert " HP Electrified-X" in said and "Q HP" not in said
 
 
+def test_a_name_that_reads_on_as_another_type_is_none(tmp_path: Path) -> None:
+    """ "The Wilson Cell Phone Mount" begins like a cell phone."""
+    lines = ["title,brand,price", *(f"Maker X{i}Q Cell Phone,Maker,{10 + i}" for i in range(15))]
+    lines += ["Wilson Cell Phone Holder,Wilson,9"]
+    catalog_from(lines, tmp_path)
+    products = open_products(tmp_path / "out")
+    assert ("Cell", "Phone Mount") in {(row["feature"], row["type"]) for row in products.rows.to_pylist()}
+    assert left_out(products) == {"no short name": 1}
+
+
 def test_a_brand_that_is_a_colour_is_not_sold(tmp_path: Path) -> None:
     lines = ["title,brand,price,color", *(f"Maker X{i}Q Tripod,Maker,{10 + i},Green" for i in range(15))]
     lines += ["Green Y1Q Tripod,Green,9,Black"]
