@@ -40,7 +40,7 @@ Variant SKU,\
 Variant Price,Variant Inventory Qty
 crew-tee,Crew Tee,<p>Soft <b>cotton</b></p>,Northwind,Apparel > Shirts > T-Shirts,Size,S,Color,Black,T-S-B,19.00,4
 crew-tee,,,,,,M,,Black,T-M-B,19.00,9
-crew-tee,,,,,,L,,Black,T-L-B,21.00,0
+crew-tee,,,,,,L,,Black,T-L-B,21.00,-2
 crew-tee,,,,,,S,,White,T-S-W,19.00,12
 crew-tee,,,,,,M,,White,T-M-W,19.00,12
 crew-tee,,,,,,M,,White,T-M-W2,19.00,12

@@ -128,7 +128,7 @@ def _reasons(products: Products) -> np.ndarray:
 
 
 def _is_taken(name: str, kind: str, taken: Collection[str]) -> bool:
-    """Tell whether a short name is that of something else, alone or read on: a "Cell" Phone Mount begins like a phone."""
+    """Tell whether a short name is that of something else, alone or read on: "Cell" of a Phone Mount is a phone."""
     said = name.lower()
     if said in taken:
         return True

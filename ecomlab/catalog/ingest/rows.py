@@ -119,7 +119,7 @@ class RowCleaner:
             price_cents=number(columns.price, values.read_price, self.currency),
             rating_tenths=number(columns.rating, values.read_rating),
             reviews=number(columns.reviews, values.read_count),
-            stock=number(columns.stock, values.read_count, 32_767),
+            stock=number(columns.stock, values.read_stock, 32_767),
             days=number(columns.days, values.read_count, 60),
             text=self._text(raw, repairs),
             attributes=self._attributes(raw, title, details, line),

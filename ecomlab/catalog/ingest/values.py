@@ -20,7 +20,7 @@ PRICE_TEXT, PRICE_RANGE, PRICE_CURRENCY, PRICE_UNREAD, PRICE_SIZE = (
     "impossible price left out",
 )
 RATING_TEXT, RATING_UNREAD = "rating written as text", "unreadable rating left out"
-COUNT_UNREAD = "unreadable count left out"
+COUNT_UNREAD, STOCK_NONE = "unreadable count left out", "stock below zero or in words: sold out"
 LITERAL, BROKEN_JSON, UNREAD_TABLE = (
     "Python literal in place of JSON",
     "broken JSON mended",
@@ -31,6 +31,10 @@ DEEPEST: Final = 40
 """Brackets that may be open at once in JSON; parsers recurse."""
 _NO_COMMA = re.compile(r"(['\"])\s+(['\"])")
 """Between the elements of a list as NumPy prints it."""
+_SOLD_OUT = re.compile(
+    r"-\s*\d+(?:\.\d+)?|out[ _-]?of[ _-]?stock|sold[ _-]?out|unavailable|discontinued", re.IGNORECASE
+)
+"""How exports say that nothing is left: oversold units count below zero."""
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
 _RANGE = re.compile(r"\d\s*(?:-|–|—|\bto\b|\bbis\b)\s*\D{0,4}\d")
 _BULLET = re.compile(r"\s*(?:[•●▪◦‣·*]|\n\s*[-–]?\s*)\s*")
@@ -126,6 +130,13 @@ def read_count(value: Any, most: int = 2**31 - 1) -> tuple[int | None, tuple[str
     if not number >= 0 or math.isinf(number):
         return None, (COUNT_UNREAD,)
     return int(min(number, most)), ()
+
+
+def read_stock(value: Any, most: int = 2**31 - 1) -> tuple[int | None, tuple[str, ...]]:
+    """Read the units in stock, at most `most`: a count, or 0 where it is below zero or in words: "sold out"."""
+    if _SOLD_OUT.fullmatch(str(value)[:100].strip()):
+        return 0, (STOCK_NONE,)
+    return read_count(value, most)
 
 
 def _is_number(value: Any) -> bool:

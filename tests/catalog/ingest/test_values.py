@@ -27,6 +27,25 @@ def test_what_was_read_before_does_not_answer_for_a_truth_value() -> None:
 
 
 @pytest.mark.parametrize(
+    ("said", "units"),
+    [
+        (4, 4),
+        ("12", 12),
+        ("0", 0),
+        (-3, 0),
+        ("-3", 0),
+        ("Out of stock", 0),
+        ("sold-out", 0),
+        ("many", None),
+        ("", None),
+    ],
+)
+def test_units_in_stock(said: object, units: int | None) -> None:
+    """An export writes oversold units below zero; that is no reason to draw some."""
+    assert values.read_stock(said)[0] == units
+
+
+@pytest.mark.parametrize(
     ("said", "tenths"),
     [
         (4.5, 45),
