@@ -29,7 +29,7 @@ class Folded:
     axis: int = -1
     """Option column in which the variants of a product differ; -1 where there are none."""
     options: Sequence[Sequence[str]] = ()
-    """Values in the option columns, by row; none of rows that share no id or parent with another."""
+    """Values in the option columns, by row; () of rows that share no id with another, where nothing names a parent."""
     axis_name: str = ""
     by_parent: bool = False
     """Whether rows were grouped by a parent, whose id is then that of several products."""
@@ -81,47 +81,58 @@ def _distinct(table: Any, columns: Sequence[str]) -> Folded:
             families.setdefault(head, [head]).append(row)
         else:
             aside[row] = TAKEN_ID
-    options: list[tuple[str, ...]] = [()] * len(leader)
-    for head, rows in [*families.items()]:
-        seen: dict[tuple[str, ...], int] = {}
-        for row in rows:
-            raw = table["options"][row].as_py()
-            earlier = seen.setdefault(tuple(json.loads(raw)[0]) if raw else ("",) * len(columns), row)
-            if earlier != row:
-                aside[row] = REPEATED if content[row] == content[earlier] else TAKEN_ID
-        families[head] = list(seen.values())
-        if len(seen) > 1:
-            for said, row in seen.items():
-                options[row] = said
-    return _told_apart(first.tolist(), families, options, columns, aside)
+    told = _told_apart(table, families, len(columns), aside)
+    return _products(first.tolist(), told, columns, aside, len(leader))
 
 
 def _told_apart(
+    table: Any, families: dict[int, list[int]], width: int, aside: dict[int, str]
+) -> dict[int, dict[int, tuple[str, ...]]]:
+    """Read the options of the rows in each head's family; set aside those that agree in all with an earlier one.
+
+    Families of which one row is left are left out.
+    """
+    content = table["content"]
+    told: dict[int, dict[int, tuple[str, ...]]] = {}
+    for head, rows in families.items():
+        seen: dict[tuple[str, ...], int] = {}
+        for row in rows:
+            raw = table["options"][row].as_py()
+            earlier = seen.setdefault(tuple(json.loads(raw)[0]) if raw else ("",) * width, row)
+            if earlier != row:
+                aside[row] = REPEATED if content[row] == content[earlier] else TAKEN_ID
+        if len(seen) > 1:
+            told[head] = {row: said for said, row in seen.items()}
+    return told
+
+
+def _products(
     heads: Sequence[int],
-    families: dict[int, list[int]],
-    options: Sequence[tuple[str, ...]],
+    families: dict[int, dict[int, tuple[str, ...]]],
     columns: Sequence[str],
     aside: dict[int, str],
+    size: int,
 ) -> Folded:
     """Make a product of each of `heads`, and of the rows in a head's family that agree in all options but one."""
-    families = {head: rows for head, rows in families.items() if len(rows) > 1}
     if not families:
         return Folded(np.array(sorted(heads), np.int64), [()] * len(heads), aside)
-    family = [(str(head), options[row]) for head, rows in families.items() for row in rows]
+    family = [(str(head), said) for head, rows in families.items() for said in rows.values()]
     axis = _axis([head for head, _ in family], [said for _, said in family], len(columns))
     variants: dict[int, list[int]] = {row: [] for row in heads if row not in families}
+    options: list[Sequence[str]] = [()] * size
     for rows in families.values():
         groups: dict[tuple[str, ...], list[int]] = {}
-        for row in rows:
-            others = options[row][:axis] + options[row][axis + 1 :]
-            if options[row][axis]:
-                groups.setdefault(others, []).append(row)
+        for row, said in rows.items():
+            options[row] = said
+            if said[axis]:
+                groups.setdefault(said[:axis] + said[axis + 1 :], []).append(row)
             else:  # nothing says which of the variants it is
                 variants[row] = []
         variants |= {group[0]: group if len(group) > 1 else [] for group in groups.values()}
-    main_rows = sorted(variants)
-    of_each = [variants[row] for row in main_rows]
-    return Folded(np.array(main_rows, np.int64), of_each, aside, axis, options, columns[axis])
+    main = sorted(variants)
+    return Folded(
+        np.array(main, np.int64), [variants[row] for row in main], aside, axis, options, columns[axis]
+    )
 
 
 def _variants(table: Any, columns: Sequence[str]) -> Folded:
