@@ -60,10 +60,11 @@ class Ahead:
         self._flight = None
         return future.result()
 
-    def stop(self) -> None:
-        """Give up what is in flight, after the turn that its sampler is in."""
+    def stop(self, interrupt: Callable[[], None] = lambda: None) -> None:
+        """Give up what is in flight, after the turn that its sampler is in, which `interrupt` may cut short."""
         self._stop.set()
         if self._flight is not None:
+            interrupt()
             self._flight[1].join(PATIENCE)
 
     def watched(self, sampler: OpenSampler) -> OpenSampler:

@@ -188,7 +188,7 @@ class TrainConfig(Settings):
     generation: Annotated[str, one_of("generation", GENERATIONS)] = "own"
     """Sampler: own, vllm-server (on separate GPUs), or vllm-colocate (on the training GPUs)."""
     asynchronous: bool = False
-    """With vllm-server: an episode of training does not wait for the turns of others. Evaluation is never so."""
+    """With vLLM: an episode of training does not wait for the turns of others. Evaluation is never so."""
     vllm_address: str = "http://localhost:8000"
     """Address of the vLLM server."""
     vllm_memory: Annotated[float, Field(gt=0, lt=1)] = 0.3
@@ -228,10 +228,10 @@ class TrainConfig(Settings):
                 f"turn_buffer {self.turn_buffer} exceeds turn_tokens {self.turn_tokens}; "
                 "choose a smaller one, 0 for no penalty"
             )
-        if self.asynchronous and self.generation != "vllm-server":
+        if self.asynchronous and not self.with_vllm:
             yield (
-                f"asynchronous is for generation = 'vllm-server', not {self.generation!r}; leave it out, or "
-                "choose that"
+                f"asynchronous is for vLLM, not for generation = {self.generation!r}, which decodes all rows at once; "
+                "leave it out, or choose generation = 'vllm-colocate' or 'vllm-server'"
             )
         if self.ahead and self.generation == "vllm-colocate":
             yield "ahead would sample on the GPUs that are training; choose generation = 'vllm-server'"
@@ -352,7 +352,8 @@ def check_split(config: TrainConfig, processes: int) -> None:
     rows = config.rollouts_per_step // processes // config.minibatches
     if config.micro_batch and rows % config.micro_batch:
         raise ConfigError(
-            f"micro_batch {config.micro_batch} does not divide the {rows} rollouts of a process's minibatch"
+            f"micro_batch {config.micro_batch} does not divide the {rows} rollouts of a process's minibatch; choose a "
+            f"divisor of {rows}, or micro_tokens, which divides any"
         )
 
 

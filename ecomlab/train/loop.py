@@ -1,4 +1,4 @@
-"""One training run: a frozen configuration in, two tables and checkpoints out, resumed by calling it again.
+"""One training run: a frozen configuration in, tables and checkpoints out, resumed by calling it again.
 
     config = TrainConfig(out="experiments/runs/demo", schedule="adaptive", steps=60, seed=0)
     train(config, progress=print)
@@ -34,7 +34,7 @@ from ecomlab.models.policy import Policy
 from ecomlab.models.process_group import SINGLE_PROCESS, ProcessGroup
 from ecomlab.models.qwen3 import check_base
 from ecomlab.models.samplers.cached import Limits, OpenSampler
-from ecomlab.models.samplers.engine import EngineSampler, VllmEngine
+from ecomlab.models.samplers.engine import ColocatedSampler, EngineSampler, OneByOne, VllmEngine
 from ecomlab.models.samplers.vllm import VllmSampler
 from ecomlab.train import checkpoints, metrics, untrained
 from ecomlab.train.ahead import AHEAD, AHEAD_COLUMNS, Ahead
@@ -57,6 +57,11 @@ CATALOG = "catalog.json"
 """File that says where the catalog of a run lay, and its fingerprint."""
 CONSTRAINTS = {"vllm": "constraints-vllm.txt", "loggers": "constraints-loggers.txt"}
 """Pins of the extras that contradict constraints.txt (experiments/extras)."""
+FREE = (
+    *("out", "steps", "logger"),
+    *("micro_batch", "micro_tokens", "gradient_checkpointing", "vllm_memory", "vllm_address"),
+)
+"""Settings that may differ where a run goes on: how far, where its metrics go, and what memory and machines ask for."""
 Progress = Callable[[dict[str, Any]], None]
 
 
@@ -114,7 +119,7 @@ class Run:
         self.ahead = Ahead()
         self.player = policy
         """The policy that samples: a copy, where the trained one changes meanwhile."""
-        self.engine: EngineSampler | None = None
+        self.engine: OneByOne | None = None
         self.waited = 0.0
         """Seconds that this step has waited for the flight."""
         self.trainer: DapoTrainer
@@ -166,22 +171,27 @@ class Run:
 
     def _training_sampler(self) -> OpenSampler:
         """Make the sampler of training's rollouts, which evaluation does not use where it is asynchronous."""
-        if self.config.with_vllm:
-            if not self.config.asynchronous or not self.leads:
-                return self._sampler()
-            if self.engine is None:
-                client, stops = self.trainer.vllm_generation.vllm_client, self.policy.renderer.stop_ids
-                self.engine = EngineSampler(
-                    VllmEngine(client.base_url, client.model, stops), stops, self.limits
-                )
-            return self.engine
-        return self.player.sampler(self.limits)
+        if not self.config.with_vllm:
+            return self.player.sampler(self.limits)
+        served = self.config.generation == "vllm-server"
+        if not self.config.asynchronous or (served and not self.leads):
+            return self._sampler()
+        if self.engine is None:
+            generation, stops = self.trainer.vllm_generation, self.policy.renderer.stop_ids
+            if served:
+                client = generation.vllm_client
+                engine = VllmEngine(client.base_url, client.model, stops)
+                self.engine = EngineSampler(engine, stops, self.limits)
+            else:
+                self.engine = ColocatedSampler(generation.llm, stops, self.limits)
+        return self.engine
 
     def _stop(self) -> None:
-        """Stop what is in flight."""
-        if self.engine is not None:
-            self.engine.close()
-        self.ahead.stop()
+        """Stop what is in flight, and the engine."""
+        engine = self.engine
+        self.ahead.stop(engine.cancel if engine else lambda: None)
+        if engine:
+            engine.close()
 
     def _left_off(self) -> tuple[checkpoints.Checkpoint | None, bool]:
         """Find the newest valid checkpoint or None, and trim the tables to it; tell whether step 0 was evaluated."""
@@ -424,10 +434,10 @@ def _same_run(out: Path, config: TrainConfig) -> None:
 
 
 def _differs(before: Mapping[str, Any], config: TrainConfig) -> list[str]:
-    """List the settings in which a folder's run differs; one it did not record was at its default. A catalog's folder
-    may have been moved: `_load_shop` looks at what is in it."""
+    """List the settings in which a folder's run differs, of those that are not `FREE`; one it did not record was at its
+    default. A catalog's folder may have been moved: `_load_shop` looks at what is in it."""
     now, defaults = config.to_json(), TrainConfig().to_json()
-    free = {"out", "steps", "logger"} | ({"catalog"} if before.get("catalog") and config.catalog else set())
+    free = {*FREE, "catalog"} if before.get("catalog") and config.catalog else set(FREE)
     return [name for name in now if name not in free and before.get(name, defaults[name]) != now[name]]
 
 

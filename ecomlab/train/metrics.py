@@ -21,7 +21,8 @@ ALARMS, DONE = "alarms.txt", "done.json"
 """Files of a run: its alarms, a line each, and the mark of its end, with its steps and configuration."""
 HEAD = ("schedule", "collection", "seed", "step", "env")
 PHASES = ("model", "environment", "waiting", "logprobs", "update", "sync", "evaluation", "other")
-"""Phases of a step. In the rollout: decoding, the environments, waiting for other processes. Then: the trainer's
+"""Phases of a step. In the rollout: decoding, the environments, waiting for other processes or, with `ahead`, for what
+is in flight. Then: the trainer's
 forward passes, the rest of the update, sending weights to vLLM, held-out evaluation, and the remainder (the last
 step's checkpoint, TRL's own work)."""
 UPDATE = ("entropy", "clip_share", "grad_norm", "logp_gap", "logp_gap_max")

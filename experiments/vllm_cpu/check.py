@@ -114,10 +114,43 @@ def sampler() -> dict[str, Any]:
     figures["stale weights: largest |Δ logp| to the model"], _ = gap_to_model(policy, rollouts)
     generation.sync_weights()
     figures["after sync"] = against_our_own(policy, generation, tasks, shop)
-    synced = figures["after sync"]
+    figures["asynchronous"] = without_barriers(policy, generation, tasks, shop)
     seen = figures["stale weights: largest |Δ logp| to the model"] > APART
-    figures["holds"] = seen and same(figures) and same(synced)
+    one_by_one = as_the_model(figures["asynchronous"])
+    figures["holds"] = seen and same(figures) and same(figures["after sync"]) and one_by_one
     return figures
+
+
+def without_barriers(policy: Any, generation: Any, tasks: Sequence[Any], shop: Any) -> dict[str, Any]:
+    """Play with the engine stepped by our sampler, in which no row waits for another's turn, and with a barrier a turn;
+    count the engine's steps. Both sample, each in its own way."""
+    engine, counts = generation.llm.llm_engine, []
+    step = engine.step
+
+    def counted() -> Any:
+        counts[-1] += 1
+        return step()
+
+    engine.step = counted
+    played = []
+    for alone in (False, True):
+        counts.append(0)
+        played.append(play_with(policy, generation, tasks, shop, alone=alone))
+    del engine.step
+    gap, rounding = gap_to_model(policy, played[1])
+    lag = [
+        round(len(tasks) * steps / sum(r.sampled for r in rollouts), 2)
+        for steps, rollouts in zip(counts, played)
+    ]
+    return {
+        "steps for each token of a mean episode": lag[1],
+        "with a barrier a turn": lag[0],
+        "sampled: tokens": sum(r.sampled for r in played[1]),
+        "sampled: largest |Δ logp| to the model": gap,
+        "sampled: the model's own error of rounding": rounding,
+        "sampled: correct": sum(r.score.correct for r in played[1]),
+        "unscored": sum(r.score.unscored for r in played[1]),
+    }
 
 
 def against_our_own(policy: Any, generation: Any, tasks: Sequence[Any], shop: Any) -> dict[str, Any]:
@@ -155,27 +188,33 @@ def same(figures: dict[str, Any]) -> bool:
     return (
         figures["greedy: same ids"] >= 0.9 * figures["episodes"]
         and figures["greedy: largest |Δ logp| to our sampler"] < CLOSE
-        and figures["sampled: largest |Δ logp| to the model"]
-        < max(CLOSE, 2 * figures["sampled: the model's own error of rounding"])
-        and not figures["unscored"]
+        and as_the_model(figures)
     )
 
 
+def as_the_model(figures: dict[str, Any]) -> bool:
+    """Tell whether what was sampled has the model's own log-probabilities, and everything was scored."""
+    most = max(CLOSE, 2 * figures["sampled: the model's own error of rounding"])
+    return figures["sampled: largest |Δ logp| to the model"] < most and not figures["unscored"]
+
+
 def play_with(
-    policy: Any, generation: Any, tasks: Sequence[Any], shop: Any, greedy: bool = False
+    policy: Any, generation: Any, tasks: Sequence[Any], shop: Any, greedy: bool = False, alone: bool = False
 ) -> list[Any]:
-    """Play the tasks with vLLM, or with our own sampler where `generation` is None."""
+    """Play the tasks with vLLM, or with our own sampler where `generation` is None; `alone`: each row by itself."""
     from ecomlab.models.batch import play_batch
     from ecomlab.models.samplers.cached import Limits
+    from ecomlab.models.samplers.engine import ColocatedSampler
     from ecomlab.models.samplers.vllm import VllmSampler
     from ecomlab.seeding import rng
 
     limits = Limits(turn=128, episode=512, context=1920)
-    chosen = (
-        VllmSampler(generation, policy.renderer.stop_ids, limits, greedy=greedy)
-        if generation is not None
-        else policy.sampler(limits, greedy)
-    )
+    stops = policy.renderer.stop_ids
+    chosen: Any = policy.sampler(limits, greedy)
+    if generation is not None:
+        chosen = VllmSampler(generation, stops, limits, greedy=greedy)
+    if alone:
+        chosen = ColocatedSampler(generation.llm, stops, limits)
     streams = [rng("vllm check", number) for number in range(len(tasks))]
     return play_batch(tasks, streams, shop, chosen, policy.renderer)
 

@@ -4,11 +4,13 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from aiohttp import web
+from qwen3_helper import vllm_stands_in
 
 from ecomlab import Shop, make_task
 from ecomlab.models.batch import play_batch
@@ -16,8 +18,9 @@ from ecomlab.models.load import load_policy
 from ecomlab.models.policy import Policy
 from ecomlab.models.samplers import engine as module
 from ecomlab.models.samplers.cached import Limits, Sampled, SamplerError
-from ecomlab.models.samplers.engine import EngineSampler, VllmEngine
+from ecomlab.models.samplers.engine import ColocatedSampler, EngineSampler, VllmEngine
 from ecomlab.seeding import rng
+from ecomlab.train.ahead import Ahead, StoppedError
 
 SUBMIT = '<tool_call>\n{"name": "submit", "arguments": {"done": true}}\n</tool_call><|im_end|>'
 VIEW = '<tool_call>\n{"name": "cart_view", "arguments": {}}\n</tool_call><|im_end|>'
@@ -154,7 +157,7 @@ def test_an_interruption_stops_all_requests(
     def interrupted(requests: Sequence[Future[Any]], **_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "wait", interrupted)
+    monkeypatch.setattr(module.futures, "wait", interrupted)
     sampler, fake = sampler_of(policy, never)
     with pytest.raises(KeyboardInterrupt):
         played(policy, shop, sampler)
@@ -177,6 +180,32 @@ def test_every_row_has_its_own_limit(policy: Policy) -> None:
     sampler.close()
 
 
+def test_a_turn_that_waits_ends_where_another_thread_gives_up(policy: Policy) -> None:
+    """As a run does that is interrupted while the next step's rollouts are in flight."""
+    begun = threading.Event()
+
+    async def never(ids: Sequence[int], number: int) -> None:
+        begun.set()
+        await asyncio.sleep(600)
+
+    sampler, fake = sampler_of(policy, never)
+    ahead = Ahead()
+    watched = ahead.watched(sampler)
+
+    def play() -> Any:
+        watched.start([rng(0)])
+        while True:
+            watched.turn([0], [[5]])
+
+    ahead.begin(play)
+    assert begun.wait(60)
+    ahead.stop(sampler.cancel)
+    with pytest.raises((SamplerError, StoppedError)):
+        ahead.take()
+    sampler.close()
+    assert fake.closed and not sampler._thread.is_alive()
+
+
 def said_by(sampler: EngineSampler, rows: Sequence[int], inputs: Sequence[Sequence[int]]) -> dict[int, Any]:
     """Turn until each row has its answer."""
     said: dict[int, Any] = {}
@@ -185,6 +214,79 @@ def said_by(sampler: EngineSampler, rows: Sequence[int], inputs: Sequence[Sequen
         answers = sampler.turn(left, [given.pop(row, []) for row in left])
         said |= {row: answer for row, answer in zip(left, answers, strict=True) if answer}
     return said
+
+
+# A vLLM in this process, as far as its engine goes.
+
+
+class Stepped:
+    """An engine that samples one token of every request in a step, and begins new ones beside those under way."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self.llm_engine = self
+        self.under_way: dict[str, list[Any]] = {}
+        self.steps, self.beside, self.aborted = 0, set[int](), list[str]()
+
+    def add_request(self, name: str, prompt: Any, asked: Any) -> None:
+        assert prompt["type"] == "token" and asked.temperature == 1.0 and asked.top_k == 0
+        ids, logprobs = says(self.policy, prompt["prompt_token_ids"])
+        self.under_way[name] = [ids[: asked.max_tokens], logprobs, 0]
+
+    def step(self) -> list[Any]:
+        self.steps += 1
+        self.beside.add(len(self.under_way))
+        ended = []
+        for name, request in list(self.under_way.items()):
+            ids, logprobs, request[2] = request[0], request[1], request[2] + 1
+            if request[2] == len(ids):
+                del self.under_way[name]
+                told = [{i: SimpleNamespace(logprob=p)} for i, p in zip(ids, logprobs, strict=False)]
+                answer = SimpleNamespace(token_ids=ids, logprobs=told)
+                ended.append(SimpleNamespace(request_id=name, finished=True, outputs=[answer]))
+        return ended
+
+    def abort_request(self, names: list[str]) -> None:
+        self.aborted += names
+        self.under_way.clear()
+
+
+@pytest.fixture
+def stepped(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> tuple[Stepped, ColocatedSampler]:
+    """The engine, and a sampler on it."""
+    vllm_stands_in(monkeypatch)
+    engine = Stepped(policy)
+    return engine, ColocatedSampler(engine, policy.renderer.stop_ids)
+
+
+def test_a_colocated_vllm_samples_rows_beside_each_other_and_none_waits(
+    policy: Policy, shop: Shop, stepped: tuple[Stepped, ColocatedSampler]
+) -> None:
+    """What lockstep plays, in as many steps as the row that says most: with a barrier a turn there would be more."""
+    engine, sampler = stepped
+    expected = played(policy, shop, Lockstep(policy))
+    for times in (1, 2):
+        assert played(policy, shop, sampler) == expected
+        assert engine.steps == times * max(r.sampled for r in expected)
+    assert max(engine.beside) == ROWS and not engine.under_way and not engine.aborted
+
+
+def test_what_breaks_a_colocated_vllm_is_said_in_words_and_nothing_goes_on(
+    policy: Policy, stepped: tuple[Stepped, ColocatedSampler], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, sampler = stepped
+
+    def broken() -> Any:
+        raise RuntimeError("CUDA out of memory")
+
+    monkeypatch.setattr(engine, "step", broken)
+    sampler.start([rng(0), rng(1)])
+    with pytest.raises(
+        SamplerError, match=r"colocated vLLM failed \(RuntimeError: CUDA out .*lower vllm_memory"
+    ):
+        sampler.turn([0, 1], [[5], [6]])
+    assert engine.aborted == ["ecomlab-0", "ecomlab-1"]
+    monkeypatch.undo()
 
 
 # A vLLM server, as far as its completions go.

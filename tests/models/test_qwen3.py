@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import torch
 from ingested import built
-from qwen3_helper import FakeVllm, lottery, small, talkative
+from qwen3_helper import FakeVllm, lottery, small, talkative, vllm_stands_in
 from runs import SECONDS, Killed, kill_at, rows_of, steps_of, train_in_two
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, load_shop, make_task
@@ -587,9 +587,16 @@ def test_two_processes_train_what_one_trains(kind: str, babbler: Path, tmp_path:
         assert torch.allclose(tensor, theirs[name], atol=5e-5), name  # lr 1e-4
 
 
-@pytest.mark.parametrize("mode", ["server", "colocate"])
+@pytest.mark.parametrize(
+    ("mode", "asynchronous"), [("server", False), ("colocate", False), ("colocate", True)]
+)
 def test_a_run_with_vllm_samples_and_evaluates_with_the_weights_as_they_are(
-    mode: str, babbler: Path, tmp_path: Path, by_lot: None, monkeypatch: pytest.MonkeyPatch
+    mode: str,
+    asynchronous: bool,
+    babbler: Path,
+    tmp_path: Path,
+    by_lot: None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     import trl.trainer.grpo_trainer as grpo
 
@@ -603,9 +610,11 @@ def test_a_run_with_vllm_samples_and_evaluates_with_the_weights_as_they_are(
 
     monkeypatch.setattr(grpo, "VLLMGeneration", generation)
     monkeypatch.setattr(module, "find_spec", lambda name: object())
+    vllm_stands_in(monkeypatch)
     settings: dict[str, Any] = {**RUN, "starter": str(babbler), "generation": f"vllm-{mode}"}
-    out = train(TrainConfig(out=str(tmp_path / "run"), **settings))
+    out = train(TrainConfig(out=str(tmp_path / "run"), asynchronous=asynchronous, **settings))
     (fake,) = made
+    assert any("detokenize" in asked for asked in fake.asked) == asynchronous
     assert fake.mode == mode and fake.synced == 3, "before steps 1 and 2, and before the last evaluation"
     assert {asked["temperature"] for asked in fake.asked} == {0.0, 1.0}
     assert [row["step"] for row in rows_of(out / "eval.csv")] == ["0", "2"]

@@ -610,7 +610,7 @@ def test_trl_is_as_it_was_after_import_and_after_a_run(finished: Path, tmp_path:
         ),
         ({"stesp": 3}, "no key 'stesp'; did you mean 'steps'"),
         ({"early_refill": True, "check_every": "group"}, 'choose check_every = "step"'),
-        ({"asynchronous": True}, "asynchronous is for generation = 'vllm-server', not 'own'"),
+        ({"asynchronous": True}, "asynchronous is for vLLM, not for generation = 'own'"),
         ({"micro_tokens": 900, "micro_batch": 4}, "leave micro_batch out"),
         ({"minibatches": 5}, "choose a divisor of prompts_per_step"),
         ({"overlong_buffer": 10_000}, "exceeds episode_tokens"),
@@ -1102,8 +1102,10 @@ def test_tasks_that_cannot_be_drawn_are_counted_and_the_run_goes_on(
 
 
 def test_more_steps_continue_a_finished_run(finished: Path, tmp_path: Path) -> None:
+    """With other settings of memory, too, as after a process that ran out of it."""
     shutil.copytree(finished, tmp_path / "run")
-    train(TrainConfig(out=str(tmp_path / "run"), **{**TINY, "steps": 5}))
+    more = {"steps": 5, "micro_batch": 2, "vllm_memory": 0.2, "vllm_address": "http://elsewhere:1"}
+    train(TrainConfig(out=str(tmp_path / "run"), **{**TINY, **more}))
     rows, before = (rows_of(out / "train.csv", *SECONDS) for out in (tmp_path / "run", finished))
     assert rows[: len(before)] == before and {row["step"] for row in rows[len(before) :]} == {"5"}
 

@@ -73,11 +73,11 @@ class VllmSampler(Conversations):
                     generation.generation_kwargs = before
         except Exception as error:  # requests, vLLM and its engine raise errors of their own
             raise SamplerError(
-                f"{_who(generation)} failed ({type(error).__name__}: {error}); {_way_out(generation)}"
+                f"{_who(generation)} failed ({type(error).__name__}: {error}); {way_out(generation.mode)}"
             ) from error
         if len(ids) != len(prompts):
             raise SamplerError(
-                f"{_who(generation)} answered {len(ids)} of {len(prompts)} prompts; {_way_out(generation)}"
+                f"{_who(generation)} answered {len(ids)} of {len(prompts)} prompts; {way_out(generation.mode)}"
             )
         return list(zip(ids, logprobs if logprobs is not None else [None] * len(ids), strict=True))
 
@@ -111,7 +111,7 @@ def insist_on_resets(generation: Any, pause: float = PAUSE) -> None:
             time.sleep(pause if left else 0)
         raise SamplerError(
             f"{_who(generation)} keeps the prefix cache of older weights, as requests seem to be running; "
-            f"{_way_out(generation)}"
+            f"{way_out(generation.mode)}"
         )
 
     engine.reset_prefix_cache = reset
@@ -132,10 +132,11 @@ def _who(generation: Any) -> str:
     )
 
 
-def _way_out(generation: Any) -> str:
+def way_out(mode: str) -> str:
+    """Say what to do where vLLM, on a server or colocated, has failed."""
     first = (
         "start it again with the line that `ecomlab train --dry-run` prints"
-        if generation.mode == "server"
+        if mode == "server"
         else "if memory ran out, lower vllm_memory or micro_batch"
     )
     return f"{first}, then run again: the run goes on from its last checkpoint"
