@@ -2,8 +2,10 @@
 
 import atexit
 import csv
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,17 @@ def kill_at(step: int) -> Callable[[dict[str, Any]], None]:
             raise Killed
 
     return progress
+
+
+def kill_minus_nine(config: TrainConfig, step: int) -> None:
+    """Train `config` in a process of its own, and kill that once the checkpoint of `step` is there."""
+    out = Path(config.out)
+    code = f"from ecomlab.train.loop import TrainConfig, train; train(TrainConfig(**{config.to_json()!r}))"
+    with subprocess.Popen([sys.executable, "-c", code]) as process:
+        while process.poll() is None and not (out / "checkpoints" / f"step-{step}").exists():
+            time.sleep(0.02)
+        process.kill()
+    assert process.returncode == -signal.SIGKILL and not (out / "done.json").exists()
 
 
 def rows_of(path: Path, *without: str) -> list[dict[str, str]]:

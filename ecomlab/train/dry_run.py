@@ -51,6 +51,8 @@ UNMERGED = 1.6
 OWN_LAG, VLLM_LAG = 3.6, 4.6
 """Decoding steps per sampled token of a mean episode: rows wait for the batch's longest turn, with vLLM in every turn.
 As *novice* plays, on a laptop."""
+ALONE = 0.46
+"""Share of vLLM's that are left with `asynchronous`, where no row waits: experiments/bench/throughput.json."""
 TURNS = 6
 """Turns of a mean episode."""
 VLLM_EFFICIENCY = 0.6
@@ -225,6 +227,11 @@ def evicted(config: TrainConfig, size: Size, mean: Mean, processes: int = 1) -> 
     return min(1.0, max(0.0, 1 - room / needed))
 
 
+def lag(config: TrainConfig) -> float:
+    """Estimate the decoding steps per sampled token of a mean episode."""
+    return VLLM_LAG * (ALONE if config.asynchronous else 1) if config.with_vllm else OWN_LAG
+
+
 def seconds(config: TrainConfig, size: Size, mean: Mean, processes: int = 1) -> dict[str, float]:
     """Estimate the seconds of a step of one round by phase, given a mean episode.
 
@@ -243,10 +250,10 @@ def seconds(config: TrainConfig, size: Size, mean: Mean, processes: int = 1) -> 
     width = 2 if config.dtype == "bfloat16" else 4
     read = size.parameters * width + rows / processes * mean.whole / 2 * size.kv_bytes(width)
     if config.with_vllm:
-        decoding = mean.sampled * VLLM_LAG * read / (BANDWIDTH * VLLM_EFFICIENCY)
+        decoding = mean.sampled * lag(config) * read / (BANDWIDTH * VLLM_EFFICIENCY)
     else:
         launch = LAUNCH * (UNMERGED if config.lora_rank else 1)
-        decoding = mean.sampled * OWN_LAG * max(read / BANDWIDTH, launch)
+        decoding = mean.sampled * lag(config) * max(read / BANDWIDTH, launch)
     again = evicted(config, size, mean, processes) * TURNS * mean.whole / 2
     passes = (2 if config.lora_rank else 3) + config.gradient_checkpointing
     return {
@@ -349,11 +356,11 @@ def _show_seconds(config: TrainConfig, size: Size, mean: Mean, console: Console)
             f"vLLM's memory holds {1 - lost:.0%} of a step's keys and values: the rest is computed again in every "
             "turn; a larger vllm_memory holds more, if the peak above leaves room"
         )
-    sampler, lag = ("vLLM", VLLM_LAG) if config.with_vllm else ("our own sampler", OWN_LAG)
+    sampler = "vLLM" if config.with_vllm else "our own sampler"
     console.print(
         f"assumed: {GPU}, {PEAK / 1e12:.0f} TFLOP/s of which {MFU:.0%} reached, {BANDWIDTH / 1e12:.1f} TB/s; "
         f"episodes of {mean.whole:,} tokens, {mean.sampled:,} of them sampled, as a courteous player's are over all "
-        f"levels; {sampler} takes {lag:g} steps for each token of a mean episode"
+        f"levels; {sampler} takes {lag(config):.1f} steps for each token of a mean episode"
         + ("" if config.with_vllm else f", at least {LAUNCH * 1e3:.0f} ms each")
         + (f", {UNMERGED:g} times that with adapters" if config.lora_rank and not config.with_vllm else "")
         + "; memory without CUDA's context and fragmentation (some GB)"

@@ -13,7 +13,7 @@ from ecomlab.models.samplers import cached
 from ecomlab.models.samplers.cached import CachedSampler, Limits
 from ecomlab.seeding import rng
 
-TASKS = 10
+TASKS = 6
 
 
 @pytest.fixture(scope="module")
@@ -66,9 +66,9 @@ def test_the_cache_never_exceeds_its_limit(
     novice: Policy, shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the longest row and the longest tool result together are beyond the limit, padding finds another place."""
-    context = 200
+    context = 130
     monkeypatch.setattr(cached, "FIRST", 64)
-    sampler = novice.sampler(Limits(turn=60, episode=150, context=context))
+    sampler = novice.sampler(Limits(turn=60, episode=context, context=context))
     seen = watched(sampler, monkeypatch)
     together = played(novice, shop, sampler)
     assert max(s["padded"] for s in seen) > context, "nothing had to be cut off"

@@ -465,6 +465,8 @@ RUN: dict[str, Any] = {
     "catalog_size": 1_000,
     "tau_num": 8,
 }
+PAIRS = {**RUN, "group_size": 2}
+"""Fewer rollouts, where few will do."""
 LORA = {"dtype": "bfloat16", "lora_rank": 4, "gradient_checkpointing": True, "micro_batch": 2}
 FULL = {"dtype": "bfloat16", "optimizer": "adamw-8bit", "gradient_checkpointing": True}
 
@@ -611,7 +613,7 @@ def test_a_run_with_vllm_samples_and_evaluates_with_the_weights_as_they_are(
     monkeypatch.setattr(grpo, "VLLMGeneration", generation)
     monkeypatch.setattr(module, "find_spec", lambda name: object())
     vllm_stands_in(monkeypatch)
-    settings: dict[str, Any] = {**RUN, "starter": str(babbler), "generation": f"vllm-{mode}"}
+    settings: dict[str, Any] = {**PAIRS, "starter": str(babbler), "generation": f"vllm-{mode}"}
     out = train(TrainConfig(out=str(tmp_path / "run"), asynchronous=asynchronous, **settings))
     (fake,) = made
     assert any("detokenize" in asked for asked in fake.asked) == asynchronous
@@ -676,7 +678,7 @@ def test_a_server_that_is_asked_asynchronously_gets_no_new_weights_meanwhile(
     monkeypatch.setattr(grpo, "VLLMGeneration", generation)
     monkeypatch.setattr(module, "find_spec", lambda name: object())
     monkeypatch.setattr(module, "VllmEngine", Engine)
-    given: dict[str, Any] = {**RUN, "starter": str(babbler), "generation": "vllm-server", **settings}
+    given: dict[str, Any] = {**PAIRS, "starter": str(babbler), "generation": "vllm-server", **settings}
     out = train(TrainConfig(out=str(tmp_path / "run"), **given))
     in_turn = [word for word, _ in itertools.groupby(told)]
     # ahead, step 2 is sampled before its weights come
@@ -730,8 +732,8 @@ def test_one_process_talks_to_the_server_and_the_others_hear_of_it() -> None:
 
 
 def run_sharded(config: TrainConfig, folder: Path, machines: int = 1) -> None:
-    """Train `config` with FSDP2 in two processes, started as the dry run prints it; with two `machines` by a launcher
-    for each of them, as experiments/qwen3_8b/nodes.sh has it."""
+    """Train `config` with FSDP2 in two processes, started as the dry run prints it; with several `machines` in one
+    process on each, by a launcher for each of them, as experiments/qwen3_8b/nodes.sh has it."""
     import yaml
 
     (folder / "config.json").write_text(json.dumps(config.to_json()))
@@ -748,14 +750,15 @@ def run_sharded(config: TrainConfig, folder: Path, machines: int = 1) -> None:
     if machines > 1:
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = str(free.getsockname()[1])
-        command += ["--num_machines", str(machines), "--num_processes", "2", "--main_process_ip", "127.0.0.1"]
+        command += ["--num_machines", str(machines), "--num_processes", str(machines)]
+        command += ["--main_process_ip", "127.0.0.1"]
     script = ["--main_process_port", port, str(tests / "sharded_run.py"), str(folder / "config.json")]
     logs, started = [folder / f"machine-{rank}.log" for rank in range(machines)], []
     for rank, log in enumerate(logs):
         with log.open("w") as file:
             ranked = [*command, "--machine_rank", str(rank), *script]
             started.append(subprocess.Popen(ranked, stdout=file, stderr=file))
-    ended = [process.wait(300) == 0 for process in started]
+    ended = [process.wait(600) == 0 for process in started]
     said = "".join(log.read_text()[-3000:] for log in logs)
     # DTensor's caches hold on to the process group, hence to gloo's threads, which on a busy machine now and then abort
     # an interpreter that is on its way out. By then all is on disk; a run on GPUs has no gloo.
@@ -790,16 +793,19 @@ def test_sharded_weights_train_and_reach_the_sampler(kind: str, babbler: Path, t
 
 
 @pytest.mark.slow
-def test_two_machines_train_together_and_go_on_from_their_shared_folder(
-    babbler: Path, tmp_path: Path
+@pytest.mark.parametrize("machines", [2, 4])
+def test_machines_train_together_and_go_on_from_their_shared_folder(
+    machines: int, babbler: Path, tmp_path: Path
 ) -> None:
     given = {**SHARDED_LORA, "starter": str(babbler), "generation": "vllm-colocate"}
+    given["prompts_per_step"] = machines
     run = tmp_path / "run"
     for steps in (2, 3):
-        run_sharded(TrainConfig(out=str(run), **{**given, "steps": steps}), tmp_path, machines=2)
+        run_sharded(TrainConfig(out=str(run), **{**given, "steps": steps}), tmp_path, machines=machines)
         last = checkpoints.newest(run / "checkpoints")
         assert last is not None and last.step == steps
-        assert (last.folder / "rng_state_1.pth").exists(), "the second machine has left its random state"
+        left = {path.name for path in last.folder.glob("rng_state_*.pth")}
+        assert left == {f"rng_state_{rank}.pth" for rank in range(machines)}, "each its random state"
     assert list(steps_of(run / "train.csv")) == [1, 2, 3]
     assert_sampled_with_what_was_learned(run, 0.02)
 

@@ -28,10 +28,12 @@ from ecomlab.starters.recipe import Cell, Phase, Recipe
 
 SMALL = Recipe(
     phases=(
-        Phase(cells=(Cell(env="CART", difficulties=(0, 1)),), slip_rate=0.0, tokens=12_000, episodes=60),
-        Phase(cells=(Cell(env="CART", difficulties=(0, 1, 2, 3)),), slip_rate=0.4, tokens=6_000, episodes=30),
+        Phase(cells=(Cell(env="CART", difficulties=(0, 1)),), slip_rate=0.0, tokens=6_000, episodes=30),
+        Phase(cells=(Cell(env="CART", difficulties=(0, 1, 2, 3)),), slip_rate=0.4, tokens=3_000, episodes=15),
     ),
-    corpus_episodes=60,
+    size=tiny_qwen3.Size(hidden=72, layers=2, heads=1, feed_forward=64),
+    tokens_per_batch=1_000,
+    corpus_episodes=24,
 )
 
 

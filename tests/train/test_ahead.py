@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 import torch
-from runs import Killed, assert_same_run, kill_at, rows_of
+from runs import Killed, assert_same_run, kill_at, kill_minus_nine, rows_of
 from test_training import TINY, batch_of, gradient_of, plain_logps, trainer_of
 
 from ecomlab import Shop
 from ecomlab.models.load import load_policy
 from ecomlab.models.policy import Policy
 from ecomlab.seeding import rng
-from ecomlab.train import loop
+from ecomlab.train import checkpoints, loop
 from ecomlab.train.ahead import Ahead, StoppedError
 from ecomlab.train.config import ConfigError, TrainConfig, check_split
 from ecomlab.train.loop import train
@@ -23,7 +23,14 @@ from ecomlab.train.objective import capped_ratio, loss_mask
 from ecomlab.train.rollouts import Collection
 from ecomlab.train.trl_trainer import DapoTrainer
 
-SETTINGS: dict[str, Any] = {**TINY, "ahead": True, "lr": 1e-3, "eval_every": 0, "eval_episodes": 2}
+SETTINGS: dict[str, Any] = {
+    **TINY,
+    "steps": 3,
+    "ahead": True,
+    "lr": 1e-3,
+    "eval_every": 0,
+    "eval_episodes": 2,
+}
 
 
 @dataclass
@@ -59,15 +66,15 @@ def recorded(out: Path, patch: pytest.MonkeyPatch, progress: Any = None, **setti
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Record]:
-    """An uninterrupted run of four steps."""
+    """An uninterrupted run of three steps."""
     with pytest.MonkeyPatch.context() as patch:
         yield recorded(tmp_path_factory.mktemp("ahead") / "whole", patch)
 
 
 def test_every_token_has_the_version_of_the_weights_that_sampled_it(whole: Record, shop: Shop) -> None:
     """Its recorded log-probability is theirs, and not that of the weights which it trains."""
-    assert [c.version for c in whole.collections] == [0, 0, 1, 2]
-    assert [row["version"] for row in rows_of(whole.out / "ahead.csv")] == ["0", "0", "1", "2"]
+    assert [c.version for c in whole.collections] == [0, 0, 1]
+    assert [row["version"] for row in rows_of(whole.out / "ahead.csv")] == ["0", "0", "1"]
     policy = load_policy("novice", shop, ["CART"])
     whole.weights[0] = {k: v.clone() for k, v in policy.model.state_dict().items()}
     apart = []
@@ -134,17 +141,35 @@ def test_a_kill_loses_the_rollouts_in_flight_and_nothing_else(
     """What is drawn stays, and what was in flight is sampled anew, by newer weights."""
     out = tmp_path / "run"
     with pytest.raises(Killed):
-        recorded(out, monkeypatch, kill_at(3))
+        recorded(out, monkeypatch, kill_at(2))
     assert not [t for t in threading.enumerate() if t.name == "ecomlab-ahead"]
     rest = recorded(out, monkeypatch)
-    assert [row["version"] for row in rows_of(out / "ahead.csv")] == ["0", "0", "2", "2"]
+    assert [row["version"] for row in rows_of(out / "ahead.csv")] == ["0", "1", "1"]
     for name in ("train.csv", "ahead.csv"):
-        one, two = ([row for row in rows_of(run / name) if int(row["step"]) <= 2] for run in (out, whole.out))
+        one, two = ([row for row in rows_of(run / name) if int(row["step"]) <= 1] for run in (out, whole.out))
         assert [{k: v for k, v in row.items() if "seconds" not in k} for row in one] == [
             {k: v for k, v in row.items() if "seconds" not in k} for row in two
         ]
-    assert rest.schedules[0] == whole.schedules[2]
-    assert first_tasks(rest.collections[0]) == first_tasks(whole.collections[2])
+    assert rest.schedules[0] == whole.schedules[1]
+    assert first_tasks(rest.collections[0]) == first_tasks(whole.collections[1])
+
+
+@pytest.mark.slow
+def test_a_kill_minus_nine_loses_no_step_that_has_a_checkpoint(tmp_path: Path) -> None:
+    """With every switch that a laptop has on. What was in flight is sampled anew, by the checkpoint's weights."""
+    switches = {"early_refill": True, "micro_tokens": 2_000, "checkpoint_every": 2, "steps": 6}
+    config = TrainConfig(out=str(tmp_path / "run"), **{**SETTINGS, **switches})
+    kill_minus_nine(config, 2)
+    out = Path(config.out)
+    before = [rows_of(out / name) for name in ("train.csv", "ahead.csv")]
+    last = checkpoints.newest(out / "checkpoints")
+    assert last is not None and last.step >= 2
+    train(config)
+    kept = [[row for row in rows if int(row["step"]) <= last.step] for rows in before]
+    after = [rows_of(out / name) for name in ("train.csv", "ahead.csv")]
+    assert [rows[: len(old)] for rows, old in zip(after, kept, strict=True)] == kept
+    versions = {int(row["step"]): int(row["version"]) for row in after[1]}
+    assert versions == {step: max(step - 2, 0) + (step == last.step + 1) for step in range(1, 7)}
 
 
 def first_tasks(collection: Collection) -> list[str]:
@@ -158,7 +183,7 @@ def test_the_loss_begins_at_the_policy_as_it_is_and_weighs_what_an_older_one_sam
 ) -> None:
     """Against three lines of torch on each row alone, with a policy that moves after sampling and before the loss."""
     policy = load_policy("novice", shop, ["CART"])
-    trainer = trainer_of(policy, shop, tmp_path, ahead=True, ratio_cap=1.1)
+    trainer = trainer_of(policy, tmp_path, ahead=True, ratio_cap=1.1)
     gather = trainer.collect
 
     def older(number: int) -> Collection:

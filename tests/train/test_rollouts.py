@@ -64,15 +64,15 @@ class Scripted:
 
 @pytest.mark.parametrize("greedy", [True, False])
 def test_batching_does_not_matter(novice: Policy, shop: Shop, greedy: bool) -> None:
-    """The same episodes for batch sizes 1, 7 and 64, in float64, so that ties do not flip."""
+    """The same episodes for batch sizes 1, 7 and 20, in float64, so that ties do not flip."""
     novice.model.double()
     try:
-        tasks = tasks_of(shop, 64)
+        tasks = tasks_of(shop, 20)
         results = []
-        for size in (64, 7, 1):
+        for size in (20, 7, 1):
             sampler = novice.sampler(Limits(40, 120), greedy=greedy)
             rollouts: list[Rollout] = []
-            some = tasks if size > 1 else tasks[:6]
+            some = tasks if size > 1 else tasks[:4]
             for start in range(0, len(some), size):
                 part = some[start : start + size]
                 rollouts += play_batch(part, streams_of(part), shop, sampler, novice.renderer)
@@ -80,7 +80,7 @@ def test_batching_does_not_matter(novice: Policy, shop: Shop, greedy: bool) -> N
                 [(r.prompt_ids, r.completion_ids, r.mask, r.end, r.score.correct) for r in rollouts]
             )
         assert results[0] == results[1]
-        assert results[0][:6] == results[2]
+        assert results[0][:4] == results[2]
         assert len({end for *_, end, _ in results[0]}) > 1
     finally:
         novice.model.float()
@@ -91,7 +91,7 @@ def test_waiting_for_the_last_talkers_or_not_gives_the_same(
 ) -> None:
     novice.model.double()
     try:
-        tasks = tasks_of(shop, 24)
+        tasks = tasks_of(shop, 8, (0, 2))
         results = []
         for share in (0.0, 0.25, 0.9):
             monkeypatch.setattr(cached, "STRAGGLERS", share)
@@ -410,7 +410,7 @@ def test_nothing_effective_still_fills_the_batch(
 
 def test_the_same_key_gives_the_same_collection(novice: Policy, shop: Shop) -> None:
     schedule = make_schedule("static-0-2", ["CART"])
-    sampling = DynamicSampling(prompts=2, group_size=3)
+    sampling = DynamicSampling(prompts=2, group_size=2, rounds=1)
     one, two = (
         collect(schedule, sampling, ("k", 1), shop, novice.sampler(), novice.renderer) for _ in range(2)
     )

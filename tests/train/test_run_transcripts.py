@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from test_training import TINY
+from test_training import SMALL
 
 from ecomlab import Shop
 from ecomlab.evaluate.compare import compare
@@ -15,11 +15,14 @@ from ecomlab.train import loop
 from ecomlab.train.loop import TrainConfig, train
 
 SETTINGS: dict[str, Any] = {
-    **TINY,
+    **SMALL,
     "steps": 2,
     "eval_difficulties": (0, 4),
     "eval_decodings": ("sampled", "greedy"),  # a task is played twice at a step
     "transcripts_every": 2,
+    "turn_tokens": 64,  # who fails may ramble
+    "episode_tokens": 128,
+    "overlong_buffer": 32,
 }
 
 
@@ -58,7 +61,8 @@ def test_a_run_that_goes_on_writes_each_once(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Stopped after the transcripts of step 2 and before its checkpoint: that step is played again."""
-    config = TrainConfig(out=str(tmp_path / "run"), **SETTINGS)
+    out = run.with_name(tmp_path.name)  # beside the other, so that step 0 is played once
+    config = TrainConfig(out=str(out), **SETTINGS)
     save = loop.Run._save
 
     def stop(self: Any, folder: Path) -> None:
@@ -72,13 +76,11 @@ def test_a_run_that_goes_on_writes_each_once(
     monkeypatch.setattr(loop.Run, "_save", stop)
     with pytest.raises(KeyboardInterrupt):
         train(config)
-    with (tmp_path / "run" / FILE).open("a") as file:
+    with (out / FILE).open("a") as file:
         file.write('{"episode": {"job"')
     monkeypatch.undo()
     train(config)
-    told = [
-        [(t.step, t.key, t.messages, repr(t.score)) for t in read(path)] for path in (run, tmp_path / "run")
-    ]
+    told = [[(t.step, t.key, t.messages, repr(t.score)) for t in read(path)] for path in (run, out)]
     assert told[0] == told[1]
 
 

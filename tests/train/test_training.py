@@ -4,12 +4,11 @@ import errno
 import json
 import math
 import shutil
-import signal
 import subprocess
 import sys
-import time
 import warnings
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +17,7 @@ import numpy as np
 import pytest
 import torch
 from filelock import FileLock
-from runs import SECONDS, Killed, assert_same_run, kill_at, rows_of, steps_of, train_in_two
+from runs import SECONDS, assert_same_run, kill_minus_nine, rows_of, steps_of, train_in_two
 from safetensors.torch import load_file
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, load_shop, make_task
@@ -62,6 +61,8 @@ TINY: dict[str, Any] = {
     "tau_num": 8,
     "tau_acc": 0.1,  # the window moves within a few steps
 }
+SMALL = {**TINY, "group_size": 2, "rounds": 1, "eval_every": 0, "eval_episodes": 2}
+"""Where nothing hangs on what is learned."""
 
 
 @pytest.fixture(scope="module")
@@ -153,30 +154,27 @@ def test_the_metrics_of_two_processes_by_hand() -> None:
 # TRL's loss on our batch.
 
 
-def trainer_of(
-    policy: Policy, shop: Shop, folder: Path, prompts: int = 3, group_size: int = 4, **settings: Any
-) -> Any:
-    """A DapoTrainer that has collected one batch and taken no step."""
-    from ecomlab.train.rollouts import DynamicSampling, collect
+@cache
+def sampled_by_novice(prompts: int) -> rollouts.Collection:
+    """Groups of four rollouts, sampled once for all tests that train on them."""
+    shop = load_shop(1_000)
+    policy, schedule = load_policy("novice", shop, ["CART"]), make_schedule("static-0-2", ["CART"])
+    sampling = rollouts.DynamicSampling(prompts, 4, 2)
+    return rollouts.collect(schedule, sampling, ("parity", 7), shop, policy.sampler(), policy.renderer)
+
+
+def trainer_of(policy: Policy, folder: Path, prompts: int = 3, **settings: Any) -> Any:
+    """A DapoTrainer of *novice* that trains on those, and has taken no step."""
     from ecomlab.train.trl_trainer import DapoTrainer
 
     config = TrainConfig(
-        out=str(folder), steps=2, prompts_per_step=prompts, group_size=group_size, minibatches=1, lr=1e-3,
+        out=str(folder), steps=2, prompts_per_step=prompts, group_size=4, minibatches=1, lr=1e-3,
         max_grad_norm=1e9, checkpoint_every=1, episode_tokens=256, overlong_buffer=64, **settings,
     )  # fmt: skip
-
-    def gather(number: int) -> Any:
-        schedule = make_schedule("static-0-2", ["CART"])
-        return collect(
-            schedule,
-            DynamicSampling(prompts, group_size, 2),
-            ("parity", 7),
-            shop,
-            policy.sampler(),
-            policy.renderer,
-        )
-
-    return DapoTrainer(policy.model, policy.tokenizer, config, gather, lambda _: None, lambda _: None)
+    found = sampled_by_novice(prompts)
+    return DapoTrainer(
+        policy.model, policy.tokenizer, config, lambda number: found, lambda _: None, lambda _: None
+    )
 
 
 def batch_of(trainer: Any) -> Any:
@@ -202,7 +200,7 @@ def plain_logps(model: Any, rollout: Any) -> torch.Tensor:
 def test_trls_loss_and_gradient_are_the_six_line_ones(shop: Shop, tmp_path: Path) -> None:
     """On one batch, with a policy that has moved since sampling, so that ratios and clipping matter."""
     policy = load_policy("novice", shop, ["CART"])
-    trainer = trainer_of(policy, shop, tmp_path)
+    trainer = trainer_of(policy, tmp_path)
     batch = batch_of(trainer)
     noise = rng("moved")
     with torch.no_grad():
@@ -238,7 +236,7 @@ def test_the_gradient_does_not_depend_on_how_rows_are_put_together(
     from ecomlab.train import trl_trainer
 
     policy = load_policy("novice", shop, ["CART"])
-    trainer = trainer_of(policy, shop, tmp_path)
+    trainer = trainer_of(policy, tmp_path)
     batch = batch_of(trainer)
     gradients = []
     for size in (2, 8, 1_000):
@@ -266,7 +264,7 @@ def test_the_gradient_does_not_depend_on_the_micro_batch(shop: Shop, tmp_path: P
     for size in (0, 6, 2, 900, 1):
         policy = load_policy("novice", shop, ["CART"])
         by = "micro_tokens" if size in (900, 1) else "micro_batch"
-        trainer = trainer_of(policy, shop, tmp_path / str(size), **{by: size})
+        trainer = trainer_of(policy, tmp_path / str(size), **{by: size})
         real, found = trainer._compute_loss, passes.setdefault(size, [])
 
         def spy(model: Any, inputs: Any, real: Any = real, found: Any = found) -> Any:
@@ -288,7 +286,7 @@ def test_the_gradient_does_not_depend_on_the_micro_batch(shop: Shop, tmp_path: P
 
 def test_only_sampled_tokens_with_an_advantage_move_the_policy(shop: Shop, tmp_path: Path) -> None:
     policy = load_policy("novice", shop, ["CART"])
-    trainer = trainer_of(policy, shop, tmp_path)
+    trainer = trainer_of(policy, tmp_path)
     batch = batch_of(trainer)
     seen: list[torch.Tensor] = []
     real = trainer._get_per_token_logps_and_entropies
@@ -312,7 +310,7 @@ def test_only_sampled_tokens_with_an_advantage_move_the_policy(shop: Shop, tmp_p
 def test_logits_that_predict_what_others_said_have_no_gradient(shop: Shop, tmp_path: Path) -> None:
     """At the last hidden state, which the output layer alone reads: zero but where a trained token is predicted."""
     policy = load_policy("novice", shop, ["CART"])
-    trainer = trainer_of(policy, shop, tmp_path)
+    trainer = trainer_of(policy, tmp_path)
     batch = batch_of(trainer)
     hidden: list[torch.Tensor] = []
     predicts: list[torch.Tensor] = []
@@ -388,9 +386,7 @@ def test_the_soft_penalty_sees_the_limit_of_a_turn_too() -> None:
     assert advantages.tolist() == pytest.approx(group_advantages([0.15, 0.9]).tolist())
 
 
-@pytest.mark.parametrize(
-    ("warmup", "shares"), [(0, [1, 1, 1, 1]), (1, [0, 0.5, 1, 1]), (2, [0, 0.25, 0.5, 0.75])]
-)
+@pytest.mark.parametrize(("warmup", "shares"), [(0, [1, 1, 1, 1]), (2, [0, 0.25, 0.5, 0.75])])
 def test_the_learning_rate_rises_over_the_first_steps(
     warmup: int, shares: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -404,7 +400,7 @@ def test_the_learning_rate_rises_over_the_first_steps(
         return real(self, model)
 
     monkeypatch.setattr(DapoTrainer, "_clip_grad_norm", spy)
-    settings = {**TINY, "eval_every": 0, "eval_episodes": 1, "warmup": warmup, "lr": 1e-3}
+    settings = {**SMALL, "warmup": warmup, "lr": 1e-3}
     for steps in (1, 2):
         train(TrainConfig(out=str(tmp_path / "run"), **{**settings, "steps": steps}))
     assert rates == pytest.approx([1e-3 * share for share in shares])
@@ -429,7 +425,7 @@ def test_the_trainer_masks_truncated_episodes_where_it_is_told_to(
     masked: bool, shop: Shop, tmp_path: Path
 ) -> None:
     """In TRL's batch: their tokens, and the advantages of the others, which see them as -1 or as they were."""
-    trainer = trainer_of(load_policy("novice", shop, ["CART"]), shop, tmp_path, prompts=1)
+    trainer = trainer_of(load_policy("novice", shop, ["CART"]), tmp_path, prompts=1)
     trainer.config = trainer.config.replace(mask_truncated=masked)
     played = trainer.collect(0).groups[0].rollouts
     group = rollouts.Group("CART", 0, tuple(
@@ -555,12 +551,13 @@ def test_prompt_reward_and_advantage_belong_to_the_same_task(
     monkeypatch.setattr(DapoTrainer, "_compute_loss", spy)
     shop = load_shop(1_000)
     renderer = load_policy("novice", shop, ["CART"]).renderer
-    settings = {**TINY, "prompts_per_step": 4, "steps": 3, "rounds": 3, "tau_num": 4}
+    settings = {**SMALL, "prompts_per_step": 4, "steps": 3, "rounds": 3, "tau_num": 4}
     train(TrainConfig(out=str(tmp_path / "run"), **settings))
     assert len(seen) == 3 * 2, "two minibatches a step"
     assert max(rounds for rounds, _ in seen) > 1 and len({window for _, window in seen}) > 1
 
 
+@pytest.mark.slow
 def test_trl_is_as_it_was_after_import_and_after_a_run(finished: Path, tmp_path: Path) -> None:
     """Its functions, its log, the progress bars and the filters of warnings, in a process of its own."""
     (tmp_path / "look.py").write_text(
@@ -575,7 +572,7 @@ def test_trl_is_as_it_was_after_import_and_after_a_run(finished: Path, tmp_path:
         "before = look()\n"
         "import ecomlab.train.trl_trainer\n"
         "assert look() == before, 'imported'\n"
-        f"train(TrainConfig(out={str(tmp_path / 'run')!r}, **{ {**TINY, 'steps': 1}!r}))\n"
+        f"train(TrainConfig(out={str(tmp_path / 'run')!r}, **{ {**SMALL, 'steps': 1}!r}))\n"
         "now = look()\n"
         "assert now[:2] == before[:2] and now[3:] == before[3:], 'run'\n"
         "assert not [f for f in now[2] if 'rollout_func' in str(f) or 'checkpointing' in str(f)], now[2]\n"
@@ -712,7 +709,7 @@ def test_a_run_overrides_axes_and_evaluates_blocks(tmp_path: Path, monkeypatch: 
     for module in (rollouts, heldout):
         monkeypatch.setattr(module, "draw_task", draw)
     settings = {
-        **TINY,
+        **SMALL,
         "steps": 1,
         "axes": {"p_missing": 0},
         "eval_axes": {"p_missing": 1},
@@ -723,17 +720,17 @@ def test_a_run_overrides_axes_and_evaluates_blocks(tmp_path: Path, monkeypatch: 
     trained = [given for given in drawn if given[2] in TRAINING_SEEDS]
     assert trained and all(given[4] == {"p_missing": 0} for given in trained)
     assert all(given[4] == {"p_missing": 1} for given in held)
-    seeds = [seed for block in (0, 2) for seed in held_out_seeds(block, 4)]
+    seeds = [seed for block in (0, 2) for seed in held_out_seeds(block, 2)]
     assert sorted(given[2] for given in held) == sorted(seeds * 2), "before training, and at its end"
     rows = rows_of(tmp_path / "run" / "eval.csv")
     assert [(row["step"], row["block"], row["axes"]) for row in rows] == [
         (step, block, "p_missing=1") for step in ("0", "1") for block in ("0", "2")
     ]
-    assert "seed" in rows[0] and len(rows_of(tmp_path / "run" / "episodes.csv")) == 16
+    assert "seed" in rows[0] and len(rows_of(tmp_path / "run" / "episodes.csv")) == 8
 
 
 def test_a_run_evaluates_environments_that_it_does_not_train(tmp_path: Path) -> None:
-    train(TrainConfig(out=str(tmp_path / "run"), **{**TINY, "steps": 1, "eval_collection": "STATUS,CART"}))
+    train(TrainConfig(out=str(tmp_path / "run"), **{**SMALL, "steps": 1, "eval_collection": "STATUS,CART"}))
     assert {row["env"] for row in rows_of(tmp_path / "run" / "train.csv")} == {"CART"}
     rows = rows_of(tmp_path / "run" / "eval.csv")
     assert [(row["step"], row["env"]) for row in rows] == [
@@ -742,11 +739,11 @@ def test_a_run_evaluates_environments_that_it_does_not_train(tmp_path: Path) -> 
 
 
 def test_a_run_is_evaluated_where_it_is_told_to_be(tmp_path: Path) -> None:
-    settings = {**TINY, "eval_every": 0, "eval_at": (3, 1)}
+    settings = {**SMALL, "steps": 3, "eval_at": (1,)}
     train(TrainConfig(out=str(tmp_path / "run"), **settings))
-    assert [row["step"] for row in rows_of(tmp_path / "run" / "eval.csv")] == ["0", "1", "3", "4"]
-    with pytest.raises(ConfigError, match=r"eval_at names steps after the last, 4: \[5\]"):
-        TrainConfig(**{**settings, "eval_at": (5, 4)})
+    assert [row["step"] for row in rows_of(tmp_path / "run" / "eval.csv")] == ["0", "1", "3"]
+    with pytest.raises(ConfigError, match=r"eval_at names steps after the last, 3: \[5\]"):
+        TrainConfig(**{**settings, "eval_at": (5, 3)})
 
 
 def test_runs_beside_each_other_evaluate_their_starter_once(
@@ -785,7 +782,13 @@ def test_runs_beside_each_other_evaluate_their_starter_once(
 
 
 def test_what_an_axis_does_not_move_is_said_when_a_run_begins(tmp_path: Path) -> None:
-    settings = {**TINY, "steps": 1, "collection": "CART,PD", "axes": {"cart.items": 1}, "eval_every": 0}
+    settings = {
+        **SMALL,
+        "steps": 1,
+        "prompts_per_step": 4,
+        "collection": "CART,PD",
+        "axes": {"cart.items": 1},
+    }
     with pytest.warns(UserWarning, match="axis 'cart.items' does not move PD; there it changes nothing"):
         train(TrainConfig(out=str(tmp_path / "run"), **settings))
     assert {row["env"] for row in rows_of(tmp_path / "run" / "train.csv")} == {"CART", "PD"}
@@ -835,7 +838,7 @@ def test_every_second_of_a_step_is_in_the_phase_that_spent_it(
         if event["kind"] == "step" or event["step"] == 0:
             spent.update(dict.fromkeys(spent, 0))
 
-    train(TrainConfig(out=str(tmp_path / "run"), **{**TINY, "steps": 2}), heard)
+    train(TrainConfig(out=str(tmp_path / "run"), **{**SMALL, "steps": 2}), heard)
     rows = rows_of(tmp_path / "run" / "train.csv")
     assert len(expected) == 2 and {row["step"] for row in rows} == {"1", "2"}
     for row in rows:
@@ -855,14 +858,16 @@ def test_a_finished_run_returns_at_once(finished: Path) -> None:
 
 
 def test_a_killed_run_goes_on_as_if_nothing_had_happened(finished: Path, tmp_path: Path) -> None:
-    config = TrainConfig(out=str(tmp_path / "run"), **TINY)
-    with pytest.raises(Killed):
-        train(config, kill_at(3))  # after checkpoint 2 and row 3
-    assert steps_of(tmp_path / "run" / "train.csv").keys() == {1, 2, 3}
-    with (tmp_path / "run" / "train.csv").open("a") as file:
+    """Killed after the rows of step 4 and before its checkpoint."""
+    out = tmp_path / "run"
+    shutil.copytree(finished, out)
+    (out / "done.json").unlink()
+    shutil.rmtree(out / "checkpoints" / "step-4")
+    assert steps_of(out / "train.csv").keys() == {1, 2, 3, 4}
+    with (out / "train.csv").open("a") as file:
         file.write("adaptive,C1,0,4,CA")  # a half-written line
-    train(config)
-    assert_same_run(tmp_path / "run", finished)
+    train(TrainConfig(out=str(out), **TINY))
+    assert_same_run(out, finished)
 
 
 @pytest.mark.slow
@@ -871,14 +876,8 @@ def test_ten_steps_are_five_a_kill_minus_nine_and_five_more(switches: dict[str, 
     settings = {**TINY, "steps": 10, "checkpoint_every": 5, **switches}
     whole = train(TrainConfig(out=str(tmp_path / "whole"), **settings))
     out = tmp_path / "run"
-    code = f"from ecomlab.train.loop import TrainConfig, train; train(TrainConfig(out={str(out)!r}, **{settings!r}))"
-    saved = out / "checkpoints" / "step-5"
-    with subprocess.Popen([sys.executable, "-c", code]) as process:
-        while process.poll() is None and not saved.exists():
-            time.sleep(0.02)
-        process.kill()
-    assert process.returncode == -signal.SIGKILL
-    assert not (out / "done.json").exists() and 5 <= len(steps_of(out / "train.csv")) < 10
+    kill_minus_nine(TrainConfig(out=str(out), **settings), 5)
+    assert 5 <= len(steps_of(out / "train.csv")) < 10
     train(TrainConfig(out=str(out), **settings))
     assert_same_run(out, whole)
 
@@ -990,21 +989,17 @@ def test_notes_of_steps_that_will_be_made_again_are_dropped(tmp_path: Path) -> N
     assert notes.read_text() == "step 2: one\nstep 3: three\n"
 
 
-def test_a_step_that_teaches_nothing_leaves_the_weights_alone(tmp_path: Path) -> None:
+def test_a_step_that_teaches_nothing_leaves_the_weights_alone(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Momentum from earlier steps would else move them."""
-    out = train(TrainConfig(out=str(tmp_path / "run"), **{**TINY, "steps": 2, "schedule": "static-0-1"}))
-    shutil.rmtree(out / "checkpoints" / "step-1", ignore_errors=True)
-    before = load_file(out / "checkpoints" / "step-2" / "model.safetensors")
-    config = json.loads((out / "config.json").read_text())
-    (out / "config.json").write_text(json.dumps({**config, "schedule": "static-high"}))
-    seal = out / "checkpoints" / "step-2" / checkpoints.SEAL
-    sealed = json.loads(seal.read_text())
-    sealed["schedule"] = TrainConfig(schedule="static-high").make_schedule().to_json()
-    seal.write_text(json.dumps(sealed))
-    train(TrainConfig(out=str(out), **{**TINY, "steps": 4, "schedule": "static-high"}))
-    kept = steps_of(out / "train.csv", "kept")
-    assert kept[3] == kept[4] == 0 and kept[1] + kept[2] > 0
-    after = load_file(out / "checkpoints" / "step-4" / "model.safetensors")
+    out = tmp_path / "run"
+    shutil.copytree(finished, out)
+    assert sum(steps_of(out / "train.csv", "kept").values()) > 0
+    monkeypatch.setattr(rollouts.Group, "effective", lambda self, by: False)
+    train(TrainConfig(out=str(out), **{**TINY, "steps": 5}))
+    assert steps_of(out / "train.csv", "kept")[5] == 0
+    before, after = (load_file(out / "checkpoints" / f"step-{n}" / "model.safetensors") for n in (4, 5))
     assert all(torch.equal(before[name], after[name]) for name in before)
 
 
@@ -1028,7 +1023,7 @@ def test_numbers_that_are_not_finite_stop_the_run_before_they_are_saved(
         return norm
 
     monkeypatch.setattr(DapoTrainer, "_clip_grad_norm", spoil)
-    config = TrainConfig(out=str(tmp_path / "run"), **{**TINY, "keep": "reward", "eval_every": 0})
+    config = TrainConfig(out=str(tmp_path / "run"), **{**SMALL, "keep": "reward", "group_size": 4})
     with pytest.raises(RunError, match="step 2: .* lower lr"):
         train(config)
     assert len(calls) == 4
@@ -1046,16 +1041,14 @@ def test_groups_that_only_fill_the_batch_do_not_thin_the_gradient(shop: Shop, tm
     """One group that teaches gives the same gradient alone and beside three that do not."""
     from ecomlab.train.rollouts import Collection
 
-    played = trainer_of(load_policy("novice", shop, ["CART"]), shop, tmp_path / "source", prompts=8).collect(
-        0
-    )
+    played = sampled_by_novice(3)
     teaching = next(group for group in played.groups if group.effective("correct"))
     filling = [replace(teaching, rollouts=(one,) * len(teaching.rollouts)) for one in teaching.rollouts[:3]]
     assert len(filling) == 3 and not any(group.effective("correct") for group in filling)
     gradients = []
     for padding in ((), tuple(filling)):
         policy = load_policy("novice", shop, ["CART"])
-        trainer = trainer_of(policy, shop, tmp_path / str(len(padding)), prompts=1 + len(padding))
+        trainer = trainer_of(policy, tmp_path / str(len(padding)), prompts=1 + len(padding))
         found = Collection((teaching,), padding, played.groups, played.schedule, 1)
         trainer.collect = lambda number, found=found: found
         batch = batch_of(trainer)
@@ -1072,7 +1065,7 @@ def test_why_episodes_were_unscored_is_written_down(tmp_path: Path, monkeypatch:
         return real(self, message)
 
     monkeypatch.setattr(Episode, "act", act)
-    out = train(TrainConfig(out=str(tmp_path / "run"), **{**TINY, "steps": 1}))
+    out = train(TrainConfig(out=str(tmp_path / "run"), **{**SMALL, "steps": 1}))
     assert (
         "step 1: " in (out / "unscored.txt").read_text()
         and "ZeroDivisionError: ours" in (out / "unscored.txt").read_text()
