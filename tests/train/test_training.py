@@ -850,6 +850,22 @@ def test_every_second_of_a_step_is_in_the_phase_that_spent_it(
     )
 
 
+@pytest.mark.slow
+def test_with_every_switch_off_a_run_writes_what_it_wrote_before_there_were_any(tmp_path: Path) -> None:
+    """first_steps.csv is of experiments/laptop's adaptive schedule and seed 0, made at 4b86189, to the byte on the machine
+    that made it; another rounds otherwise. Of evaluation, here less, it holds nothing."""
+    fewer = {"eval_every": 0, "eval_difficulties": (0,), "eval_episodes": 1, "eval_decodings": ("greedy",)}
+    out = train(TrainConfig(out=str(tmp_path / "run"), steps=2, **fewer))
+    now = rows_of(out / "train.csv", *SECONDS)
+    for row, then in zip(now, rows_of(Path(__file__).with_name("first_steps.csv")), strict=True):
+        assert row.keys() == then.keys()
+        for name, value in then.items():
+            if "." not in value or name in ("success", "effective_correct"):
+                assert row[name] == value, name
+            elif not name.startswith("logp_gap"):  # rounding itself
+                assert float(row[name]) == pytest.approx(float(value), rel=1e-3), name
+
+
 def test_a_finished_run_returns_at_once(finished: Path) -> None:
     before = (finished / "train.csv").read_text()
     heard: list[Any] = []
