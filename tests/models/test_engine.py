@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent import futures
 from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +17,6 @@ from ecomlab import Shop, make_task
 from ecomlab.models.batch import play_batch
 from ecomlab.models.load import load_policy
 from ecomlab.models.policy import Policy
-from ecomlab.models.samplers import engine as module
 from ecomlab.models.samplers.cached import Limits, Sampled, SamplerError
 from ecomlab.models.samplers.engine import ColocatedSampler, EngineSampler, VllmEngine
 from ecomlab.seeding import rng
@@ -157,7 +157,7 @@ def test_an_interruption_stops_all_requests(
     def interrupted(requests: Sequence[Future[Any]], **_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module.futures, "wait", interrupted)
+    monkeypatch.setattr(futures, "wait", interrupted)
     sampler, fake = sampler_of(policy, never)
     with pytest.raises(KeyboardInterrupt):
         played(policy, shop, sampler)
