@@ -89,7 +89,7 @@ class OneByOne(Conversations, ABC):
 
     @abstractmethod
     def cancel(self) -> None:
-        """Stop all requests. A turn in which another thread waits for one ends, without an answer or in SamplerError."""
+        """Stop all requests. A turn in which another thread waits ends, without an answer or in SamplerError."""
 
     def close(self) -> None:
         """Stop all requests and free what this holds. The sampler cannot be used afterwards."""
