@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,8 +22,11 @@ Cells = Mapping[tuple[str, int], Sequence[Labelled]]
 def labelled(played: pd.DataFrame) -> Cells:
     """Read the labelled episodes of `tables.load_played`, by player and level."""
     cells: dict[tuple[str, int], list[Labelled]] = defaultdict(list)
-    for (player, env, d, seed), rows in played.groupby(["player", "env", "d", "seed"], sort=False):
-        head = rows.iloc[0]
+    episodes: dict[tuple[str, str, int, int], list[Any]] = defaultdict(list)
+    for row in played.itertuples():
+        episodes[row.player, row.env, row.d, row.seed].append(row)
+    for (player, env, d, seed), rows in episodes.items():
+        head = rows[0]
         made = tuple(
             Mistake(
                 turn=int(row.turn),
@@ -32,7 +36,7 @@ def labelled(played: pd.DataFrame) -> Cells:
                 parent=None if pd.isna(row.parent) else int(row.parent),
                 until=None if pd.isna(row.until) else int(row.until),
             )
-            for row in rows.itertuples()
+            for row in rows
             if row.kind != CLEAN
         )
         cells[player, d].append(

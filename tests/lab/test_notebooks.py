@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import nbformat
+import notebook_process
 import pytest
 from fake_tables import collection_rows, eval_rows, train_rows, write_certificate
 from rich.console import Console
@@ -29,11 +30,14 @@ def cells(path, kind=None):
     return [cell for cell in nbformat.read(path, as_version=4).cells if kind in (None, cell.cell_type)]
 
 
-def run(name, folder, /, **parameters):
-    """Execute a notebook as a sweep does; the executed cells."""
+def run(name, folder, /, kernel=False, **parameters):
+    """Execute a notebook as a sweep does, in its own worker and kernel or without; the executed cells."""
     job = Run(name, folder / name, ROOT / "notebooks" / f"{name}.ipynb", parameters)
-    failures = ProcessExecutor(1).execute([job], Console(file=io.StringIO()))
-    assert not failures, failures[0].last_lines
+    if kernel:
+        failures = ProcessExecutor(1).execute([job], Console(file=io.StringIO()))
+        assert not failures, failures[0].last_lines
+    else:
+        notebook_process.execute(job)
     return cells(job.folder / notebooks.EXECUTED, "code")
 
 
@@ -108,7 +112,7 @@ def test_start_here_runs(tmp_path):
 
 
 def test_start_play_opens_a_seat(tmp_path):
-    done = run("start_play", tmp_path, env="STATUS", catalog_size=1000, out=str(tmp_path / "out"))
+    done = run("start_play", tmp_path, kernel=True, env="STATUS", catalog_size=1000, out=str(tmp_path / "out"))
     text = "".join(str(output) for cell in done for output in cell.outputs)
     assert "application/vnd.jupyter.widget-view+json" in text
     assert "ask_user: question: is needed" in text and "customer: " in text
