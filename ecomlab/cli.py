@@ -112,22 +112,16 @@ def certify(
     Example: [cyan]ecomlab certify --env CART --difficulty 0:12 --seeds 500 --json certificate.json[/cyan]
     """
     from ecomlab.audit import report
+    from ecomlab.lab.progress import each_minute
     from ecomlab.lab.shops import catalog_named
 
     envs, levels = options.environments(env), options.levels(difficulty)
     fewer, shop = seeds if full else min(others, seeds), catalog_named(catalog)
-    broken = report.certify(
-        envs,
-        levels,
-        seeds,
-        fewer,
-        leaks,
-        console,
-        workers=workers,
-        json_file=json_file,
-        ask=questions,
-        catalog=shop,
-    )
+    with each_minute(console) as tell:
+        broken = report.certify(
+            envs, levels, seeds, fewer, leaks, console,
+            workers=workers, json_file=json_file, ask=questions, catalog=shop, tell=tell,
+        )  # fmt: skip
     raise typer.Exit(1 if broken else 0)
 
 
@@ -144,8 +138,16 @@ def bench_env(
     Example: [cyan]ecomlab bench env --env CART --json experiments/bench/env.json[/cyan]
     """
     from ecomlab.audit import benchmark, report
+    from ecomlab.lab.progress import each_minute
 
-    timings = benchmark.bench(options.environments(env), size, difficulty, episodes)
+    with each_minute(console) as tell:
+        timings = benchmark.bench(
+            options.environments(env),
+            size,
+            difficulty,
+            episodes,
+            lambda done: tell(f"timed {done.env}, d = {done.d}"),
+        )
     wide = Console(highlight=False, width=max(console.width, 140))  # a narrower table would cut values
     report.show_timings(timings, wide, json_file)
 

@@ -52,9 +52,12 @@ def paper_style() -> Iterator[None]:
 
 
 def laid_out(draw: Callable[P, Figure]) -> Callable[P, Figure]:
-    """Fix the layout of the figures that `draw` makes, to a ten-thousandth of their size. It would be solved anew whenever
-    one is drawn, to slightly other places, so that a notebook which has shown a figure would save other bytes than one
-    that has not; and what the solver finds differs in its last bit from process to process."""
+    """Fix the layout of the figures that `draw` makes, to a ten-thousandth of their size.
+
+    It would be solved anew whenever one is drawn, to slightly other places, so that a notebook which has shown a figure
+    would save other bytes than one that has not; and what the solver finds differs in its last bit from process to
+    process.
+    """
 
     @wraps(draw)
     def drawn(*args: P.args, **more: P.kwargs) -> Figure:

@@ -1,7 +1,7 @@
 """The audit in the terminal: the certificate with its broken laws, and the timings of a benchmark."""
 
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -34,10 +34,11 @@ def certify(
     json_file: Path | None = None,
     ask: int = 2,
     catalog: str | int = 20_000,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> list[str]:
     """Measure, show the tables, write `json_file` if given; return the broken laws. `leaks` is in tasks per level,
     `ask` in customers that each question of the banks is asked of, on the first turn and later; `catalog` is a folder
-    or a number of generated products."""
+    or a number of generated products; `tell` is told how far it is."""
     shop = load_shop(catalog)
     rows: list[Row] = []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
@@ -47,9 +48,12 @@ def certify(
         for row in certificate.certify(envs, levels, seeds, others, catalog, workers, kept):
             rows.append(row)
             progress.update(bar, advance=1, description=f"{row.env} d = {row.d} done")
+            tell(f"{len(rows)}/{len(envs) * len(levels)} cells certified")
         progress.add_task("looking for leaks", total=None, visible=leaks > 0)
+        tell("looking for leaks")
         found, compared = certificate.find_leaks(envs, leaks, workers, catalog) if leaks else ([], [])
         progress.add_task("asking the bank of questions", total=None, visible=ask > 0)
+        tell("asking the bank of questions")
         asked = understanding.measure(shop, ask) if ask else []
     rows.sort(key=lambda row: (envs.index(row.env), row.d))
     broken = laws.broken_laws(rows, found, compared, asked)

@@ -185,12 +185,12 @@ def find_frontier(
         results = {transcript.key: transcript for transcript in read(folder)}
         searches = {env: _Search(env, block) for env in envs}
         while jobs := [job for search in searches.values() for job in search.jobs()]:
+            episodes = sum(search.asked for search in searches.values())
+            tell({"kind": "round", "episodes": episodes, "most": MOST * len(envs)})
             left = [job for job in jobs if _is_missing(results.get(key_of(job)), retry_unscored)]
             _play(contestant, left, shop, log, began, results, tell)
             for search in searches.values():
                 search.take(results)
-            episodes = sum(search.asked for search in searches.values())
-            tell({"kind": "round", "episodes": episodes, "most": MOST * len(envs)})
     found = [transcript for search in searches.values() for transcript in search.transcripts]
     check_scored(folder, found)
     return [search.result() for search in searches.values()]

@@ -15,6 +15,7 @@ from ecomlab.evaluate.transcripts import path_of, read_header
 from ecomlab.files import replacing, write_json
 from ecomlab.lab.evaluation_tables import without_nan
 from ecomlab.lab.paths import shown
+from ecomlab.lab.progress import each_minute
 from ecomlab.lab.shops import recorded_shop
 
 FILE = "cascade.csv"
@@ -40,11 +41,16 @@ def label_run(
     shop = recorded_shop(header["conditions"]["catalog"], catalog)
     check_conditions(header, shop)
     episodes, file = list[Episode](), csv_file or path_of(folder).parent / FILE
-    with replacing(file) as draft, draft.open("w", newline="", encoding="utf-8") as out:
+    with (
+        each_minute(console) as tell,
+        replacing(file) as draft,
+        draft.open("w", newline="", encoding="utf-8") as out,
+    ):
         writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
         writer.writeheader()
         for episode in label_folder(folder, shop):
             episodes.append(episode)
+            tell(f"{len(episodes)} episodes labelled")
             writer.writerows(rows_of(episode))
     labelled = [episode.labelled for episode in episodes if episode.labelled is not None]
     found = summary(labelled)

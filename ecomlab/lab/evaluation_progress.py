@@ -13,7 +13,7 @@ from ecomlab.evaluate.summary import Ledger, smallest_difference
 from ecomlab.evaluate.transcript import Transcript
 from ecomlab.evaluate.transcripts import FILE
 from ecomlab.lab.paths import shown
-from ecomlab.lab.progress import QUIET_SECONDS, Pace, time_left
+from ecomlab.lab.progress import Pace, each_minute, time_left
 
 
 @contextmanager
@@ -21,20 +21,23 @@ def watched(
     folder: Path, prices: Mapping[str, Any], console: Console
 ) -> Iterator[Callable[[Mapping[str, Any]], None]]:
     """Give a `tell` that draws a bar with episodes, success, cost and the time left; without a terminal, a line a
-    minute. `prices` are those of a `Ledger`."""
+    minute on standard error. `prices` are those of a `Ledger`."""
     console.print(f"transcripts: {shown(folder / FILE)}", soft_wrap=True)
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), TextColumn("{task.fields[left]}"))
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
-        yield _Watch(bar, Ledger(prices), console)
+    with (
+        Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar,
+        each_minute(console) as say,
+    ):
+        yield _Watch(bar, Ledger(prices), console, say)
 
 
 class _Watch:
-    def __init__(self, bar: Progress, ledger: Ledger, console: Console) -> None:
-        self.bar, self.ledger, self.console = bar, ledger, console
+    def __init__(self, bar: Progress, ledger: Ledger, console: Console, say: Callable[[str], None]) -> None:
+        self.bar, self.ledger, self.console, self.say = bar, ledger, console, say
         self.task = bar.add_task("", total=1.0, left="")
         self.scored = self.won = self.unscored = 0
         self.pace: Pace | None = None
-        self.printed = time.monotonic()
+        self.before = self.most = 0  # of a search in rounds: episodes of earlier ones, and the most of all
 
     def __call__(self, event: Mapping[str, Any]) -> None:
         kind = event["kind"]
@@ -49,6 +52,8 @@ class _Watch:
         elif kind == "plan":
             self.pace = None
             self.plan(event)
+        elif kind == "round":
+            self.pace, self.before, self.most = None, event["episodes"], event["most"]
 
     def plan(self, event: Mapping[str, Any]) -> None:
         """Say what is played, and what it can show."""
@@ -74,11 +79,15 @@ class _Watch:
         success = f", success {self.won / self.scored:.3f}" if self.scored else ""
         lost = f", {self.unscored} unscored" if self.unscored else ""
         cost = f", {self.ledger.cost}" if self.ledger.cost else ""
-        text = f"{done}/{total} episodes{success}{lost}{cost}"
+        count = (
+            f"{self.before + done} episodes of at most {self.most}"
+            if self.most
+            else f"{done}/{total} episodes"
+        )
+        text = f"{count}{success}{lost}{cost}"
+        left += " in this round" if self.most and done < total else ""
         self.bar.update(self.task, completed=done / total, description=text, left=left)
-        if not self.console.is_terminal and now - self.printed >= QUIET_SECONDS:
-            self.printed = now
-            self.console.print(f"{text}, {left}", soft_wrap=True)
+        self.say(f"{text}, {left}")
 
 
 def _duration(seconds: float) -> str:

@@ -1,8 +1,11 @@
-"""Progress of a run: written by the run as progress.json, shown by the sweep as one bar for all runs."""
+"""Progress: of a run, which writes it as progress.json and the sweep shows as one bar for all runs; and a line a minute
+of long commands without a terminal."""
 
 import math
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,6 +36,35 @@ def reporter(
             then(state)
 
     return report
+
+
+@contextmanager
+def each_minute(console: Console) -> Iterator[Callable[[str], None]]:
+    """Give a function that is told how far a command is.
+
+    Where `console` has no terminal for a bar, what it was told last is printed on standard error every `QUIET_SECONDS`,
+    also while nothing new comes. A quiet console stays quiet.
+    """
+    last, over, began = ["at work"], threading.Event(), time.monotonic()
+
+    def say(text: str) -> None:
+        last[0] = text
+
+    def repeat() -> None:
+        while not over.wait(QUIET_SECONDS):
+            minutes = round((time.monotonic() - began) / 60)
+            Console(stderr=True, highlight=False, soft_wrap=True).print(escape(f"{minutes} min: {last[0]}"))
+
+    if console.is_terminal or console.quiet:
+        yield say
+        return
+    thread = threading.Thread(target=repeat, daemon=True)
+    thread.start()
+    try:
+        yield say
+    finally:
+        over.set()
+        thread.join()
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,21 @@ from safetensors.torch import load_file, save_file
 from ecomlab import ENVIRONMENTS, files, load_shop, make_task, play
 from ecomlab.analysis import tables
 from ecomlab.difficulty import AXES
-from ecomlab.lab import experiment, layout, live, notebooks, paths, progress, provenance, show, sweep
+from ecomlab.evaluate.contestant import Job
+from ecomlab.evaluate.transcript import Transcript
+from ecomlab.lab import (
+    evaluation_progress,
+    experiment,
+    layout,
+    live,
+    notebooks,
+    paths,
+    progress,
+    provenance,
+    show,
+    sweep,
+)
+from ecomlab.reward import Score
 from ecomlab.train import checkpoints
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -515,6 +529,31 @@ def test_on_a_narrow_terminal_the_bar_still_names_both_arms():
 )
 def test_time_left_is_said_in_words(seconds, words):
     assert progress.time_left(seconds) == words
+
+
+def test_without_a_terminal_a_long_command_says_how_far_it_is_even_where_nothing_new_comes(
+    capsys, monkeypatch
+):
+    monkeypatch.setattr(progress, "QUIET_SECONDS", 0.001)
+    for console, speaks in (
+        (Console(), True),
+        (Console(quiet=True), False),
+        (Console(force_terminal=True), False),
+    ):
+        told = ""
+        with progress.each_minute(console) as tell:
+            tell("3 of [4] episodes")
+            while speaks and told.count("0 min: 3 of [4] episodes\n") < 2:
+                told += capsys.readouterr().err
+        assert speaks or capsys.readouterr().err == ""
+
+
+def test_a_search_in_rounds_counts_the_episodes_of_all(tmp_path):
+    with evaluation_progress.watched(tmp_path, {}, Console(file=io.StringIO(), force_terminal=True)) as tell:
+        tell({"kind": "round", "episodes": 50, "most": 800})
+        played = Transcript(Job("CART", 3, 7), "", (), "submit", Score(0.9, True, "", {}), 1, 0)
+        tell({"kind": "episode", "transcript": played, "left": 7, "total": 10})
+        assert tell.bar.tasks[0].description.startswith("53 episodes of at most 800, success 1.000")
 
 
 def test_a_watched_run_draws_its_curves(tmp_path, capsys):

@@ -112,7 +112,9 @@ def test_start_here_runs(tmp_path):
 
 
 def test_start_play_opens_a_seat(tmp_path):
-    done = run("start_play", tmp_path, kernel=True, env="STATUS", catalog_size=1000, out=str(tmp_path / "out"))
+    done = run(
+        "start_play", tmp_path, kernel=True, env="STATUS", catalog_size=1000, out=str(tmp_path / "out")
+    )
     text = "".join(str(output) for cell in done for output in cell.outputs)
     assert "application/vnd.jupyter.widget-view+json" in text
     assert "ask_user: question: is needed" in text and "customer: " in text

@@ -1,7 +1,7 @@
 """The command `ecomlab view`: it writes the page, shows progress, and says what is in it."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn
 
 from ecomlab.lab.paths import shown
-from ecomlab.lab.progress import QUIET_SECONDS, Pace, time_left
+from ecomlab.lab.progress import Pace, each_minute, time_left
 from ecomlab.lab.view.page import LARGEST, Written, write_page
 from ecomlab.lab.view.sources import sources_of
 
@@ -38,8 +38,11 @@ def write_view(
                 f"[yellow]warning[/yellow]  {escape(f'{shown(source.path)}: {source.note}')}", soft_wrap=True
             )
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), TextColumn("{task.fields[left]}"))
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
-        written = write_page(out or sources[0].path.parent / FILE, sources, limit, tell=_Teller(bar, console))
+    with (
+        Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar,
+        each_minute(console) as say,
+    ):
+        written = write_page(out or sources[0].path.parent / FILE, sources, limit, tell=_Teller(bar, say))
     _report(written, plain, console)
     return written
 
@@ -61,13 +64,12 @@ def _report(written: Written, plain: bool, console: Console) -> None:
 
 
 class _Teller:
-    """Draws the bar; without a terminal, a line a minute."""
+    """Draws the bar, and says the same without a terminal."""
 
-    def __init__(self, bar: Progress, console: Console) -> None:
-        self.bar, self.console = bar, console
+    def __init__(self, bar: Progress, say: Callable[[str], None]) -> None:
+        self.bar, self.say = bar, say
         self.task = bar.add_task("", total=1.0, left="")
         self.pace: Pace | None = None
-        self.printed = time.monotonic()
 
     def __call__(self, done: int, total: int) -> None:
         now = time.monotonic()
@@ -75,6 +77,4 @@ class _Teller:
         left = time_left(self.pace.seconds_left(now, done / total))
         text = f"{done}/{total} episodes"
         self.bar.update(self.task, completed=done / total, description=text, left=left)
-        if not self.console.is_terminal and now - self.printed >= QUIET_SECONDS:
-            self.printed = now
-            self.console.print(f"{text}, {left}", soft_wrap=True)
+        self.say(f"{text}, {left}")
