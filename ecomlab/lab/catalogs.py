@@ -35,7 +35,8 @@ def build(
 ) -> Report:
     """Build the catalog of `source` in the folder `out`; without a mapping file it is guessed and, unless `yes`, asked.
 
-    Raises ValueError where the guess is declined, or cannot be asked about, and where there is no such embedder.
+    Raises ValueError where the guess is declined, or cannot be asked about, where there is no such embedder, and where
+    the products, which are written then, make no shop.
     """
     embeds = embedder_named(embedder)
     found = open_source(source, split=split)
@@ -59,8 +60,7 @@ def build(
     try:
         catalog = catalog_of(open_products(out))
     except ValueError as error:
-        console.print(escape(f"no shop was made of it: {error}"), soft_wrap=True)
-        return report
+        raise ValueError(f"no shop was made of it: {error}") from error
     made = build_shop(
         catalog,
         out,

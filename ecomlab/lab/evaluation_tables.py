@@ -59,7 +59,7 @@ def notes_of(found: Mapping[str, Any]) -> list[str]:
         said.append(
             f"{role}: {used['requests']:,} requests, {used['prompt_tokens']:,} prompt tokens "
             f"({used['cached_tokens']:,} cached), {used['completion_tokens']:,} sampled, {used['retries']:,} retries, "
-            f"{used['seconds']:,.0f} s{cost}"
+            f"{used['seconds']:,.0f} s of waiting, added up over episodes that may run side by side{cost}"
         )
     return said
 

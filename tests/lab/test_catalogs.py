@@ -39,9 +39,10 @@ def test_a_product_file_becomes_a_shop(tmp_path: Path) -> None:
     assert load_shop(tmp_path / "shop").catalog.size == 50 and shop.fingerprint == before
 
 
-def test_a_file_that_makes_no_shop_says_why(tmp_path: Path) -> None:
-    said = made(write(tmp_path / "lamps.csv", 3), tmp_path / "shop")
-    assert "no shop was made of it: no type of" in said and (tmp_path / "shop" / "products.json").is_file()
+def test_a_file_that_makes_no_shop_is_an_error_that_keeps_the_products(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no shop was made of it: no type of"):
+        made(write(tmp_path / "lamps.csv", 3), tmp_path / "shop")
+    assert (tmp_path / "shop" / "products.json").is_file()
     with pytest.raises(CatalogError):
         load_shop(tmp_path / "shop")
 
@@ -49,8 +50,10 @@ def test_a_file_that_makes_no_shop_says_why(tmp_path: Path) -> None:
 def test_what_lacks_is_counted_and_every_guessed_column_is_shown(tmp_path: Path) -> None:
     rows = ["Product Name,Vendor,Size", "Acme Desk Lamp,Acme,S", "Bolt Desk Lamp,Bolt,M", ",Bolt,M"]
     (tmp_path / "lamps.csv").write_text("\n".join(rows) + "\n")
-    said = made(tmp_path / "lamps.csv", tmp_path / "shop")
-    assert "lamps.csv can be sold (2 no short name); a brand comes from" in said
+    console = Console(record=True, width=200)
+    with pytest.raises(ValueError, match=r"lamps.csv can be sold \(2 no short name\); a brand comes from"):
+        build(str(tmp_path / "lamps.csv"), tmp_path / "shop", None, True, "train", console)
+    said = console.export_text()
     assert "attribute: size" in said and "set aside: no title, 1 row\n" in said
 
 

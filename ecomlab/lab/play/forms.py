@@ -20,7 +20,7 @@ _HINTS = {
     "number": "a number",
     "flag": "yes or no",
     "list": "separated by commas; [] for none",
-    "pairs": "such as material = Bamboo; color = Black",
+    "pairs": "name = value, several with ; between",
     "json": "JSON",
 }
 _FLAGS = {
@@ -67,10 +67,10 @@ class Field:
             kind = "list"
         elif schema.get("type") == "object" and _holds_texts(schema):
             kind = "pairs"
-        options = tuple(schema["enum"]) if kind == "choice" else ()
-        return cls(
-            name, kind, schema.get("description", ""), required, options, schema.get("default"), schema
-        )
+        about, options = schema.get("description", ""), tuple(schema["enum"]) if kind == "choice" else ()
+        if kind == "pairs":  # an example in JSON is for models
+            about = re.sub(r'\{"([^"]+)": "([^"]+)"\}', r"\1 = \2", about)
+        return cls(name, kind, about, required, options, schema.get("default"), schema)
 
     @property
     def hint(self) -> str:

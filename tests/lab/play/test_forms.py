@@ -10,7 +10,7 @@ from pydantic import Field as Described
 
 from ecomlab import ENVIRONMENTS
 from ecomlab.episode.episode import ask_user
-from ecomlab.lab.play.forms import Form, FormError, entries_of
+from ecomlab.lab.play.forms import Field, Form, FormError, entries_of
 from ecomlab.tool import Tool, tool
 
 
@@ -64,6 +64,13 @@ def test_required_fields_come_first_and_say_what_they_take() -> None:
     assert hints["units"] == "a whole number; 1 if left out"
     assert hints["how"] == "by air, by sea"
     assert (FORM.fields[0].about, FORM.fields[0].required) == ("Whose it is.", True)
+    like = {
+        "additionalProperties": {"type": "string"},
+        "type": "object",
+        "description": 'Such as {"color": "Red"}.',
+    }
+    field = Field.of("attributes", like, required=False)
+    assert (field.about, field.hint) == ("Such as color = Red.", "name = value, several with ; between")
 
 
 def test_what_is_empty_is_left_out() -> None:
