@@ -52,19 +52,18 @@ class Chooser(ipywidgets.VBox):
         self._grid = ipywidgets.GridBox(
             layout=ipywidgets.Layout(grid_template_columns=GRID, grid_gap="2px 10px")
         )
-        self.more = ipywidgets.Accordion(
-            [self._grid], titles=["axes: override any of them"], selected_index=None
-        )
+        self.more = ipywidgets.ToggleButton(description="axes: override any of them", icon="sliders")
+        self.more.layout.width = "auto"  # an accordion's head cannot be reached by the keyboard
+        self.more.observe(lambda _: self._unfold(), "value")
+        self._unfold()
         self.show(choice)
         self.env.observe(lambda _: self._show_axes(), "value")
         self.difficulty.observe(lambda _: self._show_axes(), "value")
         self.reset.on_click(lambda _: begin())
         OnEnter(self.key, begin_key)
-        row = ipywidgets.Layout(
-            grid_template_columns="2fr 1fr 1fr 2fr auto", grid_gap="10px", align_items="flex-end"
-        )
+        row = ipywidgets.Layout(grid_template_columns=GRID, grid_gap="2px 10px", align_items="flex-end")
         held = [self.env, self.difficulty, self.seed, self.size, self.reset]
-        super().__init__([ipywidgets.GridBox(held, layout=row), self.more, self.key])
+        super().__init__([ipywidgets.GridBox(held, layout=row), self.more, self._grid, self.key])
 
     @property
     def choice(self) -> Choice:
@@ -101,6 +100,10 @@ class Chooser(ipywidgets.VBox):
                         f"axis {name} takes a number from {low:g} to {high:g}, not {text!r}"
                     ) from None
         return found
+
+    def _unfold(self) -> None:
+        """Show the fields of the axes, or hide them."""
+        self._grid.layout.display = "grid" if self.more.value else "none"
 
     def _moving(self) -> list[str]:
         known = moved_by(self.env.value)

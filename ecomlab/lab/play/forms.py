@@ -20,7 +20,7 @@ _HINTS = {
     "number": "a number",
     "flag": "yes or no",
     "list": "separated by commas; [] for none",
-    "pairs": "name = value, several with ; between",
+    "pairs": "such as material = Bamboo; color = Black",
     "json": "JSON",
 }
 _FLAGS = {
@@ -68,8 +68,8 @@ class Field:
         elif schema.get("type") == "object" and _holds_texts(schema):
             kind = "pairs"
         about, options = schema.get("description", ""), tuple(schema["enum"]) if kind == "choice" else ()
-        if kind == "pairs":  # an example in JSON is for models
-            about = re.sub(r'\{"([^"]+)": "([^"]+)"\}', r"\1 = \2", about)
+        if kind == "pairs":  # the hint has an example for people
+            about = re.sub(r"Such as \{[^{}]*\}[;.] ?", "", about)
         return cls(name, kind, about, required, options, schema.get("default"), schema)
 
     @property

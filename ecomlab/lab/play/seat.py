@@ -238,8 +238,12 @@ class Seat:
 
     @property
     def job(self) -> str:
-        """What the agent is told of its work."""
-        return ENVIRONMENTS[self.episode.task.env].brief
+        """What the agent is told of its work; of several jobs, a line each."""
+        env = ENVIRONMENTS[self.episode.task.env]
+        told = env.brief
+        for heading in env.phrases.data.get("headings", {}).values():
+            told = told.replace(f" {heading}: ", f"\n- {heading}: ")
+        return told
 
     @property
     def log(self) -> list[Entry]:

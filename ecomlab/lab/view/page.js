@@ -61,6 +61,11 @@ function cellOf(value, column) {
   return make("td", { className: "number" }, value === null ? "" : value.toFixed(column.digits));
 }
 
+function openRow(event) {
+  const link = event.target.closest("tr")?.querySelector("a");
+  if (link && !event.target.closest("a") && getSelection().isCollapsed) link.click();
+}
+
 function drawHead() {
   const cells = visible.map((number) => {
     const button = make("button", { type: "button", textContent: columns[number].name });
@@ -339,6 +344,7 @@ refresh();
 $("words").addEventListener("input", searchSoon);
 $("filters").addEventListener("submit", (event) => { event.preventDefault(); search(); });
 $("filters").addEventListener("reset", () => setTimeout(() => { sorted = null; search(); }));
+$("rows").tBodies[0].addEventListener("click", openRow);
 $("previous").addEventListener("click", () => go(-1));
 $("next").addEventListener("click", () => go(1));
 $("unfold").addEventListener("click", turnFold);

@@ -67,10 +67,10 @@ def test_required_fields_come_first_and_say_what_they_take() -> None:
     like = {
         "additionalProperties": {"type": "string"},
         "type": "object",
-        "description": 'Such as {"color": "Red"}.',
+        "description": 'Such as {"color": "Red"}; of variants.',
     }
     field = Field.of("attributes", like, required=False)
-    assert (field.about, field.hint) == ("Such as color = Red.", "name = value, several with ; between")
+    assert (field.about, field.hint) == ("of variants.", "such as material = Bamboo; color = Black")
 
 
 def test_what_is_empty_is_left_out() -> None:
