@@ -13,7 +13,7 @@ from ecomlab.evaluate.summary import Ledger, smallest_difference
 from ecomlab.evaluate.transcript import Transcript
 from ecomlab.evaluate.transcripts import FILE
 from ecomlab.lab.paths import shown
-from ecomlab.lab.progress import Pace, each_minute, time_left
+from ecomlab.lab.progress import Pace, duration, each_minute, time_left
 
 
 @contextmanager
@@ -46,7 +46,7 @@ class _Watch:
         elif kind == "measured":
             self.console.print(
                 f"{event['episodes']} episodes took {event['seconds']:.1f} s; all take about "
-                f"{_duration(event['all'])} at this pace, less where more are played at once",
+                f"{duration(event['all'])} at this pace, less where more are played at once",
                 soft_wrap=True,
             )
         elif kind == "plan":
@@ -88,13 +88,3 @@ class _Watch:
         left += " in this round" if self.most and done < total else ""
         self.bar.update(self.task, completed=done / total, description=text, left=left)
         self.say(f"{text}, {left}")
-
-
-def _duration(seconds: float) -> str:
-    return (
-        f"{seconds:.0f} s"
-        if seconds < 90
-        else f"{seconds / 60:.0f} min"
-        if seconds < 5400
-        else f"{seconds / 3600:.1f} h"
-    )

@@ -170,13 +170,14 @@ class Pace:
 
 
 def time_left(seconds: float) -> str:
-    """Put a number of seconds into words."""
+    """Put the seconds that are left into words."""
     if seconds == 0:
         return "done"
-    if seconds == math.inf:
-        return "time left: ?"
+    return "time left: ?" if seconds == math.inf else f"{duration(max(1, seconds))} left"
+
+
+def duration(seconds: float) -> str:
+    """Put a number of seconds into words: "40 s", "12 min", "3.5 h"."""
     if seconds < 90:
-        return f"{max(1, round(seconds))} s left"
-    if seconds < 5400:
-        return f"{round(seconds / 60)} min left"
-    return f"{seconds / 3600:.1f} h left"
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
