@@ -17,7 +17,7 @@ from ecomlab.lab.progress import Pace, duration, each_minute, time_left
 
 
 @contextmanager
-def watched(
+def progress_of(
     folder: Path, prices: Mapping[str, Any], console: Console
 ) -> Iterator[Callable[[Mapping[str, Any]], None]]:
     """Give a `tell` that draws a bar with episodes, success, cost and the time left; without a terminal, a line a

@@ -25,7 +25,7 @@ from ecomlab.evaluate.heldout import check_decoding
 from ecomlab.evaluate.summary import Ledger, report
 from ecomlab.evaluate.transcripts import path_of, read, read_header
 from ecomlab.files import write_json
-from ecomlab.lab.evaluation_progress import watched
+from ecomlab.lab.evaluation_progress import progress_of
 from ecomlab.lab.paths import resolve, shown
 from ecomlab.lab.provenance import commit, versions
 from ecomlab.lab.shops import catalog_named, environments_on, record_of, recorded_shop
@@ -83,7 +83,7 @@ def folder_of(player: str, kind: str, out: Path | None) -> Path:
     return resolve(out or f"{RUNS}/{default}")
 
 
-def made_with() -> dict[str, Any]:
+def software() -> dict[str, Any]:
     """Name the software: commit and versions of the libraries."""
     return {"commit": commit(), "libraries": versions()}
 
@@ -114,9 +114,9 @@ def evaluate(
     header = header_of(
         EVALUATION, made.name, made.contestant, cells.envs, cells.axes, made.shop, made.catalog
     )
-    with watched(made.folder, _prices(made.contestant), console) as tell:
+    with progress_of(made.folder, _prices(made.contestant), console) as tell:
         run_evaluation(
-            made.contestant, cells, made.shop, made.folder, header, made_with(),
+            made.contestant, cells, made.shop, made.folder, header, software(),
             budget=budget, retry_unscored=retry_unscored, tell=tell,
         )  # fmt: skip
     return report_of(made.folder, _prices(made.contestant))
@@ -139,9 +139,9 @@ def find_frontier(
     `evaluate`."""
     made = _make(player, envs, FRONTIER, decoding, changes, catalog, leave_out, out, console)
     header = header_of(FRONTIER, made.name, made.contestant, made.envs, {}, made.shop, made.catalog)
-    with watched(made.folder, _prices(made.contestant), console) as tell:
+    with progress_of(made.folder, _prices(made.contestant), console) as tell:
         found = search.find_frontier(
-            made.contestant, made.envs, made.shop, made.folder, header, made_with(),
+            made.contestant, made.envs, made.shop, made.folder, header, software(),
             block=block, retry_unscored=retry_unscored, tell=tell,
         )  # fmt: skip
     return {"header": read_header(made.folder), "environments": [one.to_json() for one in found]}
@@ -205,7 +205,7 @@ def score_again(folder: Path, console: Console, catalog: str | None = None) -> i
             console.print(escape(_worded(found)))
     file = path_of(folder).parent / RESCORED
     rows = [{"job": vars(one.job), "was": one.was, "now": one.now} for one in changed]
-    write_json(file, {"episodes": episodes, "changed": rows, "made_with": made_with()})
+    write_json(file, {"episodes": episodes, "changed": rows, "made_with": software()})
     console.print(
         f"{episodes} episodes scored again, {len(changed)} differ; written to {shown(file)}", soft_wrap=True
     )

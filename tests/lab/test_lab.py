@@ -549,7 +549,9 @@ def test_without_a_terminal_a_long_command_says_how_far_it_is_even_where_nothing
 
 
 def test_a_search_in_rounds_counts_the_episodes_of_all(tmp_path):
-    with evaluation_progress.watched(tmp_path, {}, Console(file=io.StringIO(), force_terminal=True)) as tell:
+    with evaluation_progress.progress_of(
+        tmp_path, {}, Console(file=io.StringIO(), force_terminal=True)
+    ) as tell:
         tell({"kind": "round", "episodes": 50, "most": 800})
         played = Transcript(Job("CART", 3, 7), "", (), "submit", Score(0.9, True, "", {}), 1, 0)
         tell({"kind": "episode", "transcript": played, "left": 7, "total": 10})
