@@ -555,7 +555,8 @@ def test_a_search_in_rounds_counts_the_episodes_of_all(tmp_path):
         tell({"kind": "round", "episodes": 50, "most": 800})
         played = Transcript(Job("CART", 3, 7), "", (), "submit", Score(0.9, True, "", {}), 1, 0)
         tell({"kind": "episode", "transcript": played, "left": 7, "total": 10})
-        assert tell.bar.tasks[0].description.startswith("53 episodes of at most 800, success 1.000")
+        (task,) = tell.bar.tasks  # type: ignore[attr-defined]
+        assert task.description.startswith("53 episodes of at most 800, success 1.000")
 
 
 def test_a_watched_run_draws_its_curves(tmp_path, capsys):
