@@ -33,20 +33,26 @@ def difficulty_growth(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: s
     levels, seeds, steps = sorted(set(evaluation.d)), train.seed.nunique(), train.step.max()
     over = f"d = {levels[0]} to {levels[-1]}"
     found = differences(train, evaluation, "adaptive", decoding)
-    means = found[(found.equal == "steps") & (found.d == "mean")]
-    means = means[means.against.isin(learned(evaluation, decoding))]
-    said = "; ".join(f"{row.against} by {_with_interval(row)}" for row in means.itertuples())
+    means = found[(found.d == "mean") & found.against.isin(learned(evaluation, decoding))]
+    said = "; ".join(
+        f"{against} by {' and '.join(_with_interval(row) for row in rows.itertuples())}"
+        for against, rows in means.groupby("against")  # the row of steps stands before that of tokens
+    )
     runs = held_out(evaluation, decoding)
     last = runs[runs.step == runs.step.max()].groupby("schedule").success.mean()
     ends = ", ".join(f"{name} {share:.2f}" for name, share in last.items())
     first = runs[runs.step == 0].success.mean()
     still = sorted(set(evaluation.schedule) - {"adaptive", *learned(evaluation, decoding)})
     left_out = f" Left out there, for it has learned nothing: {', '.join(still)}." if still else ""
-    lead = f" After equally many steps adaptive exceeds {said}." if said else ""
+    lead = (
+        f" After equally many steps, and after equally many generated tokens, adaptive exceeds {said}."
+        if said
+        else ""
+    )
     return Caption(
         f"Training on {', '.join(sorted(set(train.env)))} under schedules of difficulty: {seeds} seeds, {steps} steps, "
         f"{decoding} held-out success. The highest difficulty trained on; mean success over {over}; the lead of the "
-        f"adaptive schedule at each difficulty, paired by seed{_intervals(seeds)}.{lead}{left_out}",
+        f"adaptive schedule in all and at each difficulty, paired by seed{_intervals(seeds)}.{lead}{left_out}",
         f"Line plots of {seeds} runs each. Mean held-out success over {over} rises from {first:.2f} to: {ends}.",
     )
 

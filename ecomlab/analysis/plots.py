@@ -125,6 +125,7 @@ def lead(
     _differences(
         ax, rows, [name for name in arms(train) if name in set(rows.against)], look(train), "d", order
     )
+    ax.set_xticks(ax.get_xticks(), ["all", *map(str, order[1:])])
     ax.set(xlabel="difficulty", ylabel=f"{arm} less another,\npercentage points")
 
 

@@ -25,7 +25,7 @@ def main() -> None:
     )
     parser.add_argument("runs", type=Path, nargs="?", default=project_root() / "experiments/runs/laptop")
     asked = parser.parse_args()
-    finished = [run for run in sorted(asked.runs.iterdir()) if (run / "finished.json").is_file()]
+    finished = [path.parent for path in sorted(asked.runs.glob("*-seed*/finished.json"))]
     if not finished:
         raise SystemExit(
             f"no finished run in {asked.runs}; `ecomlab sweep experiments/laptop/sweep.toml` makes them"
