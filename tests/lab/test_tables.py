@@ -10,7 +10,7 @@ from ecomlab.lab import provenance
 ROOT = Path(__file__).parents[2]
 EXPERIMENTS = ROOT / "experiments"
 RECORDS = sorted(EXPERIMENTS.glob(f"[!r]*/{provenance.RECORD}"))  # not those of experiments/runs
-OLD = {"laptop", "collections"}
+OLD = {"collections"}
 """Sweeps whose tables are of the environments' version before: to be made anew."""
 STARTERS = sorted((EXPERIMENTS / "starters").glob("*.json"))
 FIGURES = sorted((ROOT / "figures").glob("*.json"))
