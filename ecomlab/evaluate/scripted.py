@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ecomlab.audit.attackers import blind, naive, positional
 from ecomlab.customer.llm import Chat, Wording
 from ecomlab.envs.registry import ENVIRONMENTS
@@ -27,10 +29,14 @@ RATE = 0.1
 """Mistakes a decision of the perturbed player."""
 
 
-def _perturbed(job: Job, episode: Episode) -> Player:
-    random = rng("perturbed", job.env, job.d, job.seed, job.trial)
-    made: Player = ENVIRONMENTS[job.env].reference_player(episode.shop, Perturbation(random, RATE))
+def perturbed(episode: Episode, random: np.random.Generator) -> Player:
+    """Make the reference player of an episode, with slips that are drawn from `random`."""
+    made: Player = episode.env.reference_player(episode.shop, Perturbation(random, RATE))
     return made
+
+
+def _perturbed(job: Job, episode: Episode) -> Player:
+    return perturbed(episode, rng("perturbed", job.env, job.d, job.seed, job.trial))
 
 
 PLAYERS: dict[str, Make] = {

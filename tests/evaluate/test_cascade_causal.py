@@ -1,11 +1,13 @@
 """What a mistake leads to: the twin differs in one act and in nothing before it; figures worked out by hand."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
 from ecomlab import ENVIRONMENTS, Shop
+from ecomlab.episode.episode import Trajectory
 from ecomlab.evaluate.cascade.causal import (
     COLUMNS,
     LEFT_OUT,
@@ -59,6 +61,43 @@ def test_up_to_the_forced_message_nothing_changes(runner: Runner, shop: Shop) ->
         assert now.messages[:second] == was.messages[:second]
         assert now.messages[second]["content"] == other["content"]
         assert now.messages[second + 1 :] != was.messages[second + 1 :]
+
+
+def test_what_is_drawn_anew_after_a_message_is_the_same_each_time_and_not_what_it_was(
+    runner: Runner, shop: Shop
+) -> None:
+    jobs = [Job("CART", 2, seed) for seed in SEEDS]
+    once = runner.play(jobs, [None] * len(jobs), shop)
+    said = [[m for m in one.messages if m["role"] == "assistant"] for one in once if one]
+    own = [Forced(1, messages[0], anew=True) for messages in said]
+    again, and_again = (runner.play(jobs, own, shop) for _ in range(2))
+    assert [one.messages for one in again if one] == [one.messages for one in and_again if one]
+    assert [one.messages for one in again if one] != [one.messages for one in once if one]
+
+
+class Remembering(ScriptedRunner):
+    """Keeps what it was told to say."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.told: list[Forced | None] = []
+
+    def play(
+        self, jobs: Sequence[Job], forced: Sequence[Forced | None], shop: Shop
+    ) -> list[Trajectory | None]:
+        self.told += forced
+        return super().play(jobs, forced, shop)
+
+
+def test_neither_side_of_a_pair_goes_on_as_the_episode_in_which_the_act_was_found(shop: Shop) -> None:
+    """That one is chosen: an act is the likelier to be drawn the fewer correct ones come after it."""
+    runner = Remembering("perturbed")
+    pairs = [
+        p for p in measure(runner, [Job("CART", 3, seed) for seed in SEEDS], shop) if isinstance(p, Pair)
+    ]
+    played = [one for one in runner.told if one is not None]
+    assert pairs and len(played) == 2 * len(pairs)
+    assert all(one.anew for one in played)
 
 
 @pytest.mark.parametrize("env", [env for env in ENVIRONMENTS if env != "JOURNEY"])

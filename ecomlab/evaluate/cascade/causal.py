@@ -1,10 +1,14 @@
 """What a mistake leads to: a player's own correct beginning, with one act replaced by a wrong one, against its twin at
-the same randomness. The two differ in nothing else, so the difference is the mistake's effect."""
+the same randomness. The two differ in nothing else, so the difference is the mistake's effect.
+
+Both go on with numbers that are drawn anew. The episode in which the act was found will not do as the twin: the act was
+drawn among all up to that episode's first mistake, so the sooner it went wrong afterwards, the likelier was this act.
+"""
 
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ecomlab.episode.episode import Trajectory
@@ -110,41 +114,39 @@ class Unpaired:
 def measure(
     runner: Runner, jobs: Sequence[Job], shop: "Shop", kinds: Sequence[str] = ACTS
 ) -> Iterator[Pair | Unpaired]:
-    """Play each job twice, untouched and with one wrong act, and label both.
+    """Play each job, draw an act of it, play its beginning again with this act and with a wrong one, and label both.
 
     Kind and turn are drawn evenly among the acts before the player's first mistake that can be made wrong, first the
     kind. What cannot be compared is yielded with its reason.
     """
-    twins = runner.play(jobs, [None] * len(jobs), shop)
-    plans: list[tuple[Job, Trajectory, Labelled, str, Forced]] = []
-    for job, twin in zip(jobs, twins, strict=True):
-        if twin is None or twin.score.unscored:
+    plans: list[tuple[Job, Trajectory, str, Forced]] = []
+    for job, was in zip(jobs, runner.play(jobs, [None] * len(jobs), shop), strict=True):
+        if was is None or was.score.unscored:
             yield Unpaired(job, "unscored")
             continue
-        labelled = label(twin, shop)
-        drawn = draw_wrong_act(
-            twin, labelled, shop, kinds, rng("wrong act", job.env, job.d, job.seed, job.trial)
-        )
+        random = rng("wrong act", job.env, job.d, job.seed, job.trial)
+        drawn = draw_wrong_act(was, label(was, shop), shop, kinds, random)
         if drawn is None:
             yield Unpaired(job, "no correct act to replace")
         else:
-            plans.append((job, twin, labelled, *drawn))
+            plans.append((job, was, *drawn))
     mine = [plan[0] for plan in plans]
-    again = runner.play(mine, [plan[4] for plan in plans], shop)
-    # What is said again may be other tokens than those that were sampled: then the twin says its own act again too.
-    own = [Forced(forced.turn, _turn(twin, forced.turn)) for _, twin, _, _, forced in plans]
-    twins = runner.play(mine, own, shop) if runner.rewrites else [plan[1] for plan in plans]
-    for (job, was, labelled, kind, forced), twin, planted in zip(plans, twins, again, strict=True):
+    own = [replace(forced, message=_turn(was, forced.turn)) for _, was, _, forced in plans]
+    twins = runner.play(mine, own, shop)
+    again = runner.play(mine, [plan[3] for plan in plans], shop)
+    for (job, was, kind, forced), twin, planted in zip(plans, twins, again, strict=True):
         if twin is None or planted is None or twin.score.unscored or planted.score.unscored:
             yield Unpaired(job, "unscored")
         elif not all(_until(one, forced.turn) == _until(was, forced.turn) for one in (twin, planted)):
             yield Unpaired(job, "another beginning")
-        elif calls_of(_turn(planted, forced.turn)) != calls_of(forced.message):
+        elif any(
+            calls_of(_turn(one, forced.turn)) != calls_of(meant)
+            for one, meant in ((planted, forced.message), (twin, _turn(was, forced.turn)))
+        ):
             yield Unpaired(job, "cannot be written")
         else:
             final = any(name == "submit" for name, _ in calls_of(forced.message))
-            known = labelled if twin is was else label(twin, shop)
-            yield Pair(job, kind, forced.turn, final, known, label(planted, shop))
+            yield Pair(job, kind, forced.turn, final, label(twin, shop), label(planted, shop))
 
 
 def draw_wrong_act(
@@ -175,7 +177,7 @@ def draw_wrong_act(
 def _wrong(message: Message, turn: int, kinds: Sequence[str], scene: Scene) -> list[tuple[str, Forced]]:
     made = ((kind, edit(message, kind, scene)) for kind in kinds) if _can_be_read(message) else ()
     return [
-        (kind, Forced(turn, _spoken(one.message, one.right[1], one.wrong, scene)))
+        (kind, Forced(turn, _spoken(one.message, one.right[1], one.wrong, scene), anew=True))
         for kind, one in made
         if one
     ]

@@ -10,11 +10,11 @@ from ecomlab.episode.episode import Episode, Trajectory
 from ecomlab.episode.play import record
 from ecomlab.evaluate.contestant import Job
 from ecomlab.evaluate.heldout import BATCH, check_decoding
-from ecomlab.evaluate.scripted import ScriptedContestant
+from ecomlab.evaluate.scripted import ScriptedContestant, perturbed
 from ecomlab.models.batch import draw_task, play_batch
 from ecomlab.seeding import rng
 from ecomlab.suggest import raised
-from ecomlab.task import Message, Task
+from ecomlab.task import Message, Player, Task
 
 if TYPE_CHECKING:
     from ecomlab.catalog import Shop
@@ -28,13 +28,12 @@ class Forced:
 
     turn: int
     message: Message
+    anew: bool = False
+    """What the player draws after it is drawn anew, the same whatever the message is."""
 
 
 class Runner(Protocol):
     """A player that can be made to say something else in one turn."""
-
-    rewrites: bool
-    """What it is made to say may be other tokens than it would have sampled, even for the same message."""
 
     def play(
         self, jobs: Sequence[Job], forced: Sequence[Forced | None], shop: "Shop"
@@ -44,8 +43,6 @@ class Runner(Protocol):
 
 class ScriptedRunner:
     """A script by name, such as "reference" or "perturbed". It believes to have said what it would have said."""
-
-    rewrites = False
 
     def __init__(self, name: str) -> None:
         self.contestant = ScriptedContestant(name)
@@ -59,23 +56,29 @@ class ScriptedRunner:
         task = draw_task(job.env, job.d, job.seed, shop, job.axes)
         if not isinstance(task, Task):
             return None
-        episode, turn = Episode(task, shop), 0
-        player = self.contestant.player(job, episode)
+        episode, turn, stream = Episode(task, shop), 0, TurnStream(job)
+        player = self._player(job, episode, stream)
         try:
             while not episode.done:
                 turn += 1
+                stream.begin(turn, forced)
                 message = player(list(episode.messages), episode.tools)
                 episode.act(forced.message if forced and forced.turn == turn else message)
         except Exception as error:
             episode.fail(raised(error))
         return record(episode)
 
+    def _player(self, job: Job, episode: Episode, stream: "TurnStream") -> Player:
+        """Make the player. The perturbed one slips by the stream; no other of `PLAYERS` draws anything as it plays."""
+        if self.contestant.name != "perturbed":
+            return self.contestant.player(job, episode)
+        random: Any = stream  # it has what is used of a generator
+        return perturbed(episode, random)
+
 
 class LocalRunner:
     """Weights in this process. The tokens of a forced message are fed to the model as if it had sampled them; they
     count towards its context, not towards what it may say."""
-
-    rewrites = True
 
     def __init__(
         self,
@@ -120,9 +123,10 @@ class TurnStream:
         self._name = ("cascade", job.env, job.d, job.seed, job.trial)
         self.begin(0)
 
-    def begin(self, turn: int) -> None:
-        """Begin the numbers of a turn."""
-        self._random = rng(*self._name, turn)
+    def begin(self, turn: int, forced: Forced | None = None) -> None:
+        """Begin the numbers of a turn: other ones after a forced message that has them drawn anew."""
+        anew = forced is not None and forced.anew and turn > forced.turn
+        self._random = rng(*self._name, turn, *(("anew",) if anew else ()))
 
     def random(self) -> float:
         """Draw a number in [0, 1)."""
@@ -177,7 +181,7 @@ class _ForcedSampler:
         for row, new in zip(rows, inputs, strict=True):
             if row not in self._speaking:
                 self._turns[row] += 1
-                self._streams[row].begin(self._turns[row])
+                self._streams[row].begin(self._turns[row], self._forced[row])
             one = self._forced[row]
             if one is not None and one.turn == self._turns[row]:
                 ids = self._renderer.made[row].say(one.message)
