@@ -209,12 +209,12 @@ def write_tables(
 
 
 def without_nan(value: Any) -> Any:
-    """Copy a JSON value with null for NaN, which JSON has not."""
+    """Copy a JSON value with null for NaN and what is infinite, which JSON has not."""
     if isinstance(value, Mapping):
         return {name: without_nan(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
         return [without_nan(inner) for inner in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _share(value: float) -> str:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -76,20 +77,35 @@ def test_links_are_in_time_at_a_slot_and_by_rule() -> None:
     }
 
 
-def test_a_mistake_after_another_is_held_against_one_in_the_same_turn() -> None:
-    """In turn 2, of ten episodes that erred in turn 1 five err again, of ten that did not one does: five times."""
+def erring() -> list[Labelled]:
+    """In turn 2, of ten episodes that erred in turn 1 five err again, of ten that did not one does."""
     first, second = replace(WRONG, turn=1), replace(AGAIN, turn=2)
-    after = [episode(first, second, turns=2)] * 5 + [episode(first, turns=2)] * 5
-    before = [episode(second, turns=2)] + [episode(turns=2)] * 9
-    found = more_likely([*after, *before])
+    made = [(first, second)] * 5 + [(first,)] * 5 + [(second,)] + [()] * 9
+    return [episode(*mistakes, turns=2, seed=seed) for seed, mistakes in enumerate(made)]
+
+
+def test_a_mistake_after_another_is_held_against_one_in_the_same_turn() -> None:
+    found = more_likely(erring())
     assert found["ratio"] == pytest.approx(5)
     assert found["low"] < 5 < found["high"]
     assert (found["after"], found["before"]) == (0.5, pytest.approx(11 / 30))
 
 
+def test_episodes_of_one_task_count_as_one_draw() -> None:
+    """Four equal trials of each task make nothing surer."""
+    assert more_likely(erring() * 4) == more_likely(erring())
+
+
+def test_a_ratio_has_no_upper_bound_where_mistakes_may_only_come_after_others() -> None:
+    """A draw of tasks misses the only one that errs for the first time in turn 2 in a third of cases."""
+    assert more_likely(erring())["high"] == math.inf
+    only_after = [one for one in erring() if one.first is None or one.first.turn == 1]
+    assert more_likely(only_after)["ratio"] == math.inf
+
+
 def test_what_follows_by_rule_is_no_new_mistake() -> None:
     found = more_likely(
-        [episode(replace(WRONG, turn=1), replace(IGNORED, turn=2), turns=2), episode(turns=2)]
+        [episode(replace(WRONG, turn=1), replace(IGNORED, turn=2), turns=2), episode(turns=2, seed=1)]
     )
     assert found["after"] == 0
 

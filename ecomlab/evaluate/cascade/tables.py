@@ -170,39 +170,40 @@ def more_likely(labelled: Sequence[Labelled]) -> dict[str, float]:
     """Compare the chance of a mistake in a turn after an earlier one with that where there was none.
 
     `after` and `before` are the shares of turns with a new mistake; `ratio` is Mantel and Haenszel's risk ratio over
-    environments, levels and turns, with 95% bounds from drawing episodes anew. Mistakes that follow by rule are not
-    counted as new. NaN where a stratum never has both.
+    environments, levels and turns, with 95% bounds from drawing tasks anew, each with all of its episodes. Mistakes
+    that follow by rule are not counted as new. NaN where a stratum never has both; infinite where new mistakes only
+    come after earlier ones.
     """
     strata: dict[tuple[str, int, int], int] = {}
-    tables = []
+    tasks: dict[tuple[str, int, int], int] = {}
+    cells, owners = list[int](), list[int]()
     for one in labelled:
         made = {mistake.turn for mistake in one.roots}
+        first, task = min(made, default=math.inf), tasks.setdefault((one.env, one.d, one.seed), len(tasks))
         for turn in range(1, one.turns + 1):
             stratum = strata.setdefault((one.env, one.d, turn), len(strata))
-            after = any(earlier < turn for earlier in made)
-            tables.append((stratum, after, turn in made))
-    counts = np.zeros((len(labelled), max(1, len(strata)), 2, 2))
-    place = 0
-    for number, one in enumerate(labelled):
-        for _ in range(one.turns):
-            stratum, after, new = tables[place]
-            counts[number, stratum, int(after), int(new)] += 1
-            place += 1
-    whole = counts.sum(0)
+            cells.append(4 * stratum + 2 * (first < turn) + (turn in made))
+            owners.append(task)
+    turns, of = np.array(cells, int), np.array(owners, int)
+
+    def counted(weights: np.ndarray) -> np.ndarray:
+        return np.bincount(turns, weights[of], 4 * len(strata)).reshape(-1, 2, 2)
+
+    whole = counted(np.ones(len(tasks)))
     shares = [float(whole[:, side, 1].sum() / max(1.0, whole[:, side].sum())) for side in (0, 1)]
-    random = rng("more likely", len(labelled))
-    drawn = [
-        _ratio(
-            np.tensordot(
-                random.multinomial(len(labelled), np.full(len(labelled), 1 / len(labelled))), counts, 1
-            )
-        )
-        for _ in range(DRAWS if labelled else 0)
-    ]
+    random = rng("more likely", len(tasks))
+    even = np.full(len(tasks), 1 / max(1, len(tasks)))
+    drawn = [_ratio(counted(random.multinomial(len(tasks), even))) for _ in range(DRAWS if tasks else 0)]
     known = [ratio for ratio in drawn if not math.isnan(ratio)]
     tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(known, [tail, 1 - tail]).tolist() if known else (math.nan, math.nan)
-    return {"before": shares[0], "after": shares[1], "ratio": _ratio(whole), "low": low, "high": high}
+    bounds = np.quantile(known, [tail, 1 - tail], method="inverted_cdf").tolist() if known else [math.nan] * 2
+    return {
+        "before": shares[0],
+        "after": shares[1],
+        "ratio": _ratio(whole),
+        "low": bounds[0],
+        "high": bounds[1],
+    }
 
 
 def _ratio(counts: np.ndarray) -> float:
@@ -212,7 +213,7 @@ def _ratio(counts: np.ndarray) -> float:
     exposed, free, sizes = counts[filled, 1], counts[filled, 0], sizes[filled]
     above = float((exposed[:, 1] * free.sum(1) / sizes).sum())
     below = float((free[:, 1] * exposed.sum(1) / sizes).sum())
-    return above / below if below else math.nan
+    return above / below if below else math.inf if above else math.nan
 
 
 def summary(labelled: Sequence[Labelled]) -> dict[str, Any]:
