@@ -7,12 +7,13 @@ from typing import Any
 
 import pandas as pd
 
-from ecomlab.analysis.cascades import LOW, Cells, alike, hard_levels, success
+from ecomlab.analysis.cascades import LOW, PAIRS, Cells, alike, hard_levels, success
 from ecomlab.analysis.statistics import (
     collections_compared,
     differences,
     effective,
     effective_differences,
+    gains,
     held_out,
     learned,
     pooled,
@@ -26,34 +27,40 @@ class Caption:
 
     text: str
     alternative: str
+    column: "Caption | None" = None
+    """That of the version as wide as a column, where it shows something else."""
 
 
 def difficulty_growth(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sampled") -> Caption:
     """Say what `plots.difficulty_growth` shows, and by how much the adaptive arm exceeds the others."""
     levels, seeds, steps = sorted(set(evaluation.d)), train.seed.nunique(), train.step.max()
     over = f"d = {levels[0]} to {levels[-1]}"
-    found = differences(train, evaluation, "adaptive", decoding)
-    means = found[(found.d == "mean") & found.against.isin(learned(evaluation, decoding))]
+    compared = differences(train, evaluation, "adaptive", decoding)
+    means = compared[(compared.d == "mean") & compared.against.isin(learned(evaluation, decoding))]
     said = "; ".join(
         f"{against} by {' and '.join(_with_interval(row) for row in rows.itertuples())}"
         for against, rows in means.groupby("against")  # the row of steps stands before that of tokens
     )
-    runs = held_out(evaluation, decoding)
-    last = runs[runs.step == runs.step.max()].groupby("schedule").success.mean()
+    runs = held_out(evaluation, decoding).sort_values("step").groupby(RUN).success
+    last = runs.last().groupby("schedule").mean()
     ends = ", ".join(f"{name} {share:.2f}" for name, share in last.items())
-    first = runs[runs.step == 0].success.mean()
     still = sorted(set(evaluation.schedule) - {"adaptive", *learned(evaluation, decoding)})
     left_out = f" Left out there, for it has learned nothing: {', '.join(still)}." if still else ""
-    lead = (
-        f" After equally many steps, and after equally many generated tokens, adaptive exceeds {said}."
-        if said
-        else ""
+    equally = "After equally many steps, and after equally many generated tokens,"
+    found = f" {equally} adaptive exceeds {said}." if said else ""
+    head = (
+        f"Training on {', '.join(sorted(set(train.env)))} under schedules of difficulty: {seeds} seeds, {steps} steps, "
+        f"{decoding} held-out success. The highest difficulty trained on; mean success over {over}"
+    )
+    lead = f"the lead of the adaptive schedule in all and at each difficulty, paired by seed{_intervals(seeds)}"
+    alternative = (
+        f"Line plots of {seeds} runs each. Mean held-out success over {over}: at first "
+        f"{runs.first().mean():.2f}; after training {ends}."
     )
     return Caption(
-        f"Training on {', '.join(sorted(set(train.env)))} under schedules of difficulty: {seeds} seeds, {steps} steps, "
-        f"{decoding} held-out success. The highest difficulty trained on; mean success over {over}; the lead of the "
-        f"adaptive schedule in all and at each difficulty, paired by seed{_intervals(seeds)}.{lead}{left_out}",
-        f"Line plots of {seeds} runs each. Mean held-out success over {over} rises from {first:.2f} to: {ends}.",
+        f"{head}, over steps and over generated tokens; {lead}; and success at each difficulty.{found}{left_out}",
+        alternative,
+        column=Caption(f"{head}; {lead}.{found}{left_out}", alternative),
     )
 
 
@@ -87,16 +94,29 @@ def environment_scaling(train: pd.DataFrame, evaluation: pd.DataFrame, decoding:
     least, most = sizes.idxmin(), sizes.idxmax()
     found = collections_compared(train, evaluation, against=str(least), decoding=decoding)
     said = "; ".join(
-        f"{row.collection} exceeds it by {_with_interval(row)} after equally many "
+        f"{row.collection} {_with_interval(row)} after equally many "
         f"{'rollouts in all' if row.equal == 'all rollouts' else f'{row.equal}'}"
         for row in found.itertuples()
     )
-    return Caption(
+    head = (
         f"Training on collections of one to {sizes.max()} environments, {seeds} seeds: {decoding} held-out success in "
         "CART over the rollouts of all environments and over those of CART alone; by how much the others exceed "
-        f"{least} there after equally many, paired by seed{_intervals(seeds)}; and each environment of {most} by "
-        f"itself. In CART, compared with {least}: {said}.",
-        f"Line plots of {train.groupby(RUN).ngroups} runs. In CART, compared with {least}: {said}.",
+        f"{least} there after equally many, paired by seed{_intervals(seeds)}"
+    )
+    compared = f"In CART, compared with {least}: {said}."
+    alternative = f"Line plots of {train.groupby(RUN).ngroups} runs. {compared}"
+    added = "; ".join(
+        f"{name}: " + ", ".join(f"{row.env} {100 * row.mean:.1f}" for row in mine.itertuples())
+        for name, mine in gains(train, evaluation, decoding).groupby("collection")
+    )
+    return Caption(
+        f"{head}; and success in each environment of {most} over steps. {compared}",
+        alternative,
+        column=Caption(
+            f"{head}; and by how much success in each environment exceeds the better of the starter's decodings after "
+            f"training{_intervals(seeds)}. {compared}",
+            f"{alternative} Gains over the starter, in percentage points: {added}.",
+        ),
     )
 
 
@@ -183,8 +203,8 @@ def understanding(table: pd.DataFrame) -> Caption:
     )
 
 
-def error_cascade(cells: Cells) -> Caption:
-    """Say what `cascade_plots.error_cascade` shows, and at which levels."""
+def error_cascade(cells: Cells, effects: pd.DataFrame) -> Caption:
+    """Say what `cascade_plots.error_cascade` shows, at which levels, and from how many pairs."""
     hard, shares = hard_levels(cells), success(cells)
     levels = ", ".join(f"{player} d = {d}" for player, d in hard.items())
     tasks = max(map(len, cells.values()))
@@ -193,15 +213,30 @@ def error_cascade(cells: Cells) -> Caption:
     )
     same = "".join(f" {one} plays as {other} does." for one, other in alike(cells))
     envs = ", ".join(in_order({one.env for some in cells.values() for one in some}))
-    return Caption(
+    pairs = effects[effects.kind == "all"].set_index(["player", "d"]).pairs.to_dict()
+    counts = "; ".join(
+        f"{player} {' and '.join(str(pairs.get((player, d), 0)) for d in dict.fromkeys((LOW, hard[player])))}"
+        for player in hard
+    )
+    head = (
         f"Where players go wrong in {envs}, {tasks} held-out tasks a level, at d = {LOW} and at a hard level: d = 8, "
         f"or the highest played at which a tenth of the episodes are right ({levels}). First mistakes by kind; "
-        "episodes without a mistake over turns, as shares of those that the reference player needs; as wide as a page, "
+        "episodes without a mistake over turns, as shares of those that the reference player needs"
+    )
+    between = (
         "kinds that follow each other in the next turn more often than independent turns would have it, for each 100 "
-        "episodes, and what became of what is wrong in the cart; planted mistakes that the player mends, and its "
-        "success less that of the untouched twin, with 95% intervals over tasks, filled at d = 1 and hollow at the "
-        f"hard level, of five pairs or more. Schedules are of one seed.{same}",
-        f"Bars, survival curves, a heat map and intervals. Correct at d = {LOW} and at the hard level: {ends}.",
+        "episodes; what became of what is wrong in the cart"
+    )
+    tail = (
+        "planted mistakes that the player mends, and its success less that of the untouched twin, with 95% intervals "
+        f"over tasks, filled at d = {LOW} and hollow at the hard level, where there are {PAIRS} pairs or more "
+        f"({counts}). Schedules are of one seed.{same}"
+    )
+    right = f"Correct at d = {LOW} and at the hard level: {ends}."
+    return Caption(
+        f"{head}; {between}; {tail}",
+        f"Bars, survival curves, a heat map and intervals. {right}",
+        column=Caption(f"{head}; {tail}", f"Bars, survival curves and intervals. {right}"),
     )
 
 
@@ -211,11 +246,12 @@ def traces(shown: Sequence[Mapping[str, Any]]) -> Caption:
         f"d = {one['d']}: {'correct' if one['correct'] else 'not correct'} after {len(one['turns'])} turns"
         for one in shown
     )
-    return Caption(
+    text = (
         f"Two episodes of the {shown[0]['player']} player in {shown[0]['env']}, shortened, with every mistake as it "
-        f"was labelled: {ends}.",
-        f"Two transcripts beside each other. {ends}.",
+        f"was labelled: {ends}."
     )
+    below = Caption(text, f"Two transcripts below each other. {ends}.")
+    return Caption(text, f"Two transcripts beside each other. {ends}.", column=below)
 
 
 def _intervals(seeds: int) -> str:
@@ -223,5 +259,6 @@ def _intervals(seeds: int) -> str:
 
 
 def _with_interval(row: object) -> str:
-    mean, low, high = (getattr(row, name) for name in ("mean", "low", "high"))
-    return f"{mean:.3f}" if math.isnan(low) else f"{mean:.3f} [{low:.3f}, {high:.3f}]"
+    """Write a difference of shares in percentage points, as figures do, with its interval if it has one."""
+    mean, low, high = (100 * getattr(row, name) for name in ("mean", "low", "high"))
+    return f"{mean:.1f} points" + ("" if math.isnan(low) else f" [{low:.1f}, {high:.1f}]")

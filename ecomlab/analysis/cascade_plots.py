@@ -17,6 +17,7 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from ecomlab.analysis.cascades import (
     LOW,
+    PAIRS,
     Cells,
     first_mistakes,
     follows,
@@ -27,8 +28,6 @@ from ecomlab.analysis.plots import COLUMN_WIDTH, PAGE_WIDTH, laid_out, lettered,
 from ecomlab.evaluate.cascade.mistakes import WORLD
 from ecomlab.evaluate.cascade.tables import fates, survival
 
-PAIRS = 5
-"""Pairs of episodes, at least, of which an effect is drawn."""
 ORDER = ("perturbed", "base", "novice")
 """Players before the schedules, in figures."""
 _OTHERS: dict[str, tuple[int, str]] = {"perturbed": (7, "X"), "base": (9, "p"), "novice": (5, "P")}
@@ -209,7 +208,7 @@ def _planted(
             if (player, d) not in rows.index or (d == LOW and up > 0):
                 continue
             one = rows.loc[(player, d)]
-            if one.pairs < PAIRS:
+            if one["mendable" if value == "mended" else "pairs"] < PAIRS:
                 continue
             bars = [[one[value] - one[f"{value}_low"]], [one[f"{value}_high"] - one[value]]]
             ax.errorbar(

@@ -14,6 +14,8 @@ LOW = 1
 """The easy level of every comparison."""
 ENOUGH = 0.1
 """Success at the hard level of a comparison, at least: where hardly anything succeeds, nothing is to be recovered."""
+PAIRS = 5
+"""Pairs of episodes, at least, of which an effect is drawn."""
 CLEAN, OTHER = "none", "other"
 Cells = Mapping[tuple[str, int], Sequence[Labelled]]
 """Labelled episodes by player and level."""

@@ -97,8 +97,8 @@ def frontiers(table: pd.DataFrame, players: Sequence[str]) -> pd.DataFrame:
 def run_frontiers(evaluation: pd.DataFrame, decoding: str = "sampled") -> pd.DataFrame:
     """Find the highest level that each run holds at its first and last evaluation, in each of its environments.
 
-    Columns: schedule, collection, seed, step, env, share, level; -1 stands for below 0. Levels above the highest that
-    was evaluated count as not held.
+    Columns: schedule, collection, seed, step, env, share, level; -1 stands for below the lowest that was evaluated.
+    Levels that were not evaluated count as held below one that is, and as not held above the highest.
     """
     mine = evaluation[(evaluation.decoding == decoding) & evaluation.success.notna()]
     ends = mine.groupby(RUN).step.transform(lambda steps: steps.isin((steps.min(), steps.max())))
@@ -108,7 +108,8 @@ def run_frontiers(evaluation: pd.DataFrame, decoding: str = "sampled") -> pd.Dat
             lambda level: (level.success * level.episodes).sum() / level.episodes.sum()
         )
         for share in SHARES:
-            rows.append((*key, share, int((shares >= share).cumprod().sum()) - 1))
+            unbroken = shares.index[(shares >= share).cummin()]
+            rows.append((*key, share, int(max(unbroken, default=-1))))
     return pd.DataFrame(rows, columns=[*RUN, "step", "env", "share", "level"])
 
 
@@ -124,9 +125,11 @@ def held_out(evaluation: pd.DataFrame, decoding: str = "sampled") -> pd.DataFram
 
 
 def learned(evaluation: pd.DataFrame, decoding: str) -> list[str]:
-    """List the schedules whose held-out success has risen by .02 or more; the others have nothing to compare."""
-    means = held_out(evaluation, decoding).groupby(["schedule", "step"]).success.mean().unstack("step")
-    return [str(name) for name in means.index[means.iloc[:, -1] - means.iloc[:, 0] >= 0.02]]
+    """List the schedules whose held-out success has risen by .02 or more from each run's first evaluation to its last,
+    in the mean; the others have nothing to compare."""
+    curves = held_out(evaluation, decoding).sort_values("step").groupby(RUN).success
+    rise = (curves.last() - curves.first()).groupby("schedule").mean()
+    return [str(name) for name in rise.index[rise >= 0.02]]
 
 
 def generated(train: pd.DataFrame, env: str | None = None) -> pd.DataFrame:
@@ -267,9 +270,10 @@ def gains(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sample
     the mean over difficulties, over the better of the starter's decodings. (A policy that merely comes to say what its
     starter thinks most probable gains over the starter's samples, and nothing over its greedy decoding.)
 
-    Columns: collection, env, starter (the better of its decodings), first, middle (the evaluation after a third of the
-    steps), last, mean, low, high (of last - starter, Student's 95%), runs, d_high (the highest difficulty that any
-    run's window reached; NaN for an environment that was not trained).
+    Runs that lack an evaluation, as in an unfinished sweep, are left out. Columns: collection, env, starter (the better
+    of its decodings), first, middle (the evaluation after a third of the steps), last, mean, low, high (of last -
+    starter, Student's 95%), runs, d_high (the highest difficulty that any run's window reached; NaN for an environment
+    that was not trained).
     """
     rows = []
     reached = train.groupby(["collection", "env"]).d_high.max()
@@ -278,7 +282,9 @@ def gains(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sample
             continue
         starter = max(held_out(mine, way).query("step == 0").success.mean() for way in set(mine.decoding))
         curves = held_out(mine, decoding).pivot(index=["schedule", "seed"], columns="step", values="success")
-        steps = curves.columns
+        steps, curves = curves.columns, curves.dropna()
+        if curves.empty:
+            continue
         middle = steps[abs(steps - steps[-1] / 3).argmin()]
         gain = (curves[steps[-1]] - starter).to_numpy()
         low, high = _t_bounds(gain)

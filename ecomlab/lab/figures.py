@@ -56,9 +56,16 @@ def save(
     return [pdf, png, sidecar, *([tex, alt] if caption else [])]
 
 
-def save_widths(page: "Figure", column: "Figure", name: str, **more: Any) -> list[Path]:
-    """Save a figure as wide as a page as `name`, and its narrow version as `name`_column, both as `save` does."""
-    return [*save(page, name, **more), *save(column, f"{name}_column", **more)]
+def save_widths(
+    page: "Figure", column: "Figure", name: str, *, caption: Caption | None = None, **more: Any
+) -> list[Path]:
+    """Save a figure as wide as a page as `name`, and its narrow version as `name`_column, both as `save` does, each
+    with its own caption if there are two."""
+    narrow = caption and (caption.column or caption)
+    return [
+        *save(page, name, caption=caption, **more),
+        *save(column, f"{name}_column", caption=narrow, **more),
+    ]
 
 
 def as_latex(text: str) -> str:

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from fake_tables import collection_rows, eval_rows, train_rows, write_certificate
 from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from ecomlab import files
@@ -321,7 +322,10 @@ def every_figure():
             captions.capability(scripts, runs, "CART"),
         ),
         "understanding": (partial(capability_plots.understanding, asked), captions.understanding(asked)),
-        "cascade": (partial(cascade_plots.error_cascade, cells, effects), captions.error_cascade(cells)),
+        "cascade": (
+            partial(cascade_plots.error_cascade, cells, effects),
+            captions.error_cascade(cells, effects),
+        ),
         "traces": (partial(cascade_plots.traces, shown), captions.traces(shown)),
     }
 
@@ -402,6 +406,25 @@ def test_a_run_holds_a_level_only_with_all_below():
     assert found["level"].to_dict() == {0.9: 0, 0.5: 0}, "the level above one that is not held does not count"
     better = statistics.run_frontiers(rows.assign(success=1.0))
     assert set(better["level"]) == {2}
+
+
+def test_a_level_held_is_a_difficulty_also_where_not_every_one_was_evaluated():
+    rows = eval_rows(seeds=(0,), steps=(0, 4)).assign(success=1.0)
+    rows["d"] = rows.d.map({0: 0, 1: 4, 2: 8})
+    assert set(statistics.run_frontiers(rows)["level"]) == {8}
+
+
+def test_a_schedule_of_fewer_steps_has_learned_what_its_own_runs_show():
+    rows = eval_rows(seeds=(0, 1), steps=(0, 4)).assign(success=lambda rows: 0.1 + rows.step / 10)
+    rows.loc[(rows.schedule == "static-low") & (rows.step == 4), "step"] = 2
+    assert set(statistics.learned(rows, "sampled")) == set(rows.schedule)
+
+
+def test_a_run_that_is_not_finished_is_left_out_of_gains():
+    train, evaluation = collection_rows()
+    whole = statistics.gains(train, evaluation)
+    cut = evaluation[(evaluation.seed != 2) | (evaluation.step < evaluation.step.max())]
+    assert set(whole.runs) == {3} and set(statistics.gains(train, cut).runs) == {2}
 
 
 def test_a_player_of_a_certificate_holds_what_the_search_would_say(tmp_path):
@@ -487,13 +510,36 @@ def test_a_caption_has_the_numbers_of_the_tables_and_is_latex(experiment):
     learned = statistics.learned(evaluation, "sampled")
     assert learned
     for row in by.itertuples():
-        assert (f"{row.against} by {row.mean:.3f}" in caption.text) == (row.against in learned)
+        assert (f"{row.against} by {100 * row.mean:.1f} points" in caption.text) == (row.against in learned)
     made = figures.save(
         plots.difficulty_growth(train, evaluation), "growth", out=experiment, parameters={}, caption=caption
     )
     assert [path.suffix for path in made] == [".pdf", ".png", ".json", ".tex", ".txt"]
     assert made[3].read_text() == figures.as_latex(caption.text) + "\n"
     assert figures.as_latex("5% of {a_b} & c~d") == r"5\% of \{a\_b\} \& c\textasciitilde{}d"
+
+
+def test_a_narrow_figure_has_a_caption_of_what_it_shows(tmp_path):
+    caption = captions.environment_scaling(*collection_rows())
+    page, narrow = Figure(figsize=(2, 1)), Figure(figsize=(1, 1))
+    figures.save_widths(page, narrow, "scaling", out=tmp_path, parameters={}, caption=caption)
+    wide, column = ((tmp_path / f"scaling{name}.tex").read_text() for name in ("", "_column"))
+    assert "over steps" in wide and "starter" not in wide
+    assert "starter" in column and "over steps" not in column
+
+
+def test_the_share_mended_of_few_that_could_be_is_not_drawn():
+    """Of six pairs, one of which could be mended."""
+    row = {"player": "base", "d": 1, "kind": "all", "pairs": 6, "mendable": 1, "effect": -0.5, "mended": 1.0}
+    bounds = {f"{name}_{side}": 0.0 for name in ("effect", "mended") for side in ("low", "high")}
+    effects = pd.DataFrame([{**row, **bounds, "effect_low": -0.9, "mended_high": 1.0}])
+    drawn = {}
+    for value in ("mended", "effect"):
+        ax = Figure().add_subplot()
+        look = cascade_plots.looks_of(["base"])
+        cascade_plots._planted(ax, effects, ["base"], {"base": 1}, look, value)
+        drawn[value] = len(ax.containers)
+    assert drawn == {"mended": 0, "effect": 1}
 
 
 def test_equal_data_give_equal_pdf_bytes(experiment):
