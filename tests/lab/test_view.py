@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import cycle, islice
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -30,7 +31,7 @@ from ecomlab.lab import show
 from ecomlab.lab.view.acting import record_of, record_of_trajectory
 from ecomlab.lab.view.notebook import watch
 from ecomlab.lab.view.page import LARGEST, row_of, write_episodes, write_page
-from ecomlab.lab.view.sources import Source, sources_of
+from ecomlab.lab.view.sources import Source, select, sources_of
 from ecomlab.markup.elements import element
 from ecomlab.markup.record import Call, Label, Record, State, Step
 from ecomlab.players.base import Perturbation
@@ -323,6 +324,17 @@ def test_two_players_are_shown_on_the_same_tasks_first(shop: Shop, tmp_path: Pat
     assert [(row["player"], row["env"]) for row in rows] == [("one", "CART"), ("two", "CART")]
     same = sources_of([one, one.parent / "one" / FILE])
     assert len({source.player for source in same}) == 2, "runs of one player are told apart by where they are"
+
+
+@pytest.mark.parametrize(("limit", "shares"), [(4, [1, 3]), (9, [1, 8]), (20, [1, 9])])
+def test_what_a_small_folder_leaves_of_the_limit_goes_to_the_other(limit: int, shares: list[int]) -> None:
+    """The command says that a limit of all episodes takes all."""
+    sources: Any = [
+        SimpleNamespace(read=lambda size=size: [SimpleNamespace(job=Job("CART", 1, n)) for n in range(size)])
+        for size in (1, 9)
+    ]
+    chosen = select(sources, limit)
+    assert [len(places) for places in chosen.places] == shares and chosen.of == 10
 
 
 def test_a_folder_of_another_version_is_shown_as_it_was_said(shop: Shop, tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ class Chooser(ipywidgets.VBox):
         self.folder = choice.folder
         self.size.disabled = bool(choice.folder)
         for name, field in self.axes.items():
-            field.value = f"{choice.axes[name]:g}" if name in choice.axes else ""
+            field.value = _exactly(choice.axes[name]) if name in choice.axes else ""
         self._show_axes()
 
     def _overridden(self) -> dict[str, float]:
@@ -120,3 +120,9 @@ class Chooser(ipywidgets.VBox):
         moving = tuple(self.axes[name] for name in self._moving())
         if self._grid.children != moving:  # drawn anew only where it must be, for whoever types meanwhile
             self._grid.children = moving
+
+
+def _exactly(value: float) -> str:
+    """Write a number so that it reads back as the same, for another one is another task."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value)

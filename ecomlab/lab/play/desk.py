@@ -68,7 +68,7 @@ class Desk(ipywidgets.VBox):
             "Send what waits", self.send_waiting, "Send the calls that wait as one message"
         )
         self.take_back = _button("Take back", self.unwait, "Take the last call that waits out of the message")
-        self.clear = _button("Clear", lambda: self.views[self.tool.value].clear(), "Empty the form's fields")
+        self.clear = _button("Clear", self.empty, "Empty the form's fields")
         self.save = _button("Save the episode", self.keep, "Write it where `ecomlab eval` reads it")
 
     def _laid_out(self) -> list[ipywidgets.Widget]:
@@ -140,6 +140,11 @@ class Desk(ipywidgets.VBox):
         with self._told(self.wrong_call):
             self.seat.take_back()
             self.show()
+
+    def empty(self) -> None:
+        """Empty the form that is shown, if there is one."""
+        if self.tool.value in self.views:
+            self.views[self.tool.value].clear()
 
     def pick(self, ids: Mapping[str, str]) -> None:
         """Enter the ids of a card in every form that takes them; lists and others only in the one that is shown."""

@@ -110,9 +110,11 @@ function drawPager(first) {
   $("pager").replaceChildren(...parts);
 }
 
-function compare(a, b) {
-  if (a === null || b === null) return (a === null) - (b === null); // what is missing comes last
-  return typeof a === "number" && typeof b === "number" ? a - b : text(a).localeCompare(text(b));
+function compare(a, b, down = false) {
+  const [one, two] = [a, b].map((value) => text(value) === "");
+  if (one || two) return one - two; // what is missing comes last, whatever the direction
+  const order = typeof a === "number" && typeof b === "number" ? a - b : text(a).localeCompare(text(b));
+  return down ? -order : order;
 }
 
 function refresh() {
@@ -122,10 +124,7 @@ function refresh() {
     return Array.isArray(value) ? value.includes(select.value) : text(value) === select.value;
   });
   shown = rows.filter(passes);
-  if (sorted) {
-    shown.sort((a, b) => compare(a.values[sorted.column], b.values[sorted.column]));
-    if (sorted.down) shown.reverse();
-  }
+  if (sorted) shown.sort((a, b) => compare(a.values[sorted.column], b.values[sorted.column], sorted.down));
   page = 0;
   drawRows();
 }
@@ -141,7 +140,7 @@ function drawChoices() {
     }
     const [first] = counts.values();
     if (!counts.size || first === rows.length) return; // the same in all
-    const options = [...counts.keys()].sort(compare).map((value) =>
+    const options = [...counts.keys()].sort((a, b) => compare(a, b)).map((value) =>
       make("option", { value: text(value), textContent: `${text(value)} (${counts.get(value)})` }));
     const select = make("select", {}, make("option", { value: "", textContent: "all" }), ...options);
     select.dataset.column = String(number);
@@ -236,11 +235,15 @@ function kindred(id) {
   return [...task, ...rest].filter((row) => row.id !== id);
 }
 
+const OUTCOMES = { yes: "correct", no: "not correct", unscored: "unscored" };
+
 function drawOther(id, beside) {
   const named = ({ id: other, values }) => {
-    const facts = ["player", "d", "axes", "trial", "step", "decoding", "group"].map((name) => values[at[name]] !== 0 && text(values[at[name]]) && `${name} ${text(values[at[name]])}`);
+    const told = ["player", "d", "axes", "trial", "step", "decoding", "group"].filter((name) =>
+      text(values[at[name]]) !== "" && !(name === "trial" && values[at.trial] === 0));
+    const facts = told.map((name) => `${name} ${text(values[at[name]])}`);
     return make("option", { value: String(other), selected: other === beside,
-      textContent: `#${other} · ${[...facts, values[at.correct] === "yes" ? "correct" : "not correct"].filter(Boolean).join(" · ")}` });
+      textContent: `#${other} · ${[...facts, OUTCOMES[values[at.correct]]].join(" · ")}` });
   };
   const some = kindred(id).slice(0, 200);
   if (beside !== null && !some.some((row) => row.id === beside)) some.unshift(rows[beside]);

@@ -12,6 +12,7 @@ from ecomlab import ENVIRONMENTS
 from ecomlab.catalog import Shop
 from ecomlab.evaluate.transcripts import read
 from ecomlab.lab.play.choice import Choice
+from ecomlab.lab.play.chooser import Chooser
 from ecomlab.lab.play.desk import Desk
 from ecomlab.lab.play.forms import entries_of
 from ecomlab.lab.play.seat import Seat
@@ -105,6 +106,28 @@ def test_a_wrong_choice_is_said_where_it_is_made_and_changes_nothing(
     made.chooser.axes[axis].value = value
     made.chooser.reset.click()
     assert why in made.wrong_choice.value.replace("&#x27;", "'") and made.seat.episode is before
+
+
+def test_an_axis_keeps_all_of_its_digits() -> None:
+    """A key may hold more than a field shows at a glance; Reset must begin the same episode again."""
+    axes = {"p_missing": 0.123456789}
+    assert Chooser(Choice(axes=axes), lambda: None, lambda: None).choice.axes == axes
+
+
+def test_without_an_episode_every_button_says_so_or_does_nothing(tmp_path: Path) -> None:
+    made = Desk(Choice(folder=str(tmp_path)), out=tmp_path)
+    assert "no catalog" in text(made.wrong_choice) or str(tmp_path) in text(made.wrong_choice)
+    for button in (
+        made.clear,
+        made.call,
+        made.add,
+        made.send_words,
+        made.send_draft,
+        made.take_back,
+        made.save,
+    ):
+        button.click()
+    assert "there is no episode yet" in text(made.wrong_save)
 
 
 def test_a_catalog_that_cannot_be_is_refused_in_place(shop: Shop) -> None:
