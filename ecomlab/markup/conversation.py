@@ -22,11 +22,15 @@ def episode(record: Record) -> Html:
 
 
 def turns(steps: Sequence[Step], labels: Sequence[Label] = ()) -> Html:
-    """Show turns in order, each beside the state that it left behind and the labels that it was given."""
-    before = [None, *(step.state for step in steps[:-1])]
+    """Show turns in order, each beside the state that it left behind and the labels that it was given. Labels of a turn
+    that was cut off, of which nothing is recorded, stand last."""
+    last = max((step.number for step in steps), default=0)
+    unrecorded = [Step(turn) for turn in sorted({label.turn for label in labels if label.turn > last})]
+    every = [*steps, *unrecorded]
+    before = [None, *(step.state for step in every[:-1])]
     shown = [
         _turn(step, was, [label for label in labels if label.turn == step.number])
-        for step, was in zip(steps, before, strict=True)
+        for step, was in zip(every, before, strict=True)
     ]
     return element("ol", *shown, class_="turns")
 

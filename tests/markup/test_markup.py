@@ -201,6 +201,14 @@ def test_an_invalid_end_says_so_in_place_of_parts() -> None:
     assert "lost 0.900 (invalid output -0.900)" in page.text
 
 
+def test_labels_of_a_turn_that_was_cut_off_stand_last() -> None:
+    """Nothing of it is recorded, but it is a mistake, and others may follow from it."""
+    labels = [Label(3, "cut off"), Label(3, "missed item")]
+    page = episode(Record("one", steps=[Step(1, "Hello"), Step(2, "Bye")], labels=labels))
+    said = Reader(page).text
+    assert said.index("Bye") < said.index("turn 3") < said.index("cut off") < said.index("missed item")
+
+
 def test_labels_stand_at_their_turn() -> None:
     record = Record(
         "t",
