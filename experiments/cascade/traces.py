@@ -63,6 +63,8 @@ def main() -> None:
             raise SystemExit(f"d = {job.d}, seed {job.seed}: the episode broke")
         labelled = label(trajectory, shop)
         turns = list(turns_of(trajectory))
+        if labelled.end == "truncated":  # in a message of which nothing is recorded
+            turns.append({"said": "", "calls": [], "results": [], "customer": []})
         for number, turn in enumerate(turns, 1):
             turn["mistakes"] = [m.to_json() for m in labelled.mistakes if m.turn == number]
         head = {"player": name, "env": job.env, "d": job.d, "seed": job.seed, "end": labelled.end}

@@ -32,6 +32,8 @@ class Desk(ipywidgets.VBox):
     ) -> None:
         self.seat, self.out = Seat(customer), out
         self.views: dict[str, FormView] = {}
+        self.asked_twice = False
+        """True once somebody was told that an empty answer hands in nothing."""
         self.chooser = Chooser(choice or Choice(), self.reset, self.reset_to_key)
         self.talk, self.about, self.held, self.waiting = (ipywidgets.HTML() for _ in range(4))
         self.wrong_choice, self.wrong_words, self.wrong_call = (ipywidgets.HTML() for _ in range(3))
@@ -171,6 +173,7 @@ class Desk(ipywidgets.VBox):
             if view is None:
                 raise SeatError("there is no episode yet; choose one and reset")
             view.mark({})
+            self._check_answer(tool, view)
             try:
                 came = act(tool, view.entries) or []
             except FormError as error:
@@ -179,6 +182,17 @@ class Desk(ipywidgets.VBox):
             if not self._is_repeated(tool, came):
                 view.clear()
             self.show()
+
+    def _check_answer(self, tool: str, view: FormView) -> None:
+        """Raise SeatError, once, for an answer of which no field is filled in: the second half of a double click would
+        hand in the next job of a journey."""
+        submit = ENVIRONMENTS[self.seat.choice.env].submit.name
+        empty = tool == submit and not any(view.entries.values())
+        self.asked_twice = empty and not self.asked_twice
+        if self.asked_twice:
+            raise SeatError(
+                "no field is filled in, so nothing would be handed in; once more, if that is meant"
+            )
 
     def _is_repeated(self, tool: str, came: list[Entry]) -> bool:
         """Tell whether a form stays filled in: after an error, and of a search, which is refined."""

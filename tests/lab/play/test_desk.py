@@ -180,6 +180,16 @@ def test_enter_calls_the_tool_in_whose_form_it_was_pressed(shop: Shop) -> None:
     assert [entry.tool for entry in made.seat.latest if entry.who == "tool"] == ["catalog_search"]
 
 
+def test_an_answer_without_a_field_is_handed_in_at_the_second_press() -> None:
+    """Or a double click, at the first of a journey's jobs, would hand in the second as well."""
+    made = desk("STATUS", difficulty=0)
+    made.tool.value = "submit"
+    made.call.click()
+    assert "nothing would be handed in" in text(made.wrong_call) and not made.seat.done
+    made.call.click()
+    assert made.seat.done
+
+
 def test_calls_that_wait_are_shown_and_can_be_taken_back(shop: Shop) -> None:
     made = desk()
     fill(made, "catalog_search", {"query": "mug"})
