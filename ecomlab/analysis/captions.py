@@ -52,7 +52,9 @@ def difficulty_growth(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: s
         f"Training on {', '.join(sorted(set(train.env)))} under schedules of difficulty: {seeds} seeds, {steps} steps, "
         f"{decoding} held-out success. The highest difficulty trained on; mean success over {over}"
     )
-    lead = f"the lead of the adaptive schedule in all and at each difficulty, paired by seed{_intervals(seeds)}"
+    lead = (
+        f"the lead of the adaptive schedule in all and at each difficulty, paired by seed{_intervals(seeds)}"
+    )
     alternative = (
         f"Line plots of {seeds} runs each. Mean held-out success over {over}: at first "
         f"{runs.first().mean():.2f}; after training {ends}."
