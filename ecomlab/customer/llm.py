@@ -4,17 +4,27 @@ asks for that the parser does not understand. It decides nothing: what it writes
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ecomlab.customer.rewording import Check, Refusal, tidy
+from ecomlab.customer.rewording import Check, tidy
 from ecomlab.data import Strict, read_toml
 from ecomlab.task import Message
 
-Chat = Callable[[list[Message]], str]
-"""An endpoint: chat messages in, the text of the answer out. It raises where there is none: no connection, a time-out,
+
+@dataclass(frozen=True)
+class Answered:
+    """An answer of an endpoint that says what it cost."""
+
+    text: str
+    usage: Mapping[str, int]
+    """Numbers of requests, retries and tokens, as `evaluate.contestant.Usage` names them."""
+
+
+Chat = Callable[[list[Message]], str | Answered]
+"""An endpoint: chat messages in, the text of the answer out, with its cost where that is known. It raises where there is none: no connection, a time-out,
 no completion. It may be called from several threads at once."""
 
 FILE = Path(__file__).with_name("llm.toml")
@@ -78,6 +88,8 @@ class Exchange:
     """The text that was said, or the labels; "" where none was used."""
     seconds: float = 0.0
     """Time waited for the answer, in seconds."""
+    usage: Mapping[str, int] = field(default_factory=dict)
+    """What the answer cost, as far as the endpoint says so."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -133,10 +145,9 @@ class Wording:
         says so or names what is not listed."""
         prompt = _prompts().label
         asked = prompt.user.format(options=", ".join(options), question=question[:LINE])
-        answer, why, seconds = self._asked("label", question, [prompt.system, asked])
-        named = (
-            [name.strip(" .\"'").lower() for name in answer.replace("\n", ",").split(",")] if answer else []
-        )
+        one = self._asked("label", question, [prompt.system, asked])
+        why, answer = one.refused, one.answer or ""
+        named = [name.strip(" .\"'").lower() for name in answer.replace("\n", ",").split(",")]
         named = list(dict.fromkeys(name for name in named if name))
         known = {name.lower(): slot for name, slot in options.items()}
         detail = ""
@@ -147,7 +158,7 @@ class Wording:
             )
             detail = ", ".join(unknown)[:LINE]
         slots = () if why or named == [NONE] else tuple(known[name] for name in named)
-        self.exchanges.append(Exchange("label", question, answer, why, detail, ", ".join(slots), seconds))
+        self.exchanges.append(replace(one, refused=why, detail=detail, used=", ".join(slots)))
         return slots
 
     def _reworded(self, task: str, template: str, check: Check, verbatim: str = "") -> str:
@@ -158,16 +169,19 @@ class Wording:
             if before and not self._goes_on(name):
                 break
             asked = prompt.user.format(said=said, before=before, line=template)
-            answer, why, seconds = self._asked(name, template, [prompt.system, asked])
-            text = tidy(answer, template, check.lexicon)
-            refusal = Refusal(why) if why else check.refusal(text, template, task == "opening", fixed)
+            one = self._asked(name, template, [prompt.system, asked])
+            if one.refused:
+                self.exchanges.append(one)
+                return template
+            text = tidy(one.answer, template, check.lexicon)
+            refusal = check.refusal(text, template, task == "opening", fixed)
             used = "" if refusal else str(text)
             reason, detail = refusal or ("", "")
-            self.exchanges.append(Exchange(name, template, answer, reason, detail[:LINE], used, seconds))
-            if used or why:
-                return used or template
+            self.exchanges.append(replace(one, refused=reason, detail=detail[:LINE], used=used))
+            if used:
+                return used
             shown = prompt.why.get(reason, reason).format(detail=detail[:LINE])
-            before = prompt.again.format(answer=str(answer)[:LINE], why=shown)
+            before = prompt.again.format(answer=str(one.answer)[:LINE], why=shown)
         return template
 
     def _goes_on(self, task: str) -> bool:
@@ -183,12 +197,12 @@ class Wording:
                 why = "beside the message's other acts"
                 self.exchanges[at] = replace(one, refused="read otherwise", detail=why, used="")
 
-    def _asked(self, task: str, given: str, prompt: Sequence[str]) -> tuple[str | None, str, float]:
-        """Ask the endpoint, or look its answer up in the recording: (answer, why there is none, seconds)."""
+    def _asked(self, task: str, given: str, prompt: Sequence[str]) -> Exchange:
+        """Ask the endpoint, or look its answer up in the recording; `refused` says why there is none."""
         if self._recorded is not None:
             return self._looked_up(task, given)
         if self._failures >= FAILURES:
-            return None, UNASKED, 0.0
+            return Exchange(task, given, None, UNASKED)
         assert self._chat is not None
         system, user = prompt
         started = time.monotonic()
@@ -197,13 +211,15 @@ class Wording:
         except Exception:  # whatever it is, the template is said: wording never costs an episode
             answer = None
         seconds = round(time.monotonic() - started, 3)
-        if not isinstance(answer, str):
+        usage = answer.usage if isinstance(answer, Answered) else {}
+        text = answer.text if isinstance(answer, Answered) else answer
+        if not isinstance(text, str):
             self._failures += 1
-            return None, FAILED, seconds
+            return Exchange(task, given, None, FAILED, seconds=seconds, usage=usage)
         self._failures = 0
-        return _writable(answer[:MOST]), "", seconds
+        return Exchange(task, given, _writable(text[:MOST]), seconds=seconds, usage=usage)
 
-    def _looked_up(self, task: str, given: str) -> tuple[str | None, str, float]:
+    def _looked_up(self, task: str, given: str) -> Exchange:
         assert self._recorded is not None
         if not self._recorded:
             raise RecordError(f"the recording has no further answer; {task} of {given!r} was asked for")
@@ -214,7 +230,14 @@ class Wording:
             )
         answer = one.get("answer")
         missing = UNASKED if one.get("refused") == UNASKED else FAILED
-        return answer, "" if isinstance(answer, str) else missing, float(one.get("seconds", 0.0))
+        return Exchange(
+            task,
+            given,
+            answer,
+            "" if isinstance(answer, str) else missing,
+            seconds=float(one.get("seconds", 0.0)),
+            usage=one.get("usage", {}),
+        )
 
 
 def _writable(text: str) -> str:

@@ -36,6 +36,11 @@ class Usage:
     seconds: float = 0.0
     """Time waited for answers, in seconds."""
 
+    @property
+    def told(self) -> bool:
+        """True if the model said how many tokens it read: no prompt is empty."""
+        return self.prompt_tokens > 0
+
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(*(mine + others for mine, others in zip(vars(self).values(), vars(other).values())))
 

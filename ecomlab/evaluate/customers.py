@@ -4,14 +4,14 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from ecomlab.customer.llm import UNASKED, Chat
 from ecomlab.evaluate.contestant import Usage
 
 if TYPE_CHECKING:
-    from ecomlab.customer.llm import Chat
     from ecomlab.episode.episode import Trajectory
 
 
-def customer_identity(customer: "Chat | None") -> dict[str, Any]:
+def customer_identity(customer: Chat | None) -> dict[str, Any]:
     """Name the endpoint under "customer", by its `identity` if it has one; nothing where the templates are said."""
     if customer is None:
         return {}
@@ -20,11 +20,12 @@ def customer_identity(customer: "Chat | None") -> dict[str, Any]:
 
 
 def customer_usage(trajectory: "Trajectory") -> dict[str, Usage]:
-    """Count an episode's requests for words, and the time waited; the tokens are known only to the endpoint."""
-    asked = [one for one in trajectory.wording if one["refused"] != "not asked"]
+    """Add up an episode's requests for words: tokens as far as the endpoint told them, and the time waited."""
     if not trajectory.wording:
         return {}
-    return {"customer": Usage(requests=len(asked), seconds=sum(one["seconds"] for one in asked))}
+    asked = [one for one in trajectory.wording if one["refused"] != UNASKED]
+    costs = (Usage(**{"requests": 1, **one.get("usage", {}), "seconds": one["seconds"]}) for one in asked)
+    return {"customer": sum(costs, Usage())}
 
 
 def customer_notes(trajectory: "Trajectory") -> dict[str, Any]:

@@ -42,6 +42,8 @@ def contestant_of(
         from ecomlab.evaluate.local import LocalContestant
 
         chat = {key: local.pop(key) for key in ("dtype", "lora_rank", "thinking") if key in local}
+        if chat and not is_ordinary(name):
+            raise ValueError(f"{name} has no {', '.join(chat)}, which ordinary models have; leave that out")
         return LocalContestant(name, load_policy(name, shop, envs, **chat), customer=customer, **local)
     if name in PLAYERS or name in known_scripts():
         return ScriptedContestant(name, customer=customer)

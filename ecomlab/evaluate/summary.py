@@ -41,18 +41,18 @@ class Ledger:
 
     @property
     def cost(self) -> str:
-        """Cost of everything, in words: "1.25 USD"; "" where no role has a price."""
+        """Cost of everything, in words: "1.25 USD"; "" where no role has a price, or tokens to count."""
         costs: dict[str, float] = defaultdict(float)
         for role, used in self.used.items():
-            if role in self.prices:
+            if role in self.prices and used.told:
                 costs[self.prices[role].currency] += self.prices[role].cost(used)
         return " + ".join(f"{cost:.2f} {currency}" for currency, cost in costs.items())
 
     def to_json(self) -> dict[str, dict[str, Any]]:
-        """Write the counts of each role, with its cost where it has a price."""
+        """Write the counts of each role, with its cost where it has a price, and tokens to count."""
         found = {role: asdict(used) for role, used in sorted(self.used.items())}
         for role, prices in self.prices.items():
-            if role in found:
+            if role in found and self.used[role].told:
                 found[role] |= {"cost": round(prices.cost(self.used[role]), 6), "currency": prices.currency}
         return found
 
@@ -126,11 +126,17 @@ def report(transcripts: Iterable[Transcript], trials: int = 1) -> dict[str, Any]
     """Summarize episodes: a row for each environment and level, for each environment, and for all.
 
     Rows have the columns that `summarize` gives, after `env` and `d`; a row of several levels has d None. `reasons`
-    says of each class of unscored episodes why most of them are.
+    says of each class of unscored episodes why most of them are; `calls_in_text` counts the episodes in which the
+    server left calls in the text; `customer` counts the exchanges with an endpoint that words the customer, and by
+    reason those of which nothing was used.
     """
     rows, said = list[Row](), defaultdict[str, Counter[str]](Counter)
+    in_text, exchanges, refused = 0, 0, Counter[str]()
     for transcript in transcripts:
         rows.append(flat(transcript))
+        in_text += "calls_in_text" in transcript.notes
+        exchanges += len(transcript.wording)
+        refused.update(one["refused"] for one in transcript.wording)
         if transcript.unscored:
             said[transcript.unscored][str(transcript.notes.get("why") or transcript.score.why)] += 1
     cells: dict[tuple[str, int | None], list[Row]] = defaultdict(list)
@@ -148,6 +154,8 @@ def report(transcripts: Iterable[Transcript], trials: int = 1) -> dict[str, Any]
         ],
         "all": {"env": "all", "d": None, **summarize(rows, trials)},
         "reasons": {kind: said[kind].most_common(1)[0][0] for kind in sorted(said)},
+        "calls_in_text": in_text,
+        "customer": {"exchanges": exchanges, "refused": _counted(refused.elements())},
     }
 
 

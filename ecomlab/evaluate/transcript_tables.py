@@ -68,11 +68,11 @@ def flat(transcript: Transcript) -> dict[str, Any]:
     """Flatten an episode for a table without its messages: what reports are drawn from.
 
     `correct` is 1.0 or 0.0, and NaN in an unscored episode; parts, questions and slots learned are NaN where there are
-    none. Tokens are named by role: `agent_prompt`, `agent_cached`, `agent_completion`.
+    none. Tokens are named by role: `agent_prompt`, `agent_cached`, `agent_completion`; NaN where the model told none.
     """
     score, scored = transcript.score, not transcript.unscored
     tokens = {
-        f"{role}_{what}": getattr(used, f"{what}_tokens")
+        f"{role}_{what}": getattr(used, f"{what}_tokens") if used.told else math.nan
         for role, used in transcript.usage.items()
         for what in ("prompt", "cached", "completion")
     }

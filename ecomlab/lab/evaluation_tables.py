@@ -54,14 +54,39 @@ def notes_of(found: Mapping[str, Any]) -> list[str]:
         said = ["nothing was scored", *lost, again]
     else:
         said = [*_scored_notes(found), *lost, *([again] if lost else [])]
-    for role, used in found["ledger"].items():
-        cost = f", {used['cost']:.2f} {used['currency']}" if "cost" in used else ""
+    return [*said, *_doubts(found), *(_used(role, used) for role, used in found["ledger"].items())]
+
+
+def _doubts(found: Mapping[str, Any]) -> list[str]:
+    """Say what may be wrong with the server, and how much of what the customer's endpoint wrote was used."""
+    said = []
+    if found["calls_in_text"]:
         said.append(
-            f"{role}: {used['requests']:,} requests, {used['prompt_tokens']:,} prompt tokens "
-            f"({used['cached_tokens']:,} cached), {used['completion_tokens']:,} sampled, {used['retries']:,} retries, "
-            f"{used['seconds']:,.0f} s of waiting, added up over episodes that may run side by side{cost}"
+            f"in {found['calls_in_text']} episodes the server left calls in the text, where they are words to the "
+            "customer: switch its parser of calls on, or use --set tools=text"
+        )
+    if exchanges := found["customer"]["exchanges"]:
+        refused = found["customer"]["refused"]
+        said.append(
+            f"customer's endpoint: asked {exchanges} times, refused {sum(refused.values())} times "
+            f"({_counts(refused)}); what is refused is said by the template"
         )
     return said
+
+
+def _used(role: str, used: Mapping[str, Any]) -> str:
+    """Word what was asked of a role's model."""
+    cost = f", {used['cost']:.2f} {used['currency']}" if "cost" in used else ""
+    tokens = (
+        f"{used['prompt_tokens']:,} prompt tokens ({used['cached_tokens']:,} cached), "
+        f"{used['completion_tokens']:,} sampled"
+        if used["prompt_tokens"]
+        else "tokens not told"
+    )
+    return (
+        f"{role}: {used['requests']:,} requests, {tokens}, {used['retries']:,} retries, "
+        f"{used['seconds']:,.0f} s of waiting, added up over episodes that may run side by side{cost}"
+    )
 
 
 def _scored_notes(found: Mapping[str, Any]) -> list[str]:

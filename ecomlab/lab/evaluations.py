@@ -70,6 +70,10 @@ def make_contestant(
 
         local["limits"] = Limits(**limits)
     local |= {name: value for name, value in changes.items() if name in LOCAL}
+    if decoding == "greedy" and "temperature" in changes:
+        raise ValueError(
+            "greedy decoding has no temperature; leave out --decoding greedy, or --set temperature"
+        )
     made = contestant_of(player, shop, envs, customer=customer, **local)
     if made.identity["kind"] == "script" and (decoding or changes):
         raise ValueError(f"{player} is a script, which has no settings; leave out --set and --decoding")
@@ -78,7 +82,8 @@ def make_contestant(
 
 def folder_of(player: str, kind: str, out: Path | None) -> Path:
     """Return the folder of a run: the one given, or one that is named after the player."""
-    name = "-".join(part for part in Path(player).with_suffix("").parts[-2:] if part not in ("/", "."))
+    parts = Path(player.removesuffix(".toml")).parts[-2:]
+    name = "-".join(part for part in parts if part not in ("/", "."))
     default = name.replace(" ", "-") + ("" if kind == EVALUATION else f"-{kind}")
     return resolve(out or f"{RUNS}/{default}")
 
@@ -221,6 +226,7 @@ def _worded(found: Rescored) -> str:
 
 
 def _prices(contestant: Contestant) -> dict[str, Any]:
-    """Prices by role, of a player whose settings have them."""
-    prices = getattr(getattr(contestant, "settings", None), "prices", None)
-    return {"agent": prices} if prices else {}
+    """Prices by role, of a player, and of an endpoint that words the customer, whose settings have them."""
+    asked = {"agent": contestant, "customer": getattr(contestant, "customer", None)}
+    prices = {role: getattr(getattr(one, "settings", None), "prices", None) for role, one in asked.items()}
+    return {role: price for role, price in prices.items() if price}

@@ -41,7 +41,7 @@ def test_a_file_names_the_endpoint_and_a_customer_waits_less_than_a_player(tmp_p
         customer_from_toml(file(tmp_path, "http://127.0.0.1:9/v1", key="NO_SUCH_KEY"))
 
 
-def test_it_answers_several_threads_at_once_and_counts_what_it_was_asked(tmp_path: Path) -> None:
+def test_it_answers_several_threads_at_once_and_says_what_each_answer_cost(tmp_path: Path) -> None:
     with serving(
         lambda body, n: completion({"content": body["messages"][0]["content"]}), probed=False
     ) as server:
@@ -50,8 +50,8 @@ def test_it_answers_several_threads_at_once_and_counts_what_it_was_asked(tmp_pat
         with ThreadPoolExecutor(8) as pool:
             found = list(pool.map(lambda text: chat([{"role": "user", "content": text}]), texts))
         chat.close()
-    assert found == texts
-    assert (chat.usage.requests, chat.usage.completion_tokens) == (16, 160)
+    assert [one.text for one in found] == texts
+    assert [(one.usage["requests"], one.usage["completion_tokens"]) for one in found] == [(1, 10)] * 16
 
 
 @pytest.mark.parametrize(
@@ -80,11 +80,10 @@ def test_a_contestant_plays_with_a_customer_so_worded_and_says_so(tmp_path: Path
     assert contestant.identity["customer"]["model"] == MODEL
     assert played.trajectory is not None
     assert played.trajectory.messages[1]["content"].startswith("Hi! ")
-    assert (
-        played.usage["customer"].requests
-        == len(played.trajectory.wording)
-        == played.notes["customer"]["rewrite"] + 1
-    )
+    asked = len(played.trajectory.wording)
+    used = played.usage["customer"]
+    assert used.requests == asked == played.notes["customer"]["rewrite"] + 1
+    assert (used.prompt_tokens, used.completion_tokens) == (100 * asked, 10 * asked)
     assert played.notes["customer"]["refused"] == {}
 
 

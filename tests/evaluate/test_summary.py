@@ -1,6 +1,7 @@
 """What an evaluation comes to, against numbers computed by hand and against simulation."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from contestants import Script
 from scipy.stats import binomtest
 
 from ecomlab import Shop
-from ecomlab.evaluate.contestant import Job
+from ecomlab.evaluate.contestant import Job, Usage
 from ecomlab.evaluate.endpoint.settings import Prices
 from ecomlab.evaluate.evaluation import Cells
 from ecomlab.evaluate.summary import (
@@ -99,5 +100,10 @@ def test_the_ledger_has_the_price_of_everything_played(shop: Shop) -> None:
         ledger.add(Transcript.of(played))
     assert ledger.cost == "0.66 USD"
     assert (ledger.to_json()["agent"]["prompt_tokens"], ledger.to_json()["agent"]["cost"]) == (300_000, 0.66)
+    silent = replace(Transcript.of(played), usage={"agent": Usage(requests=3)})
+    untold = Ledger(ledger.prices)
+    untold.add(silent)
+    assert untold.cost == "" and "cost" not in untold.to_json()["agent"], "no tokens told is not free"
+    assert math.isnan(report([silent])["all"]["tokens"])
     free.add(Transcript.of(played))
     assert free.cost == "" and "cost" not in free.to_json()["agent"]

@@ -4,10 +4,11 @@ import asyncio
 import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ecomlab.evaluate.contestant import Usage
+from ecomlab.customer.llm import Answered
 from ecomlab.evaluate.endpoint.client import Client, Writer, connected
 from ecomlab.evaluate.endpoint.completion import Answer
 from ecomlab.evaluate.endpoint.settings import EndpointSettings, endpoint_from_toml
@@ -27,8 +28,6 @@ class EndpointChat:
     def __init__(self, settings: EndpointSettings) -> None:
         self.settings = settings
         settings.secret()  # a key that is missing is a mistake of the caller, not of the endpoint
-        self.usage = Usage()
-        """What all calls cost so far."""
         self._lock = threading.Lock()
         self._running: tuple[asyncio.AbstractEventLoop, asyncio.Event, Client] | None = None
 
@@ -38,15 +37,14 @@ class EndpointChat:
         decides = ("url", "model", "temperature", "top_p", "max_tokens", "seed", "extra")
         return {"kind": "endpoint", **self.settings.model_dump(mode="json", include=set(decides))}
 
-    def __call__(self, messages: list[Message]) -> str:
-        """Return the endpoint's text. Raises EndpointFailure or ContextOverflow after the last try."""
+    def __call__(self, messages: list[Message]) -> Answered:
+        """Return the endpoint's text and its cost. Raises EndpointFailure or ContextOverflow after the last try."""
         key = ("customer", self.settings.seed, digest(messages))
         sent = Writer(self.settings, ()).write(messages, int(rng(*key).integers(2**31)))
         loop, _, client = self._started()
         answer: Answer = asyncio.run_coroutine_threadsafe(client.answer(sent, key), loop).result()
-        with self._lock:
-            self.usage += answer.usage
-        return str(answer.message["content"])
+        cost = {name: count for name, count in asdict(answer.usage).items() if name != "seconds"}
+        return Answered(str(answer.message["content"]), cost)
 
     def close(self) -> None:
         """Close the connections; a later call opens new ones."""
