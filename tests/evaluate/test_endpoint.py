@@ -55,6 +55,8 @@ BROKEN: dict[str, tuple[str, Reply]] = {
     "500": ("server error", Reply(b"oops", 500)),
     "503": ("server error", Reply(b'{"error": "loading"}', 503, {"Retry-After": "0"})),
     "an error with status 200": ("server error", Reply(b'{"error": {"code": 502, "message": "upstream"}}')),
+    "an error in the middle": ("server error", completion(ANSWERED, finish="error")),
+    "aborted": ("server error", completion(ANSWERED, finish="abort")),
     "cut off": ("cut off", Reply(HELLO.body[:40], cut=True)),
     "a whole answer cut off": ("cut off", Reply(HELLO.body, cut=True)),
     "empty": ("no completion", Reply()),

@@ -19,6 +19,8 @@ _OVERFLOW = re.compile(
     r"|too many (?:input |total )?tokens|maximum.{0,40}tokens",
     re.IGNORECASE | re.DOTALL,
 )
+BROKEN_OFF = ("error", "abort")
+"""Reasons to end an answer that are the server's, as routers and vLLM give them."""
 _LONE = re.compile("[\ud800-\udfff]")
 
 
@@ -74,6 +76,8 @@ def read_completion(body: bytes, settings: EndpointSettings) -> Answer:
     _check_model(found.get("model"), settings)
     finish = choice.get("finish_reason")
     finish = finish if isinstance(finish, str) else ""
+    if finish in BROKEN_OFF:
+        raise EndpointFailure("server error", f"the answer ends with {finish!r}: {shown(body)}", again=True)
     refusal = message.get("refusal")
     said = {"role": "assistant", "content": _content(message.get("content"))}
     if isinstance(refusal, str) and refusal and not said["content"]:
