@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -179,17 +180,17 @@ def _choose(
     began: float,
     tell: Tell,
 ) -> int:
-    """Play the first ten episodes and choose the number of tasks a cell."""
+    """Play the first ten episodes, as far as an earlier start has not, and choose the number of tasks a cell."""
     first = cells.first(MEASURED)
     left = [job for job in first if _is_left(log, job)]
-    seconds = play_all(contestant, left, shop, log, began, tell, total=len(first))
-    if not left:
-        return cells.tasks if budget is None else cells.least(MEASURED)
-    each = seconds / len(left)
+    play_all(contestant, left, shop, log, began, tell, total=len(first))
+    elapsed = [transcript.elapsed for transcript in read(log.path, every=True)]
+    seconds = _seconds(elapsed)
+    each = max(seconds, 0.001) / len(elapsed)
     tell(
         {
             "kind": "measured",
-            "episodes": len(left),
+            "episodes": len(elapsed),
             "seconds": seconds,
             "all": each * cells.rounds * cells.tasks,
         }
@@ -205,6 +206,11 @@ def _choose(
     return min(cells.tasks, max(affordable, cells.least(MEASURED)))
 
 
+def _seconds(elapsed: Sequence[float]) -> float:
+    """Add up what the starts of a run took, by the `elapsed` of its episodes, which falls back where one began."""
+    return sum(one for one, following in pairwise([*elapsed, 0.0]) if following < one)
+
+
 def _is_left(log: Log, job: Job, retry_unscored: bool = False) -> bool:
     key = key_of(job)
     return key not in log.scored and (retry_unscored or key not in log.unscored)
@@ -218,12 +224,12 @@ def play_all(
     began: float,
     tell: Tell = lambda _: None,
     total: int = 0,
-) -> float:
-    """Play jobs and record each episode as it ends; return the seconds that it took.
+) -> None:
+    """Play jobs and record each episode as it ends.
 
     Raises RuntimeError for a contestant that plays what it was not asked for, or not all of it.
     """
-    waiting, start = {key_of(job) for job in jobs}, time.monotonic()
+    waiting = {key_of(job) for job in jobs}
     if jobs:
         with closing(_iterate(contestant, jobs, shop)) as episodes:
             for played in episodes:
@@ -235,7 +241,6 @@ def play_all(
                 tell({"kind": "episode", "left": len(waiting), "total": total, "transcript": transcript})
     if waiting:
         raise RuntimeError(f"{len(waiting)} of {len(jobs)} episodes were not played; the others are recorded")
-    return time.monotonic() - start
 
 
 def _iterate(contestant: Contestant, jobs: Sequence[Job], shop: "Shop") -> Generator[Played, None, None]:

@@ -1,11 +1,13 @@
 """Runs of an evaluation: killed and continued, nothing lost, doubled or mixed; scored again without playing."""
 
 import json
+import math
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -108,10 +110,10 @@ def test_ten_episodes_say_how_long_the_others_take(shop: Shop, tmp_path: Path) -
 
 
 def test_a_budget_chooses_the_tasks_once(shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At a second an episode, 100 s are six tasks in each of the two cells, played eight times a round."""
-    monkeypatch.setattr(evaluation, "play_all", slowly(evaluation.play_all))
+    """At a second an episode, 100 s are twelve tasks in each of the two cells, eight episodes a round."""
+    slow = Slow(monkeypatch)
     cells = Cells(("STATUS",), (0, 1), 50, trials=4)
-    told = run(Script(), shop, tmp_path, cells, budget=100.0)
+    told = run(slow, shop, tmp_path, cells, budget=100.0)
     assert {"kind": "plan", "tasks": 12, "of": 50, "cells": 2} in told and read_plan(tmp_path) == {
         "tasks": 12
     }
@@ -121,20 +123,43 @@ def test_a_budget_chooses_the_tasks_once(shop: Shop, tmp_path: Path, monkeypatch
     ]
     with pytest.raises(TranscriptError, match=r"cells.budget is 100.0 there, 7.0 now"):
         run(Script(), shop, tmp_path, cells, budget=7.0)
-    with pytest.raises(
-        ValueError, match="one task a cell is 8 episodes and takes about 8 s, more than the budget of 7"
-    ):
-        run(Script(), shop, tmp_path / "other", cells, budget=7.0)
+    for _ in range(2):  # asked again, it plays no more and is refused again
+        with pytest.raises(
+            ValueError, match="one task a cell is 8 episodes and takes about 8 s, more than the budget of 7"
+        ):
+            run(slow, shop, tmp_path / "other", cells, budget=7.0)
+        assert len(list(read(tmp_path / "other"))) == 10
 
 
-def slowly(play_all: Any) -> Any:
-    """Play as it does, and report a second an episode."""
+def test_a_measure_that_was_interrupted_counts_what_was_played_before(
+    shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stopped in its ninth episode; the last two are played in no time, and yet ten took eight seconds."""
+    cells = Cells(("STATUS",), (0, 1), 50)
+    with pytest.raises(KeyboardInterrupt):
+        run(Slow(monkeypatch, stopped_after=8), shop, tmp_path, cells, budget=40.0)
+    told = run(Slow(monkeypatch, pace=0.0), shop, tmp_path, cells, budget=40.0)
+    (measured,) = (event for event in told if event["kind"] == "measured")
+    assert (measured["episodes"], measured["seconds"]) == (10, 8.0)
+    assert read_plan(tmp_path) == {"tasks": 25}
 
-    def timed(contestant: Any, jobs: Sequence[Job], *rest: Any, **more: Any) -> float:
-        play_all(contestant, jobs, *rest, **more)
-        return float(len(jobs))
 
-    return timed
+class Slow(Script):
+    """An episode takes `pace` seconds on a clock of its own, which `evaluation` reads."""
+
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, pace: float = 1.0, stopped_after: float = math.inf
+    ) -> None:
+        super().__init__()
+        self.now, self.pace, self.stopped_after = 0.0, pace, stopped_after
+        monkeypatch.setattr(evaluation, "time", SimpleNamespace(monotonic=lambda: self.now))
+
+    def play(self, jobs: Sequence[Job], shop: Shop) -> Iterator[Played]:
+        for played in super().play(jobs, shop):
+            if len(self.played) > self.stopped_after:
+                raise KeyboardInterrupt
+            self.now += self.pace
+            yield played
 
 
 @dataclass
