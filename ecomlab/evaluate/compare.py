@@ -130,13 +130,15 @@ def compare_transcripts(
 def _difference(
     group: str, keys: Sequence[Key], one: Mapping[Key, float], two: Mapping[Key, float]
 ) -> Difference:
-    gains: dict[Task, list[float]] = defaultdict(list)
+    tasks: dict[Task, list[Key]] = defaultdict(list)
     for key in keys:
-        gains[key[:3]].append(one[key] - two[key])
-    tasks = [sum(found) / len(found) for found in gains.values()]
-    mean, low, high, shows = paired_interval(tasks)
-    first, second = (sum(side[key] for key in keys) / len(keys) for side in (one, two))
-    return Difference(group, len(tasks), first, second, mean, low, high, shows)
+        tasks[key[:3]].append(key)
+    first, second = (
+        np.array([sum(side[key] for key in trials) / len(trials) for trials in tasks.values()])
+        for side in (one, two)
+    )
+    mean, low, high, shows = paired_interval(first - second)
+    return Difference(group, len(tasks), float(first.mean()), float(second.mean()), mean, low, high, shows)
 
 
 def paired_interval(
@@ -160,13 +162,13 @@ def paired_interval(
 # --- what may be compared ---
 
 
-def check_scored(path: Path, found: Sequence[Transcript]) -> None:
-    """Raise TranscriptError where more than 2% of the episodes are unscored."""
+def check_scored(where: object, found: Sequence[Transcript]) -> None:
+    """Raise TranscriptError where more than 2% of the episodes are unscored; `where` says of what they are."""
     missing = sum(bool(t.unscored) for t in found)
     if missing > MOST_UNSCORED * len(found):
         classes = ", ".join(sorted({t.unscored for t in found if t.unscored}))
         raise TranscriptError(
-            f"{path}: {missing} of {len(found)} episodes are unscored ({classes}), more than {MOST_UNSCORED:.0%}; "
+            f"{where}: {missing} of {len(found)} episodes are unscored ({classes}), more than {MOST_UNSCORED:.0%}; "
             "run it again with --retry-unscored"
         )
 

@@ -178,7 +178,8 @@ def find_frontier(
 ) -> list[Frontier]:
     """Search all environments side by side and record every episode; a search that was killed goes on where it was.
 
-    Raises TranscriptError for a folder that holds another run, and if more than 2% of the episodes are unscored.
+    Raises TranscriptError for a folder that holds another run, and if more than 2% of an environment's episodes are
+    unscored.
     """
     began = time.monotonic()
     with opened(folder, {**header, "search": {"block": block, "most": MOST, "tail": TAIL}}, made_with) as log:
@@ -191,8 +192,8 @@ def find_frontier(
             _play(contestant, left, shop, log, began, results, tell)
             for search in searches.values():
                 search.take(results)
-    found = [transcript for search in searches.values() for transcript in search.transcripts]
-    check_scored(folder, found)
+    for env, search in searches.items():
+        check_scored(f"{folder}, {env}", search.transcripts)
     return [search.result() for search in searches.values()]
 
 

@@ -1,6 +1,7 @@
 """Two players, task by task: by hand, by simulation, and everything that may not be compared."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ from contestants import Script
 from test_evaluation import run
 
 from ecomlab import Shop
-from ecomlab.evaluate.compare import compare, paired_interval
+from ecomlab.evaluate.compare import compare, compare_transcripts, paired_interval
 from ecomlab.evaluate.evaluation import Cells
+from ecomlab.evaluate.transcript import Transcript
 from ecomlab.evaluate.transcripts import FILE, TranscriptError, lines
 from ecomlab.seeding import rng
 
@@ -42,6 +44,15 @@ def test_a_difference_is_shown_with_its_sign(evaluations: dict[str, Path]) -> No
     assert [d.group for d in found.environments] == ["CART", "STATUS"]
     assert [d.tasks for d in found.environments] == [16, 16]
     assert json.dumps(found.to_json())
+
+
+def test_the_difference_is_that_of_the_shares_where_a_trial_has_no_score(shop: Shop) -> None:
+    """Right in one trial of a task, of which the other failed, and wrong in both of another: half of the tasks."""
+    jobs = Cells(("STATUS",), (0,), 2, trials=2).jobs()
+    right = [Transcript.of(played) for played in Script().play(jobs, shop)]
+    mixed = [replace(t, score=replace(t.score, correct=t is right[0] or t is right[1])) for t in right]
+    found = compare_transcripts(("a", "b"), right, [mixed[0], *mixed[2:]]).overall
+    assert (found.first, found.second, found.mean) == (1.0, 0.5, 0.5)
 
 
 def test_no_difference_is_said_so(evaluations: dict[str, Path]) -> None:

@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ from ecomlab.evaluate.frontier import (
     held,
     words,
 )
+from ecomlab.evaluate.scripted import ScriptedContestant
+from ecomlab.evaluate.tasks import held_out_seeds
 from ecomlab.evaluate.transcripts import TranscriptError, read
 from ecomlab.seeding import rng
 
@@ -118,6 +121,26 @@ class Wall(Script):
 def find(contestant: Script, shop: Shop, folder: Path, **more: Any) -> list[Frontier]:
     header = header_of(FRONTIER, contestant.name, contestant, ["STATUS"], {}, shop, {"size": 1000, "seed": 0})
     return find_frontier(contestant, ["STATUS"], shop, folder, header, {"commit": "abc"}, **more)
+
+
+class Mute(ScriptedContestant):
+    """Says nothing; three episodes of PD are unscored."""
+
+    def play(self, jobs: Sequence[Job], shop: Shop) -> Any:
+        for played in super().play(jobs, shop):
+            job = played.job
+            fails = job.env == "PD" and job.d in (3, 6, 9) and job.seed == held_out_seeds(0, 1)[0]
+            yield replace(played, unscored="connection") if fails else played
+
+
+def test_unscored_episodes_are_judged_by_environment(shop: Shop, tmp_path: Path) -> None:
+    """Of all episodes they are less than 2%, of PD's more: its frontier would be one of those that did not fail."""
+    player, envs = Mute("say nothing"), ["STATUS", "PD", "POLICY"]
+    header = header_of(FRONTIER, player.name, player, envs, {}, shop, {"size": 1000, "seed": 0})
+    with pytest.raises(TranscriptError, match=r", PD: 3 of \d+ episodes are unscored"):
+        find_frontier(player, envs, shop, tmp_path, header, {})
+    found = list(read(tmp_path))
+    assert sum(bool(t.unscored) for t in found) <= 0.02 * len(found)
 
 
 class Interrupted(Wall):
