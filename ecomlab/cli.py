@@ -198,6 +198,7 @@ def train(
 
 @app.command("eval")
 def evaluate(
+    context: typer.Context,
     player: options.Player = None,
     env: options.PlayerEnvs = None,
     difficulty: options.Levels = "0:4",
@@ -226,6 +227,7 @@ def evaluate(
     from ecomlab.lab import evaluation_tables, evaluations
 
     if rescore is not None:
+        options.check_alone(context, "rescore", "catalog")
         raise typer.Exit(1 if evaluations.score_again(rescore, console, catalog) else 0)
     cells = options.cells(player, env, difficulty, episodes, trials, block, axis)
     asked: dict[str, Any] = {

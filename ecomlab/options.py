@@ -8,7 +8,8 @@ from importlib.metadata import requires
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, BadParameter, Option, secho
+from click.core import ParameterSource
+from typer import Argument, BadParameter, Context, Option, secho
 
 from ecomlab import ENVIRONMENTS
 
@@ -241,6 +242,21 @@ def check_apart(figure: Path | None, json_file: Path | None) -> None:
     """Check that a figure's provenance does not take the place of the results. Raises BadParameter."""
     if figure and json_file and figure.with_suffix(".json").resolve() == json_file.resolve():
         raise BadParameter(f"--figure writes {json_file} too; give --json another name")
+
+
+def check_alone(context: Context, option: str, *others: str) -> None:
+    """Check that nothing but `others` is given beside an option that does without it. Raises BadParameter."""
+    allowed = {option, *others}
+    given = [
+        name
+        for name in context.params
+        if name not in allowed and context.get_parameter_source(name) is not ParameterSource.DEFAULT
+    ]
+    if given:
+        raise BadParameter(
+            f"--{option} takes nothing beside it but {' and '.join(f'--{name}' for name in others)}; "
+            f"leave out {', '.join(given)}"
+        )
 
 
 def seconds(text: str | None) -> float | None:

@@ -180,6 +180,10 @@ def test_a_leak_breaks_silence(monkeypatch: pytest.MonkeyPatch) -> None:
         (["eval"], "name a player: reference"),
         (["frontier", "novice", "--figure", "f.pdf", "--json", "f.json"], "give --json another name"),
         (["eval", "reference", "--budget", "an hour"], "such as 1h, 30m or 90s"),
+        (
+            ["eval", "--rescore", "x", "--json", "y.json"],
+            "nothing beside it but --catalog; leave out json_file",
+        ),
     ],
 )
 def test_wrong_arguments_stop_before_anything_runs(arguments: list[str], says: str) -> None:

@@ -45,10 +45,12 @@ TRANSCRIPTS = Features(
         "turns": Value("int64"),
         "calls": Value("int64"),
         "strict": Value("bool"),
+        "wording": Value("string"),
     }
 )
 """Columns of a data set of played episodes; `reward` is null where the episode is unscored. Arguments of tool calls
-are objects, as TRL and chat templates expect them, not text as in OpenAI's shape."""
+are objects, as TRL and chat templates expect them, not text as in OpenAI's shape. `wording` is JSON: what an endpoint
+that words the customer was asked and answered, without which such an episode cannot be played again."""
 
 
 def task_dataset(jobs: Iterable[Job], shop: Shop) -> Dataset:
@@ -78,6 +80,7 @@ def transcript_dataset(trajectories: Iterable[Trajectory], shop: Shop) -> Datase
                 "turns": trajectory.turns,
                 "calls": trajectory.calls,
                 "strict": trajectory.strict,
+                "wording": json.dumps(trajectory.wording),
             }
         )
     return Dataset.from_list(rows, features=TRANSCRIPTS)
@@ -110,7 +113,8 @@ def read_trajectory(row: Mapping[str, Any], shop: Shop) -> Trajectory:
         asking=row["asking"],
     )
     messages = [_with_text(message) for message in row["messages"]]
-    return Trajectory(task, messages, row["end"], score, row["turns"], row["calls"], row["strict"])
+    wording = json.loads(row.get("wording") or "[]")
+    return Trajectory(task, messages, row["end"], score, row["turns"], row["calls"], row["strict"], wording)
 
 
 def write_axes(axes: Mapping[str, float]) -> list[dict[str, Any]]:

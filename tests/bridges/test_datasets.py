@@ -64,6 +64,17 @@ def test_an_unscored_episode_has_no_reward(bridge_shop):
     assert bridge.read_trajectory(row, bridge_shop).score.unscored
 
 
+def test_an_episode_whose_customer_an_endpoint_worded_replays_without_it(bridge_shop):
+    greeted = lambda messages: "Hi! " + messages[1]["content"].rpartition("words:\n")[2]  # noqa: E731
+    job = JOBS[1]
+    player = ENVIRONMENTS[job.env].reference_player(bridge_shop)
+    trajectory = play(player, task_of(job, bridge_shop), bridge_shop, customer=greeted)
+    assert trajectory.messages[1]["content"].startswith("Hi! ")
+    [row] = bridge.transcript_dataset([trajectory], bridge_shop)
+    assert bridge.read_trajectory(row, bridge_shop) == trajectory
+    assert replay(bridge.read_trajectory(row, bridge_shop), bridge_shop) == trajectory.score
+
+
 def test_tasks_hold_what_an_agent_sees_at_first_and_nothing_else(bridge_shop):
     made = bridge.task_dataset(JOBS, bridge_shop)
     assert made.column_names == list(bridge.TASKS)
