@@ -114,6 +114,16 @@ def test_a_package_without_the_file_says_so(index: Path, asset: Asset, cache: Pa
     assert files_in(cache) == []
 
 
+def test_a_wheel_with_damaged_data_is_said_to_be_so(index: Path, asset: Asset, cache: Path) -> None:
+    wheel = index / "tinydata-1.0-py3-none-any.whl"
+    data = bytearray(wheel.read_bytes())
+    data[30 + len(INSIDE)] = 0xFF  # the first byte of the packed file: no such kind of block
+    wheel.write_bytes(data)
+    with pytest.raises(AssetError, match=r"cannot be unpacked \(Error -3"):
+        assets.unpack(wheel, asset)
+    assert files_in(cache) == []
+
+
 def test_a_version_that_the_index_lacks_is_named(index: Path, asset: Asset, cache: Path) -> None:
     (index / "tinydata-1.0-py3-none-any.whl").unlink()
     with pytest.raises(AssetError, match=r"pip cannot download tinydata==1.0"):

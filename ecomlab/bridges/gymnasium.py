@@ -62,9 +62,12 @@ class ShoppingEnv(gymnasium.Env[str, str]):
     ) -> tuple[str, dict[str, Any]]:
         """Begin the task of this seed, or without one of a seed drawn from the training tasks.
 
-        `options` may give another `difficulty`, and `overrides`, axes by name. Raises what `make_task` raises.
+        `options` may give another `difficulty`, and `overrides`, axes by name. Raises what `make_task` raises, and
+        ValueError for any other option.
         """
         super().reset(seed=seed)
+        if others := (options or {}).keys() - {"difficulty", "overrides"}:
+            raise ValueError(f"options takes difficulty and overrides, not {', '.join(sorted(others))}")
         given = {"difficulty": self.difficulty, "overrides": None, **(options or {})}
         if seed is None:
             seed = int(self.np_random.integers(len(TRAINING_SEEDS)))

@@ -24,8 +24,8 @@ class Answered:
 
 
 Chat = Callable[[list[Message]], str | Answered]
-"""An endpoint: chat messages in, the text of the answer out, with its cost where that is known. It raises where there is none: no connection, a time-out,
-no completion. It may be called from several threads at once."""
+"""An endpoint: chat messages in, the text of the answer out, with its cost where that is known. It raises where there
+is none: no connection, a time-out, no completion. It may be called from several threads at once."""
 
 FILE = Path(__file__).with_name("llm.toml")
 FAILURES = 3

@@ -74,6 +74,8 @@ def test_options_choose_the_level_and_axes():
     assert env.reset(seed=5, options={"difficulty": 4})[1]["task"]["level"] == 4
     with pytest.raises(ValueError, match="axis"):
         env.reset(seed=5, options={"overrides": {"p_mising": 1}})
+    with pytest.raises(ValueError, match="takes difficulty and overrides, not dificulty"):
+        env.reset(seed=5, options={"dificulty": 4})
 
 
 def test_raw_output_of_a_model_is_an_action_and_broken_json_is_invalid():

@@ -393,6 +393,20 @@ def test_sixty_four_episodes_wait_at_once(shop: Shop) -> None:
     assert {p.unscored for p in found} == {""} and not together.broken
 
 
+def test_customers_worded_by_an_endpoint_are_not_waited_for_one_after_another(shop: Shop) -> None:
+    together = threading.Barrier(12, timeout=20)
+
+    def chat(messages: list[dict[str, Any]]) -> str:
+        together.wait()
+        return ""
+
+    jobs = [Job("CART", 0, seed) for seed in held_out_seeds(0, 12)]
+    with serving(lambda body, number: completion({"content": "x" * 20_001})) as server:
+        settings = EndpointSettings(url=server.url, **QUICK)
+        found = list(EndpointContestant(settings, chat).play(jobs, shop))
+    assert len(found) == 12 and not together.broken
+
+
 def running() -> list[str]:
     return [thread.name for thread in threading.enumerate() if thread.name == "ecomlab-endpoint"]
 

@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -81,6 +82,9 @@ class EndpointContestant:
         return iterate(lambda hand_over: self._play_all(list(jobs), shop, hand_over))
 
     async def _play_all(self, jobs: Sequence[Job], shop: "Shop", hand_over: Callable[[Played], None]) -> None:
+        if self.customer is not None:  # whom every episode may be waiting for, in a thread of its own
+            workers = ThreadPoolExecutor(self.settings.concurrency, "ecomlab-customer")
+            asyncio.get_running_loop().set_default_executor(workers)
         async with connected(self.settings) as client:
             await probe(client)
             left = iter(jobs)
