@@ -24,6 +24,7 @@ from inspect_ai.model import (
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.tool import ToolCall, ToolChoice, ToolInfo, ToolParams
+from inspect_ai.util import LimitExceededError
 
 from ecomlab.bridges.common import outcome, score_from_json, task_of
 from ecomlab.catalog import load_shop
@@ -39,6 +40,8 @@ OUTCOME = "outcome"
 PARTS = ("task", "efficiency", "hallucination")
 CUT_OFF = ("max_tokens", "model_length")
 """Reasons to stop that a token limit has."""
+LIMITS = ("message", "turn", "token")
+"""Inspect's limits on what a model says; those of time and cost are no mistake of its."""
 
 
 def sample_of(job: Job, size: int) -> Sample:
@@ -52,24 +55,22 @@ def sample_of(job: Job, size: int) -> Sample:
 def shopping(strict: bool = False) -> Solver:
     """Play an episode: the model's messages go to ecomlab, which runs the tools and speaks as the customer.
 
-    A generation that a token limit cut off ends the episode as truncated. Our own failure raises, and Inspect counts
-    the sample as an error, not as a score.
+    A generation that a token limit cut off, and Inspect's own limit of messages or tokens, end the episode as
+    truncated. Our own failure raises, and Inspect counts the sample as an error, not as a score.
     """
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         about = dict(state.metadata)
         shop = load_shop(about.pop("size"))
         episode = Episode(task_of(Job(**about), shop), shop, strict=strict)
-        tools = [tool_info(schema) for schema in episode.tools]
-        while not episode.done:
-            state.output = await get_model().generate(state.messages, tools=tools)
-            state.messages.append(state.output.message)
-            if state.output.stop_reason in CUT_OFF:
-                episode.end_truncated()
-                break
-            before = len(episode.messages) + 1
-            episode.act(read(state.output.message))
-            state.messages += written(episode.messages[before:])
+        try:
+            await converse(episode, state)
+        except LimitExceededError as limit:
+            if limit.type in LIMITS and not episode.done:
+                episode.end_truncated(f"Inspect stopped the sample: {limit.message}")
+            if episode.done:
+                state.store.set(OUTCOME, outcome(episode))
+            raise
         state.store.set(OUTCOME, outcome(episode))
         state.completed = True
         return state
@@ -77,12 +78,28 @@ def shopping(strict: bool = False) -> Solver:
     return solve
 
 
+async def converse(episode: Episode, state: TaskState) -> None:
+    """Let the model of a sample play an episode to its end."""
+    tools = [tool_info(schema) for schema in episode.tools]
+    while not episode.done:
+        state.output = await get_model().generate(state.messages, tools=tools)
+        state.messages.append(state.output.message)
+        if state.output.stop_reason in CUT_OFF:
+            return episode.end_truncated()
+        before = len(episode.messages) + 1
+        episode.act(read(state.output.message))
+        state.messages += written(episode.messages[before:])
+
+
 @scorer(metrics={"*": [mean(), stderr()]})
 def shopping_score() -> Scorer:
-    """Give reward, correctness and the reward's named parts; invalid episodes have none of these parts."""
+    """Give reward, correctness and the reward's named parts; invalid episodes have none of these parts, and a sample
+    that Inspect ended before its episode, by a limit of time or cost, has no score."""
 
     async def score(state: TaskState, target: Target) -> Score:
         over = state.store.get(OUTCOME)
+        if over is None:
+            return Score.unscored(explanation="Inspect ended the sample before the episode")
         mine = score_from_json(over["score"])
         if mine.unscored:
             return Score.unscored(explanation=mine.why, metadata=over)

@@ -95,6 +95,26 @@ def test_a_generation_that_was_cut_off_is_truncated_and_never_correct(tmp_path):
     assert sample.scores["shopping_score"].value["correct"] == 0
 
 
+@pytest.mark.parametrize(
+    ("limit", "scored"), [({"message_limit": 4}, True), ({"time_limit": 0}, False)], ids=["messages", "time"]
+)
+def test_a_limit_of_inspects_own_truncates_or_leaves_unscored(limit, scored, tmp_path):
+    [log] = inspect_ai.eval(
+        bridge.task_for(JOBS[1:2], SHOP, "one"),
+        model=get_model("twenty/players", size=SHOP),
+        log_dir=str(tmp_path),
+        display="none",
+        **limit,
+    )
+    assert log.status == "success", log.error
+    [sample] = read_eval_log(log.location).samples
+    score = sample.scores["shopping_score"]
+    if scored:
+        assert (score.metadata["end"], score.value["correct"]) == ("truncated", 0)
+    else:
+        assert math.isnan(score.value)
+
+
 def test_a_model_that_fails_makes_an_error_and_no_score(tmp_path):
     def broken(*given):
         raise OSError("the endpoint is down")
