@@ -350,6 +350,7 @@ def test_a_frontier_is_searched_and_drawn(tmp_path: Path) -> None:
     assert done.output.count("below 0") == 6 and (tmp_path / "f.pdf").read_bytes().startswith(b"%PDF")
     found = json.loads((tmp_path / "found.json").read_text())
     assert [one["env"] for one in found["environments"]] == ["STATUS", "PD", "CART"]
+    assert found["ledger"]["agent"]["requests"] > 100 and "agent: " in done.output
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def notes_of(found: Mapping[str, Any]) -> list[str]:
         said = ["nothing was scored", *lost, again]
     else:
         said = [*_scored_notes(found), *lost, *([again] if lost else [])]
-    return [*said, *_doubts(found), *(_used(role, used) for role, used in found["ledger"].items())]
+    return [*said, *_doubts(found), *_ledger(found)]
 
 
 def _doubts(found: Mapping[str, Any]) -> list[str]:
@@ -72,6 +72,11 @@ def _doubts(found: Mapping[str, Any]) -> list[str]:
             f"({_counts(refused)}); what is refused is said by the template"
         )
     return said
+
+
+def _ledger(found: Mapping[str, Any]) -> list[str]:
+    """Word what was asked of each role's model, a line each."""
+    return [_used(role, used) for role, used in found["ledger"].items()]
 
 
 def _used(role: str, used: Mapping[str, Any]) -> str:
@@ -163,7 +168,8 @@ def show_frontier(
 ) -> None:
     """Print a frontier, and write and draw it where files are given."""
     title = f"{found['header']['player']}: highest difficulty held"
-    notes = ["with 95% intervals; held: success there and at every level below is at least the share"]
+    held = "with 95% intervals; held: success there and at every level below is at least the share"
+    notes = [held, *_ledger(found)]
     show(title, frontier_rows(found), notes, console, found, json_file, markdown)
     if figure is not None:
         from ecomlab.analysis.capability_plots import frontier_radar

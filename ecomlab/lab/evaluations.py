@@ -149,7 +149,11 @@ def find_frontier(
             made.contestant, made.envs, made.shop, made.folder, header, software(),
             block=block, retry_unscored=retry_unscored, tell=tell,
         )  # fmt: skip
-    return {"header": read_header(made.folder), "environments": [one.to_json() for one in found]}
+    return {
+        "header": read_header(made.folder),
+        "environments": [one.to_json() for one in found],
+        "ledger": ledger_of(made.folder, _prices(made.contestant)),
+    }
 
 
 @dataclass(frozen=True)
@@ -191,11 +195,17 @@ def _make(
 
 def report_of(folder: Path, prices: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Report what an evaluation's transcripts come to, with its header and its ledger."""
-    header, ledger = read_header(folder), Ledger(prices)
+    header = read_header(folder)
+    found = report(read(folder), header["cells"]["trials"])
+    return {"folder": str(folder), "header": header, **found, "ledger": ledger_of(folder, prices)}
+
+
+def ledger_of(folder: Path, prices: Mapping[str, Any] | None = None) -> dict[str, dict[str, Any]]:
+    """Count what every episode of a folder asked of each role's model, and its cost where there are prices."""
+    ledger = Ledger(prices)
     for transcript in read(folder, every=True):
         ledger.add(transcript)
-    found = report(read(folder), header["cells"]["trials"])
-    return {"folder": str(folder), "header": header, **found, "ledger": ledger.to_json()}
+    return ledger.to_json()
 
 
 def score_again(folder: Path, console: Console, catalog: str | None = None) -> int:
