@@ -26,7 +26,7 @@ def contestant_of(
 ) -> Contestant:
     """Make the contestant that `name` names, for these environments.
 
-    - a script: "reference", "courteous", "oracle", ..., or an attacker such as "say nothing";
+    - a script: "reference", "courteous", "oracle", ..., or an attacker such as "say nothing"; "./reference": a folder;
     - a TOML file with an endpoint's settings, over which `changes` are laid;
     - a starter's name, a folder with a policy, a checkpoint or a Hugging Face model, or "owner/name". `local` is for
       these: decoding, temperature, limits, batch, and dtype, lora_rank, thinking for ordinary models.
@@ -37,6 +37,8 @@ def contestant_of(
     """
     if Path(name).suffix == ".toml":
         return EndpointContestant(endpoint_from_toml(Path(name), changes), customer)
+    if name in PLAYERS or name in known_scripts():
+        return ScriptedContestant(name, customer=customer)
     starters = [folder.name for s in sources() if s.folder.is_dir() for folder in s.folder.iterdir()]
     if name in starters or Path(name).is_dir() or is_ordinary(name):
         from ecomlab.evaluate.local import LocalContestant
@@ -45,8 +47,6 @@ def contestant_of(
         if chat and not is_ordinary(name):
             raise ValueError(f"{name} has no {', '.join(chat)}, which ordinary models have; leave that out")
         return LocalContestant(name, load_policy(name, shop, envs, **chat), customer=customer, **local)
-    if name in PLAYERS or name in known_scripts():
-        return ScriptedContestant(name, customer=customer)
     raise ValueError(
         f"{unknown('player', name, [*PLAYERS, *starters])}; an attacker such as 'say nothing', a folder with a model, "
         "owner/name, or a TOML file with an endpoint's url and model will do too"

@@ -102,7 +102,7 @@ def _scored_notes(found: Mapping[str, Any]) -> list[str]:
     )
     return [
         "of all: unscored episodes as failures; learned: slots a question; the interval is of this player, over tasks",
-        f"reward by parts: {parts}",
+        f"reward by parts (invalid episodes have none): {parts}",
         f"ends: {_counts(whole['ends'])}; mistakes of form: {_counts(whole['faults'])}; "
         f"unscored: {_counts(whole['unscored'])}",
         f"a second player's success must differ by about {_share(whole['shows'])} to be shown in all, in one cell by "

@@ -300,6 +300,13 @@ def test_missing_and_doubled_ids_become_ids_of_their_own(shop: Shop) -> None:
     assert found.unscored == ""
 
 
+@pytest.mark.parametrize("opened", ["<think>", ""], ids=["by the model", "by the prompt"])
+def test_the_customer_does_not_hear_what_a_model_thinks(opened: str, shop: Shop) -> None:
+    found, _ = played(completion({"content": f"{opened}\nA kettle?\n</think>\n\nWhich size?"}), shop)
+    assert found.trajectory is not None
+    assert {m["content"] for m in found.trajectory.messages if m["role"] == "assistant"} == {"Which size?"}
+
+
 def test_content_in_parts_is_one_text_and_no_file_chokes_on_it(shop: Shop) -> None:
     parts = [{"type": "text", "text": "Which size"}, {"type": "image"}, {"type": "text", "text": " \ud83d?"}]
     found, _ = played(completion({"content": parts}), shop)

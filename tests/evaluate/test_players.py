@@ -174,6 +174,16 @@ def test_a_name_is_a_script_weights_or_an_endpoint(shop: Shop, tmp_path: Path) -
     assert isinstance(endpoint, EndpointContestant) and endpoint.identity["temperature"] == 0.5
 
 
+def test_a_script_is_meant_where_an_evaluation_of_it_has_left_a_folder(
+    shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "reference").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert isinstance(contestant_of("reference", shop, ["CART"]), ScriptedContestant)
+    with pytest.raises(ValueError, match="no policy is in reference"):
+        contestant_of("./reference", shop, ["CART"])
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [

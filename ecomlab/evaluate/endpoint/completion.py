@@ -145,7 +145,13 @@ def _content(content: Any) -> Any:
     if isinstance(content, list):
         parts = [part.get("text") if isinstance(part, dict) else part for part in content]
         content = "".join(part for part in parts if isinstance(part, str))
-    return without_thinking(clean(content)) if isinstance(content, str) else content
+    return _answer(clean(content)) if isinstance(content, str) else content
+
+
+def _answer(text: str) -> str:
+    """Leave out thinking at the start of a text, also such as the prompt has opened: only its end is there then."""
+    before, closed, after = text.partition("</think>")
+    return after.lstrip() if closed and "<think>" not in before else without_thinking(text)
 
 
 def _check_model(name: Any, settings: EndpointSettings) -> None:
