@@ -155,13 +155,14 @@ def run_evaluation(
     The first ten measure how long the others take; with a `budget` in seconds, as many tasks a cell are chosen as fit
     into it, once for all. `tell` hears of the measure, the plan and every episode. Unscored episodes are tried again
     only with `retry_unscored`. Raises TranscriptError for a folder that holds another run, ValueError where not even
-    one task a cell fits into the budget.
+    one task a cell fits into the budget, or none of the first ten was scored to tell.
     """
     asked = {**asdict(cells), "budget": budget}
     began = time.monotonic()
     with opened(folder, {**header, "cells": asked}, made_with) as log:
         if log.plan is None:
-            log.decide({"tasks": _choose(contestant, cells, shop, log, budget, began, tell)})
+            tasks = _choose(contestant, cells, shop, log, budget, retry_unscored, began, tell)
+            log.decide({"tasks": tasks})
         assert log.plan is not None
         chosen = Cells(**{**asdict(cells), "tasks": log.plan["tasks"]})
         count = len(cells.envs) * len(cells.levels)
@@ -177,24 +178,26 @@ def _choose(
     shop: "Shop",
     log: Log,
     budget: float | None,
+    retry_unscored: bool,
     began: float,
     tell: Tell,
 ) -> int:
     """Play the first ten episodes, as far as an earlier start has not, and choose the number of tasks a cell."""
     first = cells.first(MEASURED)
-    left = [job for job in first if _is_left(log, job)]
+    left = [job for job in first if _is_left(log, job, retry_unscored)]
     play_all(contestant, left, shop, log, began, tell, total=len(first))
-    elapsed = [transcript.elapsed for transcript in read(log.path, every=True)]
-    seconds = _seconds(elapsed)
-    each = max(seconds, 0.001) / len(elapsed)
-    tell(
-        {
-            "kind": "measured",
-            "episodes": len(elapsed),
-            "seconds": seconds,
-            "all": each * cells.rounds * cells.tasks,
-        }
-    )
+    played = list(read(log.path, every=True))
+    if log.scored:
+        seconds = _seconds([transcript.elapsed for transcript in played])
+        each = max(seconds, 0.001) / len(log.scored)
+        everything = each * cells.rounds * cells.tasks
+        tell({"kind": "measured", "episodes": len(log.scored), "seconds": seconds, "all": everything})
+    elif budget is not None:
+        last = played[-1]
+        raise ValueError(
+            f"none of the first {len(first)} episodes was scored ({last.unscored}: {last.why_unscored}), so that "
+            "nobody knows how many fit into the budget; see to that, and run it again with --retry-unscored"
+        )
     if budget is None:
         return cells.tasks
     affordable = int(budget / (each * cells.rounds))
@@ -207,7 +210,8 @@ def _choose(
 
 
 def _seconds(elapsed: Sequence[float]) -> float:
-    """Add up what the starts of a run took, by the `elapsed` of its episodes, which falls back where one began."""
+    """Add up what the starts of a run took, by the `elapsed` of its episodes, which falls back where one began; a start
+    that ended before the next one's first episode took as long is missed."""
     return sum(one for one, following in pairwise([*elapsed, 0.0]) if following < one)
 
 

@@ -177,6 +177,7 @@ def find_frontier(
     tell: Tell = lambda _: None,
 ) -> list[Frontier]:
     """Search all environments side by side and record every episode; a search that was killed goes on where it was.
+    It ends with a round in which nothing was scored.
 
     Raises TranscriptError for a folder that holds another run, and if more than 2% of an environment's episodes are
     unscored.
@@ -192,6 +193,8 @@ def find_frontier(
             _play(contestant, left, shop, log, began, results, tell)
             for search in searches.values():
                 search.take(results)
+            if all(results[key_of(job)].unscored for job in jobs):
+                break  # whoever plays is gone; the check below says so
     for env, search in searches.items():
         check_scored(f"{folder}, {env}", search.transcripts)
     return [search.result() for search in searches.values()]

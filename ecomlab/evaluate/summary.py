@@ -138,7 +138,7 @@ def report(transcripts: Iterable[Transcript], trials: int = 1) -> dict[str, Any]
         exchanges += len(transcript.wording)
         refused.update(one["refused"] for one in transcript.wording)
         if transcript.unscored:
-            said[transcript.unscored][str(transcript.notes.get("why") or transcript.score.why)] += 1
+            said[transcript.unscored][transcript.why_unscored] += 1
     cells: dict[tuple[str, int | None], list[Row]] = defaultdict(list)
     for row in rows:
         cells[row["env"], row["d"]].append(row)

@@ -68,6 +68,11 @@ class Transcript:
         )
 
     @property
+    def why_unscored(self) -> str:
+        """The reason why an unscored episode has no score."""
+        return str(self.notes.get("why") or self.score.why)
+
+    @property
     def key(self) -> Key:
         return key_of(self.job)
 

@@ -144,6 +144,19 @@ def test_a_measure_that_was_interrupted_counts_what_was_played_before(
     assert read_plan(tmp_path) == {"tasks": 25}
 
 
+def test_what_failed_tells_no_pace_and_fixes_no_plan(
+    shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Failures are quick: by their pace all fifty tasks would fit into the 40 s."""
+    cells, slow = Cells(("STATUS",), (0, 1), 50), Slow(monkeypatch, pace=0.01)
+    slow.fails = lambda job: "connection"
+    with pytest.raises(ValueError, match=r"none of the first 10 episodes was scored .*--retry-unscored"):
+        run(slow, shop, tmp_path, cells, budget=40.0)
+    assert read_plan(tmp_path) is None
+    run(Slow(monkeypatch), shop, tmp_path, cells, budget=40.0, retry_unscored=True)
+    assert read_plan(tmp_path) == {"tasks": 20}
+
+
 class Slow(Script):
     """An episode takes `pace` seconds on a clock of its own, which `evaluation` reads."""
 

@@ -166,6 +166,15 @@ def test_a_search_finds_the_wall_and_goes_on_where_it_was_stopped(shop: Shop, tm
     assert found.to_json()["held"][0] == {"share": 0.9, "level": 4, "low": 4, "high": 4}
 
 
+def test_a_search_whose_player_is_gone_ends_with_that_round(shop: Shop, tmp_path: Path) -> None:
+    gone = Wall(fails=lambda job: "connection")
+    with pytest.raises(TranscriptError, match="50 of 50 episodes are unscored"):
+        find(gone, shop, tmp_path)
+    with pytest.raises(TranscriptError, match="50 of 50 episodes are unscored"):
+        find(gone, shop, tmp_path)
+    assert len(gone.played) == len(FIRST) * BATCH
+
+
 def test_unscored_episodes_are_no_answer(shop: Shop, tmp_path: Path) -> None:
     with pytest.raises(TranscriptError, match="are unscored .connection., more than 2%; .*--retry-unscored"):
         find(Wall(fails=lambda job: "connection" if job.seed % 3 == 0 else ""), shop, tmp_path)
