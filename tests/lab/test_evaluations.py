@@ -59,6 +59,6 @@ def test_what_the_customers_endpoint_wrote_in_vain_is_told(shop: Shop) -> None:
 
 def test_the_customers_endpoint_has_its_own_price() -> None:
     """Whatever the player is: a script, too."""
-    price = Prices(input=1, output=2)
+    price = Prices(input=1, output=2, cached=0.5)
     customer = SimpleNamespace(settings=SimpleNamespace(prices=price))
     assert _prices(make_contestant("reference", None, ["CART"], None, {}, customer)) == {"customer": price}  # type: ignore[arg-type]
