@@ -41,6 +41,28 @@ class Products:
         return [name.removeprefix("attr.") for name in self.rows.column_names if name.startswith("attr.")]
 
 
+def rows_at(table: "pa.Table", rows: np.ndarray | Sequence[int]) -> "pa.Table":
+    """Take rows of a memory-mapped table, in the order of `rows`.
+
+    `Table.take` first puts the pieces of every column together: all of the file in memory, at each call, and an error
+    from 2 GB of text on.
+    """
+    import pyarrow as pa
+
+    rows = np.asarray(rows, np.int64)
+    order = np.argsort(rows, kind="stable")
+    ordered = rows[order]
+    taken, first, at = [table.schema.empty_table()], 0, 0
+    for batch in table.to_batches():
+        end = int(ordered.searchsorted(first + batch.num_rows))
+        if end > at:
+            taken.append(pa.Table.from_batches([batch.take(pa.array(ordered[at:end] - first))]))
+        first, at = first + batch.num_rows, end
+    back = np.empty(len(rows), np.int64)
+    back[order] = np.arange(len(rows))
+    return pa.concat_tables(taken).unify_dictionaries().take(back)
+
+
 def write_rows(folder: Path, batches: Iterable["pa.RecordBatch"], schema: "pa.Schema") -> dict[str, Any]:
     """Write products beside those that are there, and return what `save_facts` must say of them.
 

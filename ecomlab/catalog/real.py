@@ -10,7 +10,7 @@ import numpy as np
 
 from ecomlab.catalog.columns import NO_PRICE, NO_RATING, Catalog
 from ecomlab.catalog.ingest import attributes, types
-from ecomlab.catalog.products import Products
+from ecomlab.catalog.products import Products, rows_at
 from ecomlab.catalog.schema import Attribute, ProductType
 from ecomlab.catalog.titles import Titles
 
@@ -39,7 +39,7 @@ def catalog_of(products: Products) -> Catalog:
     has so many.
     """
     sold = np.flatnonzero(_reasons(products) == "")
-    rows = products.rows.take(sold)
+    rows = rows_at(products.rows.select(_used(products.rows.column_names)), sold)
     names = rows["type"].to_pylist()
     departments = rows["department"].to_pylist()
     order = list(dict.fromkeys(names))
@@ -92,6 +92,11 @@ def catalog_of(products: Products) -> Catalog:
         titles=Titles(rows["title"].combine_chunks()),
         drawable=_drawable(order, np.diff(spans), products),
     )
+
+
+def _used(columns: Sequence[str]) -> list[str]:
+    """Leave out the columns that only people read, which are most of a table."""
+    return [name for name in columns if name != "text" and not name.startswith("from.")]
 
 
 def left_out(products: Products) -> dict[str, int]:

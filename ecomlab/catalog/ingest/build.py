@@ -16,7 +16,15 @@ from ecomlab.catalog.ingest.report import Report, write_report
 from ecomlab.catalog.ingest.rows import RowCleaner, currency_of
 from ecomlab.catalog.ingest.sources import Source
 from ecomlab.catalog.ingest.types import ENOUGH, OTHER, Kind
-from ecomlab.catalog.products import CHUNK, drawn_days, drawn_stock, product_ids, save_facts, write_rows
+from ecomlab.catalog.products import (
+    CHUNK,
+    drawn_days,
+    drawn_stock,
+    product_ids,
+    rows_at,
+    save_facts,
+    write_rows,
+)
 from ecomlab.files import lock, write_text
 from ecomlab.seeding import digest
 
@@ -145,7 +153,7 @@ def _accounts(
 
 def _kinds(table: Any, folded: Folded) -> tuple[np.ndarray, np.ndarray]:
     """Choose each product's type and department: of its category path, else of its title, else "Other Product"."""
-    take = table.select(["path", "kind", "department"]).take(folded.main)
+    take = rows_at(table.select(["path", "kind", "department"]), folded.main)
     paths, kinds, departments = (take[name].to_pylist() for name in ("path", "kind", "department"))
     by_path = _of_paths(Counter(paths))
     chosen: list[Kind] = []
@@ -246,7 +254,7 @@ class _Writer:
 
     def _all_ids(self) -> list[str]:
         """Make every product's id, from its source id, else its content."""
-        rows = self.table.select(["source_id", "parent", "content"]).take(self.folded.main)
+        rows = rows_at(self.table.select(["source_id", "parent", "content"]), self.folded.main)
         ids, parents, content = (rows[name].to_pylist() for name in ("source_id", "parent", "content"))
         names = [own or parent or str(digest) for own, parent, digest in zip(ids, parents, content)]
         if self.folded.by_parent:
@@ -260,7 +268,7 @@ class _Writer:
         return [tuple(v for i, v in enumerate(self.folded.options[row]) if i != at) for row in rows]
 
     def _columns(self, products: np.ndarray) -> dict[str, list[Any]]:
-        rows = self.table.take(self.folded.main[products])
+        rows = rows_at(self.table, self.folded.main[products])
         ids = [self._ids[at] for at in products.tolist()]
         columns: dict[str, list[Any]] = {
             "id": ids,
@@ -279,7 +287,7 @@ class _Writer:
             "stock": drawn_stock(ids).tolist()
             if "stock" in self.drawn
             else _filled(rows["stock"], drawn_stock(ids)),
-            "variants": [self._variants(at) for at in products.tolist()],
+            "variants": self._variants(products.tolist()),
         }
         found = [json.loads(said) for said in rows["attributes"].to_pylist()]
         self._add_options(products, found)
@@ -293,12 +301,15 @@ class _Writer:
                 columns["stock"][at] = min(sum(one["stock"] for one in variants), 32_767)
         return columns
 
-    def _variants(self, product: int) -> list[dict[str, Any]] | None:
-        """Return a product's variants, in the order of the source."""
+    def _variants(self, products: Sequence[int]) -> list[list[dict[str, Any]] | None]:
+        """Return each product's variants, in the order of the source."""
+        rows = [row for product in products for row in self.folded.variants[product]]
+        taken = rows_at(self.table.select(["source_id", "price_cents", "stock"]), rows).to_pylist()
+        given = iter(taken)
+        return [self._sold(product, given) if self.folded.variants[product] else None for product in products]
+
+    def _sold(self, product: int, given: Iterator[dict[str, Any]]) -> list[dict[str, Any]]:
         rows = self.folded.variants[product]
-        if not rows:
-            return None
-        taken = self.table.select(["source_id", "price_cents", "stock"]).take(np.array(rows)).to_pylist()
         drawn = drawn_stock([f"{self._ids[product]} {row}" for row in range(len(rows))]).tolist()
         return [
             {
@@ -307,7 +318,7 @@ class _Writer:
                 "stock": one["stock"] if one["stock"] is not None else by_draw,
                 "source_id": one["source_id"] or None,
             }
-            for row, one, by_draw in zip(rows, taken, drawn)
+            for row, by_draw, one in zip(rows, drawn, given)
         ]
 
     def _add_options(self, products: np.ndarray, found: list[dict[str, list[str]]]) -> None:

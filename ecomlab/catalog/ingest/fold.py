@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ecomlab.catalog.products import rows_at
+
 REPEATED, TAKEN_ID, REPEATED_VARIANT, NO_TITLE = (
     "repeats an earlier row",
     "id of an earlier row with other content",
@@ -69,8 +71,10 @@ def _distinct(table: Any, columns: Sequence[str]) -> Folded:
     _, first, group = np.unique(key, return_index=True, return_inverse=True)
     leader = first[group] if len(group) else group
     later = np.flatnonzero(leader != np.arange(len(leader)))
-    titles = table["title"]
-    titled_alike = np.asarray(pc.equal(titles.take(later), titles.take(leader[later])))
+    titles = table.select(["title"])
+    titled_alike = np.asarray(
+        pc.equal(rows_at(titles, later)["title"], rows_at(titles, leader[later])["title"])
+    )
     families: dict[int, list[int]] = {}
     aside: dict[int, str] = {}
     for row, alike in zip(later.tolist(), titled_alike.tolist()):

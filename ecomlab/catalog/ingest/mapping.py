@@ -71,7 +71,7 @@ class Mapping(Strict):
     """For a column of option values, the column that says what the option is."""
     currency: str = ""
     """Of prices, as in "USD"; by default the one that most prices name, else US dollars."""
-    delimiter: str = ""
+    delimiter: str = Field(default="", max_length=1)
 
     @property
     def varying(self) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,19 +22,22 @@ def write_shards(source: Source, cleaner: RowCleaner, folder: Path, progress: An
     `progress(rows)` is called after each shard.
     """
     rows = source.rows()
-    at = total = 0
-    while True:
-        batch = list(islice(rows, SHARD))
-        if not batch:
-            return total
-        total += len(batch)
+    total = 0
+    for at in count():
+        first = next(rows, None)
+        if first is None:
+            break
+        batch = chain([first], islice(rows, SHARD - 1))  # never a list: raw rows may be a million characters each
         if read_json(folder / f"{at:05d}.json") is None:
-            _write(batch, cleaner, folder / f"{at:05d}")
-        at += 1
+            total += _write(batch, cleaner, folder / f"{at:05d}")
+        else:
+            total += sum(1 for _ in batch)
         progress(total)
+    return total
 
 
-def _write(batch: Iterable[SourceRow], cleaner: RowCleaner, place: Path) -> None:
+def _write(batch: Iterable[SourceRow], cleaner: RowCleaner, place: Path) -> int:
+    """Clean the rows of a shard and write it; return how many there were."""
     import pyarrow as pa
 
     kept: list[CleanRow] = []
@@ -61,6 +64,7 @@ def _write(batch: Iterable[SourceRow], cleaner: RowCleaner, place: Path) -> None
         "set_aside": [[one.number, one.reason, one.raw] for one in aside],
     }
     write_json(place.with_suffix(".json"), facts)
+    return len(kept) + len(aside)
 
 
 def schema() -> Any:

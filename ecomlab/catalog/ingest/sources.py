@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import re
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -20,9 +21,11 @@ LONGEST_LINE: Final = 1 << 20
 """Characters of a line, or of a record over several lines, from which it is set aside."""
 MOST_LINES: Final = 500
 """Lines that one record may take: a quote that is never closed would swallow the rest of the file."""
+ROWS: Final = 5
+"""Lines within a quoted field that all have the header's number of fields: from here on they are taken for rows."""
 BATCH: Final = 1_000
 WHOLE_JSON: Final = 256 << 20
-"""Bytes of a JSON array that is read whole."""
+"""Characters of a JSON array that is read whole, unpacked: a compressed file says little about what is in it."""
 SHORT, LONG_ROW, UNCLOSED, TOO_LONG, NOT_JSON, NOT_OBJECT, UNREADABLE = (
     "row cut short",
     "row with more fields than the header",
@@ -35,6 +38,10 @@ SHORT, LONG_ROW, UNCLOSED, TOO_LONG, NOT_JSON, NOT_OBJECT, UNREADABLE = (
 SUFFIXES: Final = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".parquet", ".arrow")
 BUILDERS: Final = ("parquet", "json", "csv", "arrow", "text")
 """Readers of `datasets` that decode plain data; others unpickle or unpack archives."""
+BROKEN: Final = (OSError, EOFError, UnicodeError, zlib.error)
+"""What reading a damaged file raises, compressed or not."""
+_EXCEL = re.compile(r"sep=(.)\s*", re.IGNORECASE)
+"""First line of a CSV that names its delimiter, as Excel writes it."""
 _HUB = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
 
@@ -158,7 +165,7 @@ def _open_text(path: Path) -> IO[str]:
     with gzip.open(path) if zipped else path.open("rb") as file:
         try:
             start = file.read(4)
-        except (OSError, EOFError):
+        except BROKEN:
             start = b""
     utf_16 = start[:2] in (b"\xff\xfe", b"\xfe\xff")
     raw: Any = gzip.open(path) if zipped else path.open("rb")  # noqa: SIM115  closed with its wrapper
@@ -178,7 +185,7 @@ def _lines(path: Path) -> Iterator[tuple[str, tuple[str, ...], str]]:
                         pass
                     yield line, (), TOO_LONG
                     continue
-            except (OSError, EOFError, UnicodeError) as error:
+            except BROKEN as error:
                 yield str(error), (), UNREADABLE
                 return
             if line.isascii():
@@ -203,6 +210,9 @@ def _escaped(line: str) -> bool:
 def _csv_rows(path: Path, delimiter: str) -> Iterator[SourceRow]:
     lines = _lines(path)
     held = list(islice(lines, 50))
+    if held and (named := _EXCEL.fullmatch(held[0][0])):
+        delimiter = delimiter or named[1]
+        held = held[1:]
     delimiter = delimiter or _delimiter([line for line, _, fault in held if not fault])
     records = _records(_Pushed(held, lines), delimiter)
     header: list[str] = []
@@ -213,7 +223,7 @@ def _csv_rows(path: Path, delimiter: str) -> Iterator[SourceRow]:
             yield SourceRow(0, {"": raw}, fault)
         elif len(fields) > len(header) and any(fields[len(header) :]):
             yield SourceRow(0, {"": raw}, LONG_ROW)
-        elif any(fields):
+        else:
             short = (SHORT,) if len(fields) < len(header) else ()
             yield SourceRow(0, dict(zip(header, fields)), "", repairs + short)
 
@@ -244,26 +254,41 @@ class _Pushed:
 
 def _records(lines: _Pushed, delimiter: str) -> Iterator[tuple[list[str], str, tuple[str, ...], str]]:
     """Yield (fields, raw text, repairs, fault) of CSV records, which quotes may spread over several lines."""
+    width = 0
     for line, repairs, fault in lines:
         if fault:
             yield [line[:200]], line[:2_000], (), fault
         elif '"' not in line:
             if line.strip():
+                width = width or line.count(delimiter) + 1
                 yield line.rstrip("\r\n").split(delimiter), line, repairs, ""
         else:
-            yield _quoted(line, repairs, lines, delimiter)
+            record = _quoted(line, repairs, lines, delimiter, width)
+            width = width or len(record[0])
+            yield record
 
 
 def _quoted(
-    line: str, repairs: tuple[str, ...], lines: _Pushed, delimiter: str
+    line: str, repairs: tuple[str, ...], lines: _Pushed, delimiter: str, width: int
 ) -> tuple[list[str], str, tuple[str, ...], str]:
+    """Read the record that begins with this line; of a quote that is never closed, give the later lines back.
+
+    `width` is the number of the header's fields, 0 while it is read. Lines with as many are rows of their own: a quote
+    that swallowed some was not closed by the next one that looks so.
+    """
     taken: list[tuple[str, tuple[str, ...], str]] = []
     text = line
     while True:
         try:
-            return _parsed(text, delimiter, strict=True), text, repairs, ""
+            fields = _parsed(text, delimiter, strict=True)
+            inner = [one for one, *_ in taken[:-1]]
+            if len(inner) >= ROWS and width > 2 and all(_width(one, delimiter) == width for one in inner):
+                break
+            return fields, text, repairs, ""
         except csv.Error as error:
             if "unexpected end" not in str(error):  # a stray quote, as in 24" monitor
+                if taken and width > 1 and _width(taken[-1][0], delimiter) == width:
+                    break
                 try:
                     return _parsed(text, delimiter, strict=False), text, repairs, ""
                 except csv.Error:
@@ -287,6 +312,14 @@ def _quoted(
             text, repairs = text + more[0], tuple(dict.fromkeys(repairs + more[1]))
     lines.push(taken)
     return [line], line[:2_000], (), UNCLOSED
+
+
+def _width(line: str, delimiter: str) -> int:
+    """Count the fields of a line that is a record by itself; 0 of one that is none."""
+    try:
+        return len(_parsed(line, delimiter, strict=True))
+    except csv.Error:
+        return 0
 
 
 def _parsed(text: str, delimiter: str, strict: bool) -> list[str]:
@@ -345,16 +378,20 @@ def _mended(line: str) -> Any:
 def _json_array(path: Path) -> Iterator[SourceRow]:
     """Read a file that is one JSON array of objects; one object a line is read as JSONL whatever the file's name."""
     with _open_text(path) as file:
-        start = file.read(1_000).lstrip()[:1]
-    if start != "[":
+        try:
+            text = file.read(1_000)
+            if text.lstrip()[:1] == "[":
+                text += file.read(WHOLE_JSON)
+        except BROKEN as error:
+            yield SourceRow(0, {"": f"{path.name}: {error}"[:2_000]}, UNREADABLE)
+            return
+    if text.lstrip()[:1] != "[":
         yield from _json_rows(path)
         return
-    if path.stat().st_size > WHOLE_JSON:
+    if len(text) > WHOLE_JSON:
         raise ValueError(
             f"{path} is one JSON array of more than 256 MB; write it with one object a line (.jsonl)"
         )
-    with _open_text(path) as file:
-        text = file.read()
     try:
         values = json.loads(text)
     except (ValueError, RecursionError):
@@ -376,10 +413,31 @@ def _arrow_rows(path: Path, suffix: str) -> Iterator[SourceRow]:
 
     try:
         for batch in _batches(path, suffix):
-            for values in batch.to_pylist():
+            for values in _in_text(batch).to_pylist():
                 yield SourceRow(0, values)
-    except (pa.ArrowException, OSError, UnicodeError, ValueError) as error:
+    except (pa.ArrowException, OSError, UnicodeError, ValueError, OverflowError) as error:
         yield SourceRow(0, {"": f"{path.name}: {error}"[:2_000]}, UNREADABLE)
+
+
+def _in_text(batch: Any) -> Any:
+    """Write bytes as the text that they are where a writer did not say so, and times, which Python cannot always hold."""
+    import pyarrow as pa
+
+    columns = []
+    for column in batch.columns:
+        if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
+            column = pa.array([None if raw is None else _decoded(raw) for raw in column.to_pylist()], pa.string())
+        elif pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
+            column = column.cast(pa.string())
+        columns.append(column)
+    return pa.RecordBatch.from_arrays(columns, batch.schema.names)
+
+
+def _decoded(raw: bytes) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw.decode("cp1252", "replace")
 
 
 def _batches(path: Path, suffix: str) -> Iterator[Any]:

@@ -35,8 +35,11 @@ _SOLD_OUT = re.compile(
     r"-\s*\d+(?:\.\d+)?|out[ _-]?of[ _-]?stock|sold[ _-]?out|unavailable|discontinued", re.IGNORECASE
 )
 """How exports say that nothing is left: oversold units count below zero."""
+_SHORTENED = re.compile(r"(\d+(?:\.\d+)?)([kKM])\b")
+"""A count in thousands or millions, as shops show them: "1.2K", "2M+"."""
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
 _RANGE = re.compile(r"\d\s*(?:-|–|—|\bto\b|\bbis\b)\s*\D{0,4}\d")
+_BLANKS = re.compile(r"[^\S\n]+")
 _BULLET = re.compile(r"\s*(?:[•●▪◦‣·*]|\n\s*[-–]?\s*)\s*")
 _SIGNS: Final = {
     "$": "USD",
@@ -53,10 +56,10 @@ _SIGNS: Final = {
 @lru_cache(maxsize=65_536, typed=True)  # True is no price, though it equals 1
 def read_price(value: Any, currency: str) -> tuple[int | None, tuple[str, ...]]:
     """Read a price in cents, with the repairs it took; None where there is none, or none in `currency`."""
-    if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
-        return _cents(Decimal(str(value)) if math.isfinite(value) else None, ())
     if is_nothing(value):
         return None, ()
+    if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+        return _cents(Decimal(str(value)), ())
     text = str(value).strip()[:200]
     try:
         return _cents(Decimal(text), ()) if text[0].isdigit() else _priced(text, currency)
@@ -118,12 +121,14 @@ def read_rating(value: Any) -> tuple[int | None, tuple[str, ...]]:
 
 @lru_cache(maxsize=65_536, typed=True)
 def read_count(value: Any, most: int = 2**31 - 1) -> tuple[int | None, tuple[str, ...]]:
-    """Read a whole number of at least 0, at most `most`: 1234, "1,234 ratings", "12.0"."""
+    """Read a whole number of at least 0, at most `most`: 1234, "1,234 ratings", "1.2k", "12.0"."""
     if is_nothing(value) or isinstance(value, bool):
         return None, ()
     text = str(value).strip()[:100]
     if _is_number(text):
         number = float(text)
+    elif short := _SHORTENED.match(text):
+        number = round(float(short[1]) * (1e3 if short[2] in "kK" else 1e6))
     else:
         found = re.match(r"\d{1,3}(?:[,. ]\d{3})+(?!\d)|\d+", text)
         number = float(re.sub(r"[,. ]", "", found.group())) if found else math.nan
@@ -158,7 +163,7 @@ def read_path(value: Any) -> tuple[str, ...]:
         value = read_json(value)[0] or value.strip("[]()")
     if isinstance(value, list | tuple):
         first = value[0] if value else ()
-        return read_path(first) if isinstance(first, list | tuple) else _parts(map(str, value))
+        return read_path(first) if isinstance(first, list | tuple) else _parts(map(_named, value))
     text = str(value)[:1_000]
     for separator in (">", "»", "::", "|", ";", " / ", " \\ "):
         if separator in text:
@@ -168,6 +173,11 @@ def read_path(value: Any) -> tuple[str, ...]:
     if re.fullmatch(r"[a-z_]+(?:\.[a-z_]+)+", text):
         return _parts(text.replace("_", " ").split("."))
     return _parts([text])
+
+
+def _named(part: Any) -> str:
+    """Return the name of a level: of {"id": 5, "name": "Lamps"}, as shops' interfaces have it, "Lamps"."""
+    return str(part.get("name", "")) if isinstance(part, dict) else str(part)
 
 
 def _parts(parts: Any) -> tuple[str, ...]:
@@ -243,6 +253,7 @@ def read_list(value: Any) -> list[str]:
     if isinstance(value, dict):
         value = [f"{name}: {said}" for name, said in value.items()]
     if isinstance(value, str):
+        value = _BLANKS.sub(" ", value)  # a run of blanks would cost its length squared
         value = _BULLET.split(value) if _BULLET.search(value) else [value]
     if not isinstance(value, list | tuple):
         value = [value]
