@@ -20,7 +20,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
     """Read the object in a file; None when there is no file or no whole object in it."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 

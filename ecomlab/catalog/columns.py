@@ -65,7 +65,7 @@ class Catalog:
     features: tuple[str, ...]
     attr_values: Mapping[str, tuple[str, ...]]
     packed_ids: np.ndarray  # ASCII bytes
-    type_code: np.ndarray  # int16
+    type_code: np.ndarray  # int16; int32 in real catalogs with more than 32,767 types
     brand_code: np.ndarray  # int16; int32 in real catalogs, as are features
     feature_code: np.ndarray  # int16
     price_cents: np.ndarray  # int32
@@ -73,7 +73,7 @@ class Catalog:
     reviews: np.ndarray  # int32
     days: np.ndarray  # int8
     stock: np.ndarray  # int16
-    attr: Mapping[str, np.ndarray] = field(default_factory=dict)  # name -> int16
+    attr: Mapping[str, np.ndarray] = field(default_factory=dict)  # name -> int16 or int32
     titles: Titles | None = None  # None where titles are composed of brand, feature and type
     id_order: IdOrder | None = None
     drawable: tuple[str, ...] | None = None  # types that tasks may be about; None for all

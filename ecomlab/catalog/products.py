@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +20,7 @@ FACTS: Final = "products.json"
 VERSION: Final = 1
 CHUNK: Final = 20_000
 """Rows that are written together."""
+_OURS: Final = re.compile(r"products-[0-9a-f]{12}\.arrow")
 ID_LETTERS: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 
@@ -89,7 +91,7 @@ def save_facts(folder: Path, facts: dict[str, Any]) -> None:
     """Make the rows that `facts` names the products of `folder`: a kill leaves the old table or the new one whole."""
     write_json(folder / FACTS, facts)
     for old in folder.glob("products-*.arrow"):
-        if old.name != facts["file"]:
+        if old.name != facts["file"] and _OURS.fullmatch(old.name):
             old.unlink(missing_ok=True)
 
 

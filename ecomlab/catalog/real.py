@@ -19,6 +19,8 @@ ENOUGH: Final = 12
 RARE: Final = 4
 """Products of a type that must share a value for it to be in the type's vocabulary."""
 MOST_VALUES: Final = 40
+MOST_SETS: Final = 100
+"""Sets of options of a type, the commonest, that are looked at: a type may have as many sets as products."""
 WRAPPING: Final = Attribute(
     "wrapping", ("Gift Box", "Plain Carton", "Recycled Box", "Padded Mailer"), "in a {}"
 )
@@ -44,16 +46,18 @@ def catalog_of(products: Products) -> Catalog:
     departments = rows["department"].to_pylist()
     order = list(dict.fromkeys(names))
     codes = {name: code for code, name in enumerate(order)}
-    type_code = np.array([codes[name] for name in names], np.int16)
+    type_code = np.array([codes[name] for name in names], _code_type(len(order)))
     spans = np.searchsorted(type_code, np.arange(len(order) + 1))
     brands, brand_code = _coded([_said(name) for name in rows["brand"].to_pylist()])
     features, feature_code = _coded([_said(name) for name in rows["feature"].to_pylist()])
     price = _numbers(rows["price_cents"], NO_PRICE, np.int32)
     values = {name: _values(rows[f"attr.{name}"].to_pylist()) for name in products.attribute_names}
     options = _options(rows, products.facts, type_code, len(order))
-    kinds, kept = [], {name: np.full(len(type_code), -1, np.int16) for name in values}
     vocabulary = {name: _common(column, spans) for name, column in values.items()}
     listed = {name: tuple(sorted({v for own in known for v in own})) for name, known in vocabulary.items()}
+    places = {name: {value: at for at, value in enumerate(known)} for name, known in listed.items()}
+    kinds = []
+    kept = {name: np.full(len(type_code), -1, _code_type(len(known))) for name, known in listed.items()}
     for code, name in enumerate(order):
         span = slice(int(spans[code]), int(spans[code + 1]))
         own = []
@@ -61,7 +65,7 @@ def catalog_of(products: Products) -> Catalog:
             if len(known[code]) < 2 or attribute == options[code].name:
                 continue
             own.append(Attribute(attribute, known[code], attributes.phrases([attribute])[attribute]))
-            at = {value: listed[attribute].index(value) for value in known[code]}
+            at = {value: places[attribute][value] for value in known[code]}
             kept[attribute][span] = [at.get(value or "", -1) for value in values[attribute][span]]
         kinds.append(
             ProductType(
@@ -94,6 +98,11 @@ def catalog_of(products: Products) -> Catalog:
     )
 
 
+def _code_type(count: int) -> type[np.signedinteger[Any]]:
+    """Return the smallest type of a column that holds codes of so many names."""
+    return np.int16 if count <= np.iinfo(np.int16).max else np.int32
+
+
 def _used(columns: Sequence[str]) -> list[str]:
     """Leave out the columns that only people read, which are most of a table."""
     return [name for name in columns if name != "text" and not name.startswith("from.")]
@@ -110,8 +119,10 @@ def _reasons(products: Products) -> np.ndarray:
     found = np.full(len(rows), "", object)
     features, taken = _features(rows)
     names = zip(features, rows["type"].to_pylist(), strict=True)
-    columns = (rows[f"attr.{name}"].unique().to_pylist() for name in products.attribute_names)
-    values = {value.lower() for column in columns for value in column if value}
+    columns = (Counter(rows[f"attr.{name}"].to_pylist()) for name in products.attribute_names)
+    values = {
+        value.lower() for column in columns for value, count in column.items() if value and count >= RARE
+    }
     for reason, lacks in (
         ("has not all of its type's variants", ~_full(rows)),
         (
@@ -204,18 +215,15 @@ def _options(rows: Any, facts: Mapping[str, Any], type_code: np.ndarray, count: 
 def _best(sets: Counter[tuple[str, ...]]) -> tuple[str, ...]:
     """Choose the set of options that most products come in, the larger of two alike; () where more have no variants."""
 
-    def sold(own: tuple[str, ...]) -> int:
-        return sum(n for other, n in sets.items() if set(own) <= set(other))
-
-    def worth(own: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
-        return sold(own) * min(len(own), 3), own
-
-    able = [
-        own
-        for own in sets
-        if len(own) >= 2 and sold(own) >= sets[()] and all(_VALUE.fullmatch(value) for value in own)
-    ]
-    return max(able, key=worth, default=())
+    offered = [(frozenset(own), count) for own, count in sets.items()]
+    often = sorted(sets, key=lambda own: (-sets[own], own))[:MOST_SETS]
+    able = []
+    for own in often:
+        if len(own) >= 2 and all(_VALUE.fullmatch(value) for value in own):
+            sold = sum(count for other, count in offered if other.issuperset(own))
+            if sold >= sets[()]:
+                able.append((sold * min(len(own), 3), own))
+    return max(able, default=(0, ()))[1]
 
 
 def _said(name: str | None) -> str | None:

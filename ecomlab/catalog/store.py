@@ -113,7 +113,7 @@ def open_files(folder: Path) -> tuple[Manifest, Catalog, Texts, Index]:
     manifest = read_manifest(folder)
     try:
         return manifest, *_open(folder / manifest.data, manifest)
-    except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
+    except (OSError, EOFError, ValueError, KeyError, TypeError, RecursionError) as error:
         if read_manifest(folder).data != manifest.data:  # replaced while it was read
             return open_files(folder)
         raise CatalogError(f"the catalog in {folder} is damaged ({error}); build it there again") from error

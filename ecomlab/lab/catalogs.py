@@ -4,7 +4,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -13,6 +13,7 @@ from rich.table import Table
 from ecomlab.catalog import build_shop
 from ecomlab.catalog.embedders import embedder_named
 from ecomlab.catalog.ingest import Mapping, Report, build_products, guess, open_source, read_mapping, to_toml
+from ecomlab.catalog.ingest.text import clean
 from ecomlab.catalog.products import open_products
 from ecomlab.catalog.real import catalog_of
 
@@ -81,11 +82,9 @@ def _guessed(source: "Source", yes: bool, console: Console) -> Mapping:
     )
     for name, given in mapping.columns.model_dump().items():
         for column in (given,) if isinstance(given, str) else given:
-            values = (str(row[column]) for row in sample if row.get(column))
-            table.add_row(name, escape(column), escape(next(values, "")[:SHOWN])) if column else None
+            table.add_row(name, escape(column), escape(_first(sample, column))) if column else None
     for name, column in mapping.attributes.items():
-        values = (str(row[column]) for row in sample if row.get(column))
-        table.add_row(f"attribute: {name}", escape(column), escape(next(values, "")[:SHOWN]))
+        table.add_row(f"attribute: {name}", escape(column), escape(_first(sample, column)))
     console.print(table)
     if yes:
         return mapping
@@ -100,3 +99,8 @@ def _guessed(source: "Source", yes: bool, console: Console) -> Mapping:
             + to_toml(mapping)
         )
     return mapping
+
+
+def _first(sample: list[dict[str, Any]], column: str) -> str:
+    """Return the first value of a column, cut, and without what a terminal would obey."""
+    return clean(next((row[column] for row in sample if row.get(column)), ""), SHOWN)[0]

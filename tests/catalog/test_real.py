@@ -1,5 +1,6 @@
 """Real catalogs: what is sold of a product table, what tasks are about, and that they can be played."""
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -7,10 +8,11 @@ from ingested import built, priceless, shop_export
 
 from ecomlab import ENVIRONMENTS, make_task, play
 from ecomlab.catalog import Catalog, LexicalEmbedder, SearchEngine, Shop
+from ecomlab.catalog.ingest import build_products, open_source, read_mapping
 from ecomlab.catalog.ingest.types import is_speakable
 from ecomlab.catalog.lexicon import lexicon_of
 from ecomlab.catalog.products import Products, open_products
-from ecomlab.catalog.real import WRAPPING, catalog_of, left_out
+from ecomlab.catalog.real import WRAPPING, _best, catalog_of, left_out
 from ecomlab.catalog.support import limits, unsupported
 from ecomlab.customer.nlu import read_opening
 
@@ -125,6 +127,24 @@ def test_a_brand_that_is_a_colour_is_not_sold(tmp_path: Path) -> None:
     lines += ["Green Y1Q Tripod,Green,9,Black"]
     assert catalog_from(lines, tmp_path).size == 15
     assert left_out(open_products(tmp_path / "out")) == {"no brand": 1}
+
+
+def test_one_row_takes_no_brand_off_sale(tmp_path: Path) -> None:
+    """A value that too few products share is in no vocabulary, so that nobody takes the brand for it."""
+    lines = ["title,brand,price,color", *(f"Maker X{i}Q Tripod,Maker,{10 + i},Green" for i in range(15))]
+    lines += ["Other Y1Q Tripod,Other,9,Maker", *(f"Green Y{i}Q Tripod,Green,9,Black" for i in range(2, 9))]
+    (tmp_path / "a.toml").write_text(
+        '[columns]\ntitle = "title"\nbrand = "brand"\nprice = "price"\n[attributes]\nfabric = "color"\n'
+    )
+    (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
+    build_products(open_source(str(tmp_path / "a.csv")), tmp_path / "out", read_mapping(tmp_path / "a.toml"))
+    assert left_out(open_products(tmp_path / "out")) == {"no brand": 7}
+
+
+def test_the_options_of_a_type_are_chosen_among_any_number_of_sets() -> None:
+    sets = Counter({tuple(f"Shade {number} {step}" for step in range(12)): 1 for number in range(20_000)})
+    assert _best(sets | {("S", "M"): 6_000, ("S", "M", "L"): 15_000}) == ("S", "M", "L")
+    assert _best(sets | {(): 10}) == ()
 
 
 def test_what_says_that_this_is_all_names_nothing(tmp_path: Path) -> None:

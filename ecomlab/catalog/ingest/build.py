@@ -28,7 +28,7 @@ from ecomlab.catalog.products import (
 from ecomlab.files import lock, write_text
 from ecomlab.seeding import digest
 
-VERSION: Final = 2
+VERSION: Final = 3
 """Goes up when the same source would give other products: shards of older builds are not gone on with."""
 MAPPING: Final = "mapping.toml"
 
@@ -42,8 +42,10 @@ def build_products(
     """Make the products of `source` in the folder `out`, with a report; a build that was killed goes on where it was.
 
     Without a mapping it is guessed. `progress(rows)` is told how many rows are clean. Raises ValueError for a source
-    that cannot be read, a mapping that does not fit it, and a folder in which another process builds.
+    that cannot be read or lies in `out` (or around it), a mapping that does not fit it, and a folder in which another
+    process builds.
     """
+    _check_apart(source, out)
     sample = source.sample()
     mapping = mapping or guess(sample)
     mapping.check(list(dict.fromkeys(column for row in sample for column in row)))
@@ -62,6 +64,21 @@ def build_products(
         report = _combine(source, rows, out, work, mapping, currency)
         shutil.rmtree(work, ignore_errors=True)
     return report
+
+
+def _check_apart(source: Source, out: Path) -> None:
+    """Raise ValueError where a build would write over its source, or read what an earlier build wrote."""
+    place = out.resolve()
+    around = Path(source.name).expanduser().resolve() if source.files else None
+    if any(path.resolve().is_relative_to(place) for path in source.files):
+        raise ValueError(
+            f"{source.name} lies in {out}, whose files a build replaces; name a folder of its own"
+        )
+    if around and around.is_dir() and place.is_relative_to(around):
+        raise ValueError(
+            f"{out} lies in the source {source.name}, which the next build would read with what this one writes; "
+            "name a folder outside it"
+        )
 
 
 def _combine(source: Source, rows: int, out: Path, work: Path, mapping: Mapping, currency: str) -> Report:

@@ -9,10 +9,11 @@ import numpy as np
 
 from ecomlab.catalog.products import rows_at
 
-REPEATED, TAKEN_ID, REPEATED_VARIANT, NO_TITLE = (
+REPEATED, TAKEN_ID, REPEATED_VARIANT, WHOLE, NO_TITLE = (
     "repeats an earlier row",
     "id of an earlier row with other content",
     "repeats a variant of an earlier row",
+    "of a product whose variants are in other rows",
     "no title",
 )
 """Reasons to set a row aside."""
@@ -149,9 +150,13 @@ def _variants(table: Any, columns: Sequence[str]) -> Folded:
     ]
     titled = [bool(title) for title in table["title"].to_pylist()]
     axis = _axis(parents, options, width)
+    vary = {parent for parent, values in zip(parents, options) if parent and any(values)}
     groups: dict[Any, list[int]] = {}
     aside: dict[int, str] = {}
     for row, (parent, values) in enumerate(zip(parents, options)):
+        if parent in vary and not any(values):  # has the title of all, a further picture or a note
+            aside[row] = WHOLE
+            continue
         others = values[:axis] + values[axis + 1 :] if parent else ()
         groups.setdefault((parent, others) if parent else row, []).append(row)
     heads = _heads(parents, titled)
@@ -168,12 +173,12 @@ def _variants(table: Any, columns: Sequence[str]) -> Folded:
         for row in rows:
             if chosen.setdefault(options[row][axis] if width else "", row) != row:
                 aside[row] = REPEATED_VARIANT
-        if len(chosen) > 1 and "" in chosen:  # an image or a note of the product, not one of its variants
-            aside[chosen.pop("")] = REPEATED
+        if len(chosen) > 1 and "" in chosen:
+            aside[chosen.pop("")] = WHOLE
         main.append(head)
         variants.append(list(chosen.values()) if any(chosen) else [])
         if not any(chosen) and head not in rows:
-            aside |= dict.fromkeys(rows, REPEATED)
+            aside |= dict.fromkeys(rows, WHOLE)
             main.pop()
             variants.pop()
     names = [said for _, said in given if said and axis < len(said) and said[axis]]

@@ -12,7 +12,7 @@ from ecomlab.catalog.ingest import attributes, short_names, types, values
 from ecomlab.catalog.ingest.attributes import Found
 from ecomlab.catalog.ingest.mapping import Mapping, slug
 from ecomlab.catalog.ingest.sources import SourceRow
-from ecomlab.catalog.ingest.text import clean, is_nothing
+from ecomlab.catalog.ingest.text import LONG, clean, is_nothing, without_markup
 
 TITLE_LIMIT: Final = 300
 TEXT_LIMIT: Final = 2_000
@@ -98,7 +98,7 @@ class RowCleaner:
         details, mended = values.read_table(raw.get(columns.details)) if columns.details else ({}, ())
         repairs.extend(mended)
         brand = _brand(line(columns.brand) or line_of(details, "brand", "manufacturer", "brand name"))
-        path = self._path(raw, line)
+        path = self._path(raw, line, repairs)
         kind = types.of_title(title) if title else None
         options = tuple(_option(line(column)) for column in self._varying)
 
@@ -128,13 +128,21 @@ class RowCleaner:
             repairs=tuple(dict.fromkeys(repairs)),
         )
 
-    def _path(self, raw: Table[str, Any], line: Any) -> tuple[str, ...]:
+    def _path(self, raw: Table[str, Any], line: Any, repairs: list[str]) -> tuple[str, ...]:
         columns = self.mapping.columns
-        parts = [part for column in columns.category for part in values.read_path(raw.get(column))]
+        parts = []
+        for column in columns.category:
+            value = raw.get(column)
+            if isinstance(value, str):  # a ">" of a tag or an entity's ";" separates no levels
+                value, mended = without_markup(value)
+                repairs.extend(mended)
+            parts += values.read_path(value)
         department = line(columns.department)
         if department and (not parts or parts[0].lower() != department.lower()):
             parts = [department, *parts]
-        return tuple(dict.fromkeys(clean(part, 80)[0] for part in parts[:8]))
+        levels = [clean(part, 80) for part in parts[:8]]
+        repairs.extend(reason for _, mended in levels for reason in mended)
+        return tuple(dict.fromkeys(name for name, _ in levels if name))
 
     def _text(self, raw: Table[str, Any], repairs: list[str]) -> str:
         said: list[str] = []
@@ -144,7 +152,10 @@ class RowCleaner:
                 repairs.extend(mended)
                 said.append(text)
         whole = " ".join(dict.fromkeys(filter(None, said)))
-        return whole if len(whole) <= TEXT_LIMIT else whole[:TEXT_LIMIT].rsplit(" ", 1)[0]
+        if len(whole) <= TEXT_LIMIT:
+            return whole
+        repairs.append(LONG)
+        return whole[:TEXT_LIMIT].rsplit(" ", 1)[0]
 
     def _attributes(
         self, raw: Table[str, Any], title: str, details: Table[str, str], line: Any
@@ -152,9 +163,8 @@ class RowCleaner:
         """Read attributes: columns before detail tables before titles."""
         found = attributes.of_title(title)
         for key, said in details.items():
-            found |= attributes.of_value(
-                key, clean(said, 200)[0], f"{self.mapping.columns.details}.{key[:40]}"
-            )
+            where = clean(f"{self.mapping.columns.details}.{key}", 60)[0]
+            found |= attributes.of_value(key, clean(said, 200)[0], where)
         for column, name in self._names.items():
             said = line(column)
             if name in attributes.known():
@@ -162,7 +172,7 @@ class RowCleaner:
             else:
                 value = said if len(said) <= 30 and not is_nothing(said) else None
             if value:
-                found[name] = Found(value, f"{column}: {said[:40]}")
+                found[name] = Found(value, f"{clean(column, 60)[0]}: {said[:40]}")
         return found
 
 

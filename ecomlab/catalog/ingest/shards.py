@@ -27,7 +27,9 @@ def write_shards(source: Source, cleaner: RowCleaner, folder: Path, progress: An
         first = next(rows, None)
         if first is None:
             break
-        batch = chain([first], islice(rows, SHARD - 1))  # never a list: raw rows may be a million characters each
+        batch = chain(
+            [first], islice(rows, SHARD - 1)
+        )  # never a list: raw rows may be a million characters each
         if read_json(folder / f"{at:05d}.json") is None:
             total += _write(batch, cleaner, folder / f"{at:05d}")
         else:

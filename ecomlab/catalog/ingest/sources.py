@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Final
 
-from ecomlab.catalog.ingest.text import ENCODING
+from ecomlab.catalog.ingest.text import ENCODING, printable
 from ecomlab.catalog.ingest.values import BROKEN_JSON, DEEPEST, _depth
 from ecomlab.seeding import digest
 
@@ -217,7 +217,7 @@ def _csv_rows(path: Path, delimiter: str) -> Iterator[SourceRow]:
     records = _records(_Pushed(held, lines), delimiter)
     header: list[str] = []
     for fields, raw, repairs, fault in records:
-        if not header:
+        if not header and fault != UNREADABLE:
             header = _header(fields)
         elif fault:
             yield SourceRow(0, {"": raw}, fault)
@@ -231,7 +231,7 @@ def _csv_rows(path: Path, delimiter: str) -> Iterator[SourceRow]:
 def _header(fields: list[str]) -> list[str]:
     names: list[str] = []
     for at, name in enumerate(fields):
-        name = " ".join(name.split()) or f"column {at + 1}"
+        name = " ".join(printable(name).split()) or f"column {at + 1}"
         names.append(name if name not in names else f"{name} ({at + 1})")
     return names
 
@@ -315,11 +315,12 @@ def _quoted(
 
 
 def _width(line: str, delimiter: str) -> int:
-    """Count the fields of a line that is a record by itself; 0 of one that is none."""
+    """Count the fields of a line that is a record by itself; 0 of one that is none, or has a quote too many."""
     try:
-        return len(_parsed(line, delimiter, strict=True))
+        fields = _parsed(line, delimiter, strict=True)
     except csv.Error:
         return 0
+    return 0 if any('"' in said for said in fields) else len(fields)
 
 
 def _parsed(text: str, delimiter: str, strict: bool) -> list[str]:
@@ -362,7 +363,11 @@ def _json_row(line: str, repairs: tuple[str, ...]) -> SourceRow:
         return SourceRow(0, {"": line[:2_000]}, NOT_JSON)
     if not isinstance(value, dict) or not value:
         return SourceRow(0, {"": line[:2_000]}, NOT_OBJECT)
-    return SourceRow(0, value, "", repairs)
+    return SourceRow(0, _keyed(value), "", repairs)
+
+
+def _keyed(values: dict[str, Any]) -> dict[str, Any]:
+    return {printable(str(name)): said for name, said in values.items()}
 
 
 def _mended(line: str) -> Any:
@@ -403,7 +408,7 @@ def _json_array(path: Path) -> Iterator[SourceRow]:
         return
     for value in values:
         if isinstance(value, dict) and value:
-            yield SourceRow(0, value)
+            yield SourceRow(0, _keyed(value))
         else:
             yield SourceRow(0, {"": str(value)[:2_000]}, NOT_OBJECT)
 
@@ -420,17 +425,20 @@ def _arrow_rows(path: Path, suffix: str) -> Iterator[SourceRow]:
 
 
 def _in_text(batch: Any) -> Any:
-    """Write bytes as the text that they are where a writer did not say so, and times, which Python cannot always hold."""
+    """Write bytes as the text that they are, where a writer did not say so, and times, which Python cannot always
+    hold."""
     import pyarrow as pa
 
     columns = []
     for column in batch.columns:
         if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
-            column = pa.array([None if raw is None else _decoded(raw) for raw in column.to_pylist()], pa.string())
+            column = pa.array(
+                [None if raw is None else _decoded(raw) for raw in column.to_pylist()], pa.string()
+            )
         elif pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
             column = column.cast(pa.string())
         columns.append(column)
-    return pa.RecordBatch.from_arrays(columns, batch.schema.names)
+    return pa.RecordBatch.from_arrays(columns, [printable(name) for name in batch.schema.names])
 
 
 def _decoded(raw: bytes) -> str:

@@ -37,6 +37,8 @@ MARKUP, ENCODING, CONTROL, MARKER, LONG = (
 _PLAIN = re.compile(r"[ !#$%'()*+,./0-9:;=?@A-Z^_a-z{|}~\"-]*")
 """ASCII that needs no repair: no angle bracket, ampersand, square bracket, backslash or control character."""
 _TAG = re.compile(r"</?[a-zA-Z!][^<>]*>")
+_UNCLOSED = re.compile(r"<(?!!--)(?=[^<>]*(?:<|$))")
+"""An angle bracket of no tag: the parser would look for its end from each one of them to the end of the text."""
 _CONTROL = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\uffff\ud800-\udfff]"
 )
@@ -137,12 +139,25 @@ def _moved(raw: str, text: str) -> bool:
 def _shown(text: str) -> str:
     for _ in range(3):  # entities may hide another layer
         words = _Words()
-        words.feed(text)
+        words.feed(_UNCLOSED.sub("‹", text))
         words.close()
         text = "".join(words.parts)
         if not _TAG.search(text):
             break
     return _TAG.sub(" ", text)
+
+
+def without_markup(said: str) -> tuple[str, tuple[str, ...]]:
+    """Return text with its entities resolved and without its tags, and the repair where there were any; nothing else of
+    it is made safe."""
+    plain = html.unescape(said)
+    shown = _TAG.sub(" ", plain)
+    return shown, (MARKUP,) * (shown != plain)
+
+
+def printable(name: str) -> str:
+    """Return a column's name without what no terminal should get and no file can hold."""
+    return name if name.isprintable() else _CONTROL.sub("", name)
 
 
 def inert_cell(text: str) -> str:

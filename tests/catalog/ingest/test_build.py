@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,10 @@ from ingested import MESSY, VARIANTS, Built, amazebay_rows, built
 
 from ecomlab.catalog.ingest import build, build_products, guess, open_source, shards
 from ecomlab.catalog.ingest.fold import fold
-from ecomlab.catalog.products import open_products
+from ecomlab.catalog.ingest.mapping import Mapping
+from ecomlab.catalog.ingest.rows import RowCleaner
+from ecomlab.catalog.ingest.sources import Source, SourceRow
+from ecomlab.catalog.products import open_products, rows_at
 from ecomlab.seeding import rng
 
 
@@ -319,6 +323,86 @@ def die_in(step: str) -> None:
         return real(*args)
 
     setattr(where, name, killed)
+
+
+def test_a_build_neither_writes_over_its_source_nor_reads_itself(tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "products.json").write_text(json.dumps(amazebay_rows()[:3]))
+    with pytest.raises(ValueError, match="lies in"):
+        build_products(open_source(str(own / "products.json")), own)
+    (own / "more.csv").write_text("title\nBlue Lamp\n")
+    with pytest.raises(ValueError, match="lies in the source"):
+        build_products(open_source(str(own)), own / "catalog")
+    assert {path.name for path in own.iterdir()} == {"products.json", "more.csv"}
+    (own / "products-2024.arrow").touch()
+    (tmp_path / "a.csv").write_text("title\nBlue Lamp\n")
+    built(tmp_path / "a.csv", own)
+    assert (own / "products-2024.arrow").exists()  # named much like our table, and not ours
+
+
+def test_a_parents_own_row_is_no_product(tmp_path: Path) -> None:
+    """WooCommerce, say, gives a row to the product and one to each of its variations."""
+    lines = ["id,parent,title,size,color,price", "P,P,Acme Shirt,,,"]
+    lines += [f"{size}{color},P,,{size},{color},5" for size in "SML" for color in ("Red", "Blue")]
+    (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
+    columns = {
+        "id": "id",
+        "parent": "parent",
+        "title": "title",
+        "price": "price",
+        "options": ("size", "color"),
+    }
+    mapping = Mapping.model_validate({"columns": columns})
+    report = build_products(open_source(str(tmp_path / "a.csv")), tmp_path / "out", mapping)
+    assert (report.products, dict(report.reasons)) == (
+        2,
+        {"of a product whose variants are in other rows": 1},
+    )
+
+
+def test_more_text_than_one_column_holds_is_read_row_by_row() -> None:
+    """Arrow joins the pieces of a column before it takes rows of it, and cannot join more than 2 GB of text."""
+    piece = pa.array(["x" * 20_000 + str(number) for number in range(1_000)])
+    table = pa.table({"text": pa.chunked_array([piece] * 110)})  # the same 20 MB, 110 times
+    with pytest.raises(pa.ArrowInvalid, match="overflow"):
+        table.take([1])
+    found = rows_at(table, [109_999, 3, 3, 42_001])["text"].to_pylist()
+    assert [text[20_000:] for text in found] == ["999", "3", "3", "1"]
+    assert rows_at(table, []).num_rows == 0
+
+
+def test_raw_rows_are_cleaned_as_they_come(tmp_path: Path) -> None:
+    """A shard of raw rows, which may be a million characters each, would not fit into memory."""
+    read: list[int] = []
+
+    class Long(Source):
+        def rows(self) -> Iterator[SourceRow]:
+            for number in range(30):
+                read.append(number)
+                yield SourceRow(number, {"title": f"Blue Lamp {number}"})
+
+    class Watched(RowCleaner):
+        def clean(self, row: SourceRow) -> Any:
+            assert row.number == read[-1]
+            return super().clean(row)
+
+    cleaner = Watched(Mapping.model_validate({"columns": {"title": "title"}}), "USD")
+    assert shards.write_shards(Long("long"), cleaner, tmp_path, print) == 30
+
+
+def test_all_of_a_row_that_was_mended_is_named(tmp_path: Path) -> None:
+    row = {
+        "title": "Blue Lamp",
+        "category": "<b>Home &amp; Hall</b> &gt; Lamps",
+        "description": ["Some words. " * 100, "Others. " * 200],
+        "details": {"color\ud800<": "blue"},
+    }
+    (tmp_path / "a.jsonl").write_text(json.dumps(row) + "\n")
+    found = built(tmp_path / "a.jsonl", tmp_path / "out")
+    assert set(found.report.repairs) == {"HTML removed", "text cut to its limit"}
+    assert found.rows[0]["from.color"] == "details.color‹: blue"
+    assert (found.rows[0]["type"], found.rows[0]["department"]) == ("Lamp", "Home")
 
 
 def test_a_mapping_names_columns_that_are_there(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
-"""A dataset of the hub is streamed as plain data: whole, or with the sentence that says why not."""
+"""Sources are read whole, row by row, or to the place from which a sentence says why not."""
 
+import gzip
 from itertools import islice
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from ingested import amazebay_rows
 
-from ecomlab.catalog.ingest import build_products, open_source
+from ecomlab.catalog.ingest import build_products, open_source, sources
 from ecomlab.catalog.ingest.sources import Source
 
 NAME = "owlgebra-ai/Amazebay-catalog-2M"
@@ -57,3 +58,71 @@ def test_only_plain_data_is_streamed(hub: Path) -> None:
 def test_an_unknown_split_is_named(hub: Path) -> None:
     with pytest.raises(ValueError, match=r"tset.*train"):
         next(Source(NAME, split="tset").rows())
+
+
+HEAD = "title,price,brand\nFirst lamp,3,A\n"
+SWALLOWED = {
+    "cut in a quote": ('12,"Nice, lamp th\n', '"Good, lamp",6,C\nLast lamp,7,D\n', 2),
+    "an inch before a row": ('"24 monitor,5,B\n', '"Good lamp",6,C\n', 1),
+    "an inch before many": ('"24 monitor,5,B\n', "Lamp,6,C\n" * 6 + 'Lamp 12",7,D\n', 7),
+}
+
+
+@pytest.mark.parametrize("how", SWALLOWED)
+def test_an_open_quote_swallows_no_rows(how: str, tmp_path: Path) -> None:
+    broken, rest, count = SWALLOWED[how]
+    (tmp_path / "a.csv").write_text(HEAD + broken + rest)
+    rows = [*open_source(str(tmp_path / "a.csv")).rows()]
+    assert [row.fault for row in rows] == ["", sources.UNCLOSED, *[""] * count]
+    assert rows[1].values == {"": broken}
+
+
+def test_a_quoted_field_may_take_lines_and_hold_stray_quotes(tmp_path: Path) -> None:
+    lines = '"One, two\nthree, four\nfive, six",3,A\n"A shelf\n24" wide",4,B\n'
+    (tmp_path / "a.csv").write_text(HEAD + lines)
+    titles = [row.values["title"] for row in open_source(str(tmp_path / "a.csv")).rows()]
+    assert titles == ["First lamp", "One, two\nthree, four\nfive, six", 'A shelf\n24 wide"']
+
+
+def test_a_row_of_empty_fields_is_a_row(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(HEAD + ",,\n\n,,\n")
+    report = build_products(open_source(str(tmp_path / "a.csv")), tmp_path / "out")
+    assert (report.rows, dict(report.reasons)) == (3, {"no title": 2})
+
+
+def test_excels_first_line_names_the_delimiter(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("sep=;\ntitle;price\nA, B lamp;3\n")
+    assert open_source(str(tmp_path / "a.csv")).sample() == [{"title": "A, B lamp", "price": "3"}]
+
+
+def test_a_damaged_archive_ends_with_a_reason(tmp_path: Path) -> None:
+    packed = bytearray(gzip.compress("".join(f"Lamp {n * n},{n}\n" for n in range(5_000)).encode()))
+    packed[2_000:2_020] = bytes(20)
+    (tmp_path / "a.csv.gz").write_bytes(packed)
+    (tmp_path / "b.json.gz").write_bytes(gzip.compress(b'[{"title": "Lamp"}]')[:-12])
+    for name in ("a.csv.gz", "b.json.gz"):
+        assert [*open_source(str(tmp_path / name)).rows()][-1].fault == sources.UNREADABLE
+
+
+def test_a_compressed_array_counts_by_what_is_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "WHOLE_JSON", 100_000)
+    (tmp_path / "a.json.gz").write_bytes(gzip.compress(b"[" + b" " * 1_000_000 + b"]"))
+    with pytest.raises(ValueError, match="one object a line"):
+        next(open_source(str(tmp_path / "a.json.gz")).rows())
+
+
+def test_columns_of_bytes_and_of_far_dates_cost_no_row(tmp_path: Path) -> None:
+    """Writers that do not mark their strings are common, and so are dates that Python cannot hold."""
+    titles = pa.array([b"Caf\xc3\xa9 Lamp", b"Br\xfcn Lamp", None])
+    dates = pa.array([2**30, 0, None], pa.int32()).cast(pa.date32())
+    pq.write_table(pa.table({"title": titles, "listed": dates}), tmp_path / "a.parquet")
+    rows = [*open_source(str(tmp_path / "a.parquet")).rows()]
+    assert [row.values["title"] for row in rows] == ["Café Lamp", "Brün Lamp", None]
+    assert rows[1].values["listed"] == "1970-01-01"
+
+
+def test_no_name_of_a_column_reaches_a_terminal_as_a_command(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("ti\x1b]0;x\x07tle,price\nBlue Lamp,3\n")
+    (tmp_path / "b.jsonl").write_text('{"ti\\u001b]0;x\\u0007tle\\ud800": "Blue Lamp"}\n')
+    for name in ("a.csv", "b.jsonl"):
+        assert next(iter(open_source(str(tmp_path / name)).sample()[0])) == "ti]0;xtle"

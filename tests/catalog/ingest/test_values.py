@@ -11,11 +11,23 @@ from ecomlab.catalog.ingest import attributes, short_names, types, values
         (12.5, 1250), ("12.5", 1250), ("$1,299.00", 129900), ("1.299,00", 129900),
         ("USD 5", 500), ("10.99 - 15.99", 1099),
         ("$5 to $9", 500), ("from $3", 300), ("None", None), ("", None), ("call", None), ("€9", None), ("-3", None),
-        (0, None), ("nan", None), (float("inf"), None), ("1e30", None), (True, None),
+        (0, None), ("nan", None), (float("inf"), None), ("1e30", None), (True, None), (10**400, None),
     ],
 )  # fmt: skip
 def test_prices(said: object, cents: int | None) -> None:
     assert values.read_price(said, "USD")[0] == cents
+
+
+def test_a_missing_number_is_no_impossible_price() -> None:
+    assert values.read_price(float("nan"), "USD") == (None, ())
+
+
+@pytest.mark.parametrize(
+    ("said", "count"),
+    [("1,234 ratings", 1234), ("12.0", 12), ("1.2k", 1200), ("2M+", 2_000_000), ("3 km", 3), ("many", None)],
+)
+def test_counts(said: object, count: int | None) -> None:
+    assert values.read_count(said)[0] == count
 
 
 def test_what_was_read_before_does_not_answer_for_a_truth_value() -> None:
