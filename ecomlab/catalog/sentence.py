@@ -51,6 +51,8 @@ class SentenceEmbedder:
     reproducible = False
 
     def __init__(self, settings: SentenceSettings) -> None:
+        if Path(settings.model).is_dir():  # a catalog that remembers it is opened from anywhere
+            settings = settings.model_copy(update={"model": str(Path(settings.model).resolve())})
         self.settings = settings
 
     @property
@@ -79,12 +81,16 @@ class SentenceEmbedder:
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Embed texts: float32 (n, dim), one unit row per text, zero for one without tokens.
 
-        Raises ValueError for a model that cannot be loaded.
+        Raises ValueError for a model that cannot be loaded, and for one whose numbers overflow.
         """
         vectors = np.zeros((len(texts), self.dim), np.float32)
         tokens = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
         for numbers, width in self._batches([len(ids) for ids in tokens]):
             vectors[numbers] = self._pooled([tokens[number] for number in numbers], width)
+        if not np.isfinite(vectors).all():  # an index never finds such a vector again
+            raise ValueError(
+                f"{self.settings.model} overflows in {self.settings.dtype}; set dtype to bfloat16 or float32"
+            )
         return vectors
 
     def _batches(self, lengths: Sequence[int]) -> Iterator[tuple[list[int], int]]:
@@ -166,12 +172,18 @@ class SentenceEmbedder:
             if missing := model.load_state_dict(load_file(weights), strict=False).missing_keys:
                 raise ValueError(f"{weights} lacks {missing[0]}")
         else:
-            model = AutoModel.from_pretrained(
+            model, found = AutoModel.from_pretrained(
                 self.settings.model,
                 revision=self.settings.revision,
                 trust_remote_code=False,
                 use_safetensors=True,
+                output_loading_info=True,
             )
+            if lacking := sorted(key for key in found["missing_keys"] if not key.startswith("pooler.")):
+                raise ValueError(
+                    f"{weights} lacks {lacking[0]} and {len(lacking) - 1} more tensors, which would be random numbers; "
+                    "name a model that is whole"
+                )
         device = "cpu"
         if torch.cuda.is_available():
             from accelerate import PartialState

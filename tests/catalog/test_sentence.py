@@ -1,11 +1,13 @@
 """Sentence models: a text's vector depends on the text alone, no code of a model runs, what is missing is said."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 import transformers
+from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from ecomlab.assets import AssetError, intact, named
@@ -58,6 +60,29 @@ def test_mean_pooling_is_over_the_tokens_of_the_text(model: Path) -> None:
         states = network(input_ids=torch.tensor([ids])).last_hidden_state[0]
     mean = states.mean(0) / states.mean(0).norm()
     assert np.allclose(embedder.encode(["red lamp"])[0], mean.numpy(), atol=1e-5)
+
+
+def test_weights_that_are_not_there_are_not_made_up(model: Path, tmp_path: Path) -> None:
+    shutil.copytree(model, tmp_path / "torn")
+    weights = load_file(model / "model.safetensors")
+    del weights["encoder.layer.1.output.dense.weight"]
+    save_file(weights, tmp_path / "torn" / "model.safetensors", {"format": "pt"})
+    with pytest.raises(ValueError, match=r"lacks encoder\.layer\.1"):
+        embedder_named(str(tmp_path / "torn")).encode(["red lamp"])
+
+
+def test_a_vector_without_numbers_is_refused(model: Path, tmp_path: Path) -> None:
+    shutil.copytree(model, tmp_path / "large")
+    weights = load_file(model / "model.safetensors")
+    weights["embeddings.LayerNorm.weight"] *= 1e38
+    save_file(weights, tmp_path / "large" / "model.safetensors", {"format": "pt"})
+    with pytest.raises(ValueError, match="overflows in float32"):
+        embedder_named(str(tmp_path / "large")).encode(["red lamp"])
+
+
+def test_a_folder_is_remembered_from_anywhere(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(model.parent)
+    assert embedder_named(f"./{model.name}").name == str(model.resolve())
 
 
 def test_the_fingerprint_is_of_weights_and_use(model: Path, tmp_path: Path) -> None:
