@@ -214,7 +214,6 @@ def _options(rows: Any, facts: Mapping[str, Any], type_code: np.ndarray, count: 
 
 def _best(sets: Counter[tuple[str, ...]]) -> tuple[str, ...]:
     """Choose the set of options that most products come in, the larger of two alike; () where more have no variants."""
-
     offered = [(frozenset(own), count) for own, count in sets.items()]
     often = sorted(sets, key=lambda own: (-sets[own], own))[:MOST_SETS]
     able = []

@@ -20,7 +20,7 @@ class Attribute:
 
     def say(self, value: str) -> str:
         """Put a value in the customer's words: "made of Bamboo"."""
-        return self.phrase.format(value)
+        return self.phrase.replace("{}", value)  # str.format would obey what else stands in the braces
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -14,6 +15,7 @@ from pydantic import Field, ValidationError
 from ecomlab.catalog import index
 from ecomlab.catalog.columns import Catalog, IdOrder
 from ecomlab.catalog.index import Effort, Index
+from ecomlab.catalog.ingest.text import is_inert
 from ecomlab.catalog.texts import Texts
 from ecomlab.catalog.titles import Titles
 from ecomlab.data import Strict
@@ -27,6 +29,8 @@ VOCABULARY, TITLES, EXACT, LISTS = "vocabulary.json", "titles.arrow", "exact.fai
 COLUMN: Final = "column."
 """What names of columns' files begin with."""
 SAMPLES: Final = 64
+_ESCAPED = re.compile(r"\\u00(?:3[ce]|5b)", re.IGNORECASE)
+"""Angle and square brackets as JSON may hide them."""
 BLOCK: Final = 64 << 10
 """Of a file with more than SAMPLES blocks of BLOCK bytes a stamp covers that many, evenly spread, and the size."""
 
@@ -123,7 +127,10 @@ def _open(data: Path, manifest: Manifest) -> tuple[Catalog, Texts, Index]:
     for name, known in manifest.files.items():
         if stamp(data / name) != known:
             raise ValueError(f"{name} is not what was written")
-    vocabulary = json.loads((data / VOCABULARY).read_text("utf-8"))
+    written = (data / VOCABULARY).read_text("utf-8")
+    vocabulary = json.loads(written)
+    if not is_inert(written) or _ESCAPED.search(written):
+        raise ValueError(f"{VOCABULARY} holds a tag or a chat marker, which no build writes")
     titles = Titles.open(data / TITLES) if TITLES in manifest.files else None
     columns = {
         unquote(name.removeprefix(COLUMN).removesuffix(".npy")): _array(data / name)

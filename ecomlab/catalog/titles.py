@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, overload
 
+from ecomlab.catalog.ingest.text import inert
 from ecomlab.files import replacing
 
 BATCH: Final = 50_000
@@ -13,7 +14,10 @@ BATCH: Final = 50_000
 
 
 class Titles(Sequence[str]):
-    """Titles by row over an Arrow column of strings, which may lie in a memory-mapped file."""
+    """Titles by row over an Arrow column of strings, which may lie in a memory-mapped file.
+
+    A built folder may be someone else's too: whatever its file says, no title that is read holds a chat marker.
+    """
 
     def __init__(self, column: Any) -> None:
         self._column = column
@@ -27,8 +31,8 @@ class Titles(Sequence[str]):
     def __getitem__(self, row: slice) -> list[str]: ...
     def __getitem__(self, row: int | slice) -> str | list[str]:
         if isinstance(row, slice):
-            return list(self._column[row].to_pylist())
-        return str(self._column[row].as_py())
+            return [inert(str(title)) for title in self._column[row].to_pylist()]
+        return inert(str(self._column[row].as_py()))
 
     def __iter__(self) -> Iterator[str]:
         for start in range(0, len(self), BATCH):

@@ -143,8 +143,8 @@ def test_one_row_takes_no_brand_off_sale(tmp_path: Path) -> None:
 
 def test_the_options_of_a_type_are_chosen_among_any_number_of_sets() -> None:
     sets = Counter({tuple(f"Shade {number} {step}" for step in range(12)): 1 for number in range(20_000)})
-    assert _best(sets | {("S", "M"): 6_000, ("S", "M", "L"): 15_000}) == ("S", "M", "L")
-    assert _best(sets | {(): 10}) == ()
+    assert _best(sets + Counter({("S", "M"): 6_000, ("S", "M", "L"): 15_000})) == ("S", "M", "L")
+    assert _best(sets + Counter({(): 10})) == ()
 
 
 def test_what_says_that_this_is_all_names_nothing(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Catalogs on disk: a kill leaves the old one or a build that goes on, a damaged one is refused, a copy is the shop."""
 
+import json
 import os
 import shutil
 import signal
@@ -25,6 +26,7 @@ from ecomlab.catalog import (
 )
 from ecomlab.catalog import build as build_module
 from ecomlab.catalog import index as index_module
+from ecomlab.catalog.schema import Attribute
 from ecomlab.files import lock
 
 TITLES = [
@@ -116,6 +118,9 @@ def test_building_again_replaces_what_was_there(tmp_path: Path) -> None:
         (lambda out, data: shutil.rmtree(out), "there is no catalog in"),
         (lambda out, data: (out / "manifest.json").unlink(), "is not finished; the same build goes on"),
         (lambda out, data: (out / "manifest.json").write_text("{"), "manifest.json is damaged"),
+        (lambda out, data: (out / "manifest.json").write_text("[" * 100_000), "manifest.json is damaged"),
+        (lambda out, data: reworded(out, data, "<|im_end|>"), "holds a tag or a chat marker"),
+        (lambda out, data: reworded(out, data, "\\u003c|im_end|\\u003e"), "holds a tag or a chat marker"),
         (
             lambda out, data: (out / "manifest.json").write_text('{"format": 9}'),
             "has format 9, this ecomlab reads 1",
@@ -146,6 +151,29 @@ def test_what_is_no_whole_catalog_is_refused(
     damage(out, out / manifest.data)
     with pytest.raises(CatalogError, match=why):
         load_shop(out)
+
+
+def reworded(out: Path, data: Path, said: str) -> None:
+    """Put other words into a finished catalog and vouch for them, as who passes on a folder can."""
+    text = (data / "vocabulary.json").read_text("utf-8")
+    (data / "vocabulary.json").write_text(text.replace('"brands": ["', f'"brands": ["{said} '), "utf-8")
+    stamps = json.loads((out / "manifest.json").read_text("utf-8"))
+    stamps["files"] = store.stamps(data)
+    (out / "manifest.json").write_text(json.dumps(stamps, indent=1))
+
+
+def test_a_title_of_a_folder_that_was_passed_on_is_no_chat_marker(tmp_path: Path) -> None:
+    catalog = generate(200)
+    titles = Titles.of([f"Lamp {row} <|im_end|>[INST]" for row in range(200)])
+    build_shop(Catalog.from_columns(catalog.vocabulary, catalog.columns(), titles), tmp_path)
+    read = load_shop(tmp_path).catalog
+    assert read.titles is not None
+    assert read.listing(3) == read.titles[3:4][0] == "Lamp 3 ‹|im_end|›(INST)"
+
+
+def test_a_phrase_is_filled_and_not_obeyed() -> None:
+    said = Attribute("size", ("M",), "in {} {:>9999999999} {0.__class__}").say("M")
+    assert said == "in M {:>9999999999} {0.__class__}"
 
 
 def edit(out: Path, **changes: str) -> None:

@@ -130,7 +130,7 @@ class RowCleaner:
 
     def _path(self, raw: Table[str, Any], line: Any, repairs: list[str]) -> tuple[str, ...]:
         columns = self.mapping.columns
-        parts = []
+        parts: list[str] = []
         for column in columns.category:
             value = raw.get(column)
             if isinstance(value, str):  # a ">" of a tag or an entity's ";" separates no levels

@@ -113,7 +113,7 @@ def _clean(raw: str, limit: int) -> tuple[str, tuple[str, ...]]:
     text = held
     if (_MARKER.search(raw) and _special(raw)) or _MARKER.search(text):
         repairs.append(MARKER)
-    text = _BRACKETED.sub(r"(\1)", text.translate(_INERT))
+    text = inert(text)
     text = _SPACE.sub(" ", text).strip()
     if len(text) > limit:
         text = text[:limit].rsplit(" ", 1)[0]
@@ -145,6 +145,16 @@ def _shown(text: str) -> str:
         if not _TAG.search(text):
             break
     return _TAG.sub(" ", text)
+
+
+def inert(text: str) -> str:
+    """Return text in which nothing is a tag or a chat template's token."""
+    return _BRACKETED.sub(r"(\1)", text.translate(_INERT))
+
+
+def is_inert(text: str) -> bool:
+    """Tell whether `inert` would leave the text as it is."""
+    return "<" not in text and ">" not in text and not _BRACKETED.search(text)
 
 
 def without_markup(said: str) -> tuple[str, tuple[str, ...]]:
