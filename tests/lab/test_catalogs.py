@@ -48,13 +48,19 @@ def test_a_file_that_makes_no_shop_is_an_error_that_keeps_the_products(tmp_path:
 
 
 def test_what_lacks_is_counted_and_every_guessed_column_is_shown(tmp_path: Path) -> None:
-    rows = ["Product Name,Vendor,Size", "Acme Desk Lamp,Acme,S", "Bolt Desk Lamp,Bolt,M", ",Bolt,M"]
+    rows = [
+        "Product Name,Vendor,Size",
+        "Acme Desk Lamp,Acme,\x1b]52;c;cm0=\x07S",
+        "Bolt Desk Lamp,Bolt,M",
+        ",Bolt,M",
+    ]
     (tmp_path / "lamps.csv").write_text("\n".join(rows) + "\n")
     console = Console(record=True, width=200)
     with pytest.raises(ValueError, match=r"lamps.csv can be sold \(2 no short name\); a brand comes from"):
         build(str(tmp_path / "lamps.csv"), tmp_path / "shop", None, True, "train", console)
     said = console.export_text()
     assert "attribute: size" in said and "set aside: no title, 1 row\n" in said
+    assert "\x1b" not in said, "a value of the file that a terminal would obey"
 
 
 def test_an_embedder_that_is_not_there_is_said_before_anything_is_read(tmp_path: Path) -> None:

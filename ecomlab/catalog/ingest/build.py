@@ -4,6 +4,7 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -321,11 +322,11 @@ class _Writer:
     def _variants(self, products: Sequence[int]) -> list[list[dict[str, Any]] | None]:
         """Return each product's variants, in the order of the source."""
         rows = [row for product in products for row in self.folded.variants[product]]
-        taken = rows_at(self.table.select(["source_id", "price_cents", "stock"]), rows).to_pylist()
-        given = iter(taken)
+        given = iter(rows_at(self.table.select(["source_id", "price_cents", "stock"]), rows).to_pylist())
         return [self._sold(product, given) if self.folded.variants[product] else None for product in products]
 
     def _sold(self, product: int, given: Iterator[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return the variants of a product, whose rows `given` yields next."""
         rows = self.folded.variants[product]
         drawn = drawn_stock([f"{self._ids[product]} {row}" for row in range(len(rows))]).tolist()
         return [
@@ -335,7 +336,7 @@ class _Writer:
                 "stock": one["stock"] if one["stock"] is not None else by_draw,
                 "source_id": one["source_id"] or None,
             }
-            for row, by_draw, one in zip(rows, drawn, given)
+            for row, by_draw, one in zip(rows, drawn, islice(given, len(rows)), strict=True)
         ]
 
     def _add_options(self, products: np.ndarray, found: list[dict[str, list[str]]]) -> None:
