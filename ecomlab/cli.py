@@ -88,6 +88,7 @@ def play(
     from ecomlab.lab.play import watch
     from ecomlab.lab.play.choice import Choice, read_key
 
+    options.check_saved(player, folder)
     choice = (
         read_key(key, catalog)[0] if key else Choice.on(catalog, env, difficulty, seed, options.axes(axis))
     )

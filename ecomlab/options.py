@@ -238,6 +238,12 @@ def cells(
     return Cells(tuple(envs), tuple(levels(difficulty)), tasks, block, trials, overridden)
 
 
+def check_saved(player: str, folder: Path | None) -> None:
+    """Check that a folder of saved episodes is given for a person's only. Raises BadParameter."""
+    if folder is not None and player != "human":
+        raise BadParameter("only an episode of yours is saved; leave out --out; `ecomlab eval` keeps others'")
+
+
 def check_apart(figure: Path | None, json_file: Path | None) -> None:
     """Check that a figure's provenance does not take the place of the results. Raises BadParameter."""
     if figure and json_file and figure.with_suffix(".json").resolve() == json_file.resolve():

@@ -184,6 +184,7 @@ def test_a_leak_breaks_silence(monkeypatch: pytest.MonkeyPatch) -> None:
             ["eval", "--rescore", "x", "--json", "y.json"],
             "nothing beside it but --catalog; leave out json_file",
         ),
+        (["play", "--player", "reference", "--out", "mine"], "leave out --out"),
     ],
 )
 def test_wrong_arguments_stop_before_anything_runs(arguments: list[str], says: str) -> None:

@@ -60,8 +60,13 @@ def error_cascade(cells: Cells, effects: pd.DataFrame, width: float = PAGE_WIDTH
 
     First mistakes by kind; the share of episodes without a mistake over turns; which kinds follow which more often than
     by chance; what becomes of mistakes in the world; and the effect of a planted wrong act: the share that the player
-    mends, and its success less that of the untouched twin. As wide as a column without the third and fourth.
+    mends, and its success less that of the untouched twin. As wide as a column without the third and fourth. Raises
+    ValueError for effects in several environments.
     """
+    if len(envs := sorted(set(effects.env))) > 1:
+        raise ValueError(
+            f"the effects are of {', '.join(envs)}; choose one: effects[effects.env == '{envs[0]}']"
+        )
     page, players = width > COLUMN_WIDTH, in_order([player for player, _ in cells])
     hard, looks = hard_levels(cells), looks_of(players)
     shown = {key: some for key, some in cells.items() if key[1] in (LOW, hard[key[0]])}

@@ -92,9 +92,10 @@ def follows(cells: Cells, kinds: Sequence[str]) -> np.ndarray:
     """Compute how many more times a new mistake of one kind (row) is followed by a new one of another (column) in the
     next turn than if the two turns were independent, for each 100 episodes.
 
-    Independence is within player, level and turn. Mistakes that follow from an earlier one by rule are not new.
+    Independence is within player, environment, level and turn. Mistakes that follow from an earlier one by rule are not
+    new.
     """
-    strata: dict[tuple[str, int, int], list[tuple[np.ndarray, np.ndarray]]] = defaultdict(list)
+    strata: dict[tuple[str, str, int, int], list[tuple[np.ndarray, np.ndarray]]] = defaultdict(list)
     place = {kind: number for number, kind in enumerate(kinds)}
     for (player, d), some in cells.items():
         for one in some:
@@ -103,7 +104,7 @@ def follows(cells: Cells, kinds: Sequence[str]) -> np.ndarray:
                 if mistake.kind in place:
                     made[mistake.turn, place[mistake.kind]] = 1
             for turn in range(1, one.turns):
-                strata[player, d, turn].append((made[turn], made[turn + 1]))
+                strata[player, one.env, d, turn].append((made[turn], made[turn + 1]))
     surplus = np.zeros((len(kinds), len(kinds)))
     for pairs in strata.values():
         now, then = (np.array(side) for side in zip(*pairs, strict=True))

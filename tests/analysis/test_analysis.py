@@ -3,6 +3,7 @@
 import io
 import math
 import re
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 
@@ -461,6 +462,17 @@ def test_what_follows_by_chance_is_no_surplus():
     assert surplus[0, 1] == pytest.approx(100 * (2 - 2 * 2 / 4) / 4) and surplus[1, 0] == 0
 
 
+def test_an_environment_with_more_mistakes_is_no_surplus():
+    both = mistaken(Mistake(1, "wrong product"), Mistake(2, "wrong variant"))
+    easy = [replace(mistaken(), env="PD")] * 4
+    assert not cascades.follows({("a", 1): [both] * 4 + easy}, ["wrong product", "wrong variant"]).any()
+
+
+def test_effects_of_several_environments_are_not_mixed_in_one_figure():
+    with pytest.raises(ValueError, match="the effects are of CART, PD; choose one"):
+        cascade_plots.error_cascade({}, pd.DataFrame({"env": ["CART", "PD"]}))
+
+
 def test_an_episode_is_the_same_in_the_table_as_labelled(tmp_path):
     row = {
         "player": "a",
@@ -530,7 +542,16 @@ def test_a_narrow_figure_has_a_caption_of_what_it_shows(tmp_path):
 
 def test_the_share_mended_of_few_that_could_be_is_not_drawn():
     """Of six pairs, one of which could be mended."""
-    row = {"player": "base", "d": 1, "kind": "all", "pairs": 6, "mendable": 1, "effect": -0.5, "mended": 1.0}
+    row = {
+        "player": "base",
+        "env": "CART",
+        "d": 1,
+        "kind": "all",
+        "pairs": 6,
+        "mendable": 1,
+        "effect": -0.5,
+        "mended": 1.0,
+    }
     bounds = {f"{name}_{side}": 0.0 for name in ("effect", "mended") for side in ("low", "high")}
     effects = pd.DataFrame([{**row, **bounds, "effect_low": -0.9, "mended_high": 1.0}])
     drawn = {}

@@ -135,7 +135,7 @@ class _Labeller:
                     yield Mistake(
                         self.turn, "claims absence", place, job=self._now, thing=thing, words=claim.sentence
                     )
-                    break  # one sentence, one mistake
+                    break  # one text, one mistake
 
     # A turn is over.
 
