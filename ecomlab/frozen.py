@@ -19,7 +19,7 @@ class FrozenDict(dict[str, Any]):
 
 def frozen(value: Any) -> Any:
     """Copy a JSON value into one that cannot be changed: lists become tuples. What is frozen already is returned."""
-    if isinstance(value, FrozenDict):
+    if value is None or isinstance(value, str | int | float | FrozenDict):
         return value
     if isinstance(value, Mapping):
         return FrozenDict({name: frozen(inner) for name, inner in value.items()})

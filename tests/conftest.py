@@ -1,6 +1,7 @@
 """Shared shops: made once a test process, immutable."""
 
 import os
+import sys
 import tempfile
 from pathlib import Path
 
@@ -10,6 +11,9 @@ os.environ.setdefault("ECOMLAB_CACHE", str(_SCRATCH))
 os.environ.setdefault("MPLCONFIGDIR", str(_SCRATCH / "matplotlib"))
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+# A hundred processes are started: where the machine forbids to keep compiled modules, each would compile ecomlab anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 import pytest
 

@@ -5,7 +5,7 @@ looks at the internal form of a task: only at openings, budgets, schemas, messag
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,8 @@ from ecomlab.task import Player
 
 FILE = Path(__file__).with_name("net.json")
 LEVELS = range(13)
+EVERY = 4
+"""Of so many levels one shows the attackers too, and is asked for by every run of the tests."""
 SEEDS = range(500, 504)
 
 SAID = (
@@ -137,46 +139,58 @@ def told(make: Callable[[Episode], Player], task: Task, shop: Shop) -> list[Any]
     ]  # fmt: skip
 
 
-def measure(env: str, shop: Shop, big_shop: Shop) -> dict[str, str]:
-    """Digests by what they are of, for one environment over all levels."""
+def measured(env: str, d: int, shop: Shop, big_shop: Shop) -> dict[str, list[str]]:
+    """Digests at one level by what they are of, in the order of the tasks."""
     here = ENVIRONMENTS[env]
-    found: dict[str, list[Any]] = {}
+    found: dict[str, list[str]] = {}
 
     def add(name: str, value: Any) -> None:
         found.setdefault(name, []).append(digest(value))
 
-    for d in LEVELS[:: 4 if here.composes else 1]:  # a journey takes ten times as long
-        for task, some in tasks_of(env, d, shop, big_shop):
-            episode = Episode(task, some)
-            add(
-                "seen",
-                [list(task.key), task.opening, task.turns, task.calls, episode.messages, episode.tools],
-            )
-            add("oracle", told(here.oracle, task, some))
-            add("fair", told(lambda _, s=some: here.reference_player(s), task, some))  # type: ignore[misc]
-            for rate in (0.1, 0.4):
-                slips = Perturbation(rng("net", env, d, task.seed, rate), rate)
-                add("noisy", told(lambda _, s=some, p=slips: here.reference_player(s, p), task, some))  # type: ignore[misc]
-            for number in range(3):
-                random = rng("explorer", env, d, task.seed, number)
-                add("explorer", told(lambda _, r=random: Explorer(r), task, some))  # type: ignore[misc]
-        if d % 4 == 0:
-            made = {
-                **attackers.blind(here),
-                **attackers.positional(here),
-                "naive": attackers.naive(here),
-            }
-            for name in sorted(made):
-                player = made[name](d)
-                add("attackers", [name, told(lambda _, p=player: p, task, some)])  # type: ignore[misc]
-            add("chance", here.chance(task, some))
-        for axis, value in {"p_missing": 1.0, "p_switch": 1.0, "p_oos": 0.6, "p_noise": 0.4}.items():
-            if axis not in (moved_by(env) or ()):
-                continue
-            moved = make_task(env, d, 600 + d, shop, {axis: value})
-            add("overrides", [moved.opening, moved.turns, moved.calls])
-            add("overrides", told(lambda _: here.reference_player(shop), moved, shop))
-    return {name: digest(values) for name, values in sorted(found.items())}
+    for task, some in tasks_of(env, d, shop, big_shop):
+        episode = Episode(task, some)
+        add(
+            "seen",
+            [list(task.key), task.opening, task.turns, task.calls, episode.messages, episode.tools],
+        )
+        add("oracle", told(here.oracle, task, some))
+        add("fair", told(lambda _, s=some: here.reference_player(s), task, some))  # type: ignore[misc]
+        for rate in (0.1, 0.4):
+            slips = Perturbation(rng("net", env, d, task.seed, rate), rate)
+            add("noisy", told(lambda _, s=some, p=slips: here.reference_player(s, p), task, some))  # type: ignore[misc]
+        for number in range(3):
+            random = rng("explorer", env, d, task.seed, number)
+            add("explorer", told(lambda _, r=random: Explorer(r), task, some))  # type: ignore[misc]
+    if d % EVERY == 0:
+        made = {
+            **attackers.blind(here),
+            **attackers.positional(here),
+            "naive": attackers.naive(here),
+        }
+        for name in sorted(made):
+            player = made[name](d)
+            add("attackers", [name, told(lambda _, p=player: p, task, some)])  # type: ignore[misc]
+        add("chance", here.chance(task, some))
+    for axis, value in {"p_missing": 1.0, "p_switch": 1.0, "p_oos": 0.6, "p_noise": 0.4}.items():
+        if axis not in (moved_by(env) or ()):
+            continue
+        moved = make_task(env, d, 600 + d, shop, {axis: value})
+        add("overrides", [moved.opening, moved.turns, moved.calls])
+        add("overrides", told(lambda _: here.reference_player(shop), moved, shop))
+    return found
+
+
+def levels_of(env: str) -> range:
+    """Levels of which digests are kept: a journey takes ten times as long."""
+    return LEVELS[:: EVERY if ENVIRONMENTS[env].composes else 1]
+
+
+def measure(env: str, levels: Iterable[int], shop: Shop, big_shop: Shop) -> dict[str, dict[str, str]]:
+    """A digest by level, and by what it is of, for one environment."""
+    return {
+        str(d): {name: digest(values) for name, values in sorted(measured(env, d, shop, big_shop).items())}
+        for d in levels
+    }
 
 
 def training(shop: Shop) -> dict[str, Any]:
@@ -242,17 +256,27 @@ def training(shop: Shop) -> dict[str, Any]:
     }
 
 
+def changed(now: dict[str, Any], before: dict[str, Any]) -> list[str]:
+    """Name what is not the same in both, by its path."""
+    found = []
+    for name in now.keys() | before.keys():
+        one, other = now.get(name), before.get(name)
+        if isinstance(one, dict) and isinstance(other, dict):
+            found += [f"{name} {inner}" for inner in changed(one, other)]
+        elif one != other:
+            found.append(name)
+    return sorted(found)
+
+
 def main() -> None:
     """Write the digests as they are now; say which have changed."""
     before = json.loads(FILE.read_text()) if FILE.exists() else {}
     shop, big_shop = load_shop(1_000), load_shop()
-    now: dict[str, Any] = {env: measure(env, shop, big_shop) for env in ENVIRONMENTS}
+    now: dict[str, Any] = {env: measure(env, levels_of(env), shop, big_shop) for env in ENVIRONMENTS}
     now["training"] = training(shop)
     now["versions"] = {env: ENVIRONMENTS[env].version for env in ENVIRONMENTS}
-    for env, found in now.items():
-        for name, value in found.items():
-            if before.get(env, {}).get(name) != value:
-                print(f"{env}: {name} changed")
+    for name in changed(now, before):
+        print(f"{name} changed")
     FILE.write_text(json.dumps(now, indent=1) + "\n")
 
 

@@ -1,6 +1,7 @@
 """What is seen and scored stays what it was: the digests of `net.json`."""
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import net
@@ -18,9 +19,19 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.mark.parametrize("env", ENVIRONMENTS)
 def test_what_is_seen_and_scored_is_what_it_was(env: str, shop: Shop, big_shop: Shop) -> None:
-    now = net.measure(env, shop, big_shop)
-    changed = [name for name in now.keys() | KNOWN[env].keys() if now.get(name) != KNOWN[env].get(name)]
-    assert not changed, f"{env}: {sorted(changed)} changed; if that is meant: python tests/net.py"
+    compare(env, net.LEVELS[:: net.EVERY], shop, big_shop)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("env", [env for env in ENVIRONMENTS if not ENVIRONMENTS[env].composes])
+def test_it_is_so_at_the_levels_between(env: str, shop: Shop, big_shop: Shop) -> None:
+    compare(env, [d for d in net.levels_of(env) if d % net.EVERY], shop, big_shop)
+
+
+def compare(env: str, levels: Iterable[int], shop: Shop, big_shop: Shop) -> None:
+    now = net.measure(env, levels, shop, big_shop)
+    changed = net.changed(now, {d: KNOWN[env][d] for d in now})
+    assert not changed, f"{env}: {changed} changed; if that is meant: python tests/net.py"
 
 
 def test_training_batches_and_a_step_are_what_they_were(shop: Shop) -> None:

@@ -57,17 +57,26 @@ def _drawn(env_id: str, shop: Shop, levels: Iterable[int], seeds: int) -> list[T
 
 def _foretold(env_id: str, tasks: Sequence[Task]) -> list[Leak]:
     kinds = sorted({kind for task in tasks for event in task.parts[0].events for kind in _kinds(event)})
-    wanted: list[tuple[str, list[Case], str]] = []
+    alike = [_alike(task) for task in tasks]
+    openings, budgets = [_opening(task) for task in tasks], [_budgets(task) for task in tasks]
     about = {event.item for task in tasks for event in task.parts[0].events}
+    by_item = [(task, list(_items(task))) for task in tasks] if len(about) > 1 else []
+    wanted: list[tuple[str, list[Case], str]] = []
     for kind in kinds:
-        for by, features in (("opening", _opening), ("budgets", _budgets)):
-            cases = [(_alike(task), features(task), _happens(task, kind)) for task in tasks]
-            wanted.append((f"{by}: {kind}", cases, "what will happen"))
-        items = [case for task in tasks for case in _items(task, kind)] if len(about) > 1 else []
+        happens = [_happens(task, kind) for task in tasks]
+        for by, features in (("opening", openings), ("budgets", budgets)):
+            wanted.append(
+                (f"{by}: {kind}", list(zip(alike, features, happens, strict=True)), "what will happen")
+            )
+        items = [
+            (_alike(task), features, _happens(task, kind, item))
+            for task, described in by_item
+            for item, features in described
+        ]
         wanted.append((f"what is said of an item: {kind}", items, "what will happen"))
     hidden = [sum(len(part.goal.withheld) for part in task.parts) for task in tasks]
     for most in sorted({int(n) for n in np.quantile(hidden, (0.25, 0.5, 0.75))}):
-        cases = [(_alike(task), _budgets(task), n > most) for task, n in zip(tasks, hidden, strict=True)]
+        cases = list(zip(alike, budgets, (n > most for n in hidden), strict=True))
         wanted.append((f"budgets: more than {most} withheld", cases, "how much is withheld"))
     found = [_measured(env_id, *one, of=len(wanted)) for one in wanted]
     return [leak for leak in found if leak is not None]
@@ -121,18 +130,18 @@ def _budgets(task: Task) -> Features:
     return {"turns": float(task.turns), "calls": float(task.calls)}
 
 
-def _items(task: Task, kind: str) -> Iterator[Case]:
-    """Describe each of several items by what is stated of it; it is so where the event is about this item."""
+def _items(task: Task) -> Iterator[tuple[int, Features]]:
+    """Describe each of several items by what is stated of it."""
     goal = task.parts[0].goal
+    said = goal.said()
     for item in goal.items if len(goal.items) > 1 else ():
-        names = [slot.name.partition(":")[0] for slot in goal.said() if slot.item == item]
-        events = [event for event in task.parts[0].events if kind in _kinds(event)]
-        features = {"stated": float(len(names)), **{f"stated {n}": float(names.count(n)) for n in names}}
-        yield _alike(task), features, any(event.item == item for event in events)
+        names = [slot.name.partition(":")[0] for slot in said if slot.item == item]
+        yield item, {"stated": float(len(names)), **{f"stated {n}": float(names.count(n)) for n in names}}
 
 
-def _happens(task: Task, kind: str) -> bool:
-    return any(kind in _kinds(event) for event in task.parts[0].events)
+def _happens(task: Task, kind: str, item: int | None = None) -> bool:
+    """Tell whether something of this kind happens, to this item if one is given."""
+    return any(kind in _kinds(event) and item in (None, event.item) for event in task.parts[0].events)
 
 
 def _kinds(event: Event) -> list[str]:
@@ -155,8 +164,9 @@ def _among_visits(task: Task, shop: Shop) -> Iterator[tuple[list[Features], list
             slots = part.goal.of(item)
             told = {name: value for name, value in slots.items() if (item, name) not in part.goal.withheld}
             limits = {name: told[name] for name in measures if name in told}
-            fits = [row for row in rows if catalog.satisfies(row, constraints_of(slots["type"], told))]
-            wanted = [catalog.satisfies(row, constraints_of(slots["type"], slots)) for row in fits]
+            stated, meant = (constraints_of(slots["type"], some) for some in (told, slots))
+            fits = [row for row in rows if catalog.satisfies(row, stated)]
+            wanted = [catalog.satisfies(row, meant) for row in fits]
             if limits and any(wanted) and not all(wanted):
                 yield (
                     [

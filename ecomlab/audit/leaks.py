@@ -351,7 +351,6 @@ def auc_of(env_id: str, kind: str, lists: Lists, what: str = "what is wanted", o
     more often than the interval says, as a surplus in one fold is a deficit in the others.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
-    from sklearn.metrics import roc_auc_score
 
     tasks = {number for number, _, _ in lists}
     if min(sum(number % 2 == half for number in tasks) for half in (0, 1)) < FEWEST:
@@ -367,9 +366,18 @@ def auc_of(env_id: str, kind: str, lists: Lists, what: str = "what is wanted", o
     scores = iter(model.predict_proba(matrix(judged))[:, 1].tolist())
     by_task: dict[int, list[float]] = {}
     for number, _, labels in judged:
-        by_task.setdefault(number, []).append(float(roc_auc_score(labels, list(islice(scores, len(labels))))))
+        by_task.setdefault(number, []).append(_auc(labels, list(islice(scores, len(labels)))))
     means = np.array([np.mean(values) for values in by_task.values()])
     drawn = means[rng("leaks", len(means)).integers(len(means), size=(BOOTSTRAPS, len(means)))].mean(axis=1)
     low, high = np.quantile(drawn, (0.005 / of, 1 - 0.005 / of)).tolist()
     size = sum(len(labels) for _, _, labels in lists)
     return Leak(env_id, kind, len(lists), size, float(means.mean()), low, high, what)
+
+
+def _auc(labels: Sequence[bool], scores: Sequence[float]) -> float:
+    """Compute the share of pairs of a wanted and an unwanted candidate in which the wanted one has the higher
+    score; equal scores count half. Lists are short and many: sklearn's checks of its
+    arguments would take most of the time."""
+    scored, wanted = np.array(scores), np.array(labels, bool)
+    ahead = scored[wanted][:, None] - scored[~wanted]
+    return float(((ahead > 0) + 0.5 * (ahead == 0)).mean())

@@ -119,12 +119,14 @@ def _tasks(env: str, shop: Shop) -> list[Task]:
 def _ask(
     question: Mapping[str, Any], task: Task, shop: Shop, later: bool, random: Any, chat: Chat | None = None
 ) -> Asked | None:
+    names = [NAMES.get(name, name) for name in question["slots"]]
+    if not all(_slot(name, question, task.parts[0].goal.said(withheld=True)) for name in names):
+        return None  # nor is it withheld later, and most tasks end here
     episode = Episode(task, shop, wording=Wording(chat) if chat else None)
     customer, world = episode.customer, episode.world
     if later:
         customer.hear("Is there anything else I should know?", world)
     withheld, lexicon = list(customer.state.withheld), lexicon_of(shop.catalog)
-    names = [NAMES.get(name, name) for name in question["slots"]]
     wanted = [_slot(name, question, withheld) for name in names]
     if not all(wanted) or (question["open"] and len(withheld) <= len(names)):
         return None

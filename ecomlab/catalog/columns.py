@@ -120,7 +120,7 @@ class Catalog:
         wanted = product_id.encode()
         ids, rows = self.by_id
         at = int(ids.searchsorted(wanted))
-        return int(rows[at]) if at < self.size and ids[at] == wanted else None
+        return rows.item(at) if at < len(ids) and ids.item(at) == wanted else None
 
     @cached_property
     def type_codes(self) -> dict[str, int]:
@@ -131,6 +131,20 @@ class Catalog:
         """Return the rows of a type; empty for an unknown name."""
         first, last = self._type_span.get(name, (0, 0))
         return range(first, last)
+
+    def lines_of(self, name: str) -> np.ndarray:
+        """Number the lines of a type, each the products of one brand and feature: int (rows of the type,)."""
+        if name not in self._lines:
+            rows = self.type_rows(name)
+            brands, features = (c[rows.start : rows.stop] for c in (self.brand_code, self.feature_code))
+            titles = brands.astype(np.int64) * (len(self.features) + 1) + features  # features from -1 on
+            self._lines[name] = np.unique(titles, return_inverse=True)[1]
+            self._lines[name].flags.writeable = False
+        return self._lines[name]
+
+    @cached_property
+    def _lines(self) -> dict[str, np.ndarray]:
+        return {}
 
     def type_of(self, row: int) -> ProductType:
         return self.types[self.type_code.item(row)]

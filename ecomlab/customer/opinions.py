@@ -144,14 +144,22 @@ def _order(order: Mapping[str, Any], said: str) -> Thing:
 
 def _lists(order: Mapping[str, Any], said: str, world: World) -> bool:
     """Tell whether a text lists everything in an order of several things."""
-    kinds = {world.catalog.type_of(world.row(line["product_id"])) for line in order["lines"]}
-    return len(kinds) > 1 and all(k.name.lower() in said or k.plural.lower() in said for k in kinds)
+    kinds = set()
+    for line in order["lines"]:
+        kind = world.catalog.type_of(world.row(line["product_id"]))
+        if kind.name.lower() not in said and kind.plural.lower() not in said:
+            return False
+        kinds.add(kind.name)
+    return len(kinds) > 1
 
 
 def _dates(order: Mapping[str, Any], said: str) -> bool:
     """Tell whether a text names an order by its day; a day of delivery does not."""
     day = order["placed"]
-    return re.search(rf"{_NO_PURCHASE}(?:{day}|{_day(day).lower()}\b)", said) is not None
+    words = _day(day).lower()
+    if day not in said and words not in said:
+        return False
+    return re.search(rf"{_NO_PURCHASE}(?:{day}|{words}\b)", said) is not None
 
 
 def _day(text: str) -> str:

@@ -67,6 +67,12 @@ class Form:
         return "".join(text for run, text in self.runs if run != "field")
 
     @cached_property
+    def lead(self) -> str:
+        """The text before the first field, in lower case."""
+        end = next((at for at, (run, _) in enumerate(self.runs) if run == "field"), len(self.runs))
+        return "".join(text for _, text in self.runs[:end]).lower()
+
+    @cached_property
     def pattern(self) -> re.Pattern[str]:
         """Pattern of what this form says, in any case, with a group for each field. A quotation may hold anything."""
         made = ""
@@ -335,26 +341,35 @@ class Phrases:
         }
 
     @cached_property
-    def _by_initial(self) -> dict[str, list[tuple[str, Form]]]:
-        """(kind, form) of all acts by the letter that they begin with, those that say most first; "" where a field
-        comes first."""
-        found: dict[str, list[tuple[str, Form]]] = {}
-        forms = [(kind, form) for kind, forms in self.acts.items() for form in forms]
-        for kind, form in sorted(forms, key=lambda pair: -len(pair[1].literal)):
-            run, text = form.runs[0]
-            found.setdefault("" if run == "field" else text[0].lower(), []).append((kind, form))
+    def _by_initial(self) -> dict[str, list[tuple[int, str, Form]]]:
+        """(length of its own words, kind, form) of all acts by the letter that they begin with, those that say most
+        first; "" where a field comes first."""
+        found: dict[str, list[tuple[int, str, Form]]] = {}
+        forms = [(len(form.literal), kind, form) for kind, forms in self.acts.items() for form in forms]
+        for said in sorted(forms, key=lambda said: -said[0]):
+            found.setdefault(said[2].lead[:1], []).append(said)
         return found
+
+    @cached_property
+    def _longest_lead(self) -> int:
+        return max((len(form.lead) for forms in self.acts.values() for form in forms), default=0)
 
     def recognised(self, text: str, at: int = 0) -> tuple[str, re.Match[str]] | None:
         """Recognise the act that is said at this place of a text, by the form that fits with most words of its own."""
         best: tuple[int, str, re.Match[str]] | None = None
+        head = text[at : at + self._longest_lead]
+        # Most forms are ruled out by how they begin, without their patterns. Beyond ASCII a letter may have several
+        # lower cases, which only patterns know.
+        begins = head.lower() if head.isascii() else None
         for initial in (text[at : at + 1].lower(), ""):
-            for kind, form in self._by_initial.get(initial, ()):
-                if best is not None and best[0] >= len(form.literal):
+            for length, kind, form in self._by_initial.get(initial, ()):
+                if best is not None and best[0] >= length:
                     break
+                if begins is not None and form.lead.isascii() and not begins.startswith(form.lead):
+                    continue
                 match = form.pattern.match(text, at)
                 if match:
-                    best = len(form.literal), kind, match
+                    best = length, kind, match
                     break
         return best and best[1:]
 

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-import nbformat
-
+from ecomlab.lab.iri_grammar import compiled_on_demand
 from ecomlab.lab.paths import shown
 from ecomlab.suggest import unknown
+
+with compiled_on_demand():
+    import nbformat
 
 EXECUTED = "notebook.ipynb"  # the executed copy, in the run's folder
 

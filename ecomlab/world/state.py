@@ -272,9 +272,7 @@ def units_left(key: Sequence[Any], catalog: Catalog, type_name: str, sold: SellO
     if sold.of == "products":
         left[sold_out_rows(key, catalog, type_name, sold.share)] = 0
         return left
-    where = slice(rows.start, rows.stop)
-    titles = np.stack([catalog.brand_code[where], catalog.feature_code[where]], axis=1)
-    _, line = np.unique(titles, axis=0, return_inverse=True)
+    line = catalog.lines_of(type_name)
     random = rng("rush", *key, type_name, sold.of)
     shape = (int(line.max()) + 1, left.shape[1])
     hit = random.random(shape) < sold.share

@@ -4,13 +4,14 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from typing import Any
+from pathlib import Path
 
 import pytest
 
-from ecomlab import ENVIRONMENTS, Shop, make_task
+from ecomlab import ENVIRONMENTS, Shop, make_task, play
 from ecomlab.audit.contract import EnvironmentContract
 from ecomlab.envs.registry import observed
+from ecomlab.seeding import digest
 
 
 @pytest.mark.parametrize("env", ENVIRONMENTS)
@@ -29,35 +30,27 @@ class TestEveryLevel(EnvironmentContract):
     """The contract's tests at every level, as `contract.check` takes them."""
 
 
-_DIGESTS = """
-import sys
-from ecomlab import ENVIRONMENTS, load_shop, make_task, play
-from ecomlab.seeding import digest
-shop = load_shop(1_000)
-player = lambda env: ENVIRONMENTS[env].reference_player(shop)
-tasks = [make_task(env, d, s, shop) for env in ENVIRONMENTS for d in (0, 5, 12) for s in range(3)]
-print(digest([[task.to_json(), play(player(task.env), task, shop).messages] for task in tasks]))
-"""
+def told_and_played(shop: Shop) -> str:
+    """A digest of tasks of every environment, and of what the reference player and the customer say in them."""
+    tasks = [make_task(env, d, s, shop) for env in ENVIRONMENTS for d in (0, 5, 12) for s in range(2)]
+    played = [play(ENVIRONMENTS[task.env].reference_player(shop), task, shop).messages for task in tasks]
+    return digest([[task.to_json() for task in tasks], played])
 
 
-def test_the_same_key_gives_the_same_bytes_in_every_process(tmp_path: Any) -> None:
-    def run(hash_seed: str, locale: str, zone: str) -> str:
-        settings_ = {
-            "PYTHONHASHSEED": hash_seed,
-            "LC_ALL": locale,
-            "TZ": zone,
-            "ECOMLAB_CACHE": str(tmp_path / hash_seed),
-        }
-        done = subprocess.run(
-            [sys.executable, "-c", _DIGESTS],
-            env={**os.environ, **settings_},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        return done.stdout
-
-    assert run("1", "C", "UTC") == run("2", "C.UTF-8", "Asia/Tokyo")
+def test_the_same_key_gives_the_same_bytes_in_every_process(shop: Shop, tmp_path: Path) -> None:
+    """In another one, with other hashes, another language and another time zone, that makes the shop itself."""
+    code = "import ecomlab, test_contract; print(test_contract.told_and_played(ecomlab.load_shop(1_000)))"
+    hashes = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
+    elsewhere = {"PYTHONHASHSEED": hashes, "LC_ALL": "C", "TZ": "Asia/Tokyo", "ECOMLAB_CACHE": str(tmp_path)}
+    path = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **elsewhere, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == told_and_played(shop)
 
 
 @pytest.mark.parametrize("env", ENVIRONMENTS)

@@ -3,6 +3,7 @@
 import math
 import os
 import re
+import shutil
 import string
 import subprocess
 import sys
@@ -519,30 +520,32 @@ def test_an_embedder_that_fails_fails_each_query_of_its_call() -> None:
 
 # -- the same everywhere ----
 
-PROBE = """
-import sys
-from ecomlab.catalog import Constraint, generate, load_shop
-shop = load_shop(2000, seed=5)
-found = shop.engine.search("GreenLeaf flower pot", (Constraint("price", "<=", 5000),), ["price"], 30)
-print(shop.fingerprint, shop.catalog.record(77), found)
-"""
+
+def probed() -> str:
+    """What a shop of its own seed is, and what a search in it finds."""
+    shop = load_shop_once(2_000, seed=5)
+    found = shop.engine.search("GreenLeaf flower pot", (Constraint("price", "<=", 5_000),), ["price"], 30)
+    return repr([shop.fingerprint, shop.catalog.record(77), found])
 
 
-def probe(tmp_path: Path, **environment: str) -> str:
-    setting = {**os.environ, "ECOMLAB_CACHE": str(tmp_path), **environment}
+def test_every_process_has_the_same_shop_fresh_or_cached(cached: Path) -> None:
+    """Made by a process with other hashes, another language and more threads, and read from its cache by this one."""
+    elsewhere = {"PYTHONHASHSEED": "1", "LC_ALL": "C", "TZ": "Asia/Tokyo", "OMP_NUM_THREADS": "2"}
+    path = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+    code = "import test_catalog; print(test_catalog.probed())"
     run = subprocess.run(
-        [sys.executable, "-c", PROBE], capture_output=True, text=True, env=setting, check=True
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **elsewhere, "PYTHONPATH": path},
+        check=True,
     )
     assert not run.stderr
-    return run.stdout
-
-
-def test_every_process_has_the_same_shop_fresh_or_cached(tmp_path: Path) -> None:
-    fresh = probe(tmp_path, PYTHONHASHSEED="1", LC_ALL="C", TZ="UTC")
-    assert [path.name.split("-")[:2] for path in (tmp_path / "shops").iterdir()] == [["2000", "5"]]
-    assert (
-        probe(tmp_path, PYTHONHASHSEED="2", LC_ALL="C.UTF-8", TZ="Asia/Tokyo", OMP_NUM_THREADS="2") == fresh
-    )
+    assert [path.name.split("-")[:2] for path in (cached / "shops").iterdir()] == [["2000", "5"]]
+    assert run.stdout.strip() == probed(), "read"
+    shutil.rmtree(cached)
+    shop_module._SHOPS.clear()
+    assert run.stdout.strip() == probed(), "made here"
 
 
 def test_the_fingerprint_is_of_the_content() -> None:

@@ -2,8 +2,8 @@
 
 import json
 import math
-import subprocess
-import sys
+import os
+import signal
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,7 +26,6 @@ from ecomlab.evaluate.transcripts import FILE, TranscriptError, read, read_heade
 
 CELLS = Cells(("CART", "STATUS"), (0, 2), 4, trials=2)
 CATALOG = {"size": 1000, "seed": 0}
-ROOT = Path(__file__).parents[2]
 
 
 def run(
@@ -45,23 +44,22 @@ def contents(folder: Path) -> list[Any]:
     return sorted(found, key=lambda row: row[0])
 
 
-KILLED = """
-import sys
-from pathlib import Path
-sys.path[:0] = ["tests", "tests/evaluate"]
-from contestants import Script
-from ecomlab import load_shop
-from test_evaluation import run
-run(Script(rate=0.2, killed_after=int(sys.argv[2])), load_shop(1000), Path(sys.argv[1]))
-"""
+def kill_after(episodes: int, shop: Shop, folder: Path) -> int:
+    """Run the evaluation in a fork that kills itself after so many episodes; its exit code."""
+    child = os.fork()
+    if not child:
+        try:
+            run(Script(rate=0.2, killed_after=episodes), shop, folder)
+        finally:
+            os._exit(0)  # not reached
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def test_killed_and_continued_it_has_every_episode_once(shop: Shop, tmp_path: Path) -> None:
     """Killed twice by SIGKILL, once with half a line on disk: the same episodes as in one go."""
     folder, whole = tmp_path / "killed", tmp_path / "whole"
     for number, episodes in enumerate((5, 13)):
-        done = subprocess.run([sys.executable, "-c", KILLED, str(folder), str(episodes)], cwd=ROOT)
-        assert done.returncode == -9
+        assert kill_after(episodes, shop, folder) == -signal.SIGKILL
         assert len(list(read(folder))) == sum((5, 13)[: number + 1])
         with (folder / FILE).open("a") as file:
             file.write('{"episode": {"job": {"env": "CA')

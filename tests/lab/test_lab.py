@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import pandas as pd
@@ -28,6 +29,7 @@ from ecomlab.evaluate.transcript import Transcript
 from ecomlab.lab import (
     evaluation_progress,
     experiment,
+    iri_grammar,
     layout,
     live,
     notebooks,
@@ -163,6 +165,21 @@ def test_notebooks_that_papermill_would_run_wrongly_are_refused(tmp_path, cell, 
     path = write_notebook(tmp_path / "a.ipynb", cell, tags=tags)
     with pytest.raises(notebooks.NotebookError, match=message):
         notebooks.check(path, {})
+
+
+def test_a_grammar_of_iris_is_compiled_where_one_is_checked(monkeypatch):
+    """Not where jsonschema is imported: no notebook has an IRI to check."""
+    for name in (iri_grammar.GRAMMAR, iri_grammar.USER):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    with iri_grammar.compiled_on_demand():
+        from rfc3987_syntax import is_valid_syntax
+    assert iri_grammar.GRAMMAR not in sys.modules, "others that import it get the library itself"
+    library = SimpleNamespace(is_valid_syntax=lambda term, value: (term, value) == ("iri", "http://a/b"))
+    monkeypatch.setitem(sys.modules, iri_grammar.GRAMMAR, library)
+    assert is_valid_syntax("iri", "http://a/b") and not is_valid_syntax("iri", "a b")
+    with iri_grammar.compiled_on_demand():
+        from rfc3987_syntax import is_valid_syntax
+    assert is_valid_syntax is library.is_valid_syntax, "what is compiled already is taken"
 
 
 def test_a_missing_notebook_is_met_with_a_suggestion(tmp_path):

@@ -13,10 +13,11 @@ import psutil
 import pytest
 from filelock import FileLock
 from rich.console import Console
-from test_lab import PARAMETERS, WORK, write_notebook
+from test_lab import PARAMETERS, WORK, trained, write_notebook
 from typer.testing import CliRunner
 
 from ecomlab import options
+from ecomlab.analysis import tables
 from ecomlab.cli import app
 from ecomlab.lab import experiment, paths, runner, status, sweep, worker
 from ecomlab.lab.status import State
@@ -273,18 +274,25 @@ def test_the_command_takes_the_file_and_its_options():
 
 def test_a_sweep_runs_what_is_left_and_gathers_its_tables(toy):
     file = toy()
-    first = sweep.load(file).runs()[0]
-    code, text = run(file)
-    assert code == 0, text
-    assert "toy: 2 runs, 2 to do" in text and "Tables: " in text
+    plan = sweep.load(file)
+    first, second = plan.runs()
+    trained(first)
     before = tree(first.folder)
     code, text = run(file)
-    assert code == 0 and "all 2 runs are done" in text
+    assert code == 0, text
+    assert "toy: 2 runs, 1 to do" in text and "Tables: " in text
     assert tree(first.folder) == before
+    gathered, _ = tables.load_experiment(plan.folder)
+    assert set(gathered.schedule) == {"static-low", "adaptive"}
+    before = tree(second.folder)
+    code, text = run(file)
+    assert code == 0 and "all 2 runs are done" in text
+    assert tree(second.folder) == before
 
 
 def test_a_failed_run_says_why_in_the_grid_until_it_is_tried_again(toy):
     file = toy(broken="adaptive", steps=1)
+    trained(sweep.load(file).runs()[0])
     assert run(file)[0] == 1
     _, text = run(file, dry_run=True)
     assert "failed: adaptive-seed0: OSError: [Errno 28] No space left on device" in text

@@ -30,8 +30,8 @@ from ecomlab.world.policy_book.rules import RULES
 CELLS = tuple(Cell(env=env, difficulties=(0,)) for env in ENVIRONMENTS)
 TINY = Recipe(
     phases=(
-        Phase(cells=(COPYING,), slip_rate=0.0, tokens=4_000, episodes=40),
-        Phase(cells=CELLS, slip_rate=0.3, tokens=12_000, episodes=60),
+        Phase(cells=(COPYING,), slip_rate=0.0, tokens=4_000, episodes=24),
+        Phase(cells=CELLS, slip_rate=0.3, tokens=6_000, episodes=24),
     ),
     size=tiny_qwen3.Size(hidden=72, layers=2, heads=1, feed_forward=64),
     corpus_episodes=24,

@@ -26,7 +26,7 @@ def search(book: Book, query: str, catalog: Catalog) -> tuple[list[dict[str, str
     """
     plurals = {kind.name: kind.plural for kind in catalog.types}
     shown = [(title_of(section, catalog), text_of(section, book, plurals)) for section in book["sections"]]
-    documents = [(set(stems(title)), set(stems(text))) for title, text in shown]
+    documents = [(_stems_of(title), _stems_of(text)) for title, text in shown]
     frequency = Counter(stem for title, text in documents for stem in title | text)
     weights = {
         stem: round(math.log(1 + len(documents) / frequency[stem]), 6)
@@ -53,6 +53,12 @@ def short(title: str) -> str:
 def stems(text: str) -> list[str]:
     """List the stems of a text's telling words, one for "returned" and "returns", "bookshelf" and "bookshelves"."""
     return [stem for word in _WORD.findall(text.lower()) if (stem := _stem(word))]
+
+
+@lru_cache(maxsize=2_048)
+def _stems_of(text: str) -> frozenset[str]:
+    """Collect the stems of a title or a section, which every search of its book looks at."""
+    return frozenset(stems(text))
 
 
 @lru_cache(maxsize=8_192)
