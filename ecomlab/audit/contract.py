@@ -197,7 +197,7 @@ class EnvironmentContract:
 
     @shows("ISOLATED")
     def test_interleaved_and_threaded_episodes_do_not_touch_each_other(self, env: str, shop: Shop) -> None:
-        tasks = list(_tasks(env, (2, 7, 12), 8, shop))
+        tasks = list(_tasks(env, (2, 7, 12), 4, shop))
         drawn = [task.digest() for task in tasks]
 
         def alone(task: Task) -> list[Message]:

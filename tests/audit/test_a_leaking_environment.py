@@ -16,8 +16,9 @@ FILE = Path(__file__).with_name("lockers.py")
 
 
 @pytest.fixture
-def lockers() -> Iterator[Any]:
-    """The environment's module; the environment is registered for one test."""
+def lockers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The environment's module; the environment is registered for one test, and held to the contract at few levels."""
+    monkeypatch.setattr(contract.EnvironmentContract, "levels", (0, 6, 12))
     ENVIRONMENTS.load(FILE)
     yield sys.modules["ecomlab_env_lockers"]
     del ENVIRONMENTS._found["LOCKERS"]

@@ -16,9 +16,9 @@ from ecomlab.seeding import digest
 
 @pytest.mark.parametrize("env", ENVIRONMENTS)
 class TestEveryEnvironment(EnvironmentContract):
-    """The contract's tests, once for each, at every third level."""
+    """The contract's tests, once for each, at the lowest level, the highest and one between."""
 
-    levels = range(0, 13, 3)
+    levels = (0, 6, 12)
 
     def test_it_was_observed_at_this_version(self, env: str) -> None:
         assert observed()[env]["version"] == ENVIRONMENTS[env].version

@@ -1,13 +1,24 @@
 """Customers understand questions that nobody had read while the reader was made: part of what the certificate asks."""
 
+from collections.abc import Iterator
+
 import pytest
 
 from ecomlab import Shop
-from ecomlab.audit import laws
+from ecomlab.audit import laws, understanding
 from ecomlab.audit.understanding import Share, ask, questions
 
 EVERY = 6
 """One in so many questions of a bank is asked here."""
+
+
+@pytest.fixture(autouse=True)
+def fewer_customers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Half of the tasks whose customers the certificate asks."""
+    understanding._tasks.cache_clear()
+    monkeypatch.setattr(understanding, "TASKS", understanding.TASKS // 2)
+    yield
+    understanding._tasks.cache_clear()
 
 
 @pytest.mark.parametrize("bank", ["fifth", "tenth"])

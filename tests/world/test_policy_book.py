@@ -1,8 +1,6 @@
 """POLICY: the book is told and read back alike, its search finds what is asked for, and only reading it earns."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -266,17 +264,3 @@ def test_all_mistakes_in_the_rules_are_named_at_once(tmp_path: Path) -> None:
         read_toml(file, rules.RulesFile)
     lines = str(caught.value).splitlines()
     assert len(lines) == 2 and all(line.startswith(f"{file}: ") for line in lines)
-
-
-def test_importing_ecomlab_reads_neither_rules_nor_vocabulary() -> None:
-    script = """
-import sys
-files = []
-sys.addaudithook(lambda event, values: files.append(str(values[0])) if event == "open" else None)
-import ecomlab
-print(sum(file.endswith(("rules.toml", "vocabulary.toml")) for file in files))
-ecomlab.ENVIRONMENTS["POLICY"]
-print(sum(file.endswith("rules.toml") for file in files))
-"""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["0", "1"]
