@@ -26,7 +26,6 @@ from ecomlab.suggest import unknown
 from ecomlab.task import Message
 from ecomlab.tool import SlipError, tool
 
-
 # Names, seeds, difficulty.
 
 

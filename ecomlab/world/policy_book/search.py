@@ -26,8 +26,8 @@ def search(book: Book, query: str, catalog: Catalog) -> tuple[list[dict[str, str
     """
     plurals = {kind.name: kind.plural for kind in catalog.types}
     shown = [(title_of(section, catalog), text_of(section, book, plurals)) for section in book["sections"]]
-    documents = [(_stems_of(title), _stems_of(text)) for title, text in shown]
-    frequency = Counter(stem for title, text in documents for stem in title | text)
+    documents = tuple((_stems_of(title), _stems_of(text)) for title, text in shown)
+    frequency = _frequency(documents)
     weights = {
         stem: round(math.log(1 + len(documents) / frequency[stem]), 6)
         for stem in dict.fromkeys(stems(query))
@@ -59,6 +59,12 @@ def stems(text: str) -> list[str]:
 def _stems_of(text: str) -> frozenset[str]:
     """Collect the stems of a title or a section, which every search of its book looks at."""
     return frozenset(stems(text))
+
+
+@lru_cache(maxsize=64)
+def _frequency(documents: tuple[tuple[frozenset[str], frozenset[str]], ...]) -> Counter[str]:
+    """Count the sections of a book in which each stem occurs."""
+    return Counter(stem for title, text in documents for stem in title | text)
 
 
 @lru_cache(maxsize=8_192)
