@@ -17,12 +17,18 @@ class FrozenDict(dict[str, Any]):
         return FrozenDict, (dict(self),)
 
 
+_AS_THEY_ARE = frozenset([str, int, float, bool, type(None), FrozenDict])
+"""Types of what is frozen already: most of what a task holds."""
+
+
 def frozen(value: Any) -> Any:
     """Copy a JSON value into one that cannot be changed: lists become tuples. What is frozen already is returned."""
-    if value is None or isinstance(value, str | int | float | FrozenDict):
+    if type(value) in _AS_THEY_ARE or isinstance(value, FrozenDict):
         return value
-    if isinstance(value, Mapping):
-        return FrozenDict({name: frozen(inner) for name, inner in value.items()})
     if isinstance(value, list | tuple):
-        return tuple(frozen(inner) for inner in value)
+        return tuple([one if type(one) in _AS_THEY_ARE else frozen(one) for one in value])
+    if isinstance(value, Mapping):
+        return FrozenDict(
+            {name: one if type(one) in _AS_THEY_ARE else frozen(one) for name, one in value.items()}
+        )
     return value

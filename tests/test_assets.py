@@ -97,7 +97,15 @@ def test_a_missing_file_is_said_to_be_missing(asset: Asset) -> None:
         find("tiny")
 
 
-@pytest.mark.parametrize("other", [DATA[:-1] + b"?", DATA[:-1], DATA + b"?", DATA * 2], ids=len)
+@pytest.mark.parametrize(
+    "other",
+    [
+        DATA[:-1] + b"?",
+        *(pytest.param(other, marks=pytest.mark.slow) for other in (DATA[:-1], DATA + b"?")),
+        DATA * 2,
+    ],
+    ids=len,
+)
 def test_another_file_of_the_same_name_is_not_kept(
     index: Path, asset: Asset, cache: Path, other: bytes
 ) -> None:

@@ -87,10 +87,12 @@ def every_form(env: str) -> Iterator[tuple[str, Form]]:
 def test_every_form_of_every_act_is_read_back(
     env: str, p_noise: float, big_shop: Shop, lexicon: Lexicon
 ) -> None:
-    """As the act that it is, and with what it says."""
+    """As the act that it is, and with what it says, of one item or of several; under noise, where no number is said, of
+    one or the other."""
     phrases = ENVIRONMENTS[env].phrases
     for number, (kind, form) in enumerate(every_form(env)):
-        for count in (1, 3):
+        either = p_noise and "quantity" not in kind
+        for count in ((1, 3)[number % 2],) if either else (1, 3):
             random = rng("form", env, number, count)
             act = act_of(kind, described(big_shop, random, env=env), count)
             said = Speaker(only(form, kind, phrases), lexicon, p_noise, ("form", env, number, count)).say(
@@ -112,9 +114,12 @@ def test_every_form_of_every_act_is_read_back(
 
 @pytest.mark.parametrize("env", SPEAKING)
 def test_an_act_is_said_in_twenty_ways(env: str, big_shop: Shop, lexicon: Lexicon) -> None:
-    phrases = ENVIRONMENTS[env].phrases
+    """Acts that are said in the same forms everywhere are tried in the first environment alone."""
+    phrases, first = ENVIRONMENTS[env].phrases, ENVIRONMENTS[SPEAKING[0]].phrases
     slots = described(big_shop, rng("ways"), env=env)
     for kind in KINDS:
+        if phrases is not first and phrases.acts[kind] == first.acts[kind]:
+            continue
         act = act_of(kind, slots, 3)
         assert len(set(phrases.acts[kind])) >= 20
         said = set()

@@ -52,7 +52,7 @@ def view_of(result: dict[str, Any], name: str, view: View | None = None, **argum
 # Demonstrations.
 
 
-@pytest.mark.parametrize("d", range(5))
+@pytest.mark.parametrize("d", [0, 2, 4, *(pytest.param(d, marks=pytest.mark.slow) for d in (1, 3))])
 @pytest.mark.parametrize("env", ENVIRONMENTS)
 def test_what_a_demonstrator_writes_is_read_back_as_the_same_calls(
     env: str, d: int, big_shop: Shop, renderer: ShortRenderer
@@ -132,6 +132,8 @@ def test_a_customer_tells_what_a_demonstrators_question_names_and_two_things_mor
     """Three things at most; those named are told first."""
     heard = 0
     for seed in range(120):
+        if heard >= 100:
+            break
         task = make_task(env, 3, seed, big_shop)
         withheld = [name for _, name in task.goal.withheld]
         asked = [(name, questions().named[name]) for name in questions().first[env] if name in withheld]

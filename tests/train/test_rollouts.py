@@ -62,7 +62,7 @@ class Scripted:
 # Sampling: the batch does not matter, and what is reported is what the model says.
 
 
-@pytest.mark.parametrize("greedy", [True, False])
+@pytest.mark.parametrize("greedy", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_batching_does_not_matter(novice: Policy, shop: Shop, greedy: bool) -> None:
     """The same episodes for batch sizes 1, 7 and 20, in float64, so that ties do not flip."""
     novice.model.double()

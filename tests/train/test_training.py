@@ -386,7 +386,10 @@ def test_the_soft_penalty_sees_the_limit_of_a_turn_too() -> None:
     assert advantages.tolist() == pytest.approx(group_advantages([0.15, 0.9]).tolist())
 
 
-@pytest.mark.parametrize(("warmup", "shares"), [(0, [1, 1, 1, 1]), (2, [0, 0.25, 0.5, 0.75])])
+@pytest.mark.parametrize(
+    ("warmup", "shares"),
+    [pytest.param(0, [1, 1, 1, 1], marks=pytest.mark.slow), (2, [0, 0.25, 0.5, 0.75])],
+)
 def test_the_learning_rate_rises_over_the_first_steps(
     warmup: int, shares: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
