@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from time import process_time
 from typing import Any
 
 import pytest
@@ -392,12 +391,11 @@ def test_threads_stem_as_one_does() -> None:
 
 
 def test_a_reader_is_cheap_once_its_vocabulary_is_known() -> None:
+    from counted import calls_in  # not where this file is run as a script
+
     text = "What's your budget for the Tea Kettle, and do you have any other preferences?"
     customer("CART").read(text)
-    start = process_time()
-    for _ in range(20):
-        customer("CART").read(text)
-    assert (process_time() - start) / 20 < 0.01  # seconds; a tenth of it on an idle core
+    assert calls_in(lambda: customer("CART").read(text)) < 10_000  # the first one takes fifty times as many
 
 
 def test_no_phrase_holds_a_word_that_is_left_out() -> None:
