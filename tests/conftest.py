@@ -44,6 +44,7 @@ SLOW_CASES = (
 pytest.register_assert_rewrite("runs", "ecomlab.audit.contract")  # their assertions say what they compared
 
 from ecomlab.catalog import Shop, load_shop
+from ecomlab.lab import notebooks  # noqa: F401 - before tests import nbformat, which takes it seconds less
 
 
 @pytest.fixture(scope="session")
