@@ -54,7 +54,7 @@ def test_the_same_key_gives_the_same_bytes_in_every_process(shop: Shop, tmp_path
 
 
 @pytest.mark.parametrize("env", ENVIRONMENTS)
-@pytest.mark.parametrize("d", [0, 6, 12])
+@pytest.mark.parametrize("d", [0, pytest.param(6, marks=pytest.mark.slow), 12])
 def test_the_visit_history_does_not_tell_wanted_from_unwanted(env: str, d: int, big_shop: Shop) -> None:
     catalog = big_shop.catalog
     for seed in range(40):

@@ -11,7 +11,7 @@ import threading
 import time
 import tracemalloc
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
 from pathlib import Path
@@ -643,7 +643,11 @@ def test_a_shop_is_made_by_column_not_product_by_product() -> None:
 def test_looking_at_one_product_looks_at_no_other(catalog: Catalog) -> None:
     """It takes a few calls, and less memory than a bit of every product."""
     wanted = [Constraint("type", "==", catalog.type_of(9999).name), Constraint("price", "<=", 10**6)]
-    for action in (lambda: catalog.record(9999), lambda: catalog.satisfies(9999, wanted)):
+    looks: list[Callable[[], object]] = [
+        lambda: catalog.record(9999),
+        lambda: catalog.satisfies(9999, wanted),
+    ]
+    for action in looks:
         action()
         assert calls_in(action) < 100
         tracemalloc.start()

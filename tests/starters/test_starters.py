@@ -85,7 +85,7 @@ def test_what_a_demonstrator_writes_is_read_back_as_the_same_calls(
         assert episode.end in ("submit", "turns", "patience")
 
 
-@pytest.mark.parametrize("d", [0, 3])
+@pytest.mark.parametrize("d", [pytest.param(0, marks=pytest.mark.slow), 3])
 @pytest.mark.parametrize("env", ENVIRONMENTS)
 def test_a_careful_demonstrator_succeeds_within_the_context(
     env: str, d: int, big_shop: Shop, renderer: ShortRenderer
