@@ -375,9 +375,8 @@ def auc_of(env_id: str, kind: str, lists: Lists, what: str = "what is wanted", o
 
 
 def _auc(labels: Sequence[bool], scores: Sequence[float]) -> float:
-    """Compute the share of pairs of a wanted and an unwanted candidate in which the wanted one has the higher
-    score; equal scores count half. Lists are short and many: sklearn's checks of its
-    arguments would take most of the time."""
+    """Compute the share of pairs of a wanted and an unwanted candidate in which the wanted one has the higher score;
+    equal scores count half. Lists are short and many: sklearn's checks of its arguments would take most of the time."""
     scored, wanted = np.array(scores), np.array(labels, bool)
     ahead = scored[wanted][:, None] - scored[~wanted]
     return float(((ahead > 0) + 0.5 * (ahead == 0)).mean())

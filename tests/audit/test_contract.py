@@ -42,10 +42,9 @@ def test_the_same_key_gives_the_same_bytes_in_every_process(shop: Shop, tmp_path
     code = "import ecomlab, test_contract; print(test_contract.told_and_played(ecomlab.load_shop(1_000)))"
     hashes = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
     elsewhere = {"PYTHONHASHSEED": hashes, "LC_ALL": "C", "TZ": "Asia/Tokyo", "ECOMLAB_CACHE": str(tmp_path)}
-    path = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = subprocess.run(
         [sys.executable, "-c", code],
-        env={**os.environ, **elsewhere, "PYTHONPATH": path},
+        env={**os.environ, **elsewhere, "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
         check=True,

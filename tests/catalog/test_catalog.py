@@ -533,13 +533,12 @@ def probed() -> str:
 def test_every_process_has_the_same_shop_fresh_or_cached(cached: Path) -> None:
     """Made by a process with other hashes, another language and more threads, and read from its cache by this one."""
     elsewhere = {"PYTHONHASHSEED": "1", "LC_ALL": "C", "TZ": "Asia/Tokyo", "OMP_NUM_THREADS": "2"}
-    path = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
     code = "import test_catalog; print(test_catalog.probed())"
     run = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,
-        env={**os.environ, **elsewhere, "PYTHONPATH": path},
+        env={**os.environ, **elsewhere, "PYTHONPATH": os.pathsep.join(sys.path)},
         check=True,
     )
     assert not run.stderr
