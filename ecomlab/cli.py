@@ -71,6 +71,7 @@ def envs() -> None:
 
 @app.command()
 def play(
+    context: typer.Context,
     env: options.Env = "CART",
     difficulty: options.Level = 4,
     seed: options.Seed = 0,
@@ -89,8 +90,12 @@ def play(
     from ecomlab.lab.play.choice import Choice, read_key
 
     options.check_saved(player, folder)
+    if key is not None:  # it says what is played
+        options.check_alone(context, "key", "player", "catalog", "customer", "folder")
     choice = (
-        read_key(key, catalog)[0] if key else Choice.on(catalog, env, difficulty, seed, options.axes(axis))
+        read_key(key, catalog)[0]
+        if key is not None
+        else Choice.on(catalog, env, difficulty, seed, options.axes(axis))
     )
     raise typer.Exit(watch.show(choice, player, console, options.customer(customer), folder))
 

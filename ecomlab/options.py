@@ -8,7 +8,6 @@ from importlib.metadata import requires
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from click.core import ParameterSource
 from typer import Argument, BadParameter, Context, Option, secho
 
 from ecomlab import ENVIRONMENTS
@@ -251,16 +250,18 @@ def check_apart(figure: Path | None, json_file: Path | None) -> None:
 
 
 def check_alone(context: Context, option: str, *others: str) -> None:
-    """Check that nothing but `others` is given beside an option that does without it. Raises BadParameter."""
+    """Check that nothing but `others`, parameters by name, is given beside an option that does without it.
+
+    Raises BadParameter.
+    """
     allowed = {option, *others}
-    given = [
-        name
-        for name in context.params
-        if name not in allowed and context.get_parameter_source(name) is not ParameterSource.DEFAULT
-    ]
+    flags = {str(one.name): one.opts[0] for one in context.command.params}
+    sources = {name: context.get_parameter_source(name) for name in context.params if name not in allowed}
+    # by name: the enumeration is click's, or that of the copy of click that typer may hold
+    given = [flags[name] for name, source in sources.items() if source and source.name != "DEFAULT"]
     if given:
         raise BadParameter(
-            f"--{option} takes nothing beside it but {' and '.join(f'--{name}' for name in others)}; "
+            f"--{option} takes nothing beside it but {', '.join(flags[name] for name in others)}; "
             f"leave out {', '.join(given)}"
         )
 

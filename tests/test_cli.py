@@ -182,9 +182,13 @@ def test_a_leak_breaks_silence(monkeypatch: pytest.MonkeyPatch) -> None:
         (["eval", "reference", "--budget", "an hour"], "such as 1h, 30m or 90s"),
         (
             ["eval", "--rescore", "x", "--json", "y.json"],
-            "nothing beside it but --catalog; leave out json_file",
+            "nothing beside it but --catalog; leave out --json ╰",
         ),
         (["play", "--player", "reference", "--out", "mine"], "leave out --out"),
+        (
+            ["play", "--key", "x", "--env", "CART", "--seed", "1", "--player", "human"],
+            "--key takes nothing beside it but --player, --catalog, --customer, --out; leave out --env, --seed ╰",
+        ),
     ],
 )
 def test_wrong_arguments_stop_before_anything_runs(arguments: list[str], says: str) -> None:
