@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
+from urllib.parse import urlsplit
 
 from ecomlab.evaluate.transcript import Key, Transcript
 from ecomlab.files import lock, replacing
@@ -17,6 +18,8 @@ from ecomlab.files import lock, replacing
 FILE = "transcripts.jsonl"
 FORMAT = 1
 """Version of the file's format."""
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+"""Names of this machine."""
 
 
 class TranscriptError(ValueError):
@@ -237,9 +240,15 @@ def differences(
 
 
 def without_place(conditions: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out of a run's conditions where its catalog lies: the fingerprint says which it is."""
+    """Leave out of a run's conditions where its catalog lies, whose fingerprint says which it is, and at which port of
+    this machine its customer is, whose model and settings say who it is."""
     catalog = {name: value for name, value in conditions["catalog"].items() if name != "folder"}
-    return {**conditions, "catalog": catalog}
+    found = {**conditions, "catalog": catalog}
+    if isinstance(customer := conditions.get("customer"), Mapping) and "url" in customer:
+        parts = urlsplit(customer["url"])
+        if parts.hostname in LOOPBACK:
+            found["customer"] = {**customer, "url": parts._replace(netloc=LOOPBACK[0]).geturl()}
+    return found
 
 
 def _without_place(header: Mapping[str, Any]) -> Mapping[str, Any]:

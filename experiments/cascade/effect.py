@@ -9,10 +9,10 @@ on; give --out for other settings.
 """
 
 import argparse
-import csv
 from itertools import islice
 from pathlib import Path
 
+from growing import add, read
 from players import named, note, runner_of
 
 from ecomlab.catalog import load_shop
@@ -38,7 +38,7 @@ def main() -> None:
     asked = parser.parse_args()
     envs, levels = asked.env.split(","), [int(level) for level in asked.levels.split(",")]
     shop = load_shop(asked.size)
-    there = list(csv.DictReader(asked.out.open(newline="", encoding="utf-8"))) if asked.out.exists() else []
+    there = read(asked.out)
     for name, weights in map(named, asked.player):
         mine = [row for row in there if row["player"] == name]
         done = {(row["env"], int(row["d"]), int(row["seed"])) for row in mine}
@@ -47,11 +47,7 @@ def main() -> None:
         runner = runner_of(weights, envs, shop)
         while chunk := list(islice(left, AT_ONCE)):
             rows = [{"player": name, **one.row()} for one in measure(runner, chunk, shop)]
-            with asked.out.open("a", newline="", encoding="utf-8") as file:
-                writer = csv.DictWriter(file, ("player", *COLUMNS), lineterminator="\n")
-                if not file.tell():
-                    writer.writeheader()
-                writer.writerows(rows)
+            add(asked.out, ("player", *COLUMNS), rows)
             mine += [{column: str(value) for column, value in row.items()} for row in rows]
         note(asked.out, name, weights, envs, shop, tasks=asked.tasks, catalog_size=asked.size)
         for row in effects([outcome_of(row) for row in mine if not row["why"]]):

@@ -9,8 +9,9 @@ docs/cascade.md.
 """
 
 import argparse
-import csv
 from pathlib import Path
+
+from growing import add, read
 
 from ecomlab.catalog import load_shop
 from ecomlab.envs.registry import ENVIRONMENTS
@@ -22,14 +23,6 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "cascade.md"
 MARKS = ("<!-- drawn by experiments/cascade/planted.py: begin -->", "<!-- planted: end -->")
 SETTINGS = ("asked", "size")
 """Further columns: episodes of each kind that were asked for, products in the shop."""
-
-
-def read(path: Path) -> list[dict[str, str]]:
-    """Read the table; no rows where there is none."""
-    if not path.exists():
-        return []
-    with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
 
 
 def draw(rows: list[dict[str, str]]) -> None:
@@ -62,12 +55,7 @@ def main() -> None:
             if (env, d) in done:
                 continue
             rows = [{**row, **settings} for row in rows_of(env, int(d), asked.episodes, shop)]
-            new = not asked.out.exists()
-            with asked.out.open("a", newline="", encoding="utf-8") as file:
-                writer = csv.DictWriter(file, (*COLUMNS, *SETTINGS), lineterminator="\n")
-                if new:
-                    writer.writeheader()
-                writer.writerows(rows)
+            add(asked.out, (*COLUMNS, *SETTINGS), rows)
             print(f"{env}, d = {d}: {sum(row['episodes'] for row in rows)} episodes", flush=True)
 
 

@@ -8,11 +8,11 @@ killed goes on; played.json says what each player's rows were made with. The fig
 """
 
 import argparse
-import csv
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from growing import add, read
 from players import named, note, runner_of
 
 from ecomlab.catalog import load_shop
@@ -50,7 +50,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=TABLE)
     asked = parser.parse_args()
     shop = load_shop(asked.size)
-    there = list(csv.DictReader(asked.out.open(newline="", encoding="utf-8"))) if asked.out.exists() else []
+    there = read(asked.out)
     done = {(row["player"], row["env"], row["d"]) for row in there}
     for name, weights in map(named, asked.player):
         runner = runner_of(weights, [asked.env], shop)
@@ -59,11 +59,7 @@ def main() -> None:
                 continue
             jobs = [Job(asked.env, int(d), seed) for seed in held_out_seeds(0, asked.tasks)]
             rows = list(play(name, runner, jobs, shop))
-            with asked.out.open("a", newline="", encoding="utf-8") as file:
-                writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-                if not file.tell():
-                    writer.writeheader()
-                writer.writerows(rows)
+            add(asked.out, COLUMNS, rows)
             print(f"{name}, d = {d}: {len(jobs)} episodes, {len(rows)} rows", flush=True)
         note(asked.out, name, weights, [asked.env], shop, tasks=asked.tasks, catalog_size=asked.size)
 

@@ -145,6 +145,20 @@ def test_everything_that_differs_is_said_together(evaluations: dict[str, Path], 
         assert words in str(refused.value)
 
 
+def test_a_customers_port_on_this_machine_is_no_condition_but_its_model_is(
+    evaluations: dict[str, Path], tmp_path: Path
+) -> None:
+    def worded(name: str, url: str, model: str = "m") -> Path:
+        customer = {"kind": "endpoint", "url": url, "model": model}
+        return rewritten(evaluations["again"], tmp_path / name, conditions__customer=customer)
+
+    one = worded("one", "http://127.0.0.1:8000/v1")
+    compare(one, worded("port", "http://localhost:8001/v1"))
+    for other in (worded("model", "http://127.0.0.1:8000/v1", "n"), worded("host", "http://there:8000/v1")):
+        with pytest.raises(TranscriptError, match="customer.(model|url) is"):
+            compare(one, other)
+
+
 @pytest.mark.parametrize(
     ("header", "words"),
     [

@@ -123,7 +123,8 @@ def test_a_server_that_is_gone_is_not_asked_for_every_job(shop: Shop) -> None:
 def test_a_rate_limit_and_a_wait_that_the_server_asks_for_hold_everybody(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """On a clock of our own: 60 requests a minute are one a second; held for five seconds, the next ones wait."""
+    """On a clock of our own: 60 requests a minute are one a second; held for five seconds, the next ones wait, and then
+    go at half that pace, or without a limit of ours one by one, until there are answers."""
     import asyncio
 
     now = [0.0]
@@ -134,16 +135,22 @@ def test_a_rate_limit_and_a_wait_that_the_server_asks_for_hold_everybody(
     monkeypatch.setattr(f"{client.__name__}.time.monotonic", lambda: now[0])
     monkeypatch.setattr(f"{client.__name__}.asyncio.sleep", sleep)
 
-    async def sent() -> list[float]:
-        pace, times = client.Pace(60), []
-        for number in range(6):
+    async def sent(limit: int | None) -> list[float]:
+        pace, times, now[0] = client.Pace(limit), [], 0.0
+        for number in range(7):
             await pace.wait()
-            times.append(now[0])
-            if number == 2:
+            times.append(round(now[0], 6))
+            if number == 2:  # refused together, counted once
                 pace.hold(5.0)
+                pace.hold(5.0)
+            if number == 4:
+                for _ in range(50):
+                    pace.ease()
         return times
 
-    assert asyncio.run(sent()) == [0.0, 1.0, 2.0, 7.0, 8.0, 9.0]
+    assert asyncio.run(sent(60)) == [0.0, 1.0, 2.0, 7.0, 9.0, 11.0, 12.0]
+    first, second, third = 5.0, 5.0 + client.FIRST_GAP, 5.0 + 2 * client.FIRST_GAP
+    assert asyncio.run(sent(None)) == [0.0, 0.0, 0.0, first, second, third, third]
 
 
 @pytest.mark.parametrize(
@@ -167,7 +174,7 @@ def test_retry_after_may_be_a_date() -> None:
         (Reply(b"forbidden", 403), "a key that may use this model"),
         (Reply(b"no such model", 404), "`url`.*and `model`"),
         (Reply(b"unknown field seed", 400), "seed = -1"),
-        (Reply(b"moved", 301, {"Location": "/v2"}), "change the setting"),
+        (Reply(b"", 301, {"Location": "/v2?key=sk-123"}), r"moved to /v2\?key=\*\*\*.*`url` to the new"),
         (Reply(b"max_tokens and prompt exceed the context length", 400), "lower max_tokens"),
         (completion(ANSWERED, model="tested-turbo"), "answers_as"),
     ],

@@ -322,8 +322,11 @@ def test_two_players_are_shown_on_the_same_tasks_first(shop: Shop, tmp_path: Pat
     assert (written.episodes, written.of) == (2, 3)
     rows = index_in(tmp_path / "view.html")
     assert [(row["player"], row["env"]) for row in rows] == [("one", "CART"), ("two", "CART")]
-    same = sources_of([one, one.parent / "one" / FILE])
+    again = folder_with(tmp_path / "again", shop, played("CART", shop), player="one")
+    same = sources_of([one, again])
     assert len({source.player for source in same}) == 2, "runs of one player are told apart by where they are"
+    with pytest.raises(TranscriptError, match="is named twice; name it once"):
+        sources_of([one, one / FILE])
 
 
 @pytest.mark.parametrize(("limit", "shares"), [(4, [1, 3]), (9, [1, 8]), (20, [1, 9])])

@@ -25,14 +25,22 @@ MOST_BODY = 4 * 2**20
 LONGEST_WAIT = 600.0
 """Most seconds to wait because a server asks for it; one that asks for more has failed."""
 MOST_BACKOFF = 60.0
+FIRST_GAP, MOST_GAP = 0.05, 10.0
+"""Seconds between two requests after a first rate limit, and at most after many."""
+EASED = 0.9
+"""What an answer leaves of the gap that rate limits made."""
 
 
 class Pace:
-    """When requests may be sent: at most so many a minute, and none before a time that the server named."""
+    """When requests may be sent: at most so many a minute, and none before a time that the server named.
+
+    After that time those that waited go one by one, not all at once into the same limit: every further limit doubles
+    the gap between them, every answer narrows it.
+    """
 
     def __init__(self, requests_a_minute: int | None) -> None:
-        self._gap = 60 / requests_a_minute if requests_a_minute else 0.0
-        self._next = 0.0
+        self._least = self._gap = 60 / requests_a_minute if requests_a_minute else 0.0
+        self._next = self._held = 0.0
         self._line = asyncio.Lock()
 
     async def wait(self) -> None:
@@ -44,7 +52,16 @@ class Pace:
 
     def hold(self, seconds: float) -> None:
         """Hold back all further requests for so long."""
-        self._next = max(self._next, time.monotonic() + seconds)
+        now = time.monotonic()
+        if now >= self._held:  # what was under way already is refused together, and counts once
+            self._gap = max(self._least, min(MOST_GAP, max(FIRST_GAP, 2 * self._gap)))
+        self._held = max(self._held, now + seconds)
+        self._next = max(self._next, self._held)
+
+    def ease(self) -> None:
+        """Narrow the gap that rate limits made: there was an answer."""
+        eased = self._gap * EASED
+        self._gap = max(self._least, eased if eased > FIRST_GAP / 10 else 0.0)
 
 
 class Client:
@@ -78,6 +95,7 @@ class Client:
                 await self._back_off(failure, attempt, key)
             else:
                 self.gave_up = 0
+                self._pace.ease()
                 seconds = time.monotonic() - began
                 usage = replace(answer.usage, requests=attempt + 1, retries=attempt, seconds=seconds)
                 return replace(answer, usage=usage)
@@ -104,7 +122,9 @@ class Client:
             ) as response:
                 body = self._scrubbed(await _read(response))
                 if response.status != 200:
-                    raise failure_of(response.status, body, _retry_after(response.headers))
+                    wait = _retry_after(response.headers)
+                    moved = self._scrubbed(response.headers.get("Location", "").encode())
+                    raise failure_of(response.status, body, wait, moved)
                 return body
         except TimeoutError:  # first: aiohttp's are connection errors as well
             raise EndpointFailure(

@@ -94,8 +94,8 @@ def _told(error: Any, body: bytes) -> Exception:
     return failure_of(status, body)
 
 
-def failure_of(status: int, body: bytes, wait: float | None = None) -> Exception:
-    """Make the failure of an answer with a status other than 200."""
+def failure_of(status: int, body: bytes, wait: float | None = None, moved: bytes = b"") -> Exception:
+    """Make the failure of an answer with a status other than 200; `moved` is the address that it names, if any."""
     if status in (400, 413, 422) and _OVERFLOW.search(body.decode("utf-8", "replace")[:20_000]):
         return ContextOverflow(shown(body))
     why = f"status {status}: {shown(body)}"
@@ -103,6 +103,8 @@ def failure_of(status: int, body: bytes, wait: float | None = None) -> Exception
         return EndpointFailure("rate limit", why, again=True, wait=wait, status=status)
     if status >= 500 or status == 408:
         return EndpointFailure("server error", why, again=True, wait=wait, status=status)
+    if moved and 300 <= status < 400:
+        why = f"status {status}: it has moved to {shown(moved)}"
     return EndpointFailure("request refused", why, status=status)
 
 

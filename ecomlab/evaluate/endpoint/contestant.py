@@ -44,7 +44,9 @@ CLOCK = {
     },
 }
 """A tool for the first request, so that an endpoint without native calls is noticed."""
+MOVED = "set `url` to the new address, without /chat/completions"
 WAYS_OUT = {
+    **dict.fromkeys((301, 302, 307, 308), MOVED),
     401: "name an environment variable with a valid key in `key`",
     403: "name an environment variable with a key that may use this model in `key`",
     404: "check `url`, which is all before /chat/completions, and `model`",

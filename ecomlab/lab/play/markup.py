@@ -115,6 +115,7 @@ def outcome(found: Outcome) -> str:
     """Show the reward with its parts and the reason, the truth, and how the reference player did it."""
     score = found.trajectory.score
     verdict = "unscored" if score.unscored else "correct" if score.correct else "not correct"
+    style = {"unscored": "unscored", "correct": "right"}.get(verdict, "wrong")
     value = "" if score.unscored else f", reward {score.value:.3f} of at most 0.900"
     rows = [
         (part.name, f"{part.value:.3f}", f"× {part.weight:.2f}", f"= {part.adds:.3f}") for part in found.parts
@@ -127,7 +128,7 @@ def outcome(found: Outcome) -> str:
         f"<p>{escape(theirs.why)}</p>{_turns(found.reference.messages)}</details>"
     )
     return block(
-        f'<h3 class="{"right" if score.correct else "wrong"}">{verdict}{value}</h3>'
+        f'<h3 class="{style}">{verdict}{value}</h3>'
         f"<p>{escape(score.why)}. {ended}</p>{table(('part', 'value', 'weight', 'adds'), rows)}"
         f"<h4>What was wanted</h4>{truth(found.truth)}{way}",
         "outcome",

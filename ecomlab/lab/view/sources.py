@@ -35,9 +35,11 @@ def sources_of(folders: Sequence[Path], plain: bool = False, catalog: str | None
     """Open folders or files of transcripts, with the shops that they were played in unless `plain`. `catalog` is the
     folder where the recorded catalog is now, if it is another.
 
-    Raises TranscriptError for what holds no transcripts.
+    Raises TranscriptError for what holds no transcripts, and for one run that is named twice.
     """
     paths = [path_of(folder) for folder in folders]
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise TranscriptError(f"{paths[0]} is named twice; name it once, or another run beside it")
     headers = [read_header(path) for path in paths]
     names = [str(header.get("player", path.parent.name)) for header, path in zip(headers, paths, strict=True)]
     if len(set(names)) < len(names):  # two runs of one player: their folders tell them apart

@@ -14,6 +14,7 @@ from ecomlab.evaluate.evaluation import rescore
 from ecomlab.evaluate.transcript_tables import flat
 from ecomlab.evaluate.transcripts import read, read_header
 from ecomlab.lab.evaluations import score_again
+from ecomlab.lab.play import markup
 from ecomlab.lab.play.choice import SCHEME, SHORT, Choice, ShareKeyError, read_key, share_key
 from ecomlab.lab.play.forms import FormError, entries_of
 from ecomlab.lab.play.seat import Seat, SeatError
@@ -163,6 +164,7 @@ def test_our_own_failure_is_unscored_and_said(shop: Shop, monkeypatch: Any, tmp_
     monkeypatch.undo()
     assert seat.done and "the shop burnt down" in seat.outcome.verdict
     assert math.isnan(seat.outcome.trajectory.score.value)
+    assert '<h3 class="unscored">' in markup.outcome(seat.outcome), "nobody was wrong"
     (transcript,) = read(seat.save(tmp_path))
     assert transcript.unscored and math.isnan(flat(transcript)["correct"])
 
