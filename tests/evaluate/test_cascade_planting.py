@@ -1,6 +1,8 @@
 """Planted mistakes: each is found where it was made, in every environment; the page says what the table says."""
 
 import csv
+import runpy
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -115,3 +117,18 @@ def test_the_committed_table_is_what_the_page_says_and_reaches_the_goal() -> Non
     assert {row["env"] for row in rows} == set(ENVIRONMENTS)
     for kind, (episodes, right, _) in accuracy(rows).items():
         assert right >= min(0.98 * episodes, episodes - 1), kind
+
+
+def test_a_table_that_is_stopped_while_it_grows_keeps_whole_parts(tmp_path: Path) -> None:
+    add = runpy.run_path(str(ROOT / "experiments" / "cascade" / "growing.py"))["add"]
+    file = tmp_path / "table.csv"
+
+    def stopped() -> Iterator[dict[str, int]]:
+        yield {"d": 3}
+        raise KeyboardInterrupt
+
+    for d in (1, 2):
+        add(file, ["d"], [{"d": d}])
+    with pytest.raises(KeyboardInterrupt):
+        add(file, ["d"], stopped())
+    assert file.read_text() == "d\n1\n2\n" and list(tmp_path.iterdir()) == [file]
