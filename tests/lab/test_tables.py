@@ -10,16 +10,12 @@ from ecomlab.lab import provenance
 ROOT = Path(__file__).parents[2]
 EXPERIMENTS = ROOT / "experiments"
 RECORDS = sorted(EXPERIMENTS.glob(f"[!r]*/{provenance.RECORD}"))  # not those of experiments/runs
-OLD = {"collections"}
-"""Sweeps whose tables are of the environments' version before: to be made anew."""
 STARTERS = sorted((EXPERIMENTS / "starters").glob("*.json"))
 FIGURES = sorted((ROOT / "figures").glob("*.json"))
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda path: path.parent.name)
-def test_a_table_was_made_with_what_is_shipped(record: Path, request: pytest.FixtureRequest) -> None:
-    if record.parent.name in OLD:
-        request.applymarker(pytest.mark.xfail(strict=True, reason="of the environments' version before"))
+def test_a_table_was_made_with_what_is_shipped(record: Path) -> None:
     assert list(provenance.outdated(json.loads(record.read_text("utf-8")))) == []
 
 
