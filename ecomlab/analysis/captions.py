@@ -97,13 +97,14 @@ def environment_scaling(train: pd.DataFrame, evaluation: pd.DataFrame, decoding:
     found = collections_compared(train, evaluation, against=str(least), decoding=decoding)
     said = "; ".join(
         f"{row.collection} {_with_interval(row)} after equally many "
-        f"{'rollouts in all' if row.equal == 'all rollouts' else f'{row.equal}'}"
+        f"{'rollouts in all' if row.equal == 'all rollouts' else f'{row.equal}'} ({100 * row.next:.1f} after as many "
+        f"or more of {least}'s)"
         for row in found.itertuples()
     )
     head = (
         f"Training on collections of one to {sizes.max()} environments, {seeds} seeds: {decoding} held-out success in "
         "CART over the rollouts of all environments and over those of CART alone; by how much the others exceed "
-        f"{least} there after equally many, paired by seed{_intervals(seeds)}"
+        f"{least} there after equally many, between evaluations on a line, paired by seed{_intervals(seeds)}"
     )
     compared = f"In CART, compared with {least}: {said}."
     alternative = f"Line plots of {train.groupby(RUN).ngroups} runs. {compared}"

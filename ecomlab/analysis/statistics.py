@@ -381,8 +381,11 @@ def collections_compared(
     rollouts of all environments, and after equally many of `env` alone; paired by schedule and seed.
 
     The number of rollouts is the most that both runs of a pair have generated; between two evaluations success is
-    interpolated linearly. Columns: collection, equal (the rollouts counted), rollouts (mean over pairs), success,
-    against (their means), mean, low, high (of the difference, Student's 95%), pairs. Empty without `against`.
+    interpolated linearly. A curve that bends lies above that line, which flatters whichever run is not on it; so the
+    difference is taken once more with `against` read at its next evaluation, after as many rollouts or more. Columns:
+    collection, equal (the rollouts counted), rollouts (mean over pairs), success, against (their means), mean, low,
+    high (of the difference, Student's 95%), next, next_low, next_high (with the next evaluation), pairs. Empty
+    without `against`.
     """
     means = held_out(evaluation[evaluation.env == env], decoding)
     rows = []
@@ -400,12 +403,21 @@ def collections_compared(
                 if other == name and (against, key) in curves:
                     one, two = curves[name, key], curves[against, key]
                     most = min(one[0].max(), two[0].max())
-                    pairs.append((most, np.interp(most, *one), np.interp(most, *two)))
+                    later = two[1][np.searchsorted(two[0], most)]
+                    pairs.append((most, np.interp(most, *one), np.interp(most, *two), later))
             if not pairs:
                 continue
-            found = np.array(pairs, dtype=float)
-            gains = found[:, 1] - found[:, 2]
-            low, high = _t_bounds(gains)
-            rows.append((name, equal, *found.mean(0), gains.mean(), low, high, len(pairs)))
-    names = ["collection", "equal", "rollouts", "success", "against", "mean", "low", "high", "pairs"]
+            rollouts, reached, between, later = np.array(pairs, dtype=float).T
+            differences = [
+                figure
+                for gains in (reached - between, reached - later)
+                for figure in (gains.mean(), *_t_bounds(gains))
+            ]
+            rows.append(
+                (name, equal, rollouts.mean(), reached.mean(), between.mean(), *differences, len(pairs))
+            )
+    names = [
+        "collection", "equal", "rollouts", "success", "against", "mean", "low", "high", "next", "next_low", "next_high",
+        "pairs",
+    ]  # fmt: skip
     return pd.DataFrame(rows, columns=names).round(3)

@@ -209,6 +209,14 @@ def test_collections_are_compared_at_equal_rollouts():
         320,
         *[pytest.approx(0.0, abs=1e-6)] * 3,
     )
+    assert (alone.next, alone.next_low, alone.next_high) == (alone["mean"], alone.low, alone.high)
+    # without C1's evaluations in between, a line flatters who is compared; its next evaluation does not
+    coarse = evaluation[(evaluation.collection != "C1") | evaluation.step.isin((0, 4))].copy()
+    end = coarse[(coarse.collection == "C1") & (coarse.step == 4) & (coarse.decoding == "sampled")]
+    train.loc[train.collection == "C1", "rollouts"] *= 2
+    found = statistics.collections_compared(train, coarse).set_index("equal").loc["CART rollouts"]
+    assert found.next < found["mean"]
+    assert found.next == pytest.approx(found.success - end.success.mean(), abs=1e-3)
     assert statistics.collections_compared(train, evaluation, against="C7").empty
     assert statistics.collections_compared(*collection_rows(seeds=(0,))).low.isna().all()
 
