@@ -405,6 +405,8 @@ def build_catalog(
 ) -> None:
     """Clean someone's product file, report on it, and make a shop of it; what cannot be read is set aside with reasons.
 
+    Under a launcher such as torchrun all processes embed.
+
     Example: [cyan]ecomlab catalog build products.csv shops/mine --yes[/cyan]
     """
     from ecomlab.lab.catalogs import build

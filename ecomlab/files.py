@@ -60,7 +60,8 @@ def replacing(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def lock(path: Path, busy: Exception, wait: float = 0.0) -> Iterator[None]:
-    """Hold the lock `path` for this process; raise `busy` when another still has it after `wait` seconds.
+    """Hold the lock `path` for this process; raise `busy` when another still has it after `wait` seconds
+    (never, if that is -1).
 
     The operating system releases it when the process ends, however it ends. The file itself stays.
     """

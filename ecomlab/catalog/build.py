@@ -24,7 +24,15 @@ SHARD: Final = 65_536
 WRITTEN: Final = "written.json"
 """Marks that columns and titles are all there."""
 TRAINED: Final = "trained.faiss"
+SHARDS: Final = "shards"
 Tell = Callable[[str], None]
+Gather = Callable[[Any], list[Any]]
+"""Collects what every process of a launcher passes, in order of rank, once all of them have called it."""
+
+
+def alone(mine: Any) -> list[Any]:
+    """Gather from this process, the only one."""
+    return [mine]
 
 
 def build_shop(
@@ -35,6 +43,7 @@ def build_shop(
     allow_low_recall: bool = False,
     tell: Tell = lambda line: None,
     wait: float = 0.0,
+    gather: Gather = alone,
 ) -> store.Manifest:
     """Build the folder `out`, which `load_shop(out)` opens, from a catalog: columns, vectors, index, manifest.
 
@@ -42,18 +51,22 @@ def build_shop(
     same arguments. `tell` gets lines on what is done and how long it takes. Without an embedder texts are embedded
     lexically. Raises CatalogError while another process builds there (after `wait` seconds), LowRecallError when the
     index finds too little and that is not allowed, and OSError where the folder cannot be written.
+
+    `gather` shares the embedding with the processes that call `help_build`. They are not needed after that, and what
+    one that ends early leaves is embedded here. Raises CatalogError where one has another catalog, model or faiss.
     """
     embedder = embedder or LexicalEmbedder()
     busy = store.CatalogError(f"another process builds the catalog in {out}; wait for it, or build elsewhere")
     out.mkdir(parents=True, exist_ok=True)
     with lock(out / store.LOCK, busy, wait):
-        key = digest([store.FORMAT, catalog.fingerprint, embedder.fingerprint, version("faiss-cpu")], 12)
+        key = _key(catalog, embedder)
         if finished := _finished(out, key):
+            gather(None)  # nothing is left to embed
             return finished
         data = out / key
         data.mkdir(exist_ok=True)
         texts = _columns(catalog, data, tell)
-        exact = _exact(catalog, texts, embedder, data, tell)
+        exact = _exact(catalog, texts, embedder, data, tell, gather)
         found = Index(exact, _lists(exact, data, tell) if texts.count > index.EXACT_UP_TO else None)
         queries = SearchEngine(catalog, embedder, texts, found).shopper_queries()
         found, recall = found.with_enough_effort(queries, tell, allow_low_recall)
@@ -72,6 +85,36 @@ def build_shop(
         write_json(out / store.MANIFEST, manifest.model_dump(mode="json"))
         _clear(out, data)
     return manifest
+
+
+def help_build(
+    open_catalog: Callable[[], Catalog], out: Path, embedder: Embedder, rank: int, gather: Gather
+) -> None:
+    """Embed this process's share of the texts for the process of rank 0, which builds in `out`.
+
+    The catalog is opened when there is something to embed. Nothing is embedded where it, the model or faiss is not
+    what rank 0 has, which says so.
+    """
+    order = gather(None)[0]
+    if order is None:
+        return
+    key, missing = order
+    catalog = open_catalog()
+    same = _key(catalog, embedder) == key
+    busy = store.CatalogError(f"another process of rank {rank} helps to build the catalog in {out}")
+    with lock(_helping(out / key, rank), busy):
+        agreed = gather(same)
+        if not all(agreed):
+            return
+        texts = texts_of(catalog)
+        files = _shards(texts, out / key)
+        for number in missing[rank :: len(agreed)]:
+            _embed_shard(catalog, texts, embedder, files, number)
+
+
+def _key(catalog: Catalog, embedder: Embedder) -> str:
+    """Name a build's folder of files by what they are made of."""
+    return digest([store.FORMAT, catalog.fingerprint, embedder.fingerprint, version("faiss-cpu")], 12)
 
 
 def _finished(out: Path, key: str) -> store.Manifest | None:
@@ -100,36 +143,76 @@ def _columns(catalog: Catalog, data: Path, tell: Tell) -> Texts:
     return texts
 
 
-def _exact(catalog: Catalog, texts: Texts, embedder: Embedder, data: Path, tell: Tell) -> Any:
+def _exact(catalog: Catalog, texts: Texts, embedder: Embedder, data: Path, tell: Tell, gather: Gather) -> Any:
     """Embed all texts and write the exact index, unless it is there; return it memory-mapped."""
-    shards = data / "shards"
-    if not (data / store.EXACT).exists():
-        files = _embed(catalog, texts, embedder, shards, tell)
+    files = _shards(texts, data)
+    if (data / store.EXACT).exists():
+        gather(None)  # nothing is left to embed
+    else:
+        _embed(catalog, texts, embedder, data, tell, gather)
         with replacing(data / store.EXACT) as draft:
             vectors = (np.load(file, mmap_mode="r", allow_pickle=False) for file in files)
             index.write(index.build_exact(vectors, embedder.dim), draft)
-    shutil.rmtree(shards, ignore_errors=True)
+    shutil.rmtree(data / SHARDS, ignore_errors=True)
     return index.read_exact(data / store.EXACT)
 
 
-def _embed(catalog: Catalog, texts: Texts, embedder: Embedder, shards: Path, tell: Tell) -> list[Path]:
-    """Embed the texts whose shards are not there yet; return the shards' files in order."""
-    firsts = range(0, texts.count, SHARD)
-    files = [shards / f"{number:05}.npy" for number in range(len(firsts))]
-    missing = [(file, first) for file, first in zip(files, firsts, strict=True) if not file.exists()]
-    left = sum(min(SHARD, texts.count - first) for _, first in missing)
-    began, embedded = time.monotonic(), 0
-    for file, first in missing:
-        rows = texts.first_rows[first : first + SHARD]
-        with replacing(file) as draft, draft.open("wb") as opened:
-            np.save(opened, embed_rows(catalog, embedder, rows), allow_pickle=False)
-        embedded += len(rows)
-        rate = embedded / max(time.monotonic() - began, 1e-9)
-        tell(
-            f"embedded {texts.count - left + embedded:,} of {texts.count:,} texts, {rate:,.0f} a second, "
-            f"{(left - embedded) / rate / 60:.0f} minutes left"
+def _shards(texts: Texts, data: Path) -> list[Path]:
+    """Name the files of embedded texts, SHARD texts each, in order."""
+    return [data / SHARDS / f"{number:05}.npy" for number in range(-(-texts.count // SHARD))]
+
+
+def _helping(data: Path, rank: int) -> Path:
+    """Name the lock that a helper holds while it embeds."""
+    return data / SHARDS / f"helper-{rank}.lock"
+
+
+def _embed(
+    catalog: Catalog, texts: Texts, embedder: Embedder, data: Path, tell: Tell, gather: Gather
+) -> None:
+    """Embed the shards that are not there yet: a share of them here, the others where `help_build` runs."""
+    files = _shards(texts, data)
+    missing = [number for number, file in enumerate(files) if not file.exists()]
+    began = time.monotonic()
+
+    def progress() -> str:
+        left, before = (
+            sum(min(SHARD, texts.count - SHARD * number) for number in numbers)
+            for numbers in ([number for number in missing if not files[number].exists()], missing)
         )
-    return files
+        rate = max(before - left, 1) / max(time.monotonic() - began, 1e-9)
+        return (
+            f"embedded {texts.count - left:,} of {texts.count:,} texts, {rate:,.0f} a second, "
+            f"{left / rate / 60:.0f} minutes left"
+        )
+
+    def embed(numbers: list[int]) -> None:
+        for number in numbers:
+            if not files[number].exists():
+                _embed_shard(catalog, texts, embedder, files, number)
+                tell(progress())
+
+    gather((data.name, missing))
+    agreed = gather(True)  # by now the others hold their locks
+    if not all(agreed):
+        raise store.CatalogError(
+            f"process {agreed.index(False)} has another catalog, model or faiss than process 0, which builds in "
+            f"{data.parent}; give all of them one folder and one installation"
+        )
+    embed(missing[:: len(agreed)])
+    for rank in range(1, len(agreed)):
+        with lock(_helping(data, rank), RuntimeError(), wait=-1):  # until it ends, however it ends
+            pass
+    embed(missing)  # what one that was killed has left
+    if len(agreed) > 1 and missing:
+        tell(f"{progress()}, by {len(agreed)} processes")
+
+
+def _embed_shard(catalog: Catalog, texts: Texts, embedder: Embedder, files: list[Path], number: int) -> None:
+    """Embed one shard's texts and save their vectors."""
+    rows = texts.first_rows[SHARD * number : SHARD * (number + 1)]
+    with replacing(files[number]) as draft, draft.open("wb") as opened:
+        np.save(opened, embed_rows(catalog, embedder, rows), allow_pickle=False)
 
 
 def _lists(exact: Any, data: Path, tell: Tell) -> Any:

@@ -3,6 +3,7 @@
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +12,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from ecomlab.catalog import build_shop
+from ecomlab.catalog.build import help_build
 from ecomlab.catalog.embedders import embedder_named
 from ecomlab.catalog.ingest import Mapping, Report, build_products, guess, open_source, read_mapping, to_toml
 from ecomlab.catalog.ingest.text import clean
 from ecomlab.catalog.products import open_products
 from ecomlab.catalog.real import catalog_of
+from ecomlab.models.process_group import ProcessGroup
+from ecomlab.train.distributed import join_processes
 
 if TYPE_CHECKING:
     from ecomlab.catalog.ingest import Source
@@ -33,13 +37,20 @@ def build(
     console: Console,
     embedder: str = "lexical",
     allow_low_recall: bool = False,
-) -> Report:
+) -> Report | None:
     """Build the catalog of `source` in the folder `out`; without a mapping file it is guessed and, unless `yes`, asked.
 
+    Under a launcher process 0 does that; the others embed a share of the texts, and return None.
+
     Raises ValueError where the guess is declined, or cannot be asked about, where there is no such embedder, and where
-    the products, which are written then, make no shop.
+    the products, which are written then, make no shop; under a launcher also where another process has ended.
     """
     embeds = embedder_named(embedder)
+    processes = join_processes()
+    gather = partial(_gather, processes)
+    if processes.rank:
+        help_build(lambda: catalog_of(open_products(out)), out, embeds, processes.rank, gather)
+        return None
     found = open_source(source, split=split)
     asked = read_mapping(mapping) if mapping else None
     if asked and asked.delimiter:
@@ -68,9 +79,18 @@ def build(
         embeds,
         allow_low_recall=allow_low_recall,
         tell=lambda line: console.print(escape(line), soft_wrap=True),
+        gather=gather,
     )
     console.print(escape(f"{made.products:,} products, {made.index.kind} index: load_shop({str(out)!r})"))
     return report
+
+
+def _gather(processes: ProcessGroup, mine: Any) -> list[Any]:
+    """Gather from all processes. Raises ValueError where one has ended."""
+    try:
+        return processes.all_gather(mine)
+    except RuntimeError:  # torch's, of a connection that is closed
+        raise ValueError("another process of this build has ended; see its error") from None
 
 
 def _guessed(source: "Source", yes: bool, console: Console) -> Mapping:

@@ -8,7 +8,8 @@ import pytest
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
-from tokenizers import Tokenizer, models, pre_tokenizers
+from sentence_model import small_model
+from tokenizers import Tokenizer
 
 from ecomlab.assets import AssetError, intact, named
 from ecomlab.catalog import build_shop, generate, load_shop
@@ -20,24 +21,8 @@ TEXTS = ["red lamp", "a lamp", "dog " * 30, "", "wool cardigan in red, size XL, 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a small untrained model and a tokenizer of whole words."""
-    folder = tmp_path_factory.mktemp("model")
-    words = ["[PAD]", "[UNK]", *sorted({word for text in TEXTS for word in text.replace(",", " ,").split()})]
-    tokenizer = Tokenizer(
-        models.WordLevel({word: number for number, word in enumerate(words)}, unk_token="[UNK]")
-    )
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer.save(str(folder / "tokenizer.json"))
-    torch.manual_seed(0)
-    config = transformers.BertConfig(
-        vocab_size=len(words),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=64,
-    )
-    transformers.BertModel(config, add_pooling_layer=False).save_pretrained(folder)
-    return folder
+    """The folder of a small model that knows the words of TEXTS."""
+    return small_model(tmp_path_factory.mktemp("model"), TEXTS)
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls"])

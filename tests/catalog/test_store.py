@@ -4,7 +4,10 @@ import json
 import os
 import shutil
 import signal
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +30,7 @@ from ecomlab.catalog import (
 from ecomlab.catalog import build as build_module
 from ecomlab.catalog import index as index_module
 from ecomlab.catalog.schema import Attribute
+from ecomlab.catalog.texts import embed_rows
 from ecomlab.files import lock
 
 TITLES = [
@@ -258,6 +262,57 @@ def test_two_builds_at_a_time_are_refused(tmp_path: Path) -> None:
             build_shop(generate(200), tmp_path)
         with pytest.raises(CatalogError, match="is being built; open it when that is done"):
             load_shop(tmp_path)
+
+
+def build_with_a_helper(
+    ours: Catalog, theirs: Callable[[], Catalog], out: Path, tell: build_module.Tell = lambda line: None
+) -> tuple[store.Manifest, BaseException | None]:
+    """Build as process 0 in this thread and as process 1 in another; return the manifest, and how the other failed."""
+    given: list[Any] = [None, None]
+    barrier = threading.Barrier(2, timeout=60)
+
+    def gather(rank: int, mine: Any) -> list[Any]:
+        given[rank] = mine
+        barrier.wait()
+        everyone = list(given)
+        barrier.wait()
+        return everyone
+
+    with ThreadPoolExecutor() as pool:
+        helper = pool.submit(build_module.help_build, theirs, out, LexicalEmbedder(), 1, partial(gather, 1))
+        return build_shop(ours, out, tell=tell, gather=partial(gather, 0)), helper.exception(60)
+
+
+@pytest.mark.parametrize("left_by_it", [0, 1])
+def test_processes_share_the_embedding_and_what_one_leaves_is_not_lost(
+    left_by_it: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog, here, by_others = generate(200), threading.get_ident(), []
+    expected = build_shop(catalog, tmp_path / "alone")
+
+    def counted(*args: Any) -> Any:
+        if threading.get_ident() != here:
+            by_others.append(args)
+            if len(by_others) > 2 - left_by_it:
+                raise RuntimeError("the helper fails")
+        return embed_rows(*args)
+
+    monkeypatch.setattr(build_module, "SHARD", -(-expected.texts // 5))
+    monkeypatch.setattr(build_module, "embed_rows", counted)
+    told: list[str] = []
+    out = tmp_path / "shared"
+    manifest, failed = build_with_a_helper(catalog, lambda: catalog, out, told.append)
+    assert manifest == expected and bool(failed) == bool(left_by_it)  # to the byte
+    embedded = [line for line in told if line.startswith("embedded")]
+    assert len(by_others) == 2 and len(embedded) == 3 + left_by_it + 1  # of five shards, and a sum
+    assert embedded[-1].endswith("by 2 processes") and not (out / manifest.data / "shards").exists()
+    again = build_with_a_helper(catalog, lambda: pytest.fail("opened"), out)
+    assert again == (expected, None)  # nothing is left to do
+
+
+def test_a_helper_with_another_catalog_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CatalogError, match="process 1 has another catalog, model or faiss than process 0"):
+        build_with_a_helper(generate(200), lambda: generate(250), tmp_path)
 
 
 # -- the approximate index ----

@@ -1,12 +1,18 @@
 """From a product file to a shop in one command."""
 
 import csv
+import os
+import signal
+import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from ecomlab.catalog import CatalogError, load_shop
+from ecomlab.catalog import build as build_module
 from ecomlab.lab.catalogs import build
 
 
@@ -67,3 +73,124 @@ def test_an_embedder_that_is_not_there_is_said_before_anything_is_read(tmp_path:
     with pytest.raises(ValueError, match="no embedder 'minilmm'"):
         made(write(tmp_path / "lamps.csv", 40), tmp_path / "shop", embedder="minilmm")
     assert not (tmp_path / "shop").exists()
+
+
+# -- several processes ----
+
+COMMAND = """
+import os, signal, time
+from ecomlab.catalog import build
+from ecomlab.cli import main
+build.SHARD, embed_rows, calls = 8, build.embed_rows, []
+def embed(*args):
+    calls.append(args)
+    if "KILL" in os.environ and len(calls) == 2:
+        if os.environ["RANK"] == "1":
+            os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(float(os.environ["KILL"]))
+    return embed_rows(*args)
+build.embed_rows = embed
+main()
+"""
+"""The command with shards of 8 texts. With KILL process 1 is killed at its second, and process 0 waits KILL seconds."""
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with 40 lamps, a model that knows their words, COMMAND, and the shop that one process builds of them."""
+    from sentence_model import small_model
+
+    lamps = write(tmp_path / "lamps.csv", 40)
+    (tmp_path / "model").mkdir()
+    small_model(tmp_path / "model", lamps.read_text("utf-8").replace(",", " ").split())
+    (tmp_path / "command.py").write_text(COMMAND)
+    monkeypatch.setattr(build_module, "SHARD", 8)
+    assert build_here(tmp_path, "alone") == 5
+    return tmp_path
+
+
+def build_here(files: Path, out: str) -> int:
+    """Build the shop `out` in this process; return how many shards it has embedded."""
+    return made(files / "lamps.csv", files / out, str(files / "model")).count("embedded ")
+
+
+def arguments(files: Path, out: str) -> list[str]:
+    """COMMAND and its arguments to build the shop `out`."""
+    command = ["catalog", "build", "lamps.csv", out, "--yes", "--embedder", str(files / "model")]
+    return [str(files / "command.py"), *command]
+
+
+def launch(files: Path, out: str, kill: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Build the shop `out` in two processes of torchrun's."""
+    launcher = "-m torch.distributed.run --standalone --nproc-per-node 2".split()
+    return subprocess.run(
+        [sys.executable, *launcher, *arguments(files, out)],
+        env=os.environ | kill,
+        cwd=files,
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
+
+
+def start_two(folder: Path, command: list[str], kill: dict[str, str]) -> list[tuple[int, str, str]]:
+    """Run `command` in two processes without a launcher, which would end the second with the first; return the exit
+    status and the output of each."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    group = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    started = [
+        subprocess.Popen(
+            [sys.executable, *command],
+            env=os.environ | group | kill | {"RANK": rank, "LOCAL_RANK": rank},
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in ("0", "1")
+    ]
+    said = [process.communicate(timeout=900) for process in started]
+    return [(process.returncode, *texts) for process, texts in zip(started, said, strict=True)]
+
+
+def manifest(files: Path, out: str) -> bytes:
+    return (files / out / "manifest.json").read_bytes()
+
+
+@pytest.mark.slow
+def test_two_processes_build_what_one_builds(files: Path) -> None:
+    done = launch(files, "together", {})
+    assert done.returncode == 0 and "embedded 40 of 40 texts" in done.stdout, done.stderr
+    assert done.stdout.count("embedded ") == 3 + 1  # three of five, and a sum
+    assert "by 2 processes" in done.stdout
+    assert manifest(files, "together") == manifest(files, "alone")
+
+
+@pytest.mark.slow
+def test_a_build_of_two_processes_that_is_killed_goes_on_with_one(files: Path) -> None:
+    done = launch(files, "killed", {"KILL": "600"})
+    assert done.returncode and "SIGKILL" in done.stderr, done.stderr
+    assert not (files / "killed" / "manifest.json").exists()
+    kept = {path.stem for path in (files / "killed").glob("*/shards/*.npy")}
+    assert "00001" in kept and "00003" not in kept
+    assert build_here(files, "killed") == 5 - len(kept)
+    assert manifest(files, "killed") == manifest(files, "alone")
+
+
+@pytest.mark.slow
+def test_what_a_killed_process_leaves_the_first_embeds(files: Path) -> None:
+    first, second = start_two(files, arguments(files, "left"), {"KILL": "0"})
+    assert second[0] == -signal.SIGKILL and first[0] == 0, first
+    assert first[1].count("embedded ") == 4 + 1  # all but the one that the other had finished, and a sum
+    assert manifest(files, "left") == manifest(files, "alone")
+
+
+@pytest.mark.slow
+def test_where_the_first_process_fails_the_other_ends_with_a_sentence(tmp_path: Path) -> None:
+    command = "-m ecomlab catalog build nowhere.csv shop --yes".split()
+    first, second = start_two(tmp_path, command, {})
+    assert (first[0], second[0]) == (2, 2) and "nowhere.csv" in first[2], (first, second)
+    assert "another process of this build has ended; see its error" in second[2]
+    assert "Traceback" not in first[2] + second[2]
