@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 import torch
-from runs import Killed, assert_same_run, kill_at, kill_minus_nine, rows_of
-from test_training import TINY, batch_of, gradient_of, plain_logps, trainer_of
+from runs import Killed, assert_same_run, kill_at, kill_minus_nine, rows_of, train_in_two
+from test_training import TINY, assert_same_steps, batch_of, gradient_of, plain_logps, trainer_of
 
 from ecomlab import Shop
 from ecomlab.models.load import load_policy
@@ -170,6 +170,30 @@ def test_a_kill_minus_nine_loses_no_step_that_has_a_checkpoint(tmp_path: Path) -
     assert [rows[: len(old)] for rows, old in zip(after, kept, strict=True)] == kept
     versions = {int(row["step"]): int(row["version"]) for row in after[1]}
     assert versions == {step: max(step - 2, 0) + (step == last.step + 1) for step in range(1, 7)}
+
+
+FIRST_PLAYS = """
+from ecomlab.train import loop
+from ecomlab.train.distributed import OneWorker
+join = loop.join_processes
+loop.join_processes, loop.check_split = lambda: OneWorker(join()), lambda *_: None
+"""
+"""Lets the first process play alone, as it does with a vLLM server, without one."""
+
+
+@pytest.mark.slow
+def test_two_processes_train_on_what_the_first_has_played_ahead(tmp_path: Path) -> None:
+    """They take the steps of one process, by rollouts of the same weights."""
+    settings = {**SETTINGS, "prompts_per_step": 4, "rounds": 1, "schedule": "static-0-5", "lr": 3e-4}
+    alone = train(TrainConfig(out=str(tmp_path / "alone"), **settings))
+    together = train_in_two(TrainConfig(out=str(tmp_path / "together"), **settings), before=FIRST_PLAYS)
+    assert_same_steps(alone, together)
+    told = [rows_of(run / "ahead.csv") for run in (alone, together)]
+    assert [row["version"] for row in told[1]] == ["0", "0", "1"]
+    assert [row["tokens"] for row in told[0]] == [row["tokens"] for row in told[1]]
+    assert any(float(row["ratio_max"]) > 1 for row in told[1] if int(row["tokens"]))
+    for one, two in zip(*told, strict=True):
+        assert float(one["ratio_mean"]) == pytest.approx(float(two["ratio_mean"]), rel=1e-3, nan_ok=True)
 
 
 def first_tasks(collection: Collection) -> list[str]:
