@@ -26,7 +26,7 @@ from ecomlab.analysis.plots import (
     places_of,
 )
 from ecomlab.analysis.statistics import share_bounds
-from ecomlab.analysis.tables import in_order
+from ecomlab.analysis.tables import chosen, in_order
 from ecomlab.audit.laws import UNDERSTOOD, UNDERSTOOD_GROUP
 from ecomlab.evaluate.frontier import TOP
 
@@ -94,7 +94,7 @@ def capability(
     ablation in one environment before and after training, a mark each.
 
     `scripts` is `statistics.frontiers`, `runs` is `statistics.run_frontiers`. Filled marks hold the level in half of
-    the tasks, hollow ones in nine of ten.
+    the tasks, hollow ones in nine of ten. Raises TableError where no run was evaluated in `env`.
     """
     page = width > COLUMN_WIDTH
     with paper_style():
@@ -102,7 +102,7 @@ def capability(
         grid = figure.add_gridspec(1, 2) if page else figure.add_gridspec(2, 1, height_ratios=(1.5, 1))
         left, right = (figure.add_subplot(place) for place in places_of(grid))
         _by_environment(left, scripts)
-        _by_run(right, runs[runs.env == env], env)
+        _by_run(right, chosen(runs, "eval.csv", env=env), env)
         lettered([left, right])
         sns.despine(figure)
     plt.close(figure)
@@ -158,7 +158,8 @@ def _by_run(ax: Axes, runs: pd.DataFrame, env: str) -> None:
 @laid_out
 def understanding(table: pd.DataFrame, width: float = PAGE_WIDTH) -> Figure:
     """Draw the share of questions that are understood exactly, by environment and by form, with exact 95% intervals: a
-    mark per bank of questions, and the thresholds of the law as lines. `table` is that of `tables.load_understanding`.
+    mark per bank of questions, where it has questions, and the thresholds of the law as lines. `table` is that of
+    `tables.load_understanding`.
     """
     page, banks = width > COLUMN_WIDTH, list(dict.fromkeys(table.bank))
     with paper_style():
@@ -189,10 +190,11 @@ def understanding(table: pd.DataFrame, width: float = PAGE_WIDTH) -> Figure:
 
 def _understood(ax: Axes, table: pd.DataFrame, by: str, order: Sequence[str], banks: Sequence[str]) -> None:
     for i, bank in enumerate(banks):
-        mine = table[table.bank == bank].set_index(by).reindex(order)
+        there = table[table.bank == bank].set_index(by)
+        mine = there.reindex([one for one in order if one in there.index])
         bounds = [share_bounds(share, int(n)) for share, n in zip(mine.exact, mine.asks, strict=True)]
         bars = [mine.exact - [low for low, _ in bounds], [high for _, high in bounds] - mine.exact]
-        places = [place + 0.19 * (i - (len(banks) - 1) / 2) for place in range(len(order))]
+        places = [order.index(one) + 0.19 * (i - (len(banks) - 1) / 2) for one in mine.index]
         ax.errorbar(
             mine.exact, places, xerr=bars, fmt=MARKERS[i], color=sns.color_palette("colorblind")[i], markersize=3,
             linewidth=0.9,

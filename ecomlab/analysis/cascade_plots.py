@@ -19,6 +19,7 @@ from ecomlab.analysis.cascades import (
     LOW,
     PAIRS,
     Cells,
+    check_low,
     first_mistakes,
     follows,
     hard_levels,
@@ -61,8 +62,9 @@ def error_cascade(cells: Cells, effects: pd.DataFrame, width: float = PAGE_WIDTH
     First mistakes by kind; the share of episodes without a mistake over turns; which kinds follow which more often than
     by chance; what becomes of mistakes in the world; and the effect of a planted wrong act: the share that the player
     mends, and its success less that of the untouched twin. As wide as a column without the third and fourth. Raises
-    ValueError for effects in several environments.
+    ValueError for effects in several environments, and where a player lacks d = 1.
     """
+    check_low(cells)
     if len(envs := sorted(set(effects.env))) > 1:
         raise ValueError(
             f"the effects are of {', '.join(envs)}; choose one: effects[effects.env == '{envs[0]}']"
@@ -156,8 +158,9 @@ def _follows(ax: Axes, cells: Cells, kinds: Sequence[str]) -> None:
     """Draw which kind of new mistake follows which in the next turn, beyond what independent turns would give."""
     kinds = [kind for kind in kinds if kind != "other"]
     surplus = follows(cells, kinds)
-    most = max(1.0, abs(surplus).max())
-    ax.imshow(surplus, cmap="PuOr_r", vmin=-most, vmax=most, aspect="auto")
+    most = abs(surplus).max(initial=1.0)
+    if kinds:
+        ax.imshow(surplus, cmap="PuOr_r", vmin=-most, vmax=most, aspect="auto")
     for row, values in enumerate(surplus):
         for column, value in enumerate(values):
             colour = "white" if abs(value) > 0.6 * most else ".15"

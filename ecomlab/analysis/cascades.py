@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ecomlab.analysis.tables import TableError
 from ecomlab.evaluate.cascade.causal import effects, outcome_of
 from ecomlab.evaluate.cascade.mistakes import Labelled, Mistake
 
@@ -65,6 +66,17 @@ def hard_levels(cells: Cells, hardest: int = 8) -> dict[str, int]:
         )
         for player in dict.fromkeys(name for name, _ in cells)
     }
+
+
+def check_low(cells: Cells) -> None:
+    """Raise TableError for players that were not played at `LOW`, beside which every comparison stands."""
+    players = dict.fromkeys(name for name, _ in cells)
+    if lacking := [name for name in players if (name, LOW) not in cells]:
+        envs = ",".join(sorted({one.env for some in cells.values() for one in some}))
+        raise TableError(
+            f"played.csv has no rows at d = {LOW} of {', '.join(lacking)}; to add them, a checkpoint as NAME=FOLDER: "
+            f"python experiments/cascade/played.py {' '.join(lacking)} --env {envs} --levels {LOW}"
+        )
 
 
 def alike(cells: Cells) -> list[tuple[str, str]]:

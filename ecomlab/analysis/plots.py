@@ -25,7 +25,7 @@ from ecomlab.analysis.statistics import (
     held_out,
     learned,
 )
-from ecomlab.analysis.tables import RUN, in_order
+from ecomlab.analysis.tables import RUN, chosen, in_order
 
 P = ParamSpec("P")
 Look = tuple[tuple[float, float, float], str]
@@ -163,8 +163,10 @@ def difficulty_growth(
 
     As wide as a page: the highest difficulty trained on; mean held-out success over steps and over generated tokens;
     by how much the adaptive arm exceeds the others; below, held-out success at each difficulty. As wide as a column,
-    without the tokens and the single difficulties. Raises ValueError for tables of several collections.
+    without the tokens and the single difficulties. Raises ValueError for tables of several collections, and of none
+    evaluated with `decoding`.
     """
+    chosen(evaluation, "eval.csv", decoding=decoding)
     if len(collections := sorted(set(train.collection))) > 1:
         raise ValueError(
             f"the tables hold {', '.join(collections)}; choose one: train[train.collection == 'C1']"
@@ -261,12 +263,14 @@ def environment_scaling(
     by how much the other collections exceed the smallest after equally many, paired by seed. Below, as wide as a page:
     success in each environment of the largest collection, over steps, of every collection that was evaluated in it,
     trained on it or not; as wide as a column: what training adds to it. Colour and marker per collection. Raises
-    ValueError for tables of several schedules.
+    ValueError for tables of several schedules, and of none in that environment with `decoding`.
     """
     if len(schedules := sorted(set(train.schedule))) > 1:
         raise ValueError(
             f"the tables hold {', '.join(schedules)}; choose one: train[train.schedule == 'adaptive']"
         )
+    chosen(train, "train.csv", env=SHARED)
+    chosen(evaluation, "eval.csv", env=SHARED, decoding=decoding)
     sizes = train.groupby("collection").env.nunique()
     envs = in_order(set(train.env[train.collection == sizes.idxmax()]))
     gap = collections_compared(train, evaluation, SHARED, str(sizes.idxmin()), decoding)
@@ -289,6 +293,7 @@ def environment_scaling(
         upper[1].tick_params(labelleft=False)
         reached = generated(train, SHARED).groupby("collection").rollouts.max() / 1000
         upper[1].set_xlim(right=1.5 * reached.min())  # a collection of one environment has many more
+        _mark_cut(upper[1], _with_x(shared, train[train.env == SHARED], "rollouts"), "rollouts", look(train))
         paired = upper[2] if page else figure.add_subplot(rows[1])
         _differences(
             paired, gap, [name for name in arms(train) if name in set(gap.against)], look(train), "of"
@@ -306,6 +311,23 @@ def environment_scaling(
         sns.despine(figure)
     plt.close(figure)
     return figure
+
+
+def _mark_cut(ax: Axes, rows: pd.DataFrame, x: str, looks: Mapping[str, Look]) -> None:
+    """Mark the arms whose mean goes on beyond the right edge: an arrow there, and up to where."""
+    edge = ax.get_xlim()[1]
+    for name, mine in rows.groupby("schedule"):
+        mean = mine.groupby("step")[[x, "success"]].mean()
+        if (end := mean[x].max()) <= edge:
+            continue
+        height, colour = float(np.interp(edge, mean[x], mean.success)), looks[str(name)][0]
+        arrow = {"arrowstyle": "-|>", "color": colour, "shrinkA": 0, "shrinkB": 0, "mutation_scale": 14}
+        at = ax.get_yaxis_transform()  # x in widths of the panel
+        ax.annotate("", (1, height), (0.9, height), xycoords=at, textcoords=at, arrowprops=arrow)
+        ax.annotate(
+            f"{name} goes on to {end:.0f}", (1, height), (-2, -8), xycoords=at, textcoords="offset points", ha="right",
+            va="top", color=colour, fontsize=7,
+        )  # fmt: skip
 
 
 def _environments(
@@ -351,8 +373,9 @@ def _gained(ax: Axes, table: pd.DataFrame, envs: Sequence[str], looks: Mapping[s
 @laid_out
 def reward_parts(parts: pd.DataFrame, decoding: str = "sampled", width: float = PAGE_WIDTH) -> Figure:
     """Draw the mean reward of held-out episodes, and its parts for the task and for efficiency, over difficulty: of
-    each schedule after its last step, and before the first, which is the same for all."""
-    rows = parts[parts.decoding == decoding]
+    each schedule after its last step, and before the first, which is the same for all. Raises ValueError where
+    `decoding` was not evaluated."""
+    rows = chosen(parts, "the table of parts", decoding=decoding)
     last = rows[rows.step == rows.groupby(RUN).step.transform("max")]
     before = rows[rows.step == 0].assign(schedule=UNTRAINED)
     looks = {**look(last), **UNTRAINED_LOOK}

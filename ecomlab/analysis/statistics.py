@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ecomlab.analysis.tables import RUN, TableError
+from ecomlab.analysis.tables import RUN, TableError, chosen
 from ecomlab.evaluate.frontier import SHARES, Counts, held
 
 MIN_RUNS = 3
@@ -98,9 +98,11 @@ def run_frontiers(evaluation: pd.DataFrame, decoding: str = "sampled") -> pd.Dat
     """Find the highest level that each run holds at its first and last evaluation, in each of its environments.
 
     Columns: schedule, collection, seed, step, env, share, level; -1 stands for below the lowest that was evaluated.
-    Levels that were not evaluated count as held below one that is, and as not held above the highest.
+    Levels that were not evaluated count as held below one that is, and as not held above the highest. Raises TableError
+    where `decoding` was not evaluated.
     """
-    mine = evaluation[(evaluation.decoding == decoding) & evaluation.success.notna()]
+    mine = chosen(evaluation, "eval.csv", decoding=decoding)
+    mine = mine[mine.success.notna()]
     ends = mine.groupby(RUN).step.transform(lambda steps: steps.isin((steps.min(), steps.max())))
     rows = []
     for key, cells in mine[ends].groupby([*RUN, "step", "env"]):
@@ -270,7 +272,8 @@ def gains(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sample
     the mean over difficulties, over the better of the starter's decodings. (A policy that merely comes to say what its
     starter thinks most probable gains over the starter's samples, and nothing over its greedy decoding.)
 
-    Runs that lack an evaluation, as in an unfinished sweep, are left out. Columns: collection, env, starter (the better
+    Runs that lack an evaluation, as in an unfinished sweep, are left out; raises TableError where none has that of step
+    0. Columns: collection, env, starter (the better
     of its decodings), first, middle (the evaluation after a third of the steps), last, mean, low, high (of last -
     starter, Student's 95%), runs, d_high (the highest difficulty that any run's window reached; NaN for an environment
     that was not trained).
@@ -280,6 +283,7 @@ def gains(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sample
     for (collection, env), mine in evaluation[evaluation.success.notna()].groupby(["collection", "env"]):
         if decoding not in set(mine.decoding):
             continue
+        chosen(mine, f"eval.csv, {collection}, {env}", step=0)  # what the starter can do
         starter = max(held_out(mine, way).query("step == 0").success.mean() for way in set(mine.decoding))
         curves = held_out(mine, decoding).pivot(index=["schedule", "seed"], columns="step", values="success")
         steps, curves = curves.columns, curves.dropna()

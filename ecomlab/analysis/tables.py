@@ -11,6 +11,7 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, WrapValidator, create_model
 
 from ecomlab.envs.registry import COLLECTIONS
+from ecomlab.files import read_json
 from ecomlab.suggest import mistakes, unknown
 
 if TYPE_CHECKING:
@@ -153,6 +154,17 @@ def load_experiment(folder: str | Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     return train, evaluation
 
 
+def chosen(table: pd.DataFrame, where: str | Path, **values: object) -> pd.DataFrame:
+    """Keep the rows with these values in these columns. Raises TableError, which names the file `where` and what there
+    is instead, if none are left."""
+    for column, value in values.items():
+        there = sorted(set(table[column]))
+        if value not in there:
+            raise TableError(f"{where}: {unknown(column, value, map(str, there))}")
+        table = table[table[column] == value]
+    return table
+
+
 def in_order(envs: Iterable[str]) -> list[str]:
     """Sort environments in the order of collection C8, others after them by name."""
     known = COLLECTIONS["C8"]
@@ -168,17 +180,11 @@ def load_certificate(path: str | Path) -> pd.DataFrame:
     """
     from ecomlab.audit import certificate
 
+    known = _certificate(path)
     try:
-        cells = [
-            certificate.Row.from_json(row)
-            for row in json.loads(Path(path).read_text(encoding="utf-8"))["rows"]
-        ]
-    except FileNotFoundError:
-        raise TableError(f"no file {path}; `ecomlab certify --json {path}` writes it") from None
-    except (OSError, ValueError, KeyError, TypeError) as e:
-        raise TableError(
-            f"{path} is no certificate ({type(e).__name__}: {e}); ecomlab certify --json writes one"
-        ) from e
+        cells = [certificate.Row.from_json(row) for row in known["rows"]]
+    except (ValueError, KeyError, TypeError) as e:
+        raise _no_certificate(path, e) from e
     if not cells:
         raise TableError(f"{path} has no rows; ecomlab certify --json writes some")
     order = in_order({cell.env for cell in cells})
@@ -206,8 +212,8 @@ def load_understanding(path: str | Path) -> pd.DataFrame:
     Columns: bank, env ("all" in rows of a form), form ("all" in rows of an environment and in the bank's own row),
     asks, exact (share), denied (number). Raises TableError.
     """
+    known = _certificate(path)
     try:
-        rows = json.loads(Path(path).read_text(encoding="utf-8"))["understood"]
         found = [
             {
                 "bank": row["bank"],
@@ -217,17 +223,31 @@ def load_understanding(path: str | Path) -> pd.DataFrame:
                 "exact": float(row["exact"]),
                 "denied": int(row["denied"]),
             }
-            for row in rows
+            for row in known["understood"]
         ]
-    except FileNotFoundError:
-        raise TableError(f"no file {path}; `ecomlab certify --json {path}` writes it") from None
-    except (OSError, ValueError, KeyError, TypeError) as e:
-        raise TableError(
-            f"{path} does not say what was understood ({type(e).__name__}: {e}); ecomlab certify --json writes that"
-        ) from e
+    except (ValueError, KeyError, TypeError) as e:
+        raise _no_certificate(path, e) from e
     if not found:
         raise TableError(f"{path} has no questions; ecomlab certify --json asks some")
     return pd.DataFrame(found)
+
+
+def _certificate(path: str | Path) -> dict[str, Any]:
+    """Read a certificate's file, which must have all that figures of it record. Raises TableError."""
+    try:
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
+        for name in ("rows", "broken", "environments", "slip_rate", "fingerprint"):
+            found[name]
+    except FileNotFoundError:
+        raise TableError(f"no file {path}; `ecomlab certify --json {path}` writes it") from None
+    except (OSError, ValueError, KeyError, TypeError) as e:
+        raise _no_certificate(path, e) from e
+    return dict(found)
+
+
+def _no_certificate(path: str | Path, error: Exception) -> TableError:
+    lacks = f"it lacks {error}" if isinstance(error, KeyError) else f"{type(error).__name__}: {error}"
+    return TableError(f"{path} is no whole certificate ({lacks}); `ecomlab certify --json {path}` writes one")
 
 
 class PartsRow(Row):
@@ -247,7 +267,8 @@ def load_parts(path: str | Path) -> pd.DataFrame:
     """Read the table of the reward's parts: a row per run, step, environment, level and decoding, sorted. Raises
     TableError."""
     key = [*RUN, "step", "env", "d", "decoding"]
-    return _sorted(_load(Path(path), PartsRow, key), key)
+    made = "python experiments/laptop/parts.py writes that of experiments/laptop"
+    return _sorted(_load(Path(path), PartsRow, key, made), key)
 
 
 class PlayedRow(Line):
@@ -273,7 +294,8 @@ class PlayedRow(Line):
 def load_played(path: str | Path) -> pd.DataFrame:
     """Read the table of experiments/cascade/played.py: a row per mistake, and one per episode without any; episodes
     that were not scored are left out. Raises TableError."""
-    rows = _load(Path(path), PlayedRow, ["player", "env", "d", "seed", "number"])
+    made = "python experiments/cascade/played.py PLAYER writes it"
+    rows = _load(Path(path), PlayedRow, ["player", "env", "d", "seed", "number"], made)
     return rows[rows.kind != "unscored"].reset_index(drop=True)
 
 
@@ -287,13 +309,32 @@ class EffectRow(Line):
     trial: Count
     kind: str
     final: str
+    twin_correct: str
+    planted_correct: str
+    twin_later: str
+    planted_later: str
     mended: str
     why: str
 
 
 def load_effect(path: str | Path) -> pd.DataFrame:
     """Read the table of experiments/cascade/effect.py: a row per held-out task of a player. Raises TableError."""
-    return _load(Path(path), EffectRow, ["player", "env", "d", "seed", "trial"]).reset_index(drop=True)
+    made = "python experiments/cascade/effect.py PLAYER writes it"
+    rows = _load(Path(path), EffectRow, ["player", "env", "d", "seed", "trial"], made)
+    if not len(rows[rows.why == ""]):
+        raise TableError(
+            f"{path} has no pair of episodes; python experiments/cascade/effect.py PLAYER adds some"
+        )
+    return rows.reset_index(drop=True)
+
+
+def load_traces(path: str | Path) -> dict[str, Any]:
+    """Read the file of experiments/cascade/traces.py: its traces, and the record of what they were made with. Raises
+    TableError."""
+    found = read_json(Path(path)) or {}
+    if not {"traces", "record"} <= set(found):
+        raise TableError(f"no traces in {path}; python experiments/cascade/traces.py base writes some")
+    return found
 
 
 def last_steps(train: pd.DataFrame, steps: int = 6) -> pd.DataFrame:
@@ -326,13 +367,14 @@ def _short(value: float) -> str:
     return "–" if math.isnan(value) else f"{value:.2g}".replace("e-", "e\N{NON-BREAKING HYPHEN}")
 
 
-def _load(path: Path, model: type[Line], key: list[str]) -> pd.DataFrame:
-    """Read a table and check every row. The index holds the line numbers."""
+def _load(path: Path, model: type[Line], key: list[str], made: str = "") -> pd.DataFrame:
+    """Read a table and check every row. The index holds the line numbers. `made` says what writes such a table, unless
+    it is a sweep."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        sweep = path.with_name("sweep.toml")
-        raise TableError(f"no file {path}; a sweep writes it: ecomlab sweep {sweep}") from None
+        made = made or f"a sweep writes it: ecomlab sweep {path.with_name('sweep.toml')}"
+        raise TableError(f"no file {path}; {made}") from None
     except (OSError, UnicodeDecodeError) as e:
         raise TableError(f"{path} cannot be read: {e}") from e
     reader = csv.reader(text.splitlines())

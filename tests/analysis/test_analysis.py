@@ -273,6 +273,10 @@ def test_the_scaling_figure_has_a_panel_per_environment_and_counts_rollouts():
     total, own = (max(np.asarray(line.get_xdata())[-1] for line in ax.get_lines()) for ax in figure.axes[:2])
     assert (total, own) == (pytest.approx(0.64), pytest.approx(0.32))
     assert [text.get_text() for text in figure.legends[0].get_texts()][:2] == ["C1", "C2"]
+    assert not figure.axes[1].texts, "no curve is cut"
+    longer = train.assign(rollouts=train.rollouts.where(train.collection == "C2", 4 * train.rollouts))
+    cut = plots.environment_scaling(longer, evaluation).axes[1]
+    assert [text.get_text() for text in cut.texts] == ["", "C1 goes on to 1"], "an arrow, and 1,280 rollouts"
     with pytest.raises(ValueError, match="several|hold"):
         plots.environment_scaling(train_rows(), eval_rows())
 
@@ -313,7 +317,7 @@ def every_figure():
     parts = tables.load_parts(ROOT / "experiments/laptop/parts.csv")
     cells = cascades.labelled(tables.load_played(ROOT / CASCADE / "played.csv"))
     effects = cascades.planted(tables.load_effect(ROOT / CASCADE / "effect.csv"))
-    shown = (files.read_json(ROOT / CASCADE / "traces.json") or {})["traces"]
+    shown = tables.load_traces(ROOT / CASCADE / "traces.json")["traces"]
     scripts, runs = statistics.frontiers(table, ["perturbed"]), statistics.run_frontiers(evaluation)
     axes, matrix = show.axes(range(13)), show.matrix()
     return {
@@ -487,6 +491,56 @@ def test_an_environment_with_more_mistakes_is_no_surplus():
     assert not cascades.follows({("a", 1): [both] * 4 + easy}, ["wrong product", "wrong variant"]).any()
 
 
+def test_a_player_without_the_low_level_is_named_with_the_command_that_plays_it():
+    cells = {("novice", 1): [mistaken()], ("base", 3): [mistaken()]}
+    command = r"python experiments/cascade/played.py base --env CART --levels 1$"
+    with pytest.raises(tables.TableError, match=f"no rows at d = 1 of base; .*{command}"):
+        cascade_plots.error_cascade(cells, pd.DataFrame({"env": ["CART"]}))
+
+
+GREEDY = r"eval.csv: no decoding 'greedy'; there are sampled"
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (lambda t, e: plots.difficulty_growth(t, e, "greedy"), GREEDY),
+        (lambda t, e: plots.environment_scaling(t, e, "greedy"), GREEDY),
+        (lambda t, e: statistics.run_frontiers(e, "greedy"), GREEDY),
+        (
+            lambda t, e: plots.environment_scaling(t.assign(env="SUB"), e),
+            "train.csv: no env 'CART'; .* are SUB",
+        ),
+        (lambda t, e: statistics.gains(t, e[e.step > 0]), "eval.csv, C1, CART: no step 0; there are 2, 4"),
+        (
+            lambda t, e: capability_plots.capability(None, statistics.run_frontiers(e), "CRAT"),
+            "no env 'CRAT'; did you mean 'CART'",
+        ),
+        (lambda t, e: tables.chosen(t, "toy", collection="C8"), "toy: no collection 'C8'; .* there are C1"),
+    ],
+)
+def test_what_a_table_lacks_is_named_with_what_there_is(draw, message, monkeypatch):
+    monkeypatch.setattr(capability_plots, "_by_environment", lambda ax, scripts: None)
+    train, evaluation = (table[table.schedule == "adaptive"] for table in (train_rows(), eval_rows()))
+    with pytest.raises(tables.TableError, match=message):
+        draw(train, evaluation[evaluation.decoding == "sampled"])
+
+
+def test_a_bank_without_a_form_of_question_is_drawn_without_it():
+    table = tables.load_understanding(ROOT / "experiments/certificate/certificate.json")
+    bank = table.bank.iloc[0]
+    figure = capability_plots.understanding(table[(table.bank != bank) | (table.form != "wh")])
+    left, right = figure.axes
+    wholes, *others = [len(bars.lines[0].get_xdata()) for bars in right.containers]
+    assert set(others) == {wholes + 1} and len(left.containers) == len(right.containers)
+
+
+@pytest.mark.parametrize("name", ["played", "effect", "traces"])
+def test_a_file_of_cascades_that_is_not_there_is_named_with_what_writes_it(name, tmp_path):
+    with pytest.raises(tables.TableError, match=rf"no .*python experiments/cascade/{name}\.py"):
+        getattr(tables, f"load_{name}")(tmp_path / name)
+
+
 def test_effects_of_several_environments_are_not_mixed_in_one_figure():
     with pytest.raises(ValueError, match="the effects are of CART, PD; choose one"):
         cascade_plots.error_cascade({}, pd.DataFrame({"env": ["CART", "PD"]}))
@@ -648,12 +702,14 @@ def test_a_certificate_is_a_row_per_player_in_the_order_of_the_collection(tmp_pa
     assert "best positional" not in set(table[table.env == "BUNDLE"].player), "it has none"
 
 
-@pytest.mark.parametrize("text", ["{", '{"rows": []}', '{"rows": [{"env": "CART"}]}', "[]", "{}"])
+@pytest.mark.parametrize(
+    "text", ["{", '{"rows": []}', '{"rows": [{"env": "CART"}]}', "[]", "{}", '{"rows": [], "broken": []}']
+)
 def test_what_is_no_certificate_says_so_and_how_to_get_one(tmp_path, text):
     with pytest.raises(tables.TableError, match="no file .* `ecomlab certify --json .*` writes it"):
         tables.load_certificate(tmp_path / "c.json")
     (tmp_path / "c.json").write_text(text)
-    with pytest.raises(tables.TableError, match="ecomlab certify --json writes"):
+    with pytest.raises(tables.TableError, match="ecomlab certify --json .*writes"):
         tables.load_certificate(tmp_path / "c.json")
 
 
