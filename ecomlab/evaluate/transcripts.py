@@ -137,9 +137,11 @@ def lines(path: Path) -> Iterator[tuple[str, Any]]:
                 if (number == 1) != (kind == "header") or not isinstance(value, dict):
                     raise ValueError("not where a header is, or not a header")
                 if kind == "header" and value["format"] != FORMAT:
+                    made = value.get("made_with") or {}
+                    version = made.get("libraries", {}).get("ecomlab", "unknown")
                     raise TranscriptError(
                         f"{path} has format {value['format']}, this ecomlab reads {FORMAT}; read it with the ecomlab "
-                        f"that it was {value.get('made_with')} made with"
+                        f"that wrote it: version {version}, commit {made.get('commit', 'unknown')}"
                     )
                 if kind == "episode":
                     value = Transcript.from_json(value)
@@ -155,7 +157,9 @@ def read_header(path: Path) -> dict[str, Any]:
     """Read the header of a folder's or file's transcripts. Raises TranscriptError."""
     for _, value in lines(path_of(path)):
         return value
-    raise TranscriptError(f"{path_of(path)} is empty; play it again, or name another")
+    raise TranscriptError(
+        f"{path_of(path)} is empty, or its first line is being written; wait for it, or name another folder"
+    )
 
 
 def read(path: Path, every: bool = False) -> Iterator[Transcript]:

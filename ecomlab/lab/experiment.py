@@ -120,7 +120,8 @@ def draw_figures(
                 failures += draw(books, plan, resolve(figures), console)
         return _show_failures(failures, console)
 
-    return _guarded(work, errors)
+    kept = "Figures that are drawn are kept, and the same command draws them all again."
+    return _guarded(work, errors, kept)
 
 
 def _lacks(parameters: Mapping[str, notebooks.Parameter]) -> str:
@@ -262,16 +263,19 @@ def _show_failures(failures: Sequence[Failure], console: Console) -> int:
     return 1 if failures else 0
 
 
-def _guarded(work: Callable[[], int], console: Console) -> int:
-    """Call `work`; turn expected errors into a message and an exit code."""
+KEPT = (
+    "All runs have ended; finished runs are kept, the others continue from their last checkpoint when you give the "
+    "same command again."
+)
+"""What is kept of an interrupted sweep, in words."""
+
+
+def _guarded(work: Callable[[], int], console: Console, kept: str = KEPT) -> int:
+    """Call `work`; turn expected errors into a message and an exit code. `kept` is said of an interruption."""
     try:
         return work()
     except KeyboardInterrupt:
-        console.print(
-            "\nInterrupted. All runs have ended; finished runs are kept, the others continue from their last "
-            "checkpoint when you give the same command again.",
-            highlight=False,
-        )
+        console.print(f"\nInterrupted. {kept}", highlight=False, soft_wrap=True)
         return 130
     except (SweepError, notebooks.NotebookError, TableError) as e:
         console.print(f"[red]error[/red]  {escape(str(e))}", highlight=False, soft_wrap=True)

@@ -156,7 +156,7 @@ def test_only_one_process_writes(tmp_path: Path) -> None:
         ("nonsense\n", "line 1 is damaged; it is no file of transcripts"),
         ('{"header": {"format": 1}}\n{"episode"\n', "line 2 is damaged; delete it"),
         ('{"header": {"format": 1}}\n{"header": {"format": 1}}\n', "line 2 is damaged"),
-        ('{"header": {"format": 9}}\n', "has format 9"),
+        ('{"header": {"format": 9}}\n', "has format 9.* version unknown, commit unknown"),
         ('{"header": {"format": 1}}\n{"episode": {"job": 3}}\n', "line 2 is damaged"),
     ],
 )

@@ -449,6 +449,16 @@ def test_figures_without_tables_say_how_to_get_them(tmp_path, toy):
     assert "no file" in text.getvalue() and "ecomlab sweep" in text.getvalue()
 
 
+def test_interrupted_figures_say_that_those_drawn_are_kept(toy, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(experiment, "load_experiment", stop)
+    text = io.StringIO()
+    assert experiment.draw_figures(toy(), console=Console(file=text, width=200)) == 130
+    assert "Figures that are drawn are kept" in text.getvalue() and "checkpoint" not in text.getvalue()
+
+
 def test_figures_that_belong_to_no_sweep_are_redrawn_with_the_others(tmp_path, monkeypatch):
     files.write_text(tmp_path / "pyproject.toml", (ROOT / "pyproject.toml").read_text())
     for name in ("fig_difficulty_growth", "fig_certificate", "fig_reward_parts"):

@@ -337,7 +337,7 @@ def test_what_a_small_folder_leaves_of_the_limit_goes_to_the_other(limit: int, s
         for size in (1, 9)
     ]
     chosen = select(sources, limit)
-    assert [len(places) for places in chosen.places] == shares and chosen.of == 10
+    assert [len(places) for places in chosen.places] == shares and chosen.of == 10 and chosen.together
 
 
 def test_a_folder_of_another_version_is_shown_as_it_was_said(shop: Shop, tmp_path: Path) -> None:
@@ -385,10 +385,13 @@ def test_the_command_writes_the_page_and_says_what_is_in_it(shop: Shop, tmp_path
         and "open it in a browser" in done.output
     )
     assert (folder / "view.html").stat().st_size > 10_000
+    assert "in common" not in done.output
+    other = folder_with(tmp_path / "other", shop, played("SUB", shop))
     fewer = runner.invoke(
-        app, ["view", str(folder), "--limit", "1", "--plain", "--out", str(tmp_path / "x.html")]
+        app, ["view", str(folder), str(other), "--limit", "2", "--plain", "--out", str(tmp_path / "x.html")]
     )
-    assert "1 more were left out; --limit 2 takes all" in fewer.output
+    assert "1 more were left out; --limit 3 takes all" in fewer.output
+    assert "the two have no task in common" in fewer.output
 
 
 @pytest.mark.parametrize(

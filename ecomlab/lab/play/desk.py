@@ -48,6 +48,8 @@ class Desk(ipywidgets.VBox):
         return f"<Desk: {chosen.env}, d = {chosen.difficulty}, seed {chosen.seed}>"
 
     def _make_controls(self) -> None:
+        # One line, for Enter sends: a Textarea of ipywidgets tells nothing of Enter, and its value, in which a line
+        # break could be seen, may be held back while the kernel is busy. A button instead costs two keys a message.
         self.words = ipywidgets.Text(
             description="write to the customer, Enter sends",
             placeholder="Is there anything else I should know?",

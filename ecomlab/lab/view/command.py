@@ -55,6 +55,12 @@ def _report(written: Written, plain: bool, console: Console) -> None:
     )
     if written.episodes < written.of:
         console.print(f"{written.of - written.episodes} more were left out; --limit {written.of} takes all")
+    if not written.together:
+        console.print(
+            "the two have no task in common, so that none can be read side by side; evaluate both with the same --env, "
+            "--difficulty, --episodes and --block",
+            soft_wrap=True,
+        )
     if written.not_acted_out and not plain:
         console.print(f"{written.not_acted_out} of them are without cart and reward by turn, and say why")
     if written.bytes > LARGEST:

@@ -45,6 +45,8 @@ class Written:
     """Episodes that there are; those beyond the limit were left out."""
     not_acted_out: int
     """Episodes that are shown without cart and reward by turn."""
+    together: bool
+    """True if the sources have a task in common, so that some episodes can be read side by side."""
     bytes: int
 
 
@@ -73,7 +75,7 @@ def write_page(
             tell(number, len(chosen))
 
     write_episodes(path, episodes(), _about(sources, len(chosen), chosen.of))
-    return Written(path, len(chosen), chosen.of, missed, path.stat().st_size)
+    return Written(path, len(chosen), chosen.of, missed, chosen.together, path.stat().st_size)
 
 
 def write_episodes(path: Path, episodes: Iterable[tuple[Mapping[str, Any], Record]], about: Html) -> None:

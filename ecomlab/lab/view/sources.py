@@ -69,6 +69,8 @@ class Selection:
     places: Sequence[frozenset[int]]
     of: int
     """Number of all episodes."""
+    together: bool
+    """True if every source has episodes on a task that the others have too."""
 
     def __len__(self) -> int:
         return sum(map(len, self.places))
@@ -93,7 +95,7 @@ def select(sources: Sequence[Source], limit: int) -> Selection:
         chosen = frozenset(order[:share])
         tasks |= {theirs[place] for place in chosen}
         places.append(chosen)
-    return Selection(places, sum(map(len, named)))
+    return Selection(places, sum(map(len, named)), bool(set.intersection(*map(set, named))))
 
 
 def _shares(sizes: Sequence[int], limit: int) -> list[int]:
