@@ -314,19 +314,18 @@ def environment_scaling(
 
 
 def _mark_cut(ax: Axes, rows: pd.DataFrame, x: str, looks: Mapping[str, Look]) -> None:
-    """Mark the arms whose mean goes on beyond the right edge: an arrow there, and up to where."""
-    edge = ax.get_xlim()[1]
-    for name, mine in rows.groupby("schedule"):
-        mean = mine.groupby("step")[[x, "success"]].mean()
-        if (end := mean[x].max()) <= edge:
-            continue
-        height, colour = float(np.interp(edge, mean[x], mean.success)), looks[str(name)][0]
+    """Mark the arms whose mean goes on beyond the right edge: an arrow there, and below it up to where."""
+    edge, at = ax.get_xlim()[1], ax.get_yaxis_transform()  # of which x is in widths of the panel
+    means = {name: mine.groupby("step")[[x, "success"]].mean() for name, mine in rows.groupby("schedule")}
+    cut = [name for name in arms(rows) if means[name][x].max() > edge]
+    for number, name in enumerate(reversed(cut)):
+        mean, colour = means[name], looks[name][0]
+        height = float(np.interp(edge, mean[x], mean.success))
         arrow = {"arrowstyle": "-|>", "color": colour, "shrinkA": 0, "shrinkB": 0, "mutation_scale": 14}
-        at = ax.get_yaxis_transform()  # x in widths of the panel
         ax.annotate("", (1, height), (0.9, height), xycoords=at, textcoords=at, arrowprops=arrow)
         ax.annotate(
-            f"{name} goes on to {end:.0f}", (1, height), (-2, -8), xycoords=at, textcoords="offset points", ha="right",
-            va="top", color=colour, fontsize=7,
+            f"{name} goes on to {mean[x].max():.0f}", (1, 0), (-2, 4 + 9 * number), xycoords="axes fraction",
+            textcoords="offset points", ha="right", color=colour, fontsize=7,
         )  # fmt: skip
 
 

@@ -272,11 +272,10 @@ def gains(train: pd.DataFrame, evaluation: pd.DataFrame, decoding: str = "sample
     the mean over difficulties, over the better of the starter's decodings. (A policy that merely comes to say what its
     starter thinks most probable gains over the starter's samples, and nothing over its greedy decoding.)
 
-    Runs that lack an evaluation, as in an unfinished sweep, are left out; raises TableError where none has that of step
-    0. Columns: collection, env, starter (the better
+    Runs that lack an evaluation, as in an unfinished sweep, are left out. Columns: collection, env, starter (the better
     of its decodings), first, middle (the evaluation after a third of the steps), last, mean, low, high (of last -
     starter, Student's 95%), runs, d_high (the highest difficulty that any run's window reached; NaN for an environment
-    that was not trained).
+    that was not trained). Raises TableError where no run was evaluated at step 0.
     """
     rows = []
     reached = train.groupby(["collection", "env"]).d_high.max()
