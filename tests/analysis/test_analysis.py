@@ -531,7 +531,7 @@ def test_a_bank_without_a_form_of_question_is_drawn_without_it():
     bank = table.bank.iloc[0]
     figure = capability_plots.understanding(table[(table.bank != bank) | (table.form != "wh")])
     left, right = figure.axes
-    wholes, *others = [len(bars.lines[0].get_xdata()) for bars in right.containers]
+    wholes, *others = [len(bars[0].get_xdata()) for bars in right.containers]
     assert set(others) == {wholes + 1} and len(left.containers) == len(right.containers)
 
 
