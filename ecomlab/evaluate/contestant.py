@@ -69,6 +69,10 @@ class Contestant(Protocol):
     def identity(self) -> Mapping[str, Any]:
         """What decides its answers, JSON values: kind, model, digest of weights, template, sampling, limits."""
 
+    @property
+    def at_once(self) -> int:
+        """Most episodes that it plays side by side."""
+
     def play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Played]:
         """Play every job, in any order, and yield each as soon as it is over.
 

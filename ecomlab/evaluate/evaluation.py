@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,13 +60,10 @@ class Cells:
 
     def first(self, count: int) -> list[Job]:
         """Choose `count` episodes spread evenly over the cells, of the first tasks of each."""
-        one = Cells(self.envs, self.levels, self.least(count), self.block, 1, self.axes).jobs()
+        tasks = min(self.tasks, math.ceil(count / (len(self.envs) * len(self.levels))))
+        one = Cells(self.envs, self.levels, tasks, self.block, 1, self.axes).jobs()
         count = min(count, len(one))
         return [one[i * len(one) // count] for i in range(count)]
-
-    def least(self, count: int) -> int:
-        """Count the tasks a cell that hold `count` episodes."""
-        return min(self.tasks, math.ceil(count / (len(self.envs) * len(self.levels))))
 
 
 def header_of(
@@ -153,15 +149,15 @@ def run_evaluation(
     """Play every episode of `cells` that `folder` has not scored yet, and record each as soon as it is over.
 
     The first ten measure how long the others take; with a `budget` in seconds, as many tasks a cell are chosen as fit
-    into it, once for all. `tell` hears of the measure, the plan and every episode. Unscored episodes are tried again
-    only with `retry_unscored`. Raises TranscriptError for a folder that holds another run, ValueError where not even
-    one task a cell fits into the budget, or none of the first ten was scored to tell.
+    into it, once for all. Where more than ten are played at once, as many side by side are measured too, or what a
+    tenth of the budget affords, and the quicker pace counts. `tell` hears of the measures, the plan and every episode.
+    Unscored episodes are tried again only with `retry_unscored`. Raises TranscriptError for a folder that holds another
+    run, ValueError where not even one task a cell fits into the budget, or none of the first ten was scored to tell.
     """
     asked = {**asdict(cells), "budget": budget}
-    began = time.monotonic()
     with opened(folder, {**header, "cells": asked}, made_with) as log:
         if log.plan is None:
-            tasks = _choose(contestant, cells, shop, log, budget, retry_unscored, began, tell)
+            tasks = _choose(contestant, cells, shop, log, budget, retry_unscored, tell)
             log.decide({"tasks": tasks})
         assert log.plan is not None
         chosen = Cells(**{**asdict(cells), "tasks": log.plan["tasks"]})
@@ -169,7 +165,7 @@ def run_evaluation(
         tell({"kind": "plan", "tasks": chosen.tasks, "of": cells.tasks, "cells": count})
         jobs = chosen.jobs()
         left = [job for job in jobs if _is_left(log, job, retry_unscored)]
-        play_all(contestant, left, shop, log, began, tell, total=len(jobs))
+        play_all(contestant, left, shop, log, tell, total=len(jobs))
 
 
 def _choose(
@@ -179,40 +175,57 @@ def _choose(
     log: Log,
     budget: float | None,
     retry_unscored: bool,
-    began: float,
     tell: Tell,
 ) -> int:
     """Play the first ten episodes, as far as an earlier start has not, and choose the number of tasks a cell."""
     first = cells.first(MEASURED)
     left = [job for job in first if _is_left(log, job, retry_unscored)]
-    play_all(contestant, left, shop, log, began, tell, total=len(first))
-    played = list(read(log.path, every=True))
+    began = 0.0 if log.scored else log.elapsed  # what an earlier start lost on failures alone is no pace
+    play_all(contestant, left, shop, log, tell, total=len(first))
     if log.scored:
-        seconds = _seconds([transcript.elapsed for transcript in played])
-        each = max(seconds, 0.001) / len(log.scored)
-        everything = each * cells.rounds * cells.tasks
-        tell({"kind": "measured", "episodes": len(log.scored), "seconds": seconds, "all": everything})
+        each = _pace(len(log.scored), log.elapsed - began, cells, tell)
     elif budget is not None:
-        last = played[-1]
+        *_, last = read(log.path)
         raise ValueError(
             f"none of the first {len(first)} episodes was scored ({last.unscored}: {last.why_unscored}), so that "
             "nobody knows how many fit into the budget; see to that, and run it again with --retry-unscored"
         )
     if budget is None:
         return cells.tasks
+    each = min(each, _pace_at_once(contestant, cells, shop, log, int(budget / 10 / each), tell))
     affordable = int(budget / (each * cells.rounds))
     if not affordable:
         raise ValueError(
             f"one task a cell is {cells.rounds} episodes and takes about {each * cells.rounds:.0f} s, more than the "
             f"budget of {budget:.0f} s; ask for fewer levels, environments or trials, or for more time"
         )
-    return min(cells.tasks, max(affordable, cells.least(MEASURED)))
+    touched = len({job.seed for job in cells.jobs() if not _is_left(log, job)})
+    return min(cells.tasks, max(affordable, touched))
 
 
-def _seconds(elapsed: Sequence[float]) -> float:
-    """Add up what the starts of a run took, by the `elapsed` of its episodes, which falls back where one began; a start
-    that ended before the next one's first episode took as long is missed."""
-    return sum(one for one, following in pairwise([*elapsed, 0.0]) if following < one)
+def _pace_at_once(
+    contestant: Contestant, cells: Cells, shop: "Shop", log: Log, affordable: int, tell: Tell
+) -> float:
+    """Play at most `affordable` episodes side by side, and measure the seconds for one; infinite where that would be no
+    more at once than were measured before, or none was scored."""
+    count = min(contestant.at_once, affordable)
+    jobs = [job for job in cells.jobs() if _is_left(log, job)][:count]
+    if len(jobs) <= MEASURED:
+        return math.inf
+    began, scored = log.elapsed, len(log.scored)
+    play_all(contestant, jobs, shop, log, tell, total=len(jobs))
+    if len(log.scored) == scored:
+        return math.inf
+    return _pace(len(log.scored) - scored, log.elapsed - began, cells, tell)
+
+
+def _pace(scored: int, seconds: float, cells: Cells, tell: Tell) -> float:
+    """Compute the seconds for one episode, and tell how long all of them take at that pace."""
+    each = max(seconds, 0.001) / scored
+    tell(
+        {"kind": "measured", "episodes": scored, "seconds": seconds, "all": each * cells.rounds * cells.tasks}
+    )
+    return each
 
 
 def _is_left(log: Log, job: Job, retry_unscored: bool = False) -> bool:
@@ -225,15 +238,14 @@ def play_all(
     jobs: Sequence[Job],
     shop: "Shop",
     log: Log,
-    began: float,
     tell: Tell = lambda _: None,
     total: int = 0,
 ) -> None:
-    """Play jobs and record each episode as it ends.
+    """Play jobs and record each episode as it ends. The clock goes on from what the log has.
 
     Raises RuntimeError for a contestant that plays what it was not asked for, or not all of it.
     """
-    waiting = {key_of(job) for job in jobs}
+    waiting, began = {key_of(job) for job in jobs}, time.monotonic() - log.elapsed
     if jobs:
         with closing(_iterate(contestant, jobs, shop)) as episodes:
             for played in episodes:

@@ -7,7 +7,6 @@ not rise with the level; `experiments/bench/frontier_coverage.py` measures their
 """
 
 import math
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -182,7 +181,6 @@ def find_frontier(
     Raises TranscriptError for a folder that holds another run, and if more than 2% of an environment's episodes are
     unscored.
     """
-    began = time.monotonic()
     with opened(folder, {**header, "search": {"block": block, "most": MOST, "tail": TAIL}}, made_with) as log:
         results = {transcript.key: transcript for transcript in read(folder)}
         searches = {env: _Search(env, block) for env in envs}
@@ -190,7 +188,7 @@ def find_frontier(
             episodes = sum(search.asked for search in searches.values())
             tell({"kind": "round", "episodes": episodes, "most": MOST * len(envs)})
             left = [job for job in jobs if _is_missing(results.get(key_of(job)), retry_unscored)]
-            _play(contestant, left, shop, log, began, results, tell)
+            _play(contestant, left, shop, log, results, tell)
             for search in searches.values():
                 search.take(results)
             if all(results[key_of(job)].unscored for job in jobs):
@@ -209,7 +207,6 @@ def _play(
     jobs: Sequence[Job],
     shop: "Shop",
     log: Log,
-    began: float,
     results: dict[Key, Transcript],
     tell: Tell,
 ) -> None:
@@ -219,7 +216,7 @@ def _play(
         results[event["transcript"].key] = event["transcript"]
         tell(event)
 
-    play_all(contestant, jobs, shop, log, began, heard, total=len(jobs))
+    play_all(contestant, jobs, shop, log, heard, total=len(jobs))
 
 
 class _Search:

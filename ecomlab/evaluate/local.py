@@ -42,7 +42,7 @@ class LocalContestant:
         """
         from ecomlab.models.samplers.cached import CachedSampler
 
-        self.name, self.policy, self.decoding, self.batch = name, policy, check_decoding(decoding), batch
+        self.name, self.policy, self.decoding, self.at_once = name, policy, check_decoding(decoding), batch
         self.temperature, self.customer, self.strict = temperature, customer, strict
         self.sampler = CachedSampler(
             policy.model, policy.renderer.stop_ids, limits, temperature, greedy=decoding == "greedy"
@@ -68,7 +68,7 @@ class LocalContestant:
     def play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Played]:
         """Play the jobs, a batch at a time. A sampler that fails costs its batch, which is unscored."""
         left = iter(jobs)
-        while chunk := list(islice(left, self.batch)):
+        while chunk := list(islice(left, self.at_once)):
             yield from self._play(chunk, shop)
 
     def _play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Played]:

@@ -63,6 +63,8 @@ def known_scripts() -> list[str]:
 class ScriptedContestant:
     """A script by name: one of `PLAYERS`, or an attacker such as "say nothing", as far as an environment has it."""
 
+    at_once = 1
+
     def __init__(self, name: str, strict: bool = False, customer: Chat | None = None) -> None:
         if name not in PLAYERS and name not in known_scripts():
             raise ValueError(unknown("script", name, known_scripts()))

@@ -35,7 +35,7 @@ class Transcript:
     """Class of the failure that is not the model's; "" for a scored episode."""
     usage: Mapping[str, Usage] = field(default_factory=dict)
     elapsed: float = 0.0
-    """Seconds from the start of the process's work to the end of this episode."""
+    """Seconds that the run had played, in all its starts, when this episode ended."""
     notes: Mapping[str, Any] = field(default_factory=dict)
     step: int | None = None
     """Training step after which the episode was played; None outside of training."""

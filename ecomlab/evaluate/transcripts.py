@@ -39,6 +39,8 @@ class Log:
     unscored: set[Key]
     """Episodes that have been tried and have no score."""
     file: IO[str]
+    elapsed: float = 0.0
+    """Seconds that all starts together have played, to the last episode that each recorded."""
 
     def add(self, transcript: Transcript) -> None:
         """Append an episode. Raises TranscriptError for one that has a score already: it would count twice."""
@@ -46,6 +48,7 @@ class Log:
         if key in self.scored:
             raise TranscriptError(f"{self.path}: {key} has a score already; nothing was written")
         self._write("episode", transcript.to_json())
+        self.elapsed = max(self.elapsed, transcript.elapsed)
         (self.unscored if transcript.unscored else self.scored).add(key)
         if not transcript.unscored:
             self.unscored.discard(key)
@@ -100,6 +103,7 @@ def _load(log: Log) -> Mapping[str, Any]:
         elif kind == "plan":
             log.plan = value
         else:
+            log.elapsed = max(log.elapsed, value.elapsed)
             (log.unscored if value.unscored else log.scored).add(value.key)
     log.unscored -= log.scored
     return software

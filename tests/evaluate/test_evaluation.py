@@ -132,7 +132,8 @@ def test_a_budget_chooses_the_tasks_once(shop: Shop, tmp_path: Path, monkeypatch
 def test_a_measure_that_was_interrupted_counts_what_was_played_before(
     shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Stopped in its ninth episode; the last two are played in no time, and yet ten took eight seconds."""
+    """Stopped in its ninth episode; the last two are played in no time, and yet ten took eight seconds: the clock goes
+    on where it was stopped."""
     cells = Cells(("STATUS",), (0, 1), 50)
     with pytest.raises(KeyboardInterrupt):
         run(Slow(monkeypatch, stopped_after=8), shop, tmp_path, cells, budget=40.0)
@@ -140,6 +141,46 @@ def test_a_measure_that_was_interrupted_counts_what_was_played_before(
     (measured,) = (event for event in told if event["kind"] == "measured")
     assert (measured["episodes"], measured["seconds"]) == (10, 8.0)
     assert read_plan(tmp_path) == {"tasks": 25}
+    assert [transcript.elapsed for transcript in read(tmp_path)][:11] == [*range(1, 9), 8, 8, 8]
+
+
+def test_a_start_that_ended_sooner_than_the_nexts_first_episode_counts(
+    shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two episodes of a second, and then eight of three: ten took 26 s."""
+    cells = Cells(("STATUS",), (0, 1), 5)
+    with pytest.raises(KeyboardInterrupt):
+        run(Slow(monkeypatch, stopped_after=2), shop, tmp_path, cells)
+    told = run(Slow(monkeypatch, pace=3.0), shop, tmp_path, cells)
+    (measured,) = (event for event in told if event["kind"] == "measured")
+    assert (measured["episodes"], measured["seconds"]) == (10, 26.0)
+
+
+def test_more_at_once_are_measured_side_by_side(
+    shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten side by side take two seconds, so that a tenth of the 32 s affords 16; these take two seconds as well, and
+    128 tasks of two episodes fit in place of 80. A round that was cut off is measured anew, with other episodes."""
+    cells, folder = Cells(("STATUS",), (0, 1), 150), tmp_path / "cut off"
+    one = Slow(monkeypatch, pace=2.0, at_once=16, stopped_after=26)
+    with pytest.raises(KeyboardInterrupt):
+        run(one, shop, tmp_path, cells, budget=32.0)
+    assert read_plan(tmp_path) == {"tasks": 128} and len(list(read(tmp_path))) == 26
+    with pytest.raises(KeyboardInterrupt):
+        run(Slow(monkeypatch, pace=2.0, at_once=16, stopped_after=12), shop, folder, cells, budget=32.0)
+    with pytest.raises(KeyboardInterrupt):
+        run(Slow(monkeypatch, pace=2.0, at_once=16, stopped_after=16), shop, folder, cells, budget=32.0)
+    assert read_plan(folder) == {"tasks": 128} and len(list(read(folder))) == 28
+
+
+def test_what_would_be_no_more_at_once_is_not_measured_again(
+    shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten at once, and of 16 no more than ten that a tenth of the budget affords."""
+    for at_once, budget in ((10, 200.0), (16, 100.0)):
+        slow = Slow(monkeypatch, at_once=at_once, stopped_after=12)
+        with pytest.raises(KeyboardInterrupt):
+            run(slow, shop, tmp_path / str(at_once), Cells(("STATUS",), (0, 1), 150), budget=budget)
 
 
 def test_what_failed_tells_no_pace_and_fixes_no_plan(
@@ -156,12 +197,16 @@ def test_what_failed_tells_no_pace_and_fixes_no_plan(
 
 
 class Slow(Script):
-    """An episode takes `pace` seconds on a clock of its own, which `evaluation` reads."""
+    """As many episodes as are played at once take `pace` seconds on a clock of its own, which `evaluation` reads."""
 
     def __init__(
-        self, monkeypatch: pytest.MonkeyPatch, pace: float = 1.0, stopped_after: float = math.inf
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        pace: float = 1.0,
+        stopped_after: float = math.inf,
+        at_once: int = 1,
     ) -> None:
-        super().__init__()
+        super().__init__(at_once=at_once)
         self.now, self.pace, self.stopped_after = 0.0, pace, stopped_after
         monkeypatch.setattr(evaluation, "time", SimpleNamespace(monotonic=lambda: self.now))
 
@@ -169,7 +214,7 @@ class Slow(Script):
         for played in super().play(jobs, shop):
             if len(self.played) > self.stopped_after:
                 raise KeyboardInterrupt
-            self.now += self.pace
+            self.now += self.pace / min(self.at_once, len(jobs))
             yield played
 
 

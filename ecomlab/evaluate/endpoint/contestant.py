@@ -73,6 +73,10 @@ class EndpointContestant:
         written = written if self.settings.tools == "text" else {}
         return {"kind": "endpoint", **said, **written, **customer_identity(self.customer)}
 
+    @property
+    def at_once(self) -> int:
+        return self.settings.concurrency
+
     def play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Played]:
         """Play all jobs, `concurrency` at once.
 
