@@ -4,6 +4,7 @@ import json
 import math
 import signal
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -124,7 +125,8 @@ def test_a_rate_limit_and_a_wait_that_the_server_asks_for_hold_everybody(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """On a clock of our own: 60 requests a minute are one a second; held for five seconds, the next ones wait, and then
-    go at half that pace, or without a limit of ours one by one, until there are answers."""
+    go at half that pace, or without a limit of ours one by one, until there are answers. What was sent before and is
+    refused long after that does not slow them further."""
     import asyncio
 
     now = [0.0]
@@ -138,11 +140,12 @@ def test_a_rate_limit_and_a_wait_that_the_server_asks_for_hold_everybody(
     async def sent(limit: int | None) -> list[float]:
         pace, times, now[0] = client.Pace(limit), [], 0.0
         for number in range(7):
-            await pace.wait()
-            times.append(round(now[0], 6))
+            times.append(round(await pace.wait(), 6))
             if number == 2:  # refused together, counted once
-                pace.hold(5.0)
-                pace.hold(5.0)
+                pace.hold(5.0, times[2])
+                pace.hold(5.0, times[1])
+            if number == 3:
+                pace.hold(0.0, times[2])
             if number == 4:
                 for _ in range(50):
                     pace.ease()
@@ -151,6 +154,41 @@ def test_a_rate_limit_and_a_wait_that_the_server_asks_for_hold_everybody(
     assert asyncio.run(sent(60)) == [0.0, 1.0, 2.0, 7.0, 9.0, 11.0, 12.0]
     first, second, third = 5.0, 5.0 + client.FIRST_GAP, 5.0 + 2 * client.FIRST_GAP
     assert asyncio.run(sent(None)) == [0.0, 0.0, 0.0, first, second, third, third]
+
+
+def test_sixteen_at_once_keep_to_a_real_servers_rate_limit(shop: Shop) -> None:
+    """A token bucket of four that fills sixty times a second, without a word on how long to wait, when sixteen come
+    together. Three tries again last 14 ms and would not do alone: pacing gets every request its answer."""
+    bucket, together = Bucket(size=4, rate=60), threading.Barrier(16, timeout=60)
+
+    def answer(body: dict[str, Any], number: int) -> Reply:
+        if number < 16:
+            together.wait()
+        return completion({"content": "x" * 20_001}) if bucket.take() else Reply(b"slow down", 429)
+
+    jobs = [Job("CART", 0, seed) for seed in held_out_seeds(0, 32)]
+    with serving(answer) as server:
+        settings = {"concurrency": 16, "retries": 3, "backoff": 0.002}
+        found = list(contestant(server, **settings).play(jobs, shop))
+    assert {p.unscored for p in found} == {""} and len(found) == 32
+    assert sum(p.usage["agent"].retries for p in found) == bucket.refused > 0
+
+
+class Bucket:
+    """A rate limit as servers have it: tokens that come back so many a second, up to `size`."""
+
+    def __init__(self, size: float, rate: float) -> None:
+        self.size, self.rate, self.tokens, self.refused = size, rate, size, 0
+        self.filled, self.lock = time.monotonic(), threading.Lock()
+
+    def take(self) -> bool:
+        with self.lock:
+            before, self.filled = self.filled, time.monotonic()
+            self.tokens = min(self.size, self.tokens + self.rate * (self.filled - before))
+            enough = self.tokens >= 1
+            self.tokens -= enough
+            self.refused += not enough
+            return enough
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -40,23 +41,27 @@ class Pace:
 
     def __init__(self, requests_a_minute: int | None) -> None:
         self._least = self._gap = 60 / requests_a_minute if requests_a_minute else 0.0
-        self._next = self._held = 0.0
+        self._next, self._limited = 0.0, -math.inf
         self._line = asyncio.Lock()
 
-    async def wait(self) -> None:
-        """Wait for this request's turn; whoever came first goes first."""
+    async def wait(self) -> float:
+        """Wait for this request's turn, and return when that is; whoever came first goes first."""
         async with self._line:
             while (seconds := self._next - time.monotonic()) > 0:
                 await asyncio.sleep(seconds)
-            self._next = time.monotonic() + self._gap
+            now = time.monotonic()
+            self._next = now + self._gap
+            return now
 
-    def hold(self, seconds: float) -> None:
-        """Hold back all further requests for so long."""
+    def hold(self, seconds: float, turn: float) -> None:
+        """Hold back all further requests for so long, because the one that had its turn then was refused."""
         now = time.monotonic()
-        if now >= self._held:  # what was under way already is refused together, and counts once
+        if (
+            turn > self._limited
+        ):  # those under way at a limit are refused with it, however late: it counts once
             self._gap = max(self._least, min(MOST_GAP, max(FIRST_GAP, 2 * self._gap)))
-        self._held = max(self._held, now + seconds)
-        self._next = max(self._next, self._held)
+            self._limited = now
+        self._next = max(self._next, now + seconds)
 
     def ease(self) -> None:
         """Narrow the gap that rate limits made: there was an answer."""
@@ -84,7 +89,7 @@ class Client:
         """
         began = time.monotonic()
         for attempt in count():
-            await self._pace.wait()
+            turn = await self._pace.wait()
             try:
                 answer = read_completion(await self._post(sent), self.settings)
             except EndpointFailure as failure:
@@ -92,7 +97,7 @@ class Client:
                     failure.usage = Usage(attempt + 1, retries=attempt, seconds=time.monotonic() - began)
                     self.gave_up, self.last = self.gave_up + 1, failure
                     raise
-                await self._back_off(failure, attempt, key)
+                await self._back_off(failure, attempt, turn, key)
             else:
                 self.gave_up = 0
                 self._pace.ease()
@@ -104,12 +109,14 @@ class Client:
     def _may_retry(self, failure: EndpointFailure, attempt: int) -> bool:
         return failure.again and attempt < self.settings.retries and (failure.wait or 0) <= LONGEST_WAIT
 
-    async def _back_off(self, failure: EndpointFailure, attempt: int, key: Sequence[Any]) -> None:
+    async def _back_off(
+        self, failure: EndpointFailure, attempt: int, turn: float, key: Sequence[Any]
+    ) -> None:
         """Wait before the next try. A rate limit is everybody's, and so is the wait that a server asks for."""
         longest = min(MOST_BACKOFF, self.settings.backoff * 2**attempt)
         seconds = longest * rng("backoff", *key, attempt).uniform(0.5, 1.0)
         if failure.kind == "rate limit" or failure.wait:
-            self._pace.hold(failure.wait or seconds)
+            self._pace.hold(failure.wait or seconds, turn)
         await asyncio.sleep(seconds)
 
     async def _post(self, sent: bytes) -> bytes:
