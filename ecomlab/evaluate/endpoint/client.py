@@ -56,9 +56,8 @@ class Pace:
     def hold(self, seconds: float, turn: float) -> None:
         """Hold back all further requests for so long, because the one that had its turn then was refused."""
         now = time.monotonic()
-        if (
-            turn > self._limited
-        ):  # those under way at a limit are refused with it, however late: it counts once
+        # those under way at a limit are refused with it, however late: it counts once
+        if turn > self._limited:
             self._gap = max(self._least, min(MOST_GAP, max(FIRST_GAP, 2 * self._gap)))
             self._limited = now
         self._next = max(self._next, now + seconds)
