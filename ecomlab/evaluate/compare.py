@@ -169,7 +169,7 @@ def check_scored(where: object, found: Sequence[Transcript]) -> None:
         classes = ", ".join(sorted({t.unscored for t in found if t.unscored}))
         raise TranscriptError(
             f"{where}: {missing} of {len(found)} episodes are unscored ({classes}), more than {MOST_UNSCORED:.0%}; "
-            "run it again with --retry-unscored"
+            f"the last: {[t.why_unscored for t in found if t.unscored][-1]}; run it again with --retry-unscored"
         )
 
 

@@ -116,6 +116,21 @@ def _fitted(counts: Counts, share: float) -> int:
     return int(reached.cumprod().sum()) - 1
 
 
+def rises(counts: Counts) -> bool:
+    """Tell whether success is shown to rise with the level, which the search presumes it does not: by Fisher's exact
+    test of the levels above against those below, wherever they are parted, Bonferroni's way."""
+    from scipy.stats import fisher_exact
+
+    won, lost = np.array(counts.won), np.array(counts.played) - counts.won
+    return any(
+        fisher_exact(
+            [[won[above:].sum(), lost[above:].sum()], [won[:above].sum(), lost[:above].sum()]], "greater"
+        ).pvalue
+        < TAIL / TOP
+        for above in range(1, TOP + 1)
+    )
+
+
 def ask(counts: Counts, asked: int) -> list[int]:
     """Choose the levels at which the next batches of ten are played, a level for each batch; none at the end.
 
@@ -152,12 +167,13 @@ class Frontier:
     unscored: int
 
     def to_json(self) -> dict[str, Any]:
-        """Write as a JSON object: with `level`, `low` and `high` for each share."""
+        """Write as a JSON object: with `level`, `low` and `high` for each share, and whether success `rises`."""
         return {
             "env": self.env,
             "held": [vars(found) for found in self.held],
             "played": list(self.counts.played),
             "won": list(self.counts.won),
+            "rises": rises(self.counts),
             "episodes": sum(self.counts.played),
             "unscored": self.unscored,
         }
@@ -176,7 +192,7 @@ def find_frontier(
     tell: Tell = lambda _: None,
 ) -> list[Frontier]:
     """Search all environments side by side and record every episode; a search that was killed goes on where it was.
-    It ends with a round in which nothing was scored.
+    That of an environment ends with a round in which nothing of it was scored.
 
     Raises TranscriptError for a folder that holds another run, and if more than 2% of an environment's episodes are
     unscored.
@@ -191,8 +207,6 @@ def find_frontier(
             _play(contestant, left, shop, log, results, tell)
             for search in searches.values():
                 search.take(results)
-            if all(results[key_of(job)].unscored for job in jobs):
-                break  # whoever plays is gone; the check below says so
     for env, search in searches.items():
         check_scored(f"{folder}, {env}", search.transcripts)
     return [search.result() for search in searches.values()]
@@ -229,11 +243,13 @@ class _Search:
         """Tasks used at each level."""
         self.pending: list[Job] = []
         self.transcripts: list[Transcript] = []
+        self.gone = False
+        """True after a round in which nothing was scored: whoever plays is gone."""
 
     def jobs(self) -> list[Job]:
         """List the episodes to play next; none at the end."""
         self.pending = []
-        for level in ask(self.counts, self.asked):
+        for level in [] if self.gone else ask(self.counts, self.asked):
             seeds = held_out_seeds(self.block, self.tasks[level] + BATCH)[self.tasks[level] :]
             self.pending += [Job(self.env, level, seed) for seed in seeds]
             self.tasks[level] += BATCH
@@ -244,6 +260,8 @@ class _Search:
         played = [results[key_of(job)] for job in self.pending]
         self.asked += len(played)
         self.transcripts += played
+        if played:
+            self.gone = all(transcript.unscored for transcript in played)
         for transcript in played:
             if not transcript.unscored:
                 self.counts = self.counts.add(transcript.job.d, [transcript.score.correct])

@@ -168,8 +168,17 @@ def show_frontier(
 ) -> None:
     """Print a frontier, and write and draw it where files are given."""
     title = f"{found['header']['player']}: highest difficulty held"
-    held = "with 95% intervals; held: success there and at every level below is at least the share"
-    notes = [held, *_ledger(found)]
+    held = (
+        "in brackets: the 95% interval, where that is more than one level; held: success there and at every level "
+        "below is at least the share"
+    )
+    risen = [
+        f"{one['env']}: success rises with the level, which the search presumes it does not, so that its row is no "
+        "answer; --json writes success at each level"
+        for one in found["environments"]
+        if one["rises"]
+    ]
+    notes = [held, *risen, *_ledger(found)]
     show(title, frontier_rows(found), notes, console, found, json_file, markdown)
     if figure is not None:
         from ecomlab.analysis.capability_plots import frontier_radar

@@ -26,6 +26,7 @@ from ecomlab.evaluate.frontier import (
     ask,
     find_frontier,
     held,
+    rises,
     words,
 )
 from ecomlab.evaluate.tasks import held_out_seeds
@@ -67,6 +68,13 @@ def test_a_level_counts_as_held_only_with_those_below() -> None:
 def test_success_that_rises_leaves_the_whole_scale() -> None:
     found = held(counts(d0=(0, 100), d12=(100, 100)), 0.5)
     assert (found.low, found.high) == (-1, TOP)
+
+
+def test_success_that_rises_is_said_where_it_is_shown() -> None:
+    """By Fisher's test: 3 of 20 against 39 of 40, and not 6 of 20 against 9 of 20."""
+    assert rises(counts(d0=(1, 10), d3=(2, 10), d6=(20, 20), d9=(9, 10), d12=(10, 10)))
+    assert not rises(counts(d0=(6, 20), d12=(9, 20)))
+    assert not rises(counts(d0=(10, 10), d12=(0, 10))) and not rises(Counts())
 
 
 def search(success: Sequence[float], *key: Any) -> tuple[Counts, int]:
@@ -130,7 +138,7 @@ class Echo(Script):
         (one,) = Script().play([Job("STATUS", 0, held_out_seeds(0, 1)[0])], shop)
         for job in jobs:
             self.played.append(job)
-            yield replace(one, job=job, unscored=self.fails(job))
+            yield replace(one, job=job, unscored=self.fails(job), notes={"why": "nobody there"})
 
 
 def test_unscored_episodes_are_judged_by_environment(
@@ -177,6 +185,17 @@ def test_a_search_whose_player_is_gone_ends_with_that_round(shop: Shop, tmp_path
     with pytest.raises(TranscriptError, match="50 of 50 episodes are unscored"):
         find(gone, shop, tmp_path)
     assert len(gone.played) == len(FIRST) * BATCH
+
+
+def test_an_environment_that_cannot_be_played_does_not_go_on_beside_others(
+    shop: Shop, tmp_path: Path
+) -> None:
+    """PD ends with its first round, and the error says why; STATUS, all right, is searched to its end."""
+    player, envs = Echo(fails=lambda job: "connection" if job.env == "PD" else ""), ["STATUS", "PD"]
+    header = header_of(FRONTIER, player.name, player, envs, {}, shop, {"size": 1000, "seed": 0})
+    with pytest.raises(TranscriptError, match=", PD: 50 of 50 .*; the last: nobody there; run it again"):
+        find_frontier(player, envs, shop, tmp_path, header, {})
+    assert [job.env for job in player.played].count("STATUS") > 50
 
 
 def test_unscored_episodes_are_no_answer(shop: Shop, tmp_path: Path) -> None:
