@@ -11,10 +11,13 @@ refusals, and what came of it.
     python experiments/llm_customer/measure.py experiments/llm_customer/NAME.answers.jsonl --ask requests.jsonl
 
 writes a request a line (key, system, user) for every answer that is missing; answers are lines of {"key", "answer"}.
+
+`--recorded` asks nobody: what is on file is checked anew and counted again, so that a change of the check needs no run.
 """
 
 import argparse
 import json
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -26,10 +29,11 @@ from scipy import stats
 
 import ecomlab
 from ecomlab.audit.wordings import STYLES, Honest
-from ecomlab.customer.llm import AGAIN, Chat
+from ecomlab.customer.llm import AGAIN, Chat, Wording
+from ecomlab.episode.play import finish
 from ecomlab.evaluate.customers import customer_identity
 from ecomlab.evaluate.endpoint.chat import customer_from_toml
-from ecomlab.files import write_json
+from ecomlab.files import write_json, write_text
 from ecomlab.task import Message
 
 HERE = Path(__file__).parent
@@ -50,14 +54,22 @@ def main() -> None:
     done = {(row["style"], row["env"], row["d"], row["seed"]) for row in rows}
     shop, until = ecomlab.load_shop(chosen.size), time.monotonic() + 60 * chosen.minutes
     customers = _customers(chosen.customer)
+    if chosen.recorded:
+        for row in rows:
+            row |= _episode(row["env"], row["d"], row["seed"], shop, Wording(recorded=row["wording"]))
+        lines = [json.dumps(row, ensure_ascii=False) for row in rows]
+        write_text(rows_file, "".join(f"{line}\n" for line in lines))
+        until = -math.inf
     with rows_file.open("a", encoding="utf-8") as file:
         for seed, d, env, style in _cells(chosen.seeds, chosen.levels, list(customers)):
             if (style, env, d, seed) not in done and time.monotonic() < until:
                 customer = customers[style](f"{env} {d} {seed}")
-                rows.append({"style": style, **_episode(env, d, seed, shop, customer)})
+                rows.append({"style": style, **_episode(env, d, seed, shop, Wording(customer))})
                 print(json.dumps(rows[-1], ensure_ascii=False), file=file, flush=True)
-    found = {style: _summary([row for row in rows if row["style"] == style]) for style in customers}
-    write_json(summary, {"customer": _identity(chosen.customer), "found": found})
+    known = (
+        json.loads(summary.read_text("utf-8"))["customer"] if chosen.recorded else _identity(chosen.customer)
+    )
+    write_json(summary, {"customer": known, "found": _found(rows)})
     print(summary.read_text("utf-8"))
 
 
@@ -69,6 +81,7 @@ def _arguments() -> argparse.Namespace:
         "customer", help="a TOML file with an endpoint's settings, a file of answers, or: honest"
     )
     parser.add_argument("--ask", type=Path, help="write the requests that a file of answers lacks")
+    parser.add_argument("--recorded", action="store_true", help="check what is on file anew, and ask nobody")
     parser.add_argument(
         "--minutes", type=float, default=600.0, help="time after which no further episode begins"
     )
@@ -123,7 +136,7 @@ def _ask(chosen: argparse.Namespace) -> None:
     with chosen.ask.open("w", encoding="utf-8") as file:
         for seed, d, env, _ in _cells(chosen.seeds, chosen.levels, ["written"]):
             customer = make(f"{env} {d} {seed}")
-            _episode(env, d, seed, shop, customer)
+            _episode(env, d, seed, shop, Wording(customer))
             for request in customer.missing:  # type: ignore[attr-defined]
                 print(json.dumps(request, ensure_ascii=False), file=file)
 
@@ -136,10 +149,10 @@ def _cells(seeds: int, levels: list[int], styles: list[str]) -> Iterator[tuple[i
                 yield from ((seed, d, env, style) for style in styles)
 
 
-def _episode(env: str, d: int, seed: int, shop: ecomlab.Shop, customer: Chat) -> dict[str, Any]:
+def _episode(env: str, d: int, seed: int, shop: ecomlab.Shop, wording: Wording) -> dict[str, Any]:
     task, make = ecomlab.make_task(env, d, seed, shop), ecomlab.ENVIRONMENTS[env].reference_player
     plain = ecomlab.play(make(shop), task, shop)
-    worded = ecomlab.play(make(shop), task, shop, customer=customer)
+    worded = finish(make(shop), ecomlab.Episode(task, shop, wording=wording))
     return {
         "env": env,
         "d": d,
@@ -149,6 +162,12 @@ def _episode(env: str, d: int, seed: int, shop: ecomlab.Shop, customer: Chat) ->
         "replays": ecomlab.replay(worded, shop) == worded.score,
         "wording": worded.wording,
     }
+
+
+def _found(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Summarize each style's rows."""
+    styles = dict.fromkeys(row["style"] for row in rows)
+    return {style: _summary([row for row in rows if row["style"] == style]) for style in styles}
 
 
 def _summary(rows: list[dict[str, Any]]) -> dict[str, Any]:

@@ -1,7 +1,10 @@
 """An endpoint words the customer: what it is sent, what of its answers is said, and that a run repeats from it."""
 
+import json
+import runpy
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +18,7 @@ from ecomlab.episode.episode import Episode, make_task
 from ecomlab.episode.play import ReplayError, play, replay
 from ecomlab.task import Message
 
+MEASURED = Path(__file__).parents[2] / "experiments" / "llm_customer"
 KETTLE = "I'd like the Tea Kettle in Brushed finish."
 
 
@@ -268,3 +272,25 @@ def test_wording_takes_an_endpoint_or_a_record() -> None:
         Wording("http://127.0.0.1")  # type: ignore[arg-type]
     with pytest.raises(RecordError, match="no further answer"):
         Wording(recorded=[]).label("What?", {"brand": "brand"})
+
+
+# --- what was measured ---
+
+
+@pytest.mark.parametrize("name", ["smollm2", "capable", "earlier", "honest"])
+def test_committed_numbers_are_those_of_the_recordings(name: str) -> None:
+    rows = [json.loads(line) for line in (MEASURED / f"{name}.jsonl").read_text("utf-8").splitlines()]
+    found = runpy.run_path(str(MEASURED / "measure.py"))["_found"](rows)
+    assert json.loads((MEASURED / f"{name}.json").read_text("utf-8"))["found"] == found
+
+
+def test_a_recording_is_checked_anew_without_asking_anyone(shop: Shop) -> None:
+    """SmolLM2's first episode, and its last line answered rightly."""
+    row = json.loads((MEASURED / "smollm2.jsonl").read_text("utf-8").splitlines()[0])
+    again = runpy.run_path(str(MEASURED / "measure.py"))["_episode"]
+    key = row["env"], row["d"], row["seed"], shop
+    assert again(*key, Wording(recorded=row["wording"])) == {
+        name: row[name] for name in row if name != "style"
+    }
+    right = [*row["wording"][:-1], row["wording"][-1] | {"answer": "That's all, thanks!"}]
+    assert again(*key, Wording(recorded=right))["wording"][-1]["used"] == "That's all, thanks!"
