@@ -6,14 +6,16 @@ from typing import Any
 
 import pytest
 from contestants import Script
+from rich.console import Console
 
 from ecomlab import Shop
 from ecomlab.evaluate.contestant import Job
 from ecomlab.evaluate.endpoint.settings import Prices
 from ecomlab.evaluate.evaluation import EVALUATION
+from ecomlab.evaluate.frontier import SHARES, Counts, Frontier, held
 from ecomlab.evaluate.summary import Ledger, report
 from ecomlab.evaluate.transcript import Transcript
-from ecomlab.lab.evaluation_tables import notes_of
+from ecomlab.lab.evaluation_tables import notes_of, show_frontier
 from ecomlab.lab.evaluations import _prices, folder_of, make_contestant
 
 
@@ -62,3 +64,16 @@ def test_the_customers_endpoint_has_its_own_price() -> None:
     price = Prices(input=1, output=2, cached=0.5)
     customer = SimpleNamespace(settings=SimpleNamespace(prices=price))
     assert _prices(make_contestant("reference", None, ["CART"], None, {}, customer)) == {"customer": price}  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("rises", [True, False])
+def test_a_frontier_of_a_player_that_does_better_further_up_is_said_to_be_no_answer(
+    rises: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    levels = {12: True, 0: False} if rises else {0: True, 12: False}
+    counts = Counts()
+    for level, won in levels.items():
+        counts = counts.add(level, [won] * 20)
+    one = Frontier("PD", tuple(held(counts, share) for share in SHARES), counts, 0).to_json()
+    show_frontier({"header": {"player": "p"}, "environments": [one], "ledger": {}}, Console(width=110))
+    assert ("PD: success rises with the level" in capsys.readouterr().out) == rises

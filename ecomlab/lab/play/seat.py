@@ -108,6 +108,7 @@ class Person:
     """Whoever sits in the seat, as the header of their transcripts names them."""
 
     customer: Chat | None = None
+    at_once = 1
 
     @property
     def identity(self) -> Mapping[str, Any]:
