@@ -174,7 +174,7 @@ def show_frontier(
     )
     risen = [
         f"{one['env']}: success rises with the level, which the search presumes it does not, so that its row is no "
-        "answer; --json writes success at each level"
+        "answer; --json writes what was played and won at each level"
         for one in found["environments"]
         if one["rises"]
     ]
