@@ -42,7 +42,7 @@ BROKEN: Final = (OSError, EOFError, UnicodeError, zlib.error)
 """What reading a damaged file raises, compressed or not."""
 _EXCEL = re.compile(r"sep=(.)\s*", re.IGNORECASE)
 """First line of a CSV that names its delimiter, as Excel writes it."""
-_HUB = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+_HUB = re.compile(r"([A-Za-z0-9][\w.-]*/[\w.-]+)(?:@([\w./-]+))?")
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,7 @@ class Source:
     """Someone's catalog: one file, a folder of files, or a dataset of the Hugging Face hub."""
 
     name: str
+    """As it was asked for; of a dataset "owner/name@commit", so that the hub's next revision is another source."""
     files: tuple[Path, ...] = ()
     delimiter: str = ""
     split: str = "train"
@@ -105,7 +106,8 @@ class Source:
 def open_source(name: str, delimiter: str = "", split: str = "train") -> Source:
     """Find the source `name`: a file, a folder (of files, or saved by `datasets`), or the id of a dataset on the hub.
 
-    Raises ValueError when there is none, or nothing in it that can be read.
+    A dataset is pinned to the commit that "owner/name@revision" is now, without "@revision" its newest. Raises
+    ValueError when there is no such source, or nothing in it that can be read.
     """
     path = Path(name).expanduser()
     if path.is_file():
@@ -116,8 +118,8 @@ def open_source(name: str, delimiter: str = "", split: str = "train") -> Source:
         return Source(name, (path,), delimiter, split)
     if path.is_dir():
         return Source(name, tuple(_files_of(path, split)), delimiter, split)
-    if _HUB.fullmatch(name) and path.suffix.lower() not in SUFFIXES:
-        return Source(name, (), delimiter, split)
+    if (on_hub := _HUB.fullmatch(name)) and path.suffix.lower() not in SUFFIXES:
+        return Source(f"{on_hub[1]}@{_commit(on_hub[1], on_hub[2])}", (), delimiter, split)
     raise ValueError(f"there is no file or folder {name}; a dataset of the hub is named owner/name")
 
 
@@ -468,6 +470,23 @@ def _batches(path: Path, suffix: str) -> Iterator[Any]:
                 yield batch.slice(at, BATCH)
 
 
+def _commit(name: str, revision: str | None) -> str:
+    """Return the commit that a revision of a dataset is now. Raises ValueError when the hub cannot say."""
+    import huggingface_hub
+
+    try:
+        return str(huggingface_hub.HfApi().dataset_info(name, revision=revision).sha)
+    except Exception as error:  # of any of the libraries between the network and here
+        raise _unreached(f"{name}@{revision}" if revision else name, error) from None
+
+
+def _unreached(name: str, error: Exception) -> ValueError:
+    return ValueError(
+        f"the dataset {name} cannot be reached ({error}). With a network, set HF_HUB_OFFLINE=0; "
+        "otherwise name a file or a folder that was downloaded"
+    )
+
+
 def _hub_rows(name: str, split: str) -> Iterator[SourceRow]:
     """Stream a dataset of the hub through `datasets`.
 
@@ -476,17 +495,15 @@ def _hub_rows(name: str, split: str) -> Iterator[SourceRow]:
     import datasets
 
     try:
-        builder = datasets.load_dataset_builder(name)
+        repository, _, commit = name.partition("@")
+        builder = datasets.load_dataset_builder(repository, revision=commit or None)
         if type(builder).__module__.split(".")[-2] not in BUILDERS:
             raise ValueError(
                 f"{name} is no plain data ({type(builder).__name__}); {', '.join(BUILDERS)} are read"
             )
         rows = builder.as_streaming_dataset(split=split)
     except (OSError, RuntimeError, datasets.exceptions.DatasetsError) as error:
-        raise ValueError(
-            f"the dataset {name} cannot be reached ({error}). With a network, set HF_HUB_OFFLINE=0; "
-            "otherwise name a file or a folder that was downloaded"
-        ) from None
+        raise _unreached(name, error) from None
     count = 0
     try:
         for values in rows:

@@ -3,10 +3,14 @@
 import gzip
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from huggingface_hub import HfApi
 from ingested import amazebay_rows
 
 from ecomlab.catalog.ingest import build_products, open_source, sources
@@ -18,7 +22,6 @@ NAME = "owlgebra-ai/Amazebay-catalog-2M"
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder that `datasets` takes for the dataset on the hub, whose two files have its exact schema."""
-    assert open_source(NAME) == Source(NAME)
     monkeypatch.chdir(tmp_path)
     data = tmp_path / NAME / "data"
     data.mkdir(parents=True)
@@ -33,6 +36,32 @@ def test_a_dataset_of_the_hub_is_streamed(hub: Path) -> None:
     assert [row.values for row in source.rows()] == amazebay_rows()
     report = build_products(source, hub.parents[2] / "out")
     assert (report.rows, report.set_aside, report.source) == (40, 2, NAME)
+
+
+def test_a_dataset_of_the_hub_is_pinned_to_a_commit(hub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hub is a stand-in that knows two commits; what is streamed and recorded is the one that a name meant."""
+    commits, read, stream = {None: "c0ffee", "v1": "decaf"}, [], datasets.load_dataset_builder
+
+    def dataset_info(self: HfApi, name: str, revision: str | None) -> SimpleNamespace:
+        return SimpleNamespace(sha=commits[revision])
+
+    def load(name: str, revision: str) -> Any:
+        read.append((name, revision))
+        return stream(name)
+
+    folder = hub.parents[2]
+    monkeypatch.chdir(folder.parent)  # else NAME is a folder
+    monkeypatch.setattr(HfApi, "dataset_info", dataset_info)
+    monkeypatch.setattr(datasets, "load_dataset_builder", load)
+    newest, tagged = open_source(NAME), open_source(f"{NAME}@v1")
+    with pytest.raises(ValueError, match=r"@v2 cannot be reached \('v2'\)"):
+        open_source(f"{NAME}@v2")
+    assert (newest.name, tagged.name) == (f"{NAME}@c0ffee", f"{NAME}@decaf")
+    commits[None] = "facade"
+    assert len({newest.fingerprint, tagged.fingerprint, open_source(NAME).fingerprint}) == 3
+    monkeypatch.chdir(folder)
+    assert build_products(tagged, folder / "out").source == tagged.name
+    assert set(read) == {(NAME, "decaf")}
 
 
 def test_a_stream_that_breaks_off_says_so(hub: Path) -> None:
