@@ -1,11 +1,12 @@
-"""Search for one shop's titles among another's: 852 human-checked matches among 22,074 real products, as results.csv.
+"""Search for one shop's titles among the real products of another, whose matches people have checked, as results.csv.
 
     python experiments/catalog_retrieval/measure.py --data FOLDER         # lexical and MiniLM; 5 minutes on one core
     python experiments/catalog_retrieval/measure.py --data FOLDER --embedder lexical
 
 FOLDER holds amazon.csv, walmart.csv and gt.csv, the public Walmart-Amazon benchmark (data/ccer/D8 of
-AI-team-UoA/pyJedAI on GitHub). Titles alone are embedded and compared. So small a catalog is searched exactly; the rows
-of an approximate index show what one costs where it is needed.
+AI-team-UoA/pyJedAI on GitHub). Each pair of gt.csv is a query; the table counts them. Titles alone are embedded and
+compared. So small a catalog is searched exactly; the rows of an approximate index show what one costs where it is
+needed.
 """
 
 import argparse

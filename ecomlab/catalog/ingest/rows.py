@@ -18,6 +18,8 @@ TITLE_LIMIT: Final = 300
 TEXT_LIMIT: Final = 2_000
 NO_TITLE, NO_WORDS = "no title", "title without words"
 """Reasons to set a row aside."""
+WRAPPED: Final = "list or object where a single value belongs"
+"""Name of a repair."""
 _LETTERS = re.compile(r"[^\W\d_]{2}")
 _STORE = re.compile(r"(?:visit the|shop|by|brand:)\s+(.+?)(?:\s+store)?", re.IGNORECASE)
 _NO_OPTION: Final = ("default title", "default", "one size", "one color")
@@ -86,8 +88,9 @@ class RowCleaner:
         repairs = list(row.repairs)
 
         def line(column: str, limit: int = 200) -> str:
-            text, mended = clean(raw.get(column) if column else None, limit)
-            repairs.extend(mended)
+            value, unwrapped = _single(raw.get(column) if column else None)
+            text, mended = clean(value, limit)
+            repairs.extend((*unwrapped, *mended))
             return "" if is_nothing(text) else text
 
         title = line(columns.title, TITLE_LIMIT)
@@ -103,8 +106,9 @@ class RowCleaner:
         options = tuple(_option(line(column)) for column in self._varying)
 
         def number(column: str, read: Any, *more: Any) -> int | None:
-            found, mended = read(_plain(raw.get(column)) if column else None, *more)
-            repairs.extend(mended)
+            value, unwrapped = _single(raw.get(column) if column else None)
+            found, mended = read(value, *more)
+            repairs.extend((*unwrapped, *mended))
             return found
 
         return CleanRow(
@@ -191,8 +195,25 @@ def excerpt(raw: Table[str, Any], limit: int = 500) -> str:
     return str(text).encode("utf-8", "replace").decode("utf-8")[:limit]
 
 
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, str | int | float) or value is None else str(value)[:200]
+def _single(value: Any) -> tuple[Any, tuple[str, ...]]:
+    """Return the one value that a column of single values means, with a reason where a list or an object stands there.
+
+    A list is joined; of an object its name or value counts: "Acme" of {"id": 5, "name": "Acme"}.
+    """
+    if isinstance(value, str | int | float):
+        return value, ()
+    if is_nothing(value):
+        return None, ()
+    mark = ", "
+    if isinstance(value, dict):
+        names, mark = ("name",) if "name" in value else ("value", "amount", "currency"), " "
+        value = [value[name] for name in names if name in value]
+    if not isinstance(value, list | tuple):
+        return str(value)[:200], ()
+    plain = (
+        part for part in value[:20] if not isinstance(part, list | tuple | dict) and not is_nothing(part)
+    )
+    return mark.join(str(part)[:200] for part in plain), (WRAPPED,)
 
 
 def _brand(said: str) -> str:

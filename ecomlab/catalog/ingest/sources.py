@@ -23,6 +23,8 @@ MOST_LINES: Final = 500
 """Lines that one record may take: a quote that is never closed would swallow the rest of the file."""
 ROWS: Final = 5
 """Lines within a quoted field that all have the header's number of fields: from here on they are taken for rows."""
+MOST_COLUMNS: Final = 1_000
+"""Columns from which no more are looked for: ids or values that stand in the place of names have no end."""
 BATCH: Final = 1_000
 WHOLE_JSON: Final = 256 << 20
 """Characters of a JSON array that is read whole, unpacked: a compressed file says little about what is in it."""
@@ -84,22 +86,31 @@ class Source:
                 number += 1
 
     def sample(self, count: int = 200) -> list[dict[str, Any]]:
-        """Return the values of the first rows that can be read. Raises ValueError where there are none."""
+        """Return the values of the first rows that can be read, then of those that bring a column none before them had.
+
+        Columns may begin anywhere in JSON, which is read to its end, and with each file of a folder. Raises ValueError
+        where no row can be read.
+        """
         rows = [row.values for row in islice(self.rows(), 5 * count) if not row.fault][:count]
         if not rows:
             raise ValueError(
                 f"{self.name} has no row that can be read; is it a product file ({', '.join(SUFFIXES)})?"
             )
+        known = {column for row in rows for column in row}
+        for path in self.files:
+            readable = (row.values for row in self._read(path) if not row.fault)
+            for values in readable if _is_json(path) else islice(readable, 1):
+                if not known.issuperset(values) and len(known) < MOST_COLUMNS:
+                    rows.append(values)
+                    known.update(values)
         return rows
 
     def _read(self, path: Path) -> Iterator[SourceRow]:
-        suffix = Path(path.stem).suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()
+        suffix = _suffix(path)
         if suffix in (".parquet", ".arrow"):
             return _arrow_rows(path, suffix)
-        if suffix in (".jsonl", ".ndjson"):
-            return _json_rows(path)
-        if suffix == ".json":
-            return _json_array(path)
+        if _is_json(path):
+            return _json_array(path) if suffix == ".json" else _json_rows(path)
         return _csv_rows(path, self.delimiter)
 
 
@@ -123,8 +134,18 @@ def open_source(name: str, delimiter: str = "", split: str = "train") -> Source:
     raise ValueError(f"there is no file or folder {name}; a dataset of the hub is named owner/name")
 
 
+def _suffix(path: Path) -> str:
+    """Return what a file's name says of its format, in lower case: ".csv" of "a.CSV.gz"."""
+    return (Path(path.stem) if path.suffix.lower() == ".gz" else path).suffix.lower()
+
+
 def _known(path: Path) -> bool:
-    return (Path(path.stem) if path.suffix.lower() == ".gz" else path).suffix.lower() in SUFFIXES
+    return _suffix(path) in SUFFIXES
+
+
+def _is_json(path: Path) -> bool:
+    """Tell whether each row of a file names its own columns."""
+    return _suffix(path) in (".jsonl", ".ndjson", ".json")
 
 
 def _files_of(folder: Path, split: str) -> list[Path]:

@@ -1,6 +1,7 @@
 """Sources are read whole, row by row, or to the place from which a sentence says why not."""
 
 import gzip
+import json
 from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +15,9 @@ from huggingface_hub import HfApi
 from ingested import amazebay_rows
 
 from ecomlab.catalog.ingest import build_products, open_source, sources
+from ecomlab.catalog.ingest.rows import WRAPPED
 from ecomlab.catalog.ingest.sources import Source
+from ecomlab.catalog.products import open_products
 
 NAME = "owlgebra-ai/Amazebay-catalog-2M"
 
@@ -155,3 +158,31 @@ def test_no_name_of_a_column_reaches_a_terminal_as_a_command(tmp_path: Path) -> 
     (tmp_path / "b.jsonl").write_text('{"ti\\u001b]0;x\\u0007tle\\ud800": "Blue Lamp"}\n')
     for name in ("a.csv", "b.jsonl"):
         assert next(iter(open_source(str(tmp_path / name)).sample()[0])) == "ti]0;xtle"
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json"])
+def test_columns_that_begin_late_are_columns_too(name: str, tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [{"title": f"Acme X{at}Q Tripod"} for at in range(250)]
+    rows += [{"price": 5 + at, "title": f"Acme Y{at}Q Tripod"} for at in range(3)]
+    rows += [
+        {"title": "Acme Z9Q Tripod", "price": {"amount": 7.5, "currency": "USD"}, "brand": {"name": "Acme"}}
+    ]
+    rows += [{"title": ["Acme Z8Q Tripod"], "price": ["6.00"]}]
+    lines = [json.dumps(row) for row in rows]
+    text = "\n".join(lines) if name.endswith("l") else f"[{','.join(lines)}]"
+    (tmp_path / name).write_text(text)
+    source = open_source(str(tmp_path / name))
+    report = build_products(source, tmp_path / "out")
+    products = open_products(tmp_path / "out").rows.to_pylist()
+    assert [row["price_cents"] for row in products[250:]] == [500, 600, 700, 750, 600]
+    assert (products[-2]["brand"], products[-1]["title"]) == ("Acme", "Acme Z8Q Tripod")
+    assert report.repairs[WRAPPED] == 2
+
+
+def test_a_folder_has_the_columns_of_all_its_files(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "a.csv").write_text("title\n" + "".join(f"Lamp {at}\n" for at in range(250)))
+    (folder / "b.csv").write_text("title,price\nDesk lamp,3\nFloor lamp,4\n")
+    sample = open_source(str(folder)).sample()
+    assert (len(sample), sample[-1]) == (201, {"title": "Desk lamp", "price": "3"})
