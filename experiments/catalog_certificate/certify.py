@@ -5,8 +5,9 @@
 
 FOLDER holds amazon.csv, the Amazon half of the public Walmart-Amazon benchmark (data/ccer/D8 of AI-team-UoA/pyJedAI on
 GitHub): 22,074 products without a category column. The other catalog is the shop's export with a row a variant that
-the tests make. Finished cells are kept in --out, and the same command goes on with the others. Writes NAME.json, the
-certificate as `ecomlab certify --catalog` writes it, and cells.csv and laws.csv of all catalogs that are there.
+the tests make. Finished cells are kept in --out by code, catalog and counts, and the same command goes on with the
+others. Writes NAME.json, the certificate as `ecomlab certify --catalog` writes it, and cells.csv and laws.csv of all
+catalogs that are there, but those whose environments have other versions now.
 """
 
 import argparse
@@ -21,12 +22,15 @@ from rich.console import Console
 
 from ecomlab import ENVIRONMENTS
 from ecomlab.audit import report
-from ecomlab.catalog import build_shop
+from ecomlab.catalog import build_shop, load_shop
 from ecomlab.catalog.ingest import build_products, guess, open_source
+from ecomlab.catalog.ingest.build import VERSION
 from ecomlab.catalog.products import open_products
 from ecomlab.catalog.real import catalog_of
 from ecomlab.files import replacing
+from ecomlab.lab.provenance import sha256
 from ecomlab.options import levels
+from ecomlab.seeding import digest
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -48,12 +52,32 @@ def sources(data: Path | None, work: Path) -> Iterator[tuple[str, Path]]:
 
 
 def built(file: Path, folder: Path) -> Path:
-    """Build a catalog with the mapping that is guessed; one that is there is opened as it is."""
-    if not (folder / "manifest.json").exists():
-        source = open_source(str(file))
-        build_products(source, folder, guess(source.sample()))
-        build_shop(catalog_of(open_products(folder)), folder)
+    """Build a catalog with the mapping that is guessed. One that is there is opened if its file has not changed, and if
+    this code makes the same of it; otherwise it is built again."""
+    source, state = open_source(str(file)), folder / "certified_from"
+    made_of = digest([VERSION, sha256(file)])
+    if (folder / "manifest.json").exists() and state.exists() and state.read_text() == made_of:
+        if load_shop(folder).catalog.fingerprint == catalog_of(open_products(folder)).fingerprint:
+            return folder
+        print(f"{folder}: this code makes another catalog of {file}; built again")
+    build_products(source, folder, guess(source.sample()))
+    build_shop(catalog_of(open_products(folder)), folder)
+    state.write_text(made_of)
     return folder
+
+
+def of_today(name: str, certificate: dict[str, Any]) -> bool:
+    """Tell whether a certificate that this run did not make is of these environments; say so where it is not."""
+    others = [
+        f"{env} {version}"
+        for env, version in certificate["environments"].items()
+        if env not in ENVIRONMENTS or ENVIRONMENTS[env].version != version
+    ]
+    if others:
+        print(
+            f"{name}.json is left out of the tables: it is of other versions ({', '.join(others)}). Make it again"
+        )
+    return not others
 
 
 def cells_of(name: str, certificate: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -109,7 +133,8 @@ def main() -> None:
             asked.env, levels(asked.levels), asked.seeds, asked.seeds, asked.leaks, Console(width=140),
             workers=asked.workers, json_file=asked.out / f"{name}.json", ask=asked.questions, catalog=str(folder),
         )  # fmt: skip
-    found = {path.stem: json.loads(path.read_text()) for path in sorted(asked.out.glob("*.json"))}
+    there = {path.stem: json.loads(path.read_text()) for path in sorted(asked.out.glob("*.json"))}
+    found = {name: one for name, one in there.items() if of_today(name, one)}
     write(asked.out / "cells.csv", [row for name, one in found.items() for row in cells_of(name, one)])
     write(asked.out / "laws.csv", [row for name, one in found.items() for row in laws_of(name, one)])
 

@@ -2,11 +2,13 @@
 
     python experiments/catalog_ingest/fair.py CATALOG_FOLDER --seeds 25
 
-CATALOG_FOLDER is what `ecomlab catalog build` wrote. Rows that are there are kept, so that it can be interrupted.
+CATALOG_FOLDER is what `ecomlab catalog build` wrote. It can be interrupted: rows that are there are kept where shop,
+version of the environment and number of seeds are the same, and the others are dropped and played again.
 """
 
 import argparse
 import csv
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ecomlab import ENVIRONMENTS, TaskError, make_task, play
@@ -14,8 +16,10 @@ from ecomlab.catalog import LexicalEmbedder, SearchEngine, Shop
 from ecomlab.catalog.products import open_products
 from ecomlab.catalog.real import catalog_of
 from ecomlab.catalog.support import unsupported
+from ecomlab.files import replacing
 
-COLUMNS = ("env", "d", "seeds", "correct", "unscored", "refused", "why")
+MADE_WITH = ("shop", "version", "seeds")
+COLUMNS = ("env", "d", *MADE_WITH, "correct", "unscored", "refused", "why")
 HERE = Path(__file__).parent
 
 
@@ -38,8 +42,23 @@ def measure(env: str, d: int, seeds: int, shop: Shop) -> dict[str, object]:
         correct += trajectory.score.correct
         unscored += trajectory.score.value != trajectory.score.value
         missed += [] if trajectory.score.correct else [f"{seed}: {trajectory.score.why.partition(';')[0]}"]
-    row = {"env": env, "d": d, "seeds": seeds, "correct": correct, "unscored": unscored, "refused": refused}
-    return row | {"why": " / ".join(missed)}
+    return {"correct": correct, "unscored": unscored, "refused": refused, "why": " / ".join(missed)}
+
+
+def made_with(env: str, seeds: int, shop: Shop) -> dict[str, object]:
+    """Say what a row depends on."""
+    return {"shop": shop.fingerprint, "version": ENVIRONMENTS[env].version, "seeds": seeds}
+
+
+def kept(rows: Sequence[Mapping[str, str]], seeds: int, shop: Shop) -> list[Mapping[str, str]]:
+    """Return the rows that would be made with the same today."""
+
+    def is_of_today(row: Mapping[str, str]) -> bool:
+        env = row["env"]
+        now = made_with(env, seeds, shop) if env in ENVIRONMENTS else {"env": None}
+        return all(row.get(name) == str(value) for name, value in now.items())
+
+    return [row for row in rows if is_of_today(row)]
 
 
 def main() -> None:
@@ -50,21 +69,28 @@ def main() -> None:
     asked = options.parse_args()
     shop = shop_of(asked.folder)
     off = unsupported(shop.catalog)
-    done = list(csv.DictReader(asked.out.open())) if asked.out.exists() else []
+    rows = list(csv.DictReader(asked.out.open(encoding="utf-8"))) if asked.out.exists() else []
+    done = kept(rows, asked.seeds, shop)
+    print(
+        f"{len(done)} rows kept; {len(rows) - len(done)} of another shop, version or number of seeds dropped"
+    )
+    with replacing(asked.out) as draft:
+        write(draft, done, "w")
     there = {(row["env"], int(row["d"])) for row in done}
     for d in range(13):
         for env in ENVIRONMENTS:
             if (env, d) not in there:
-                row = (
-                    {"env": env, "d": d, "why": off[env]}
-                    if env in off
-                    else measure(env, d, asked.seeds, shop)
-                )
-                with asked.out.open("a", newline="") as file:
-                    writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-                    if file.tell() == 0:
-                        writer.writeheader()
-                    writer.writerow(row)
+                found = {"why": off[env]} if env in off else measure(env, d, asked.seeds, shop)
+                write(asked.out, [{"env": env, "d": d, **made_with(env, asked.seeds, shop), **found}], "a")
+
+
+def write(path: Path, rows: Sequence[Mapping[str, object]], mode: str) -> None:
+    """Write rows as CSV, with the header where the file is begun; `mode` is "w" or "a"."""
+    with path.open(mode, encoding="utf-8", newline="") as file:
+        table = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        if mode == "w":
+            table.writeheader()
+        table.writerows(rows)
 
 
 if __name__ == "__main__":
