@@ -96,9 +96,11 @@ def joined(names: Sequence[str]) -> str:
 
 _VOWEL_FIRST = re.compile(
     r"""8|1[18](?!\d)                               # eight, eleven, eighteen
-    | (?!one\b|u\b|uni(?!n)|use|usb|eu)[aeiou]  # but: one, U, universal, user, USB, euro
-    | (?-i:[FHLMNRSX](?=[A-Z]{0,3}\d               # F5L011, LRN5C: said letter by letter,
+    | (?!one\b|u\b|eu|usb|u(?:ni(?!n)|[st][aeio]|biq|ku|ra)   # but: one, U, euro, USB, universal, user, utility,
+        | (?-i:US|U(?!GG|NO)[A-Z]{0,3}(?![A-Za-z])))[aeiou]    # US, UPS, unlike Uno
+    | (?-i:(?!HI-)[FHLMNRSX](?=[A-Z]{0,3}\d         # F5L011, LRN5C: said letter by letter,
         | [A-Z]?(?![A-Za-z]) | [B-DF-HJ-NP-TV-Z]{2}[A-Z]{0,2}(?![A-Za-z])))  # as HP and HDMI are, but not RAM
+    | (?-i:[HLMNX][B-DF-HJ-NP-TV-XZ]|R[B-DFGJ-NP-TV-XZ]|F[B-DF-HJKMNP-QSTV-XZ]|S[BDFGJRSVXZ])  # MSI, RCA: no word
     | led\b""",
     re.IGNORECASE | re.VERBOSE,
 )

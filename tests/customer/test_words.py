@@ -451,7 +451,23 @@ def test_the_sentences_name_nothing_of_the_shop() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["apple", "HDMI Cable", "LED Lamp", "MP3 Player", "HP Printer", "8GB Card", "18V Drill", "F5L011"]
+    "name",
+    [
+        "apple",
+        "HDMI Cable",
+        "LED Lamp",
+        "MP3 Player",
+        "HP Printer",
+        "8GB Card",
+        "18V Drill",
+        "F5L011",
+        "MSI Motherboard",
+        "RCA Radio",
+        "SSDNow Drive",
+        "Uno Game",
+        "UGG Slipper",
+        "Urban Bag",
+    ],
 )
 def test_a_name_that_begins_with_the_sound_of_a_vowel_has_an(name: str) -> None:
     assert with_article(name) == f"an {name}"
@@ -459,7 +475,24 @@ def test_a_name_that_begins_with_the_sound_of_a_vowel_has_an(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["lamp", "USB Hub", "Universal Remote", "Unicorn", "One-Touch Opener", "RAM", "110V Fan", "SMART Pen"],
+    [
+        "lamp",
+        "USB Hub",
+        "Universal Remote",
+        "Unicorn",
+        "One-Touch Opener",
+        "RAM",
+        "110V Fan",
+        "SMART Pen",
+        "USOM Cable",
+        "UPS",
+        "USA Flag",
+        "USRobotics Modem",
+        "UTP-1400 Cable",
+        "Utility Cart",
+        "McAfee Card",
+        "HI-LITER",
+    ],
 )
 def test_any_other_has_a(name: str) -> None:
     assert with_article(name) == f"a {name}"

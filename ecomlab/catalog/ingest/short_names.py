@@ -23,9 +23,9 @@ PREFIXES: Final = frozenset("all anti extra half hi multi non quick self semi ul
 _OF_TRADE: Final = (
     "new the pack set case with for and retail oem inch series edition genuine original model class type style "
     "version generation size grade kit combo bundle pair male female inc llc corp technology technologies electronics "
-    "industries products systems"
+    "industries products systems mhz ghz"
 )
-"""Words of any trade about packing, kind, make and maker."""
+"""Words of any trade about packing, kind, make, maker and measure."""
 
 
 @cache
@@ -50,8 +50,9 @@ def feature(title: str, brand: str, kind: str) -> str:
     words = _words(title)
     own = frozenset((*brand.lower().split(), brand.lower().replace(" ", "-")))
     found = _found(words, own, types.words_of(kind), types.noun_at(words, kind))
-    if not found and kind and " " not in kind:
-        found = _found(words, own, frozenset((types.singular(kind.lower()),)), types.noun_at(words, kind))
+    noun = types.noun(kind)
+    if not found and noun and " " not in noun:
+        found = _found(words, own, frozenset((types.singular(noun.lower()),)), types.noun_at(words, kind))
     return found
 
 

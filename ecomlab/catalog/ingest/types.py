@@ -43,9 +43,14 @@ class Kind:
 OTHER: Final = Kind("Other Product", "Other")
 """Type of products whose titles and categories name none; no task is about it."""
 UNCOUNTED: Final = frozenset(
-    {"software", "hardware", "luggage", "furniture", "underwear", "clothing", "jewelry", "equipment"}
+    "apparel art audio bakeware bedding care clothing coffee cookware decor equipment flatware food footwear furniture "
+    "gear glassware glue hardware jewellery jewelry lighting lingerie litter luggage makeup media memory music "
+    "networking oil paper photography software sportswear stationery storage tableware tape tea toothpaste underwear "
+    "wiring".split()
 )
 """Nouns of which nobody buys two."""
+COUNTED_BY: Final = ("Bag", "Bottle", "Pack", "Pad", "Roll", "Set", "Tube")
+"""Last words of types that titles name without them: nobody asks for "a Paper", and no title says "Paper Pack"."""
 _SPEAKABLE = re.compile(r"[A-Z0-9][A-Za-z0-9'-]*(?: [A-Za-z0-9'-]+){0,2}")
 
 
@@ -82,6 +87,12 @@ def singular(word: str) -> str:
     if word.endswith("ies") and len(word) > 4:
         return f"{word[:-3]}y"
     return word[:-2] if word.endswith(("xes", "ches", "shes", "sses")) else word[:-1]
+
+
+def noun(kind: str) -> str:
+    """Return what titles call a type whose name says how it is counted: "Paper" of "Paper Pack"."""
+    before, _, last = kind.rpartition(" ")
+    return before if last in COUNTED_BY else kind
 
 
 @lru_cache(maxsize=8_192)

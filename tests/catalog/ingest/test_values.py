@@ -140,6 +140,29 @@ def test_types_in_titles(title: str, name: str | None) -> None:
     assert (kind.name if kind else None) == name
 
 
+@pytest.mark.parametrize(
+    ("title", "name", "several"),
+    [
+        ("Hammermill Fore MP Copy Paper, Letter", "Paper Pack", "Paper Packs"),
+        ("Elmer's School Glue", "Adhesive", "Adhesives"),
+        ("Scotch Magic Tape", "Tape Roll", "Tape Rolls"),
+        ("Avery Shipping Labels", "Label Pack", "Label Packs"),
+        ("Sony MDR Stereo Headphones", "Headphone Set", "Headphone Sets"),
+        ("Synology NAS", "Network Drive", "Network Drives"),
+        ("Acme Dog Food", "Dog Food Bag", "Dog Food Bags"),
+    ],
+)
+def test_a_customer_can_ask_for_one_of_what_is_not_counted(title: str, name: str, several: str) -> None:
+    kind = types.of_title(title)
+    assert kind and (kind.name, types.plural(name)) == (name, several)
+    assert types.is_speakable(name)
+
+
+@pytest.mark.parametrize("name", ["Copy Paper", "Wood Glue", "Pet Food", "Memory", "Stationery", "Car Audio"])
+def test_nobody_asks_for_one_of_a_mass(name: str) -> None:
+    assert not types.is_speakable(name) and types.plural(name) == name
+
+
 def test_every_type_is_speakable_and_has_one_department() -> None:
     _, kinds = types._names()
     home: dict[str, str] = {}
@@ -162,7 +185,8 @@ def test_every_type_is_speakable_and_has_one_department() -> None:
         ("Kingston 100PK DVD Discs 4.7GB - Spindle", "Kingston", "Disc", ""),  # after the noun
         ("Acme 3 Feet Male Cable", "Acme", "Cable", ""),  # counted
         ("HP Black Print Cartridge", "HP", "Ink Cartridge", ""),  # nobody says "Print Ink Cartridge"
-        ("Avery Shipping Labels 2x4", "Avery", "Label", "Shipping"),
+        ("Avery Shipping Labels 2x4", "Avery", "Label Pack", "Shipping"),
+        ("Kingston 8GB MHz Memory Module", "Kingston", "Memory Module", ""),  # a unit
         ("Duracell 3.7 Volt Lithium Ion Battery DRF60RES", "Duracell", "Battery", "DRF60RES"),  # not "Ion"
     ],
 )
