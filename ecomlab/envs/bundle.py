@@ -108,7 +108,7 @@ class Bundle(Environment):
         if change:
             events.append(replace(change, moment=pick(random, self.moments), about=tuple(usable)))
         data, first = self.phrases.data, departments[0]
-        options = data["mixed"] if departments[1:] else data["projects"].get(first, [f"my {first} project"])
+        options = data["mixed"] if departments[1:] else data["projects"].get(first, data["mixed"])
         project = pick(random, options)
         leads = [lead.replace("{project}", project) for lead in self.phrases.leads["default"]]
         return Problem(goal, {}, need, events, leads, notes={"pool": usable})

@@ -8,7 +8,7 @@ from ingested import built, priceless, shop_export
 
 from ecomlab import ENVIRONMENTS, make_task, play
 from ecomlab.catalog import Catalog, LexicalEmbedder, SearchEngine, Shop
-from ecomlab.catalog.ingest import build_products, open_source, read_mapping
+from ecomlab.catalog.ingest import build_products, open_source, read_mapping, types
 from ecomlab.catalog.ingest.types import is_speakable
 from ecomlab.catalog.lexicon import lexicon_of
 from ecomlab.catalog.products import Products, open_products
@@ -110,6 +110,12 @@ def test_real_products_are_named_as_people_write_them(tmp_path: Path) -> None:
     said = "".join(make_task("CART", d, seed, shop).opening for d in (0, 2) for seed in range(20))
     assert " an HP " in said and " a HP " not in said
     assert " HP Electrified-X" in said and "Q HP" not in said
+
+
+def test_a_list_for_any_department_has_a_purpose_that_people_name() -> None:
+    """Nobody shops for "my Printers and Ink project"."""
+    departments = {kind.department for kind in types._names()[1].values()}
+    assert departments <= set(ENVIRONMENTS["BUNDLE"].phrases.data["projects"])
 
 
 def test_a_name_that_reads_on_as_another_type_is_none(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ _TOKEN = re.compile(r"[^\s,()\[\]|;:/]+|[,()\[\]|;:/]")
 _MODEL = re.compile(r"(?=[A-Za-z0-9-]*\d)(?=[A-Za-z0-9-]*[A-Za-z])[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*")
 _NAME = re.compile(r"[A-Z][A-Za-z]{2,}(?:-[A-Za-z]+)*|[a-z][A-Z][A-Za-z]+")
 _MEASURE = re.compile(
-    r"[\d.]+-?(?:[a-z]{1,6}|inch|inches|pack|foot|feet)s?|\d+[xX]\d+|\d+x|[A-Z]\d?", re.IGNORECASE
+    r"[\d.]+-?(?:[a-z]{1,6}|inch|inches|pack|foot|feet)s?|\d+[xX]\d+|\d+x(?:-\d+x)?|[A-Z]\d?", re.IGNORECASE
 )
 _COUNT = re.compile(r"\d+(?!\.0)(?:\.\d+)?")
 """A number that counts or measures what follows it, unlike that of a version: "USB 2.0"."""
@@ -48,12 +48,19 @@ def feature(title: str, brand: str, kind: str) -> str:
     it will do: "Shipping" of a label. "" where the title holds none.
     """
     words = _words(title)
-    own = frozenset((*brand.lower().split(), brand.lower().replace(" ", "-")))
+    own = _spellings(brand.lower())
     found = _found(words, own, types.words_of(kind), types.noun_at(words, kind))
     noun = types.noun(kind)
     if not found and noun and " " not in noun:
         found = _found(words, own, frozenset((types.singular(noun.lower()),)), types.noun_at(words, kind))
     return found
+
+
+def _spellings(brand: str) -> frozenset[str]:
+    """Return the words by which titles write a brand, all in lower case: "elmer's", "elmer" and "elmers"."""
+    parts = brand.split()
+    plain = (part.removesuffix("'s") for part in parts)
+    return frozenset((*parts, *plain, "-".join(parts), re.sub(r"[\W_]", "", brand)))
 
 
 def _found(words: Sequence[str], brand: frozenset[str], called: frozenset[str], noun: int) -> str:

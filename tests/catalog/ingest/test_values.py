@@ -186,6 +186,9 @@ def test_every_type_is_speakable_and_has_one_department() -> None:
         ("Acme 3 Feet Male Cable", "Acme", "Cable", ""),  # counted
         ("HP Black Print Cartridge", "HP", "Ink Cartridge", ""),  # nobody says "Print Ink Cartridge"
         ("Avery Shipping Labels 2x4", "Avery", "Label Pack", "Shipping"),
+        ("Elmer's Elmer School Glue E623", "Elmer's", "Adhesive", "E623"),  # not "Elmer-E623"
+        ("Caselogic UMA-103 Laptop Sleeve", "Case Logic", "Laptop Sleeve", "UMA-103"),
+        ("TDK DVD-R 1X-4X Disc", "TDK", "Disc", ""),  # a speed
         ("Kingston 8GB MHz Memory Module", "Kingston", "Memory Module", ""),  # a unit
         ("Duracell 3.7 Volt Lithium Ion Battery DRF60RES", "Duracell", "Battery", "DRF60RES"),  # not "Ion"
     ],
