@@ -17,11 +17,6 @@ def script(name: str) -> dict[str, Any]:
     return runpy.run_path(str(EXPERIMENTS / f"{name}.py"))
 
 
-@pytest.fixture
-def shop() -> Shop:
-    return load_shop(size=300)
-
-
 @pytest.mark.parametrize("changed", [{"shop": "another"}, {"version": "0"}, {"seeds": "2"}, {"env": "GONE"}])
 def test_a_row_of_another_shop_version_or_count_is_played_again(shop: Shop, changed: dict[str, str]) -> None:
     fair = script("catalog_ingest/fair")
