@@ -1,10 +1,11 @@
 """What of base's gain over the first recipe comes from seeing mistakes, from more carts, from more demonstrations.
 
     python experiments/starters/apart.py --work /tmp/apart        # hours on one core; goes on where it stopped
+    python experiments/starters/apart.py --work /tmp/apart --arm base    # one arm: several can run beside each other
     python experiments/starters/apart.py --work /tmp/x --tokens .3 --episodes 4 --out /tmp/x.csv    # a check
 
 Each arm is the first stage of base's recipe without one of the three, or without all, at the same number of tokens,
-about a fifth of that stage's by default. Writes apart.csv: held-out success by arm, environment, level and decoding.
+a part of that stage's. Writes apart.csv once every arm is there: held-out success by arm, environment, level, decoding.
 """
 
 import argparse
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from ecomlab import load_shop
+from ecomlab import Shop, load_shop
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.evaluate.heldout import evaluate
 from ecomlab.files import write_text
@@ -24,6 +25,8 @@ from ecomlab.starters.recipe import ALL, RECIPES, Recipe, make_starter, shrunk
 HERE = Path(__file__).resolve().parent
 FEWER = 0.7
 """The first recipe's number of different demonstrations a token, as a share of base's."""
+TOKENS = 10.0
+"""Millions of tokens an arm."""
 CART_LEVELS = (0, 1, 2, 3, 4)
 
 
@@ -59,37 +62,49 @@ def arms(recipe: Recipe) -> Mapping[str, Recipe]:
     }
 
 
+def success_of(arm: str, recipe: Recipe, shop: Shop, work: Path, episodes: int) -> pd.DataFrame:
+    """Make one arm's policy and evaluate it, unless its table lies in `work` already."""
+    table = work / "success.csv"
+    if table.exists():
+        return pd.read_csv(table)
+    work.mkdir(parents=True, exist_ok=True)
+    if not (work / "policy").exists():
+        policy = make_starter(shop, recipe, lambda line: print(f"{arm}: {line}", flush=True), work)
+        save_policy(work / "new", policy, recipe=recipe.to_json())
+        (work / "new").replace(work / "policy")  # whole or not there
+    rows = []
+    for env in ENVIRONMENTS:
+        policy = load_policy(work / "policy", shop, [env])
+        levels = CART_LEVELS if env == "CART" else (0,)
+        for decoding in ("sampled", "greedy"):
+            for row in evaluate(policy, shop, env, levels, episodes, decoding):
+                shown = {key: row[key] for key in ("env", "d", "decoding", "episodes", "success")}
+                rows.append({"arm": arm, **shown})
+    success = pd.DataFrame(rows)
+    write_text(table, success.to_csv(index=False, lineterminator="\n"))
+    return success
+
+
 def main() -> None:
+    recipes = RECIPES["base"].replace(finish=())
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--work", type=Path, required=True, help="folder for logs, checkpoints and policies")
-    parser.add_argument("--tokens", type=float, default=10.0, help="millions in all, of each arm")
+    parser.add_argument("--arm", choices=[*arms(recipes)], help="this one only, and no table of all")
+    parser.add_argument("--tokens", type=float, default=TOKENS, help="millions in all, of each arm")
     parser.add_argument("--episodes", type=int, default=200, help="held out, per environment and difficulty")
     parser.add_argument("--out", type=Path, default=HERE / "apart.csv")
     arguments = parser.parse_args()
-    shop, rows = load_shop(), []
-    for name, recipe in arms(shrunk(RECIPES["base"].replace(finish=()), None, arguments.tokens)).items():
-        work = arguments.work / name.replace(" ", "-")
-        work.mkdir(parents=True, exist_ok=True)
-        if not (work / "policy").exists():
-            print(name, flush=True)
-            policy = make_starter(shop, recipe, lambda line: print(line, flush=True), work)
-            save_policy(work / "new", policy, recipe=recipe.to_json())
-            (work / "new").replace(work / "policy")  # whole or not there
-        for env in ENVIRONMENTS:
-            policy = load_policy(work / "policy", shop, [env])
-            for decoding in ("sampled", "greedy"):
-                levels = CART_LEVELS if env == "CART" else (0,)
-                for row in evaluate(policy, shop, env, levels, arguments.episodes, decoding):
-                    shown = {key: row[key] for key in ("env", "d", "decoding", "episodes", "success")}
-                    rows.append({"arm": name, **shown})
-        write_text(arguments.out, pd.DataFrame(rows).to_csv(index=False, lineterminator="\n"))
-    print(
-        pd.DataFrame(rows)
-        .pivot_table(index=["env", "d", "decoding"], columns="arm", values="success")
-        .round(3)
-    )
+    shop, tables = load_shop(), []
+    for arm, recipe in arms(shrunk(recipes, None, arguments.tokens)).items():
+        if arguments.arm in (None, arm):
+            work = arguments.work / arm.replace(" ", "-")
+            tables.append(success_of(arm, recipe, shop, work, arguments.episodes))
+    success = pd.concat(tables)
+    if arguments.arm is None:
+        write_text(arguments.out, success.to_csv(index=False, lineterminator="\n"))
+    print(success.pivot_table(index=["env", "d", "decoding"], columns="arm", values="success").round(3))
 
 
 if __name__ == "__main__":
