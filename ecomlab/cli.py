@@ -6,11 +6,15 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
-# Set before any library reads them: no telemetry, no network, one thread per process.
+from ecomlab.processor import same_kernels
+
+# Set before any library reads them: no telemetry, no network, one thread per process, the same bits on any x86.
 for _name in ("HF_HUB_OFFLINE", "HF_HUB_DISABLE_TELEMETRY", "DO_NOT_TRACK", "OMP_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+for _name, _value in same_kernels().items():
+    os.environ.setdefault(_name, _value)
 
 import typer
 from rich.console import Console

@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 
 from ecomlab.files import cache_folder, read_json, write_json
+from ecomlab.processor import same_kernels
 
 MARK = ".ecomlab"
 """File at the root of a folder that `ecomlab init` laid out."""
@@ -46,7 +47,7 @@ def kernel_environment(threads: int = 1) -> dict[str, str]:
 
     Numeric libraries use `threads` threads; Jupyter, IPython and matplotlib keep their files in the cache, not in the
     home directory; the kernel `python3` is this interpreter and imports this `ecomlab`, whatever else is installed;
-    there is no telemetry, and no network for models.
+    torch computes what it does on any x86 processor (`same_kernels`); there is no telemetry, no network for models.
     """
     cache = cache_folder().absolute()
     kernels = cache / "jupyter" / "kernels-of" / Path(sys.prefix).as_posix().strip("/").replace("/", "-")
@@ -73,6 +74,7 @@ def kernel_environment(threads: int = 1) -> dict[str, str]:
         "DO_NOT_TRACK": "1",
         "TOKENIZERS_PARALLELISM": "false",
         "OMP_WAIT_POLICY": "PASSIVE",
+        **same_kernels(),
     }
     forced = {
         "ECOMLAB_CACHE": str(cache),

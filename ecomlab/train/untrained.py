@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from torch.backends.cpu import get_cpu_capability
 
 import ecomlab
 from ecomlab.evaluate.local import weights_digest
@@ -46,7 +47,10 @@ def file_of(config: TrainConfig, policy: Policy, fingerprint: str) -> Path:
         "policy": [weights_digest(policy.model), policy.made_for],
         "catalog": fingerprint,
         "code": _code(),
-        "numerics": [version("torch"), torch.get_num_threads(), platform.machine()],  # a logit's last bits
+        "numerics": [  # which decide about a logit's last bits
+            *(version("torch"), torch.get_num_threads()),
+            *(platform.machine(), get_cpu_capability()),
+        ],
     }
     return Path(config.out).absolute().parent / FOLDER / f"{digest(decides)}.json"
 
