@@ -5,7 +5,8 @@
     python experiments/starters/apart.py --work /tmp/x --tokens .3 --episodes 4 --out /tmp/x.csv    # a check
 
 Each arm is the first stage of base's recipe without one of the three, or without all, at the same number of tokens,
-a part of that stage's. Writes apart.csv once every arm is there: held-out success by arm, environment, level, decoding.
+a part of that stage's. Writes apart.csv once every arm is there: held-out success by arm, environment, level, decoding;
+beside it apart.json, which says what it was made with.
 """
 
 import argparse
@@ -17,7 +18,8 @@ import pandas as pd
 from ecomlab import Shop, load_shop
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.evaluate.heldout import evaluate
-from ecomlab.files import write_text
+from ecomlab.files import write_json, write_text
+from ecomlab.lab.provenance import made_with, provenance
 from ecomlab.models.load import load_policy
 from ecomlab.starters.policy import save_policy
 from ecomlab.starters.recipe import ALL, RECIPES, Recipe, make_starter, shrunk
@@ -85,6 +87,13 @@ def success_of(arm: str, recipe: Recipe, shop: Shop, work: Path, episodes: int) 
     return success
 
 
+def summary(success: pd.DataFrame) -> pd.DataFrame:
+    """Average success over CART's levels 0 and 1, over those from 2 on, and over the other environments."""
+    carts = success["d"].map(lambda d: "CART, d = 0 and 1" if d < 2 else f"CART, d = 2 to {CART_LEVELS[-1]}")
+    place = carts.where(success["env"] == "CART", "the others, d = 0") + ", " + success["decoding"]
+    return success.groupby(["arm", place], sort=False)["success"].mean().unstack()
+
+
 def main() -> None:
     recipes = RECIPES["base"].replace(finish=())
     parser = argparse.ArgumentParser(
@@ -96,15 +105,19 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=200, help="held out, per environment and difficulty")
     parser.add_argument("--out", type=Path, default=HERE / "apart.csv")
     arguments = parser.parse_args()
-    shop, tables = load_shop(), []
+    shop, tables, policies = load_shop(), [], {}
     for arm, recipe in arms(shrunk(recipes, None, arguments.tokens)).items():
         if arguments.arm in (None, arm):
             work = arguments.work / arm.replace(" ", "-")
             tables.append(success_of(arm, recipe, shop, work, arguments.episodes))
+            policies[arm] = made_with(str(work / "policy"), ENVIRONMENTS)
     success = pd.concat(tables)
     if arguments.arm is None:
         write_text(arguments.out, success.to_csv(index=False, lineterminator="\n"))
-    print(success.pivot_table(index=["env", "d", "decoding"], columns="arm", values="success").round(3))
+        settings = {"tokens": arguments.tokens, "episodes": arguments.episodes}
+        record = provenance(settings, catalog=shop.fingerprint, made_with=policies)
+        write_json(arguments.out.with_suffix(".json"), record)
+    print(summary(success).to_markdown(floatfmt=".3f"))
 
 
 if __name__ == "__main__":
