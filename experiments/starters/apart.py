@@ -6,7 +6,7 @@
 
 Each arm is the first stage of base's recipe without one of the three, or without all, at the same number of tokens,
 a part of that stage's. Writes apart.csv once every arm is there: held-out success by arm, environment, level, decoding;
-beside it apart.json, which says what it was made with.
+beside it apart.json, which says what it was made with: another base that ships has another recipe.
 """
 
 import argparse
@@ -30,6 +30,7 @@ FEWER = 0.7
 TOKENS = 10.0
 """Millions of tokens an arm."""
 CART_LEVELS = (0, 1, 2, 3, 4)
+CATALOG = {"catalog_size": 20_000, "catalog_seed": 0}
 
 
 def without_mistakes(recipe: Recipe) -> Recipe:
@@ -105,17 +106,19 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=200, help="held out, per environment and difficulty")
     parser.add_argument("--out", type=Path, default=HERE / "apart.csv")
     arguments = parser.parse_args()
-    shop, tables, policies = load_shop(), [], {}
+    shop, tables = load_shop(CATALOG["catalog_size"], CATALOG["catalog_seed"]), []
     for arm, recipe in arms(shrunk(recipes, None, arguments.tokens)).items():
         if arguments.arm in (None, arm):
             work = arguments.work / arm.replace(" ", "-")
             tables.append(success_of(arm, recipe, shop, work, arguments.episodes))
-            policies[arm] = made_with(str(work / "policy"), ENVIRONMENTS)
     success = pd.concat(tables)
     if arguments.arm is None:
         write_text(arguments.out, success.to_csv(index=False, lineterminator="\n"))
-        settings = {"tokens": arguments.tokens, "episodes": arguments.episodes}
-        record = provenance(settings, catalog=shop.fingerprint, made_with=policies)
+        record = provenance(
+            {"starter": "base", "tokens": arguments.tokens, "episodes": arguments.episodes, **CATALOG},
+            catalog=shop.fingerprint,
+            made_with=made_with("base", ENVIRONMENTS),
+        )
         write_json(arguments.out.with_suffix(".json"), record)
     print(summary(success).to_markdown(floatfmt=".3f"))
 
