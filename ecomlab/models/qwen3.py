@@ -10,6 +10,7 @@ tokens and `follow` equals the template's rendering of the whole conversation if
 import hashlib
 import json
 import os
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
@@ -179,7 +180,9 @@ def _with_adapters(model: Any, saved: Path | None, rank: int) -> Any:
     lora = LoraConfig(
         r=rank, lora_alpha=2 * rank, lora_dropout=0.0, target_modules="all-linear", task_type="CAUSAL_LM"
     )
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+        # peft asks by a name that transformers is giving up
+        warnings.filterwarnings("ignore", message="`is_gradient_checkpointing` is deprecated")
         torch.manual_seed(0)
         # ZeRO-3 gathers into buffers of one type (trl#6089); it keeps float32 copies of its own
         zero3 = os.environ.get("ACCELERATE_DEEPSPEED_ZERO_STAGE") == "3"
