@@ -13,7 +13,7 @@ from ecomlab.evaluate.cascade.tables import COLUMNS, Episode, label_folder, rows
 from ecomlab.evaluate.evaluation import check_conditions
 from ecomlab.evaluate.transcripts import path_of, read_header
 from ecomlab.files import replacing, write_json
-from ecomlab.lab.evaluation_tables import without_nan
+from ecomlab.lab.evaluation_tables import widened, without_nan
 from ecomlab.lab.paths import shown
 from ecomlab.lab.progress import each_minute
 from ecomlab.lab.shops import recorded_shop
@@ -69,12 +69,17 @@ def _by_cell(labelled: list[Labelled]) -> list[dict[str, Any]]:
 
 
 def _show(found: dict[str, Any], left_out: int, console: Console) -> None:
-    table = Table("kind", "mistakes", *FATES, "turns until mended", title="Mistakes by kind and fate")
+    table = Table(
+        "kind", "mistakes", *FATES, "turns until mended", title="Mistakes by kind and fate", box=None
+    )
+    table.columns[0].no_wrap = True
+    for column in table.columns[1:]:
+        column.justify, column.min_width = "right", max(map(len, str(column.header).split()))
     for row in found["fates"][:SHOWN]:
         turns = "" if row["turns"] != row["turns"] else f"{row['turns']:.1f}"
         table.add_row(row["kind"], str(row["mistakes"]), *(str(row[fate] or "") for fate in FATES), turns)
     if found["fates"]:
-        console.print(table)
+        widened(console).print(table)
     console.print(
         f"{found['episodes']} episodes, {found['with_mistakes']} with mistakes, of which "
         f"{found['correct_after_mistakes']} are correct in the end; {left_out} left out: unscored, or not replayable",

@@ -208,10 +208,7 @@ def show(
         column.justify = "right"
     for row in rows:
         drawn.add_row(*map(escape, row))
-    wide = Console(
-        file=console.file, highlight=False, width=max(console.width, 110), force_terminal=console.is_terminal
-    )
-    wide.print(drawn)
+    widened(console).print(drawn)
     for line in notes:
         console.print(escape(line), soft_wrap=True)
     if json_file is not None:
@@ -220,6 +217,13 @@ def show(
     if markdown is not None:
         write_text(markdown, as_markdown(title, table, notes))
         console.print(f"written to {markdown}", soft_wrap=True)
+
+
+def widened(console: Console) -> Console:
+    """Give a table room: in fewer columns its values would be cut."""
+    return Console(
+        file=console.file, highlight=False, width=max(console.width, 110), force_terminal=console.is_terminal
+    )
 
 
 def as_markdown(title: str, table: tuple[list[str], Rows], notes: Sequence[str]) -> str:
