@@ -103,10 +103,10 @@ def main() -> None:
         gradient_accumulation_steps=chosen.accumulate,
         learning_rate=chosen.lr,
         lr_scheduler_type="constant_with_warmup",
-        warmup_steps=20,
+        warmup_steps=chosen.warmup,
         bf16=gpu,
         logging_steps=10 if gpu else 1,
-        save_steps=200,
+        save_steps=200 if gpu else 10,
         save_total_limit=1,
         report_to="none",
         seed=0,
@@ -143,6 +143,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--batch", type=int, default=4, help="episodes at a time")
     parser.add_argument("--accumulate", type=int, default=8, help="batches a step")
     parser.add_argument("--lr", type=float, default=3e-4)
+    parser.add_argument("--warmup", type=int, default=20, help="steps")
     return parser.parse_args()
 
 
