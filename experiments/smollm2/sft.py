@@ -104,7 +104,8 @@ def main() -> None:
         learning_rate=chosen.lr,
         lr_scheduler_type="constant_with_warmup",
         warmup_steps=chosen.warmup,
-        bf16=gpu,
+        bf16=gpu or chosen.bf16,
+        use_cpu=not gpu,
         logging_steps=10 if gpu else 1,
         save_steps=200 if gpu else 10,
         save_total_limit=1,
@@ -143,6 +144,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--batch", type=int, default=4, help="episodes at a time")
     parser.add_argument("--accumulate", type=int, default=8, help="batches a step")
     parser.add_argument("--lr", type=float, default=3e-4)
+    parser.add_argument("--bf16", action="store_true", help="on a CPU that has it: half the time")
     parser.add_argument("--warmup", type=int, default=20, help="steps")
     return parser.parse_args()
 
