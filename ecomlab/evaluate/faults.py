@@ -2,11 +2,15 @@
 
 import re
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Trajectory, ask_user
 from ecomlab.task import Message
 from ecomlab.tool import InvalidCallError, SlipError, Tool, find, load_arguments
+
+if TYPE_CHECKING:
+    from ecomlab.models.batch import Rollout
 
 FAULTS = ("malformed call", "empty answer", "refusal", "length", "context")
 """Classes of mistakes."""
@@ -31,6 +35,16 @@ def faults_of(trajectory: Trajectory, cut: str = "", refused: Collection[int] = 
         for number, message in enumerate(said)
     ]
     return tuple(fault for fault in (*found, cut) if fault)
+
+
+def faults_of_rollout(rollout: "Rollout", context: int) -> tuple[str, ...]:
+    """List the classes of a rollout's mistakes as `faults_of` does; `context` is the limit of tokens of a whole
+    episode. Empty where no episode could be opened."""
+    if rollout.trajectory is None:
+        return ()
+    full = len(rollout.prompt_ids) + len(rollout.completion_ids) >= context
+    cut = ("context" if full else "length") if rollout.end == "truncated" else ""
+    return faults_of(rollout.trajectory, cut)
 
 
 def _fault(message: Message, tools: dict[str, Tool], refused: bool, invalid: bool) -> str:

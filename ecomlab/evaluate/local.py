@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from ecomlab.evaluate.contestant import Job, Played, Usage
 from ecomlab.evaluate.customers import customer_identity, customer_notes, customer_usage
-from ecomlab.evaluate.faults import faults_of
+from ecomlab.evaluate.faults import faults_of_rollout
 from ecomlab.evaluate.heldout import BATCH, check_decoding
-from ecomlab.models.batch import Clock, Rollout, draw_task, play_batch
+from ecomlab.models.batch import Rollout, draw_task, play_each
 from ecomlab.seeding import rng
 from ecomlab.suggest import raised
 
@@ -66,7 +66,8 @@ class LocalContestant:
         }
 
     def play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Played]:
-        """Play the jobs, a batch at a time. A sampler that fails costs its batch, which is unscored."""
+        """Play the jobs, a batch at a time, and yield each episode as soon as it is over. A sampler that fails costs
+        those of its batch that are not: they are unscored."""
         left = iter(jobs)
         while chunk := list(islice(left, self.at_once)):
             yield from self._play(chunk, shop)
@@ -74,34 +75,30 @@ class LocalContestant:
     def _play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Played]:
         tasks = [draw_task(job.env, job.d, job.seed, shop, job.axes) for job in jobs]
         streams = [_stream(job) for job in jobs]
-        clock = Clock()
-        try:
-            rollouts = play_batch(
-                tasks, streams, shop, self.sampler, self.policy.renderer, clock, self.customer, self.strict
-            )
-        except Exception as error:  # out of memory, logits that are NaN, a backend that is gone
-            for job in jobs:
-                yield Played(job, None, unscored="sampler", notes={"why": raised(error)})
-            return
-        for job, rollout in zip(jobs, rollouts, strict=True):
-            yield self._played(job, rollout, clock.seconds["model"] / len(jobs))
+        rollouts = play_each(
+            tasks, streams, shop, self.sampler, self.policy.renderer, None, self.customer, self.strict
+        )
+        left = dict(enumerate(jobs))
+        while left:
+            try:
+                number, rollout = next(rollouts)
+            except Exception as error:  # out of memory, logits that are NaN, a backend that is gone
+                for job in left.values():
+                    yield Played(job, None, unscored="sampler", notes={"why": raised(error)})
+                return
+            yield self._played(left.pop(number), rollout)
 
-    def _played(self, job: Job, rollout: Rollout, seconds: float) -> Played:
-        usage = {"agent": _usage(rollout, seconds)}
+    def _played(self, job: Job, rollout: Rollout) -> Played:
+        usage = {"agent": _usage(rollout)}
         if rollout.trajectory is None:
             kind = "task" if rollout.task is None else "bug"
             return Played(job, None, usage, unscored=kind, notes={"why": rollout.score.why})
-        usage |= customer_usage(rollout.trajectory)
-        cut = ""
-        if rollout.end == "truncated":
-            length = len(rollout.prompt_ids) + len(rollout.completion_ids)
-            cut = "context" if length >= self.sampler.limits.context else "length"
         failed = {"why": rollout.score.why} if rollout.score.unscored else {}
         return Played(
             job=job,
             trajectory=rollout.trajectory,
-            usage=usage,
-            faults=faults_of(rollout.trajectory, cut),
+            usage=usage | customer_usage(rollout.trajectory),
+            faults=faults_of_rollout(rollout, self.sampler.limits.context),
             unscored="bug" if failed else "",
             notes={**failed, **customer_notes(rollout.trajectory)},
         )
@@ -123,9 +120,9 @@ def _stream(job: Job) -> Any:
     return rng("evaluate", job.env, job.d, job.seed, *([job.trial] if job.trial else []))
 
 
-def _usage(rollout: Rollout, seconds: float) -> Usage:
+def _usage(rollout: Rollout) -> Usage:
     """Count a rollout's tokens as an endpoint would: every turn's prompt is the whole conversation before it."""
-    usage, read, place = Usage(seconds=seconds), 0, 0
+    usage, read, place = Usage(seconds=rollout.seconds), 0, 0
     mask = rollout.mask
     while place < len(mask) and rollout.sampled:
         if not mask[place]:

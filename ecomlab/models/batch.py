@@ -67,6 +67,8 @@ class Rollout:
     """What was said, for transcripts; None where no episode could be opened."""
     version: int | None = None
     """Steps that the weights were trained for which sampled its tokens, all of them; None outside of training."""
+    seconds: float = field(default=0.0, compare=False)
+    """Share of the time that the policy took for its turns, in seconds: a turn is shared by all who wait for it."""
 
     @property
     def sampled(self) -> int:
@@ -88,6 +90,7 @@ class _Play:
     pending: list[int] = field(default_factory=list)
     """Token ids that the policy has not read yet."""
     turns: int = 0
+    seconds: float = 0.0
     end: str | None = None
     failure: str = ""
 
@@ -129,14 +132,34 @@ def play_batch(
     of form. An exception in place of a task gives a failed rollout. `clock` adds up the seconds of
     the policy ("model") and of everything else ("environment").
     """
+    rollouts = dict(play_each(tasks, streams, shop, sampler, renderer, clock, customer, strict))
+    return [rollouts[i] for i in range(len(tasks))]
+
+
+def play_each(
+    tasks: Sequence[Task | Exception],
+    streams: Sequence[np.random.Generator],
+    shop: "Shop",
+    sampler: "Sampler",
+    renderer: "Renderer",
+    clock: Clock | None = None,
+    customer: Chat | None = None,
+    strict: bool = False,
+) -> Iterator[tuple[int, Rollout]]:
+    """Play as `play_batch` does, and yield the index and the rollout of each episode as soon as it is over."""
     clock = clock or Clock()
     with clock.phase("environment"):
         plays = [_open(task, shop, renderer, customer, strict) for task in tasks]
     sampler.start(streams)
-    while live := [i for i, play in enumerate(plays) if play.end is None]:
-        _turn(plays, live, sampler, clock)
-    with clock.phase("environment"):
-        return [_rollout(play, renderer.pad_id) for play in plays]
+    going = list(range(len(plays)))
+    while True:
+        with clock.phase("environment"):
+            over = [(i, _rollout(plays[i], renderer.pad_id)) for i in going if plays[i].end is not None]
+        yield from over
+        going = [i for i in going if plays[i].end is None]
+        if not going:
+            return
+        _turn(plays, going, sampler, clock)
 
 
 def play_more(
@@ -175,11 +198,14 @@ def play_more(
 
 def _turn(plays: Sequence[_Play], live: Sequence[int], sampler: "Sampler", clock: Clock) -> None:
     """Ask the sampler for the next turn of the `live` plays, and act on those that it has finished."""
+    before = clock.seconds["model"]
     with clock.phase("model"):
         answers = sampler.turn(live, [plays[i].pending for i in live])
+    share = (clock.seconds["model"] - before) / len(live)
     with clock.phase("environment"):
         for i, sampled in zip(live, answers, strict=True):
             play = plays[i]
+            play.seconds += share
             if play.turns:  # before the first turn it was the prompt
                 _append(play, play.pending, 0, [0.0] * len(play.pending))
             play.pending = []
@@ -247,5 +273,6 @@ def _rollout(play: _Play, pad_id: int) -> Rollout:
     ids, mask, logprobs = (play.ids, play.mask, play.logprobs) if play.ids else ([pad_id], [0], [0.0])
     end = play.end or "failed"
     return Rollout(
-        play.task, play.prompt or [pad_id], ids, mask, logprobs, score, end, play.turns, trajectory
-    )
+        play.task, play.prompt or [pad_id], ids, mask, logprobs, score, end, play.turns, trajectory,
+        seconds=play.seconds,
+    )  # fmt: skip

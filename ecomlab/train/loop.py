@@ -356,7 +356,7 @@ class Run:
                 now = {"step": number, "steps": config.steps}
                 self.tell({"kind": "evaluating", **now, "episodes": played, "of": mine})
             if config.transcript_failures and not rollout.score.correct:
-                failures.append(of_rollout(job, rollout, number, {"decoding": decoding}))
+                failures.append(of_rollout(job, rollout, number, config, {"decoding": decoding}))
 
         episodes = [
             row

@@ -5,7 +5,7 @@ from typing import Any
 
 from ecomlab.evaluate.contestant import Job, Played, Usage
 from ecomlab.evaluate.evaluation import TRAINING, environment_of
-from ecomlab.evaluate.faults import faults_of
+from ecomlab.evaluate.faults import faults_of_rollout
 from ecomlab.evaluate.transcript import Transcript
 from ecomlab.models.batch import Rollout
 from ecomlab.seeding import rng, shuffled
@@ -38,12 +38,13 @@ def of_groups(collection: Collection, step: int, config: TrainConfig) -> Iterato
         for trial, rollout in enumerate(group.rollouts):
             if rollout.task is not None:
                 job = Job(group.env, group.difficulty, rollout.task.seed, trial, dict(rollout.task.overrides))
-                yield of_rollout(job, rollout, step, notes)
+                yield of_rollout(job, rollout, step, config, notes)
 
 
-def of_rollout(job: Job, rollout: Rollout, step: int, notes: Mapping[str, Any]) -> Transcript:
+def of_rollout(
+    job: Job, rollout: Rollout, step: int, config: TrainConfig, notes: Mapping[str, Any]
+) -> Transcript:
     """Make the transcript of a rollout."""
-    made = rollout.trajectory
-    faults = faults_of(made) if made else ()
+    faults = faults_of_rollout(rollout, config.context_tokens)
     usage = {"agent": Usage(rollout.turns, completion_tokens=rollout.sampled)}
-    return Transcript.of(Played(job, made, usage, faults, notes=notes), step=step)
+    return Transcript.of(Played(job, rollout.trajectory, usage, faults, notes=notes), step=step)

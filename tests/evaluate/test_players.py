@@ -1,10 +1,13 @@
 """Contestants by name: scripts, weights, endpoints; what each says of itself, and that it plays what it is asked."""
 
+import itertools
 import json
 import math
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,12 +17,14 @@ from ecomlab import ENVIRONMENTS, Shop, make_task, play, replay
 from ecomlab.evaluate import local
 from ecomlab.evaluate.contestant import Job, Usage
 from ecomlab.evaluate.endpoint.contestant import EndpointContestant
+from ecomlab.evaluate.evaluation import EVALUATION, MEASURED, Cells, header_of, run_evaluation
 from ecomlab.evaluate.faults import FAULTS
 from ecomlab.evaluate.heldout import play_held_out
 from ecomlab.evaluate.local import LocalContestant, weights_digest
 from ecomlab.evaluate.players import contestant_of
 from ecomlab.evaluate.scripted import ScriptedContestant
 from ecomlab.evaluate.tasks import held_out_seeds
+from ecomlab.evaluate.transcripts import read
 from ecomlab.models.batch import Rollout
 from ecomlab.models.load import load_policy
 from ecomlab.models.policy import Policy
@@ -28,6 +33,8 @@ from ecomlab.reward import Score
 
 SEEDS = held_out_seeds(0, 4)
 JOBS = [Job("CART", d, seed) for d in (0, 2) for seed in SEEDS]
+MIXED = [Job("CART", d, SEEDS[0]) for d in (0, 2, 4, 6)]
+"""Episodes of different length."""
 
 
 @pytest.fixture(scope="module")
@@ -95,16 +102,19 @@ def test_strict_episodes_of_weights_are_recorded_as_such(novice: Policy, shop: S
 
 def test_another_trial_is_another_stream(novice: Policy, shop: Shop) -> None:
     jobs = [Job("CART", 2, SEEDS[0], trial) for trial in (0, 1, 2, 0)]
-    said = [p.trajectory.messages for p in LocalContestant("novice", novice).play(jobs, shop) if p.trajectory]
-    assert said[0] == said[3]
-    assert len({json.dumps(one) for one in said}) > 1
+    found = [p for p in LocalContestant("novice", novice).play(jobs, shop) if p.trajectory]
+    said = {(p.job.trial, json.dumps(p.trajectory.messages)) for p in found if p.trajectory}
+    assert len(found) == 4 and len(said) == 3  # trial 0 is the same twice
+    assert len({messages for _, messages in said}) > 1
 
 
 def test_tokens_are_counted_as_an_endpoint_would() -> None:
     """Two turns: 3 tokens of prompt and 2 said; then 2 more read, of 7 in all 5 were known, and 1 said."""
     mask = [1, 1, 0, 0, 1]
-    rollout = Rollout(None, [1] * 3, [2] * 5, mask, [0.0] * 5, Score(0.0, False, ""), "submit", 2)
-    assert local._usage(rollout, 0.5) == Usage(2, 3 + 7, 5, 2 + 1, 0, 0.5)
+    rollout = Rollout(
+        None, [1] * 3, [2] * 5, mask, [0.0] * 5, Score(0.0, False, ""), "submit", 2, seconds=0.5
+    )
+    assert local._usage(rollout) == Usage(2, 3 + 7, 5, 2 + 1, 0, 0.5)
 
 
 def test_a_token_limit_is_the_models_own_and_said_to_be_which(novice: Policy, shop: Shop) -> None:
@@ -114,13 +124,84 @@ def test_a_token_limit_is_the_models_own_and_said_to_be_which(novice: Policy, sh
             assert found.trajectory is not None and found.trajectory.end == "truncated"
 
 
-def test_a_sampler_that_breaks_costs_its_batch_and_no_score(
+def breaking(one: LocalContestant, turns: int, error: BaseException, patch: pytest.MonkeyPatch) -> None:
+    """Let the sampler of a contestant raise in place of its turn number `turns`, from 0."""
+    turn, left = one.sampler.turn, iter(range(turns))
+
+    def broken(rows: Any, inputs: Any) -> Any:
+        if next(left, None) is None:
+            raise error
+        return turn(rows, inputs)
+
+    patch.setattr(one.sampler, "turn", broken)
+
+
+def test_a_sampler_that_breaks_costs_what_is_left_of_its_batch_and_no_score(
     novice: Policy, shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = LocalContestant("novice", novice, batch=2)
-    monkeypatch.setattr(one.sampler, "turn", lambda *_: (_ for _ in ()).throw(torch.OutOfMemoryError("full")))
+    breaking(one, 0, torch.OutOfMemoryError("full"), monkeypatch)
     found = list(one.play(JOBS[:3], shop))
     assert [(p.job, p.unscored, p.trajectory) for p in found] == [(job, "sampler", None) for job in JOBS[:3]]
+
+
+def test_an_episode_is_handed_over_as_soon_as_it_is_over(
+    novice: Policy, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sampler breaks when some of the batch are over: these are what they would have been."""
+    whole = {p.job.d: p for p in LocalContestant("novice", novice).play(MIXED, shop)}
+    turns = sorted(p.trajectory.turns for p in whole.values() if p.trajectory)
+    assert turns[0] < turns[-1]
+    one = LocalContestant("novice", novice)
+    breaking(one, turns[0] + 1, torch.OutOfMemoryError("full"), monkeypatch)
+    found = list(one.play(MIXED, shop))
+    scored = [p for p in found if not p.unscored]
+    assert sorted(p.job.d for p in found) == sorted(whole) and 0 < len(scored) < len(MIXED)
+    for p in scored:
+        assert p.trajectory is not None and p.faults == whole[p.job.d].faults
+        assert p.trajectory.messages == whole[p.job.d].trajectory.messages  # type: ignore[union-attr]
+
+
+def test_killed_within_a_batch_it_keeps_what_was_over_and_goes_on(
+    novice: Policy, shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To the same episodes, none twice, as in one go."""
+    cells = Cells(("CART",), (0, 2, 4), 4)
+
+    def run(folder: Path, broken: int | None = None) -> set[tuple[Any, ...]]:
+        one = LocalContestant("novice", novice, batch=12)
+        if broken is not None:
+            breaking(one, broken, KeyboardInterrupt(), monkeypatch)
+        header = header_of(EVALUATION, "novice", one, cells.envs, {}, shop, {"size": 1000, "seed": 0})
+        with pytest.raises(KeyboardInterrupt) if broken is not None else nullcontext():
+            run_evaluation(one, cells, shop, folder, header, {"commit": "abc"})
+        found = [(t.key, json.dumps(t.messages), repr(t.score), t.faults) for t in read(folder, every=True)]
+        assert len(found) == len({key for key, *_ in found})
+        return set(found)
+
+    whole = run(tmp_path / "whole")
+    kept = run(tmp_path / "killed", broken=4)
+    assert 0 < len(kept) < MEASURED and kept < whole  # within the first batch
+    assert run(tmp_path / "killed") == whole and len(whole) == 12
+
+
+def test_the_time_of_a_turn_is_shared_by_those_who_wait_for_it(
+    novice: Policy, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A clock that goes on by a second with every look: each turn takes one, whoever plays."""
+    ticks = itertools.count()
+    monkeypatch.setattr("ecomlab.models.batch.time", SimpleNamespace(perf_counter=lambda: next(ticks)))
+    one = LocalContestant("novice", novice)
+    asked: list[int] = []
+    turn = one.sampler.turn
+
+    def counted(rows: Any, inputs: Any) -> Any:
+        asked.append(len(rows))
+        return turn(rows, inputs)
+
+    monkeypatch.setattr(one.sampler, "turn", counted)
+    spent = [p.usage["agent"].seconds for p in one.play(MIXED, shop)]
+    assert sum(spent) == pytest.approx(len(asked)) and len(set(asked)) > 1
 
 
 def test_the_identity_changes_with_one_number_of_the_weights(novice: Policy) -> None:

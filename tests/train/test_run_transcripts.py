@@ -51,6 +51,13 @@ def test_they_replay_to_their_scores(run: Path, shop: Shop) -> None:
     assert [rescored(t, shop) for t in read(run) if not t.unscored] == [None] * len(list(read(run)))
 
 
+def test_what_was_cut_off_says_by_which_limit(run: Path) -> None:
+    """As an evaluation says it."""
+    cut = [t for t in read(run) if t.end == "truncated"]
+    assert cut and {t.faults[-1] for t in cut} == {"length"}
+    assert not any({"length", "context"} & set(t.faults) for t in read(run) if t.end != "truncated")
+
+
 def test_they_are_not_compared(run: Path) -> None:
     assert read_header(run)["kind"] == "training"
     with pytest.raises(TranscriptError, match="transcripts of a training run, not of an evaluation"):
