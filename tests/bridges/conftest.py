@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,10 @@ import pytest
 import ecomlab
 from ecomlab.bridges.common import SHOP, sample_player, task_of
 from ecomlab.catalog import Shop, load_shop
+from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Trajectory
 from ecomlab.evaluate.contestant import Job
+from ecomlab.evaluate.evaluation import environment_of
 from ecomlab.reward import Score
 
 Same = Callable[..., None]
@@ -27,12 +29,24 @@ def bridge_shop() -> Shop:
     return load_shop(SHOP)
 
 
+FACTS = pytest.StashKey[dict[str, Any]]()
+
+
 @pytest.fixture(scope="session")
-def log() -> Iterator[dict[str, Any]]:
-    """Facts for the log, by name."""
-    facts: dict[str, Any] = {"ecomlab": ecomlab.__version__, "python": sys.version.split()[0]}
-    yield facts
-    if path := os.environ.get("ECOMLAB_BRIDGE_LOG"):
+def log(pytestconfig: pytest.Config) -> dict[str, Any]:
+    """Facts for the log, by name; the first are the software and the environments that it was made with."""
+    facts = {"ecomlab": ecomlab.__version__, "python": sys.version.split()[0]}
+    return pytestconfig.stash.setdefault(
+        FACTS, {**facts, "environments": {env: environment_of(env) for env in ENVIRONMENTS}}
+    )
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Count the tests, and write the log if one is asked for."""
+    path, facts = os.environ.get("ECOMLAB_BRIDGE_LOG"), session.config.stash.get(FACTS, None)
+    if path and facts is not None:
+        stats = session.config.pluginmanager.getplugin("terminalreporter").stats
+        facts["tests"] = {how: len(stats.get(how, ())) for how in ("passed", "failed", "error", "skipped")}
         Path(path).write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 

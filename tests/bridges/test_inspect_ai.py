@@ -1,5 +1,6 @@
 """Inspect: the twenty tasks through its solver loop give our scores, in a log that its own reader opens."""
 
+import json
 import math
 import subprocess
 import sys
@@ -153,3 +154,19 @@ def test_the_command_line_finds_the_tasks_by_name(tmp_path, log):
     assert {sample.metadata["d"] for sample in read.samples} == {0, 3}
     assert all(sample.scores["shopping_score"].metadata["end"] == "submit" for sample in read.samples)
     log["command"] = " ".join(["inspect", *command[1:]])
+
+
+def test_its_viewer_opens_the_log(tmp_path, log):
+    """`inspect view bundle` reads the log and puts it into the viewer's own web page."""
+    logs, page = tmp_path / "logs", tmp_path / "page"
+    made = run(bridge.task_for(JOBS[:2], SHOP, "two"), get_model("twenty/players", size=SHOP), logs)
+    inspect = str(Path(sys.executable).with_name("inspect"))
+    command = [inspect, "view", "bundle", "--log-dir", str(logs), "--output-dir", str(page)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "<script" in (page / "index.html").read_text("utf-8")
+    [(name, told)] = json.loads((page / "logs" / "listing.json").read_text("utf-8")).items()
+    assert (told["status"], told["task"], told["model"]) == ("success", "two", "twenty/players")
+    shown = read_eval_log(str(page / "logs" / name))
+    assert [sample.scores for sample in shown.samples] == [sample.scores for sample in made.samples]
+    log["viewer"] = "inspect view bundle --log-dir LOGS --output-dir PAGE"
