@@ -20,6 +20,7 @@ from ecomlab.audit.listeners import listeners
 from ecomlab.audit.surface import drawn, reference_player
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.catalog.support import unsupported
+from ecomlab.customer.llm import Chat, Wording
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode, Trajectory
 from ecomlab.episode.play import finish
@@ -135,9 +136,12 @@ def players(env_id: str, shop: Shop) -> dict[str, Callable[[Episode, int], Playe
     return made
 
 
-def certify_cell(env_id: str, d: int, seeds: int, others: int, shop: Shop) -> Row:
+def certify_cell(
+    env_id: str, d: int, seeds: int, others: int, shop: Shop, customer: Callable[[int], Chat] | None = None
+) -> Row:
     """Play `seeds` tasks with oracle, reference and perturbed player, `others` of them with everybody else; fewer where
-    the catalog refuses some."""
+    the catalog refuses some. `customer` makes the endpoint that words the customer, by the task's seed; without it the
+    templates are said."""
     env = ENVIRONMENTS[env_id]
     count = max(seeds, others)
     tasks, refused = drawn(env_id, d, range(FIRST_SEED, FIRST_SEED + count), shop)
@@ -149,7 +153,7 @@ def certify_cell(env_id: str, d: int, seeds: int, others: int, shop: Shop) -> Ro
     def play_all(name: str, make: Callable[[Episode, int], Player], count: int) -> None:
         played[name] = []
         for task in tasks[:count]:
-            episode = Episode(task, shop)
+            episode = Episode(task, shop, wording=Wording(customer(task.seed)) if customer else None)
             played[name].append(Played.of(finish(make(episode, task.seed), episode)))
 
     for name, make in players(env_id, shop).items():

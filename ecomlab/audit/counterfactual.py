@@ -1,7 +1,7 @@
 """Counterfactuals, which differ from a task only in what is withheld: no agent may tell them apart without asking."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from ecomlab.audit.surface import calls, drawn, fields, looks, records, results, sources, taken, tools_of
 from ecomlab.catalog import Shop
+from ecomlab.customer.llm import Answered, Chat, Wording
 from ecomlab.envs.base import Environment
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode
@@ -78,9 +79,16 @@ class Prober:
         return options[int(self.random.integers(len(options)))]
 
 
-def first_difference(task: Task, other: Task, shop: Shop, random: np.random.Generator) -> str:
-    """Describe the first difference that an agent sees between two tasks without asking; empty if there is none."""
-    one, two = Episode(task, shop), Episode(other, shop)
+def first_difference(
+    task: Task, other: Task, shop: Shop, random: np.random.Generator, customer: Chat | None = None
+) -> str:
+    """Describe the first difference that an agent sees between two tasks without asking; empty if there is none. An
+    endpoint that words the `customer` sees none either."""
+    sent: list[list[list[Message]]] = [[], []]
+    one, two = (
+        Episode(each, shop, wording=Wording(_noted(customer, seen)) if customer else None)
+        for each, seen in zip((task, other), sent, strict=True)
+    )
     if found := _differ(one.tools, two.tools):
         return f"the tools offered: {found}"
     if found := _differ(one.messages, two.messages):
@@ -96,7 +104,19 @@ def first_difference(task: Task, other: Task, shop: Shop, random: np.random.Gene
                 return f"turn {one.turn}: {name}({arguments}): {found}"
         if found := _differ(turns[0], turns[1]):
             return f"turn {one.turn}: what comes after the tools' results: {found}"
+    if found := _differ(*sent):
+        return f"what the customer's endpoint is sent: {found}"
     return _differ(one.end, two.end)
+
+
+def _noted(chat: Chat, sent: list[list[Message]]) -> Chat:
+    """Note what an endpoint is sent."""
+
+    def noted(messages: list[Message]) -> str | Answered:
+        sent.append(messages)
+        return chat(messages)
+
+    return noted
 
 
 def _differ(one: Any, two: Any, where: str = "") -> str:
@@ -153,10 +173,16 @@ def pairs(env: str, d: int, seeds: Iterable[int], shop: Shop) -> Iterator[tuple[
             yield task, other
 
 
-def compare(env: str, d: int, seeds: Iterable[int], shop: Shop) -> Comparison:
-    """Compare the tasks of these seeds with their counterfactuals."""
+def compare(
+    env: str, d: int, seeds: Iterable[int], shop: Shop, customer: Callable[[int], Chat] | None = None
+) -> Comparison:
+    """Compare the tasks of these seeds with their counterfactuals; `customer` makes the endpoint that words the
+    customers of both, by the seed."""
     found = [
-        (task, first_difference(task, other, shop, rng("prober", task.seed)))
+        (
+            task,
+            first_difference(task, other, shop, rng("prober", task.seed), customer and customer(task.seed)),
+        )
         for task, other in pairs(env, d, seeds, shop)
     ]
     return Comparison(env, d, len(found), [f"seed {task.seed}: {words}" for task, words in found if words])

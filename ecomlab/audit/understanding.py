@@ -67,11 +67,14 @@ class Share:
 EVERYWHERE = "all"
 
 
-def measure(shop: Shop, times: int = 2, banks: Sequence[str] = BANKS) -> list[Share]:
-    """Ask the banks' questions; return the shares by environment, by form, and of all, where any could be asked."""
+def measure(
+    shop: Shop, times: int = 2, banks: Sequence[str] = BANKS, chat: Chat | None = None
+) -> list[Share]:
+    """Ask the banks' questions; return the shares by environment, by form, and of all, where any could be asked. With
+    `chat`, an endpoint words the customers and labels questions."""
     made = []
     for bank in banks:
-        asked = list(ask(questions(bank), shop, times))
+        asked = list(ask(questions(bank), shop, times, chat))
         if not asked:
             continue
         envs = dict.fromkeys(one.question["env"] for one in asked)
