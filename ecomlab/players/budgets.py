@@ -14,10 +14,11 @@ SURE = 0.99
 """Share of tasks that a budget is enough for."""
 
 
-def quantile(n: int, p: float) -> int:
-    """Find the least number that the hits of `n` draws with probability `p` do not exceed with probability `SURE`."""
-    total, k = (1 - p) ** n, 0
-    while total < SURE and k < n:
+def quantile(n: int, p: float, most: int | None = None) -> int:
+    """Find the least number that the hits of `n` draws with probability `p` do not exceed with probability `SURE`, or
+    `most` where it is greater: the binomials of a large `n` are beyond a float soon after."""
+    total, k, most = (1 - p) ** n, 0, n if most is None else min(n, most)
+    while total < SURE and k < most:
         k += 1
         total += math.comb(n, k) * p**k * (1 - p) ** (n - k)
     return k
@@ -26,7 +27,7 @@ def quantile(n: int, p: float) -> int:
 def budget(work: Need, slots: int, axes: Difficulty, *events: tuple[float, int, int]) -> Need:
     """Add to `work` the questions about `slots` that may be withheld, the courtesies, and events, each with its
     probability, turns and calls."""
-    asks = math.ceil(min(MOST_WITHHELD, quantile(slots, axes.p_missing)) / LEARNED)
+    asks = math.ceil(quantile(slots, axes.p_missing, MOST_WITHHELD) / LEARNED)
     turns = work.turns + asks + COURTESY
     calls = work.calls
     for p, more_turns, more_calls in events:

@@ -9,6 +9,7 @@ from scipy.stats import binom
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, make_task
 from ecomlab.audit.attackers import calls, text
+from ecomlab.difficulty import HIGHEST
 from ecomlab.players.budgets import SURE, quantile
 from ecomlab.reward import Effort
 from ecomlab.world.state import LAST_CALLS
@@ -66,6 +67,19 @@ def test_a_line_says_when_two_calls_are_left(shop: Shop) -> None:
 )
 def test_the_quantile_is_the_binomial_one(n: int, p: float) -> None:
     assert quantile(n, p) == max(0, int(binom.ppf(SURE, n, p)))
+
+
+def test_the_quantile_stops_where_it_is_told_to() -> None:
+    """Far above the levels in use a goal has so many slots that their binomials are beyond a float."""
+    assert quantile(40, 0.76, 9) == 9 and quantile(9, 0.3, 9) == quantile(9, 0.3)
+    assert quantile(100_000, 0.8, 9) == 9
+
+
+@pytest.mark.parametrize("env", [env for env in ENVIRONMENTS if env not in ("JOURNEY", "POLICY")])  # seconds
+def test_the_highest_level_can_be_drawn_and_the_next_is_refused(env: str, shop: Shop) -> None:
+    assert make_task(env, HIGHEST, 0, shop).fits
+    with pytest.raises(ValueError, match="from 0 to 1000, not 1001; take a lower level"):
+        make_task(env, HIGHEST + 1, 0, shop)
 
 
 def test_a_question_beside_calls_counts_like_one_alone(big_shop: Shop) -> None:
