@@ -124,7 +124,9 @@ def _in_folder(choice: Choice, told: Mapping[str, str], catalog: str | None) -> 
     """Put the catalog's folder on this machine into a choice. Raises ShareKeyError without the catalog of the key."""
     wanted = f"the key is for the catalog {told['shop']} in a folder {told['folder']!r}"
     if not catalog:
-        raise ShareKeyError(f"{wanted}; name the folder where you have it with --catalog")
+        raise ShareKeyError(
+            f"{wanted}; name the folder where you have it with --catalog, or in its field of the seat"
+        )
     found = replace(choice, folder=str(catalog_named(catalog)))
     try:
         there = found.shop.fingerprint

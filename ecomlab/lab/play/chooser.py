@@ -1,7 +1,8 @@
-"""Choosing an episode by widgets: environment, difficulty, any axis, seed and catalog, or somebody's key."""
+"""Choosing an episode by widgets: environment, difficulty, any axis, seed and catalog (generated, or in a folder), or
+somebody's key."""
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import ipywidgets
 
@@ -39,6 +40,11 @@ class Chooser(ipywidgets.VBox):
         self.size = ipywidgets.BoundedIntText(
             choice.size, min=1, max=MOST_PRODUCTS, description="products in the catalog"
         )
+        self.folder = ipywidgets.Text(
+            choice.folder,
+            description="or the folder of a catalog",
+            tooltip="A folder that `ecomlab catalog build` made; a relative path starts at the project",
+        )
         self.reset = ipywidgets.Button(
             description="Reset", button_style="primary", tooltip="Begin this episode"
         )
@@ -46,9 +52,18 @@ class Chooser(ipywidgets.VBox):
             description="key of this episode, to share; or paste another's and press Enter"
         )
         self.axes = {n: ipywidgets.Text(description=n, tooltip=about(n)) for n in RANGES}
-        for field in (self.env, self.difficulty, self.seed, self.size, self.key, *self.axes.values()):
+        for field in (
+            self.env,
+            self.difficulty,
+            self.seed,
+            self.size,
+            self.folder,
+            self.key,
+            *self.axes.values(),
+        ):
             field.add_class("ecomlab-field")
-        self.catalog, self.folder = choice.catalog, choice.folder
+        self.catalog = choice.catalog
+        """Seed of a generated catalog, which a key may name."""
         self._grid = ipywidgets.GridBox(
             layout=ipywidgets.Layout(grid_template_columns=GRID, grid_gap="2px 10px")
         )
@@ -59,34 +74,34 @@ class Chooser(ipywidgets.VBox):
         self.show(choice)
         self.env.observe(lambda _: self._show_axes(), "value")
         self.difficulty.observe(lambda _: self._show_axes(), "value")
+        self.folder.observe(lambda _: self._show_size(), "value")
         self.reset.on_click(lambda _: begin())
+        OnEnter(self.folder, begin)
         OnEnter(self.key, begin_key)
         row = ipywidgets.Layout(grid_template_columns=GRID, grid_gap="2px 10px", align_items="flex-end")
-        held = [self.env, self.difficulty, self.seed, self.size, self.reset]
+        held = [self.env, self.difficulty, self.seed, self.size, self.folder, self.reset]
         super().__init__([ipywidgets.GridBox(held, layout=row), self.more, self._grid, self.key])
 
     @property
     def choice(self) -> Choice:
         """The choice that the fields hold. Raises ValueError for an axis that holds no number."""
-        return Choice(
-            self.env.value,
-            self.difficulty.value,
-            self.seed.value,
-            self._overridden(),
-            self.size.value,
-            self.catalog,
-            self.folder,
-        )
+        named = self.folder.value.strip() or self.size.value
+        made = Choice.on(named, self.env.value, self.difficulty.value, self.seed.value, self._overridden())
+        return replace(made, catalog=self.catalog, size=self.size.value if made.folder else made.size)
 
     def show(self, choice: Choice, key: str = "") -> None:
         """Set the fields to a choice, and show its key."""
         self.env.value, self.difficulty.value, self.seed.value = choice.env, choice.difficulty, choice.seed
         self.size.value, self.catalog, self.key.value = choice.size, choice.catalog, key
-        self.folder = choice.folder
-        self.size.disabled = bool(choice.folder)
+        self.folder.value = choice.folder
+        self._show_size()
         for name, field in self.axes.items():
             field.value = _exactly(choice.axes[name]) if name in choice.axes else ""
         self._show_axes()
+
+    def _show_size(self) -> None:
+        """Let a number of products be chosen where no folder is."""
+        self.size.disabled = bool(self.folder.value.strip())
 
     def _overridden(self) -> dict[str, float]:
         found = {}

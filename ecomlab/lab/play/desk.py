@@ -117,7 +117,7 @@ class Desk(ipywidgets.VBox):
     def reset_to_key(self) -> None:
         """Begin the episode of the key in its field."""
         with self._told(self.wrong_choice, "drawing the key's episode ..."):
-            self.seat.reset_to(self.chooser.key.value)
+            self.seat.reset_to(self.chooser.key.value, self.chooser.folder.value.strip())
             self._begun()
 
     def say(self) -> None:

@@ -136,10 +136,10 @@ class Seat:
         """Begin the episode that `choice` names. Raises ValueError, and leaves the episode under way as it is."""
         self._begin(choice, Episode(choice.task(), choice.shop, wording=self._wording()))
 
-    def reset_to(self, key: str) -> None:
-        """Begin the episode of a key that somebody shared, where its catalog is in a folder, in that chosen now. Raises
-        ShareKeyError likewise."""
-        choice, task = read_key(key, self.choice.folder)
+    def reset_to(self, key: str, folder: str = "") -> None:
+        """Begin the episode of a key that somebody shared; a catalog that is no generated one is looked for in `folder`,
+        by default in that chosen now. Raises ShareKeyError likewise."""
+        choice, task = read_key(key, folder or self.choice.folder)
         self._begin(choice, Episode(task, choice.shop, wording=self._wording()))
 
     def _wording(self) -> Wording | None:

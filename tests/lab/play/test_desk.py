@@ -9,7 +9,7 @@ import pytest
 from hands import moves
 
 from ecomlab import ENVIRONMENTS
-from ecomlab.catalog import Shop
+from ecomlab.catalog import Shop, build_shop, generate
 from ecomlab.evaluate.transcripts import read
 from ecomlab.lab.play.choice import Choice
 from ecomlab.lab.play.chooser import Chooser
@@ -135,6 +135,42 @@ def test_a_catalog_that_cannot_be_is_refused_in_place(shop: Shop) -> None:
     made.chooser.size.value = 2
     made.chooser.reset.click()
     assert "ask for 108 or more, not 2" in text(made.wrong_choice)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A catalog on disk."""
+    build_shop(generate(SIZE), tmp_path / "mine")
+    return tmp_path / "mine"
+
+
+def test_a_catalog_in_a_folder_can_be_chosen(shop: Shop, folder: Path) -> None:
+    made = desk()
+    made.chooser.folder.value = f" {folder} "
+    assert made.chooser.size.disabled
+    made.chooser.reset.click()
+    assert made.wrong_choice.value == "" and made.seat.choice.folder == str(folder)
+    follow(made)
+    assert made.seat.outcome.trajectory.score.correct
+    key = made.chooser.key.value
+    made.chooser.folder.value = ""
+    made.chooser.reset.click()
+    assert made.seat.choice == Choice("CART", 2, 3, size=SIZE) and not made.chooser.size.disabled
+    made.chooser.key.value = key
+    enter(made.chooser.key)
+    assert "or in its field of the seat" in text(made.wrong_choice)
+    made.chooser.folder.value = str(folder)
+    enter(made.chooser.key)
+    assert made.wrong_choice.value == "" and made.seat.choice.folder == str(folder)
+
+
+def test_a_folder_without_a_catalog_is_refused_in_place(shop: Shop, tmp_path: Path) -> None:
+    made = desk()
+    before = made.seat.episode
+    for wrong in (tmp_path, tmp_path / "nowhere"):
+        made.chooser.folder.value = str(wrong)
+        enter(made.chooser.folder)
+        assert str(wrong) in text(made.wrong_choice) and made.seat.episode is before
 
 
 def test_wrong_fields_are_marked_and_nothing_is_spent(shop: Shop) -> None:
