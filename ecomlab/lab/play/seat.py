@@ -137,8 +137,8 @@ class Seat:
         self._begin(choice, Episode(choice.task(), choice.shop, wording=self._wording()))
 
     def reset_to(self, key: str, folder: str = "") -> None:
-        """Begin the episode of a key that somebody shared; a catalog that is no generated one is looked for in `folder`,
-        by default in that chosen now. Raises ShareKeyError likewise."""
+        """Begin the episode of a key that somebody shared; a catalog in a folder is looked for in `folder`, by
+        default in that chosen now. Raises ShareKeyError likewise."""
         choice, task = read_key(key, folder or self.choice.folder)
         self._begin(choice, Episode(task, choice.shop, wording=self._wording()))
 
