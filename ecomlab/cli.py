@@ -2,7 +2,6 @@
 assets, catalog, init."""
 
 import os
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,21 +21,13 @@ from rich.markup import escape
 from typer import Argument, Option
 
 import ecomlab
-from ecomlab import options
+from ecomlab import interrupted, options
 from ecomlab.envs.registry import UnknownEnvironmentError
 
 HELP = """ecomlab: shopping agents trained with reinforcement learning from verifiable rewards.
 
 Example: [cyan]ecomlab play --env CART --difficulty 4[/cyan]"""
 BENCH = "Benchmarks.\n\nExample: [cyan]ecomlab bench env --json bench.json[/cyan]"
-KEPT = {
-    "train": "the run goes on from its last checkpoint with the same command",
-    "certify": "with --json, cells that are finished are kept, and the same command goes on with the others",
-    "eval": "episodes that are played are kept, and the same command goes on with the others",
-    "catalog": "rows that are cleaned, texts that are embedded are kept, and the same command goes on with the others",
-    "frontier": "episodes that are played are kept, and the same command goes on",
-}
-"""What is kept of an interrupted command, in words; of others there is nothing to keep."""
 app = typer.Typer(
     help=HELP,
     no_args_is_help=True,
@@ -438,9 +429,9 @@ def main() -> None:
         complain.print(f"[red]error[/red]  {escape(options.worded(error))}")
         raise SystemExit(2) from None
     except KeyboardInterrupt:  # while a command was being read
-        raise SystemExit(130) from None
+        complain.print(interrupted.line())
+        raise SystemExit(interrupted.CODE) from None
     except SystemExit as end:  # typer makes one of Ctrl-C, silently
         if isinstance(getattr(end.__context__, "__cause__", None), KeyboardInterrupt):
-            kept = KEPT.get(next((word for word in sys.argv[1:] if word[:1] != "-"), ""), "nothing was kept")
-            complain.print(f"interrupted; {kept}")
+            complain.print(interrupted.line())
         raise

@@ -23,7 +23,8 @@ PAGE = ROOT / "docs" / "architecture.md"
 ORDER = (
     (
         "the foundations",
-        "seeding suggest files other_words frozen values data settings arguments tool markup assets processor",
+        "seeding suggest files other_words frozen values data settings arguments tool markup assets processor "
+        "interrupted",
     ),
     ("the problem's nouns", "catalog task difficulty reward answers"),
     ("world and customer", "world customer"),

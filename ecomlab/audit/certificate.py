@@ -3,9 +3,11 @@
 import json
 import math
 import os
+import signal
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
@@ -238,8 +240,9 @@ def certify(
         for cell in left:
             yield _keep(kept, keys[cell], _cell(cell))
         return
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        running = {pool.submit(_cell, cell): cell for cell in left}
+    with _pool(workers) as pool:
+        with _held_back():
+            running = {pool.submit(_cell, cell): cell for cell in left}
         try:
             for future in as_completed(running):
                 yield _keep(kept, keys[running[future]], future.result())
@@ -262,9 +265,31 @@ def find_leaks(
     if workers <= 1:
         found = [_leaks(env_id, tasks, catalog) for env_id in envs]
     else:
-        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-            found = list(pool.map(_leaks, envs, [tasks] * len(envs), [catalog] * len(envs)))
+        with _pool(workers) as pool:
+            with _held_back():
+                running = pool.map(_leaks, envs, [tasks] * len(envs), [catalog] * len(envs))
+            found = list(running)
     return [leak for leaks, _ in found for leak in leaks], [one for _, ones in found for one in ones]
+
+
+def _pool(workers: int) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_end_silently)
+
+
+def _end_silently() -> None:
+    """Let Ctrl-C, which reaches workers too, end one without a traceback."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+@contextmanager
+def _held_back() -> Iterator[None]:
+    """Hold Ctrl-C back while processes are started, which hold it back until they are told what it does to them."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _leaks(env_id: str, tasks: int, catalog: str | int) -> tuple[list[Leak], list[Comparison]]:
