@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,11 @@ PATIENCE = 10.0
 
 class StoppedError(Exception):
     """The run ends; what is in flight is not wanted any more."""
+
+
+def mirror(model: Any, copy: Any) -> None:
+    """Give `copy` the model's weights, on its device: one that trains on a GPU plays on it too."""
+    copy.to(next(model.parameters()).device).load_state_dict(model.state_dict())
 
 
 class Ahead:

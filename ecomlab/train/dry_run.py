@@ -158,9 +158,11 @@ def memory(config: TrainConfig, size: Size, processes: int = 1) -> dict[str, flo
                     episode (`Size.activations`), float32 copies for LoRA included
     logits          one tile of the output layer, and the float32 gradient of the layer where it is trained
     keys, values    all rollouts of a process at `context_tokens`
+    copy            with `ahead` and our own sampler: the weights that play, in their type
     vLLM            the share given to it; on a server, nothing here
 
-    Our own sampler frees its cache before the update, so "peak" counts the larger of the two phases.
+    Our own sampler frees its cache before the update, so "peak" counts the larger of the two phases; with `ahead` they
+    are at the same time, and it counts both.
     """
     width = 2 if config.dtype == "bfloat16" else 4
     trained = size.adapters(config.lora_rank) if config.lora_rank else size.parameters
@@ -187,11 +189,13 @@ def memory(config: TrainConfig, size: Size, processes: int = 1) -> dict[str, flo
         ),
         "logits": positions * min(TILE, size.vocabulary) * compute + head,
         "keys, values": rows * config.context_tokens * size.kv_bytes(width) if not config.with_vllm else 0.0,
+        "copy that plays ahead": size.parameters * width if config.ahead and not config.with_vllm else 0.0,
         "vLLM": config.vllm_memory * GPU_GB * 1e9 if config.generation == "vllm-colocate" else 0.0,
     }
     gb = {name: value / 1e9 for name, value in parts.items()}
-    standing = gb["weights"] + gb["optimizer"] + gb["vLLM"]
-    gb["peak"] = standing + max(gb["gradients"] + gb["activations"] + gb["logits"], gb["keys, values"])
+    standing = gb["weights"] + gb["optimizer"] + gb["vLLM"] + gb["copy that plays ahead"]
+    update, playing = gb["gradients"] + gb["activations"] + gb["logits"], gb["keys, values"]
+    gb["peak"] = standing + (update + playing if config.ahead else max(update, playing))
     return gb
 
 

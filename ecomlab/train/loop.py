@@ -37,7 +37,7 @@ from ecomlab.models.samplers.cached import Limits, OpenSampler
 from ecomlab.models.samplers.engine import ColocatedSampler, EngineSampler, OneByOne, VllmEngine
 from ecomlab.models.samplers.vllm import VllmSampler
 from ecomlab.train import checkpoints, metrics, untrained
-from ecomlab.train.ahead import AHEAD, AHEAD_COLUMNS, Ahead
+from ecomlab.train.ahead import AHEAD, AHEAD_COLUMNS, Ahead, mirror
 from ecomlab.train.config import ConfigError, RunError, TrainConfig, check_split
 from ecomlab.train.distributed import OneWorker, join_processes
 from ecomlab.train.health import alarms
@@ -268,7 +268,7 @@ class Run:
         if self.ahead.busy:
             return
         if self.player is not self.policy:
-            self.player.model.load_state_dict(self.policy.model.state_dict())
+            mirror(self.policy.model, self.player.model)
         schedule, sampler = self.schedule, self.ahead.watched(self.sampler)
         self.ahead.begin(lambda: self._play(number, schedule, sampler, SINGLE_PROCESS, version))
 

@@ -41,6 +41,8 @@ from ecomlab.train.update_metrics import UpdateMetrics
 
 ROWS_AT_ONCE = 8
 """Rows forwarded together in one process; they are of similar length, so that little is padded."""
+COMPARED = 8
+"""Most rows of a process, of those that older weights have sampled, that are forwarded with these weights once more."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,7 @@ class DapoTrainer(GRPOTrainer):
         self.processes = processes
         self.land, self.begin_next = land, begin_next
         self.ratio: dict[str, float] | None = None
+        self._then: tuple[int, list[Tensor]] | None = None
         self.collection: Collection | None = None
         self.clock = Clock()
         self._last_loaded_step: int = -1  # TRL's: the step whose weights vLLM has
@@ -218,9 +221,12 @@ class DapoTrainer(GRPOTrainer):
         sampled = batch["old_per_token_logps"]
         trained = (batch["completion_mask"] * batch["tool_mask"]).bool() & (advantages_B1 != 0)
         ratio = torch.ones_like(sampled)
+        weights = self._copy_weights()
         if self.collection.version not in (None, self.number):
             with self.clock.phase("logprobs"):
                 batch["old_per_token_logps"] = old = self._now(batch, trained, sampled)
+                if weights is not None and self._then and self._then[0] == self.collection.version:
+                    self._compare(batch, trained, sampled, then=self._then[1], now=weights)
             ratio = objective.capped_ratio(old, sampled, math.inf)
             batch["advantages"] = advantages_B1 * objective.capped_ratio(old, sampled, self.config.ratio_cap)
         mine = ratio[trained]
@@ -234,17 +240,49 @@ class DapoTrainer(GRPOTrainer):
             "ratio_max": max(each for _, each in gathered) if tokens else math.nan,
             "capped": capped / tokens if tokens else math.nan,
         }
+        if weights is not None:
+            self._then = (self.number, weights)
 
-    @torch.no_grad()
     def _now(self, batch: Any, trained: Tensor, sampled: Tensor) -> Tensor:
         """Compute the policy's log-probabilities (B, completion) at the trained positions; the sampler's elsewhere."""
-        ids = torch.cat([batch["prompt_ids"], batch["completion_ids"]], dim=1)
-        mask = torch.cat([batch["prompt_mask"], batch["completion_mask"]], dim=1)
-        found = []
-        for rows in torch.arange(len(ids), device=ids.device).split(self.args.per_device_train_batch_size):
-            self._trained, self._sampled = trained[rows], sampled[rows]
-            found.append(self._forward(self.model, ids[rows], mask[rows], sampled.shape[1])[0])
-        return torch.cat(found)
+        every = torch.arange(len(sampled), device=sampled.device)
+        parts = every.split(self.args.per_device_train_batch_size)
+        return torch.cat([self._logps(batch, rows, trained, sampled) for rows in parts])
+
+    @torch.no_grad()
+    def _logps(self, batch: Any, rows: Tensor, trained: Tensor, sampled: Tensor) -> Tensor:
+        """Compute the same for some rows."""
+        ids = torch.cat([batch["prompt_ids"][rows], batch["completion_ids"][rows]], dim=1)
+        mask = torch.cat([batch["prompt_mask"][rows], batch["completion_mask"][rows]], dim=1)
+        self._trained, self._sampled = trained[rows], sampled[rows]
+        return self._forward(self.model, ids, mask, sampled.shape[1])[0]
+
+    def _compare(
+        self, batch: Any, trained: Tensor, sampled: Tensor, *, then: list[Tensor], now: list[Tensor]
+    ) -> None:
+        """Compare the sampler of a few rows with the weights that it should have had, `then`; these are `now` again
+        afterwards, bit for bit."""
+        most = min(COMPARED, self.args.per_device_train_batch_size)
+        rows = trained.sum(dim=1).argsort(descending=True, stable=True)[:most]
+        self._set_weights(then)
+        try:
+            found = self._logps(batch, rows, trained, sampled)
+        finally:
+            self._set_weights(now)
+        self.update_metrics.compare((found - sampled[rows])[trained[rows]])
+
+    def _copy_weights(self) -> list[Tensor] | None:
+        """Copy the trained weights that this process holds into main memory. None under ZeRO-3, which gathers some of
+        them for good, so that they could not be exchanged."""
+        trained = [p for p in self.model.parameters() if p.requires_grad]
+        if any(hasattr(p, "ds_tensor") for p in trained):
+            return None
+        return [held(p).to("cpu", copy=True) for p in trained]
+
+    def _set_weights(self, weights: list[Tensor]) -> None:
+        trained = (p for p in self.model.parameters() if p.requires_grad)
+        for parameter, weight in zip(trained, weights, strict=True):
+            held(parameter).copy_(weight)
 
     def compute_loss(
         self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
@@ -339,9 +377,8 @@ class DapoTrainer(GRPOTrainer):
 
     def weights_are_finite(self) -> bool:
         """Tell whether all trained weights are finite, in all processes, which all call this."""
-        trained = (p.detach() for p in self.model.parameters() if p.requires_grad)
-        local = (p.to_local() if isinstance(p, DTensor) else p for p in trained)
-        mine = all(bool(torch.isfinite(p).all()) for p in local)
+        trained = (p for p in self.model.parameters() if p.requires_grad)
+        mine = all(bool(torch.isfinite(held(p)).all()) for p in trained)
         return all(self.processes.all_gather(mine))
 
     def _forward(
@@ -388,6 +425,13 @@ class DapoTrainer(GRPOTrainer):
         """Return the sampler's log-probabilities, (rollouts, width), padded with zeros."""
         padded = [r.logprobs + [0.0] * (width - len(r.logprobs)) for r in self.rollouts]
         return torch.tensor(padded, dtype=torch.float32, device=self.accelerator.device)
+
+
+def held(parameter: Tensor) -> Tensor:
+    """Return the part of a parameter that this process holds: its shard under FSDP2, and under ZeRO-3, where the
+    parameter itself is empty between forward passes; otherwise all of it."""
+    local = getattr(parameter, "ds_tensor", parameter).detach()
+    return local.to_local() if isinstance(local, DTensor) else local
 
 
 def by_tokens(sizes: Sequence[tuple[int, int]], rows: Sequence[int], most: int) -> list[list[int]]:

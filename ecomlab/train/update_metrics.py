@@ -33,11 +33,18 @@ class UpdateMetrics:
             "clipped": clipped.sum(),
             "tokens": len(change),
         }
-        if fresh and len(change):
-            sums |= {"gap": change.abs().sum(), "gap_tokens": len(change)}
-            self.gap_max = max(self.gap_max, float(change.abs().max()))
         for name, value in sums.items():
             self.sums[name] += float(value)
+        if fresh:
+            self.compare(change)
+
+    def compare(self, change: Tensor) -> None:
+        """Add tokens' differences (tokens,) between the sampler's log-probabilities and the trainer's with the same
+        weights."""
+        if len(change):
+            self.sums["gap"] += float(change.abs().sum())
+            self.sums["gap_tokens"] += len(change)
+            self.gap_max = max(self.gap_max, float(change.abs().max()))
 
     def trained(self, processes: ProcessGroup) -> bool:
         """Tell whether any process trained a token since the last call; all of them call this."""
@@ -47,8 +54,8 @@ class UpdateMetrics:
 
     def total(self, processes: ProcessGroup) -> dict[str, float]:
         """Compute, over all processes, entropy, clip_share, logp_gap and logp_gap_max (mean and largest `|Δ logp|`
-        between sampler and trainer in the first minibatch), and grad_norm (the largest, NaN if one is). If
-        nothing was trained, grad_norm is 0 and the others are NaN."""
+        between sampler and trainer in the first minibatch, or with older weights in some of what those have sampled),
+        and grad_norm (the largest, NaN if one is). If nothing was trained, grad_norm is 0 and the others are NaN."""
         gathered = processes.all_gather((self.sums, self.gap_max))
         sums = {name: sum(each[name] for each, _ in gathered) for name in self.sums}
         tokens, gap_tokens = sums["tokens"] or math.nan, sums["gap_tokens"] or math.nan

@@ -16,7 +16,7 @@ from ecomlab.models.load import load_policy
 from ecomlab.models.policy import Policy
 from ecomlab.seeding import rng
 from ecomlab.train import checkpoints, loop
-from ecomlab.train.ahead import Ahead, StoppedError
+from ecomlab.train.ahead import Ahead, StoppedError, mirror
 from ecomlab.train.config import ConfigError, TrainConfig, check_split
 from ecomlab.train.loop import train
 from ecomlab.train.objective import capped_ratio, loss_mask
@@ -112,15 +112,36 @@ def test_promotions_are_applied_in_the_order_of_drawing(whole: Record) -> None:
     assert list(by_step.values()) == windows
 
 
-def test_the_ratio_is_told_and_the_gap_only_where_it_is_one(whole: Record) -> None:
+def test_the_ratio_is_told_and_the_gap_is_to_the_weights_that_sampled(whole: Record) -> None:
     told = rows_of(whole.out / "ahead.csv")
     gaps = {row["step"]: row["logp_gap"] for row in rows_of(whole.out / "train.csv")}
     assert any(int(row["tokens"]) for row in told)
     assert float(told[0]["ratio_max"]) == 1.0 and float(gaps["1"]) < 1e-4
     for row in told[1:]:
-        assert gaps[row["step"]] == "nan", "an older policy's log-probabilities differ"
         if int(row["tokens"]):
-            assert float(row["ratio_max"]) > 1 > float(row["capped"]) >= 0
+            assert float(row["ratio_max"]) > 1.01 and 1 > float(row["capped"]) >= 0, "the weights have moved"
+            assert 0 < float(gaps[row["step"]]) < 1e-4, "those that sampled agree with the sampler"
+    assert any(gaps[row["step"]] != "nan" for row in told[1:])
+
+
+def test_a_player_that_keeps_its_first_weights_shows_in_the_gap(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Step 2 is sampled by the first weights either way, step 3 should not be."""
+    monkeypatch.setattr(loop, "mirror", lambda model, copy: None)
+    run = recorded(tmp_path / "run", monkeypatch)
+    gaps = {row["step"]: float(row["logp_gap"]) for row in rows_of(run.out / "train.csv")}
+    assert gaps["2"] < 1e-4 < 1e-2 < gaps["3"]
+
+
+def test_the_copy_that_plays_is_on_the_device_of_the_model() -> None:
+    model, copy = torch.nn.Linear(2, 3, device="meta"), torch.nn.Linear(2, 3)
+    mirror(model, copy)
+    assert {p.device.type for p in copy.parameters()} == {"meta"}, "a GPU's stand-in"
+    model = torch.nn.Linear(2, 3)
+    copy = torch.nn.Linear(2, 3)
+    mirror(model, copy)
+    assert torch.equal(copy.weight, model.weight) and copy.weight is not model.weight
 
 
 def test_a_run_does_not_depend_on_when_its_rollouts_come(

@@ -89,6 +89,17 @@ def test_the_cache_of_64_rollouts_of_2000_tokens() -> None:
     assert parts["keys, values"] == pytest.approx(19, rel=0.02)
 
 
+def test_a_copy_that_plays_ahead_is_counted_and_its_cache_beside_the_update() -> None:
+    laptop = from_toml(ROOT / "experiments" / "laptop" / "train.toml")
+    size = size_of(laptop.starter)
+    off, on = (memory(laptop.replace(ahead=ahead), size) for ahead in (False, True))
+    assert off["copy that plays ahead"] == 0
+    assert on["copy that plays ahead"] == pytest.approx(4 * size.parameters / 1e9)
+    update = off["gradients"] + off["activations"] + off["logits"]
+    more = on["copy that plays ahead"] + min(update, off["keys, values"])
+    assert on["peak"] - off["peak"] == pytest.approx(more)
+
+
 def test_checkpointing_saves_most_activations() -> None:
     with_it, without = (
         memory(LORA.replace(gradient_checkpointing=on), SIZE)["activations"] for on in (True, False)

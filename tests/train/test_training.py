@@ -853,6 +853,18 @@ def test_every_second_of_a_step_is_in_the_phase_that_spent_it(
     )
 
 
+def test_weights_that_zero3_keeps_elsewhere_are_looked_at(shop: Shop, tmp_path: Path) -> None:
+    """There a parameter is empty, and this process's share is its `ds_tensor`."""
+    policy = load_policy("novice", shop, ["CART"])
+    trainer = trainer_of(policy, tmp_path)
+    parameter: Any = next(policy.model.parameters())
+    parameter.ds_tensor = parameter.detach().clone()
+    parameter.data = torch.empty(0)
+    assert trainer.weights_are_finite()
+    parameter.ds_tensor[0, 0] = math.nan
+    assert not trainer.weights_are_finite()
+
+
 @pytest.mark.slow
 def test_with_every_switch_off_a_run_writes_what_it_wrote_before_there_were_any(tmp_path: Path) -> None:
     """first_steps.csv is of experiments/laptop's adaptive schedule and seed 0, made at 4b86189: to the byte on
