@@ -138,6 +138,8 @@ def load_chat_policy(
     base = _base(adapters) if adapters.is_file() else str(name)
     if base.startswith((".", "/", "~")) and not Path(base).is_dir():
         raise PolicyError(f"there is no folder {base}; name one with a Hugging Face model, or owner/name")
+    if Path(base).is_dir():
+        base = str(Path(base).resolve())  # adapters that are saved name it, and are read from anywhere
     try:
         model = AutoModelForCausalLM.from_pretrained(base, dtype=getattr(torch, dtype))
         tokenizer = AutoTokenizer.from_pretrained(str(name))
@@ -147,7 +149,8 @@ def load_chat_policy(
         way_out = (
             "check that the folder is a whole Hugging Face model"
             if Path(base).is_dir()
-            else f"download it once with `hf download {base}` (HF_HUB_OFFLINE=0 where that is set), or name a folder"
+            else f"download it once with `hf download {base}` (HF_HUB_OFFLINE=0 where that is set), or name a folder "
+            f"(there is no {Path.cwd() / base})"
         )
         raise PolicyError(f"{base} cannot be loaded ({type(error).__name__}: {first}); {way_out}") from error
     tokenizer.chat_template = (
@@ -210,4 +213,12 @@ def _base_digest(model: Any) -> str:
 
 
 def _base(adapters: Path) -> str:
-    return str(json.loads(adapters.read_text())["base_model_name_or_path"])
+    """Read which model adapters belong to: its name, or its folder. Raises PolicyError if the folder is not here."""
+    base = str(json.loads(adapters.read_text())["base_model_name_or_path"])
+    if (base.count("/") != 1 or base.startswith((".", "/", "~"))) and not Path(base).is_dir():
+        raise PolicyError(
+            f"the adapters in {adapters.parent} belong to the model in {base}, which is no folder"
+            + ("" if Path(base).is_absolute() else f" in {Path.cwd()}")
+            + f"; put it there, or name its folder in {adapters} as base_model_name_or_path"
+        )
+    return base

@@ -251,6 +251,35 @@ def test_adapters_know_the_weights_that_they_were_trained_on(folder: Path, tmp_p
         load_chat_policy(saved)
 
 
+def test_adapters_find_their_base_from_another_folder(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where training was told of it by a relative path; and where it is gone, that is said."""
+    shutil.copytree(folder, tmp_path / "models" / "small" / "base")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    policy = load_chat_policy("models/small/base", lora_rank=4)
+    saved = tmp_path / "adapters"
+    policy.model.save_pretrained(saved)
+    policy.tokenizer.save_pretrained(saved)
+    (saved / MADE_FOR).write_text(json.dumps(policy.made_for))
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    again = load_chat_policy("../adapters")
+    for name, p in again.model.named_parameters():
+        assert torch.equal(p, policy.model.get_parameter(name))
+    shutil.rmtree(tmp_path / "models")
+    with pytest.raises(
+        PolicyError, match="belong to the model in .*models/small/base, which is no folder; put it"
+    ):
+        load_chat_policy("../adapters")
+    record = saved / "adapter_config.json"
+    record.write_text(record.read_text().replace(f"{tmp_path}/", ""))  # as an older ecomlab wrote it
+    with pytest.raises(
+        PolicyError, match="in models/small/base, which is no folder in .*elsewhere; put it there"
+    ):
+        load_chat_policy("../adapters")
+
+
 def test_without_peft_the_message_names_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "peft", None)
     with pytest.raises(PolicyError, match="needs peft, which is not installed"):
