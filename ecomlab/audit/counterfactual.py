@@ -104,7 +104,7 @@ def first_difference(
                 return f"turn {one.turn}: {name}({arguments}): {found}"
         if found := _differ(turns[0], turns[1]):
             return f"turn {one.turn}: what comes after the tools' results: {found}"
-    if found := _differ(*sent):
+    if found := _differ(sent[0], sent[1]):
         return f"what the customer's endpoint is sent: {found}"
     return _differ(one.end, two.end)
 
