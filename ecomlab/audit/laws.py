@@ -120,11 +120,14 @@ def _samples(rows: "Sequence[Row]") -> "Iterator[tuple[str, Row, bool]]":
 def _pooled(rows: "Sequence[Row]") -> "Row":
     """Pool the cells of one environment into a row of what is in all of them."""
     seeds, others = [row.seeds for row in rows], [row.others for row in rows]
+    attacked = others if any(others) else None  # rows of players alone have no weights
 
     def shares(kind: str) -> dict[str, float]:
         first, *rest = (getattr(row, kind) for row in rows)
         names = [name for name in first if all(name in more for more in rest)]
-        return {n: float(np.average([getattr(row, kind)[n] for row in rows], weights=others)) for n in names}
+        return {
+            n: float(np.average([getattr(row, kind)[n] for row in rows], weights=attacked)) for n in names
+        }
 
     return replace(
         rows[0],
@@ -134,7 +137,7 @@ def _pooled(rows: "Sequence[Row]") -> "Row":
         solver=float(np.average([row.solver for row in rows], weights=seeds)),
         fair=float(np.average([row.fair for row in rows], weights=seeds)),
         courteous=float(np.average([row.courteous for row in rows], weights=seeds)),
-        chance=float(np.average([row.chance for row in rows], weights=others)),
+        chance=float(np.average([row.chance for row in rows], weights=attacked)),
         blind=shares("blind"),
         positional=shares("positional"),
         rewards={

@@ -53,3 +53,12 @@ def test_a_score_that_an_endpoint_changes_breaks_the_law(
     [cell] = measured["hostile scores"]
     broken = {**measured, "hostile scores": [cell | {what: cell[what] - 1}]}
     assert script["states"](broken)["hostile"]["BROKEN IS NOT WRONG"]["STATUS"] is State.BROKEN
+
+
+def test_levels_that_no_attacker_played_are_judged_together(
+    script: dict[str, Any], measured: dict[str, Any]
+) -> None:
+    [row] = measured["honest rows"]
+    assert not row["others"]
+    found = script["states"]({**measured, "honest rows": [row, row | {"d": 12}]})
+    assert found["honest"]["TALKED THROUGH"]["STATUS"] is State.NOT_SHOWN
