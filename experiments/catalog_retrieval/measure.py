@@ -5,18 +5,17 @@
 
 FOLDER holds amazon.csv, walmart.csv and gt.csv, the public Walmart-Amazon benchmark (data/ccer/D8 of
 AI-team-UoA/pyJedAI on GitHub). Each pair of gt.csv is a query; the table counts them. Titles alone are embedded and
-compared. So small a catalog is searched exactly; the rows of an approximate index show what one costs where it is
-needed.
+compared. Rows of embedders that are not asked for stay. So small a catalog is searched exactly; the rows of an
+approximate index show what one costs where it is needed.
 """
 
 import argparse
-import csv
 from dataclasses import asdict
 from pathlib import Path
 
+from ecomlab.audit.catalog_benchmark import update
 from ecomlab.audit.retrieval import measure, read_matches
 from ecomlab.catalog.embedders import embedder_named
-from ecomlab.files import replacing
 
 HERE = Path(__file__).resolve().parent
 EMBEDDERS = ("lexical", "minilm")
@@ -32,10 +31,7 @@ def main() -> None:
     arguments = parser.parse_args()
     matches = read_matches(arguments.data)
     rows = [asdict(row) for name in arguments.embedder for row in measure(matches, embedder_named(name))]
-    with replacing(arguments.out) as draft, draft.open("w", encoding="utf-8", newline="") as file:
-        table = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        table.writeheader()
-        table.writerows(rows)
+    update(arguments.out, rows, ("products", "embedder"))
     for row in rows:
         print(row)
 

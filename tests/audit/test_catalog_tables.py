@@ -1,0 +1,74 @@
+"""The tables of catalogs by size and of retrieval say what the pages say of them, and their scripts run."""
+
+import csv
+import runpy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ecomlab.catalog import LexicalEmbedder, generate
+from ecomlab.catalog.embed import on_grid
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = (ROOT / "docs" / "catalogs.md", ROOT / "experiments" / "README.md")
+
+
+def table(name: str) -> list[dict[str, str]]:
+    with (ROOT / "experiments" / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def percent(share: str) -> str:
+    return f"{float(share):.1%}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_pages_say_what_the_table_of_retrieval_says(page: Path) -> None:
+    rows = {(row["embedder"], row["index"].split(",")[0]): row for row in table("catalog_retrieval/results")}
+    said = page.read_text("utf-8")
+    assert {embedder for embedder, _ in rows} == {"lexical", "all-MiniLM-L6-v2"}
+    assert {row["queries"] for row in rows.values()} == {"853"}
+    for embedder in ("lexical", "all-MiniLM-L6-v2"):
+        exact = rows[embedder, "exact"]
+        assert percent(exact["recall_at_1"]) in said and percent(exact["recall_at_20"]) in said
+
+
+def test_the_pages_say_what_the_table_of_index_kinds_says() -> None:
+    rows = table("catalog_scale/index")
+    assert {(row["embedder"], row["texts"], row["dim"]) for row in rows} == {("minilm", "200000", "384")}
+    (scan,) = (row for row in rows if row["index"] == "SQfp16")
+    (lists,) = (
+        row for row in rows if row["index"] == "IVF2048,SQ8" and row["effort"] == "lists 16, candidates 4"
+    )
+    graph = max(float(row["recall_at_20"]) for row in rows if row["index"] == "HNSW32_SQ8")
+    for page in PAGES:
+        said = page.read_text("utf-8")
+        for fact in (
+            f"{float(scan['search_ms_p50']):.1f} ms",
+            percent(lists["recall_at_20"]),
+            f"{float(lists['search_ms_p50']):.2f} ms",
+            f"{graph:.1%}",
+        ):
+            assert fact in said, f"{page.name} does not say {fact}"
+
+
+def test_index_kinds_are_measured_on_kept_vectors(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = runpy.run_path(str(ROOT / "experiments/catalog_scale/index.py"))
+    embedder, rows = LexicalEmbedder(), np.arange(600)
+    catalog, texts = script["products_with"](600)
+    assert catalog.fingerprint == generate(2_000).fingerprint and texts.count >= 600
+    monkeypatch.setitem(script["embedded"].__globals__, "SHARD", 256)
+    vectors = script["embedded"](catalog, rows, embedder, tmp_path)
+    assert capsys.readouterr().out.count("embedded") == 3
+    assert (script["embedded"](catalog, rows, embedder, tmp_path) == vectors).all()
+    assert not capsys.readouterr().out  # nothing is embedded twice
+    measured: list[dict[str, Any]] = list(
+        script["measured"](vectors, on_grid(embedder.encode([catalog.title(row) for row in (1, 90)])))
+    )
+    assert measured[0]["index"] == "SQfp16" and measured[0]["recall_at_20"] == 1
+    assert len({(row["index"], row["effort"]) for row in measured}) == len(measured) == 27
+    assert max(row["recall_at_20"] for row in measured if row["index"].endswith("SQ8")) == 1
