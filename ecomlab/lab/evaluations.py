@@ -236,7 +236,8 @@ def _worded(found: Rescored) -> str:
 
 
 def _prices(contestant: Contestant) -> dict[str, Any]:
-    """Prices by role, of a player, and of an endpoint that words the customer, whose settings have them."""
-    asked = {"agent": contestant, "customer": getattr(contestant, "customer", None)}
+    """Prices by role, of a player (and its first request) and of an endpoint that words the customer, whose settings
+    have them."""
+    asked = {"agent": contestant, "probe": contestant, "customer": getattr(contestant, "customer", None)}
     prices = {role: getattr(getattr(one, "settings", None), "prices", None) for role, one in asked.items()}
     return {role: price for role, price in prices.items() if price}

@@ -49,6 +49,8 @@ def calling(*calls: tuple[str, str], **more: Any) -> dict[str, Any]:
 # --- the server's failures ---
 
 ANSWERED = {"role": "assistant", "content": "Hi"}
+LONG = {"content": "x" * 20_001}
+"""A message that ends the episode."""
 BROKEN: dict[str, tuple[str, Reply]] = {
     "hangs up": ("connection", Reply(hang_up=True)),
     "429 for ever": ("rate limit", Reply(b"slow down", 429, {"Retry-After": "0"})),
@@ -200,6 +202,113 @@ def test_retry_after_is_read_in_seconds(text: str, seconds: float | None) -> Non
 
 def test_retry_after_may_be_a_date() -> None:
     assert client._retry_after({"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 0.0
+
+
+# --- a conversation that is too long ---
+
+TOO_LONG: dict[str, tuple[int, str]] = {
+    "OpenAI": (400, "This model's maximum context length is 4097 tokens. However, your messages resulted in 4159 "
+               "tokens. Please reduce the length of the messages."),
+    "OpenAI, by its code": (400, '{"error": {"message": "no", "code": "context_length_exceeded"}}'),
+    "OpenAI, input": (400, "Your input exceeds the context window of this model. Please adjust your input."),
+    "OpenAI, limit": (400, "Input tokens exceed the configured limit of 272000 tokens."),
+    "vLLM": (400, "This model's maximum context length is 16384 tokens. However, you requested 122946 tokens (112946 "
+             "in the messages, 10000 in the completion)."),
+    "vLLM, max_tokens": (400, "'max_tokens' or 'max_completion_tokens' is too large: 4096. This model's maximum "
+                         "context length is 4096 tokens and your request has 100 input tokens (4096 > 4096 - 100)."),
+    "vLLM, prompt": (400, "The decoder prompt (length 40000) is longer than the maximum model length of 32768."),
+    "vLLM, old": (400, "Input prompt (35247 tokens) is too long and exceeds limit of 1000"),
+    "SGLang": (400, "The input (61709 tokens) is longer than the model's context length (40960 tokens)."),
+    "SGLang, total": (400, "Requested token count exceeds the model's maximum context length of 32768 tokens."),
+    "SGLang, pool": (400, "Input length (160062 tokens) exceeds the maximum allowed length (59862 tokens)."),
+    "TGI": (422, "Input validation error: `inputs` must have less than 1024 tokens. Given: 1872"),
+    "TGI, total": (422, "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 4000 "
+                   "`inputs` tokens and 512 `max_new_tokens`"),
+    "llama.cpp": (400, '{"error":{"code":400,"message":"request (4390 tokens) exceeds the available context size (4096 '
+                  'tokens), try increasing it","type":"exceed_context_size_error","n_ctx":4096}}'),
+    "llama.cpp, older": (500, "the request exceeds the available context size. try increasing the context size or "
+                         "enable context shift"),
+    "llama.cpp, while it answers": (500, '{"error":{"code":500,"message":"Context size has been exceeded.",'
+                                    '"type":"server_error"}}'),
+    "llama.cpp, with status 200": (200, '{"error":{"code":400,"message":"the request exceeds the available context '
+                                   'size",'
+                                   '"type":"exceed_context_size_error"}}'),
+    "llama-cpp-python": (500, "Requested tokens (2285) exceed context window of 2048"),
+    "ollama": (400, '{"error":"the input length exceeds the context length"}'),
+    "ollama, with 500": (500, '{"error":"the input length exceeds the context length"}'),
+    "ollama, prompt": (400, "prompt too long; exceeded max context length by 4096 tokens"),
+    "LM Studio": (400, "The number of tokens to keep from the initial prompt is greater than the context length"),
+    "Together": (422, '{"error":{"message":"Input validation error: `inputs` tokens + `max_new_tokens` must be <= '
+                 '8193","type":"invalid_request_error"}}'),
+    "Fireworks": (400, "The prompt is too long: 262960, model maximum context length: 262144"),
+    "Mistral": (400, "Prompt contains 300000 tokens, too large for model with 131072 maximum context length"),
+    "Google": (400, "The input token count (1196265) exceeds the maximum number of tokens allowed (1048575)."),
+    "xAI": (400, "This model's maximum prompt length is 131072 but the request contains 537812 tokens."),
+    "a relay": (413, "prompt is too long: 213462 tokens > 200000 maximum"),
+}  # fmt: skip
+OTHER: dict[str, tuple[int, str, str]] = {
+    "an account's tokens": (429, "Limit 30000 tokens per min, requested 40000: too many tokens", "rate limit"),
+    "an account's, with 413": (413, "Request too large on tokens per minute (TPM): Limit 6000, too many tokens",
+                               "request refused"),
+    "an answer's length": (400, "max_tokens is too large: 100000. This model supports at most 16384 completion tokens",
+                           "request refused"),
+    "a deadline": (500, "context deadline exceeded", "server error"),
+    "memory": (500, "failed to allocate the cache for a context size of 8192", "server error"),
+    "a key": (401, "maximum context length is 8192 tokens", "request refused"),
+    "a body": (413, "<html><h1>413 Request Entity Too Large</h1></html>", "request refused"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TOO_LONG)
+def test_too_long_a_conversation_is_the_models_own_in_every_servers_words(name: str, shop: Shop) -> None:
+    status, text = TOO_LONG[name]
+    found, server = played(Reply(text.encode(), status), shop, retries=3)
+    assert (found.unscored, found.faults) == ("", ("context",))
+    assert found.trajectory is not None and found.trajectory.end == "truncated"
+    assert len(server.bodies) == 3  # the first request, this one, and the same without max_tokens: none again
+    assert found.usage["agent"].requests == 2 and found.usage["agent"].retries == 0
+
+
+@pytest.mark.parametrize("name", OTHER)
+def test_what_only_sounds_like_too_long_a_conversation_is_not_the_models(name: str, shop: Shop) -> None:
+    status, text, kind = OTHER[name]
+    found, _ = played(Reply(text.encode(), status), shop, retries=0)
+    assert (found.unscored, found.faults) == (kind, ())
+
+
+def test_what_overflowed_requests_cost_is_counted(shop: Shop) -> None:
+    """A server that is busy first, then finds the request too long, then answers it without max_tokens."""
+
+    def answer(body: dict[str, Any], number: int) -> Reply:
+        if number == 0:
+            return Reply(b"", 503)
+        return Reply(b"context_length_exceeded", 400) if "max_tokens" in body else completion(LONG)
+
+    found, server = played(answer, shop, retries=2)
+    assert found.usage["agent"].requests == len(server.bodies) - 1 == 3
+    assert found.usage["agent"].retries == 1
+
+
+def test_one_first_request_tries_a_contestant_and_is_counted_beside_the_first_episode(shop: Shop) -> None:
+    with serving(lambda body, number: completion(LONG)) as server:
+        one = contestant(server, concurrency=1)
+        first, second = one.play([JOB, JOB], shop)
+        (third,) = one.play([JOB], shop)
+    probe = first.usage["probe"]
+    assert (probe.requests, probe.prompt_tokens, probe.completion_tokens) == (1, 100, 10)
+    assert [set(played.usage) for played in (second, third)] == [{"agent"}] * 2
+    counted = sum(used.requests for played in (first, second, third) for used in played.usage.values())
+    assert counted == len(server.bodies) == 4
+
+
+def test_a_first_request_that_failed_is_counted_and_sent_again(shop: Shop) -> None:
+    with serving(lambda body, n: Reply(b"", 503) if n < 2 else HELLO, probed=False) as server:
+        one = contestant(server)
+        (lost,) = one.play([JOB], shop)
+        (found,) = one.play([JOB], shop)
+    assert (lost.unscored, lost.usage["probe"].requests) == ("server error", 2)
+    assert (found.unscored, found.usage["probe"].requests) == ("", 1)
+    assert found.usage["agent"].requests == len(server.bodies) - 3
 
 
 # --- the caller's mistakes ---

@@ -12,7 +12,13 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from ecomlab.evaluate.contestant import Usage
-from ecomlab.evaluate.endpoint.completion import Answer, EndpointFailure, failure_of, read_completion
+from ecomlab.evaluate.endpoint.completion import (
+    Answer,
+    ContextOverflow,
+    EndpointFailure,
+    failure_of,
+    read_completion,
+)
 from ecomlab.evaluate.endpoint.settings import EndpointSettings
 from ecomlab.seeding import rng
 from ecomlab.task import Message
@@ -97,6 +103,11 @@ class Client:
                     self.gave_up, self.last = self.gave_up + 1, failure
                     raise
                 await self._back_off(failure, attempt, turn, key)
+            except ContextOverflow as overflow:
+                overflow.usage = Usage(attempt + 1, retries=attempt, seconds=time.monotonic() - began)
+                self.gave_up = 0  # it is an answer
+                self._pace.ease()
+                raise
             else:
                 self.gave_up = 0
                 self._pace.ease()

@@ -15,10 +15,19 @@ from ecomlab.task import Message
 SHOWN = 300
 """Most characters of a server's text in a reason."""
 _OVERFLOW = re.compile(
-    r"context.{0,40}(?:length|window|size|exceed)|exceed.{0,60}context|(?:prompt|input|request) is too long"
-    r"|too many (?:input |total )?tokens|maximum.{0,40}tokens",
-    re.IGNORECASE | re.DOTALL,
+    r"context_length_exceeded|exceed_context_size_error|context_window_exceeded"
+    r"|context (?:length|window|size)\b[^.]{0,40}\bexceed|exceed[^.]{0,60}\bcontext (?:length|window|size|limit)"
+    r"|(?:longer|larger|greater|too large)\b[^.]{0,60}\bcontext (?:length|window|size)"
+    r"|maximum (?:context|prompt|model) length(?: is| of|:)? ?\d|(?:prompt|input)[^.]{0,30} is too long"
+    r"|input (?:length|tokens)\b[^.]{0,30}\bexceed|exceeds the maximum number of tokens|exceeded model token limit"
+    r"|`inputs` must have less|tokens \+ `max_new_tokens` must be|range of input length should be"
+    r"|reduce the length of the (?:messages|prompt|input)|too many (?:input |total )?tokens",
+    re.IGNORECASE,
 )
+"""Wordings of an overflow: OpenAI, vLLM, SGLang, TGI, llama.cpp, ollama, LM Studio, and hosts such as Together,
+Fireworks, Mistral, Google and xAI."""
+_PACE = re.compile(r"per (?:minute|min|day|hour)\b|rate.?limit|please wait", re.IGNORECASE)
+"""Wordings of a limit of tokens that is no model's, but an account's in some time."""
 BROKEN_OFF = ("error", "abort")
 """Reasons to end an answer that are the server's, as routers and vLLM give them."""
 _LONE = re.compile("[\ud800-\udfff]")
@@ -44,6 +53,11 @@ class EndpointFailure(Exception):
 
 class ContextOverflow(Exception):
     """A conversation that is longer than the model's context, as the endpoint says."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.usage = Usage()
+        """What the tries cost, tokens apart."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +110,9 @@ def _told(error: Any, body: bytes) -> Exception:
 
 def failure_of(status: int, body: bytes, wait: float | None = None, moved: bytes = b"") -> Exception:
     """Make the failure of an answer with a status other than 200; `moved` is the address that it names, if any."""
-    if status in (400, 413, 422) and _OVERFLOW.search(body.decode("utf-8", "replace")[:20_000]):
+    text = body.decode("utf-8", "replace")[:20_000]
+    # llama.cpp and ollama say it with 500 as well
+    if (status in (400, 413, 422) or status >= 500) and _OVERFLOW.search(text) and not _PACE.search(text):
         return ContextOverflow(shown(body))
     why = f"status {status}: {shown(body)}"
     if status == 429:

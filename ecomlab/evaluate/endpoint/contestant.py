@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ecomlab.customer.llm import Chat, Wording
@@ -62,6 +62,7 @@ class EndpointContestant:
         self.settings = settings
         self.customer = customer
         """The endpoint that words the customer; None where the templates are said."""
+        self._probed = False
 
     @property
     def identity(self) -> Mapping[str, Any]:
@@ -80,9 +81,9 @@ class EndpointContestant:
     def play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Played]:
         """Play all jobs, `concurrency` at once.
 
-        First sends one request of its own. Raises ConfigError where the endpoint refuses that: a wrong key, model or
-        setting. Where the server fails, here or so many times in a row that it must be gone, the jobs left are unscored
-        at once.
+        The first call sends one request of its own, counted with the first episode in the role "probe". Raises
+        ConfigError where the endpoint refuses that: a wrong key, model or setting. Where the server fails, here or so
+        many times in a row that it must be gone, the jobs left are unscored at once.
         """
         self.settings.secret()
         return iterate(lambda hand_over: self._play_all(list(jobs), shop, hand_over))
@@ -92,12 +93,16 @@ class EndpointContestant:
             workers = ThreadPoolExecutor(self.settings.concurrency, "ecomlab-customer")
             asyncio.get_running_loop().set_default_executor(workers)
         async with connected(self.settings) as client:
-            await probe(client)
+            uncounted = [] if self._probed else [await probe(client)]
+            self._probed = not client.gave_up
             left = iter(jobs)
 
             async def work() -> None:
                 for job in left:
-                    hand_over(await self._play(job, shop, client))
+                    played = await self._play(job, shop, client)
+                    if uncounted:
+                        played = replace(played, usage={**played.usage, "probe": uncounted.pop()})
+                    hand_over(played)
 
             async with asyncio.TaskGroup() as group:
                 for _ in range(min(self.settings.concurrency, len(jobs))):
@@ -158,6 +163,7 @@ class _Conversation:
             self.usage += failure.usage
             self._fail(failure.kind, f"{failure.kind}: {failure}")
         except ContextOverflow as overflow:
+            self.usage += overflow.usage
             self._cut("context", str(overflow))
         except Exception as error:  # a bug of ours costs one unscored episode, not the run
             self._fail("bug", raised(error))
@@ -171,9 +177,10 @@ class _Conversation:
         seed, key = int(self.seeds.integers(2**31)), (*self.key, self.episode.turn)
         try:
             answer = await client.answer(writer.write(messages, seed), key)
-        except ContextOverflow:
+        except ContextOverflow as overflow:
             if not self.settings.max_tokens:
                 raise
+            self.usage += overflow.usage
             # some servers refuse a conversation that fits where its longest answer would not: ask for what is left
             answer = await client.answer(writer.write(messages, seed, limited=False), key)
         self.usage += answer.usage
@@ -221,14 +228,14 @@ class _Conversation:
         )
 
 
-async def probe(client: Client) -> None:
-    """Send a first request, with all settings but nothing of a task. Raises ConfigError where it is refused; a failure
-    of the server is left for `client.gave_up` to tell."""
+async def probe(client: Client) -> Usage:
+    """Send a first request, with all settings but nothing of a task, and return what it cost. Raises ConfigError where
+    it is refused; a failure of the server is left for `client.gave_up` to tell."""
     settings = client.settings
     tools = [CLOCK] if settings.tools == "native" else []
     asked = f"{settings.address}, asked for model {settings.model!r},"
     try:
-        await client.answer(Writer(settings, tools).write(HELLO, seed=0), ("probe",))
+        return (await client.answer(Writer(settings, tools).write(HELLO, seed=0), ("probe",))).usage
     except ContextOverflow as overflow:
         raise ConfigError(
             f"{asked} refuses even a short conversation ({overflow}); lower max_tokens"
@@ -243,3 +250,4 @@ async def probe(client: Client) -> None:
             way_out = WAYS_OUT.get(failure.status, OTHERWISE)
             raise ConfigError(f"{asked} refuses the first request ({failure}); {way_out}") from None
         client.gave_up += GIVEN_UP + settings.concurrency
+        return failure.usage
