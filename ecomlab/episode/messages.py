@@ -19,11 +19,13 @@ MOST_TEXT = 20_000
 """Most characters in one message, and in one call's arguments."""
 MOST_NAME = 200
 """Most characters of a tool's name, and of a call's id."""
-_THINKING = re.compile(r"^\s*<think>.*?</think>\s*", re.DOTALL)
+_CALL = r"(<tool_call>(?:(?!<tool_call>).)*?</tool_call>)"
+_THINKING = re.compile(_CALL + r"|<think>.*?(?:</think>\s*|\Z)", re.DOTALL)
+_THOUGHT = re.compile(_CALL + r"|</think>\s*", re.DOTALL)
 
 
 def parse_output(text: str) -> dict[str, Any]:
-    """Parse the assistant message in `text`, leaving out thinking at its start.
+    """Parse the assistant message in `text`, leaving out thinking.
 
     Malformed output never raises: it gives a message whose `invalid` holds the reason, which ends the episode as
     invalid. Reasons: a call that is not closed, text between or behind calls, JSON that does not parse, a call that is
@@ -57,8 +59,11 @@ def parse_output(text: str) -> dict[str, Any]:
 
 
 def without_thinking(text: str) -> str:
-    """Leave out thinking at the start of a text."""
-    return _THINKING.sub("", text, count=1)
+    """Leave out all thinking: blocks, one at the end that is not closed, and what stands before a `</think>` that the
+    prompt has opened. What a whole call quotes is no thinking."""
+    said = _THINKING.sub(lambda found: found[1] or "", text)
+    ends = [found.end() for found in _THOUGHT.finditer(said) if not found[1]]
+    return said[ends[-1] :] if ends else said
 
 
 def invalid(text: str, reason: str) -> dict[str, Any]:

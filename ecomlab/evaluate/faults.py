@@ -12,13 +12,36 @@ from ecomlab.tool import InvalidCallError, SlipError, Tool, find, load_arguments
 if TYPE_CHECKING:
     from ecomlab.models.batch import Rollout
 
-FAULTS = ("malformed call", "empty answer", "refusal", "length", "context")
+FAULTS = ("malformed call", "call in text", "empty answer", "refusal", "length", "context")
 """Classes of mistakes."""
+_CALL = re.compile(
+    r"</?tool_call>|<function(?:_call)?\b[=>]|\[TOOL_CALLS\]|<\|python_tag\|>|<｜tool▁call"
+    r"|\{\s*[\"']name[\"']\s*:\s*[\"'][^\"'{}]{1,200}[\"']\s*,\s*[\"'](?:arguments|parameters)[\"']\s*:"
+    r"|\{\s*[\"'](?:arguments|parameters)[\"']\s*:\s*\{[^{}]{0,2000}\}\s*,\s*[\"']name[\"']\s*:"
+    r"|^\s*(?:```\w*\s*)?\[?\s*\{\s*[\"']name[\"']\s*:"
+)
+"""How calls begin in the formats of models and servers, those of `endpoint/templates.py` among them."""
+_WHO = (
+    r"(?:^\W*|[,;:—-]\s*(?:but\s+)?|\b(?:i|we)(?:['’](?:m|re|ll)| am| are| will)?\s+"
+    r"(?:(?:really|simply|just|also|unfortunately|currently|sorry|afraid)\s+)*)"
+)
+_CANNOT = (
+    r"(?:can(?:no|['’])?t|can not|could(?:n['’]t| not)|won['’]t(?: be able to)?|will not(?: be able to)?"
+    r"|unable to|not (?:be )?able to|not (?:allowed|permitted|equipped) to|(?:must|have to) decline to"
+    r"|(?:do not|don['’]t) have the (?:ability|capability|means) to)"
+)
+_HELP = (
+    r"(?:help|assist|comply|be of (?:any )?(?:help|assistance)|fulfil+ (?:that|this|your|such a) request"
+    r"|(?:provide|offer)(?: you)?(?: with)?(?: any)? (?:help|assistance|support))\b(?!\s+(?:but|it|\w+ing)\b)"
+)
+_MACHINE = r"\bas an?\b[^,.]{0,30}\b(?:AI|chatbot|tool|language model|(?:virtual|digital) assistant)\b[^.]{0,20}\bi\b"
 _REFUSAL = re.compile(
-    r"\b(?:can(?:no|['’])t|can not|unable to|won['’]t|not able to) "
-    r"(?:(?:help|assist)(?: you)?(?: with (?:that|this)\b|[.!]|$)|(?:comply|fulfil))",
+    rf"(?:{_WHO}{_CANNOT}|\b(?:do not|don['’]t) think (?:i|we) (?:can|could))\s+{_HELP}"
+    rf"|{_MACHINE}(?:['’]m| am)?\s+(?:{_CANNOT}|not capable of)\b",
     re.IGNORECASE,
 )
+_WAITS = re.compile(r"\b(?:without|until|unless|before|if|as long as|while)\b", re.IGNORECASE)
+"""Words that make of a refusal a condition, within its sentence: "I can't help you without the order's number"."""
 
 
 def faults_of(trajectory: Trajectory, cut: str = "", refused: Collection[int] = ()) -> tuple[str, ...]:
@@ -54,9 +77,22 @@ def _fault(message: Message, tools: dict[str, Tool], refused: bool, invalid: boo
         return "malformed call"
     if calls:
         return ""
-    if refused or _REFUSAL.search(content):
+    if looks_like_call(content):
+        return "call in text"
+    if refused or refuses(content):
         return "refusal"
     return "" if content.strip() else "empty answer"
+
+
+def looks_like_call(text: str) -> bool:
+    """Tell whether words were meant as a call, whole or not, in any format that models and servers have."""
+    return _CALL.search(text) is not None
+
+
+def refuses(text: str) -> bool:
+    """Tell whether words refuse to help, which is more than to say that something cannot be done or found."""
+    sentences = re.split(r"(?<=[.!?])\s|\n", text)
+    return any(_REFUSAL.search(one) and not _WAITS.search(one) for one in sentences)
 
 
 def _is_malformed(function: Message, tools: dict[str, Tool]) -> bool:

@@ -126,9 +126,9 @@ def report(transcripts: Iterable[Transcript], trials: int = 1) -> dict[str, Any]
     """Summarize episodes: a row for each environment and level, for each environment, and for all.
 
     Rows have the columns that `summarize` gives, after `env` and `d`; a row of several levels has d None. `reasons`
-    says of each class of unscored episodes why most of them are; `calls_in_text` counts the episodes in which the
-    server left calls in the text; `customer` counts the exchanges with an endpoint that words the customer, and by
-    reason those of which nothing was used.
+    says of each class of unscored episodes why most of them are; `calls_in_text` counts the episodes in which calls
+    stayed in the text, left there by the server or not as the template has them; `customer` counts the exchanges with
+    an endpoint that words the customer, and by reason those of which nothing was used.
     """
     rows, said = list[Row](), defaultdict[str, Counter[str]](Counter)
     in_text, exchanges, refused = 0, 0, Counter[str]()

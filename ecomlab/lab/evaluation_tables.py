@@ -11,12 +11,17 @@ from rich.table import Table
 
 from ecomlab.evaluate import compare as comparison
 from ecomlab.evaluate import frontier as search
+from ecomlab.evaluate.summary import smallest_difference
 from ecomlab.evaluate.transcript_tables import flat, to_dataset
 from ecomlab.evaluate.transcripts import read, read_header
 from ecomlab.files import write_json, write_text
 
 Rows = list[list[str]]
-HEADINGS = ["env", "d", "success", "95%", "of all", "reward", "turns", "learned", "tokens", "unscored"]
+HEADINGS = [
+    "env", "d", "success", "95%", "of all", "reward", "turns", "questions", "learned", "tokens", "unscored",
+]  # fmt: skip
+SMALL = 50
+"""Fewer tasks than these in a cell are a look at a player, no measurement."""
 
 
 def rows_of(found: Mapping[str, Any]) -> tuple[list[str], Rows]:
@@ -38,6 +43,7 @@ def _row(group: Mapping[str, Any], trials: int) -> list[str]:
         _share(group["success_of_all"]),
         _share(group["reward"]),
         _number(group["turns"], 1),
+        _number(group["questions"], 1),
         _number(group["learned"], 1),
         _number(group["tokens"], 0),
         f"{sum(group['unscored'].values())}/{group['episodes']}",
@@ -61,9 +67,15 @@ def _doubts(found: Mapping[str, Any]) -> list[str]:
     """Say what may be wrong with the server, and how much of what the customer's endpoint wrote was used."""
     said = []
     if found["calls_in_text"]:
+        if found["header"]["identity"].get("tools") == "text":
+            who, way_out = (
+                "the model wrote calls in another form than its template's",
+                "use another --set template",
+            )
+        else:
+            who, way_out = "the server left calls", "switch its parser of calls on, or use --set tools=text"
         said.append(
-            f"in {found['calls_in_text']} episodes the server left calls in the text, where they are words to the "
-            "customer: switch its parser of calls on, or use --set tools=text"
+            f"in {found['calls_in_text']} episodes {who} in the text, where they are words to the customer: {way_out}"
         )
     if exchanges := found["customer"]["exchanges"]:
         refused = found["customer"]["refused"]
@@ -101,12 +113,26 @@ def _scored_notes(found: Mapping[str, Any]) -> list[str]:
         f"{name} {_share(whole[f'reward_{name}'])}" for name in ("task", "efficiency", "hallucination")
     )
     return [
-        "of all: unscored episodes as failures; learned: slots a question; the interval is of this player, over tasks",
+        "of all: unscored episodes as failures; questions: asked in an episode; learned: slots a question; the "
+        "interval is of this player, over tasks",
         f"reward by parts (invalid episodes have none): {parts}",
         f"ends: {_counts(whole['ends'])}; mistakes of form: {_counts(whole['faults'])}; "
         f"unscored: {_counts(whole['unscored'])}",
         f"a second player's success must differ by about {_share(whole['shows'])} to be shown in all, in one cell by "
         f"{_share(max((cell['shows'] for cell in found['cells']), default=math.nan))}; compare them on the same tasks",
+        *_small(found["cells"]),
+    ]
+
+
+def _small(cells: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Say which difference the smallest cells can show at best, where they have few tasks."""
+    few = [cell["tasks"] for cell in cells if cell["tasks"] < SMALL]
+    if not few:
+        return []
+    gap = _share(smallest_difference(min(few)))
+    return [
+        f"{len(few)} of {len(cells)} cells have fewer than {SMALL} tasks, the smallest {min(few)}: a look, no "
+        f"measurement; at a success of one half, two players of so few tasks must differ by {gap} to be told apart"
     ]
 
 

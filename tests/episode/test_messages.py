@@ -38,6 +38,33 @@ def test_text_alone_has_no_calls_and_thinking_is_left_out() -> None:
     assert parse_output("<think>\nhm <tool_call>\n</think>\n\nWhich size?")["content"] == "Which size?"
 
 
+QUOTED = block({"name": "a", "arguments": {"q": "<think>x</think>"}})
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "calls"),
+    [
+        ("<think>a</think>Which <think>b</think>size?", "Which size?", 0),
+        ("<think>a</think><think></think>\n\nWhich size?<think>is that so", "Which size?", 0),
+        ("Which size? <think>", "Which size?", 0),
+        ("<think>I should ask", "", 0),
+        ("I should ask.\n</think>\n\nWhich size?", "Which size?", 0),
+        ("One.</think>Two.</think>Which size?", "Which size?", 0),
+        (f"I try {block({'name': 'b'})} no.</think>Which size?", "Which size?", 0),
+        ("I write <tool_call> then.</think>" + block({"name": "a"}), "", 1),
+        ("<think>a</think>" + block({"name": "a"}) + "<think>b</think>" + block({"name": "b"}), "", 2),
+        (QUOTED, "", 1),
+        ("<think>a</think>" + QUOTED + "<think>now wait", "", 1),
+    ],
+)
+def test_all_thinking_is_left_out_but_what_calls_quote(text: str, said: str, calls: int) -> None:
+    message = parse_output(text)
+    assert "invalid" not in message
+    assert (message["content"], len(message.get("tool_calls", ()))) == (said, calls)
+    if QUOTED in text:
+        assert json.loads(message["tool_calls"][0]["function"]["arguments"]) == {"q": "<think>x</think>"}
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

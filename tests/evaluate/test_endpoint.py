@@ -491,7 +491,45 @@ def test_calls_that_a_server_left_in_the_text_are_noted(shop: Shop) -> None:
     call = '<tool_call>\n{"name": "cart_view", "arguments": {}}\n</tool_call>'
     found, _ = played(completion({"content": call}), shop)
     assert found.notes["calls_in_text"] == found.trajectory.turns  # type: ignore[union-attr]
+    assert set(found.faults) == {"call in text"}
     assert "calls_in_text" not in played(HELLO, shop)[0].notes
+
+
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        (
+            "hermes",
+            'Let me look:\n```json\n[\n  {\n    "name": "cart_view",\n    "arguments": {}\n  }\n]\n```',
+        ),
+        ("hermes", "[TOOL_CALLS] cart_view"),
+        ("json", "<tool_call> cart_view </tool_call>"),
+    ],
+)
+def test_calls_in_another_templates_form_are_noted(template: str, text: str, shop: Shop) -> None:
+    found, _ = played(completion({"content": text}), shop, tools="text", template=template)
+    assert found.trajectory is not None and found.unscored == ""
+    assert found.notes["calls_in_text"] == found.trajectory.turns
+    assert found.faults == ("call in text",) * found.trajectory.turns
+
+
+@pytest.mark.parametrize("finish", ["function_call", "stop"])
+def test_one_call_in_openais_older_form_is_one_call(finish: str, shop: Shop) -> None:
+    old = {"content": None, "function_call": {"name": "cart_view", "arguments": "{}"}}
+    found, server = played(lambda body, n: completion(LONG if n else old, finish), shop)
+    assert found.trajectory is not None
+    (call,) = found.trajectory.messages[2]["tool_calls"]
+    assert call == {"id": "call_0", "type": "function", "function": old["function_call"]}
+    assert server.bodies[2]["messages"][3]["tool_call_id"] == "call_0"
+
+
+def test_an_older_call_that_is_none_is_malformed_and_a_newer_one_goes_first(shop: Shop) -> None:
+    found, _ = played(completion({"content": None, "function_call": "cart_view"}), shop)
+    assert (found.unscored, found.faults) == ("", ("malformed call",))
+    both = {**calling(("cart_view", "{}")), "function_call": {"name": "submit", "arguments": "{}"}}
+    found, _ = played(lambda body, n: completion(LONG if n else both), shop)
+    assert found.trajectory is not None
+    assert [c["function"]["name"] for c in found.trajectory.messages[2]["tool_calls"]] == ["cart_view"]
 
 
 # --- what is sent ---
@@ -668,6 +706,15 @@ def test_text_templates_send_no_tools_and_write_results_back(name: str, text: st
         ('[{"name": "a", "parameters": {"x": 1}}, {"name": "b"}]', [("a", {"x": 1}), ("b", {})]),
         ('Let me look.\n```json\n[{"name": "a", "arguments": {}}]\n```', [("a", {})]),
         ('<think>[{</think>```\n{"name": "a"}```', [("a", {})]),
+        ('[\n  {\n    "name": "a",\n    "arguments": {\n      "x": 1\n    }\n  }\n]', [("a", {"x": 1})]),
+        ('Let me look: [{"name": "a", "arguments": {}}]', [("a", {})]),
+        ('The {size} or {"L"}? I look.\n{"name": "a", "arguments": {"x": "{"}}', [("a", {"x": "{"})]),
+        ('```json\n{"name": "a"}', [("a", {})]),
+        ('{"name": "a"}</think>{"name": "b"}', [("b", {})]),
+        ("{size} or {colour}: which do you want?", []),
+        ("I have {1, 2} left [{].", []),
+        ('The label says {"name": "Nova mug", "size": "L"}. Is it that?', []),
+        ('The label says {"name": "Nova mug"}', []),
         ("Which size?", []),
         ("[Note] Which size?", []),
         ("```\nsize: 3\n```", []),
@@ -688,6 +735,10 @@ def test_calls_in_json_are_read(text: str, calls: list[Any]) -> None:
         '{"tool": "a"}',
         '```json\n{"name": "a"}\n``` And?',
         '{"name": "a"} ok',
+        'Let me look: [{"name": "a", "arguments": {}}] Is that fine?',
+        'Let me look: {"name": "a", "arguments": {',
+        "{'name': 'a', 'arguments': {}}",
+        '[{"name": "a"}, {"tool": "b"}]',
     ],
 )
 def test_calls_in_json_that_cannot_be_read_are_invalid(text: str) -> None:

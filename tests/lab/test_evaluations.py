@@ -1,6 +1,9 @@
 """What `eval` makes of a player's name and settings, and what it says beside its table."""
 
+import json
+import math
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,8 +18,10 @@ from ecomlab.evaluate.evaluation import EVALUATION
 from ecomlab.evaluate.frontier import SHARES, Counts, Frontier, held
 from ecomlab.evaluate.summary import Ledger, report
 from ecomlab.evaluate.transcript import Transcript
-from ecomlab.lab.evaluation_tables import notes_of, show_frontier
+from ecomlab.lab.evaluation_tables import as_markdown, notes_of, rows_of, show_frontier
 from ecomlab.lab.evaluations import _prices, folder_of, make_contestant
+
+EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
 
 
 def test_a_setting_that_would_change_nothing_is_refused(shop: Shop) -> None:
@@ -38,18 +43,65 @@ def test_two_models_do_not_share_a_folder(player: str, folder: str) -> None:
     assert folder_of(player, EVALUATION, None).name == folder
 
 
-def notes(shop: Shop, **more: Any) -> str:
+def notes(shop: Shop, identity: dict[str, Any] | None = None, **more: Any) -> str:
     """What is said of one episode whose transcript has `more`."""
+    header = {"identity": identity or {}, "cells": {"trials": 1}}
     (played,) = Script().play([Job("STATUS", 0, 2**31)], shop)
     transcript = replace(Transcript.of(played), **more)
     ledger = Ledger()
     ledger.add(transcript)
-    return "\n".join(notes_of({**report([transcript]), "ledger": ledger.to_json()}))
+    return "\n".join(notes_of({**report([transcript]), "header": header, "ledger": ledger.to_json()}))
 
 
 def test_a_server_that_leaves_calls_in_the_text_is_named(shop: Shop) -> None:
     assert "in 1 episodes the server left calls in the text" in notes(shop, notes={"calls_in_text": 3})
     assert "in the text" not in notes(shop)
+
+
+def test_a_model_that_writes_calls_in_another_form_is_named(shop: Shop) -> None:
+    said = notes(shop, {"tools": "text", "template": "hermes"}, notes={"calls_in_text": 3})
+    assert "in 1 episodes the model wrote calls in another form than its template's in the text" in said
+    assert "use another --set template" in said and "parser" not in said
+
+
+def test_a_small_sample_is_said_to_be_one_with_the_difference_that_it_shows(shop: Shop) -> None:
+    """For 16 tasks (1.960 + 0.842) * sqrt(2 * 0.25 / 16) = 0.495, by hand; 50 are enough to be silent."""
+    header = {"identity": {}, "cells": {"trials": 1}}
+
+    def said(*tasks: int) -> str:
+        job = Job("STATUS", 0, 2**31)
+        (played,) = Script().play([job], shop)
+        whole = [
+            replace(Transcript.of(played), job=Job("STATUS", d, 2**31 + i))
+            for d, count in enumerate(tasks)
+            for i in range(count)
+        ]
+        return "\n".join(notes_of({**report(whole), "header": header, "ledger": {}}))
+
+    assert "1 of 2 cells have fewer than 50 tasks, the smallest 16" in said(16, 50)
+    assert "must differ by 0.495 to be told apart" in said(16, 50)
+    assert "fewer than" not in said(50, 50)
+
+
+COMMITTED = ("smollm2/eval", "smollm2/eval_others", "serve_base/eval")
+
+
+@pytest.mark.parametrize("name", COMMITTED)
+def test_committed_tables_are_drawn_from_the_json_beside_them(name: str) -> None:
+    place = EXPERIMENTS / name
+    found = with_nan(json.loads(place.with_suffix(".json").read_text("utf-8")))
+    title = f"{found['header']['player']}: held-out success"
+    drawn = as_markdown(title, rows_of(found), notes_of(found))
+    assert place.with_suffix(".md").read_text("utf-8") == drawn
+
+
+def with_nan(value: Any) -> Any:
+    """Undo `without_nan`, but for the level of rows of several levels."""
+    if isinstance(value, dict):
+        return {
+            k: v if k in ("d", "header") else math.nan if v is None else with_nan(v) for k, v in value.items()
+        }
+    return [math.nan if v is None else with_nan(v) for v in value] if isinstance(value, list) else value
 
 
 def test_what_the_customers_endpoint_wrote_in_vain_is_told(shop: Shop) -> None:

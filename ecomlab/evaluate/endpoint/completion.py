@@ -98,6 +98,8 @@ def read_completion(body: bytes, settings: EndpointSettings) -> Answer:
         said["content"] = clean(refusal)
     if message.get("tool_calls"):
         said["tool_calls"] = clean(message["tool_calls"])
+    elif message.get("function_call"):  # one call, as OpenAI had it before there were several
+        said["tool_calls"] = [{"type": "function", "function": clean(message["function_call"])}]
     return Answer(said, finish, bool(refusal) or finish == "content_filter", _usage(found.get("usage")))
 
 
@@ -163,13 +165,7 @@ def _content(content: Any) -> Any:
     if isinstance(content, list):
         parts = [part.get("text") if isinstance(part, dict) else part for part in content]
         content = "".join(part for part in parts if isinstance(part, str))
-    return _answer(clean(content)) if isinstance(content, str) else content
-
-
-def _answer(text: str) -> str:
-    """Leave out thinking at the start of a text, also such as the prompt has opened: only its end is there then."""
-    before, closed, after = text.partition("</think>")
-    return after.lstrip() if closed and "<think>" not in before else without_thinking(text)
+    return without_thinking(clean(content)) if isinstance(content, str) else content
 
 
 def _check_model(name: Any, settings: EndpointSettings) -> None:

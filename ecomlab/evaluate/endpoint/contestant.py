@@ -1,7 +1,6 @@
 """A model behind an endpoint as a contestant: many episodes at once, each waiting for its own answers."""
 
 import asyncio
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +17,7 @@ from ecomlab.evaluate.endpoint.client import Client, Writer, connected
 from ecomlab.evaluate.endpoint.completion import Answer, ContextOverflow, EndpointFailure, numbered
 from ecomlab.evaluate.endpoint.settings import EndpointSettings
 from ecomlab.evaluate.endpoint.templates import TEMPLATES
-from ecomlab.evaluate.faults import faults_of
+from ecomlab.evaluate.faults import faults_of, looks_like_call
 from ecomlab.evaluate.tasks import write_axes
 from ecomlab.models.batch import draw_task
 from ecomlab.seeding import digest, rng
@@ -52,7 +51,6 @@ WAYS_OUT = {
     404: "check `url`, which is all before /chat/completions, and `model`",
 }
 OTHERWISE = 'change the setting that it names: seed = -1 and max_tokens = 0 leave these out, tools = "text" sends none'
-_CALL_IN_TEXT = re.compile(r'<tool_call>|^\s*(?:```(?:json)?\s*)?\[?\s*\{\s*"name"\s*:')
 
 
 class EndpointContestant:
@@ -197,7 +195,8 @@ class _Conversation:
             return self._cut("context", f"{read} tokens")
         if self.settings.tools == "text" and isinstance(message["content"], str):
             message = TEMPLATES[self.settings.template].read(message["content"])
-        elif not message.get("tool_calls") and _CALL_IN_TEXT.search(str(message["content"])):
+        called = message.get("tool_calls") or message.get("invalid")
+        if not called and looks_like_call(str(message["content"])):
             self.notes["calls_in_text"] = self.notes.get("calls_in_text", 0) + 1
         if answer.refused:
             self.refused.add(sum(said["role"] == "assistant" for said in self.episode.messages))

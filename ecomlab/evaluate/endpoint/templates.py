@@ -36,9 +36,9 @@ JSON_PROMPT = """
 These tools can be called, one JSON schema a line:
 {tools}
 
-To call tools, reply with a JSON list of calls and nothing else:
+To call tools, reply with one JSON list of all calls and nothing else; nothing may stand behind it:
 [{{"name": "a tool's name", "arguments": {{"an argument's name": "its value"}}}}]
-The results come back as {{"tool_results": [...]}}. A reply that is not JSON is read by the customer."""
+The results come back as {{"tool_results": [...]}}. A reply without such a list is read by the customer as it stands."""
 
 
 @dataclass(frozen=True)
@@ -130,40 +130,58 @@ def _json_results(results: Sequence[Message]) -> str:
     return _defused_json(_json({"tool_results": told}))
 
 
-_BARE = re.compile(r"\{|\[\s*[{\]]")
-_FENCE = re.compile(r"```(?:json|JSON|tool_calls?)?[ \t]*\n?\s*(?=\{|\[\s*[{\]])(.*?)```(.*)", re.DOTALL)
+_VALUE = re.compile(r"\[\s*\{|\{")
+_FENCE = re.compile(r"```(?:json|tool_calls?)?\s*\Z", re.IGNORECASE)
+_MEANT = re.compile(r"""\[?\s*\{\s*["']name["']\s*:""")
+"""How a call begins, whole or not."""
 
 
 def read_json_calls(text: str) -> Message:
-    """Parse an answer that is a call, or a list of calls, as JSON, bare or in a fenced block behind a remark.
+    """Parse an answer that is a call, or a list of calls, as JSON, bare or in a fenced block, behind a remark if any.
 
-    A call is an object with `name` and `arguments`, or `parameters` as some models have it. Other text is a message to
-    the customer. Malformed JSON, and text behind calls, make the message invalid.
+    A call is an object with `name` and `arguments`, or `parameters` as some models have it; it needs them only behind a
+    remark, where an object may be anything. Braces in other words are words. Malformed calls, JSON that is the whole
+    answer and no call, and text behind calls make the message invalid.
     """
     said = without_thinking(text).strip()
-    fence = _FENCE.search(said)
-    if _BARE.match(said):
-        content, body, rest = "", said, ""
-    elif fence:
-        content, body, rest = said[: fence.start()].strip(), fence[1], fence[2]
-    else:
-        return {"role": "assistant", "content": said}
-    try:
-        found = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        return invalid(text, f"bad JSON in a tool call: {error}")
-    if rest.strip():
-        return invalid(text, "text behind a tool call")
-    message: dict[str, Any] = {"role": "assistant", "content": content, "tool_calls": []}
-    for call in found if isinstance(found, list) else [found]:
-        if not isinstance(call, dict) or not isinstance(call.get("name"), str):
+    place = 0
+    while found := _VALUE.search(said, place):
+        before, rest = said[: found.start()], ""
+        fence = _FENCE.search(before)
+        remark = (before[: fence.start()] if fence else before).strip()
+        try:
+            value, place = json.JSONDecoder().raw_decode(said, found.start())
+        except (ValueError, RecursionError) as error:
+            if _MEANT.match(said, found.start()):
+                return invalid(text, f"bad JSON in a tool call: {error}")
+            place = found.end()
+            continue
+        rest = said[place:].strip()
+        rest = rest.removeprefix("```").strip() if fence else rest
+        entries = value if isinstance(value, list) else [value]
+        if all(_is_call(entry, bare=not remark or fence is not None) for entry in entries):
+            return invalid(text, "text behind a tool call") if rest else _message(remark, entries)
+        if not rest and (not remark or fence):
             return invalid(text, "a tool call has no name")
+    return {"role": "assistant", "content": said}
+
+
+def _is_call(entry: Any, bare: bool) -> bool:
+    """Tell whether a JSON value is a call; one among other words is one only with its arguments."""
+    if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
+        return False
+    return bare or "arguments" in entry or "parameters" in entry
+
+
+def _message(content: str, calls: Sequence[Mapping[str, Any]]) -> Message:
+    """Make the assistant message of a remark and calls."""
+    made = []
+    for number, call in enumerate(calls):
         arguments = call.get("arguments", call.get("parameters", {}))
         written = arguments if isinstance(arguments, str) else json.dumps(arguments)
         function = {"name": call["name"], "arguments": written}
-        number = len(message["tool_calls"])
-        message["tool_calls"].append({"id": f"call_{number}", "type": "function", "function": function})
-    return message
+        made.append({"id": f"call_{number}", "type": "function", "function": function})
+    return {"role": "assistant", "content": content, "tool_calls": made}
 
 
 TEMPLATES: dict[str, Template] = {
