@@ -77,7 +77,10 @@ Cluster = Annotated[Kind | None, Option(help="Submit what is left and return; lo
 Axis = Annotated[list[str] | None, Option("--axis", help="NAME=VALUE of a difficulty axis; may be repeated.")]
 Block = Annotated[int, Option(min=0, help="Block of held-out tasks; blocks share no task.")]
 Budget = Annotated[
-    str | None, Option(help="Time to keep to, such as 1h or 30m; decides how many tasks a level are played.")
+    str | None,
+    Option(
+        help="Time to keep to, such as 1h or 30m; decides how many tasks are played, equally many in every cell."
+    ),
 ]
 Decoding = Annotated[
     str | None, Option(help="Of local weights: sampled (temperature 1) or greedy. Default: sampled.")

@@ -1,4 +1,8 @@
-"""Contestants by name, as the command line has them."""
+"""Contestants by name, as the command line has them.
+
+Endpoints and local weights live here, in `endpoint/` and `local.py`, and not in `ecomlab.players`: they play many
+episodes at once and load models, where a player answers one conversation and is imported by its environment.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -60,9 +60,11 @@ class _Watch:
         fewer = (
             f" of the {event['of']} asked for, to keep to the budget" if event["tasks"] < event["of"] else ""
         )
-        gap = smallest_difference(event["tasks"] * event["cells"])
+        several = f"each of {event['cells']} cells (an environment at a level)"
+        cells, whole = several if event["cells"] > 1 else "the one cell", event["tasks"] * event["cells"]
+        gap = smallest_difference(whole)
         self.console.print(
-            f"{event['tasks']} tasks a cell{fewer}; {event['tasks'] * event['cells']} tasks in all show a difference "
+            f"{event['tasks']} tasks in {cells}{fewer}; {whole} tasks in all show a difference "
             f"between two players of {gap:.3f} or more (80% power, at a success of one half; less the further from it)",
             soft_wrap=True,
         )

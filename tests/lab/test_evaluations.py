@@ -2,6 +2,8 @@
 
 import json
 import math
+import re
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,10 +16,12 @@ from rich.console import Console
 from ecomlab import Shop
 from ecomlab.evaluate.contestant import Job
 from ecomlab.evaluate.endpoint.settings import Prices
-from ecomlab.evaluate.evaluation import EVALUATION
+from ecomlab.evaluate.evaluation import EVALUATION, Cells, header_of, run_evaluation
 from ecomlab.evaluate.frontier import SHARES, Counts, Frontier, held
 from ecomlab.evaluate.summary import Ledger, report
 from ecomlab.evaluate.transcript import Transcript
+from ecomlab.evaluate.transcripts import read
+from ecomlab.lab.evaluation_progress import progress_of
 from ecomlab.lab.evaluation_tables import as_markdown, notes_of, rows_of, show_frontier
 from ecomlab.lab.evaluations import _prices, folder_of, make_contestant
 
@@ -64,6 +68,31 @@ def test_a_model_that_writes_calls_in_another_form_is_named(shop: Shop) -> None:
     assert "use another --set template" in said and "parser" not in said
 
 
+def test_a_budget_chooses_equally_many_tasks_in_every_cell_and_that_is_said_before(
+    shop: Shop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On a clock by which an episode takes a second, 20 seconds hold 20 of 400 episodes."""
+    cells = Cells(("STATUS", "CART"), (0, 1), 100)
+    said = list[str]()
+
+    class Timed(Script):
+        def play(self, jobs: Any, shop: Shop) -> Any:
+            said.append(capsys.readouterr().out)
+            for played in super().play(jobs, shop):
+                now[0] += 1.0
+                yield played
+
+    now = [0.0]
+    header = header_of(EVALUATION, "script", Timed(), cells.envs, {}, shop, {"size": 1000})
+    with pytest.MonkeyPatch.context() as patch, progress_of(tmp_path, {}, Console(width=300)) as tell:
+        patch.setattr("ecomlab.evaluate.evaluation.time.monotonic", lambda: now[0])
+        run_evaluation(Timed(), cells, shop, tmp_path, header, {}, budget=20.0, tell=tell)
+    jobs = Counter((one.job.env, one.job.d) for one in read(tmp_path))
+    assert jobs == dict.fromkeys(((env, d) for env in cells.envs for d in cells.levels), 5)
+    plan = "5 tasks in each of 4 cells (an environment at a level) of the 100 asked for, to keep to the budget; 20"
+    assert plan in said[-1] and "asked for" not in said[0]
+
+
 def test_a_small_sample_is_said_to_be_one_with_the_difference_that_it_shows(shop: Shop) -> None:
     """For 16 tasks (1.960 + 0.842) * sqrt(2 * 0.25 / 16) = 0.495, by hand; 50 are enough to be silent."""
     header = {"identity": {}, "cells": {"trials": 1}}
@@ -93,6 +122,30 @@ def test_committed_tables_are_drawn_from_the_json_beside_them(name: str) -> None
     title = f"{found['header']['player']}: held-out success"
     drawn = as_markdown(title, rows_of(found), notes_of(found))
     assert place.with_suffix(".md").read_text("utf-8") == drawn
+
+
+def test_the_page_says_of_smollm2_what_its_transcripts_hold() -> None:
+    page = " ".join((EXPERIMENTS.parent / "docs" / "real_models.md").read_text("utf-8").split())
+    folders = [EXPERIMENTS / "smollm2" / name for name in ("eval", "eval_others")]
+    episodes = [one for folder in folders for one in read(folder)]
+    said = [m for one in episodes for m in one.messages if m["role"] == "assistant"]
+    called = [call["function"]["name"] for message in said for call in message.get("tool_calls", ())]
+    begun = [text for one in episodes if "<tool_call>" in (text := one.notes.get("cut_off", ""))]
+    listed = [text for text in begun if re.search(r'<tool_call>\s*\{"name": "order_list"', text)]
+    invalid = [one for one in episodes if one.end == "invalid"]
+    ends = Counter(one.end for one in episodes)
+    lines = (folders[0] / "transcripts.jsonl").read_text("utf-8").splitlines()
+    killed = next(n for n, line in enumerate(lines) if line.startswith('{"continued"'))
+    before = sum(line.startswith('{"episode"') for line in lines[:killed])
+    assert called == ["Sales Remitter"] and "(`Sales Remitter`, in JOURNEY)" in page
+    assert len(invalid) == 1 and '"name": "Calypons"' in invalid[0].messages[-1]["content"]
+    assert sum("<tool_call>" in message["content"] for message in said) == 1  # that one
+    assert f"`<tool_call>` was written in {len(begun)} more" in page and len(listed) == 2
+    assert (
+        f"of {len(episodes)} episodes one has a call" in page and f"In {ends['truncated']} a message" in page
+    )
+    assert f"patience ({ends['patience']}) or the turns ({ends['turns']})" in page
+    assert f"killed after {before} episodes" in page and before == 163
 
 
 def with_nan(value: Any) -> Any:
