@@ -4,26 +4,55 @@
 #     sbatch --nodes 2 experiments/qwen3_8b/nodes.sh                  # SLURM, from the clone's folder; 4 likewise
 #     RANK=0 NODES=2 HEAD=10.0.0.1 experiments/qwen3_8b/nodes.sh      # without SLURM: on each machine, with its own RANK
 #
-# Arguments are passed on to `ecomlab train`. With a vLLM server on a further machine, started by the line that the dry run
-# prints for it:  nodes.sh --set generation=vllm-server --set vllm_address=http://SERVER:8000
+# Arguments are passed on to `ecomlab train`. With a vLLM server that samples for all, beside the trainers:
+#
+#     SERVER=1 sbatch --nodes 3 experiments/qwen3_8b/nodes.sh         # SLURM: the last machine serves, two train
+#     SERVER=1 experiments/qwen3_8b/nodes.sh                          # without: on the machine that serves; on the others
+#         RANK=... NODES=... HEAD=... experiments/qwen3_8b/nodes.sh \
+#             --set generation=vllm-server --set vllm_address=http://10.0.0.9:8000
 #
 # The clone and the run's folder are on a file system that all machines see. The same command goes on from the last
 # checkpoint, which SLURM gives again when it requeues. A step has two groups for each GPU, so it grows with the machines.
 #SBATCH --job-name=qwen3-8b
 #SBATCH --ntasks-per-node=1
 #SBATCH --gpus-per-node=8
+#SBATCH --exclusive
+#SBATCH --mem=0
 #SBATCH --time=1-00:00:00
 #SBATCH --requeue
 set -euo pipefail
 here=experiments/qwen3_8b
+gpus=${GPUS:-8}
 
-if [ -z "${RANK:-}" ]; then # the batch script: once more on every node, as which it then has a RANK
-  HEAD=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
-  export HEAD NODES="$SLURM_NNODES"
-  exec srun bash -c 'RANK=$SLURM_NODEID exec '$here'/nodes.sh "$@"' nodes.sh "$@"
+if [ -z "${RANK:-}" ] && [ -n "${SLURM_JOB_NODELIST:-}" ]; then # the batch script, which starts itself on every node
+  mapfile -t nodes < <(scontrol show hostnames "$SLURM_JOB_NODELIST")
+  export HEAD=${nodes[0]} NODES=$SLURM_NNODES
+  # a task would otherwise have one core for its eight processes
+  export SRUN_CPUS_PER_TASK=${SLURM_CPUS_ON_NODE:-1} SLURM_CPU_BIND=none
+  each='RANK=$SLURM_NODEID exec '$here'/nodes.sh "$@"'
+  [ -n "${SERVER:-}" ] || exec srun bash -c "$each" nodes.sh "$@"
+
+  last=${nodes[-1]} NODES=$((SLURM_NNODES - 1))
+  [ "$NODES" -gt 0 ] || { echo "SERVER=1 needs a machine that trains beside the one that serves: --nodes 2" >&2; exit 1; }
+  srun --nodes=1 --ntasks=1 --nodelist="$last" bash -c "RANK=server exec $here/nodes.sh" &
+  server=$!
+  trap 'kill $server 2>/dev/null' EXIT
+  until (exec 3<>"/dev/tcp/$last/8000") 2>/dev/null; do # it loads the model
+    kill -0 $server 2>/dev/null || { echo "the vLLM server on $last has ended; its words are above" >&2; exit 1; }
+    sleep "${PAUSE:-5}"
+  done
+  SERVER='' srun --nodes="$NODES" --ntasks="$NODES" --exclude="$last" bash -c "$each" nodes.sh \
+    --set generation=vllm-server --set vllm_address="http://$last:8000" "$@"
+  exit
 fi
 
-processes=$((NODES * ${GPUS:-8}))
+if [ -n "${SERVER:-}" ]; then # one engine over all of the machine's GPUs
+  export VLLM_SERVER_DEV_MODE=1
+  exec vllm serve Qwen/Qwen3-8B --port 8000 --max-model-len 8704 --weight-transfer-config '{"backend": "nccl"}' \
+    --logprobs-mode processed_logprobs --max-logprobs -1 --tensor-parallel-size "$gpus"
+fi
+
+processes=$((NODES * gpus))
 exec accelerate launch --config_file $here/fsdp.yaml \
   --num_machines "$NODES" --machine_rank "$RANK" --num_processes "$processes" \
   --main_process_ip "$HEAD" --main_process_port "${PORT:-29500}" \

@@ -284,11 +284,98 @@ TELL = """#!/bin/sh
 printf '%s\\n' "$*" >> "{log}"
 """
 SRUN = """#!/bin/sh
-for node in $(seq 0 $((SLURM_NNODES - 1))); do SLURM_NODEID=$node "$@"; done
+many=$SLURM_NNODES
+while [ "${{1#--}}" != "$1" ]; do
+  case $1 in --nodes=*) many=${{1#--nodes=}} ;; esac
+  printf '%s ' "$1" >> "{log}.srun"
+  shift
+done
+echo "cpus=$SRUN_CPUS_PER_TASK bind=$SLURM_CPU_BIND" >> "{log}.srun"
+[ "$many" = 1 ] && exec env SLURM_NODEID=0 "$@"
+for node in $(seq 0 $((many - 1))); do SLURM_NODEID=$node "$@"; done
+"""
+SERVE = """#!/bin/sh
+printf '%s\\n' "$*" > "{log}.serve"
+exec "{python}" -c "import socket, time
+try:
+    listens = socket.create_server(('127.0.0.1', 8000))
+except OSError:
+    pass  # taken: whoever has it answers
+time.sleep(60)"
 """
 SCONTROL = """#!/bin/sh
-printf 'node-a\\nnode-b\\n'
+printf 'node-a\\nnode-b\\n127.0.0.1\\n'
 """
+
+
+def stand_in(folder: Path, patch: pytest.MonkeyPatch) -> None:
+    """Put commands into PATH that write down what they are asked."""
+    for name, script in (
+        ("accelerate", TELL), ("srun", SRUN), ("scontrol", SCONTROL), ("vllm", SERVE),
+    ):  # fmt: skip
+        (folder / name).write_text(script.format(log=folder / "log", python=sys.executable))
+        (folder / name).chmod(0o755)
+    patch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    patch.chdir(ROOT)
+
+
+def allocated(nodes: int) -> dict[str, str]:
+    """What SLURM tells a batch script."""
+    return {
+        "SLURM_JOB_NODELIST": "node-[a-b]",
+        "SLURM_NNODES": str(nodes),
+        "SLURM_CPUS_ON_NODE": "96",
+        "PAUSE": ".1",
+    }
+
+
+def test_a_batch_job_has_whole_machines() -> None:
+    asked = re.findall(r"^#SBATCH (.*)$", FILE.with_name("nodes.sh").read_text(), flags=re.MULTILINE)
+    assert {"--exclusive", "--mem=0", "--ntasks-per-node=1", "--gpus-per-node=8", "--requeue"} <= set(asked)
+
+
+def test_the_last_machine_serves_and_the_others_train(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SERVER=1 nodes.sh on three machines; the server's flags are those that the dry run prints."""
+    stand_in(tmp_path, monkeypatch)
+    command = ["bash", str(FILE.parent / "nodes.sh"), "--set", "seed=3"]
+    subprocess.run(command, check=True, env={**os.environ, **allocated(3), "SERVER": "1"}, timeout=50)
+    steps = (tmp_path / "log.srun").read_text()
+    assert "--nodes=1 --ntasks=1 --nodelist=127.0.0.1 cpus=96" in steps
+    assert "--nodes=2 --ntasks=2 --exclude=127.0.0.1 cpus=96" in steps
+    served = shlex.split((tmp_path / "log.serve").read_text().replace('{"backend": "nccl"}', "NCCL"))
+    (printed, _), *_ = (way.lines for way in launches(LORA.replace(generation="vllm-server"), FILE))
+    wanted = shlex.split(printed.partition("   #")[0].replace('\'{"backend": "nccl"}\'', "NCCL"))
+    assert wanted[:2] == ["VLLM_SERVER_DEV_MODE=1", "vllm"]
+    assert served == [*wanted[2:], "--tensor-parallel-size", "8"]
+    lines = (tmp_path / "log").read_text().splitlines()
+    assert len(lines) == 2 and [f"--machine_rank {rank}" in line for rank, line in enumerate(lines)] == [
+        True,
+        True,
+    ]
+    for line in lines:
+        config = given(line)
+        assert (config.generation, config.vllm_address) == ("vllm-server", "http://127.0.0.1:8000")
+        assert "--num_machines 2 " in line and "--num_processes 16 " in line and config.seed == 3
+        check_split(config, 16)
+
+
+def test_a_server_needs_a_machine_beside_it_and_its_end_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in(tmp_path, monkeypatch)
+    command = ["bash", str(FILE.parent / "nodes.sh")]
+    alone = {**os.environ, **allocated(1), "SERVER": "1"}
+    done = subprocess.run(command, env=alone, capture_output=True, text=True)
+    assert done.returncode == 1 and "SERVER=1 needs a machine that trains" in done.stderr
+    (tmp_path / "vllm").write_text("#!/bin/sh\nexit 3\n")
+    # nothing listens on a name that does not exist, whatever has port 8000 here
+    (tmp_path / "scontrol").write_text("#!/bin/sh\necho node-a; echo node.invalid\n")
+    two = {**os.environ, **allocated(2), "SERVER": "1"}
+    done = subprocess.run(command, env=two, capture_output=True, text=True, timeout=50)
+    assert done.returncode == 1 and "the vLLM server on node.invalid has ended" in done.stderr
+    assert not (tmp_path / "log").exists(), "nobody trains"
 
 
 @pytest.mark.parametrize("nodes", [2, 4])
@@ -299,19 +386,13 @@ def test_a_machines_line_splits_over_all_gpus_and_accelerate_takes_it(
     """nodes.sh, with stand-ins for accelerate and SLURM's commands that write down what they are asked."""
     from accelerate.commands.launch import _validate_launch_command, launch_command_parser
 
-    for name, script in (
-        ("accelerate", TELL.format(log=tmp_path / "log")),
-        ("srun", SRUN),
-        ("scontrol", SCONTROL),
-    ):
-        (tmp_path / name).write_text(script)
-        (tmp_path / name).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    monkeypatch.chdir(ROOT)
+    stand_in(tmp_path, monkeypatch)
     command = ["bash", str(FILE.parent / "nodes.sh"), "--set", "seed=3"]
     if slurm:
-        known = {"SLURM_JOB_NODELIST": "node-[a-b]", "SLURM_NNODES": str(nodes)}
-        subprocess.run(command, check=True, env={**os.environ, **known})
+        subprocess.run(command, check=True, env={**os.environ, **allocated(nodes)})
+        assert (tmp_path / "log.srun").read_text() == "cpus=96 bind=none\n", (
+            "not one core for eight processes"
+        )
     else:
         for rank in range(nodes):
             known = {"RANK": str(rank), "NODES": str(nodes), "HEAD": "node-a"}
