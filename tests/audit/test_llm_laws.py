@@ -1,5 +1,6 @@
 """The laws with an endpoint as the customer's words: the script judges as a certificate does."""
 
+import json
 import runpy
 import sys
 from pathlib import Path
@@ -7,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from ecomlab import ENVIRONMENTS
 from ecomlab.audit.laws import State
+from ecomlab.evaluate.evaluation import environment_of
 
 FOLDER = Path(__file__).resolve().parents[2] / "experiments" / "llm_customer"
 
@@ -62,3 +65,37 @@ def test_levels_that_no_attacker_played_are_judged_together(
     assert not row["others"]
     found = script["states"]({**measured, "honest rows": [row, row | {"d": 12}]})
     assert found["honest"]["TALKED THROUGH"]["STATUS"] is State.NOT_SHOWN
+
+
+def test_the_committed_laws_are_of_every_cell_of_the_environments_that_ship(script: dict[str, Any]) -> None:
+    made = json.loads((FOLDER / "laws.json").read_text("utf-8"))
+    assert made["environments"] == {env: environment_of(env) for env in ENVIRONMENTS}
+    cells = {(env, d) for env in ENVIRONMENTS for d in script["LEVELS"]}
+    for part in ("hostile rows", "hostile comparisons", "hostile scores", "honest rows"):
+        assert {(row["env"], row["d"]) for row in made[part]} == cells, part
+        assert len(made[part]) == len(cells), part
+    assert made["states"] == script["states"](made)
+    for customer, by_law in script["LAWS"].items():
+        for law in by_law:
+            states = made["states"][customer][law]
+            assert set(states) - {"all"} == set(ENVIRONMENTS), (customer, law)
+            assert {states[env] for env in ENVIRONMENTS} == {State.KEPT}, (customer, law)
+
+
+def test_the_page_tells_what_the_laws_file_holds() -> None:
+    made = json.loads((FOLDER / "laws.json").read_text("utf-8"))
+    page = (FOLDER.parents[1] / "docs" / "llm_customer.md").read_text("utf-8")
+    tasks = sum(row["seeds"] for row in made["hostile rows"])
+    assert all(row["solver"] == row["fair"] == 1 for row in made["hostile rows"])
+    assert all(row["fair"] == row["courteous"] == 1 for row in made["honest rows"])
+    assert page.count(f"{tasks:,} of {tasks:,} tasks") == 2
+    blind = {(row["env"], row["d"]): max(row["blind"].values()) for row in made["hostile rows"]}
+    assert {cell: share for cell, share in blind.items() if share} == {("POLICY", 12): 1 / 50}
+    compared = made["hostile comparisons"]
+    assert f"0 differences in {sum(one['pairs'] for one in compared):,} pairs" in page
+    assert not any(one["differences"] for one in compared)
+    scores = made["hostile scores"]
+    same, ours = (sum(one[name] for one in scores) for name in ("same", "failures"))
+    assert f"{same:,} of {tasks:,} scores" in page and f"{ours:,} of {2 * tasks:,} planted failures" in page
+    [heard] = [one for one in made["honest questions"] if (one["env"], one["group"]) == ("all", "all")]
+    assert f"{heard['exact']:.4f}".lstrip("0") + f" of {heard['asks']:,} questions" in page
