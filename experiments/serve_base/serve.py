@@ -3,25 +3,35 @@
     make serve-base                                   # base, port 8125
     make serve-base ARGS="novice --port 9000"
 
-`transformers serve` cannot do this. It renders messages by a chat template in Jinja, and the starters' renderer shows
-ids as aliases that hang on a hash, reads tool results as JSON, and translates aliases in the answer back into ids. So
-the starter's own renderer and sampler answer here, a request at a time, without further packages.
+The chat completions of `transformers serve` cannot do this. They render messages by a chat template in Jinja, and the
+starters' renderer shows ids as aliases that hang on a hash, reads tool results as JSON, and translates aliases in the
+answer back into ids. So the starter's own renderer and sampler answer here, a request at a time, without further
+packages; or, with `--backend`, the renderer and the `/v1/completions` of a `transformers serve` (`make serve-check`):
+
+    python experiments/serve_base/serve.py base --export FOLDER
+    transformers serve FOLDER --port 8124 --device cpu --dtype float32
+    python experiments/serve_base/serve.py base --backend http://127.0.0.1:8124
 """
 
 import argparse
+import copy
 import json
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 from ecomlab import ENVIRONMENTS, load_shop
 from ecomlab.models.load import load_policy, made_for_environments
 from ecomlab.models.policy import Policy
-from ecomlab.models.samplers.cached import CachedSampler, Limits
+from ecomlab.models.renderer import BREAK
+from ecomlab.models.samplers.cached import CachedSampler, Limits, Sampled
 from ecomlab.seeding import digest, rng
 
 LONGEST = 1 << 22
@@ -30,6 +40,10 @@ CONTEXT = 2048
 """Tokens of a conversation, the answer included; the starters were made for as many."""
 REMEMBERED = 10_000
 """Answers whose token ids are kept."""
+BACKEND = "backend_error"
+"""Code of an error that is the backend's."""
+PATIENCE = 120.0
+"""Seconds that an answer of a backend may take."""
 TURN = 256
 """Most tokens of an answer, unless a request asks for fewer."""
 
@@ -45,8 +59,9 @@ class RequestError(ValueError):
 class Answerer:
     """A policy that answers requests, one at a time."""
 
-    def __init__(self, name: str, policy: Policy) -> None:
-        self.name, self.policy = name, policy
+    def __init__(self, name: str, policy: Policy, backend: str = "") -> None:
+        """`backend` is the address of a `transformers serve` before /v1, which samples in place of `policy`."""
+        self.name, self.policy, self.backend = name, policy, backend.rstrip("/")
         self._one_at_a_time = threading.Lock()
         self._numbers = count()
         self._sampled: dict[str, list[int]] = {}
@@ -123,8 +138,16 @@ class Answerer:
             )
         return min(int(most), TURN)
 
-    def _sampler(self, limits: Limits, temperature: float) -> CachedSampler:
+    def _text(self, ids: Sequence[int]) -> str:
+        """Write a prompt for the backend."""
+        return separated(self.policy.renderer, ids)
+
+    def _sampler(self, limits: Limits, temperature: float) -> "CachedSampler | Completions":
         greedy = temperature <= 0
+        if self.backend:
+            if not greedy:
+                raise RequestError("the backend is asked for the likeliest answers alone; send temperature 0")
+            return Completions(self.backend, self.policy.renderer, limits, self._text)
         policy = self.policy
         return CachedSampler(
             policy.model,
@@ -133,6 +156,63 @@ class Answerer:
             temperature=1.0 if greedy else temperature,
             greedy=greedy,
         )
+
+
+class Completions:
+    """The part of a sampler that `Answerer` needs, by a server that completes text: the real `transformers serve`.
+
+    It makes the prompt's text into tokens by itself, and returns the answer's text without the stop token.
+    """
+
+    def __init__(self, url: str, renderer: Any, limits: Limits, text: Callable[[Sequence[int]], str]) -> None:
+        """`text` writes a prompt."""
+        self.url, self.renderer, self.limits, self.text = url, renderer, limits, text
+
+    def start(self, streams: Sequence[Any]) -> None:
+        """Open rows; greedy answers need no randomness."""
+
+    def turn(self, rows: Sequence[int], inputs: Sequence[Sequence[int]]) -> list[Sampled | None]:
+        """Complete the one input. Raises RequestError where the backend does not."""
+        [prompt] = inputs
+        asked = {
+            "prompt": self.text(prompt),
+            "temperature": 0,
+            "max_tokens": min(self.limits.turn, self.limits.context - len(prompt)),
+        }
+        request = urllib.request.Request(
+            f"{self.url}/v1/completions", json.dumps(asked).encode(), {"Content-Type": "application/json"}
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+                [choice] = json.loads(answer.read())["choices"]
+        except (OSError, ValueError, KeyError) as error:
+            raise RequestError(f"the backend at {self.url} gave no completion ({error})", BACKEND) from error
+        cut = choice["finish_reason"] == "length"
+        ids = [*self.renderer.encode(choice["text"]), *([] if cut else self.renderer.stop_ids[:1])]
+        return [Sampled(ids, [0.0] * len(ids), cut)]
+
+
+def separated(renderer: Any, ids: Sequence[int]) -> str:
+    """Write ids as text with a BREAK between pieces that are these very tokens again; where pieces meet, the text alone
+    would make others."""
+    pieces: list[list[int]] = [[]]
+    for token in ids:
+        pieces[-1].append(token)
+        if renderer.encode(renderer.decode(pieces[-1])) == pieces[-1]:
+            pieces.append([])
+    return BREAK.join(renderer.decode(piece) for piece in pieces if piece)
+
+
+def export(policy: Policy, folder: Path) -> None:
+    """Save a starter as transformers reads it, with a tokenizer that leaves out every BREAK."""
+    from tokenizers.pre_tokenizers import Sequence as InTurn
+    from tokenizers.pre_tokenizers import Split
+
+    policy.model.save_pretrained(folder)
+    tokenizer = copy.deepcopy(policy.tokenizer)
+    ours = tokenizer.backend_tokenizer
+    ours.pre_tokenizer = InTurn([Split(BREAK, "removed"), ours.pre_tokenizer])
+    tokenizer.save_pretrained(folder)
 
 
 def split(messages: Any) -> list[tuple[Mapping[str, Any], list[Mapping[str, Any]]]]:
@@ -220,7 +300,8 @@ def server_of(answerer: Answerer, port: int) -> ThreadingHTTPServer:
                     return
                 self._send(200, answerer.answer(request))
             except ValueError as error:  # RequestError among them
-                self._refuse(400, str(error), getattr(error, "code", "invalid_request_error"))
+                code = getattr(error, "code", "invalid_request_error")
+                self._refuse(502 if code == BACKEND else 400, str(error), code)
 
         def _refuse(self, status: int, message: str, code: str = "invalid_request_error") -> None:
             self._send(status, {"error": {"message": message, "code": code}})
@@ -239,10 +320,10 @@ def server_of(answerer: Answerer, port: int) -> ThreadingHTTPServer:
     return ThreadingHTTPServer(("127.0.0.1", port), Handler)
 
 
-def answerer_of(name: str, products: int = 20_000) -> Answerer:
+def answerer_of(name: str, products: int = 20_000, backend: str = "") -> Answerer:
     """Load a starter, for every environment that it was made for. Raises PolicyError."""
     envs = made_for_environments(name) or list(ENVIRONMENTS)
-    return Answerer(name, load_policy(name, load_shop(products), envs))
+    return Answerer(name, load_policy(name, load_shop(products), envs), backend)
 
 
 def main() -> None:
@@ -252,9 +333,13 @@ def main() -> None:
     )
     parser.add_argument("name", nargs="?", default="base", help="a starter's name or folder")
     parser.add_argument("--port", type=int, default=8125)
+    parser.add_argument("--backend", default="", help="address of a `transformers serve` that samples")
+    parser.add_argument("--export", type=Path, help="only save the starter there, for `transformers serve`")
     chosen = parser.parse_args()
     try:
-        answerer = answerer_of(chosen.name)
+        answerer = answerer_of(chosen.name, backend=chosen.backend)
+        if chosen.export:
+            return export(answerer.policy, chosen.export)
         server = server_of(answerer, chosen.port)
     except (ValueError, OSError) as error:
         sys.exit(f"{chosen.name} is not served: {error}")

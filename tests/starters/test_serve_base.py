@@ -11,8 +11,10 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from chat_server import Reply, serving
+from transformers import AutoTokenizer
 
-from ecomlab import Shop, make_task
+from ecomlab import Shop, load_shop, make_task
 from ecomlab.episode.play import play
 from ecomlab.models.batch import play_batch
 from ecomlab.models.samplers.cached import Limits
@@ -58,8 +60,6 @@ def post(url: str, request: Any) -> dict[str, Any]:
 )
 def test_greedy_episodes_are_those_of_our_own_sampler(url: str, answerer: Any, env: str, d: int) -> None:
     """The same messages, whether the episode's cache is kept here or the server renders every request anew."""
-    from ecomlab import load_shop
-
     shop = load_shop(20_000)
     task = make_task(env, d, 2**31, shop)
 
@@ -73,6 +73,78 @@ def test_greedy_episodes_are_those_of_our_own_sampler(url: str, answerer: Any, e
     [own] = play_batch([task], [rng("own")], shop, sampler, answerer.policy.renderer)
     assert own.turns > 1
     assert (theirs.end, theirs.turns, theirs.score) == (own.end, own.turns, own.score)
+
+
+@pytest.fixture(scope="module")
+def backend(answerer: Any, serve: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A server that completes text as `transformers serve` does: with the saved tokenizer, without special tokens."""
+    folder = tmp_path_factory.mktemp("exported")
+    serve.export(answerer.policy, folder)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+
+    def answer(body: dict[str, Any], number: int) -> Reply:
+        if "mug" in body["prompt"]:
+            return Reply(b"out of memory", 500)
+        sampler = answerer.policy.sampler(Limits(turn=body["max_tokens"]), greedy=True)
+        sampler.start([rng("backend")])
+        [said] = sampler.turn([0], [tokenizer(body["prompt"])["input_ids"]])
+        text = tokenizer.decode(said.ids, skip_special_tokens=True)
+        choice = {"text": text, "finish_reason": "length" if said.truncated else "stop"}
+        return Reply(json.dumps({"choices": [choice]}).encode())
+
+    with serving(answer, probed=False) as server:
+        yield server
+
+
+@pytest.mark.parametrize(("env", "d"), [("CART", 0), ("CART", 2), ("RETURN", 1), ("POLICY", 0)])
+def test_greedy_episodes_through_a_backend_are_those_of_our_own_sampler(
+    serve: ModuleType, answerer: Any, backend: Any, env: str, d: int
+) -> None:
+    shop = load_shop(20_000)
+    task = make_task(env, d, 2**31, shop)
+    served = serve.Answerer("base", answerer.policy, backend.url.removesuffix("/v1"))
+
+    def player(messages: Any, tools: Any) -> dict[str, Any]:
+        request = {"messages": messages, "tools": tools, "temperature": 0}
+        return dict(served.answer(request)["choices"][0]["message"])
+
+    theirs = play(player, task, shop)
+    own = play_batch(
+        [task], [rng("own")], shop, answerer.policy.sampler(Limits(), greedy=True), answerer.policy.renderer
+    )
+    assert own[0].trajectory is not None and own[0].turns > 1
+    assert said_in(theirs) == said_in(own[0].trajectory)
+
+
+def said_in(trajectory: Any) -> list[Any]:
+    """Messages without the ids of calls, and the score."""
+    calls = [[call["function"] for call in m.get("tool_calls", ())] for m in trajectory.messages]
+    return [[m["content"] for m in trajectory.messages], calls, trajectory.score]
+
+
+def test_a_backend_is_asked_for_the_likeliest_answer_alone_and_its_failure_is_said_to_be_its_own(
+    serve: ModuleType, answerer: Any, backend: Any
+) -> None:
+    served = serve.Answerer("base", answerer.policy, backend.url.removesuffix("/v1"))
+    opening = {"messages": [{"role": "user", "content": "Hello, I am looking for a mug."}]}
+    with pytest.raises(serve.RequestError, match="send temperature 0"):
+        served.answer(opening)
+    server = serve.server_of(served, 0)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with pytest.raises(urllib.error.HTTPError, match="502"):
+        post(f"http://127.0.0.1:{server.server_port}/v1/chat/completions", {**opening, "temperature": 0})
+    server.shutdown()
+    server.server_close()
+
+
+def test_separated_text_makes_the_same_tokens_again_where_text_alone_does_not(
+    serve: ModuleType, answerer: Any
+) -> None:
+    """A scaffold token spans the end of a turn and the beginning of the next, which are tokenised apart."""
+    renderer = answerer.policy.renderer
+    ids = [*renderer.encode("A mug.<|im_end|>"), *renderer.encode("\n<|im_start|>user\nYes é.<|im_end|>")]
+    assert renderer.encode(renderer.decode(ids)) != ids
+    assert renderer.encode(serve.separated(renderer, ids)) == ids
 
 
 def test_a_seed_repeats_an_answer_and_another_one_does_not(url: str, shop: Shop) -> None:
