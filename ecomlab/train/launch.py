@@ -30,7 +30,8 @@ def launches(
     """List the ways to start the run of `config`, read from `file`; `fits` tells whether one GPU holds it.
 
     Our own sampler needs all weights in every process, so sharding (`SHARDED` beside `file`) is only for runs with
-    vLLM, over as many of the processes that it names as the groups split over. Raises ConfigError for a configuration
+    vLLM, over as many of the processes that it names as the groups split over. Where one GPU is the only way and does
+    not hold the run, that is said. Raises ConfigError for a configuration
     that cannot be started with one process either.
     """
     check_split(config, 1)
@@ -40,7 +41,8 @@ def launches(
     found = []
     many = split_over(config, _processes(file)) if config.with_vllm else 1
     if many == 1 or fits(config):
-        found.append(Launch(f"on one GPU{beside}", (*server, shlex.join(train)), 1))
+        small = "" if fits(config) else ", which does not hold it on paper"
+        found.append(Launch(f"on one GPU{beside}{small}", (*server, shlex.join(train)), 1))
     if many > 1:
         sharded = ["accelerate", "launch", "--config_file", str(file.parent / SHARDED)]
         sharded += ["--num_processes", str(many)] if many != _processes(file) else []

@@ -420,6 +420,20 @@ def test_vllm_on_the_one_gpu_is_offered_where_it_is_faster() -> None:
     assert "launch on one GPU" not in plan(MASTER.replace(generation="vllm-colocate")), "131 GB and vLLM"
 
 
+@pytest.mark.parametrize("name", ["train", "c4", "c8"])
+def test_every_file_fits_the_gpu_that_it_is_for(name: str) -> None:
+    file = FILE.with_name(f"{name}.toml")
+    assert memory(from_toml(file), SIZE)["peak"] < GPU_GB
+    assert "does not hold it" not in plan(from_toml(file), file)
+
+
+def test_a_line_for_one_gpu_that_does_not_hold_the_run_says_so() -> None:
+    """C8's keys and values: 64 rollouts x 24,576 tokens x 147,456 bytes."""
+    own = C8.replace(generation="own")
+    assert memory(own, SIZE)["keys, values"] == pytest.approx(231.9, abs=0.05)
+    assert "launch on one GPU, which does not hold it on paper:" in plan(own, FILE.with_name("c8.toml"))
+
+
 @pytest.mark.parametrize(("name", "collections"), [("train", ["C1"]), ("c4", ["C2", "C4"]), ("c8", ["C8"])])
 def test_the_limits_of_a_collections_file_hold_at_every_level(name: str, collections: list[str]) -> None:
     config, counts = from_toml(FILE.with_name(f"{name}.toml")), ROOT / "experiments" / "tokens" / "tokens.csv"
