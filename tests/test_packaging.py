@@ -31,7 +31,8 @@ LOCKED = (
     "dev",
 )  # the extras that constraints.txt pins; gpu and vllm depend on the machine, loggers on taste
 TARGETS = (
-    "venv ablation test certify bridges browser figures lab lint smollm2-server serve-base serve-check vllm-cpu extras clean"
+    "venv ablation test certify bridges browser figures lab lint "
+    "smollm2-server serve-base serve-check vllm-cpu extras clean"
 ).split()
 BRIDGES = {"gymnasium", "datasets", "openenv", "inspect-ai", "verifiers", "trl"}
 """Extras of the bridges, which are tested in environments of their own (experiments/bridges)."""
