@@ -13,16 +13,6 @@ from typing import Any
 
 from ecomlab.suggest import unknown, whole
 
-HIGHEST = 1_000
-"""Highest level. Long before it all values but the counts m, H, B and alpha stand still; these would grow for ever."""
-
-
-def level(d: Any) -> int:
-    """Check a level, which may be numpy's. Raises ValueError for what is no whole number from 0 to `HIGHEST`."""
-    if whole(d, "difficulty") > HIGHEST:
-        raise ValueError(f"difficulty is a whole number from 0 to {HIGHEST}, not {d}; take a lower level")
-    return int(d)
-
 
 def _sigmoid(x: float) -> float:
     return 1.0 / (1.0 + math.exp(-x))
@@ -85,7 +75,7 @@ class OrderDraws:
 
 @dataclass(frozen=True, kw_only=True)
 class Difficulty:
-    """Values of everything that depends on the level d, which goes from 0 to `HIGHEST`.
+    """Values of everything that depends on the level d, which has no upper limit.
 
     Each can be set by hand: `Difficulty.at(d, top_k=20)`, or, in a group, `Difficulty.at(d, **{"bundle.slack": 0.1})`.
     The formulas of the first four axes are the published ones; the other eight were published without numbers.
@@ -116,11 +106,11 @@ class Difficulty:
 
     @classmethod
     def at(cls, d: int, **overrides: float) -> "Difficulty":
-        """Compute the values at level `d` (from 0 to `HIGHEST`), some of them replaced by `overrides`.
+        """Compute the values at level `d` (a whole number, 0 or more), some of them replaced by `overrides`.
 
-        Raises ValueError for a level that does not exist, an unknown name or a value out of its range.
+        Raises ValueError for a negative or fractional level, an unknown name or a value out of its range.
         """
-        axes = _formulas(level(d))
+        axes = _formulas(whole(d, "difficulty"))
         return axes.override(overrides) if overrides else axes
 
     def override(self, values: Mapping[str, float]) -> "Difficulty":

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, BadParameter, Context, Option, secho
 
 from ecomlab import ENVIRONMENTS
-from ecomlab.difficulty import HIGHEST
 
 if TYPE_CHECKING:
     from ecomlab.evaluate.evaluation import Cells
@@ -167,9 +166,9 @@ JsonFile = Annotated[Path | None, Option("--json", callback=writable, help="Writ
 Leaks = Annotated[int, Option(min=0, help="Tasks a level for the search for leaks; 0: none.")]
 Questions = Annotated[int, Option(min=0, help="Customers each question of the banks is asked of; 0: none.")]
 Limit = Annotated[int, Option(min=1, help="Most episodes in the file, of both folders together.")]
-Level = Annotated[int, Option(help=f"Level, from 0 to {HIGHEST}.")]
+Level = Annotated[int, Option(help="Level, from 0 up.")]
 Levels = Annotated[str, Option(help="Levels A:B, both included, or one level.")]
-LevelList = Annotated[list[int], Option(min=0, max=HIGHEST, help="Level; may be repeated.")]
+LevelList = Annotated[list[int], Option(min=0, help="Level; may be repeated.")]
 Others = Annotated[int, Option(min=1, help="Tasks a level for the other players.")]
 OtherTranscripts = Annotated[
     Path | None,
@@ -288,8 +287,6 @@ def levels(text: str) -> list[int]:
     low, high = int(found[1]), int(found[2] or found[1])
     if low > high:
         raise BadParameter(f"difficulty runs from a lower to a higher level, not {text!r}")
-    if high > HIGHEST:
-        raise BadParameter(f"difficulty goes up to {HIGHEST}, not {high}; take lower levels")
     return list(range(low, high + 1))
 
 

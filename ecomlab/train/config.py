@@ -8,7 +8,6 @@ from pydantic import BeforeValidator, Field, NonNegativeInt, PositiveInt, model_
 
 from ecomlab.catalog import Shop, load_shop
 from ecomlab.catalog.synthetic import too_few
-from ecomlab.difficulty import HIGHEST
 from ecomlab.evaluate.heldout import DECODINGS
 from ecomlab.evaluate.tasks import check_axes, environments_of, held_out_seeds
 from ecomlab.models.load import is_ordinary, policy_folder
@@ -78,7 +77,6 @@ def _wrong_starter(name: str) -> str | None:
 
 
 Decoding = Annotated[str, one_of("decoding", DECODINGS)]
-Level = Annotated[NonNegativeInt, Field(le=HIGHEST)]
 AxisValues = Annotated[Mapping[str, float], BeforeValidator(_flat)]
 Blocks = Annotated[
     tuple[Annotated[NonNegativeInt, checked_by(_wrong_block)], ...],
@@ -108,7 +106,7 @@ class TrainConfig(Settings):
     """Steps between evaluations. With 0 there is one before training and one at the end, as there is with any."""
     eval_at: Annotated[tuple[PositiveInt, ...], Field(strict=False)] = ()
     """Further steps after which is evaluated."""
-    eval_difficulties: Annotated[tuple[Level, ...], Field(strict=False)] = (0, 1, 2, 3, 4)
+    eval_difficulties: Annotated[tuple[NonNegativeInt, ...], Field(strict=False)] = (0, 1, 2, 3, 4)
     eval_episodes: PositiveInt = 40
     """Held-out episodes per environment, difficulty, block and decoding."""
     eval_block: Blocks = (0,)
@@ -159,7 +157,7 @@ class TrainConfig(Settings):
     """Fewest rollouts at the window's upper edge for a decision; 0 means 8 x group_size."""
     d_delta: PositiveInt = 4
     """Most levels that the adaptive window spans."""
-    initial_difficulty: Level = 0
+    initial_difficulty: NonNegativeInt = 0
     """Upper edge of the adaptive window at the start; the window then spans d_delta levels, or fewer at the bottom."""
     check_every: Annotated[str, one_of("time to check", CHECKS)] = "step"
     """When adaptive decides whether to move up: at the end of a step, as in RLVE, or after every group."""

@@ -253,6 +253,6 @@ def _beyond(config: TrainConfig, env: str, holds: int) -> Iterator[str]:
     if env in config.envs and high > holds:
         yield f"the schedule (d = {low} to {high})"
     elif env in config.envs and config.schedule == "adaptive":
-        yield "the adaptive schedule (which rises as the policy does)"
+        yield "the adaptive schedule (which has no upper end)"
     if env in config.eval_envs and config.eval_difficulties and max(config.eval_difficulties) > holds:
         yield f"the evaluation (d = {max(config.eval_difficulties)})"

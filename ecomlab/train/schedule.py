@@ -21,7 +21,6 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from ecomlab.difficulty import HIGHEST
 from ecomlab.suggest import unknown
 
 CHECKS = ("step", "group")
@@ -151,7 +150,7 @@ class Adaptive(_Uniform):
         """Decide about a window that has enough rollouts at its upper edge; leave any other as it is."""
         if window.attempts < self.tau_num:
             return window
-        high = min(HIGHEST, window.high + (window.correct / window.attempts >= self.tau_acc))
+        high = window.high + (window.correct / window.attempts >= self.tau_acc)
         return Window(max(window.low, high - self.d_delta + 1), high)
 
     def window(self, env: str) -> tuple[int, int]:
@@ -248,8 +247,8 @@ def _check_envs(envs: tuple[str, ...]) -> None:
 
 
 def _check_range(low: int, high: int) -> None:
-    if not 0 <= low <= high <= HIGHEST:
-        raise ValueError(f"a difficulty range needs 0 <= low <= high <= {HIGHEST}, not [{low}, {high}]")
+    if not 0 <= low <= high:
+        raise ValueError(f"a difficulty range needs 0 <= low <= high, not [{low}, {high}]")
 
 
 def _index(envs: tuple[str, ...], env: str) -> int:

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ecomlab.difficulty import HIGHEST
 from ecomlab.seeding import rng
 from ecomlab.train.config import ConfigError, TrainConfig
 from ecomlab.train.schedule import CHECKS, Adaptive, Static, Window, from_json, make_schedule
@@ -239,7 +238,6 @@ def test_unknown_names_are_met_with_a_suggestion():
     "make",
     [
         lambda: make_schedule("static-5-3", ENVS),
-        lambda: make_schedule("static-0-1001", ENVS),
         lambda: make_schedule("adaptive", []),
         lambda: make_schedule("adaptive", ["CART", "CART"]),
         lambda: make_schedule("adaptive", ENVS, tau_acc=0.0),
@@ -252,11 +250,6 @@ def test_unknown_names_are_met_with_a_suggestion():
 def test_impossible_schedules_are_refused(make):
     with pytest.raises(ValueError):
         make()
-
-
-def test_the_window_stops_at_the_highest_level():
-    schedule = Adaptive.start(("CART",), HIGHEST, HIGHEST, tau_num=1)
-    assert schedule.report("CART", HIGHEST, [True]).end_step().window("CART") == (HIGHEST, HIGHEST)
 
 
 def test_a_reward_is_no_verdict():

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 
 import ipywidgets
 
-from ecomlab.difficulty import HIGHEST, RANGES, Difficulty
+from ecomlab.difficulty import RANGES, Difficulty
 from ecomlab.envs.registry import COLLECTIONS, ENVIRONMENTS, moved_by
 from ecomlab.lab.play.choice import Choice
 from ecomlab.lab.play.form_view import GRID, OnEnter
@@ -34,7 +34,7 @@ class Chooser(ipywidgets.VBox):
         envs = [*first, *(env for env in ENVIRONMENTS if env not in first)]
         self.env = ipywidgets.Dropdown(options=envs, value=choice.env, description="environment")
         self.difficulty = ipywidgets.BoundedIntText(
-            choice.difficulty, min=0, max=HIGHEST, description="difficulty"
+            choice.difficulty, min=0, max=10**6, description="difficulty"
         )
         self.seed = ipywidgets.BoundedIntText(choice.seed, min=0, max=2**53, description="seed")
         self.size = ipywidgets.BoundedIntText(
