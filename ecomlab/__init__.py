@@ -22,6 +22,9 @@ else:  # when it is used: the command line starts before numpy is imported
         globals()[name] = found = getattr(import_module(_MODULES[name]), name)
         return found
 
+    def __dir__():  # so that a notebook completes what is not imported yet
+        return sorted({*globals(), *__all__})
+
 
 _MODULES = {
     "ENVIRONMENTS": "ecomlab.envs.registry",
