@@ -188,7 +188,7 @@ def _not_gameable(evidence: Evidence) -> Iterator[tuple[str, State, str, bool]]:
 def _pays(reward: tuple[float, float, int], failed: tuple[float, float, int]) -> bool:
     """Tell whether an attacker's mean reward lies above that of honest failures (one-sided Welch test)."""
     (mean, sd, n), (base, spread, count) = reward, failed
-    if count < 2:
+    if min(n, count) < 2:
         return False
     gap, error = mean - base, float(np.hypot(sd / np.sqrt(n), spread / np.sqrt(count)))
     return gap > 0 and (error == 0 or gap / error > stats.t.ppf(CONFIDENCE, min(n, count) - 1))

@@ -1,5 +1,6 @@
 """The laws with an endpoint as the customer's words: the script judges as a certificate does."""
 
+import itertools
 import json
 import runpy
 import sys
@@ -8,8 +9,11 @@ from typing import Any
 
 import pytest
 
-from ecomlab import ENVIRONMENTS
+from ecomlab import ENVIRONMENTS, Shop
+from ecomlab.audit import counterfactual
 from ecomlab.audit.laws import State
+from ecomlab.audit.wordings import STYLES, Honest
+from ecomlab.customer.llm import Chat, Wording
 from ecomlab.evaluate.evaluation import environment_of
 
 FOLDER = Path(__file__).resolve().parents[2] / "experiments" / "llm_customer"
@@ -56,6 +60,23 @@ def test_a_score_that_an_endpoint_changes_breaks_the_law(
     [cell] = measured["hostile scores"]
     broken = {**measured, "hostile scores": [cell | {what: cell[what] - 1}]}
     assert script["states"](broken)["hostile"]["BROKEN IS NOT WRONG"]["STATUS"] is State.BROKEN
+
+
+def test_an_endpoint_that_is_sent_the_task_breaks_silence(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = itertools.count()
+
+    class Telling(Wording):
+        def __init__(self, chat: Chat) -> None:
+            super().__init__(chat)
+            chat([{"role": "user", "content": f"the task is number {next(told)}"}])
+
+    given = ("CART", 6, range(2), shop, lambda seed: Honest(next(iter(STYLES)), seed))
+    assert counterfactual.compare(*given).pairs and not counterfactual.compare(*given).differences
+    monkeypatch.setattr(counterfactual, "Wording", Telling)
+    found = counterfactual.compare(*given)
+    assert len(found.differences) == found.pairs and "endpoint is sent" in found.differences[0]
 
 
 def test_levels_that_no_attacker_played_are_judged_together(
