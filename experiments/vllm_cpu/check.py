@@ -107,17 +107,12 @@ def outcome(part: str) -> dict[str, Any]:
 
 def sampler() -> dict[str, Any]:
     """*novice* plays carts with vLLM in this process: greedy, sampled, and after a change of its weights."""
-    from accelerate import Accelerator
-
     keep_weights_loadable()
-    vllm_generation = in_float32()
+    in_float32()
     policy, tasks, shop = novice_with_tasks()
     with tempfile.TemporaryDirectory() as folder:
         export(policy, Path(folder))
-        generation = vllm_generation.VLLMGeneration(
-            policy.model, Accelerator(cpu=True), policy.tokenizer, mode="colocate", gpu_memory_utilization=0.3,
-            max_model_length=longest(policy), max_num_seqs=len(tasks), max_completion_length=256,
-        )  # fmt: skip
+        generation = colocated(policy, len(tasks))
     figures: dict[str, Any] = against_our_own(policy, generation, tasks, shop)
     figures["stale weights: largest |Δ logp| to the model"] = after_a_change(policy, generation, tasks, shop)
     generation.sync_weights()
@@ -331,7 +326,6 @@ NOISE = 0.02
 def adapters() -> dict[str, Any]:
     """Take small steps with LoRA on a small random Qwen3 in bfloat16; look at the weights that vLLM then has."""
     import torch
-    from accelerate import Accelerator
 
     sys.path.insert(0, str(ROOT / "tests"))
     from qwen3_helper import move, reached, talkative, trained
@@ -342,14 +336,11 @@ def adapters() -> dict[str, Any]:
     from ecomlab.models.samplers.vllm import insist_on_resets
 
     keep_weights_loadable()
-    vllm_generation = in_float32("bfloat16")
+    in_float32("bfloat16")
     with tempfile.TemporaryDirectory() as folder:
         made = talkative(Path(folder) / "model", load_shop(1_000), head_dim=32)
         policy = load_chat_policy(made, dtype="bfloat16", lora_rank=8)
-        generation = vllm_generation.VLLMGeneration(
-            policy.model, Accelerator(cpu=True), policy.tokenizer, mode="colocate", gpu_memory_utilization=0.3,
-            max_model_length=longest(policy), max_num_seqs=EPISODES, max_completion_length=256,
-        )  # fmt: skip
+        generation = colocated(policy, EPISODES)
     base = {n: p.detach().clone() for n, p in policy.model.named_parameters() if "lora_" not in n}
     before = held(generation)
     move(policy.model, 2)
@@ -487,22 +478,17 @@ def wait_for(url: str, process: Any, patience: float = 900.0) -> float:
 
 def smollm2() -> dict[str, Any]:
     """SmolLM2-135M, fine-tuned on sixty carts, with vLLM in this process: its own tokenizer, template and calls."""
-    from accelerate import Accelerator
-
     from ecomlab import load_shop, make_task
     from ecomlab.evaluate.tasks import held_out_seeds
     from ecomlab.models.qwen3 import load_chat_policy
 
     keep_weights_loadable()
-    vllm_generation = in_float32()
+    in_float32()
     policy, shop = load_chat_policy(SMOLLM2), load_shop(20_000)
     tasks = [make_task("CART", 0, seed, shop) for seed in held_out_seeds(0, EPISODES // 2)]
     with tempfile.TemporaryDirectory() as folder:
         export(policy, Path(folder))
-        generation = vllm_generation.VLLMGeneration(
-            policy.model, Accelerator(cpu=True), policy.tokenizer, mode="colocate", gpu_memory_utilization=0.3,
-            max_model_length=longest(policy), max_num_seqs=len(tasks), max_completion_length=256,
-        )  # fmt: skip
+        generation = colocated(policy, len(tasks))
     figures: dict[str, Any] = against_our_own(policy, generation, tasks, shop)
     figures["stale weights: largest |Δ logp| to the model"] = after_a_change(policy, generation, tasks, shop)
     seen = figures["stale weights: largest |Δ logp| to the model"] > APART
@@ -523,13 +509,23 @@ def keep_weights_loadable() -> None:
     utils.dispatch_cpu_unquantized_gemm = plain
 
 
-def in_float32(dtype: str = "float32") -> Any:
-    """Make TRL's engine compute in float32, or another type, without compiling; return TRL's module."""
+def in_float32(dtype: str = "float32") -> None:
+    """Make TRL's engine compute in float32, or another type, without compiling."""
     from trl.generation import vllm_generation
 
     build: Callable[..., Any] = vllm_generation.LLM
     vllm_generation.LLM = functools.partial(build, dtype=dtype, enforce_eager=True)
-    return vllm_generation
+
+
+def colocated(policy: Any, episodes: int) -> Any:
+    """Start vLLM in this process, as TRL does, with the model in the folder that the policy's model names."""
+    from accelerate import Accelerator
+    from trl.generation import vllm_generation
+
+    return vllm_generation.VLLMGeneration(
+        policy.model, Accelerator(cpu=True), policy.tokenizer, mode="colocate", gpu_memory_utilization=0.3,
+        max_model_length=longest(policy), max_num_seqs=episodes, max_completion_length=256,
+    )  # fmt: skip
 
 
 def novice_with_tasks() -> tuple[Any, list[Any], Any]:
