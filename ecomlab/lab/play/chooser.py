@@ -2,7 +2,7 @@
 somebody's key."""
 
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import fields
 
 import ipywidgets
 
@@ -10,6 +10,7 @@ from ecomlab.difficulty import RANGES, Difficulty
 from ecomlab.envs.registry import COLLECTIONS, ENVIRONMENTS, moved_by
 from ecomlab.lab.play.choice import Choice
 from ecomlab.lab.play.form_view import GRID, OnEnter
+from ecomlab.lab.shops import catalog_named
 
 MOST_PRODUCTS = 2_000_000
 
@@ -85,9 +86,17 @@ class Chooser(ipywidgets.VBox):
     @property
     def choice(self) -> Choice:
         """The choice that the fields hold. Raises ValueError for an axis that holds no number."""
-        named = self.folder.value.strip() or self.size.value
-        made = Choice.on(named, self.env.value, self.difficulty.value, self.seed.value, self._overridden())
-        return replace(made, catalog=self.catalog, size=self.size.value if made.folder else made.size)
+        named = catalog_named(self.folder.value.strip(), self.size.value)
+        size, folder = (named, "") if isinstance(named, int) else (self.size.value, named)
+        return Choice(
+            self.env.value,
+            self.difficulty.value,
+            self.seed.value,
+            self._overridden(),
+            size,
+            self.catalog,
+            folder,
+        )
 
     def show(self, choice: Choice, key: str = "") -> None:
         """Set the fields to a choice, and show its key."""
