@@ -134,6 +134,16 @@ def test_a_player_that_keeps_its_first_weights_shows_in_the_gap(
     assert gaps["2"] < 1e-4 < 1e-2 < gaps["3"]
 
 
+def test_comparing_with_older_weights_changes_none_of_todays(
+    whole: Record, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(DapoTrainer, "_compare", lambda *args, **given: None)
+    without = recorded(tmp_path / "run", monkeypatch)
+    assert whole.weights.keys() == without.weights.keys()
+    for number, weights in whole.weights.items():
+        assert all(torch.equal(weights[n], without.weights[number][n]) for n in weights), number
+
+
 def test_the_copy_that_plays_is_on_the_device_of_the_model() -> None:
     model, copy = torch.nn.Linear(2, 3, device="meta"), torch.nn.Linear(2, 3)
     mirror(model, copy)
