@@ -218,7 +218,11 @@ def read_exact(path: Path) -> Any:
 def read_lists(path: Path, mapped: bool = True) -> Any:
     """Read inverted lists, memory-mapped unless more is to be added. Raises ValueError for a file that holds none."""
     faiss = _faiss()
-    return _read(path, faiss.IO_FLAG_MMAP if mapped else 0, faiss.IndexIVF)
+    lists = _read(path, faiss.IO_FLAG_MMAP if mapped else 0, faiss.IndexIVF)
+    if mapped:
+        # 32 threads started at each search take longer than it, and a forked process that frees the lists crashes
+        faiss.downcast_InvertedLists(lists.invlists).prefetch_nthread = 0
+    return lists
 
 
 def _read(path: Path, flags: int, kind: type) -> Any:

@@ -354,3 +354,16 @@ def test_low_recall_is_refused_unless_asked_for(
     manifest = build_shop(products, tmp_path, allow_low_recall=True)
     assert min(manifest.index.recall_at_20.values()) < 0.95
     assert load_shop(tmp_path).engine.search("lamp", top_k=5)
+
+
+@pytest.mark.usefixtures("small_index")
+def test_a_forked_process_can_free_lists_that_were_searched(products: Catalog, tmp_path: Path) -> None:
+    manifest = build_shop(products, tmp_path)
+    lists = index_module.read_lists(tmp_path / manifest.data / store.LISTS)
+    lists.nprobe = 16
+    lists.search(np.ones((1, lists.d), np.float32), 5)
+    child = os.fork()
+    if not child:
+        del lists  # it waits for threads of FAISS that read ahead in the other process
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
