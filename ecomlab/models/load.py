@@ -6,6 +6,7 @@ do, or by calling `register`.
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -13,13 +14,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ecomlab.files import read_json
 from ecomlab.models.policy import CONFIG, MADE_FOR, Policy, PolicyError
-from ecomlab.models.qwen3 import KIND, load_chat_policy
+from ecomlab.models.qwen3 import KIND, load_chat_policy, with_adapters
 from ecomlab.suggest import unknown
 
 if TYPE_CHECKING:
     from ecomlab.catalog import Shop
 
 GROUP = "ecomlab.policies"
+MERGED = "policy"
+"""Folder in a checkpoint of a shipped policy's LoRA adapters: the whole policy, adapters added to its weights."""
 
 
 class PolicySource(Protocol):
@@ -60,8 +63,8 @@ def sources() -> list[PolicySource]:
 def load_policy(name: str | Path, shop: "Shop", envs: Sequence[str], **chat: Any) -> Policy:
     """Load a shipped policy by name, a folder with a saved policy or checkpoint, or a Hugging Face model.
 
-    Shipped policies are in float32, on CPU. Any other folder and any "owner/name" is an ordinary Qwen3 model, loaded
-    by `load_chat_policy` with `chat` (dtype, lora_rank, thinking).
+    Shipped policies are in float32, on CPU; `lora_rank` in `chat` gives them new adapters. Any other folder and any
+    "owner/name" is an ordinary Qwen3 model, loaded by `load_chat_policy` with `chat` (dtype, lora_rank, thinking).
 
     Raises PolicyError when there is no such policy, a file is damaged, or it was made for another renderer,
     tokenizer, vocabulary or environment version.
@@ -73,7 +76,9 @@ def load_policy(name: str | Path, shop: "Shop", envs: Sequence[str], **chat: Any
     made_for = read_json(folder / MADE_FOR) or {}
     for source in sources():
         if source.reads(made_for):
-            return source.load(folder, shop, envs)
+            policy = source.load(folder, shop, envs)
+            rank = chat.get("lora_rank", 0)
+            return replace(policy, model=with_adapters(policy.model, None, rank).eval()) if rank else policy
     raise PolicyError(
         f"{folder} does not hold a readable policy: its {MADE_FOR} is missing, damaged or of a kind that no installed "
         "package reads; restore it, or choose another policy"
@@ -107,7 +112,7 @@ def policy_folder(name: str | Path) -> Path:
             f"{unknown('starter', str(name), shipped)}; a folder with a saved policy "
             "or a Hugging Face model such as Qwen/Qwen3-8B will do too"
         )
-    return folder
+    return folder / MERGED if (folder / MERGED).is_dir() else folder
 
 
 def _check_holds_one(folder: Path) -> None:

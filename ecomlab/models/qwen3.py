@@ -164,12 +164,12 @@ def load_chat_policy(
     if torch.cuda.is_available():  # otherwise float32 adapters take as long as all the rest
         torch.backends.cuda.matmul.allow_tf32 = True
     if adapters.is_file() or lora_rank:
-        model = _with_adapters(model, Path(name) if adapters.is_file() else None, lora_rank)
+        model = with_adapters(model, Path(name) if adapters.is_file() else None, lora_rank)
     return Policy(model.eval(), renderer, made_for)
 
 
-def _with_adapters(model: Any, saved: Path | None, rank: int) -> Any:
-    """Add LoRA adapters to the model, new or saved ones."""
+def with_adapters(model: Any, saved: Path | None, rank: int) -> Any:
+    """Add LoRA adapters to the model, saved ones or new ones of this rank, as `load_chat_policy` says."""
     import torch
 
     try:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ecomlab.files import replacing, write_json
+from ecomlab.models.load import MERGED
 from ecomlab.models.policy import CONFIG, MADE_FOR
 from ecomlab.models.samplers.cached import SamplerError
 from ecomlab.train.config import RunError
@@ -103,7 +104,8 @@ def newest(root: Path) -> Checkpoint | None:
 
 
 def export(checkpoint: Path, folder: Path) -> bool:
-    """Save a checkpoint's policy in half precision, without optimizer and random states, as `load_policy` reads it.
+    """Save a checkpoint's policy in half precision, without optimizer and random states, as `load_policy` reads it; the
+    merged one where a small policy's adapters are trained.
 
     Returns False, and writes nothing, for weights of more than `LARGEST` bytes in half precision, and for those that
     are not in one file of their own, such as adapters. A folder that holds the same is not written again.
@@ -111,6 +113,7 @@ def export(checkpoint: Path, folder: Path) -> bool:
     from safetensors import safe_open
     from safetensors.torch import load_file, save
 
+    checkpoint = checkpoint / MERGED if (checkpoint / MERGED).is_dir() else checkpoint
     source = checkpoint / WEIGHTS
     if not source.is_file():
         return False

@@ -14,6 +14,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
+from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
@@ -29,8 +30,8 @@ from ecomlab.evaluate.transcript import Transcript
 from ecomlab.evaluate.transcripts import FILE, append, trim
 from ecomlab.files import lock, read_json, write_json
 from ecomlab.models.batch import Clock, Rollout
-from ecomlab.models.load import is_ordinary, load_policy
-from ecomlab.models.policy import Policy
+from ecomlab.models.load import MERGED, is_ordinary, load_policy
+from ecomlab.models.policy import MADE_FOR, Policy
 from ecomlab.models.process_group import SINGLE_PROCESS, ProcessGroup
 from ecomlab.models.qwen3 import check_base
 from ecomlab.models.samplers.cached import Limits, OpenSampler
@@ -149,7 +150,8 @@ class Run:
             begin_next=self._begin_next,
         )
         if config.ahead and not config.with_vllm:
-            self.player = load_policy(config.starter, self.shop, config.played)
+            rank = config.lora_rank
+            self.player = load_policy(config.starter, self.shop, config.played, lora_rank=rank)
         self.sampler = self._training_sampler()
         if self.leads:
             self.history = metrics.whole_steps(metrics.read(self.out / "train.csv"))
@@ -375,16 +377,25 @@ class Run:
     def _save(self, folder: Path) -> None:
         """Complete TRL's checkpoint with the step and the schedule."""
         step = int(folder.name.rpartition("-")[2]) // self.config.minibatches
+        if self.config.lora_rank and not self.ordinary:
+            self._save_merged(folder / MERGED)
         checkpoints.complete(
             folder, {"step": step, "schedule": self.schedule.to_json()}, self.policy.made_for
         )
+
+    def _save_merged(self, folder: Path) -> None:
+        """Save a small policy with its adapters added to its weights: it can be played, shipped and trained on."""
+        merged = deepcopy(self.policy.model).merge_and_unload()
+        merged.save_pretrained(folder)
+        self.policy.tokenizer.save_pretrained(folder)
+        write_json(folder / MADE_FOR, self.policy.made_for)
 
 
 def _check_setting(config: TrainConfig) -> None:
     """Check that the configuration fits the model, the launch and the machine."""
     if not is_ordinary(config.starter):
         plain = TrainConfig()
-        for name in ("dtype", "lora_rank", "thinking", "generation"):
+        for name in ("dtype", "thinking", "generation"):
             if getattr(config, name) != getattr(plain, name):
                 raise ConfigError(
                     f"{name} = {getattr(config, name)!r} is for Hugging Face models; the starter {config.starter} "

@@ -2,12 +2,14 @@
 
     ecomlab sweep experiments/ahead/off/sweep.toml
     ecomlab sweep experiments/ahead/on/sweep.toml
-    python experiments/ahead/effect.py                 # writes effect.csv beside this file
+    python experiments/ahead/effect.py                              # writes effect.csv beside this file
+    python experiments/ahead/effect.py experiments/lora lora all    # the same of other arms, in their folder
 
 A row per evaluation, decoding and difficulty ("mean": over all of them): the mean over seeds of both arms and of their
 difference, paired by seed, with its 95% interval. Both arms have played equally many rollouts, which is checked.
 """
 
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -15,18 +17,17 @@ import pandas as pd
 from ecomlab.analysis import statistics, tables
 
 HERE = Path(__file__).resolve().parent
-ARMS = ("on", "off")
 
 
-def main() -> None:
-    loaded = {arm: tables.load_experiment(HERE / arm) for arm in ARMS}
+def main(folder: Path = HERE, one: str = "on", other: str = "off") -> None:
+    loaded = {arm: tables.load_experiment(folder / arm) for arm in (one, other)}
     played = {arm: train.groupby(["seed", "step"]).rollouts.sum() for arm, (train, _) in loaded.items()}
-    if not played["on"].equals(played["off"]):
+    if not played[one].equals(played[other]):
         raise SystemExit("the arms have not played equally many rollouts; finish both sweeps")
     success = pd.concat({arm: by_cell(evaluation) for arm, (_, evaluation) in loaded.items()}, axis=1)
     rows = []
     for (step, decoding, d), cell in success.groupby(level=["step", "decoding", "d"]):
-        apart = (cell["on"] - cell["off"]).to_numpy()
+        apart = (cell[one] - cell[other]).to_numpy()
         interval = statistics.t_interval(apart)
         assert interval is not None, "three seeds at least"
         rows.append(
@@ -35,20 +36,16 @@ def main() -> None:
                 "decoding": decoding,
                 "d": d,
                 "seeds": len(apart),
-                "on": cell["on"].mean(),
-                "off": cell["off"].mean(),
+                one: cell[one].mean(),
+                other: cell[other].mean(),
                 "difference": apart.mean(),
                 "low": interval.low,
                 "high": interval.high,
             }
         )
     table = pd.DataFrame(rows).round(4)
-    table.to_csv(HERE / "effect.csv", index=False)
+    table.to_csv(folder / "effect.csv", index=False)
     print(table[table.d == "mean"].to_string(index=False))
-    seconds = {
-        arm: train.groupby(["seed", "step"]).seconds.first().mean() for arm, (train, _) in loaded.items()
-    }
-    print(f"seconds a step, evaluation included: {seconds['on']:.2f} with, {seconds['off']:.2f} without")
 
 
 def by_cell(evaluation: pd.DataFrame) -> pd.Series:
@@ -60,4 +57,4 @@ def by_cell(evaluation: pd.DataFrame) -> pd.Series:
 
 
 if __name__ == "__main__":
-    main()
+    main(*map(Path, sys.argv[1:2]), *sys.argv[2:])

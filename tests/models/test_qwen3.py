@@ -307,8 +307,8 @@ def test_settings_that_do_not_fit_the_model_or_the_launch_are_refused(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = str(tmp_path / "run")
-    with pytest.raises(ConfigError, match="lora_rank = 8 is for Hugging Face models"):
-        train(TrainConfig(out=out, lora_rank=8))
+    with pytest.raises(ConfigError, match="thinking = True is for Hugging Face models"):
+        train(TrainConfig(out=out, thinking=True))
     with pytest.raises(ConfigError, match=r"needs vllm, which is not installed; pip install .*\[vllm\]"):
         train(TrainConfig(out=out, starter=str(folder), generation="vllm-server"))
     monkeypatch.setenv("ACCELERATE_USE_FSDP", "true")
