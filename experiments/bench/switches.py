@@ -1,13 +1,14 @@
 """Seconds of a training step of the laptop policy with each switch for throughput, against its being off, in one run.
 
-    python experiments/bench/switches.py OUT.csv                   # on a CPU, a few minutes
-    python experiments/bench/switches.py OUT.csv --repeats 2 --steps 3 --arms off ahead       # less
+    python experiments/bench/switches.py OUT.csv                   # on a CPU, some minutes
+    python experiments/bench/switches.py OUT.csv --repeats 1 --steps 2 --arms off ahead       # less
 
 Trains *novice* on cart building at d = 0 to 4 for some steps, arm after arm, again and again, so that whatever else the
 machine does meets all arms alike. Steps differ in how much they sample, with `ahead` between arms too: seconds are per
-thousand sampled tokens, without evaluation and without the first step, which warms up. A row per arm: the ratio of its
-seconds to those of the arm that it is compared with, the median over repeats with the lowest and the highest, for the
-whole step and for the phases of its update. On a GPU, the same command measures that; the table names the device.
+thousand sampled tokens, without the first step, which warms up. A row per arm and kind of seconds, wall and processor:
+the ratio to the arm that it is compared with, the median over repeats with the lowest and the highest. `ahead` needs a
+second idle core, or a GPU, to save any: it spends no less processor time. On a GPU the same command measures that; the
+table names the device.
 """
 
 import argparse
@@ -32,14 +33,19 @@ ARMS: dict[str, tuple[dict[str, Any], str]] = {
 }
 """Settings by name, and the arm that each is compared with."""
 COMMON = {
-    "starter": "novice",
-    "schedule": "static-0-4",
-    "eval_every": 0,
-    "eval_episodes": 1,
-    "eval_difficulties": (0,),
-}
-UPDATE = ("seconds_logprobs", "seconds_update")
-RUN = "import sys, json; from ecomlab.train.loop import TrainConfig, train; train(TrainConfig(**json.loads(sys.argv[1])))"
+    "starter": "novice", "schedule": "static-0-4", "eval_every": 0, "eval_episodes": 1, "eval_difficulties": (0,),
+    "eval_decodings": ("greedy",),
+}  # fmt: skip
+RUN = """
+import json, sys, time
+from pathlib import Path
+from ecomlab.train.loop import TrainConfig, train
+settings, told = json.loads(sys.argv[1]), []
+config = TrainConfig(**settings)
+train(config, lambda event: event["kind"] == "step" and told.append((time.perf_counter(), time.process_time())))
+Path(config.out, "clock.json").write_text(json.dumps(told))
+"""
+"""One run, which notes both clocks after each of its steps."""
 
 
 def main() -> None:
@@ -61,20 +67,31 @@ def main() -> None:
                 out = Path(folder) / f"{repeat}-{number}"
                 settings = {**COMMON, **ARMS[arm][0], "steps": chosen.steps, "out": str(out), "seed": repeat}
                 subprocess.run([sys.executable, "-c", RUN, json.dumps(settings)], check=True)
-                found[arm].append(seconds(out / "train.csv"))
+                found[arm].append(seconds(out))
                 print(repeat, arm, *(f"{each:.3f}" for each in found[arm][-1]), flush=True)
     cuda = torch.cuda.is_available()
     device = torch.cuda.get_device_name() if cuda else f"{platform.machine()} CPU, {os.cpu_count()} cores"
     with chosen.out.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(
-            ["arm", "against", "what", "ratio", "lowest", "highest", "repeats", "steps", "threads", "device"]
+            [
+                "arm",
+                "against",
+                "seconds",
+                "ratio",
+                "lowest",
+                "highest",
+                "repeats",
+                "steps",
+                "threads",
+                "device",
+            ]
         )
         for arm in chosen.arms:
             against = ARMS[arm][1]
             if against not in found:
                 continue
-            for column, what in enumerate(("step", "update")):
+            for column, what in enumerate(("wall", "processor")):
                 pairs = zip(found[arm], found[against], strict=True)
                 ratios = [mine[column] / theirs[column] for mine, theirs in pairs]
                 shown = (f"{each:.3f}" for each in (statistics.median(ratios), min(ratios), max(ratios)))
@@ -93,15 +110,13 @@ def main() -> None:
     print(chosen.out.read_text())
 
 
-def seconds(table: Path) -> tuple[float, float]:
-    """Seconds per thousand sampled tokens of the steps after the first: of whole steps, and of their updates."""
-    with table.open(newline="") as file:
-        rows = [row for row in csv.DictReader(file) if int(row["step"]) > 1]
-    tokens = sum(int(row["tokens_generated"]) for row in rows)
-    steps = {row["step"]: row for row in rows}.values()  # seconds are the same in all rows of a step
-    whole = sum(float(row["seconds"]) - float(row["seconds_evaluation"]) for row in steps)
-    update = sum(float(row[name]) for row in steps for name in UPDATE)
-    return whole / tokens * 1e3, update / tokens * 1e3
+def seconds(run: Path) -> tuple[float, float]:
+    """Wall and processor seconds per thousand sampled tokens, of the steps after the first."""
+    with (run / "train.csv").open(newline="") as file:
+        tokens = sum(int(row["tokens_generated"]) for row in csv.DictReader(file) if int(row["step"]) > 1)
+    first, *_, last = json.loads((run / "clock.json").read_text())
+    wall, processor = (1e3 * (after - before) / tokens for before, after in zip(first, last, strict=True))
+    return wall, processor
 
 
 if __name__ == "__main__":

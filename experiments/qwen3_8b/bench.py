@@ -50,6 +50,8 @@ def main() -> None:
         "plain generate, turn by turn": plain_generate,
         "update, LoRA": lambda size: update(size, size["rank"]),
         "update, all weights, 8-bit AdamW": lambda size: update(size, 0),
+        "update, LoRA, mixed lengths by rows": lambda size: update(size, size["rank"], mixed=True),
+        "update, LoRA, mixed lengths by tokens": lambda size: update(size, size["rank"], mixed=True, by=True),
     }
     file = args.out / "bench.csv"
     device = torch.cuda.get_device_name() if CUDA else "CPU"
@@ -163,9 +165,12 @@ def plain_generate(size: dict[str, Any]) -> tuple[float, int]:
         return timed(work), size["rollouts"] * each * size["turns"]
 
 
-def update(size: dict[str, Any], rank: int) -> tuple[float, int]:
+def update(size: dict[str, Any], rank: int, mixed: bool = False, by: bool = False) -> tuple[float, int]:
     """Time forward, backward and one optimizer step for all rollouts, in micro-batches as the trainer does: gradient
-    checkpointing, half of the tokens scored by TRL's masked, tiled output layer. The second step is timed."""
+    checkpointing, half of the tokens scored by TRL's masked, tiled output layer. The second step is timed.
+
+    With `mixed`, rollouts have from a quarter of the tokens to all of them, in micro-batches of so many rows, or with
+    `by` of at most as many tokens as the largest of those, as `micro_tokens` divides them."""
     from trl.trainer.utils import add_fused_lm_head
 
     model = model_of(size)
@@ -189,14 +194,27 @@ def update(size: dict[str, Any], rank: int) -> tuple[float, int]:
     ids = torch.from_numpy(rng("bench", "ids").integers(5, size["vocab_size"], shape)).to(DEVICE)
     labels = ids.clone()
     labels[:, ::2] = -100
+    whole, every = size["tokens"], range(size["rollouts"])
+    lengths = (
+        rng("bench", "lengths").integers(whole // 4, whole + 1, len(every)) if mixed else [whole] * len(every)
+    )
+    parts = [list(every[first : first + size["micro"]]) for first in every[:: size["micro"]]]
+    if by:
+        from ecomlab.train.trl_trainer import by_tokens
+
+        parts = by_tokens([(0, int(n)) for n in lengths], every, size["micro"] * whole)
+    mask = torch.zeros_like(ids)
+    for row, length in enumerate(lengths):
+        mask[row, :length] = 1
+    labels[mask == 0] = -100
 
     def step() -> None:
-        for first in range(0, size["rollouts"], size["micro"]):
-            rows = slice(first, first + size["micro"])
+        for rows in parts:
+            wide = int(max(lengths[row] for row in rows))
             output = model(
-                input_ids=ids[rows],
-                attention_mask=torch.ones_like(ids[rows]),
-                labels=labels[rows],
+                input_ids=ids[rows, :wide],
+                attention_mask=mask[rows, :wide],
+                labels=labels[rows, :wide],
                 fused_lm_head=True,
             )
             (-output.log_probs.sum() / labels.numel()).backward()
@@ -204,7 +222,7 @@ def update(size: dict[str, Any], rank: int) -> tuple[float, int]:
         optimizer.zero_grad(set_to_none=True)
 
     step()  # allocates moments, compiles
-    return timed(step), ids.numel()
+    return timed(step), int(mask.sum())
 
 
 if __name__ == "__main__":
