@@ -1,7 +1,6 @@
 """Qwen3 under its own template: a small random one takes the very path that the 8B takes."""
 
 import asyncio
-import copy
 import itertools
 import json
 import math
@@ -670,7 +669,11 @@ def test_a_server_that_is_asked_asynchronously_gets_no_new_weights_meanwhile(
         """It has weights of its own, as a server has."""
 
         def __init__(self, model: Any, mode: str) -> None:
-            super().__init__(copy.deepcopy(model), mode)
+            own = type(model)(
+                model.config
+            ).eval()  # a deep copy would still call the trained one's patched `forward`
+            own.load_state_dict(model.state_dict())
+            super().__init__(own, mode)
             self.trained, self.running, self.lock = model, 0, threading.Lock()
 
         def generate(self, prompts: Any, **given: Any) -> Any:
