@@ -14,30 +14,43 @@ if TYPE_CHECKING:
 
 FAULTS = ("malformed call", "call in text", "empty answer", "refusal", "length", "context")
 """Classes of mistakes."""
+_ARGUMENTS = r"[\"'](?:arguments|parameters|args|action_input|tool_input)[\"']\s*:"
 _CALL = re.compile(
-    r"</?tool_call>|<function(?:_call)?\b[=>]|\[TOOL_CALLS\]|<\|python_tag\|>|<｜tool▁call"
-    r"|\{\s*[\"']name[\"']\s*:\s*[\"'][^\"'{}]{1,200}[\"']\s*,\s*[\"'](?:arguments|parameters)[\"']\s*:"
-    r"|\{\s*[\"'](?:arguments|parameters)[\"']\s*:\s*\{[^{}]{0,2000}\}\s*,\s*[\"']name[\"']\s*:"
-    r"|^\s*(?:```\w*\s*)?\[?\s*\{\s*[\"']name[\"']\s*:"
+    r"</?tool_call|<function(?:_calls?)?\b[=>]|<invoke\b|<｜tool▁call|<\|(?:python_tag|tool_|START_ACTION|call\|)"
+    r"|\[TOOL_CALLS\]|\[ARGS\]|\bto=functions\.|```tool_|\bAction Input:"
+    rf"|\{{[^{{}}]{{0,300}}{_ARGUMENTS}|{_ARGUMENTS}\s*\{{[^{{}}]{{0,2000}}\}}\s*,\s*[\"']name[\"']\s*:"
+    r"|^\s*(?:```\w*\s*)?\[?\s*\{\s*[\"']name[\"']\s*:\s*(?:[\"'](?:[\w.-]*(?:[\"']\s*(?:\}|,?\s*$)|$))|$)"
+    r"|(?:^\s*|```\w*\s+)\[?\s*(?:print\()?[a-z]\w*[_.]\w+\((?:\s*\)|\s*\w+\s*=)"
 )
-"""How calls begin in the formats of models and servers, those of `endpoint/templates.py` among them."""
+"""How calls begin in the formats of models and servers: tags and tokens of their own, JSON with arguments, the words of
+ReAct, and Python at the beginning of a text or a fenced block."""
 _WHO = (
     r"(?:^\W*|[,;:—-]\s*(?:but\s+)?|\b(?:i|we)(?:['’](?:m|re|ll)| am| are| will)?\s+"
     r"(?:(?:really|simply|just|also|unfortunately|currently|sorry|afraid)\s+)*)"
 )
 _CANNOT = (
     r"(?:can(?:no|['’])?t|can not|could(?:n['’]t| not)|won['’]t(?: be able to)?|will not(?: be able to)?"
-    r"|unable to|not (?:be )?able to|not (?:allowed|permitted|equipped) to|(?:must|have to) decline to"
+    r"|unable to|not (?:be )?able to|not (?:allowed|permitted|equipped) to|(?:have to|must) decline to"
     r"|(?:do not|don['’]t) have the (?:ability|capability|means) to)"
 )
 _HELP = (
-    r"(?:help|assist|comply|be of (?:any )?(?:help|assistance)|fulfil+ (?:that|this|your|such a) request"
+    r"(?:(?:help|assist|comply|be of (?:any )?(?:help|assistance)"
     r"|(?:provide|offer)(?: you)?(?: with)?(?: any)? (?:help|assistance|support))\b(?!\s+(?:but|it|\w+ing)\b)"
+    r"|do (?:that|this)(?: for you)?(?=\W*(?:$|sorry\b))"
+    r"|(?:fulfil+|perform|complete|carry out|engage in|answer) "
+    r"(?:that|this|your|such a) (?:kind of )?(?:request|task)\b)"
 )
-_MACHINE = r"\bas an?\b[^,.]{0,30}\b(?:AI|chatbot|tool|language model|(?:virtual|digital) assistant)\b[^.]{0,20}\bi\b"
+_MACHINE = r"\b(?:AI|chatbot|language model|(?:virtual|digital|conversational|text-based) assistant)\b"
 _REFUSAL = re.compile(
     rf"(?:{_WHO}{_CANNOT}|\b(?:do not|don['’]t) think (?:i|we) (?:can|could))\s+{_HELP}"
-    rf"|{_MACHINE}(?:['’]m| am)?\s+(?:{_CANNOT}|not capable of)\b",
+    rf"|{_MACHINE}[^.!?]{{0,60}}(?:{_CANNOT}|not capable of|(?:do not|don['’]t) have)\b"
+    r"|\b(?:isn['’]t|not) something (?:that )?i(?:['’]m| am)?(?: able to| can)? (?:help|assist|do)\b"
+    r"|\b(?:beyond|outside(?: of)?) (?:what i can|my (?:abilities|capabilities|scope))\b"
+    r"|\bi(?:['’]ll)? (?:(?:have to|must|need to) decline(?: to|[.,!]|$)|decline to|refuse to)"
+    r"|\bnot comfortable (?:with|helping)\b"
+    r"|\b(?:do not|don['’]t) have the (?:ability|capability|means|tools?|functions?)\b"
+    r"|\b(?:no|not) (?:way|possible) for me to (?:help|assist|do|perform|carry out|complete)\b"
+    r"|\b(?:functions|tools) (?:provided |given )?(?:are|is) (?:insufficient|not sufficient|not enough)\b",
     re.IGNORECASE,
 )
 _WAITS = re.compile(r"\b(?:without|until|unless|before|if|as long as|while)\b", re.IGNORECASE)
@@ -85,7 +98,7 @@ def _fault(message: Message, tools: dict[str, Tool], refused: bool, invalid: boo
 
 
 def looks_like_call(text: str) -> bool:
-    """Tell whether words were meant as a call, whole or not, in any format that models and servers have."""
+    """Tell whether words were meant as a call, whole or not, in a format that models and servers have."""
     return _CALL.search(text) is not None
 
 

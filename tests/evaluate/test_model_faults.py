@@ -1,5 +1,9 @@
 """Mistakes of form, read off what a model said: refusals, and calls that arrive as words."""
 
+import json
+from collections import Counter
+from pathlib import Path
+
 import pytest
 
 from ecomlab import Shop, make_task, play
@@ -112,3 +116,17 @@ def test_a_call_among_the_words_is_a_mistake_of_its_own(shop: Shop) -> None:
     found = faults_of(play(player, make_task("CART", 0, 0, shop), shop))
     assert found[:3] == ("call in text", "refusal", "empty answer")
     assert set(found) <= set(FAULTS)
+
+
+def test_the_page_tells_how_many_messages_of_others_are_recognised() -> None:
+    here = Path(__file__).parent
+    found = Counter[tuple[str, str]]()
+    for line in (here / "messages" / "second.jsonl").read_text("utf-8").splitlines():
+        text, label = json.loads(line)["text"], json.loads(line)["label"]
+        read = "call" if looks_like_call(text) else "refusal" if refuses(text) else "plain"
+        found[label, read] += 1
+    page = (here.parents[1] / "docs" / "players.md").read_text("utf-8")
+    told = (
+        f"{found['call', 'call']} of 60 calls and {found['refusal', 'refusal']} of 60 refusals are recognised"
+    )
+    assert told in page and found["plain", "plain"] == 60
