@@ -139,9 +139,9 @@ def test_comparing_with_older_weights_changes_none_of_todays(
 ) -> None:
     monkeypatch.setattr(DapoTrainer, "_compare", lambda *args, **given: None)
     without = recorded(tmp_path / "run", monkeypatch)
-    assert whole.weights.keys() == without.weights.keys()
-    for number, weights in whole.weights.items():
-        assert all(torch.equal(weights[n], without.weights[number][n]) for n in weights), number
+    assert without.weights.keys() == {1, 2, 3}  # another test adds those from before the first step to the whole run's
+    for number, weights in without.weights.items():
+        assert all(torch.equal(weights[n], whole.weights[number][n]) for n in weights), number
 
 
 def test_the_copy_that_plays_is_on_the_device_of_the_model() -> None:
