@@ -139,7 +139,11 @@ def test_comparing_with_older_weights_changes_none_of_todays(
 ) -> None:
     monkeypatch.setattr(DapoTrainer, "_compare", lambda *args, **given: None)
     without = recorded(tmp_path / "run", monkeypatch)
-    assert without.weights.keys() == {1, 2, 3}  # another test adds those from before the first step to the whole run's
+    assert without.weights.keys() == {
+        1,
+        2,
+        3,
+    }  # another test adds those from before the first step to the whole run's
     for number, weights in without.weights.items():
         assert all(torch.equal(weights[n], whole.weights[number][n]) for n in weights), number
 
