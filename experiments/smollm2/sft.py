@@ -144,7 +144,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--batch", type=int, default=4, help="episodes at a time")
     parser.add_argument("--accumulate", type=int, default=8, help="batches a step")
     parser.add_argument("--lr", type=float, default=3e-4)
-    parser.add_argument("--bf16", action="store_true", help="on a CPU that has it: half the time")
+    parser.add_argument(
+        "--bf16", action="store_true", help="half the time on a CPU that has it, many times as much on others"
+    )
     parser.add_argument("--warmup", type=int, default=20, help="steps")
     return parser.parse_args()
 
