@@ -9,6 +9,7 @@ from ecomlab.lab.paths import MARK
 
 FILES = (
     "notebooks/*.ipynb",
+    "notebooks/*.py",
     "experiments/*/*.toml",
     "experiments/*/*.yaml",
     "experiments/qwen3_8b/nodes.sh",

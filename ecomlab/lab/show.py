@@ -15,12 +15,13 @@ from ecomlab.files import write_json
 from ecomlab.lab.conversation import Conversation, call, say
 from ecomlab.lab.events import event_in_words, moment_in_words, slot_in_words
 from ecomlab.lab.paths import resolve
+from ecomlab.lab.play.truth import truth_of
 from ecomlab.markup.elements import element, in_notebook, table
 from ecomlab.markup.results import cut
 from ecomlab.task import Task
 
 __all__ = ["Conversation", "Table", "Tokens", "axes", "call", "matrix", "openings", "results"]
-__all__ += ["save", "say", "task", "tools"]
+__all__ += ["save", "say", "task", "tools", "truth"]
 
 
 class Table:
@@ -111,6 +112,12 @@ def task(task: Task) -> Table:
     ):
         rows.append(("budget", name, f"{budget}: at most {need} are needed here, {slack} are slack"))
     return Table(pd.DataFrame(rows, columns=["", "about", "the task"]).set_index(""))
+
+
+def truth(task: Task) -> Table:
+    """Tabulate the truth of a task: what the customer says at once, what they withhold, and what is to happen."""
+    rows = [(fact.about, fact.what, fact.text) for fact in truth_of(task)]
+    return Table(pd.DataFrame(rows, columns=["about", "when", "the truth"]).set_index("about"))
 
 
 def results(episodes: Iterable[Trajectory]) -> Table:

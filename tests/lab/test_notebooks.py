@@ -108,6 +108,7 @@ def test_start_here_runs(tmp_path):
     done = run("start_here", tmp_path, difficulty=2, catalog_size=1000, out=str(tmp_path / "out"))
     text = "".join(str(output) for cell in done for output in cell.outputs)
     assert "correct: False" in text and "correct: True" in text
+    assert "said at once" in text and "withheld until asked" in text
     assert (tmp_path / "out" / "episode.json").is_file()
 
 
@@ -251,7 +252,11 @@ def test_run_training_offers_the_configuration_as_it_is():
 
 
 def test_a_new_environment_is_one_file(tmp_path):
-    done = run("start_new_environment", tmp_path, seeds=4, catalog_size=1000, out=str(tmp_path / "out"))
+    file = ROOT / "notebooks" / "cheapest.py"
+    given = {"file": str(file), "out": str(tmp_path / "out")}
+    done = run("start_new_environment", tmp_path, seeds=4, catalog_size=1000, **given)
     text = "".join(str(output) for cell in done for output in cell.outputs)
     assert "'CHEAPEST'" in text and "the cheapest for" in text
-    assert (tmp_path / "out" / "cheapest.py").is_file()
+    assert "class Cheapest(Environment)" in text
+    weak = (tmp_path / "out" / "any.py").read_text("utf-8")
+    assert "near == count" in weak and "near == count" not in file.read_text("utf-8")
