@@ -39,8 +39,9 @@ export OMP_NUM_THREADS OMP_WAIT_POLICY TOKENIZERS_PARALLELISM
 export HF_HUB_OFFLINE HF_HUB_DISABLE_TELEMETRY DO_NOT_TRACK DISABLE_MLFLOW_INTEGRATION
 export ECOMLAB_CACHE MPLCONFIGDIR IPYTHONDIR JUPYTER_CONFIG_DIR JUPYTER_DATA_DIR JUPYTER_RUNTIME_DIR
 
-NBSTRIPOUT := $(BIN)/nbstripout --keep-id --extra-keys \
-  "metadata.papermill cell.metadata.papermill metadata.language_info.version metadata.widgets"
+# What a person's run adds to a notebook and is not committed: outputs, and what Jupyter and papermill write beside them.
+NBSTRIPOUT := $(BIN)/nbstripout --keep-id --extra-keys "metadata.papermill cell.metadata.papermill metadata.widgets \
+  $(addprefix metadata.language_info.,codemirror_mode file_extension mimetype nbconvert_exporter pygments_lexer version)"
 
 BRIDGES := gymnasium datasets openenv inspect_ai verifiers trl tau2
 
@@ -172,6 +173,14 @@ if [ -z "$$python" ]; then \
 fi
 endef
 
+# Git compares notebooks without what a run adds (.gitattributes names the filter), so that running one changes nothing.
+# Not in a copy that is no clone, and without .venv git takes notebooks as they are.
+define FILTER
+if [ -e .git ] && command -v git >/dev/null; then \
+  git config filter.nbstripout.clean 'if [ -x $(BIN)/nbstripout ]; then $(NBSTRIPOUT); else cat; fi' || true; \
+fi
+endef
+
 $(STAMP): pyproject.toml $(CONSTRAINTS) $(STALE)
 	@set -e; \
 	if [ -n "$(STALE)" ] || [ ! -e $(STAMP) ]; then \
@@ -186,4 +195,7 @@ $(STAMP): pyproject.toml $(CONSTRAINTS) $(STALE)
 	mkdir -p $(VENV)/share/jupyter/lab/settings; \
 	printf '%s\n' '{"@jupyterlab/apputils-extension:notification": {"checkForUpdates": false, "fetchNews": "false"}}' \
 	  > $(VENV)/share/jupyter/lab/settings/overrides.json; \
+	mkdir -p $(VENV)/etc/ipython; \
+	printf '%s\n' 'c.InlineBackend.figure_formats = {"retina"}' > $(VENV)/etc/ipython/ipython_kernel_config.py; \
+	$(FILTER); \
 	printf '%s\n%s\n' "$(CURDIR)" "$(EXTRAS)" > $(STAMP)

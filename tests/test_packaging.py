@@ -306,14 +306,6 @@ def ignored(path: str) -> bool:
     return done.returncode == 0
 
 
-def test_lint_and_pre_commit_strip_notebooks_alike() -> None:
-    keys = '"metadata.papermill cell.metadata.papermill metadata.language_info.version metadata.widgets"'
-    for name in ("Makefile", ".pre-commit-config.yaml"):
-        assert re.search(
-            rf"--keep-id --extra-keys\s+(\\\n\s+)?{re.escape(keys)}", (ROOT / name).read_text()
-        ), name
-
-
 # --- the Makefile, with a Python that only writes down what it is asked ---
 
 
@@ -418,6 +410,57 @@ def test_a_moved_clone_and_other_extras_build_anew(clone: Path) -> None:
     (moved / "fake").write_text(FAKE.format(log=moved / "log"))
     make(moved, "venv")
     assert asked(moved) == [BUILD, INSTALL]
+
+
+def test_lint_pre_commit_and_git_strip_notebooks_alike(clone: Path) -> None:
+    (clone / "notebooks").mkdir()
+    (clone / "notebooks" / "a.ipynb").touch()
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text("utf-8"))["repos"][0]["hooks"]
+    (wanted,) = (hook["entry"] for hook in hooks if hook["id"] == "nbstripout")
+    assert f"{wanted} --verify" in make(clone, "-n", "lint").stdout
+    assert f"then {wanted}; else cat" in make(clone, "-n", "venv").stdout
+
+
+def test_a_notebook_that_was_run_does_not_dirty_git(clone: Path) -> None:
+    """Neither do outputs nor what Jupyter and papermill write beside them; another source does. Without .venv git takes
+    notebooks as they are."""
+    import nbformat
+
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
+    here = clone / "notebooks" / "fig_axes.ipynb"
+    here.parent.mkdir()
+    shutil.copy(ROOT / "notebooks" / here.name, here)
+    shutil.copy(ROOT / ".gitattributes", clone)
+
+    def git(*words: str) -> str:
+        done = subprocess.run(["git", *words], cwd=clone, capture_output=True, text=True, check=True)
+        return done.stdout + done.stderr
+
+    git("init", "-q")
+    assert make(clone, "venv").returncode == 0
+    nbstripout = clone / ".venv" / "bin" / "nbstripout"
+    nbstripout.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m nbstripout "$@"\n')
+    nbstripout.chmod(0o755)
+    git("add", str(here))
+    run = nbformat.read(here, as_version=4)
+    kernel = {"name": "ipython", "version": 3}
+    run.metadata.language_info = {
+        "codemirror_mode": kernel, "file_extension": ".py", "mimetype": "text/x-python", "name": "python",
+        "nbconvert_exporter": "python", "pygments_lexer": "ipython3", "version": "3.11.7",
+    }  # fmt: skip
+    run.metadata.papermill = {"duration": 1.0}
+    run.metadata.widgets = {"application/vnd.jupyter.widget-state+json": {}}
+    run.cells[2].execution_count, run.cells[2].metadata.execution = 1, {"iopub.status.busy": "2026"}
+    run.cells[2].outputs = [nbformat.v4.new_output("stream", text="drawn")]
+    nbformat.write(run, here)
+    assert "drawn" in here.read_text("utf-8") and git("diff", "--name-only") == ""
+    run.cells[2].source += "\n# changed"
+    nbformat.write(run, here)
+    assert git("diff", "--name-only").split() == ["notebooks/fig_axes.ipynb"]
+    shutil.rmtree(clone / ".venv")
+    here.write_text(here.read_text("utf-8") + " ")
+    assert "drawn" in git("diff") and "error" not in git("status")
 
 
 def test_an_old_python_is_refused_with_what_was_found_and_the_way_out(clone: Path) -> None:
