@@ -12,8 +12,16 @@ MADE_FOR, CONFIG = "made_for.json", "config.json"
 """Files in a policy's folder: the record of what it was made for, and its model's dimensions."""
 
 
+DTYPES = ("float32", "bfloat16")
+"""Types that the weights of an ordinary model can be loaded in."""
+
+
 class PolicyError(ValueError):
     """An error for a policy that cannot be used here; the message says why and what to do."""
+
+
+class EvaluationOnlyError(PolicyError):
+    """An error for a model that can be evaluated and not trained: it has another format of conversations than ours."""
 
 
 @dataclass(frozen=True)

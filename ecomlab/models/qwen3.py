@@ -11,7 +11,8 @@ import hashlib
 import json
 import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,8 +20,9 @@ from typing import Any
 
 from ecomlab.episode.messages import invalid, parse_output
 from ecomlab.files import read_json
-from ecomlab.models.policy import MADE_FOR, Policy, PolicyError
+from ecomlab.models.policy import DTYPES, MADE_FOR, EvaluationOnlyError, Policy, PolicyError
 from ecomlab.models.renderer import END, START, TAGS, Message, TextRenderer
+from ecomlab.suggest import unknown
 
 KIND = "qwen3"
 """Name of this renderer in made_for.json."""
@@ -43,16 +45,12 @@ def template(name: str = "qwen3_training") -> str:
 
 class ChatRenderer(TextRenderer):
     """Qwen3's renderer, around its tokenizer or another one with ChatML's markers. With `thinking` the policy may think
-    before it speaks. Raises ValueError for a tokenizer without those markers."""
+    before it speaks."""
 
     def __init__(self, tokenizer: Any, thinking: bool = False) -> None:
         super().__init__(tokenizer)
         self.thinking = thinking
         known = tokenizer.get_vocab()
-        if absent := [token for token in MARKERS if token not in known]:
-            raise ValueError(
-                f"its tokenizer lacks {', '.join(absent)}; choose a Qwen3 model or another one with these markers"
-            )
         self.end_id, self.pad_id = known[END], known[PAD]
         self.stop_ids: Sequence[int] = (self.end_id, self.pad_id)
         self.marker_ids = {known[marker]: marker for marker in MARKERS}
@@ -124,11 +122,12 @@ def load_chat_policy(
 
     With `lora_rank` its weights are frozen and all linear layers but the output layer get adapters of that rank, in
     float32, with alpha twice the rank and the same initial weights in every process. A folder with a LoRA checkpoint
-    gives its base model with those adapters. Raises PolicyError.
+    gives its base model with those adapters. Raises PolicyError; EvaluationOnlyError for a model without ChatML's
+    markers that has a chat template of its own.
     """
     import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
 
+    check_dtype(dtype)
     record = Path(name) / MADE_FOR  # in a training checkpoint
     if record.is_file() and json.loads(record.read_text())["thinking"] != thinking:
         raise PolicyError(
@@ -136,23 +135,11 @@ def load_chat_policy(
         )
     adapters = Path(name) / "adapter_config.json"
     base = _base(adapters) if adapters.is_file() else str(name)
-    if base.startswith((".", "/", "~")) and not Path(base).is_dir():
-        raise PolicyError(f"there is no folder {base}; name one with a Hugging Face model, or owner/name")
-    if Path(base).is_dir():
-        base = str(Path(base).resolve())  # adapters that are saved name it, and are read from anywhere
-    try:
-        model = AutoModelForCausalLM.from_pretrained(base, dtype=getattr(torch, dtype))
-        tokenizer = AutoTokenizer.from_pretrained(str(name))
-        renderer = ChatRenderer(tokenizer, thinking)
-    except Exception as error:  # the hub, safetensors and tokenizers each have their own errors
-        first = str(error).strip().partition("\n")[0]
-        way_out = (
-            "check that the folder is a whole Hugging Face model"
-            if Path(base).is_dir()
-            else f"download it once with `hf download {base}` (HF_HUB_OFFLINE=0 where that is set), or name a folder "
-            f"(there is no {Path.cwd() / base})"
-        )
-        raise PolicyError(f"{base} cannot be loaded ({type(error).__name__}: {first}); {way_out}") from error
+    base = whole_name(base)  # adapters that are saved name it, and are read from anywhere
+    tokenizer = load_tokenizer(name, base)
+    if absent := [token for token in MARKERS if token not in tokenizer.get_vocab()]:
+        raise _not_trained(base, f"its tokenizer lacks {', '.join(absent)}", tokenizer)
+    model, renderer = load_model(base, dtype), ChatRenderer(tokenizer, thinking)
     tokenizer.chat_template = (
         template()
     )  # saved with checkpoints: whoever serves one needs that of its training
@@ -166,6 +153,70 @@ def load_chat_policy(
     if adapters.is_file() or lora_rank:
         model = with_adapters(model, Path(name) if adapters.is_file() else None, lora_rank)
     return Policy(model.eval(), renderer, made_for)
+
+
+def check_dtype(name: str) -> str:
+    """Return the name of a type that weights can be loaded in. Raises PolicyError for any other."""
+    if name not in DTYPES:
+        raise PolicyError(unknown("dtype", name, DTYPES))
+    return name
+
+
+def whole_name(name: str | Path) -> str:
+    """Return the path of a model's folder, from the root, or its owner/name. Raises PolicyError for a missing folder."""
+    base = str(name)
+    if base.startswith((".", "/", "~")) and not Path(base).is_dir():
+        raise PolicyError(f"there is no folder {base}; name one with a Hugging Face model, or owner/name")
+    return str(Path(base).resolve()) if Path(base).is_dir() else base
+
+
+def load_tokenizer(name: str | Path, base: str) -> Any:
+    """Load the tokenizer in a folder, or of a model in the local cache; `base` is the model for the error. Raises
+    PolicyError."""
+    from transformers import AutoTokenizer
+
+    with _loading(base):
+        return AutoTokenizer.from_pretrained(str(name), trust_remote_code=False)
+
+
+def load_model(base: str, dtype: str) -> Any:
+    """Load the weights in a folder, or of a model in the local cache, on CPU. Raises PolicyError."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    with _loading(base):
+        return AutoModelForCausalLM.from_pretrained(
+            base, dtype=getattr(torch, dtype), trust_remote_code=False
+        )
+
+
+@contextmanager
+def _loading(base: str) -> Iterator[None]:
+    """Word whatever the hub, safetensors and tokenizers raise, which each have their own errors."""
+    try:
+        yield
+    except Exception as error:
+        first = str(error).strip().partition("\n")[0]
+        way_out = (
+            "check that the folder is a whole Hugging Face model"
+            if Path(base).is_dir()
+            else f"download it once with `hf download {base}` (HF_HUB_OFFLINE=0 where that is set), or name a folder "
+            f"(there is no {Path.cwd() / base})"
+        )
+        raise PolicyError(f"{base} cannot be loaded ({type(error).__name__}: {first}); {way_out}") from error
+
+
+def _not_trained(base: str, fact: str, tokenizer: Any) -> PolicyError:
+    """Make the error for a model whose format of conversations is not ours."""
+    if tokenizer.chat_template:
+        return EvaluationOnlyError(
+            f"{base} can be evaluated, not trained: {fact}; train a Qwen3 model or another one with these markers"
+        )
+    return PolicyError(
+        f"{base} can be neither trained nor evaluated: {fact}, and it has no chat template to say how it takes a "
+        "conversation; choose its instruct version, or put the template of that beside its files as "
+        "chat_template.jinja"
+    )
 
 
 def with_adapters(model: Any, saved: Path | None, rank: int) -> Any:

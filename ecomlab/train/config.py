@@ -11,13 +11,12 @@ from ecomlab.catalog.synthetic import too_few
 from ecomlab.evaluate.heldout import DECODINGS
 from ecomlab.evaluate.tasks import check_axes, environments_of, held_out_seeds
 from ecomlab.models.load import is_ordinary, policy_folder
-from ecomlab.models.policy import PolicyError
+from ecomlab.models.policy import DTYPES, PolicyError
 from ecomlab.settings import ConfigError as ConfigError
 from ecomlab.settings import Settings, checked_by, one_of, read_toml
 from ecomlab.train.loggers import LOGGERS
 from ecomlab.train.schedule import CHECKS, Schedule, make_schedule
 
-DTYPES = ("float32", "bfloat16")
 OPTIMIZERS = ("adamw", "adamw-8bit")
 GENERATIONS = ("own", "vllm-server", "vllm-colocate")
 MOST_FOR_ALL = 3e-6
