@@ -5,7 +5,7 @@ by name, three at most, then up to two for an open part.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,8 +14,10 @@ from typing import Any
 from ecomlab.audit.surface import drawn
 from ecomlab.catalog import Shop
 from ecomlab.catalog.lexicon import Lexicon, lexicon_of
+from ecomlab.catalog.real import WRAPPING
 from ecomlab.customer.dialogue import AT_ONCE, OPEN
 from ecomlab.customer.llm import Chat, Wording
+from ecomlab.customer.phrasing import phrases
 from ecomlab.customer.templates import BOUNDS
 from ecomlab.episode.episode import Episode
 from ecomlab.seeding import rng
@@ -207,6 +209,8 @@ def _filled(
         and {a[5:] for a in attributes} - literal
     ):
         return None  # the text names an attribute in words of its own
+    if any(slot.name == "option" for slot in slots) and _asks_for_a_property(spoken, kind, lexicon, shop):
+        return None
     words = {"item": kind, "items": lexicon.types[kind].plural if kind in lexicon.types else kind}
     if attributes:
         words["attr"] = attributes[0].removeprefix("attr:").replace("_", " ")
@@ -221,6 +225,15 @@ def _filled(
     for name, word in words.items():
         text = text.replace(f"{{{name}}}", str(word))
     return None if "{" in text else text
+
+
+def _asks_for_a_property(spoken: Iterable[str], kind: str, lexicon: Lexicon, shop: Shop) -> bool:
+    """Tell whether a question for an option asks for a size, a color or the like of what has none to choose from: its
+    option is the wrapping, which catalogs get that know no variants."""
+    if kind not in lexicon.types or lexicon.types[kind].option != WRAPPING:
+        return False
+    properties = {phrases().attributes.get(name, (name,))[0] for name in shop.catalog.attr_values}
+    return not properties.isdisjoint(word.strip(".,?!:;()") for word in spoken)
 
 
 def _words(slot: Slot, templates: Mapping[str, Any], shop: Shop) -> str | None:

@@ -167,11 +167,10 @@ def _missing(column: Any) -> np.ndarray:
 
 
 def _drawable(order: Sequence[str], counts: np.ndarray, products: Products) -> tuple[str, ...]:
-    """List the types that tasks are about."""
+    """List the types that tasks are about; none that is called as an attribute is, as "the connector" may be one."""
     able = zip(order, counts.tolist(), strict=True)
-    found = tuple(
-        n for n, count in able if count >= ENOUGH and types.is_speakable(n) and n != types.OTHER.name
-    )
+    no_names = {types.OTHER.name, *(name.replace("_", " ").title() for name in products.attribute_names)}
+    found = tuple(n for n, count in able if count >= ENOUGH and types.is_speakable(n) and n not in no_names)
     if not found:
         raise ValueError(
             f"no type of {products.facts.get('source')} has {ENOUGH} products with brand, name and price, as tasks need"

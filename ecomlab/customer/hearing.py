@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from ecomlab.catalog import ProductType
 from ecomlab.catalog.lexicon import Lexicon
-from ecomlab.customer.phrasing import phrases
+from ecomlab.customer.phrasing import familiar, phrases
 from ecomlab.customer.questions import Question, Reader, Reading
 from ecomlab.customer.templates import BOUNDS, Phrases, Template
 from ecomlab.customer.words import stem
@@ -26,6 +26,8 @@ _KEPT = re.compile(
 _LOOSE = re.compile(
     r"\b(?:e\.g\.|for example|for instance|such as|say|like|matters?|at least|any|some|prefer\w*)"
 )
+NAMES = {"brand": ("brand", "was_brand"), "feature": ("feature", "was_feature"), "type": ("thing", "parts")}
+"""Slots whose values are names of the shop, by kind of name."""
 COUNTS = ("units", "things", "parcels")
 """Slots whose values are numbers in words, which the reader knows by itself: "one" alone means no number."""
 AT_MOST, AT_LEAST = ("price", "budget", "days"), ("rating",)
@@ -54,9 +56,12 @@ def _reader(
     slots += [name for name, _ in own if name not in slots]
     options = list(dict.fromkeys(value for kind in kinds for value in kind.option.values))
     closed: dict[str, Sequence[str]] = {"option": options, **attributes}
-    for name in ("brand", "feature"):
-        closed |= dict.fromkeys((name, f"was_{name}"), _names(lexicon, name))
-    closed |= dict.fromkeys(("thing", "parts"), _names(lexicon, "type"))
+    written: list[tuple[str, tuple[str, ...]]] = []
+    own_types = tuple(dict.fromkeys(kind.name for kind in kinds))
+    for kind_of_name, own_slots in NAMES.items():
+        heard, *some = _heard(lexicon, kind_of_name, own_types)
+        closed |= dict.fromkeys(own_slots, heard)
+        written += [(slot, names) for names in some for slot in own_slots]
     closed |= {n: tuple(slot.format.words) for n, slot in own if slot.format.words and n not in COUNTS}
     called = {name: [name.removeprefix("attr:").replace("_", " ")] for name in attributes}
     called |= {
@@ -72,9 +77,10 @@ def _reader(
         items,
         {name: closed[name] for name in slots if name in closed},
         {name: called[name] for name in slots if name in called},
-        _sold(lexicon),
+        _sold(lexicon, own_types if lexicon.is_real else ()),
         [_described(lexicon.types.get(name)) for name in types],
         frozenset(attributes) - wished,
+        written,
     )
 
 
@@ -83,14 +89,43 @@ def _described(kind: ProductType | None) -> frozenset[str]:
     return frozenset(f"attr:{one.name}" for one in (*kind.attributes, kind.option)) if kind else frozenset()
 
 
+@lru_cache(maxsize=2_048)
+def _heard(lexicon: Lexicon, kind: str, types: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    """List the names of a kind: those that are heard however they are written, and those that need a capital.
+
+    Any of a real catalog's thousands may be an ordinary word. There a name needs a capital if it is a word of a shop's
+    talk ("Classic"), or of other types; if it is both ("Brand"), it is none to whoever speaks of these types.
+    """
+    if not lexicon.is_real:
+        return (_names(lexicon, kind),)
+    plain, talk = _by_talk(_names(lexicon, kind))
+    if kind == "type":
+        return plain, talk
+    own, own_talk = _by_talk(tuple(name for of in types for name in lexicon.within(of)[kind].values()))
+    return own, own_talk, plain
+
+
 @lru_cache(maxsize=64)
 def _names(lexicon: Lexicon, kind: str) -> tuple[str, ...]:
     return tuple(lexicon.names[kind].values())
 
 
-@lru_cache(maxsize=64)
-def _sold(lexicon: Lexicon) -> frozenset[str]:
-    names = [name for kind in ("type", "brand", "feature") for name in _names(lexicon, kind)]
+@lru_cache(maxsize=2_048)
+def _by_talk(names: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Part names into those with a word of their own and those that consist of words by which a shop is asked for
+    things, or ordinary ones."""
+    found = {
+        name: all(stem(word) in familiar() for word in re.findall(r"\w+", name.lower())) for name in names
+    }
+    return tuple(n for n, talk in found.items() if not talk), tuple(n for n, talk in found.items() if talk)
+
+
+@lru_cache(maxsize=2_048)
+def _sold(lexicon: Lexicon, types: tuple[str, ...]) -> frozenset[str]:
+    """Return the stems of the names of what is sold; with types, of brands and features only theirs."""
+    names = list(_names(lexicon, "type"))
+    for kind in ("brand", "feature"):
+        names += _heard(lexicon, kind, types)[0] if types else _names(lexicon, kind)
     return frozenset(stem(word) for name in names for word in name.lower().split())
 
 

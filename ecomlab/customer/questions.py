@@ -20,7 +20,8 @@ class Reader:
 
     `items` are the names that each item is called by, `values` the words of values by slot, and `called` other names of
     slots, such as an option's ("size"). `shop` are the stems of the names of what is sold, `has` the slots that each
-    item can have, and `last` those that are asked for only where no other one is meant.
+    item can have, and `last` those that are asked for only where no other one is meant. `written` are further values by
+    slot, which may be ordinary words: they are values only where they have a capital.
     """
 
     def __init__(
@@ -32,8 +33,9 @@ class Reader:
         shop: frozenset[str] = frozenset(),
         has: Sequence[frozenset[str]] = (),
         last: frozenset[str] = frozenset(),
+        written: Iterable[tuple[str, tuple[str, ...]]] = (),
     ) -> None:
-        self._vocabulary = vocabulary(slots, items, values, called, shop, tuple(has), last)
+        self._vocabulary = vocabulary(slots, items, values, called, shop, tuple(has), last, written)
 
     @property
     def slots(self) -> tuple[str, ...]:

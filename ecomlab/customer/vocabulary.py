@@ -66,16 +66,22 @@ def vocabulary(
     shop: frozenset[str] = frozenset(),
     has: tuple[frozenset[str], ...] = (),
     last: frozenset[str] = frozenset(),
+    written: Iterable[tuple[str, tuple[str, ...]]] = (),
 ) -> Vocabulary:
     """Compile the vocabulary of a customer, or take what an equal one needed before."""
     order = tuple(dict.fromkeys(slots))
     own = tuple((slot, tuple(some)) for slot, some in called.items() if slot in order)
     words = ((slot, tuple(map(str, some))) for slot, some in values.items() if slot in order)
+    capitals = (one for one in written if one[0] in order and one[1])
     return Vocabulary(
         {slot: number for number, slot in enumerate(order)},
         _own(order, own),
         _shared(order),
-        (_item_names(tuple(map(tuple, items))), *(_value_names(*one) for one in words)),
+        (
+            _item_names(tuple(map(tuple, items))),
+            *(_value_names(*one) for one in words),
+            *(_value_names(*one, written=True) for one in capitals),
+        ),
         _words(order, own),
         shop,
         has,
@@ -137,5 +143,5 @@ def _head(name: str) -> str:
 
 
 @lru_cache(maxsize=4_096)
-def _value_names(slot: str, values: tuple[str, ...]) -> Names:
-    return names((value, (slot, value)) for value in values)
+def _value_names(slot: str, values: tuple[str, ...], written: bool = False) -> Names:
+    return names(((value, (slot, value)) for value in values), written)

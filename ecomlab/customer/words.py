@@ -132,13 +132,13 @@ Names = Mapping[str, tuple[tuple[tuple[str, ...], tuple[str, str], bool], ...]]
 """Stems of names and what they mean, by their first stem, the longest first; True for those that need a capital."""
 
 
-def names(meanings: Iterable[tuple[str, tuple[str, str]]]) -> Names:
-    """Index names by their first stem."""
+def names(meanings: Iterable[tuple[str, tuple[str, str]]], written: bool = False) -> Names:
+    """Index names by their first stem; `written`: they are names only where they have a capital."""
     found: dict[str, list[tuple[tuple[str, ...], tuple[str, str], bool]]] = {}
     for name, meaning in meanings:
         stems = tuple(token.stem for token in _words(name.lower()))
         if stems:
-            entry = (stems, meaning, name.lower() in _FILE.names or len(name) == 1)
+            entry = (stems, meaning, written or name.lower() in _FILE.names or len(name) == 1)
             found.setdefault(stems[0], []).append(entry)
     return {first: tuple(sorted(some, key=lambda one: -len(one[0]))) for first, some in found.items()}
 

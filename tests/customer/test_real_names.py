@@ -1,0 +1,58 @@
+"""Names of a real catalog, many of which are ordinary words: when a customer takes a word for one."""
+
+
+import pytest
+from ingested import built
+
+from ecomlab import ENVIRONMENTS, Shop
+from ecomlab.catalog.lexicon import Lexicon, lexicon_of
+from ecomlab.catalog.real import catalog_of
+from ecomlab.customer.hearing import reader_of
+from ecomlab.customer.questions import Reader
+
+LAMPS, SPEAKERS = ("Opteka", "Classic"), ("Comet", "Beyond")
+"""Short names of two types: "Classic" and "Beyond" are words of a shop's talk."""
+
+
+@pytest.fixture(scope="module")
+def lexicon(tmp_path_factory: pytest.TempPathFactory) -> Lexicon:
+    folder = tmp_path_factory.mktemp("names")
+    lines = ["title,brand,price"]
+    for kind, names in (("Desk Lamp", LAMPS), ("Speaker", SPEAKERS)):
+        lines += [f"Maker{'ab'[i % 2]} {names[i // 8]} {kind},Maker{'ab'[i % 2]},{10 + i}" for i in range(16)]
+    (folder / "names.csv").write_text("\n".join(lines) + "\n")
+    return Lexicon(catalog_of(built(folder / "names.csv", folder / "out").products))
+
+
+@pytest.fixture(scope="module")
+def reader(lexicon: Lexicon) -> Reader:
+    """Reads messages to a customer who wants a lamp."""
+    return reader_of(ENVIRONMENTS["CART"].phrases, lexicon, ["Lamp"])
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("is it the opteka one", ["Opteka"]),  # lamps are called so, and nothing else is
+        ("Is it the Classic one?", ["Classic"]),
+        ("do you want a classic one", []),
+        ("Is it the Comet one?", ["Comet"]),  # of a speaker, but written as a name
+        ("do you want a comet one", []),
+        ("Is it the Beyond one?", []),  # neither a lamp's name nor a word of its own
+    ],
+)
+def test_an_ordinary_word_is_a_name_only_where_it_is_written_as_one(
+    text: str, names: list[str], reader: Reader
+) -> None:
+    questions = reader.read(text).questions
+    assert [value for one in questions if one.slot == "feature" for value in one.values] == names
+
+
+def test_the_generated_shop_has_one_list_of_names(big_shop: Shop) -> None:
+    """None of its names is an ordinary word, so all are heard in whatever way they are written."""
+    lexicon = lexicon_of(big_shop.catalog)
+    kind = next(iter(lexicon.types))
+    for written in (str.lower, str.title):
+        brand = big_shop.catalog.brands[-1]
+        asked = reader_of(ENVIRONMENTS["CART"].phrases, lexicon, [kind]).read(f"Is it by {written(brand)}?")
+        assert [one.values for one in asked.questions] == [(brand,)]
