@@ -318,9 +318,10 @@ class EffectRow(Line):
 
 
 def load_effect(path: str | Path) -> pd.DataFrame:
-    """Read the table of experiments/cascade/effect.py: a row per held-out task of a player. Raises TableError."""
+    """Read the table of experiments/cascade/effect.py: a row per player, held-out task and kind of mistake. Raises
+    TableError."""
     made = "python experiments/cascade/effect.py PLAYER writes it"
-    rows = _load(Path(path), EffectRow, ["player", "env", "d", "seed", "trial"], made)
+    rows = _load(Path(path), EffectRow, ["player", "env", "d", "seed", "trial", "kind"], made)
     if not len(rows[rows.why == ""]):
         raise TableError(
             f"{path} has no pair of episodes; python experiments/cascade/effect.py PLAYER adds some"

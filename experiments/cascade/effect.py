@@ -3,26 +3,35 @@
     python experiments/cascade/effect.py novice adaptive=FOLDER [--env CART] [--levels 1,8] [--tasks 48] [--size 20000]
 
 A player is a script, such as reference or perturbed, what `ecomlab eval` takes as weights, or NAME=FOLDER for a
-checkpoint that is to be called NAME. Adds to effect.csv the pairs that it lacks, of held-out tasks, and prints each
-player's effects with 95% intervals; effect.json says what each player's rows were made with. A run that was killed goes
-on; give --out for other settings.
+checkpoint that is to be called NAME. Adds to effect.csv the tasks that it lacks, of the held-out ones: a row for each
+kind of mistake that planted.csv has in the environment, with the pair or why there is none. Prints each player's
+effects with 95% intervals; effect.json says what each player's rows were made with. A run that was killed goes on; give
+--out for other settings.
 """
 
 import argparse
-from itertools import islice
+from collections import Counter
+from itertools import islice, product
 from pathlib import Path
 
 from growing import add, read
 from players import named, note, runner_of
 
 from ecomlab.catalog import load_shop
-from ecomlab.evaluate.cascade.causal import COLUMNS, effects, measure, outcome_of
+from ecomlab.evaluate.cascade.causal import ACTS, COLUMNS, effects, measure, outcome_of
 from ecomlab.evaluate.contestant import Job
 from ecomlab.evaluate.tasks import held_out_seeds
 
 TABLE = Path(__file__).with_name("effect.csv")
+PLANTED = Path(__file__).with_name("planted.csv")
 AT_ONCE = 48
-"""Pairs that are played before they are written."""
+"""Tasks that are played before their pairs are written."""
+
+
+def kinds_of(env: str) -> list[str]:
+    """List the kinds of wrong acts that an environment gives the opportunity for: those that could be planted in it."""
+    there = {row["planted"] for row in read(PLANTED) if row["env"] == env}
+    return [kind for kind in ACTS if kind in there]
 
 
 def main() -> None:
@@ -42,21 +51,21 @@ def main() -> None:
     for name, weights in map(named, asked.player):
         mine = [row for row in there if row["player"] == name]
         done = {(row["env"], int(row["d"]), int(row["seed"])) for row in mine}
-        jobs = [Job(env, d, s) for env in envs for d in levels for s in held_out_seeds(0, asked.tasks)]
-        left = (job for job in jobs if (job.env, job.d, job.seed) not in done)
-        runner = runner_of(weights, envs, shop)
-        while chunk := list(islice(left, AT_ONCE)):
-            rows = [{"player": name, **one.row()} for one in measure(runner, chunk, shop)]
-            add(asked.out, ("player", *COLUMNS), rows)
-            mine += [{column: str(value) for column, value in row.items()} for row in rows]
+        runner, seeds = runner_of(weights, envs, shop), held_out_seeds(0, asked.tasks)
+        for env, d in product(envs, levels):
+            left = (Job(env, d, seed) for seed in seeds if (env, d, seed) not in done)
+            while chunk := list(islice(left, AT_ONCE)):
+                pairs = measure(runner, chunk, shop, kinds_of(env))
+                rows = [{"player": name, **one.row()} for one in pairs]
+                add(asked.out, ("player", *COLUMNS), rows)
+                mine += [{column: str(value) for column, value in row.items()} for row in rows]
         note(asked.out, name, weights, envs, shop, tasks=asked.tasks, catalog_size=asked.size)
         for row in effects([outcome_of(row) for row in mine if not row["why"]]):
             found = {column: round(v, 3) if isinstance(v, float) else v for column, v in row.items()}
             print(name, found, flush=True)
-        print(
-            f"{name}: {sum(bool(row['why']) for row in mine)} of {len(mine)} episodes have no pair",
-            flush=True,
-        )
+        why = Counter((row["kind"], row["why"]) for row in mine if row["why"])
+        for (kind, reason), tasks in sorted(why.items()):
+            print(f"{name}, {kind}: {tasks} tasks without a pair, {reason}", flush=True)
 
 
 if __name__ == "__main__":

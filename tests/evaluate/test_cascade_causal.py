@@ -1,6 +1,7 @@
 """What a mistake leads to: the twin differs in one act and in nothing before it; figures worked out by hand."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -13,8 +14,9 @@ from ecomlab.evaluate.cascade.causal import (
     LEFT_OUT,
     Pair,
     Unpaired,
-    draw_wrong_act,
+    draw_wrong_acts,
     effects,
+    gains,
     measure,
     outcome_of,
 )
@@ -24,7 +26,6 @@ from ecomlab.evaluate.cascade.mistakes import Labelled, Mistake
 from ecomlab.evaluate.contestant import Job
 from ecomlab.evaluate.tasks import held_out_seeds
 from ecomlab.models.load import load_policy
-from ecomlab.seeding import rng
 
 SEEDS = held_out_seeds(0, 4)
 
@@ -96,7 +97,8 @@ def test_neither_side_of_a_pair_goes_on_as_the_episode_in_which_the_act_was_foun
         p for p in measure(runner, [Job("CART", 3, seed) for seed in SEEDS], shop) if isinstance(p, Pair)
     ]
     played = [one for one in runner.told if one is not None]
-    assert pairs and len(played) == 2 * len(pairs)
+    twins = {(p.job.seed, p.turn) for p in pairs}
+    assert pairs and len(played) == len(pairs) + len(twins)
     assert all(one.anew for one in played)
 
 
@@ -123,37 +125,61 @@ def test_the_reference_player_mends_what_it_did_and_not_what_it_handed_in(shop: 
     assert all(one.final and not one.planted.correct for one in handed_in if isinstance(one, Pair))
 
 
+def test_each_kind_has_its_pair_in_every_task_in_which_it_can_be_planted(shop: Shop) -> None:
+    """Kinds that share a turn share the untouched twin, and each pair is the same whatever else is asked for."""
+    kinds, jobs = ("wrong product", "wrong quantity", "wrong line"), [Job("CART", 3, seed) for seed in SEEDS]
+    runner = Remembering("reference")
+    found = list(measure(runner, jobs, shop, kinds))
+    each = Counter((one.job.seed, one.kind) for one in found)
+    assert each == {(seed, kind): 1 for seed in SEEDS for kind in kinds}
+    pairs = [one for one in found if isinstance(one, Pair)]
+    assert {p.job.seed for p in pairs if p.kind == "wrong quantity"} == set(SEEDS)
+    twins = {(p.job.seed, p.turn) for p in pairs}
+    assert len([one for one in runner.told if one]) == len(pairs) + len(twins) < 2 * len(pairs)
+    whys = {one.why for one in found if isinstance(one, Unpaired) and one.kind == "wrong line"}
+    assert whys == {"no act to make wrong so"}, "a cart has no lines"
+    alone = [p.row() for p in measure(runner, jobs, shop, kinds[1:2]) if isinstance(p, Pair)]
+    assert alone == [p.row() for p in pairs if p.kind == kinds[1]]
+
+
 def test_no_act_is_replaced_after_the_first_mistake(shop: Shop) -> None:
-    (trajectory,) = ScriptedRunner("reference").play([Job("CART", 2, SEEDS[0])], [None], shop)
+    job, kinds = Job("CART", 2, SEEDS[0]), ("wrong product", "wrong quantity")
+    (trajectory,) = ScriptedRunner("reference").play([job], [None], shop)
     assert trajectory is not None
     clean = label(trajectory, shop)
-    assert draw_wrong_act(trajectory, clean, shop, ("wrong product", "wrong quantity"), rng("test"))
+    assert draw_wrong_acts(trajectory, clean, shop, kinds, job)
     wrong_from_the_start = replace(clean, mistakes=(Mistake(1, "wasted turn"),))
-    assert draw_wrong_act(trajectory, wrong_from_the_start, shop, ("wrong product",), rng("test")) is None
+    assert draw_wrong_acts(trajectory, wrong_from_the_start, shop, kinds, job) == {}
 
 
-def test_what_has_no_pair_says_why(shop: Shop) -> None:
-    found = list(measure(ScriptedRunner("say nothing"), [Job("CART", 2, SEEDS[0])], shop))
-    assert [one.why for one in found if isinstance(one, Unpaired)] == [LEFT_OUT[1]]
+def test_what_has_no_pair_says_why_for_each_kind(shop: Shop) -> None:
+    kinds = ("wrong product", "wrong variant")
+    found = list(measure(ScriptedRunner("say nothing"), [Job("CART", 2, SEEDS[0])], shop, kinds))
+    rows = [one.row() for one in found]
+    assert [(row["kind"], row["why"]) for row in rows] == [
+        (kind, "no correct act to replace") for kind in kinds
+    ]
+    assert "no correct act to replace" in LEFT_OUT and all(tuple(row) == COLUMNS for row in rows)
 
 
-def pair(twin: bool, planted: bool, further: int = 0, mended: bool = False) -> Pair:
-    made = Mistake(2, "wrong product", fate="mended alone" if mended else "persisted")
+def pair(
+    seed: int, twin: bool, planted: bool, further: int = 0, mended: bool = False, kind: str = "wrong product"
+) -> Pair:
+    made = Mistake(2, kind, fate="mended alone" if mended else "persisted")
     later = [Mistake(3, "wasted turn")] * further
-    one = Labelled("CART", 1, 0, 4, 4, "submit", twin, False)
-    return Pair(
-        Job("CART", 1, 0),
-        "wrong product",
-        2,
-        False,
-        one,
-        replace(one, correct=planted, mistakes=(made, *later)),
-    )
+    one = Labelled("CART", 1, seed, 4, 4, "submit", twin, False)
+    other = replace(one, correct=planted, mistakes=(made, *later))
+    return Pair(Job("CART", 1, seed), kind, 2, False, one, other)
 
 
 def test_effects_are_means_of_pairs_with_bounds() -> None:
     """Of four pairs two lose what the twin won, one is mended; two further mistakes in one pair."""
-    pairs = [pair(True, False), pair(True, False, 2), pair(True, True, mended=True), pair(False, False)]
+    pairs = [
+        pair(0, True, False),
+        pair(1, True, False, 2),
+        pair(2, True, True, mended=True),
+        pair(3, False, False),
+    ]
     rows = effects([one.outcome for one in pairs])
     read = [outcome_of({name: str(value) for name, value in one.row().items()}) for one in pairs]
     assert read == [one.outcome for one in pairs], "as a table holds them"
@@ -166,3 +192,37 @@ def test_effects_are_means_of_pairs_with_bounds() -> None:
     assert found["further_low"] == pytest.approx(0.5 - 3.182446 * 1 / math.sqrt(4), abs=1e-4)
     assert (found["mendable"], found["mended"]) == (4, 0.25)
     assert found["mended_low"] < 0.25 < found["mended_high"]
+
+
+def test_kinds_of_one_task_count_as_one_draw() -> None:
+    """Two kinds of the same outcome in each of four tasks make nothing surer than one."""
+    once = [
+        pair(0, True, False),
+        pair(1, True, False),
+        pair(2, True, True, mended=True),
+        pair(3, True, False),
+    ]
+    both = [*once, *(replace(one, kind="wrong quantity") for one in once)]
+    (few, *_), (all_, *kinds) = (effects([one.outcome for one in some]) for some in (once, both))
+    assert [row["pairs"] for row in (all_, *kinds)] == [8, 4, 4] and all_["tasks"] == 4
+    assert {name: all_[name] for name in few if name not in ("pairs", "mendable")} == {
+        name: few[name] for name in few if name not in ("pairs", "mendable")
+    }
+
+
+def test_players_are_compared_by_pairs_of_the_same_task_and_kind() -> None:
+    """Of three tasks that both have, the first player mends two and loses one success, the other mends none and loses
+    three; a fourth task, and another kind, only one of them has."""
+    one = [
+        pair(0, True, True, mended=True),
+        pair(1, True, True, mended=True),
+        pair(2, True, False),
+        pair(3, True, False),
+    ]
+    other = [*(pair(seed, True, False) for seed in range(3)), pair(3, True, False, kind="wrong variant")]
+    every, kind = gains([p.outcome for p in one], [p.outcome for p in other])
+    assert every == {**kind, "kind": "all"} and kind["kind"] == "wrong product"
+    assert (kind["tasks"], kind["mendable"]) == (3, 3)
+    assert kind["mended"] == pytest.approx(2 / 3) and kind["effect"] == pytest.approx(2 / 3)
+    assert kind["mended_low"] < 2 / 3 < kind["mended_high"] <= 1
+    assert kind["effect_high"] - kind["effect_low"] > kind["mended_high"] - kind["mended_low"]

@@ -7,7 +7,7 @@ drawn among all up to that episode's first mistake, so the sooner it went wrong 
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -28,15 +28,19 @@ if TYPE_CHECKING:
 
 ACTS = tuple(kind for kind in EDITS if kind != "missed item")
 """Kinds of wrong acts; what is missed is none."""
-LEFT_OUT = ("unscored", "no correct act to replace", "another beginning", "cannot be written")
-"""Why an episode has no pair. Another beginning: up to the act, what was played again was not what was played before.
-Cannot be written: the player has no way to say the wrong act, for it never saw what the act is about."""
+LEFT_OUT = (
+    "unscored", "no correct act to replace", "no act to make wrong so", "another beginning", "cannot be written",
+)  # fmt: skip
+"""Why a task has no pair of a kind. No act to make wrong so: of its correct acts, only other kinds of mistakes can be
+made. Another beginning: up to the act, what was played again was not what was played before. Cannot be written: the
+player has no way to say the wrong act, for it never saw what the act is about."""
 COLUMNS = (
     "env", "d", "seed", "trial", "kind", "turn", "final", "twin_correct", "planted_correct", "twin_later",
     "planted_later", "mended", "why",
 )  # fmt: skip
 """Columns of the table of pairs. `final` is 1 where the wrong act hands something in; later: further mistakes that do
-not follow from an earlier one by rule; `mended` is 1 where the planted mistake was; `why` says why there is no pair."""
+not follow from an earlier one by rule; `mended` is 1 where the planted mistake was; `why` says why there is no pair of
+this kind."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,7 @@ class Outcome:
 
     env: str
     d: int
+    seed: int
     kind: str
     final: bool
     """The wrong act handed in an answer, which nobody can mend."""
@@ -80,80 +85,108 @@ class Pair:
             sum(mistake.turn > self.turn for mistake in labelled.roots)
             for labelled in (self.twin, self.planted)
         )
-        correct = self.twin.correct, self.planted.correct
-        return Outcome(self.job.env, self.job.d, self.kind, self.final, *correct, twin, planted, self.mended)
+        correct, job = (self.twin.correct, self.planted.correct), self.job
+        return Outcome(job.env, job.d, job.seed, self.kind, self.final, *correct, twin, planted, self.mended)
 
     def row(self) -> dict[str, Any]:
         """Write as a row of the table."""
         found = {name: int(v) if isinstance(v, bool) else v for name, v in asdict(self.outcome).items()}
-        named = {"seed": self.job.seed, "trial": self.job.trial, "turn": self.turn, "why": ""}
+        named = {"trial": self.job.trial, "turn": self.turn, "why": ""}
         return {name: {**found, **named}[name] for name in COLUMNS}
 
 
 def outcome_of(row: Mapping[str, str]) -> Outcome:
     """Read a row of a pair that was written to a table."""
     flags = ("final", "twin_correct", "planted_correct", "mended")
-    counts = ("d", "twin_later", "planted_later")
+    counts = ("d", "seed", "twin_later", "planted_later")
     read = {"env": row["env"], "kind": row["kind"], **{name: int(row[name]) for name in counts}}
     return Outcome(**read, **{name: bool(int(row[name])) for name in flags})  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
 class Unpaired:
-    """An episode that has no pair, and why: one of `LEFT_OUT`."""
+    """A task that has no pair of a kind, and why: one of `LEFT_OUT`."""
 
     job: Job
+    kind: str
     why: str
 
     def row(self) -> dict[str, Any]:
         """Write as a row of the table."""
-        named = {"env": self.job.env, "d": self.job.d, "seed": self.job.seed, "trial": self.job.trial}
+        job = self.job
+        named = {"env": job.env, "d": job.d, "seed": job.seed, "trial": job.trial, "kind": self.kind}
         return {**dict.fromkeys(COLUMNS, ""), **named, "why": self.why}
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """A wrong act that is to be planted: in which job, in what was played of it."""
+
+    number: int
+    job: Job
+    was: Trajectory
+    kind: str
+    forced: Forced
+
+    @property
+    def at(self) -> tuple[int, int]:
+        """The job's number and the turn: kinds in one turn have one untouched twin."""
+        return self.number, self.forced.turn
 
 
 def measure(
     runner: Runner, jobs: Sequence[Job], shop: "Shop", kinds: Sequence[str] = ACTS
 ) -> Iterator[Pair | Unpaired]:
-    """Play each job, draw an act of it, play its beginning again with this act and with a wrong one, and label both.
+    """Play each job, draw an act of it for each kind of mistake, play the beginning again with this act and with a
+    wrong one, and label both.
 
-    Kind and turn are drawn evenly among the acts before the player's first mistake that can be made wrong, first the
-    kind. What cannot be compared is yielded with its reason.
+    Each kind has its pair in every job in which it can be planted; its turn is drawn evenly among the acts before the
+    player's first mistake that can be made wrong so. What cannot be compared is yielded with its kind and the reason:
+    of each job and kind comes one pair, or one reason.
     """
-    plans: list[tuple[Job, Trajectory, str, Forced]] = []
-    for job, was in zip(jobs, runner.play(jobs, [None] * len(jobs), shop), strict=True):
+    plans: list[_Plan] = []
+    for number, (job, was) in enumerate(zip(jobs, runner.play(jobs, [None] * len(jobs), shop), strict=True)):
         if was is None or was.score.unscored:
-            yield Unpaired(job, "unscored")
+            yield from (Unpaired(job, kind, "unscored") for kind in kinds)
             continue
-        random = rng("wrong act", job.env, job.d, job.seed, job.trial)
-        drawn = draw_wrong_act(was, label(was, shop), shop, kinds, random)
-        if drawn is None:
-            yield Unpaired(job, "no correct act to replace")
-        else:
-            plans.append((job, was, *drawn))
-    mine = [plan[0] for plan in plans]
-    own = [replace(forced, message=_turn(was, forced.turn)) for _, was, _, forced in plans]
-    twins = runner.play(mine, own, shop)
-    again = runner.play(mine, [plan[3] for plan in plans], shop)
-    for (job, was, kind, forced), twin, planted in zip(plans, twins, again, strict=True):
+        drawn = draw_wrong_acts(was, label(was, shop), shop, kinds, job)
+        why = "no act to make wrong so" if drawn else "no correct act to replace"
+        yield from (Unpaired(job, kind, why) for kind in kinds if kind not in drawn)
+        plans += [_Plan(number, job, was, kind, forced) for kind, forced in drawn.items()]
+    # Twins first, each once: it is the same whatever the kind that is planted in its turn.
+    own = {plan.at: plan for plan in plans}
+    kept = [replace(plan.forced, message=_turn(plan.was, plan.forced.turn)) for plan in own.values()]
+    played = runner.play([plan.job for plan in own.values()], kept, shop)
+    twins = dict(zip(own, played, strict=True))
+    again = runner.play([plan.job for plan in plans], [plan.forced for plan in plans], shop)
+    labels: dict[tuple[int, int], Labelled] = {}
+    for plan, planted in zip(plans, again, strict=True):
+        twin, turn = twins[plan.at], plan.forced.turn
         if twin is None or planted is None or twin.score.unscored or planted.score.unscored:
-            yield Unpaired(job, "unscored")
-        elif not all(_until(one, forced.turn) == _until(was, forced.turn) for one in (twin, planted)):
-            yield Unpaired(job, "another beginning")
+            yield Unpaired(plan.job, plan.kind, "unscored")
+        elif not all(_until(one, turn) == _until(plan.was, turn) for one in (twin, planted)):
+            yield Unpaired(plan.job, plan.kind, "another beginning")
         elif any(
-            calls_of(_turn(one, forced.turn)) != calls_of(meant)
-            for one, meant in ((planted, forced.message), (twin, _turn(was, forced.turn)))
+            calls_of(_turn(one, turn)) != calls_of(meant)
+            for one, meant in ((planted, plan.forced.message), (twin, _turn(plan.was, turn)))
         ):
-            yield Unpaired(job, "cannot be written")
+            yield Unpaired(plan.job, plan.kind, "cannot be written")
         else:
-            final = any(name == "submit" for name, _ in calls_of(forced.message))
-            yield Pair(job, kind, forced.turn, final, label(twin, shop), label(planted, shop))
+            final = any(name == "submit" for name, _ in calls_of(plan.forced.message))
+            if plan.at not in labels:
+                labels[plan.at] = label(twin, shop)
+            yield Pair(plan.job, plan.kind, turn, final, labels[plan.at], label(planted, shop))
 
 
-def draw_wrong_act(
-    trajectory: Trajectory, labelled: Labelled, shop: "Shop", kinds: Sequence[str], random: Any
-) -> tuple[str, Forced] | None:
-    """Draw a kind of mistake and a message of the trajectory that is made wrong by it, before its first mistake; None
-    where no act can be made wrong."""
+def draw_wrong_acts(
+    trajectory: Trajectory, labelled: Labelled, shop: "Shop", kinds: Sequence[str], job: Job
+) -> dict[str, Forced]:
+    """Draw, for each kind of mistake, a message of the trajectory before its first mistake that is made wrong by it;
+    kinds by which no act can be made wrong are left out.
+
+    The numbers of each kind are its own: what is drawn of one does not hang on which others are asked for.
+    """
+    randoms = {kind: rng("wrong act", job.env, job.d, job.seed, job.trial, kind) for kind in kinds}
     episode = reopened(trajectory, shop)
     first = labelled.first.turn if labelled.first else math.inf
     found: dict[str, list[Forced]] = defaultdict(list)
@@ -162,25 +195,17 @@ def draw_wrong_act(
     for message in act_out(trajectory, episode):
         _keep(able, found, episode.messages[length:])
         turn, length = turn + 1, len(episode.messages)
-        able = (
-            []
-            if turn >= first or message.get("invalid")
-            else _wrong(message, turn, kinds, Scene(episode, random))
-        )
+        able = []
+        if turn < first and not message.get("invalid") and _can_be_read(message):
+            made = ((kind, _wrong(message, turn, kind, Scene(episode, randoms[kind]))) for kind in kinds)
+            able = [(kind, forced) for kind, forced in made if forced]
     _keep(able, found, episode.messages[length:])
-    if not found:
-        return None
-    kind = pick(random, sorted(found))
-    return kind, pick(random, found[kind])
+    return {kind: pick(randoms[kind], found[kind]) for kind in kinds if found[kind]}
 
 
-def _wrong(message: Message, turn: int, kinds: Sequence[str], scene: Scene) -> list[tuple[str, Forced]]:
-    made = ((kind, edit(message, kind, scene)) for kind in kinds) if _can_be_read(message) else ()
-    return [
-        (kind, Forced(turn, _spoken(one.message, one.right[1], one.wrong, scene), anew=True))
-        for kind, one in made
-        if one
-    ]
+def _wrong(message: Message, turn: int, kind: str, scene: Scene) -> Forced | None:
+    one = edit(message, kind, scene)
+    return Forced(turn, _spoken(one.message, one.right[1], one.wrong, scene), anew=True) if one else None
 
 
 def _can_be_read(message: Message) -> bool:
@@ -225,32 +250,97 @@ def effects(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
 
     `effect` is the success with the mistake less that without, `further` how many more mistakes follow, `mended` the
     share of planted mistakes that did not last, of those that could be mended: each with 95% bounds; the unit is the
-    task.
+    task, whose kinds are averaged in the row over all kinds.
     """
+    return [
+        {"env": env, "d": d, "kind": kind, **_effect(mine)}
+        for (env, d, kind), mine in sorted(_groups(outcomes).items())
+    ]
+
+
+def _groups(outcomes: Sequence[Outcome]) -> dict[tuple[str, int, str], list[Outcome]]:
+    """Group by environment, level and kind, and by environment and level over all kinds."""
     groups: dict[tuple[str, int, str], list[Outcome]] = defaultdict(list)
     for one in outcomes:
         groups[one.env, one.d, "all"].append(one)
         groups[one.env, one.d, one.kind].append(one)
-    return [
-        {"env": env, "d": d, "kind": kind, **_effect(mine)} for (env, d, kind), mine in sorted(groups.items())
-    ]
+    return groups
+
+
+def _by_task(found: Sequence[Outcome], value: Callable[[Outcome], float]) -> dict[int, list[float]]:
+    """List a value of the pairs of each task, by its seed."""
+    tasks: dict[int, list[float]] = defaultdict(list)
+    for one in found:
+        tasks[one.seed].append(float(value(one)))
+    return tasks
+
+
+def _means(found: Sequence[Outcome], value: Callable[[Outcome], float]) -> dict[int, float]:
+    """Average a value over the pairs of each task, by its seed."""
+    return {seed: sum(values) / len(values) for seed, values in _by_task(found, value).items()}
 
 
 def _effect(found: Sequence[Outcome]) -> dict[str, float]:
-    loss, low, high, _ = paired_interval([one.planted_correct - one.twin_correct for one in found])
-    more, fewer, most = _mean_interval([one.planted_later - one.twin_later for one in found])
-    able = [[float(one.mended)] for one in found if not one.final]
-    worst, best = share_interval(able)
+    twin, planted = (
+        list(_means(found, value).values())
+        for value in (lambda one: one.twin_correct, lambda one: one.planted_correct)
+    )
+    loss, low, high, _ = paired_interval([one - other for one, other in zip(planted, twin, strict=True)])
+    further = _means(found, lambda one: one.planted_later - one.twin_later)
+    more, fewer, most = _mean_interval(list(further.values()))
+    able = [one for one in found if not one.final]
+    worst, best = share_interval(list(_by_task(able, lambda one: one.mended).values()))
     return {
         "pairs": len(found),
-        "twin": sum(one.twin_correct for one in found) / len(found),
-        "planted": sum(one.planted_correct for one in found) / len(found),
+        "tasks": len(twin),
+        "twin": sum(twin) / len(twin),
+        "planted": sum(planted) / len(planted),
         "effect": loss, "effect_low": low, "effect_high": high,
         "further": more, "further_low": fewer, "further_high": most,
         "mendable": len(able),
-        "mended": sum(map(sum, able)) / len(able) if able else math.nan,
+        "mended": sum(one.mended for one in able) / len(able) if able else math.nan,
         "mended_low": worst, "mended_high": best,
     }  # fmt: skip
+
+
+def gains(one: Sequence[Outcome], other: Sequence[Outcome]) -> list[dict[str, Any]]:
+    """Compare two players by their pairs of the same tasks and kinds: the first's less the second's.
+
+    For each environment, level and kind, and over all kinds, whose differences are averaged within the task: `mended`
+    is the share of planted mistakes that did not last, `effect` the success with the mistake less that without, each
+    with 95% bounds over the tasks of which both have a pair. Levels and kinds that only one has are left out.
+    """
+    against = {(pair.env, pair.d, pair.seed, pair.kind): pair for pair in other}
+    both = [pair for pair in one if (pair.env, pair.d, pair.seed, pair.kind) in against]
+    return [
+        {
+            "env": env,
+            "d": d,
+            "kind": kind,
+            **_gain([(pair, against[env, d, pair.seed, pair.kind]) for pair in mine]),
+        }
+        for (env, d, kind), mine in sorted(_groups(both).items())
+    ]
+
+
+def _gain(found: Sequence[tuple[Outcome, Outcome]]) -> dict[str, float]:
+    mended: dict[int, list[float]] = defaultdict(list)
+    effect: dict[int, list[float]] = defaultdict(list)
+    for one, other in found:
+        effect[one.seed].append(_loss(one) - _loss(other))
+        if not one.final and not other.final:
+            mended[one.seed].append(one.mended - other.mended)
+    row: dict[str, float] = {"tasks": len(effect), "mendable": len(mended)}
+    # A difference of effects lies in [-2, 2]: halved, it is one that the interval is made for.
+    for name, tasks, most in (("mended", mended, 1), ("effect", effect, 2)):
+        halves = [sum(values) / len(values) / most for values in tasks.values()]
+        bounds = paired_interval(halves)[:3] if halves else (math.nan,) * 3
+        row |= dict(zip((name, f"{name}_low", f"{name}_high"), (most * v for v in bounds), strict=True))
+    return row
+
+
+def _loss(one: Outcome) -> int:
+    return one.planted_correct - one.twin_correct
 
 
 def _mean_interval(values: Sequence[float]) -> tuple[float, float, float]:
