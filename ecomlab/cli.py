@@ -207,6 +207,7 @@ def evaluate(
     trials: options.Trials = 1,
     budget: options.Budget = None,
     decoding: options.Decoding = None,
+    device: options.Device = None,
     change: options.PlayerChange = None,
     customer: options.Customer = None,
     axis: options.Axis = None,
@@ -233,6 +234,7 @@ def evaluate(
     cells = options.cells(player, env, difficulty, episodes, trials, block, axis)
     asked: dict[str, Any] = {
         "decoding": decoding,
+        "device": device,
         "changes": options.settings(change),
         "catalog": catalog,
         "leave_out": leave_out,
@@ -270,6 +272,7 @@ def frontier(
     player: options.Player = None,
     env: options.PlayerEnvs = None,
     decoding: options.Decoding = None,
+    device: options.Device = None,
     change: options.PlayerChange = None,
     block: options.Block = 0,
     catalog: options.Catalog = None,
@@ -290,6 +293,7 @@ def frontier(
     envs = options.player_environments(player, env)
     asked: dict[str, Any] = {
         "decoding": decoding,
+        "device": device,
         "changes": options.settings(change),
         "catalog": catalog,
         "leave_out": leave_out,

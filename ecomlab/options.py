@@ -84,6 +84,12 @@ Budget = Annotated[
 Decoding = Annotated[
     str | None, Option(help="Of local weights: sampled (temperature 1) or greedy. Default: sampled.")
 ]
+Device = Annotated[
+    str | None,
+    Option(
+        help="Of local weights: cpu, cuda, cuda:1, ... Default: cuda, if any, for ordinary models, cpu for starters."
+    ),
+]
 Evaluation = Annotated[Path, Argument(help="Folder that `ecomlab eval` wrote to.")]
 FigureFile = Annotated[
     Path | None, Option(callback=writable, help="Draw a figure: FILE.pdf, .png and .json.")

@@ -65,6 +65,11 @@ class LocalContestant:
             **customer_identity(self.customer),
         }
 
+    @property
+    def device(self) -> str:
+        """The device that holds the weights."""
+        return str(next(self.policy.model.parameters()).device)
+
     def play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Played]:
         """Play the jobs, a batch at a time, and yield each episode as soon as it is over. A sampler that fails costs
         those of its batch that are not: they are unscored."""
@@ -74,7 +79,7 @@ class LocalContestant:
 
     def _play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Played]:
         tasks = [draw_task(job.env, job.d, job.seed, shop, job.axes) for job in jobs]
-        streams = [_stream(job) for job in jobs]
+        streams = [stream_of(job) for job in jobs]
         rollouts = play_each(
             tasks, streams, shop, self.sampler, self.policy.renderer, None, self.customer, self.strict
         )
@@ -115,7 +120,7 @@ def weights_digest(model: Any) -> str:
     return whole.hexdigest()
 
 
-def _stream(job: Job) -> Any:
+def stream_of(job: Job) -> Any:
     """Make the random stream of a job; the first trial's is that of `play_held_out`."""
     return rng("evaluate", job.env, job.d, job.seed, *([job.trial] if job.trial else []))
 

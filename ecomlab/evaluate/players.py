@@ -13,11 +13,14 @@ from ecomlab.evaluate.contestant import Contestant
 from ecomlab.evaluate.endpoint.contestant import EndpointContestant
 from ecomlab.evaluate.endpoint.settings import endpoint_from_toml
 from ecomlab.evaluate.scripted import PLAYERS, ScriptedContestant, known_scripts
+from ecomlab.models.devices import device_of
 from ecomlab.models.load import is_ordinary, load_policy, sources
+from ecomlab.models.policy import EvaluationOnlyError, PolicyError
 from ecomlab.suggest import unknown
 
 if TYPE_CHECKING:
     from ecomlab.catalog import Shop
+    from ecomlab.models.samplers.cached import Limits
 
 
 def contestant_of(
@@ -33,7 +36,8 @@ def contestant_of(
     - a script: "reference", "courteous", "oracle", ..., or an attacker such as "say nothing"; "./reference": a folder;
     - a TOML file with an endpoint's settings, over which `changes` are laid;
     - a starter's name, a folder with a policy, a checkpoint or a Hugging Face model, or "owner/name". `local` is for
-      these: decoding, temperature, limits, batch, and dtype, lora_rank, thinking for ordinary models.
+      these: decoding, temperature, limits, batch, device, and dtype, lora_rank, thinking for ordinary models. A model
+      that cannot be trained here is played by its own chat template.
 
     `customer` is the endpoint that words the customer, if any: see `endpoint.chat.customer_from_toml`.
 
@@ -45,13 +49,47 @@ def contestant_of(
         return ScriptedContestant(name, customer=customer)
     starters = [folder.name for s in sources() if s.folder.is_dir() for folder in s.folder.iterdir()]
     if name in starters or Path(name).is_dir() or is_ordinary(name):
-        from ecomlab.evaluate.local import LocalContestant
-
-        chat = {key: local.pop(key) for key in ("dtype", "lora_rank", "thinking") if key in local}
-        if chat and not is_ordinary(name):
-            raise ValueError(f"{name} has no {', '.join(chat)}, which ordinary models have; leave that out")
-        return LocalContestant(name, load_policy(name, shop, envs, **chat), customer=customer, **local)
+        return _local(name, shop, envs, customer, local)
     raise ValueError(
         f"{unknown('player', name, [*PLAYERS, *starters])}; an attacker such as 'say nothing', a folder with a model, "
         "owner/name, or a TOML file with an endpoint's url and model will do too"
     )
+
+
+def _local(
+    name: str, shop: "Shop", envs: Sequence[str], customer: Chat | None, local: dict[str, Any]
+) -> Contestant:
+    """Make the contestant of weights in this process. Raises ValueError, PolicyError among them."""
+    from ecomlab.evaluate.chat_model import ChatModelContestant, load_chat_model
+    from ecomlab.evaluate.local import LocalContestant
+
+    ordinary = is_ordinary(name)
+    device = device_of(local.pop("device", None), ordinary)
+    chat = {key: local.pop(key) for key in ("dtype", "lora_rank", "thinking") if key in local}
+    if chat and not ordinary:
+        raise ValueError(f"{name} has no {', '.join(chat)}, which ordinary models have; leave that out")
+    try:
+        policy = load_policy(name, shop, envs, **chat)
+    except EvaluationOnlyError:
+        if chat.pop("lora_rank", 0):
+            raise
+        loaded = load_chat_model(name, **chat)
+        _check_context(loaded.model, local.get("limits"))
+        loaded.model.to(device)
+        return ChatModelContestant(name, loaded, customer=customer, **local)
+    if ordinary:
+        _check_context(policy.model, local.get("limits"))
+    policy.model.to(device)
+    return LocalContestant(name, policy, customer=customer, **local)
+
+
+def _check_context(model: Any, limits: "Limits | None") -> None:
+    """Raise PolicyError for a model that was not made for as many tokens as an episode may have."""
+    from ecomlab.models.samplers.cached import Limits
+
+    known = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+    asked = (limits or Limits()).context
+    if known is not None and asked > known:
+        raise PolicyError(
+            f"the model was made for {known} tokens, and an episode may have {asked}; take --set context_tokens={known}"
+        )

@@ -47,10 +47,11 @@ def make_contestant(
     decoding: str | None,
     changes: Mapping[str, Any],
     customer: Chat | None = None,
+    device: str | None = None,
 ) -> Contestant:
     """Make a player by name, with settings: an endpoint's, over its file, or a local model's. Raises ValueError.
 
-    `customer` is the endpoint that words the customer, if any.
+    `customer` is the endpoint that words the customer, if any; `device` is that of a local model.
     """
     from ecomlab.evaluate.players import contestant_of
 
@@ -59,6 +60,8 @@ def make_contestant(
             raise ValueError(
                 "an endpoint has no --decoding; use --set temperature=0 for the most likely answers"
             )
+        if device:
+            raise ValueError("an endpoint has no --device, for its model runs elsewhere; leave it out")
         return contestant_of(player, shop, envs, changes, customer)
     local: dict[str, Any] = {"decoding": decoding} if decoding else {}
     if wrong := [name for name in changes if name not in (*LIMITS, *LOCAL)]:
@@ -70,13 +73,16 @@ def make_contestant(
 
         local["limits"] = Limits(**limits)
     local |= {name: value for name, value in changes.items() if name in LOCAL}
+    local |= {"device": device} if device else {}
     if decoding == "greedy" and "temperature" in changes:
         raise ValueError(
             "greedy decoding has no temperature; leave out --decoding greedy, or --set temperature"
         )
     made = contestant_of(player, shop, envs, customer=customer, **local)
-    if made.identity["kind"] == "script" and (decoding or changes):
-        raise ValueError(f"{player} is a script, which has no settings; leave out --set and --decoding")
+    if made.identity["kind"] == "script" and (decoding or changes or device):
+        raise ValueError(
+            f"{player} is a script, which has no settings; leave out --set, --decoding and --device"
+        )
     return made
 
 
@@ -88,9 +94,11 @@ def folder_of(player: str, kind: str, out: Path | None) -> Path:
     return resolve(out or f"{RUNS}/{default}")
 
 
-def software() -> dict[str, Any]:
-    """Name the software: commit and versions of the libraries."""
-    return {"commit": commit(), "libraries": versions()}
+def software(contestant: Contestant | None = None) -> dict[str, Any]:
+    """Name the software: commit and versions of the libraries; and the device of a player's weights, on which a run may
+    go on that another began."""
+    device = getattr(contestant, "device", None)
+    return {"commit": commit(), "libraries": versions(), **({"device": device} if device else {})}
 
 
 def evaluate(
@@ -99,6 +107,7 @@ def evaluate(
     console: Console,
     *,
     decoding: str | None = None,
+    device: str | None = None,
     changes: Mapping[str, Any] | None = None,
     catalog: str | int | None = None,
     leave_out: bool = False,
@@ -113,7 +122,7 @@ def evaluate(
     `leave_out` left out and told.
     """
     made = _make(
-        player, cells.envs, EVALUATION, decoding, changes, catalog, leave_out, out, console, customer
+        player, cells.envs, EVALUATION, decoding, device, changes, catalog, leave_out, out, console, customer
     )
     cells = replace(cells, envs=made.envs)
     header = header_of(
@@ -121,7 +130,7 @@ def evaluate(
     )
     with progress_of(made.folder, _prices(made.contestant), console) as tell:
         run_evaluation(
-            made.contestant, cells, made.shop, made.folder, header, software(),
+            made.contestant, cells, made.shop, made.folder, header, software(made.contestant),
             budget=budget, retry_unscored=retry_unscored, tell=tell,
         )  # fmt: skip
     return report_of(made.folder, _prices(made.contestant))
@@ -133,6 +142,7 @@ def find_frontier(
     console: Console,
     *,
     decoding: str | None = None,
+    device: str | None = None,
     changes: Mapping[str, Any] | None = None,
     catalog: str | int | None = None,
     leave_out: bool = False,
@@ -142,11 +152,11 @@ def find_frontier(
 ) -> dict[str, Any]:
     """Search a player's frontier, or go on with it, with a bar; return what was found. The catalog is chosen as for
     `evaluate`."""
-    made = _make(player, envs, FRONTIER, decoding, changes, catalog, leave_out, out, console)
+    made = _make(player, envs, FRONTIER, decoding, device, changes, catalog, leave_out, out, console)
     header = header_of(FRONTIER, made.name, made.contestant, made.envs, {}, made.shop, made.catalog)
     with progress_of(made.folder, _prices(made.contestant), console) as tell:
         found = search.find_frontier(
-            made.contestant, made.envs, made.shop, made.folder, header, software(),
+            made.contestant, made.envs, made.shop, made.folder, header, software(made.contestant),
             block=block, retry_unscored=retry_unscored, tell=tell,
         )  # fmt: skip
     return {
@@ -174,6 +184,7 @@ def _make(
     envs: Sequence[str],
     kind: str,
     decoding: str | None,
+    device: str | None,
     changes: Mapping[str, Any] | None,
     catalog: str | int | None,
     leave_out: bool,
@@ -189,7 +200,7 @@ def _make(
     envs, told = environments_on(shop, envs, leave_out)
     for line in told:
         console.print(escape(line), soft_wrap=True)
-    contestant = make_contestant(player, shop, envs, decoding, changes or {}, customer)
+    contestant = make_contestant(player, shop, envs, decoding, changes or {}, customer, device)
     return Made(player, contestant, shop, record_of(place), folder_of(player, kind, out), tuple(envs))
 
 

@@ -163,7 +163,7 @@ def check_dtype(name: str) -> str:
 
 
 def whole_name(name: str | Path) -> str:
-    """Return the path of a model's folder, from the root, or its owner/name. Raises PolicyError for a missing folder."""
+    """Return the path of a model's folder, from the root, or its owner/name. Raises PolicyError where it is missing."""
     base = str(name)
     if base.startswith((".", "/", "~")) and not Path(base).is_dir():
         raise PolicyError(f"there is no folder {base}; name one with a Hugging Face model, or owner/name")

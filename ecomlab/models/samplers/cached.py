@@ -139,6 +139,14 @@ class _RowCache:
         return self._width
 
 
+def drawn(logp_BV: Tensor, uniforms: Sequence[float]) -> Tensor:
+    """Draw a token per row, (B,), by inverse transform sampling: each row with its own number from [0, 1)."""
+    below_BV = logp_BV.double().exp().cumsum(dim=-1)
+    uniform = torch.tensor(uniforms, dtype=torch.float64, device=below_BV.device)
+    threshold = uniform[:, None] * below_BV[:, -1:]
+    return (below_BV <= threshold).sum(dim=-1).clamp(max=logp_BV.shape[-1] - 1)
+
+
 class CachedSampler:
     """A sampler for any Hugging Face causal LM that takes a 4-D mask and explicit positions.
 
@@ -333,8 +341,5 @@ class CachedSampler:
         if self.greedy:
             choice = logp_BV.argmax(dim=-1)
         else:
-            uniform = torch.tensor([self._streams[row].random() for row in rows], dtype=torch.float64)
-            below_BV = logp_BV.double().exp().cumsum(dim=-1)
-            threshold = uniform.to(below_BV.device)[:, None] * below_BV[:, -1:]
-            choice = (below_BV <= threshold).sum(dim=-1).clamp(max=logp_BV.shape[-1] - 1)
+            choice = drawn(logp_BV, [self._streams[row].random() for row in rows])
         return choice.tolist(), logp_BV.gather(1, choice[:, None])[:, 0].tolist()
