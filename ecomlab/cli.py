@@ -3,6 +3,7 @@ assets, catalog, init."""
 
 import os
 from pathlib import Path
+from textwrap import shorten
 from typing import Annotated, Any
 
 from ecomlab.processor import same_kernels
@@ -48,7 +49,9 @@ console = Console(highlight=False)
 
 
 @app.callback(invoke_without_command=True)
-def everything(version: Annotated[bool, Option("--version", help="Print the version.")] = False) -> None:
+def everything(
+    version: Annotated[bool, Option("--version", metavar="", help="Print the version.")] = False,
+) -> None:
     if version:
         console.print(f"ecomlab {ecomlab.__version__}")
         raise typer.Exit
@@ -56,12 +59,21 @@ def everything(version: Annotated[bool, Option("--version", help="Print the vers
 
 @app.command()
 def envs() -> None:
-    """List the environments: what the agent must do in each.
+    """List the environments, what the agent must do in each, and the axes of difficulty with their units.
 
     Example: [cyan]ecomlab envs[/cyan]
     """
+    from ecomlab.difficulty import RANGES, Difficulty, about
+
     for name, environment in ecomlab.ENVIRONMENTS.items():
-        console.print(f"[cyan]{name:8}[/cyan] {escape(environment.brief.partition('. ')[0])}", soft_wrap=True)
+        brief = shorten(environment.brief, 200, placeholder=" ...")
+        console.print(f"[cyan]{name:8}[/cyan] {escape(brief)}", soft_wrap=True)
+    heading = "Axes of difficulty (--axis NAME=VALUE), their values at d = 0, 6 and 12, and what they are:"
+    console.print(f"\n{heading}", soft_wrap=True)
+    levels = [Difficulty.at(d) for d in (0, 6, 12)]
+    for axis in RANGES:
+        values = ", ".join(f"{round(level.value(axis), 2):g}" for level in levels)
+        console.print(f"[cyan]{axis:23}[/cyan] {values:16} {about(axis)}", soft_wrap=True)
 
 
 @app.command()
@@ -76,6 +88,7 @@ def play(
     axis: options.Axis = None,
     key: options.Key = None,
     folder: options.PlayFolder = None,
+    json_file: options.EpisodeFile = None,
 ) -> None:
     """Watch one episode, or play it: --player human puts you in the agent's seat.
 
@@ -86,13 +99,13 @@ def play(
 
     options.check_saved(player, folder)
     if key is not None:  # it says what is played
-        options.check_alone(context, "key", "player", "catalog", "customer", "folder")
+        options.check_alone(context, "key", "player", "catalog", "customer", "folder", "json_file")
     choice = (
         read_key(key, catalog)[0]
         if key is not None
         else Choice.on(catalog, env, difficulty, seed, options.axes(axis))
     )
-    raise typer.Exit(watch.show(choice, player, console, options.customer(customer), folder))
+    raise typer.Exit(watch.show(choice, player, console, options.customer(customer), folder, json_file))
 
 
 @app.command()
@@ -158,10 +171,10 @@ def bench_catalog(
     size: options.Sizes = [2_000, 20_000, 200_000, 2_000_000],  # noqa: B006
     episodes: options.EpisodesOfEach = 10,
     embedder: options.Embedder = "lexical",
-    out: Annotated[Path, Option(help="Folder of results.csv and environments.csv.")] = Path(
+    out: Annotated[Path, Option(metavar="FOLDER", help="Folder of results.csv and environments.csv.")] = Path(
         "experiments/catalog_scale"
     ),
-    clock: Annotated[str, Option(help="wall, or cpu: seconds of the processor, on a busy machine.")] = "wall",
+    clock: options.Clock = options.Clocks.wall,
 ) -> None:
     """Time generated catalogs by their size: building, opening, searching, episodes, memory; on one thread.
 
@@ -169,13 +182,13 @@ def bench_catalog(
     """
     from ecomlab.audit import catalog_benchmark
 
-    for row in catalog_benchmark.bench(size, episodes, embedder, out, clock, console.print):
+    for row in catalog_benchmark.bench(size, episodes, embedder, out, clock.value, console.print):
         console.print(row)
 
 
 @app.command()
 def train(
-    config: Annotated[Path, Option(help="A TOML file with the run's settings.")],
+    config: Annotated[Path, Option(metavar="FILE", help="A TOML file with the run's settings.")],
     change: options.Change = None,
     catalog: options.Catalog = None,
     dry_run: options.Plan = False,
@@ -233,7 +246,7 @@ def evaluate(
         raise typer.Exit(1 if evaluations.score_again(rescore, console, catalog) else 0)
     cells = options.cells(player, env, difficulty, episodes, trials, block, axis)
     asked: dict[str, Any] = {
-        "decoding": decoding,
+        "decoding": decoding and decoding.value,
         "device": device,
         "changes": options.settings(change),
         "catalog": catalog,
@@ -292,7 +305,7 @@ def frontier(
     options.check_apart(figure, json_file)
     envs = options.player_environments(player, env)
     asked: dict[str, Any] = {
-        "decoding": decoding,
+        "decoding": decoding and decoding.value,
         "device": device,
         "changes": options.settings(change),
         "catalog": catalog,
@@ -397,8 +410,10 @@ def build_catalog(
     source: options.CatalogSource,
     out: Annotated[Path, Argument(help="Folder to write the catalog to.")],
     mapping: options.MappingFile = None,
-    yes: Annotated[bool, Option("--yes", help="Take the guessed mapping without asking.")] = False,
-    split: Annotated[str, Option(help="Split of a dataset.")] = "train",
+    yes: Annotated[
+        bool, Option("--yes", metavar="", help="Take the guessed mapping without asking.")
+    ] = False,
+    split: Annotated[str, Option(metavar="NAME", help="Split of a dataset.")] = "train",
     embedder: options.Embedder = "lexical",
     allow_low_recall: options.AllowLowRecall = False,
 ) -> None:

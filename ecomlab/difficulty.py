@@ -93,8 +93,8 @@ class Difficulty:
         0, 0.5, "probability that a message has a typo or slang word; that it has a value in other words"
     )
     p_switch: float = _ranged(0, 1, "probability that the customer changes their mind")
-    top_k: int = _ranged(10, 1000, "depth to which a search can be paged")
-    k_rec: int = _ranged(1, 20, "length of a recommendation list")
+    top_k: int = _ranged(10, 1000, "results to which a search can be paged")
+    k_rec: int = _ranged(1, 20, "products on a recommendation list")
     history: int = _ranged(1, 1000, "H: past orders; the visit history is five times as long")
     branches: int = _ranged(1, 1000, "B: clauses of a policy rule")
     cart: CartDraws = field(metadata={"group": CartDraws})
@@ -191,3 +191,15 @@ RANGES: dict[str, tuple[float, float]] = {
     for f in fields(group.metadata["group"])
 }
 """Lowest and highest permitted value of everything that can be overridden, by name."""
+
+
+def about(axis: str) -> str:
+    """Say what an axis is and in which unit, as its field does."""
+    group, _, last = axis.rpartition(".")
+    held = (
+        next(one.metadata["group"] for one in fields(Difficulty) if one.name == group)
+        if group
+        else Difficulty
+    )
+    told: str = next(one.metadata["about"] for one in fields(held) if one.name == last)
+    return told

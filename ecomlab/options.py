@@ -36,7 +36,20 @@ class Kind(StrEnum):
     local = "local"
 
 
-Change = Annotated[list[str] | None, Option("--set", help="NAME=VALUE over the file's; may be repeated.")]
+class Decodings(StrEnum):
+    sampled = "sampled"
+    greedy = "greedy"
+
+
+class Clocks(StrEnum):
+    wall = "wall"
+    cpu = "cpu"
+
+
+Change = Annotated[
+    list[str] | None,
+    Option("--set", help="A setting over the file's; may be repeated.", metavar="NAME=VALUE"),
+]
 CatalogSource = Annotated[
     str,
     Argument(
@@ -45,7 +58,11 @@ CatalogSource = Annotated[
 ]
 MappingFile = Annotated[
     Path | None,
-    Option("--mapping", help="TOML file that says which column holds what. Default: guessed, and asked."),
+    Option(
+        "--mapping",
+        help="TOML file that says which column holds what. Default: guessed, and asked.",
+        metavar="FILE",
+    ),
 ]
 Catalog = Annotated[
     str | None,
@@ -66,23 +83,43 @@ LeaveOut = Annotated[
     Option(
         "--leave-out",
         help="Leave out environments that the catalog cannot carry, and say which; they are refused otherwise.",
+        metavar="",
     ),
 ]
 Customer = Annotated[
     Path | None,
-    Option("--customer", help="TOML file of an endpoint that words the customer. Default: templates."),
+    Option(
+        "--customer",
+        help="TOML file of an endpoint that words the customer. Default: templates.",
+        metavar="FILE",
+    ),
 ]
-Cluster = Annotated[Kind | None, Option(help="Submit what is left and return; local: run such jobs here.")]
-Axis = Annotated[list[str] | None, Option("--axis", help="NAME=VALUE of a difficulty axis; may be repeated.")]
-Block = Annotated[int, Option(min=0, help="Block of held-out tasks; blocks share no task.")]
+Cluster = Annotated[
+    Kind | None,
+    Option(case_sensitive=False, help="Submit what is left and return; local: run such jobs here."),
+]
+Axis = Annotated[
+    list[str] | None,
+    Option(
+        "--axis",
+        help="A difficulty axis, of those that `ecomlab envs` lists; may be repeated.",
+        metavar="NAME=VALUE",
+    ),
+]
+Block = Annotated[int, Option(min=0, help="Block of held-out tasks; blocks share no task.", metavar="N")]
 Budget = Annotated[
     str | None,
     Option(
-        help="Time to keep to, such as 1h or 30m; decides how many tasks are played, equally many in every cell."
+        help="Time to keep to, such as 1h or 30m; decides how many tasks are played, equally many in every cell.",
+        metavar="TIME",
     ),
 ]
 Decoding = Annotated[
-    str | None, Option(help="Of local weights: sampled (temperature 1) or greedy. Default: sampled.")
+    Decodings | None,
+    Option(case_sensitive=False, help="Of local weights; sampled, the default, is at temperature 1."),
+]
+Clock = Annotated[
+    Clocks, Option(case_sensitive=False, help="cpu: seconds of the processor, on a busy machine.")
 ]
 Device = Annotated[
     str | None,
@@ -92,27 +129,46 @@ Device = Annotated[
 ]
 Evaluation = Annotated[Path, Argument(help="Folder that `ecomlab eval` wrote to.")]
 FigureFile = Annotated[
-    Path | None, Option(callback=writable, help="Draw a figure: FILE.pdf, .png and .json.")
+    Path | None, Option(callback=writable, help="Draw a figure: FILE.pdf, .png and .json.", metavar="FILE")
 ]
 MarkdownFile = Annotated[
-    Path | None, Option("--markdown", callback=writable, help="Write the table as Markdown here.")
+    Path | None,
+    Option("--markdown", callback=writable, help="Write the table as Markdown here.", metavar="FILE"),
 ]
 PageFile = Annotated[
     Path | None,
-    Option("--out", callback=writable, help="The file to write. Default: view.html beside the transcripts."),
+    Option(
+        "--out",
+        callback=writable,
+        help="The file to write. Default: view.html beside the transcripts.",
+        metavar="FILE",
+    ),
 ]
 ParquetFile = Annotated[
-    Path | None, Option("--parquet", callback=writable, help="Write the transcripts here, for `datasets`.")
+    Path | None,
+    Option(
+        "--parquet", callback=writable, help="Write the transcripts here, for `datasets`.", metavar="FILE"
+    ),
 ]
 Key = Annotated[
-    str | None, Option("--key", help="Key of somebody's episode, in place of --env, --difficulty and so on.")
+    str | None,
+    Option(
+        "--key", help="Key of somebody's episode, in place of --env, --difficulty and so on.", metavar="KEY"
+    ),
 ]
 PlayFolder = Annotated[
-    Path | None, Option("--out", help="Folder of saved episodes of yours. Default: experiments/runs/play.")
+    Path | None,
+    Option(
+        "--out", help="Folder of saved episodes of yours. Default: experiments/runs/play.", metavar="FOLDER"
+    ),
 ]
 Watched = Annotated[
     str,
-    Option("--player", help="human, or whatever `ecomlab eval` takes: reference, a starter, a TOML file."),
+    Option(
+        "--player",
+        help="human, or whatever `ecomlab eval` takes: reference, a starter, a TOML file.",
+        metavar="PLAYER",
+    ),
 ]
 Player = Annotated[
     str | None,
@@ -122,78 +178,128 @@ Player = Annotated[
 ]
 PlayerChange = Annotated[
     list[str] | None,
-    Option("--set", help="NAME=VALUE of the endpoint's or the weights' settings; may be repeated."),
+    Option("--set", help="A setting of the endpoint or the weights; may be repeated.", metavar="NAME=VALUE"),
 ]
 PlayerEnvs = Annotated[
     list[str] | None,
     Option(
-        "--env", help="Environment, or collection (C4; CART,PD). Repeatable. Default: those it was made for."
+        "--env",
+        help="Environment, or collection (C4; CART,PD). Repeatable. Default: those it was made for.",
+        metavar="ENV",
     ),
 ]
 Rescore = Annotated[
-    Path | None, Option(help="Score this folder's transcripts again, without playing; code 1 if any differ.")
+    Path | None,
+    Option(
+        help="Score this folder's transcripts again, without playing; code 1 if any differ.", metavar="FOLDER"
+    ),
 ]
-Retry = Annotated[bool, Option("--retry-unscored", help="Play unscored episodes again.")]
+Retry = Annotated[bool, Option("--retry-unscored", help="Play unscored episodes again.", metavar="")]
 RunFolder = Annotated[
-    Path | None, Option("--out", help="Folder for the transcripts. Default: experiments/runs/eval/PLAYER.")
+    Path | None,
+    Option(
+        "--out", help="Folder for the transcripts. Default: experiments/runs/eval/PLAYER.", metavar="FOLDER"
+    ),
 ]
-Trials = Annotated[int, Option(min=1, help="Times that each task is played, for pass^k.")]
-Episodes = Annotated[int, Option(min=1, help="Held-out tasks a level.")]
+Trials = Annotated[int, Option(min=1, help="Times that each task is played, for pass^k.", metavar="N")]
+Episodes = Annotated[int, Option(min=1, help="Held-out tasks a level.", metavar="N")]
 Embedder = Annotated[
     str,
-    Option(help="lexical, minilm, a model id or a folder with a model, or a TOML file with its settings."),
+    Option(
+        help="lexical, minilm, a model id or a folder with a model, or a TOML file with its settings.",
+        metavar="NAME",
+    ),
 ]
 AllowLowRecall = Annotated[
-    bool, Option("--allow-low-recall", help="Keep an index that finds less than 95% of the best 20.")
+    bool,
+    Option("--allow-low-recall", help="Keep an index that finds less than 95% of the best 20.", metavar=""),
 ]
 EpisodesOfEach = Annotated[
-    int, Option("--episodes", min=1, help="Episodes of each environment and level, of which there are two.")
+    int,
+    Option(
+        "--episodes",
+        min=1,
+        help="Episodes of each environment and level, of which there are two.",
+        metavar="N",
+    ),
 ]
-Repeat = Annotated[int, Option("--episodes", min=1, help="Episodes a repeat, of which there are five.")]
+Repeat = Annotated[
+    int, Option("--episodes", min=1, help="Episodes a repeat, of which there are five.", metavar="N")
+]
 Env = Annotated[
     str,
-    Option(callback=lambda name: name.upper(), help="Environment, as `ecomlab envs` lists them."),
+    Option(
+        callback=lambda name: name.upper(), help="Environment, as `ecomlab envs` lists them.", metavar="ENV"
+    ),
 ]
 Envs = Annotated[
     list[str] | None,
-    Option("--env", help="Environment, or collection (C4; CART,PD). Repeatable. Default: all."),
+    Option(
+        "--env", help="Environment, or collection (C4; CART,PD). Repeatable. Default: all.", metavar="ENV"
+    ),
+]
+EpisodeFile = Annotated[
+    Path | None,
+    Option(
+        "--json", callback=writable, help="Write the episode here: task, messages, score.", metavar="FILE"
+    ),
 ]
 EpisodesFile = Annotated[
-    Path | None, Option("--csv", callback=writable, help="Write a row per episode here.")
+    Path | None, Option("--csv", callback=writable, help="Write a row per episode here.", metavar="FILE")
 ]
 MistakesFile = Annotated[
     Path | None,
-    Option("--csv", callback=writable, help="Write a row per mistake here. Default: beside the transcripts."),
+    Option(
+        "--csv",
+        callback=writable,
+        help="Write a row per mistake here. Default: beside the transcripts.",
+        metavar="FILE",
+    ),
 ]
-Figures = Annotated[bool, Option("--figures", help="Draw the sweep's figures too.")]
+Figures = Annotated[bool, Option("--figures", help="Draw the sweep's figures too.", metavar="")]
 File = Annotated[Path, Argument(help="The sweep's file.")]
-Full = Annotated[bool, Option("--full", help="As many for all players as for oracle and reference.")]
-JsonFile = Annotated[Path | None, Option("--json", callback=writable, help="Write the results here.")]
-Leaks = Annotated[int, Option(min=0, help="Tasks a level for the search for leaks; 0: none.")]
-Questions = Annotated[int, Option(min=0, help="Customers each question of the banks is asked of; 0: none.")]
-Limit = Annotated[int, Option(min=1, help="Most episodes in the file, of both folders together.")]
-Level = Annotated[int, Option(help="Level, from 0 up.")]
-Levels = Annotated[str, Option(help="Levels A:B, both included, or one level.")]
-LevelList = Annotated[list[int], Option(min=0, help="Level; may be repeated.")]
-Others = Annotated[int, Option(min=1, help="Tasks a level for the other players.")]
+Full = Annotated[
+    bool, Option("--full", help="As many for all players as for oracle and reference.", metavar="")
+]
+JsonFile = Annotated[
+    Path | None, Option("--json", callback=writable, help="Write the results here.", metavar="FILE")
+]
+Leaks = Annotated[int, Option(min=0, help="Tasks a level for the search for leaks; 0: none.", metavar="N")]
+Questions = Annotated[
+    int, Option(min=0, help="Customers each question of the banks is asked of; 0: none.", metavar="N")
+]
+Limit = Annotated[
+    int, Option(min=1, help="Most episodes in the file, of both folders together.", metavar="N")
+]
+Level = Annotated[int, Option(help="Level, from 0 up.", metavar="LEVEL")]
+Levels = Annotated[str, Option(help="Levels A:B, both included, or one level.", metavar="A:B")]
+LevelList = Annotated[list[int], Option(min=0, help="Level; may be repeated.", metavar="LEVEL")]
+Others = Annotated[int, Option(min=1, help="Tasks a level for the other players.", metavar="N")]
 OtherTranscripts = Annotated[
     Path | None,
     Argument(metavar="OTHER", help="A second one, to read its episodes beside those of the first."),
 ]
-Out = Annotated[Path, Option(help="Folder for the figures.")]
-Plan = Annotated[bool, Option("--dry-run", help="Print what would be done and its cost; start nothing.")]
-Processes = Annotated[int | None, Option(min=1, help="Runs at a time. Default: what the sweep says.")]
-Seed = Annotated[int, Option(help="Seed of the task.")]
-Seeds = Annotated[int, Option(min=1, help="Tasks a level for oracle, reference and perturbed player.")]
-Sizes = Annotated[list[int], Option("--size", help="Products; may be repeated.")]
+Out = Annotated[Path, Option(help="Folder for the figures.", metavar="FOLDER")]
+Plan = Annotated[
+    bool, Option("--dry-run", help="Print what would be done and its cost; start nothing.", metavar="")
+]
+Processes = Annotated[
+    int | None, Option(min=1, help="Runs at a time. Default: what the sweep says.", metavar="N")
+]
+Seed = Annotated[int, Option(help="Seed of the task.", metavar="N")]
+Seeds = Annotated[
+    int, Option(min=1, help="Tasks a level for oracle, reference and perturbed player.", metavar="N")
+]
+Sizes = Annotated[list[int], Option("--size", help="Products; may be repeated.", metavar="N")]
 Transcripts = Annotated[
     Path,
     Argument(help="Folder with transcripts.jsonl, of `ecomlab eval` or of a training run; or such a file."),
 ]
 WithoutState = Annotated[
-    bool, Option("--plain", help="Do not act episodes out again: no cart, no reward by turn; faster.")
+    bool,
+    Option("--plain", help="Do not act episodes out again: no cart, no reward by turn; faster.", metavar=""),
 ]
-Workers = Annotated[int | None, Option(min=1, help="Processes. Default: the machine's cores.")]
+Workers = Annotated[int | None, Option(min=1, help="Processes. Default: the machine's cores.", metavar="N")]
 
 
 def environments(names: list[str] | None) -> list[str]:

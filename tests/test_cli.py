@@ -17,11 +17,14 @@ from ecomlab import options as options_module
 from ecomlab.audit import certificate, laws
 from ecomlab.audit.leaks import Leak
 from ecomlab.cli import app, main
+from ecomlab.difficulty import RANGES
 from ecomlab.evaluate.tasks import held_out_seeds
 from ecomlab.models.policy import PolicyError
+from ecomlab.task import Task
 
 runner = CliRunner()
 COMMANDS = [
+    ["envs"],
     ["play"],
     ["certify"],
     ["bench"],
@@ -49,6 +52,30 @@ def test_the_version_is_printed() -> None:
 @pytest.mark.parametrize("command", [[], *COMMANDS])
 def test_every_help_has_an_example(command: list[str]) -> None:
     assert "Example: ecomlab" in runner.invoke(app, [*command, "--help"]).output
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_says_what_an_option_takes(command: list[str]) -> None:
+    """Not of which Python type it is."""
+    said = runner.invoke(app, [*command, "-h"], env={"COLUMNS": "200"}).output
+    options = [line for line in said.splitlines() if "--" in line and "--help" not in line]
+    assert not [line for line in options if re.search(r"<(str|int|bool|path|list|float)", line)]
+
+
+def test_environments_and_axes_are_listed_with_units() -> None:
+    said = runner.invoke(app, ["envs"]).output
+    assert all(re.search(rf"^{name} +\w", said, re.MULTILINE) for name in [*ENVIRONMENTS, *RANGES])
+    assert re.search(r"^top_k +200, 140, 80 +results", said, re.MULTILINE)
+
+
+def test_a_played_episode_is_written_and_rebuilds_its_task(tmp_path: Path) -> None:
+    file = tmp_path / "episode.json"
+    given = ["--env", "cart", "--difficulty", "1", "--catalog", "1000", "--json", str(file)]
+    assert runner.invoke(app, ["play", *given]).exit_code == 0
+    found = json.loads(file.read_text())
+    assert (
+        found["score"]["correct"] and found["messages"][1]["content"] == Task.from_json(found["task"]).opening
+    )
 
 
 def test_a_certificate_is_written_with_the_promised_fields(tmp_path: Path) -> None:
@@ -189,9 +216,10 @@ def test_a_leak_breaks_silence(monkeypatch: pytest.MonkeyPatch) -> None:
             "nothing beside it but --catalog; leave out --json ╰",
         ),
         (["play", "--player", "reference", "--out", "mine"], "leave out --out"),
+        (["eval", "novice", "--decoding", "greedi"], "'greedi' is not one of 'sampled', 'greedy'"),
         (
             ["play", "--key", "x", "--env", "CART", "--seed", "1", "--player", "human"],
-            "--key takes nothing beside it but --player, --catalog, --customer, --out; leave out --env, --seed ╰",
+            "nothing beside it but --player, --catalog, --customer, --out, --json; leave out --env, --seed ╰",
         ),
     ],
 )
@@ -403,7 +431,6 @@ def test_a_frontier_is_searched_and_drawn(tmp_path: Path) -> None:
         (["--axis", "p_missing=2"], "axis 'p_missing' takes a number from 0 to 1, not 2"),
         (["--axis", "cart.items=2", "--env", "PD"], "axis 'cart.items' does not move PD; it moves CART"),
         (["--env", "CART,PX"], "no environment 'PX'; did you mean 'PD'"),
-        (["--decoding", "greedi"], "did you mean 'greedy'"),
         (["--block", "2048"], "there are blocks 0 to 2047"),
     ],
 )

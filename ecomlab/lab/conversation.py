@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 
 from ecomlab.episode.episode import Trajectory
+from ecomlab.files import write_json
 from ecomlab.markup.conversation import alone
 from ecomlab.markup.elements import in_notebook
 from ecomlab.markup.entries import as_text, conversation
@@ -60,3 +62,12 @@ def show_episode(episode: Trajectory, console: Console) -> None:
         most = WEIGHTS["task"] + WEIGHTS["efficiency"]  # hallucination is at best 0
         weighed = " + ".join(f"{weight:.2f} x {name} {part:.3f}" for name, weight, part in parts)
         console.print(f"{weighed}; at most {most:.2f}", soft_wrap=True)
+
+
+def write_episode(episode: Trajectory, path: Path) -> None:
+    """Write an episode as JSON: task, messages, end and score, whose value is null where it is unscored."""
+    score = episode.score
+    value = None if score.unscored else score.value
+    verdict = {"value": value, "correct": score.correct, "parts": dict(score.parts), "why": score.why}
+    told = {"task": episode.task.to_json(), "messages": episode.messages, "end": episode.end}
+    write_json(path, {**told, "score": verdict})

@@ -11,8 +11,7 @@ from ecomlab.analysis.tables import in_order
 from ecomlab.difficulty import AXES, Difficulty
 from ecomlab.envs.registry import ENVIRONMENTS, moved_by
 from ecomlab.episode.episode import Trajectory
-from ecomlab.files import write_json
-from ecomlab.lab.conversation import Conversation, call, say
+from ecomlab.lab.conversation import Conversation, call, say, write_episode
 from ecomlab.lab.events import event_in_words, moment_in_words, slot_in_words
 from ecomlab.lab.paths import resolve
 from ecomlab.lab.play.truth import truth_of
@@ -152,9 +151,5 @@ def openings(tasks: Sequence[Task]) -> Table:
 def save(trajectory: Trajectory, out: str | Path, name: str = "episode") -> Path:
     """Write an episode to `out`/`name`.json (task, messages, end, score) and return that path."""
     path = resolve(out) / f"{name}.json"
-    result = trajectory.score
-    value = None if result.unscored else result.value
-    verdict = {"value": value, "correct": result.correct, "parts": dict(result.parts), "why": result.why}
-    record = {"task": trajectory.task.to_json(), "messages": trajectory.messages, "end": trajectory.end}
-    write_json(path, {**record, "score": verdict})
+    write_episode(trajectory, path)
     return path

@@ -2,29 +2,16 @@
 somebody's key."""
 
 from collections.abc import Callable
-from dataclasses import fields
 
 import ipywidgets
 
-from ecomlab.difficulty import RANGES, Difficulty
+from ecomlab.difficulty import RANGES, Difficulty, about
 from ecomlab.envs.registry import COLLECTIONS, ENVIRONMENTS, moved_by
 from ecomlab.lab.play.choice import Choice
 from ecomlab.lab.play.form_view import GRID, OnEnter
 from ecomlab.lab.shops import catalog_named
 
 MOST_PRODUCTS = 2_000_000
-
-
-def about(axis: str) -> str:
-    """Say what an axis is, as its field of the difficulty does."""
-    group, _, last = axis.rpartition(".")
-    held = (
-        next(one.metadata["group"] for one in fields(Difficulty) if one.name == group)
-        if group
-        else Difficulty
-    )
-    told: str = next(one.metadata["about"] for one in fields(held) if one.name == last)
-    return told
 
 
 class Chooser(ipywidgets.VBox):

@@ -9,29 +9,40 @@ from ecomlab.customer.llm import Chat
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.play import play
 from ecomlab.evaluate.contestant import Job
-from ecomlab.lab.conversation import show_episode
+from ecomlab.lab.conversation import show_episode, write_episode
 from ecomlab.lab.play.choice import Choice
 from ecomlab.lab.play.seat import PLAYER, RUNS, Seat
 from ecomlab.lab.play.terminal import sit
 
 
 def show(
-    choice: Choice, player: str, console: Console, customer: Chat | None = None, out: Path | None = None
+    choice: Choice,
+    player: str,
+    console: Console,
+    customer: Chat | None = None,
+    out: Path | None = None,
+    json_file: Path | None = None,
 ) -> int:
     """Let a person play, or print the episode of another player, named as for `ecomlab eval`. Returns the exit code.
+    An episode that came to its end is written to `json_file` too.
 
     Raises ValueError for a choice that does not exist, and for a player that is nothing.
     """
     if player == PLAYER:
         seat = Seat(customer)
         seat.reset(choice)
-        return sit(seat, console, console.input if console.is_terminal else input, out or RUNS)
+        code = sit(seat, console, console.input if console.is_terminal else input, out or RUNS)
+        if seat.done and json_file:
+            write_episode(seat.outcome.trajectory, json_file)
+        return code
     task = choice.task()
     if player == "reference":
         made = play(
             ENVIRONMENTS[choice.env].reference_player(choice.shop), task, choice.shop, customer=customer
         )
         show_episode(made, console)
+        if json_file:
+            write_episode(made, json_file)
         return 0
     from ecomlab.evaluate.players import contestant_of  # models and endpoints, which the others may need
 
@@ -43,4 +54,6 @@ def show(
         console.print(escape(f"unscored: {played.unscored}; {played.notes}"), soft_wrap=True)
         return 1
     show_episode(played.trajectory, console)
+    if json_file:
+        write_episode(played.trajectory, json_file)
     return 0
