@@ -428,6 +428,21 @@ def build_catalog(
     build(source, out, mapping, yes, split, console, embedder, allow_low_recall)
 
 
+@catalog.command("check")
+def check_catalog(folder: Annotated[Path, Argument(help="Folder that holds a catalog.")]) -> None:
+    """Check a catalog that someone passed on, every byte of it; opening one looks at large files in samples.
+
+    Example: [cyan]ecomlab catalog check shops/mine[/cyan]
+    """
+    from ecomlab.catalog.validate import validate
+
+    shop = validate(folder, full=True)
+    about = (
+        f"{shop.catalog.size:,} products, {shop.engine.texts.count:,} texts, fingerprint {shop.fingerprint}"
+    )
+    console.print(f"whole: {about}", soft_wrap=True)
+
+
 @app.command()
 def init(folder: Annotated[Path, Argument(help="A folder that is new or empty.")]) -> None:
     """Set up a folder with notebooks, sweeps and a place for figures, to work without a clone.

@@ -79,7 +79,7 @@ def lock(path: Path, busy: Exception, wait: float = 0.0) -> Iterator[None]:
 
 def locked(path: Path) -> bool:
     """Tell whether a process holds the lock `path` now, on any machine whose locks the file system shares."""
-    if not path.is_file():
+    if path.is_symlink() or not path.is_file():  # a lock is emptied when it is opened: not what a link names
         return False
     try:
         with FileLock(path, timeout=0):

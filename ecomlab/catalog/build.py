@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ecomlab.catalog import index, store
+from ecomlab.catalog import checks, index, store
 from ecomlab.catalog.columns import Catalog
 from ecomlab.catalog.embed import Embedder, LexicalEmbedder
 from ecomlab.catalog.index import Index
@@ -21,8 +21,6 @@ from ecomlab.seeding import digest
 
 SHARD: Final = 65_536
 """Texts that are embedded between two savings."""
-WRITTEN: Final = "written.json"
-"""Marks that columns and titles are all there."""
 TRAINED: Final = "trained.faiss"
 SHARDS: Final = "shards"
 Tell = Callable[[str], None]
@@ -57,9 +55,16 @@ def build_shop(
     """
     embedder = embedder or LexicalEmbedder()
     busy = store.CatalogError(f"another process builds the catalog in {out}; wait for it, or build elsewhere")
+    try:
+        checks.check_catalog(catalog)
+    except ValueError as error:
+        raise store.CatalogError(
+            f"this catalog cannot be kept in a folder ({error}); change that first"
+        ) from None
     out.mkdir(parents=True, exist_ok=True)
+    key = _key(catalog, embedder)
+    _check_links(out, out / key)
     with lock(out / store.LOCK, busy, wait):
-        key = _key(catalog, embedder)
         if finished := _finished(out, key):
             gather(None)  # nothing is left to embed
             return finished
@@ -70,6 +75,8 @@ def build_shop(
         found = Index(exact, _lists(exact, data, tell) if texts.count > index.EXACT_UP_TO else None)
         queries = SearchEngine(catalog, embedder, texts, found).shopper_queries()
         found, recall = found.with_enough_effort(queries, tell, allow_low_recall)
+        for draft in data.glob(".*.*"):  # of a build that was killed
+            draft.unlink()
         manifest = store.Manifest(
             format=store.FORMAT,
             data=key,
@@ -78,7 +85,7 @@ def build_shop(
             fingerprint=catalog.fingerprint,
             embedder=embedder.name,
             embedder_fingerprint=embedder.fingerprint,
-            index=store.facts_of(found, _digest(data, embedder, found), recall),
+            index=store.facts_of(found, index_digest(data, embedder, found), recall),
             versions=store.versions(),
             files=store.stamps(data),
         )
@@ -117,6 +124,15 @@ def _key(catalog: Catalog, embedder: Embedder) -> str:
     return digest([store.FORMAT, catalog.fingerprint, embedder.fingerprint, version("faiss-cpu")], 12)
 
 
+def _check_links(out: Path, data: Path) -> None:
+    """Check that what is written stays in the folder: it may be someone else's, and hold links to other places."""
+    for path in (out / store.MANIFEST, out / store.LOCK, data, *data.rglob("*")):
+        if path.is_symlink():
+            raise store.CatalogError(
+                f"{path} is a link, and a build writes no files elsewhere; remove it first"
+            )
+
+
 def _finished(out: Path, key: str) -> store.Manifest | None:
     """Return the manifest of a catalog that is there already, whole; take a damaged one away."""
     try:
@@ -136,9 +152,9 @@ def _columns(catalog: Catalog, data: Path, tell: Tell) -> Texts:
     """Write columns and titles, unless they are there; return the texts to embed."""
     began = time.monotonic()
     texts = texts_of(catalog)
-    if read_json(data / WRITTEN) is None:
+    if read_json(data / store.WRITTEN) is None:
         store.write_columns(catalog, texts, data)
-        write_json(data / WRITTEN, {"products": catalog.size, "texts": texts.count})
+        write_json(data / store.WRITTEN, {"products": catalog.size, "texts": texts.count})
     tell(f"{catalog.size:,} products, {texts.count:,} texts: columns in {time.monotonic() - began:.0f} s")
     return texts
 
@@ -229,7 +245,7 @@ def _lists(exact: Any, data: Path, tell: Tell) -> Any:
     return index.read_lists(data / store.LISTS)
 
 
-def _digest(data: Path, embedder: Embedder, found: Index) -> str:
+def index_digest(data: Path, embedder: Embedder, found: Index) -> str:
     """Digest what another machine would make otherwise: vectors of a model, lists; empty without either."""
     files = [] if embedder.reproducible else [data / store.EXACT]
     files += [] if found.lists is None else [data / store.LISTS]
@@ -244,5 +260,5 @@ def _digest(data: Path, embedder: Embedder, found: Index) -> str:
 def _clear(out: Path, data: Path) -> None:
     """Remove the folders of earlier builds; who has them open keeps them."""
     for path in out.iterdir():
-        if path.is_dir() and path != data and (path / WRITTEN).exists():
+        if path.is_dir() and path != data and (path / store.WRITTEN).exists():
             shutil.rmtree(path, ignore_errors=True)

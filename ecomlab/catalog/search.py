@@ -137,7 +137,8 @@ class SearchEngine:
             wide = min(wide + 32 if wide == top_k else 4 * wide, count)
             scores, texts = self.index.scan(vector, among, wide)
             rows, row_scores = self._rows_of(scores, texts, allowed)
-            if wide == count or scores[-1] < row_scores[top_k - 1]:
+            # fewer are found where a vector is none: NaN is nearer than nothing to no query
+            if wide == count or (len(rows) >= top_k and scores[-1] < row_scores[top_k - 1]):
                 return rows[:top_k]
 
     def _rows_of(

@@ -35,9 +35,9 @@ class SentenceSettings(Strict):
     revision: str | None = None
     """Commit on the hub."""
     pooling: Literal["mean", "cls"] = "mean"
-    max_tokens: int = Field(default=256, ge=8)
+    max_tokens: int = Field(default=256, ge=8, le=65_536)
     """Tokens of a text that are read."""
-    batch_tokens: int = Field(default=4_096, ge=512)
+    batch_tokens: int = Field(default=4_096, ge=512, le=1 << 24)
     """Tokens in a batch."""
     dtype: Literal["float32", "bfloat16", "float16"] = "float32"
 
@@ -67,7 +67,15 @@ class SentenceEmbedder:
 
     @cached_property
     def dim(self) -> int:
-        return int(self._model.config.hidden_size)
+        """Numbers in a vector, known before the weights are loaded."""
+        if self.settings.model == MINILM:
+            return MINILM_SHAPE["hidden_size"]
+        from transformers import AutoConfig
+
+        config = AutoConfig.from_pretrained(
+            self.settings.model, revision=self.settings.revision, trust_remote_code=False
+        )
+        return int(config.hidden_size)
 
     @cached_property
     def fingerprint(self) -> str:

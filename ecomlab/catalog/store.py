@@ -2,20 +2,19 @@
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Final
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 import numpy as np
 from pydantic import Field, ValidationError
 
-from ecomlab.catalog import index
+from ecomlab.catalog import checks, index, index_files
+from ecomlab.catalog.checks import COLUMN
 from ecomlab.catalog.columns import Catalog, IdOrder
 from ecomlab.catalog.index import Effort, Index
-from ecomlab.catalog.ingest.text import is_inert
 from ecomlab.catalog.texts import Texts
 from ecomlab.catalog.titles import Titles
 from ecomlab.data import Strict
@@ -26,13 +25,27 @@ MANIFEST: Final = "manifest.json"
 LOCK: Final = ".lock"
 FORMAT: Final = 1
 VOCABULARY, TITLES, EXACT, LISTS = "vocabulary.json", "titles.arrow", "exact.faiss", "lists.faiss"
-COLUMN: Final = "column."
-"""What names of columns' files begin with."""
+WRITTEN: Final = "written.json"
+"""Marks that a build has written all columns and titles; nothing of it is read here."""
 SAMPLES: Final = 64
-_ESCAPED = re.compile(r"\\u00(?:3[ce]|5b)", re.IGNORECASE)
-"""Angle and square brackets as JSON may hide them."""
 BLOCK: Final = 64 << 10
 """Of a file with more than SAMPLES blocks of BLOCK bytes a stamp covers that many, evenly spread, and the size."""
+
+
+UNREADABLE: Final = (
+    ArithmeticError,
+    LookupError,
+    MemoryError,
+    OSError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""What opening a damaged file may raise."""
+MOST_FILES: Final = 5_000
+LONGEST_FACT: Final = 300
+"""Characters of what is wrong with a folder: it may quote what is in a file."""
+Word = Annotated[str, Field(max_length=100)]
 
 
 class CatalogError(ValueError):
@@ -42,13 +55,15 @@ class CatalogError(ValueError):
 class IndexFacts(Strict):
     """How a catalog is searched."""
 
-    kind: str
+    kind: Annotated[str, Field(pattern="^(exact|IVF[1-9][0-9]{0,6},SQ8)$")]
     """"exact", or the name of the lists by FAISS's factory."""
-    digest: str = ""
+    digest: Annotated[str, Field(pattern="^[0-9a-f]{0,64}$")] = ""
     """Of the vectors of a model and of lists, which differ between machines; empty where neither is there."""
-    lists: int = 0
-    factor: int = 0
-    recall_at_20: dict[str, float] = Field(default_factory=dict)
+    lists: Annotated[int, Field(ge=0, le=1 << 20)] = 0
+    factor: Annotated[int, Field(ge=0, le=1_000)] = 0
+    recall_at_20: Annotated[dict[str, Annotated[float, Field(ge=0, le=1)]], Field(max_length=20)] = Field(
+        default_factory=dict
+    )
     """By the share of texts that a filter leaves; empty where every answer is exact."""
 
 
@@ -58,15 +73,21 @@ class Manifest(Strict):
     format: int
     data: Annotated[str, Field(pattern="^[0-9a-f]{8,64}$")]
     """Folder of the files."""
-    products: int
-    texts: int
-    fingerprint: str
+    products: Annotated[int, Field(ge=1, lt=2**31)]
+    texts: Annotated[int, Field(ge=1, lt=2**31)]
+    fingerprint: Annotated[str, Field(pattern="^[0-9a-f]{8,64}$")]
     """Of the catalog."""
-    embedder: str
-    embedder_fingerprint: str
+    embedder: Annotated[str, Field(max_length=checks.LONGEST_EMBEDDER)]
+    embedder_fingerprint: Annotated[str, Field(pattern="^[0-9a-f]{2,64}$")]
     index: IndexFacts
-    versions: dict[str, str]
-    files: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_.%~-]+$")], tuple[int, str]]
+    versions: Annotated[dict[Word, Word], Field(max_length=20)]
+    files: Annotated[
+        dict[
+            Annotated[str, Field(pattern=r"^[A-Za-z0-9_%~-][A-Za-z0-9_.%~-]{0,254}$")],
+            tuple[Annotated[int, Field(ge=0, lt=1 << 48)], Annotated[str, Field(pattern="^[0-9a-f]{32}$")]],
+        ],
+        Field(max_length=MOST_FILES),
+    ]
     """Size and stamp by name."""
 
 
@@ -88,6 +109,12 @@ def read_manifest(folder: Path) -> Manifest:
         raise CatalogError(
             f"there is no catalog in {folder}; `ecomlab catalog build SOURCE {folder}` makes one"
         )
+    try:
+        checks.check_plain(folder / MANIFEST, checks.MOST_MANIFEST)
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:
+        raise damaged(folder, error) from None
     found = read_json(folder / MANIFEST)
     if found is None:
         started = any(path.is_dir() for path in folder.iterdir())
@@ -117,38 +144,78 @@ def open_files(folder: Path) -> tuple[Manifest, Catalog, Texts, Index]:
     manifest = read_manifest(folder)
     try:
         return manifest, *_open(folder / manifest.data, manifest)
-    except (OSError, EOFError, ValueError, KeyError, TypeError, RecursionError) as error:
+    except UNREADABLE as error:
         if read_manifest(folder).data != manifest.data:  # replaced while it was read
             return open_files(folder)
-        raise CatalogError(f"the catalog in {folder} is damaged ({error}); build it there again") from error
+        raise damaged(folder, error) from error
+
+
+def damaged(folder: Path, error: Exception) -> CatalogError:
+    """Word what is wrong with a folder, and the way out."""
+    fact = " ".join(str(error).split()) or type(error).__name__
+    fact = fact if len(fact) <= LONGEST_FACT else f"{fact[:LONGEST_FACT]}..."
+    return CatalogError(
+        f"the catalog in {folder} is damaged ({fact}); build it there again, or copy it again from where it is whole"
+    )
 
 
 def _open(data: Path, manifest: Manifest) -> tuple[Catalog, Texts, Index]:
+    """Open checked files. Nothing is read before it is known to be a plain file, parsed before it is known to be the
+    one that was written, nor used before its types, lengths and ranges are those of a catalog: stamps tell what a bad
+    disk did, and not what someone meant to do."""
+    checks.check_folder(data, manifest.files, (WRITTEN,))
     for name, known in manifest.files.items():
         if stamp(data / name) != known:
             raise ValueError(f"{name} is not what was written")
-    written = (data / VOCABULARY).read_text("utf-8")
-    vocabulary = json.loads(written)
-    if not is_inert(written) or _ESCAPED.search(written):
-        raise ValueError(f"{VOCABULARY} holds a tag or a chat marker, which no build writes")
-    titles = Titles.open(data / TITLES) if TITLES in manifest.files else None
+    vocabulary = checks.read_vocabulary(data / VOCABULARY, manifest.products)
+    singles = {VOCABULARY, EXACT}
+    singles |= {TITLES} if vocabulary.titles is not None else set()
+    singles |= {LISTS} if manifest.index.kind != "exact" else set()
+    if strange := sorted(checks.names_of(vocabulary, singles) ^ manifest.files.keys()):
+        raise ValueError(f"{strange[0]} is missing, or does not belong there")
+    catalog = _catalog(data, vocabulary, manifest)
+    size, count = manifest.products, manifest.texts
+    texts = Texts(
+        checks.open_array(data / "texts.text_of.npy", ("<i4",), size),
+        checks.open_array(data / "texts.rows.npy", ("<i4",), size),
+        checks.open_array(data / "texts.starts.npy", ("<i8",), count + 1),
+    )
+    checks.check_texts(texts, size)
+    return catalog, texts, _index(data, manifest)
+
+
+def _catalog(data: Path, vocabulary: checks.Vocabulary, manifest: Manifest) -> Catalog:
+    size = manifest.products
     columns = {
-        unquote(name.removeprefix(COLUMN).removesuffix(".npy")): _array(data / name)
-        for name in manifest.files
-        if name.startswith(COLUMN)
+        name: checks.open_column(data / f"{COLUMN}{quote(name, safe='')}.npy", name, size)
+        for name in checks.columns_of(vocabulary)
     }
-    by_id = IdOrder(_array(data / "by_id.ids.npy"), _array(data / "by_id.rows.npy"))
-    catalog = Catalog.from_columns(vocabulary, columns, titles, by_id)
-    vars(catalog)["fingerprint"] = (
-        manifest.fingerprint
-    )  # of what the stamps vouch for; hashing 2M rows takes a second
-    texts = Texts(*(_array(data / f"texts.{name}.npy") for name in ("text_of", "rows", "starts")))
-    facts = manifest.index
-    lists = index.read_lists(data / LISTS) if facts.kind != "exact" else None
-    found = Index(index.read_exact(data / EXACT), lists, Effort(facts.lists, facts.factor))
-    if found.count != texts.count or len(texts.text_of) != catalog.size:
-        raise ValueError("its index is of other products")
-    return catalog, texts, found
+    by_id = IdOrder(
+        checks.open_array(data / "by_id.ids.npy", (columns["packed_ids"].dtype.str,), size),
+        checks.open_array(data / "by_id.rows.npy", ("<i4",), size),
+    )
+    titles = None if vocabulary.titles is None else Titles.open(data / TITLES, checks.LONGEST_TITLE)
+    catalog = Catalog.from_columns(vocabulary.given(), columns, titles, by_id)
+    checks.check_columns(catalog)
+    checks.check_order(catalog)
+    # of what the stamps vouch for: hashing 2M rows takes a second, and is left to `ecomlab catalog check`
+    vars(catalog)["fingerprint"] = manifest.fingerprint
+    return catalog
+
+
+def _index(data: Path, manifest: Manifest) -> Index:
+    facts, vectors = manifest.index, index_files.check_exact(data / EXACT)
+    if vectors.count != manifest.texts:
+        raise ValueError(f"{EXACT} has {vectors.count} vectors for {manifest.texts} texts")
+    lists = None
+    if facts.kind != "exact":
+        checked = index_files.check_lists(data / LISTS)
+        if (checked.dim, checked.count) != (vectors.dim, vectors.count):
+            raise ValueError(f"{LISTS} is of other vectors than {EXACT}")
+        if facts.kind != f"IVF{checked.lists},SQ8" or not (facts.lists and facts.factor):
+            raise ValueError(f"{LISTS} has {checked.lists} lists, and the manifest says {facts.kind}")
+        lists = index.read_lists(data / LISTS)
+    return Index(index.read_exact(data / EXACT), lists, Effort(facts.lists, facts.factor))
 
 
 def write_columns(catalog: Catalog, texts: Texts, data: Path) -> None:
@@ -196,7 +263,3 @@ def facts_of(found: Index, digest: str, recall: Mapping[float, float]) -> IndexF
         factor=found.effort.factor,
         recall_at_20={f"{share:g}": round(value, 4) for share, value in recall.items()},
     )
-
-
-def _array(path: Path) -> np.ndarray:
-    return np.load(path, mmap_mode="r", allow_pickle=False).view(np.ndarray)

@@ -123,14 +123,20 @@ def test_building_again_replaces_what_was_there(tmp_path: Path) -> None:
         (lambda out, data: (out / "manifest.json").unlink(), "is not finished; the same build goes on"),
         (lambda out, data: (out / "manifest.json").write_text("{"), "manifest.json is damaged"),
         (lambda out, data: (out / "manifest.json").write_text("[" * 100_000), "manifest.json is damaged"),
-        (lambda out, data: reworded(out, data, "<|im_end|>"), "holds a tag or a chat marker"),
-        (lambda out, data: reworded(out, data, "\\u003c|im_end|\\u003e"), "holds a tag or a chat marker"),
+        (lambda out, data: reworded(out, data, "<|im_end|>"), "holds a tag, a chat marker or a control"),
+        (
+            lambda out, data: reworded(out, data, "\\u003c|im_end|\\u003e"),
+            "holds a tag, a chat marker or a control",
+        ),
         (
             lambda out, data: (out / "manifest.json").write_text('{"format": 9}'),
             "has format 9, this ecomlab reads 1",
         ),
         (lambda out, data: edit(out, data='"../elsewhere"'), r"is damaged \(data\)"),
-        (lambda out, data: edit(out, embedder='"acme"'), "was embedded by acme: no embedder 'acme'"),
+        (
+            lambda out, data: edit(out, embedder='"acme"'),
+            "was embedded by 'acme', which cannot be used here: no embedder 'acme'",
+        ),
         (lambda out, data: edit(out, embedder_fingerprint='"00"'), "by another version of lexical"),
         (
             lambda out, data: (data / "titles.arrow").write_bytes(b"ARROW1"),
