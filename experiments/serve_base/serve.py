@@ -28,7 +28,8 @@ from pathlib import Path
 from typing import Any
 
 from ecomlab import ENVIRONMENTS, load_shop
-from ecomlab.models.load import load_policy, made_for_environments
+from ecomlab.lab.provenance import sha256
+from ecomlab.models.load import load_policy, made_for_environments, policy_folder
 from ecomlab.models.policy import Policy
 from ecomlab.models.renderer import BREAK
 from ecomlab.models.samplers.cached import CachedSampler, Limits, Sampled
@@ -59,9 +60,11 @@ class RequestError(ValueError):
 class Answerer:
     """A policy that answers requests, one at a time."""
 
-    def __init__(self, name: str, policy: Policy, backend: str = "") -> None:
-        """`backend` is the address of a `transformers serve` before /v1, which samples in place of `policy`."""
+    def __init__(self, name: str, policy: Policy, backend: str = "", fingerprint: str = "") -> None:
+        """`backend` is the address of a `transformers serve` before /v1, which samples in place of `policy`;
+        `fingerprint` names the weights, so that a record tells which of those called `name` answered."""
         self.name, self.policy, self.backend = name, policy, backend.rstrip("/")
+        self.fingerprint = fingerprint
         self._one_at_a_time = threading.Lock()
         self._numbers = count()
         self._sampled: dict[str, list[int]] = {}
@@ -92,6 +95,7 @@ class Answerer:
             "object": "chat.completion",
             "created": int(time.time()),
             "model": self.name,
+            "system_fingerprint": self.fingerprint,
             "choices": [{"index": 0, "message": shown, "finish_reason": reason}],
             "usage": {
                 "prompt_tokens": len(prompt),
@@ -323,7 +327,13 @@ def server_of(answerer: Answerer, port: int) -> ThreadingHTTPServer:
 def answerer_of(name: str, products: int = 20_000, backend: str = "") -> Answerer:
     """Load a starter, for every environment that it was made for. Raises PolicyError."""
     envs = made_for_environments(name) or list(ENVIRONMENTS)
-    return Answerer(name, load_policy(name, load_shop(products), envs), backend)
+    policy = load_policy(name, load_shop(products), envs)
+    return Answerer(name, policy, backend, fingerprint_of(policy_folder(name)))
+
+
+def fingerprint_of(folder: Path) -> str:
+    """Name the weights in a policy's folder by the SHA-256 of their files."""
+    return ",".join(f"sha256:{sha256(path)}" for path in sorted(folder.glob("*.safetensors")))
 
 
 def main() -> None:

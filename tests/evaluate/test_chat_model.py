@@ -136,7 +136,7 @@ def test_a_whole_episode_is_written_and_its_calls_are_read_back(
 ) -> None:
     """At every turn the prompt holds all that was said, and the reference player's message, as the template writes it,
     is read back as that message."""
-    known, task = formats[kind], make_task(env, 3, 1, shop)
+    known, task = formats[kind], make_task(env, 1, 1, shop)
     episode = Episode(task, shop)
     messages = play(ENVIRONMENTS[env].reference_player(shop, courteous=True), task, shop).messages
     for number, message in enumerate(messages):

@@ -1,5 +1,6 @@
 """A starter behind an endpoint plays the very episodes that it plays here."""
 
+import hashlib
 import importlib.util
 import json
 import threading
@@ -16,6 +17,9 @@ from transformers import AutoTokenizer
 
 from ecomlab import Shop, load_shop, make_task
 from ecomlab.episode.play import play
+from ecomlab.evaluate.contestant import Job
+from ecomlab.evaluate.endpoint.contestant import EndpointContestant
+from ecomlab.evaluate.endpoint.settings import EndpointSettings
 from ecomlab.models.batch import play_batch
 from ecomlab.models.renderer import BREAK
 from ecomlab.models.samplers.cached import Limits
@@ -145,6 +149,20 @@ def test_separated_text_makes_the_same_tokens_again_where_text_alone_does_not(
     ids = [*renderer.encode("A mug.<|im_end|>"), *renderer.encode("\n<|im_start|>user\nYes é.<|im_end|>")]
     assert renderer.encode(renderer.decode(ids)) != ids
     assert renderer.encode(serve.separated(renderer, ids)) == ids
+
+
+def test_an_answer_names_the_weights_that_gave_it(
+    url: str, serve: ModuleType, answerer: Any, tmp_path: Path
+) -> None:
+    """By what `sha256sum` prints, and so does the record of an evaluation through the endpoint."""
+    shipped = SCRIPT.parents[2] / "ecomlab" / "starters" / "weights" / "base" / "model.safetensors"
+    expected = f"sha256:{hashlib.sha256(shipped.read_bytes()).hexdigest()}"
+    assert post(url, {"messages": [{"role": "user", "content": "A mug."}]})["system_fingerprint"] == expected
+    settings = EndpointSettings(url=url.removesuffix("/chat/completions"), model="base", max_tokens=5)
+    (played,) = EndpointContestant(settings).play([Job("CART", 0, 2**31)], load_shop(20_000))
+    assert played.notes["fingerprints"] == [expected]
+    (tmp_path / "model.safetensors").write_bytes(b"other weights")
+    assert serve.fingerprint_of(tmp_path) not in ("", expected)
 
 
 def test_a_seed_repeats_an_answer_and_another_one_does_not(url: str, shop: Shop) -> None:

@@ -72,6 +72,8 @@ class Answer:
     """Whether the endpoint marks it as a refusal."""
     usage: Usage
     """Tokens of this answer, as the endpoint counts them; no seconds and retries yet."""
+    fingerprint: str = ""
+    """The endpoint's name for the weights and software that answered, where it gives one."""
 
 
 def read_completion(body: bytes, settings: EndpointSettings) -> Answer:
@@ -100,7 +102,9 @@ def read_completion(body: bytes, settings: EndpointSettings) -> Answer:
         said["tool_calls"] = clean(message["tool_calls"])
     elif message.get("function_call"):  # one call, as OpenAI had it before there were several
         said["tool_calls"] = [{"type": "function", "function": clean(message["function_call"])}]
-    return Answer(said, finish, bool(refusal) or finish == "content_filter", _usage(found.get("usage")))
+    refused, name = bool(refusal) or finish == "content_filter", found.get("system_fingerprint")
+    fingerprint = clean(name)[:SHOWN] if isinstance(name, str) else ""
+    return Answer(said, finish, refused, _usage(found.get("usage")), fingerprint)
 
 
 def _told(error: Any, body: bytes) -> Exception:

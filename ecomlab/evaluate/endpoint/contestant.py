@@ -183,6 +183,8 @@ class _Conversation:
             answer = await client.answer(writer.write(messages, seed, limited=False), key)
         self.usage += answer.usage
         self.finishes[answer.finish] += 1
+        if answer.fingerprint and answer.fingerprint not in self.notes.setdefault("fingerprints", []):
+            self.notes["fingerprints"].append(answer.fingerprint)
         return answer
 
     def _take(self, answer: Answer) -> None:
