@@ -67,11 +67,11 @@ def _doubts(found: Mapping[str, Any]) -> list[str]:
     """Say what may be wrong with the server, and how much of what the customer's endpoint wrote was used."""
     said = []
     if found["calls_in_text"]:
-        if found["header"]["identity"].get("tools") == "text":
-            who, way_out = (
-                "the model wrote calls in another form than its template's",
-                "use another --set template",
-            )
+        identity = found["header"]["identity"]
+        if identity.get("tools") == "text" or identity.get("kind") == "local":
+            who = "the model wrote calls in another form than its template's"
+            local = "see them in `ecomlab view`; its chat template may be that of another model"
+            way_out = local if identity.get("kind") == "local" else "use another --set template"
         else:
             who, way_out = "the server left calls", "switch its parser of calls on, or use --set tools=text"
         said.append(

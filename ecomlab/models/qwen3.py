@@ -45,7 +45,7 @@ def template(name: str = "qwen3_training") -> str:
 
 class ChatRenderer(TextRenderer):
     """Qwen3's renderer, around its tokenizer or another one with ChatML's markers. With `thinking` the policy may think
-    before it speaks."""
+    before it speaks. `check_trainable` tells whether it has them."""
 
     def __init__(self, tokenizer: Any, thinking: bool = False) -> None:
         super().__init__(tokenizer)
@@ -137,8 +137,7 @@ def load_chat_policy(
     base = _base(adapters) if adapters.is_file() else str(name)
     base = whole_name(base)  # adapters that are saved name it, and are read from anywhere
     tokenizer = load_tokenizer(name, base)
-    if absent := [token for token in MARKERS if token not in tokenizer.get_vocab()]:
-        raise _not_trained(base, f"its tokenizer lacks {', '.join(absent)}", tokenizer)
+    check_trainable(tokenizer, base)
     model, renderer = load_model(base, dtype), ChatRenderer(tokenizer, thinking)
     tokenizer.chat_template = (
         template()
@@ -206,13 +205,17 @@ def _loading(base: str) -> Iterator[None]:
         raise PolicyError(f"{base} cannot be loaded ({type(error).__name__}: {first}); {way_out}") from error
 
 
-def _not_trained(base: str, fact: str, tokenizer: Any) -> PolicyError:
-    """Make the error for a model whose format of conversations is not ours."""
+def check_trainable(tokenizer: Any, base: str) -> None:
+    """Raise PolicyError for a tokenizer without ChatML's markers, EvaluationOnlyError where it has a chat template."""
+    absent = [token for token in MARKERS if token not in tokenizer.get_vocab()]
+    if not absent:
+        return
+    fact = f"its tokenizer lacks {', '.join(absent)}"
     if tokenizer.chat_template:
-        return EvaluationOnlyError(
+        raise EvaluationOnlyError(
             f"{base} can be evaluated, not trained: {fact}; train a Qwen3 model or another one with these markers"
         )
-    return PolicyError(
+    raise PolicyError(
         f"{base} can be neither trained nor evaluated: {fact}, and it has no chat template to say how it takes a "
         "conversation; choose its instruct version, or put the template of that beside its files as "
         "chat_template.jinja"

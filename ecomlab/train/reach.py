@@ -90,16 +90,19 @@ def reaches(config: TrainConfig, table: Path) -> Iterator[Reach]:
 
 
 def _chat_renderer(starter: str) -> "ChatRenderer | None":
-    """Make the renderer of a chat policy whose tokenizer is here: its own, or for Qwen3 the fetched asset."""
+    """Make the renderer of a chat policy whose tokenizer is here: its own, or for Qwen3 the fetched asset. Raises
+    PolicyError for one that cannot be trained."""
     from transformers import AutoTokenizer
 
-    from ecomlab.models.qwen3 import ChatRenderer
+    from ecomlab.models.qwen3 import ChatRenderer, check_trainable
 
     try:
-        return ChatRenderer(AutoTokenizer.from_pretrained(starter, local_files_only=True))
+        tokenizer = AutoTokenizer.from_pretrained(starter, local_files_only=True)
     except Exception:  # the hub and tokenizers each have their own errors for what is not there
         here = starter.startswith("Qwen/Qwen3") and assets.intact(assets.named(QWEN))
         return qwen_renderer(assets.find(QWEN)) if here else None
+    check_trainable(tokenizer, starter)
+    return ChatRenderer(tokenizer)
 
 
 def _measured(config: TrainConfig, renderer: "ChatRenderer") -> Iterator[Reach]:

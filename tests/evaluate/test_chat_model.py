@@ -33,6 +33,8 @@ from ecomlab.models.policy import EvaluationOnlyError, PolicyError
 from ecomlab.models.samplers.cached import CachedSampler, Limits, drawn
 from ecomlab.seeding import rng
 from ecomlab.task import Message
+from ecomlab.train.config import TrainConfig
+from ecomlab.train.reach import reaches
 
 TEMPLATES = Path(__file__).parent / "chat_templates"
 SPECIAL = {
@@ -389,6 +391,24 @@ def test_a_name_is_played_that_cannot_be_trained(folders: dict[str, Path], shop:
         load_policy(folder, shop, ["STATUS"])
     with pytest.raises(EvaluationOnlyError, match="can be evaluated, not trained"):
         contestant_of(folder, shop, ["STATUS"], lora_rank=4)
+
+
+def test_weights_are_moved_to_the_device(folders: dict[str, Path], shop: Shop) -> None:
+    """On the device "meta", which every machine has, weights are only shapes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ecomlab.evaluate.players.device_of", lambda name, ordinary: name)
+        patch.setattr("ecomlab.evaluate.chat_model.weights_digest", lambda model: "")
+        patch.setattr("ecomlab.evaluate.local.weights_digest", lambda model: "")
+        made = [
+            contestant_of(name, shop, ["STATUS"], device="meta") for name in (str(folders["gemma"]), "novice")
+        ]
+    assert [one.device for one in made] == ["meta", "meta"]  # type: ignore[attr-defined]
+
+
+def test_a_plan_to_train_such_a_model_ends_in_the_reason(folders: dict[str, Path], tmp_path: Path) -> None:
+    config = TrainConfig(starter=str(folders["llama3"]), out=str(tmp_path / "run"))
+    with pytest.raises(EvaluationOnlyError, match="can be evaluated, not trained"):
+        list(reaches(config, tmp_path / "none.csv"))
 
 
 def test_an_episode_is_not_longer_than_the_model_was_made_for(folders: dict[str, Path], shop: Shop) -> None:

@@ -23,7 +23,8 @@ from ecomlab.evaluate.transcript import Transcript
 from ecomlab.evaluate.transcripts import read
 from ecomlab.lab.evaluation_progress import progress_of
 from ecomlab.lab.evaluation_tables import as_markdown, notes_of, rows_of, show_frontier
-from ecomlab.lab.evaluations import _prices, folder_of, make_contestant
+from ecomlab.lab.evaluations import _prices, folder_of, make_contestant, software
+from ecomlab.models.devices import device_of
 
 EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
 
@@ -66,6 +67,43 @@ def test_a_model_that_writes_calls_in_another_form_is_named(shop: Shop) -> None:
     said = notes(shop, {"tools": "text", "template": "hermes"}, notes={"calls_in_text": 3})
     assert "in 1 episodes the model wrote calls in another form than its template's in the text" in said
     assert "use another --set template" in said and "parser" not in said
+    local = notes(shop, {"kind": "local"}, notes={"calls_in_text": 3})
+    assert "than its template's in the text" in local and "--set" not in local and "parser" not in local
+
+
+@pytest.mark.parametrize(
+    ("player", "words"),
+    [
+        ("novice", "no device 'cude'; did you mean 'cpu'"),
+        ("reference", "is a script, which has no settings.*--device"),
+        ("there.toml", "an endpoint has no --device"),
+    ],
+)
+def test_a_device_is_one_of_this_machine_and_for_local_weights(player: str, words: str, shop: Shop) -> None:
+    with pytest.raises(ValueError, match=words):
+        make_contestant(player, shop, ["CART"], None, {}, device="cude")
+
+
+def test_the_device_is_recorded_as_software_and_not_as_who_played(shop: Shop) -> None:
+    """So that a run may go on elsewhere, and that is noted."""
+    made = make_contestant("novice", shop, ["CART"], None, {}, device="cpu")
+    assert software(made)["device"] == "cpu" and "device" not in software()
+    assert "device" not in software(make_contestant("reference", shop, ["CART"], None, {}))
+    assert dict(made.identity) == dict(make_contestant("novice", shop, ["CART"], None, {}).identity)
+
+
+@pytest.mark.parametrize(
+    ("asked", "ordinary", "expected"),
+    [(None, True, "cuda"), (None, False, "cpu"), ("cuda:1", False, "cuda:1"), ("cpu", True, "cpu")],
+)
+def test_an_ordinary_model_is_played_on_a_gpu_and_a_starter_on_the_cpu_unless_it_is_said(
+    asked: str | None, ordinary: bool, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    assert device_of(asked, ordinary) == expected
+    with pytest.raises(ValueError, match="no device 'cuda:2'.*cpu, cuda, cuda:0, cuda:1"):
+        device_of("cuda:2", ordinary)
 
 
 def test_a_budget_chooses_equally_many_tasks_in_every_cell_and_that_is_said_before(
