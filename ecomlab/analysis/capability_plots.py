@@ -88,20 +88,21 @@ def frontier_radar(environments: Sequence[Mapping[str, Any]], player: str) -> Fi
 
 @laid_out
 def capability(
-    scripts: pd.DataFrame, runs: pd.DataFrame, env: str = "CART", width: float = PAGE_WIDTH
+    players: pd.DataFrame, runs: pd.DataFrame, env: str = "CART", width: float = PAGE_WIDTH
 ) -> Figure:
-    """Draw the highest level held by scripted players in each environment, with 95% intervals, and by the runs of an
-    ablation in one environment before and after training, a mark each.
+    """Draw the highest level held by players in each environment, with 95% intervals, and by the runs of an ablation in
+    one environment before and after training, a mark each.
 
-    `scripts` is `statistics.frontiers`, `runs` is `statistics.run_frontiers`. Filled marks hold the level in half of
-    the tasks, hollow ones in nine of ten. Raises TableError where no run was evaluated in `env`.
+    `players` has rows of `statistics.frontiers` and of `tables.load_frontier`, `runs` is `statistics.run_frontiers`.
+    Filled marks hold the level in half of the tasks, hollow ones in nine of ten. Raises TableError where no run was
+    evaluated in `env`.
     """
     page = width > COLUMN_WIDTH
     with paper_style():
         figure = plt.figure(figsize=(width, 2.9 if page else 4.9), layout="constrained")
         grid = figure.add_gridspec(1, 2) if page else figure.add_gridspec(2, 1, height_ratios=(1.5, 1))
         left, right = (figure.add_subplot(place) for place in places_of(grid))
-        _by_environment(left, scripts)
+        _by_environment(left, players)
         _by_run(right, chosen(runs, "eval.csv", env=env), env)
         lettered([left, right])
         sns.despine(figure)

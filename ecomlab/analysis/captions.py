@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from ecomlab.analysis.capability_plots import FORMS
 from ecomlab.analysis.cascades import LOW, PAIRS, Cells, alike, hard_levels, success
 from ecomlab.analysis.statistics import (
     collections_compared,
@@ -19,6 +20,8 @@ from ecomlab.analysis.statistics import (
     pooled,
 )
 from ecomlab.analysis.tables import RUN, in_order
+from ecomlab.audit.laws import UNDERSTOOD, UNDERSTOOD_GROUP, State, at_least
+from ecomlab.envs.registry import COLLECTIONS
 
 
 @dataclass(frozen=True)
@@ -108,16 +111,20 @@ def environment_scaling(train: pd.DataFrame, evaluation: pd.DataFrame, decoding:
     )
     compared = f"In CART, compared with {least}: {said}."
     alternative = f"Line plots of {train.groupby(RUN).ngroups} runs. {compared}"
+    lacking = [name for name in COLLECTIONS if name not in sizes.index]
+    not_run = (
+        f" {' and '.join(lacking)} {'were' if len(lacking) > 1 else 'was'} not trained." if lacking else ""
+    )
     added = "; ".join(
         f"{name}: " + ", ".join(f"{row.env} {100 * row.mean:.1f}" for row in mine.itertuples())
         for name, mine in gains(train, evaluation, decoding).groupby("collection")
     )
     return Caption(
-        f"{head}; and success in each environment of {most} over steps. {compared}",
+        f"{head}; and success in each environment of {most} over steps. {compared}{not_run}",
         alternative,
         column=Caption(
             f"{head}; and by how much success in each environment exceeds the better of the starter's decodings after "
-            f"training{_intervals(seeds)}. {compared}",
+            f"training{_intervals(seeds)}. {compared}{not_run}",
             f"{alternative} Gains over the starter, in percentage points: {added}.",
         ),
     )
@@ -126,7 +133,12 @@ def environment_scaling(train: pd.DataFrame, evaluation: pd.DataFrame, decoding:
 def certificate(table: pd.DataFrame, confidence: float) -> Caption:
     """Say what `env_plots.certificate` shows, and how often the single players are right over all levels."""
     shares = pooled(table, confidence).reset_index()
-    worst = shares[shares.player == "reference"].share.min()
+    listening = shares[shares.player.isin(["oracle", "reference"])]
+    least, tasks = (
+        math.floor(1e4 * listening.share.min()) / 1e4,
+        int(listening.n.min()),
+    )  # never more than is so
+    right = f"are right on {'every one' if least == 1 else f'at least {least:.2%}'} of {tasks:,} tasks"
     slips = shares[shares.player == "perturbed"].set_index("env").share
     ends = ", ".join(f"{env} {share:.2f}" for env, share in slips.items())
     bounds = f"bands are exact {confidence:.0%} intervals"
@@ -135,10 +147,9 @@ def certificate(table: pd.DataFrame, confidence: float) -> Caption:
         "the goal; the reference player sees what a model sees; the perturbed one makes mistakes at a fixed rate; "
         "naive takes the first hit for the customer's words. Positional attackers choose by place in a list, to be "
         f"compared with the chance that the environment states; blind ones use nothing they are told; {bounds}. The "
-        f"reference player is right on at least {worst:.2%} of each environment's tasks.",
-        f"Panels of lines for {len(set(table.env))} environments. The oracle and the reference player stay at the top "
-        f"(at least {worst:.2%}), attackers near zero or chance; the perturbed player falls with difficulty, over all "
-        f"levels: {ends}.",
+        f"oracle and the reference player {right} in each environment, all levels together.",
+        f"Panels of lines for {len(set(table.env))} environments. The oracle and the reference player {right} in each, "
+        f"attackers stay near zero or chance; the perturbed player falls with difficulty, over all levels: {ends}.",
     )
 
 
@@ -170,9 +181,10 @@ def reward_parts(parts: pd.DataFrame, decoding: str = "sampled") -> Caption:
     )
 
 
-def capability(scripts: pd.DataFrame, runs: pd.DataFrame, env: str) -> Caption:
+def capability(players: pd.DataFrame, runs: pd.DataFrame, env: str) -> Caption:
     """Say what `capability_plots.capability` shows."""
-    half = scripts[scripts.share == scripts.share.min()]
+    half = players[players.share == players.share.min()]
+    names = " and ".join(dict.fromkeys(players.player))
     levels = "; ".join(
         f"{player}: " + ", ".join(f"{row.env} {_level(row.level)}" for row in mine.itertuples())
         for player, mine in half.groupby("player", sort=False)
@@ -184,8 +196,8 @@ def capability(scripts: pd.DataFrame, runs: pd.DataFrame, env: str) -> Caption:
     )
     return Caption(
         "Capability frontier: the highest difficulty up to which a player is right on half of the tasks at every level "
-        f"(filled) and on nine of ten (hollow). In each environment, with 95% intervals; and in {env} before and after "
-        f"training under each schedule, a mark for each of {runs.seed.nunique()} runs.",
+        f"(filled) and on nine of ten (hollow). Of {names} in each environment, with 95% intervals; and in {env} of a "
+        f"starter before and after training under each schedule, a mark for each of {runs.seed.nunique()} runs.",
         f"Levels held at one half: {levels}. After training in {env}: {ends}.",
     )
 
@@ -200,10 +212,24 @@ def understanding(table: pd.DataFrame) -> Caption:
     banks = "; ".join(f"{row.bank} {row.exact:.3f} of {row.asks:,}" for row in every.itertuples())
     return Caption(
         "Questions that the customer understands exactly, in tasks of all environments, by environment and by form of "
-        "question, for each bank of questions, with exact 95% intervals. The law asks for 95% over all and 90% in each "
-        f"environment and form (lines). Over all: {banks}; {int(every.denied.sum())} denials.",
+        f"question, for each bank of questions, with exact 95% intervals. The law asks for {UNDERSTOOD:.0%} over all "
+        f"and {UNDERSTOOD_GROUP:.0%} in each environment and form (lines). Over all: {banks}; "
+        f"{int(every.denied.sum())} denials. {_short(table)}",
         f"Dots with intervals. Over all environments and forms: {banks}.",
     )
+
+
+def _short(table: pd.DataFrame) -> str:
+    """Name the groups of questions that fall short of what the law asks for, and whether chance allows that."""
+    words = {State.NOT_SHOWN: "no more than chance allows", State.BROKEN: "more than chance allows"}
+    found = []
+    for row in table.itertuples():
+        least = UNDERSTOOD if row.env == row.form == "all" else UNDERSTOOD_GROUP
+        if row.exact < least:
+            group = FORMS[row.form] if row.env == "all" else row.env
+            below = words[at_least(row.exact, row.asks, least)]
+            found.append(f"{group} of {row.bank}, {row.exact:.3f} of {row.asks}, {below}")
+    return f"Below the lines: {'; '.join(found)}." if found else "No group of questions lies below its line."
 
 
 def error_cascade(cells: Cells, effects: pd.DataFrame) -> Caption:

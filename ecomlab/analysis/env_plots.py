@@ -1,6 +1,7 @@
 """Figures of environments: certificates, and the axes that difficulty moves."""
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -24,20 +25,20 @@ _PLAYERS: dict[str, tuple[int | str, str, str]] = {  # colour, marker, line
     "chance": (".1", "", ":"),
 }
 AXIS_WORDS = {
-    "constraints": "demands",
-    "p_missing": "withheld",
-    "eps_rank": "distractors",
-    "p_oos": "sells out",
-    "turn_slack": "spare turns",
-    "tool_slack": "spare calls",
-    "p_noise": "typos, slang",
-    "p_switch": "goal changes",
-    "top_k": "search depth",
-    "k_rec": "list length",
-    "history": "past orders",
-    "branches": "policy clauses",
+    "constraints": ("demands", "number"),
+    "p_missing": ("withheld", "probability"),
+    "eps_rank": ("distractors", "share"),
+    "p_oos": ("sells out", "probability"),
+    "turn_slack": ("spare turns", "turns"),
+    "tool_slack": ("spare calls", "calls"),
+    "p_noise": ("typos, slang", "probability"),
+    "p_switch": ("goal changes", "probability"),
+    "top_k": ("search depth", "results"),
+    "k_rec": ("list length", "products"),
+    "history": ("past orders", "orders"),
+    "branches": ("policy clauses", "clauses"),
 }
-"""Difficulty axes in a word or two."""
+"""Difficulty axes in a word or two, and their units."""
 
 
 @laid_out
@@ -64,7 +65,7 @@ def axes_and_environments(table: pd.DataFrame, matrix: pd.DataFrame, width: floa
         panels = _axis_panels(upper, upper.add_gridspec(1, 1)[0], table, 6 if page else 3)
         upper.supxlabel("difficulty d", fontsize=8)
         ax = lower.add_subplot()
-        moving_axes(ax, matrix, 0 if page else 90)
+        moving_axes(ax, matrix, 20 if page else 90)
         for first, letter in ((panels[0], "a"), (ax, "b")):
             first.annotate(
                 letter,
@@ -89,7 +90,8 @@ def moving_axes(ax: Axes, matrix: pd.DataFrame, rotation: int = 0) -> None:
     ax.set_yticks(range(matrix.shape[0]), matrix.index)
     ax.set(xlim=(-0.5, matrix.shape[1] - 0.5), ylim=(matrix.shape[0] - 0.5, -0.5))
     ax.tick_params(length=0, labeltop=True, labelbottom=False)
-    ax.tick_params(axis="x", labelrotation=rotation)
+    slanted: Any = {"ha": "left", "rotation_mode": "anchor"} if 0 < rotation < 90 else {}
+    plt.setp(ax.get_xticklabels(), rotation=rotation, **slanted)
     ax.spines[:].set_visible(False)
 
 
@@ -169,11 +171,15 @@ def _axis_panels(figure: Any, place: SubplotSpec, table: pd.DataFrame, columns: 
     """Draw each row of `table` over its columns, `columns` panels side by side, in a figure or subfigure."""
     grid = place.subgridspec(math.ceil(len(table) / columns), columns)
     levels = [int(str(name).removeprefix("d = ")) for name in table.columns]
+    between = [(low + high) / 2 for low, high in pairwise(levels)]
+    edges = [levels[0] - 0.5, *between, levels[-1] + 0.5]
     made = []
     for number, (name, values) in enumerate(table.iterrows()):
         ax = figure.add_subplot(grid[number // columns, number % columns])
-        ax.plot(levels, values.to_numpy(), drawstyle="steps-mid", color=sns.color_palette("colorblind")[0])
-        ax.set_title(AXIS_WORDS.get(str(name), ""), pad=13)
+        ax.stairs(values, edges, baseline=None, color=sns.color_palette("colorblind")[0], linewidth=1.5)
+        words, unit = AXIS_WORDS.get(str(name), ("", ""))
+        ax.set_title(words, pad=13, fontsize=8 if columns > 3 else 7)
+        ax.set_ylabel(unit, fontsize=7, color=".4", labelpad=2)
         ax.annotate(
             str(name),
             (0.5, 1),

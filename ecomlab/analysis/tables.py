@@ -250,6 +250,28 @@ def _no_certificate(path: str | Path, error: Exception) -> TableError:
     return TableError(f"{path} is no whole certificate ({lacks}); `ecomlab certify --json {path}` writes one")
 
 
+def load_frontier(path: str | Path) -> pd.DataFrame:
+    """Read what `ecomlab frontier --json` found: a row per environment and share of tasks that is asked for.
+
+    Columns: env, player (an endpoint's is its model), share, level, low, high (95% interval); -1 stands for below 0.
+    Raises TableError.
+    """
+    made = f"`ecomlab frontier PLAYER --json {path}` writes one"
+    try:
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
+        player = found["header"]["identity"].get("model") or found["header"]["player"]
+        held = [
+            {"env": one["env"], "player": player, **row}
+            for one in found["environments"]
+            for row in one["held"]
+        ]
+        return pd.DataFrame(held)[["env", "player", "share", "level", "low", "high"]]
+    except FileNotFoundError:
+        raise TableError(f"no file {path}; {made}") from None
+    except (OSError, ValueError, KeyError, TypeError) as e:
+        raise TableError(f"{path} is no frontier ({type(e).__name__}: {e}); {made}") from e
+
+
 class PartsRow(Row):
     """Means of the reward's parts over the held-out episodes of a level."""
 

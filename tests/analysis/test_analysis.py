@@ -318,7 +318,8 @@ def every_figure():
     cells = cascades.labelled(tables.load_played(ROOT / CASCADE / "played.csv"))
     effects = cascades.planted(tables.load_effect(ROOT / CASCADE / "effect.csv"))
     shown = tables.load_traces(ROOT / CASCADE / "traces.json")["traces"]
-    scripts, runs = statistics.frontiers(table, ["perturbed"]), statistics.run_frontiers(evaluation)
+    scripted, runs = statistics.frontiers(table, ["perturbed"]), statistics.run_frontiers(evaluation)
+    players = pd.concat([scripted, tables.load_frontier(ROOT / "experiments/serve_base/frontier.json")])
     axes, matrix = show.axes(range(13)), show.matrix()
     return {
         "growth": (
@@ -331,8 +332,8 @@ def every_figure():
         "axes": (partial(env_plots.axes_and_environments, axes, matrix), captions.axes(axes, matrix)),
         "parts": (partial(plots.reward_parts, parts), captions.reward_parts(parts)),
         "frontier": (
-            partial(capability_plots.capability, scripts, runs),
-            captions.capability(scripts, runs, "CART"),
+            partial(capability_plots.capability, players, runs),
+            captions.capability(players, runs, "CART"),
         ),
         "understanding": (partial(capability_plots.understanding, asked), captions.understanding(asked)),
         "cascade": (
@@ -602,6 +603,23 @@ def test_a_caption_has_the_numbers_of_the_tables_and_is_latex(experiment):
     assert [path.suffix for path in made] == [".pdf", ".png", ".json", ".tex", ".txt"]
     assert made[3].read_text() == figures.as_latex(caption.text) + "\n"
     assert figures.as_latex("5% of {a_b} & c~d") == r"5\% of \{a\_b\} \& c\textasciitilde{}d"
+
+
+def test_captions_name_what_falls_short_and_what_was_not_run():
+    file = ROOT / "experiments/certificate/certificate.json"
+    asked = tables.load_understanding(file)
+    short = asked[(asked.bank == "tenth") & (asked.form == "scope")].iloc[0]
+    said = f"what matters of tenth, {short.exact:.3f} of {short.asks}, no more than chance allows"
+    assert said in captions.understanding(asked).text
+    less = captions.understanding(asked.assign(exact=0.5)).text
+    assert "CART of held, 0.500 of" in less and ", more than chance allows" in less
+    assert "No group" in captions.understanding(asked.assign(exact=1.0)).text
+    table = tables.load_certificate(file)
+    assert "are right on every one of 6,500 tasks" in captions.certificate(table, 0.95).text
+    slipped = table.assign(share=table.share.where(table.player != "reference", 0.99999), n=10**6)
+    assert "on at least 99.99% of 13,000,000" in captions.certificate(slipped, 0.95).text  # not 100.00%
+    scaling = captions.environment_scaling(*collection_rows())
+    assert all("C4 and C8 were not trained." in text for text in (scaling.text, scaling.column.text))
 
 
 def test_a_narrow_figure_has_a_caption_of_what_it_shows(tmp_path):
