@@ -8,7 +8,7 @@ from collections.abc import Mapping as Table
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ecomlab.catalog.ingest import attributes, short_names, types, values
+from ecomlab.catalog.ingest import attributes, prices, short_names, types, values
 from ecomlab.catalog.ingest.attributes import Found
 from ecomlab.catalog.ingest.mapping import Mapping, slug
 from ecomlab.catalog.ingest.sources import SourceRow
@@ -120,7 +120,7 @@ class RowCleaner:
             feature=short_names.feature(title, brand, kind.name if kind else "") if title else "",
             kind=kind,
             path=path,
-            price_cents=number(columns.price, values.read_price, self.currency),
+            price_cents=number(columns.price, prices.read_price, self.currency),
             rating_tenths=number(columns.rating, values.read_rating),
             reviews=number(columns.reviews, values.read_count),
             stock=number(columns.stock, values.read_stock, 32_767),
@@ -225,10 +225,10 @@ def _option(said: str) -> str:
     return "" if said.lower() in _NO_OPTION else said[:40]
 
 
-def currency_of(prices: Iterable[Any]) -> str:
+def currency_of(said: Iterable[Any]) -> str:
     """Return the currency that most of these prices name, US dollars where none does."""
     named: dict[str, int] = {}
-    for price in prices:
-        if isinstance(price, str) and (currency := values.currency_of(price)):
+    for price in said:
+        if isinstance(price, str) and (currency := prices.currency_of(price)):
             named[currency] = named.get(currency, 0) + 1
     return max(named, key=lambda name: (named[name], name)) if named else "USD"

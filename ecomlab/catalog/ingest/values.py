@@ -4,21 +4,11 @@ import ast
 import json
 import math
 import re
-from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final
 
 from ecomlab.catalog.ingest.text import is_nothing
 
-MOST_CENTS: Final = 10_000_000 * 100
-"""A price from here on is a mistake."""
-PRICE_TEXT, PRICE_RANGE, PRICE_CURRENCY, PRICE_UNREAD, PRICE_SIZE = (
-    "price written as text",
-    "price range: the lowest taken",
-    "price in another currency left out",
-    "unreadable price left out",
-    "impossible price left out",
-)
 RATING_TEXT, RATING_UNREAD = "rating written as text", "unreadable rating left out"
 COUNT_UNREAD, STOCK_NONE = "unreadable count left out", "stock below zero or in words: sold out"
 LITERAL, BROKEN_JSON, UNREAD_TABLE = (
@@ -32,106 +22,58 @@ DEEPEST: Final = 40
 _NO_COMMA = re.compile(r"(['\"])\s+(['\"])")
 """Between the elements of a list as NumPy prints it."""
 _SOLD_OUT = re.compile(
-    r"-\s*\d+(?:\.\d+)?|out[ _-]?of[ _-]?stock|sold[ _-]?out|unavailable|discontinued", re.IGNORECASE
+    r"-\s*\d+(?:\.\d+)?|(?:currently )?(?:out[ _-]?of[ _-]?stock|sold[ _-]?out|unavailable|not available|discontinued)"
+    r"|oos|no|false|none left|back[ -]?order(?:ed)?|pre[ -]?order",
+    re.IGNORECASE,
 )
 """How exports say that nothing is left: oversold units count below zero."""
-_SHORTENED = re.compile(r"(\d+(?:\.\d+)?)([kKM])\b")
-"""A count in thousands or millions, as shops show them: "1.2K", "2M+"."""
+_COUNT = re.compile(
+    r"(?:[(~≈>≥+]|about|around|over|more than|at least|only|just)?\s*"
+    r"(?:(\d+(?:[.,]\d+)?) ?([kKMB])\b|(\d{1,3}(?:[,. '’]\d{3})+|\d+)(?![\d%/]|[.,]\d| ?/ ?\d| (?:out )?of\b))",
+    re.IGNORECASE,
+)
+"""A count, also in thousands or millions, as shops show them: "1.2K", "2M+", "(1,234)"; no "3/5", "10%" or "4 of 5"."""
+_SCALES: Final = {"k": 1e3, "m": 1e6, "b": 1e9}
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
-_RANGE = re.compile(r"\d\s*(?:-|–|—|\bto\b|\bbis\b)\s*\D{0,4}\d")
+_SCALE_OF_STARS = re.compile(
+    r"\s*(?:/|\b(?:out of|of|von|sur|de)\b)\s*(5|10|100)(?:\.0+)?\b|\s*(%)", re.IGNORECASE
+)
+"""Of how many stars a rating is: "4.5 out of 5", "9/10", "90%"."""
 _BLANKS = re.compile(r"[^\S\n]+")
 _BULLET = re.compile(r"\s*(?:[•●▪◦‣·*]|\n\s*[-–]?\s*)\s*")
-_SIGNS: Final = {
-    "$": "USD",
-    "US$": "USD",
-    "USD": "USD",
-    "€": "EUR",
-    "EUR": "EUR",
-    "£": "GBP",
-    "GBP": "GBP",
-    "¥": "JPY",
-}
-
-
-@lru_cache(maxsize=65_536, typed=True)  # True is no price, though it equals 1
-def read_price(value: Any, currency: str) -> tuple[int | None, tuple[str, ...]]:
-    """Read a price in cents, with the repairs it took; None where there is none, or none in `currency`."""
-    if is_nothing(value):
-        return None, ()
-    if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
-        return _cents(Decimal(str(value)), ())
-    text = str(value).strip()[:200]
-    try:
-        return _cents(Decimal(text), ()) if text[0].isdigit() else _priced(text, currency)
-    except ArithmeticError:
-        return _priced(text, currency)
-
-
-def _priced(text: str, currency: str) -> tuple[int | None, tuple[str, ...]]:
-    from price_parser import Price
-
-    repairs = [PRICE_TEXT]
-    if _RANGE.search(text):
-        text = re.split(r"(?<=\d)\s*(?:-|–|—|\bto\b|\bbis\b)", text)[0] + (
-            text[-1] if text[-1] in "€£" else ""
-        )
-        repairs.append(PRICE_RANGE)
-    try:
-        read = Price.fromstring(text)
-    except (ArithmeticError, ValueError):
-        return None, (PRICE_UNREAD,)
-    if read.amount is None:
-        return None, (PRICE_UNREAD,)
-    if re.match(r"\s*[-−(]\s*\D?\d", text):
-        return None, (PRICE_SIZE,)
-    sign = read.currency or ""
-    if sign and currency and _SIGNS.get(sign, sign.upper()) != currency:
-        return None, (PRICE_CURRENCY,)
-    return _cents(read.amount, tuple(repairs))
-
-
-def _cents(amount: Decimal | None, repairs: tuple[str, ...]) -> tuple[int | None, tuple[str, ...]]:
-    if amount is None or not amount.is_finite() or not 0 < amount * 100 < MOST_CENTS or amount * 100 < 1:
-        return None, (PRICE_SIZE,)
-    return int((amount * 100).to_integral_value()), repairs
-
-
-@lru_cache(maxsize=8_192)
-def currency_of(text: str) -> str | None:
-    """Tell the currency that a price names ("EUR"); None where it names none."""
-    from price_parser import Price
-
-    sign = Price.fromstring(text[:200]).currency
-    return _SIGNS.get(sign, sign.upper()) if sign else None
 
 
 @lru_cache(maxsize=65_536, typed=True)
 def read_rating(value: Any) -> tuple[int | None, tuple[str, ...]]:
-    """Read a rating of 1 to 5 stars in tenths: 4.5, "4,5", "4.5 out of 5 stars"; 0 stands for not rated."""
+    """Read a rating of 1 to 5 stars in tenths: 4.5, "4,5", "4.5 out of 5 stars", "9/10", "★★★★☆"; 0 stands for not
+    rated."""
     if is_nothing(value) or isinstance(value, bool):
         return None, ()
-    found = _NUMBER.search(str(value)[:100])
-    stars = float(found.group().replace(",", ".")) if found else math.nan
+    text = str(value)[:100].strip()
+    scale = _SCALE_OF_STARS.search(text)
+    most = float(scale[1] or 100) if scale else 5.0
+    found = _NUMBER.search(text[: scale.start()] + text[scale.end() :] if scale else text)
+    stars = float(found.group().replace(",", ".")) * 5 / most if found else float(text.count("★") or math.nan)
     if stars == 0:
         return None, ()
-    if not 1 <= stars <= 5 or str(value).strip().startswith("-"):
+    if not 1 <= stars <= 5 or text.startswith("-"):
         return None, (RATING_UNREAD,)
     return round(10 * stars), () if isinstance(value, int | float) or _is_number(value) else (RATING_TEXT,)
 
 
 @lru_cache(maxsize=65_536, typed=True)
 def read_count(value: Any, most: int = 2**31 - 1) -> tuple[int | None, tuple[str, ...]]:
-    """Read a whole number of at least 0, at most `most`: 1234, "1,234 ratings", "1.2k", "12.0"."""
+    """Read a whole number of at least 0, at most `most`: 1234, "1,234 ratings", "(1.234)", "1.2k", "12.0"."""
     if is_nothing(value) or isinstance(value, bool):
         return None, ()
     text = str(value).strip()[:100]
-    if _is_number(text):
+    found = _COUNT.match(text)
+    if _is_number(text) and not (isinstance(value, str) and found and found[3] and not found[3].isdigit()):
         number = float(text)
-    elif short := _SHORTENED.match(text):
-        number = round(float(short[1]) * (1e3 if short[2] in "kK" else 1e6))
+    elif found and found[2]:
+        number = round(float(found[1].replace(",", ".")) * _SCALES[found[2].lower()])
     else:
-        found = re.match(r"\d{1,3}(?:[,. ]\d{3})+(?!\d)|\d+", text)
-        number = float(re.sub(r"[,. ]", "", found.group())) if found else math.nan
+        number = float(re.sub(r"\D", "", found[3])) if found else math.nan
     if not number >= 0 or math.isinf(number):
         return None, (COUNT_UNREAD,)
     return int(min(number, most)), ()
@@ -139,7 +81,7 @@ def read_count(value: Any, most: int = 2**31 - 1) -> tuple[int | None, tuple[str
 
 def read_stock(value: Any, most: int = 2**31 - 1) -> tuple[int | None, tuple[str, ...]]:
     """Read the units in stock, at most `most`: a count, or 0 where it is below zero or in words: "sold out"."""
-    if _SOLD_OUT.fullmatch(str(value)[:100].strip()):
+    if _SOLD_OUT.fullmatch(str(value)[:100].strip()):  # also a False
         return 0, (STOCK_NONE,)
     return read_count(value, most)
 

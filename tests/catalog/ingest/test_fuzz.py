@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from ingested import MESSY, VARIANTS, amazebay_rows
 
-from ecomlab.catalog.ingest import build_products, guess, open_source, text, values
+from ecomlab.catalog.ingest import build_products, guess, open_source, prices, text, values
 from ecomlab.catalog.ingest.mapping import Mapping
 from ecomlab.catalog.ingest.rows import CleanRow, RowCleaner, SetAside
 from ecomlab.catalog.ingest.sources import SourceRow
@@ -119,7 +119,7 @@ def clean_any(raw: dict[str, object]) -> None:
         assert cleaned.reason and cleaned.number == 3
         return
     assert isinstance(cleaned, CleanRow) and cleaned.title
-    assert cleaned.price_cents is None or 0 < cleaned.price_cents < values.MOST_CENTS
+    assert cleaned.price_cents is None or 0 < cleaned.price_cents < prices.MOST_CENTS
     assert cleaned.rating_tenths is None or 10 <= cleaned.rating_tenths <= 50
     shown = [
         cleaned.title,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ecomlab.catalog.ingest import attributes, short_names, types, values
+from ecomlab.catalog.ingest import attributes, prices, short_names, types, values
 
 
 @pytest.mark.parametrize(
@@ -15,25 +15,59 @@ from ecomlab.catalog.ingest import attributes, short_names, types, values
     ],
 )  # fmt: skip
 def test_prices(said: object, cents: int | None) -> None:
-    assert values.read_price(said, "USD")[0] == cents
+    assert prices.read_price(said, "USD")[0] == cents
+
+
+@pytest.mark.parametrize(
+    ("said", "cents"),
+    [
+        ("$1.2k", 120_000), ("1.5M", 150_000_000), ("$2-3k", 200_000), ("12.99m", 1299),
+        ("5 for $10", 200), ("3/$10", 333), ("$10 for 2", 500), ("2 x $3", 300), ("$10 x 2", 1000),
+        ("pack of 2: $10", 1000), ("3 pcs 10.00 USD", 1000), ("Buy 2 get 1 free", None), ("12/15", None),
+        ("$-5", None), ("USD -5", None), ("($5.00)", None), ("–5", None), ("5.00-", None), ("5,-", 500),
+        ("was $20.00, now $15.00", 1500), ("$15 (was $12)", 1500), ("$20.00 $15.00", 1500),
+        ("$15.00 ($1.25 / oz)", 1500), ("$5 off $20", 2000), ("20% off $9.99", 999), ("between $5 and $9", 500),
+        ("50¢", 50), ("99 cents", 99), ("$.99", 99), ("$1 299.99", 129_999), ("1'299.00", 129_900),
+        ("$1e3", 100_000), ("$1O.99", None), ("1.2.3", None), ("AU $5", None), ("US $5", 500),
+    ],
+)  # fmt: skip
+def test_prices_among_words_and_other_numbers(said: str, cents: int | None) -> None:
+    """A number of things is no price, a former price is not paid, a scale and a minus count."""
+    assert prices.read_price(said, "USD")[0] == cents
+
+
+def test_a_price_in_another_currency_is_read_where_that_is_the_catalogs() -> None:
+    assert prices.read_price("35€99", "EUR") == (3599, (prices.TEXT,))
+    assert prices.read_price("1.299,00 €", "EUR")[0] == 129_900
+    assert prices.read_price("AU $5", "AUD")[0] == 500
+    assert prices.read_price("$5", "EUR") == (None, (prices.CURRENCY,))
+
+
+@pytest.mark.parametrize("said", ["5 for $10", "$5 - $9", "$1.2k", "now $3"])
+def test_what_was_made_of_a_price_is_said(said: str) -> None:
+    assert prices.read_price(said, "USD")[1]
 
 
 def test_a_missing_number_is_no_impossible_price() -> None:
-    assert values.read_price(float("nan"), "USD") == (None, ())
+    assert prices.read_price(float("nan"), "USD") == (None, ())
 
 
 @pytest.mark.parametrize(
     ("said", "count"),
-    [("1,234 ratings", 1234), ("12.0", 12), ("1.2k", 1200), ("2M+", 2_000_000), ("3 km", 3), ("many", None)],
-)
+    [
+        ("1,234 ratings", 1234), ("12.0", 12), ("1.2k", 1200), ("2M+", 2_000_000), ("3 km", 3), ("many", None),
+        ("1.2 k", 1200), ("1,5K", 1500), ("(1,234)", 1234), ("1.234", 1234), (1.234, 1), ("~100", 100),
+        ("over 1,000", 1000), ("4.5 out of 5", None), ("3/5", None), ("10%", None), ("1.2.3", None),
+    ],
+)  # fmt: skip
 def test_counts(said: object, count: int | None) -> None:
     assert values.read_count(said)[0] == count
 
 
 def test_what_was_read_before_does_not_answer_for_a_truth_value() -> None:
     """1 == True, also for a cache."""
-    assert (values.read_price(1, "USD")[0], values.read_rating(1)[0], values.read_count(1)[0]) == (100, 10, 1)
-    assert (values.read_price(True, "USD")[0], values.read_rating(True)[0], values.read_count(True)[0]) == (
+    assert (prices.read_price(1, "USD")[0], values.read_rating(1)[0], values.read_count(1)[0]) == (100, 10, 1)
+    assert (prices.read_price(True, "USD")[0], values.read_rating(True)[0], values.read_count(True)[0]) == (
         None,
     ) * 3
 
@@ -48,6 +82,12 @@ def test_what_was_read_before_does_not_answer_for_a_truth_value() -> None:
         ("-3", 0),
         ("Out of stock", 0),
         ("sold-out", 0),
+        ("backordered", 0),
+        (False, 0),
+        (True, None),
+        ("Only 3 left", 3),
+        ("12 in stock", 12),
+        ("In stock", None),
         ("many", None),
         ("", None),
     ],
@@ -63,6 +103,10 @@ def test_units_in_stock(said: object, units: int | None) -> None:
         (4.5, 45),
         ("4,5", 45),
         ("4.5 out of 5 stars", 45),
+        ("out of 5: 4.2", 42),
+        ("9/10", 45),
+        ("80%", 40),
+        ("★★★★☆", 40),
         (0, None),
         ("none", None),
         (7, None),
