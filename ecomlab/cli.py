@@ -175,6 +175,10 @@ def bench_catalog(
         "experiments/catalog_scale"
     ),
     clock: options.Clock = options.Clocks.wall,
+    work: Annotated[
+        Path | None, Option(help="Folder to keep what is built, so that a kill costs little.")
+    ] = None,
+    repeats: Annotated[int, Option(min=1, help="Measurements of each size, of which the best counts.")] = 1,
 ) -> None:
     """Time generated catalogs by their size: building, opening, searching, episodes, memory; on one thread.
 
@@ -182,7 +186,9 @@ def bench_catalog(
     """
     from ecomlab.audit import catalog_benchmark
 
-    for row in catalog_benchmark.bench(size, episodes, embedder, out, clock.value, console.print):
+    for row in catalog_benchmark.bench(
+        size, episodes, embedder, out, clock.value, console.print, work=work, repeats=repeats
+    ):
         console.print(row)
 
 

@@ -18,8 +18,8 @@ from ecomlab.catalog import Catalog, Constraint, Shop, build_shop, generate
 from ecomlab.catalog.embedders import embedder_named
 from ecomlab.catalog.shop import open_shop
 from ecomlab.envs.registry import ENVIRONMENTS
-from ecomlab.files import cache_folder, replacing
-from ecomlab.seeding import rng
+from ecomlab.files import cache_folder, read_json, replacing, write_json
+from ecomlab.seeding import digest, rng
 from ecomlab.suggest import unknown
 
 LEVELS: Final = (0, 6)
@@ -28,6 +28,8 @@ SEARCHES: Final = 100
 """Queries, each asked without a filter and under three."""
 TOP_K: Final = 200
 CONSTRAINTS: Final = 8
+SPENT: Final = "bench.json"
+"""What building took, beside a catalog that is kept."""
 Tell = Callable[[str], None]
 Clock = Callable[[], float]
 CLOCKS: Final[dict[str, Clock]] = {"wall": time.perf_counter, "cpu": time.process_time}
@@ -68,6 +70,8 @@ class CatalogTiming:
     index: str
     embedder: str
     clock: str
+    repeats: int
+    """Of the measurement, in processes of their own: of times the least is kept, of memory the most."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,7 @@ class EnvironmentTiming:
     """One environment on one catalog, in milliseconds."""
 
     products: int
+    embedder: str
     env: str
     reset_ms_p50: float
     reset_ms_p95: float
@@ -89,28 +94,53 @@ def bench(
     folder: Path,
     clock: str = "wall",
     tell: Tell = lambda line: None,
+    *,
+    work: Path | None = None,
+    repeats: int = 1,
 ) -> list[CatalogTiming]:
     """Measure generated catalogs of these sizes and write results.csv and environments.csv into `folder`.
 
-    `episodes` are per environment and level. Rows of other sizes that the files hold stay. Raises ValueError for an
-    unknown clock.
+    `episodes` are per environment and level. Rows of other sizes and embedders that the files hold stay. What is built
+    is kept in `work`, if it is named: a build that was killed goes on there, and a finished one is measured again.
+    Raises ValueError for an unknown clock or embedder.
     """
     if clock not in CLOCKS:
         raise ValueError(unknown("clock", clock, CLOCKS))
+    name = embedder_named(embedder).name
     found = []
     for size in sizes:
-        place = Path(tempfile.mkdtemp(prefix="bench.", dir=_made(cache_folder())))
+        parent = _made(cache_folder() if work is None else work)
+        kept = parent / f"{size}-{digest(name, 6)}"
+        place = Path(tempfile.mkdtemp(prefix="bench.", dir=parent)) if work is None else kept
         try:
-            tell(f"{size:,} products")
+            tell(f"{size:,} products, {name}")
             built = _apart(_build, size, place, embedder)
-            measured, environments = _apart(_measure, place, episodes, clock)
-            second = _apart(_second, place)
+            measured = []
+            for turn in range(repeats):
+                tell(f"measured {turn} of {repeats} times")
+                measured.append(_apart(_measure, place, name, episodes, clock))
+            second = max(_apart(_second, place) for _ in range(repeats))
         finally:
-            shutil.rmtree(place, ignore_errors=True)
-        found.append(CatalogTiming(**built, **measured, second_private_mb=second, clock=clock))
-        update(folder / "results.csv", [asdict(found[-1])], ("products",))
-        update(folder / "environments.csv", [asdict(row) for row in environments], ("products", "env"))
+            if work is None:
+                shutil.rmtree(place, ignore_errors=True)
+        times = best([one for one, _ in measured])
+        found.append(CatalogTiming(**built, **times, second_private_mb=second, clock=clock, repeats=repeats))
+        update(folder / "results.csv", [asdict(found[-1])], ("products", "embedder"))
+        rows = [
+            best(some) for some in zip(*([asdict(row) for row in rows] for _, rows in measured), strict=True)
+        ]
+        update(folder / "environments.csv", rows, ("products", "embedder", "env"))
     return found
+
+
+def best(measured: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Keep the least of repeated times and the most of memory; what is no number is the same in all."""
+    return {
+        name: value
+        if isinstance(value, str)
+        else (max if name.endswith("_mb") else min)(one[name] for one in measured)
+        for name, value in measured[0].items()
+    }
 
 
 def update(file: Path, rows: Sequence[dict[str, Any]], key: Sequence[str]) -> None:
@@ -144,18 +174,36 @@ def _made(folder: Path) -> Path:
 
 
 def _build(size: int, place: Path, embedder: str) -> dict[str, Any]:
-    wall, cpu = time.perf_counter(), time.process_time()
-    manifest = build_shop(generate(size), place, embedder_named(embedder))
-    spent = {
-        "build_s": round(time.perf_counter() - wall, 1),
-        "build_cpu_s": round(time.process_time() - cpu, 1),
-    }
+    """Build a catalog, or go on with it: what it took, over all calls, is kept beside it once it is whole."""
+    record, spent = place / SPENT, {"build_s": 0.0, "build_cpu_s": 0.0}
+    began = (time.perf_counter(), time.process_time())
+    before = read_json(record) or {}
+
+    def keep(line: str) -> None:
+        for name, start, now in zip(spent, began, (time.perf_counter(), time.process_time()), strict=True):
+            spent[name] = round(before.get(name, 0.0) + now - start, 1)
+        write_json(record, {"data": before.get("data", "")} | spent)
+
+    manifest = build_shop(generate(size), place, embedder_named(embedder), tell=keep)
+    if (
+        before.get("data") != manifest.data
+    ):  # else it was whole, and generating it again is no part of its build
+        keep("")
+        write_json(record, {"data": manifest.data} | spent)
+    made = read_json(record) or {}
     recall = round(min(manifest.index.recall_at_20.values(), default=1.0), 4)
-    about = {"products": size, "texts": manifest.texts, "index": manifest.index.kind, "embedder": embedder}
-    return spent | about | {"recall_at_20": recall}
+    about = {
+        "products": size,
+        "texts": manifest.texts,
+        "index": manifest.index.kind,
+        "embedder": manifest.embedder,
+    }
+    return {name: made[name] for name in spent} | about | {"recall_at_20": recall}
 
 
-def _measure(place: Path, episodes: int, by: str) -> tuple[dict[str, float], list[EnvironmentTiming]]:
+def _measure(
+    place: Path, embedder: str, episodes: int, by: str
+) -> tuple[dict[str, float], list[EnvironmentTiming]]:
     clock = CLOCKS[by]
     shop = open_shop(place)  # libraries are loaded now
     found: dict[str, float] = {}
@@ -174,7 +222,7 @@ def _measure(place: Path, episodes: int, by: str) -> tuple[dict[str, float], lis
                 WARM_UP:
             ]
         played += seconds
-        environments.append(EnvironmentTiming(shop.catalog.size, env, **_percentiles(seconds)))
+        environments.append(EnvironmentTiming(shop.catalog.size, embedder, env, **_percentiles(seconds)))
     return found | _percentiles(played) | _memory(), environments
 
 
