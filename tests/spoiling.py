@@ -1,5 +1,6 @@
 """Spoils folders of catalogs at random, as bad disks, careless and clever people do, and opens them in children."""
 
+import faulthandler
 import json
 import os
 import shutil
@@ -20,8 +21,8 @@ from ecomlab.catalog.support import UnsupportedError
 from ecomlab.seeding import rng
 from ecomlab.task import TaskError
 
-PATIENCE = 60
-"""Seconds after which a case counts as hanging."""
+PATIENCE = 300
+"""Seconds after which a case counts as hanging: on a busy machine one that takes a twentieth may wait for a minute."""
 REFUSED, WORKED = "refused", "worked"
 VALUES: tuple[Any, ...] = (
     *(
@@ -430,6 +431,7 @@ def outcomes(numbers: Iterable[int], bases: Sequence[Path], work: Path) -> Itera
 
 def _try_all(numbers: Sequence[int], bases: Sequence[Path], work: Path, writing: int) -> None:
     """Try cases in this process and write a line for each, and before each."""
+    faulthandler.register(signal.SIGALRM, chain=True)  # where it hangs
     for number in numbers:
         signal.alarm(PATIENCE)
         place = work / str(number) / "shop"

@@ -178,7 +178,11 @@ def read_vocabulary(path: Path, products: int) -> Vocabulary:
     try:
         return Vocabulary.model_validate_json(path.read_bytes())
     except ValidationError as error:
-        raise ValueError(f"{path.name}: {mistakes(error, Vocabulary)[0]}") from None
+        first = error.errors(include_url=False, include_input=False)[0]
+        broken = first["type"] == "json_invalid"  # which would be followed by all of the file
+        raise ValueError(
+            f"{path.name}: {first['msg'] if broken else mistakes(error, Vocabulary)[0]}"
+        ) from None
 
 
 def open_array(path: Path, types: Collection[str] | re.Pattern[str], count: int) -> np.ndarray:
