@@ -4,33 +4,37 @@ and episodes with their labels."""
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib.pyplot as plt
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.gridspec import SubplotSpec
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from ecomlab.analysis.cascades import (
     LOW,
+    ORDER,
+    OTHER,
     PAIRS,
     Cells,
     check_low,
+    distinct,
     first_mistakes,
     follows,
     hard_levels,
     kinds_of,
 )
 from ecomlab.analysis.plots import COLUMN_WIDTH, PAGE_WIDTH, laid_out, lettered, look, paper_style, places_of
+from ecomlab.evaluate.cascade.causal import ACTS
 from ecomlab.evaluate.cascade.mistakes import WORLD
 from ecomlab.evaluate.cascade.tables import fates, survival
 
-ORDER = ("perturbed", "base", "novice")
-"""Players before the schedules, in figures."""
 _OTHERS: dict[str, tuple[int, str]] = {"perturbed": (7, "X"), "base": (9, "p"), "novice": (5, "P")}
 _FATES: dict[str, str] = {
     "mended alone": "mended alone",
@@ -56,183 +60,244 @@ def in_order(players: Sequence[str]) -> list[str]:
 
 
 @laid_out
-def error_cascade(cells: Cells, effects: pd.DataFrame, width: float = PAGE_WIDTH) -> Figure:
-    """Draw where players go wrong at d = 1 and at their hard level (`cascades.hard_levels`).
+def error_cascade(
+    cells: Cells, effects: pd.DataFrame, gained: pd.DataFrame, width: float = PAGE_WIDTH
+) -> Figure:
+    """Draw where players go wrong at d = 1, and beside it at their hard level (`cascades.hard_levels`).
 
     First mistakes by kind; the share of episodes without a mistake over turns; which kinds follow which more often than
-    by chance; what becomes of mistakes in the world; and the effect of a planted wrong act: the share that the player
-    mends, and its success less that of the untouched twin. As wide as a column without the third and fourth. Raises
-    ValueError for effects in several environments, and where a player lacks d = 1.
+    by chance; what becomes of mistakes in the world; and for each kind of planted wrong act the share that the player
+    mends, and its success less that of the untouched twin, with what training adds to either. Players that play alike
+    are drawn once. Raises ValueError for effects in several environments, and where a player lacks d = 1.
     """
     check_low(cells)
     if len(envs := sorted(set(effects.env))) > 1:
         raise ValueError(
             f"the effects are of {', '.join(envs)}; choose one: effects[effects.env == '{envs[0]}']"
         )
-    page, players = width > COLUMN_WIDTH, in_order([player for player, _ in cells])
-    hard, looks = hard_levels(cells), looks_of(players)
-    shown = {key: some for key, some in cells.items() if key[1] in (LOW, hard[key[0]])}
-    kinds = kinds_of(shown)
+    cells, page = distinct(cells), width > COLUMN_WIDTH
+    players = in_order([player for player, _ in cells])
+    levels, looks = hard_levels(cells), looks_of(players)
+    hard = {player: levels[player] for player in players}
+    sides = [{key: cells[key] for key in some.items()} for some in (dict.fromkeys(players, LOW), hard)]
+    kinds = kinds_of({key: some for side in sides for key, some in side.items()})
     with paper_style():
-        figure = plt.figure(figsize=(width, 8.4 if page else 8.2), layout="constrained")
-        rows = figure.add_gridspec(3, 1, height_ratios=(1.25, 1.05, 0.9) if page else (1.5, 0.9, 1.1))
-        if page:
-            top, middle = rows[0].subgridspec(1, 3, width_ratios=(1.5, 1, 1)), rows[1].subgridspec(1, 2)
-            first, early, late = (figure.add_subplot(place) for place in places_of(top))
-        else:
-            first = figure.add_subplot(rows[0])
-            early, late = (figure.add_subplot(place) for place in places_of(rows[1].subgridspec(1, 2)))
-        _first(first, shown, players, hard, kinds)
-        _survival(early, cells, dict.fromkeys(players, LOW), looks)
-        _survival(late, cells, hard, looks)
-        early.set(title=f"d = {LOW}", ylabel="episodes without\na mistake")
-        late.set(title="hard level")
-        late.tick_params(labelleft=False)
-        panels = [first, early]
-        if page:
-            heat, ends = (figure.add_subplot(place) for place in places_of(middle))
-            _follows(heat, {key: some for key, some in cells.items() if key[1] == hard[key[0]]}, kinds)
-            _fates(ends, cells, hard)
-            panels += [heat, ends]
-        mended, lost = (figure.add_subplot(place) for place in places_of(rows[2].subgridspec(1, 2)))
-        _planted(mended, effects, players, hard, looks, "mended")
-        _planted(lost, effects, players, hard, looks, "effect")
-        lost.tick_params(labelleft=False)
-        lettered([*panels, mended, lost])
+        heights = PAGE_HEIGHTS if page else COLUMN_HEIGHTS
+        close = ConstrainedLayoutEngine(h_pad=0.02, w_pad=0.03, hspace=0.01, wspace=0.02)
+        figure = plt.figure(figsize=(width, sum(heights)), layout=close)
+        legend, *rows = places_of(figure.add_gridspec(len(heights), 1, height_ratios=heights))
+        blocks = [one for row in rows for one in (places_of(row.subgridspec(1, 2)) if page else [row])]
+        panels = [
+            _first(figure, blocks[0], sides, kinds),
+            _survival(figure, blocks[1], sides, looks),
+            _follows(figure, blocks[2], sides, [kind for kind in kinds if kind != OTHER]),
+            _fates(figure, blocks[3], sides),
+            _planted(figure, blocks[4], effects, gained, hard, looks, "mended"),
+            _planted(figure, blocks[5], effects, gained, hard, looks, "effect"),
+        ]
+        lettered(panels)
         handles = [
             Line2D([], [], color=looks[n][0], marker=looks[n][1], markersize=3.5, label=n) for n in players
         ]
-        figure.legend(
-            handles=handles, loc="outside upper center", ncols=len(players) if page else 3, frameon=False,
-            handlelength=1.6, columnspacing=1.2,
-        )  # fmt: skip
+        _legend(figure.add_subplot(legend), handles, len(players) if page else 3, "center")
         for ax in figure.axes:
             sns.despine(ax=ax)
     plt.close(figure)
     return figure
 
 
-def _first(
-    ax: Axes, cells: Cells, players: Sequence[str], hard: Mapping[str, int], kinds: Sequence[str]
-) -> None:
+PAGE_HEIGHTS = (0.25, 2.0, 1.9, 2.2)
+COLUMN_HEIGHTS = (0.35, 1.6, 1.2, 1.4, 1.4, 1.6, 1.75)
+"""Of the figure's legend and of each row of panels, in inches."""
+
+
+Side = Literal["center", "center right"]
+
+
+def _legend(ax: Axes, handles: Sequence[Any], columns: int, loc: Side = "center right") -> None:
+    """Draw a legend in a place of its own: below panels to the right, so that it may begin under their labels."""
+    ax.axis("off")
+    ax.legend(
+        handles=handles, loc=loc, ncols=columns, frameon=False, fontsize=7,
+        handlelength=1.2, columnspacing=0.9, labelspacing=0.2, borderpad=0, borderaxespad=0,
+    )  # fmt: skip
+
+
+def _beside(figure: Figure, place: SubplotSpec, legend: float = 0) -> tuple[Axes, Axes, Axes | None]:
+    """Add a panel for each level, and below both a place for a legend, of this share of their height."""
+    grid = place.subgridspec(2, 2, height_ratios=(1, legend)) if legend else place.subgridspec(1, 2)
+    left, right = (figure.add_subplot(grid[0, column]) for column in (0, 1))
+    left.set_title(f"d = {LOW}")
+    right.set_title("hard level")
+    right.tick_params(labelleft=False)
+    return left, right, figure.add_subplot(grid[1, :]) if legend else None
+
+
+def _under(left: Axes, right: Axes, label: str) -> None:
+    """Name the x axis that two panels have alike, once, between them."""
+    left.set_xlabel(label, x=1.05)
+    right.set_xlabel(" ")
+
+
+def _shares(ax: Axes, names: Sequence[str]) -> None:
+    """Make the axes of horizontal bars of shares, one for each name."""
+    ax.set_yticks(range(len(names)), names)
+    ax.set(xlim=(0, 1), ylim=(len(names) - 0.4, -0.6), xticks=(0, 0.5, 1))
+    ax.xaxis.set_major_formatter(PercentFormatter(1))
+    ax.grid(axis="y", visible=False)
+
+
+def _bar(ax: Axes, row: int, shares: Mapping[str, float], looks: Mapping[str, Mapping[str, Any]]) -> None:
+    """Draw shares beside each other as one bar."""
+    begin = 0.0
+    for name, share in shares.items():
+        ax.barh(row, share, left=begin, edgecolor="white", linewidth=0.4, **looks[name])
+        begin += share
+
+
+def _first(figure: Figure, place: SubplotSpec, sides: Sequence[Cells], kinds: Sequence[str]) -> Axes:
     """Draw a bar per player and level: the shares of first mistakes by kind."""
-    keys = [(player, d) for player in players for d in dict.fromkeys((LOW, hard[player]))]
-    shades = sns.color_palette("colorblind", 10)
-    hatches = ("", "", "", "", "////", "....", "xxxx", "")
-    for row, key in enumerate(keys):
-        begin = 0.0
-        for i, share in enumerate(first_mistakes(cells[key], kinds).values()):
-            ax.barh(
-                row, share, left=begin, color=shades[i], hatch=hatches[i], edgecolor="white", linewidth=0.4
-            )
-            begin += share
-    ax.set_yticks(range(len(keys)), [f"{player}, d = {d}" for player, d in keys])
-    ax.set(xlabel="episodes, by first mistake", xlim=(0, 1), ylim=(len(keys) - 0.4, -0.6))
-    ax.xaxis.set_major_formatter(PercentFormatter(1))
-    ax.grid(axis="y", visible=False)
-    handles = [
-        Patch(facecolor=shades[i], hatch=hatches[i], edgecolor="white", label=kind)
-        for i, kind in enumerate(kinds)
-    ]
-    ax.legend(
-        handles=handles, loc="upper center", bbox_to_anchor=(0.3, -0.16), ncols=2, frameon=False, fontsize=7,
-        handlelength=1.2, columnspacing=0.8, labelspacing=0.2,
-    )  # fmt: skip
+    left, right, below = _beside(figure, place, 0.5)
+    shades, hatches = sns.color_palette("colorblind", 10), ("", "", "", "", "////", "....", "xxxx", "")
+    looks = {kind: {"facecolor": shades[i], "hatch": hatches[i]} for i, kind in enumerate(kinds)}
+    for ax, cells in zip((left, right), sides, strict=True):
+        for row, some in enumerate(cells.values()):
+            _bar(ax, row, first_mistakes(some, kinds), looks)
+        _shares(ax, [player for player, _ in cells])
+    for row, (_, d) in enumerate(sides[1]):  # what is hard is another level for each player
+        right.text(1.04, row, f"{d}", fontsize=7, va="center", ha="left")
+    right.text(1.04, -1, "d", fontsize=7, va="center", ha="left", style="italic")
+    _under(left, right, "episodes, by first mistake")
+    if below:
+        _legend(below, [Patch(**look, edgecolor="white", label=kind) for kind, look in looks.items()], 3)
+    return left
 
 
-def _survival(ax: Axes, cells: Cells, levels: Mapping[str, int], looks: Mapping[str, Any]) -> None:
+def _survival(figure: Figure, place: SubplotSpec, sides: Sequence[Cells], looks: Mapping[str, Any]) -> Axes:
     """Draw the share of episodes in which no mistake was made yet, over turns as shares of those needed."""
-    for player, d in levels.items():
-        rows = pd.DataFrame(survival(cells[player, d]))
-        rows = rows[rows.at_risk > 0]
-        ax.plot(
-            rows.share, rows.surviving, color=looks[player][0], marker=looks[player][1], markersize=3, linewidth=1.1,
-            markevery=2, markeredgewidth=0,
-        )  # fmt: skip
-    ax.set(ylim=(-0.02, 1.02), xlim=(0, 2), xlabel="turns / needed")
-    ax.yaxis.set_major_formatter(PercentFormatter(1))
-    ax.xaxis.set_major_locator(MaxNLocator(2))
+    left, right, _ = _beside(figure, place)
+    for ax, cells in zip((left, right), sides, strict=True):
+        for (player, _), some in cells.items():
+            rows = pd.DataFrame(survival(some))
+            rows = rows[rows.at_risk > 0]
+            ax.plot(
+                rows.share, rows.surviving, color=looks[player][0], marker=looks[player][1], markersize=3,
+                linewidth=1.1, markevery=2, markeredgewidth=0,
+            )  # fmt: skip
+        ax.set(ylim=(-0.02, 1.02), xlim=(0, 2))
+        ax.yaxis.set_major_formatter(PercentFormatter(1))
+        ax.xaxis.set_major_locator(MaxNLocator(2))
+    left.set_ylabel("no mistake yet")
+    _under(left, right, "turns, as shares of those needed")
+    return left
 
 
-def _follows(ax: Axes, cells: Cells, kinds: Sequence[str]) -> None:
-    """Draw which kind of new mistake follows which in the next turn, beyond what independent turns would give."""
-    kinds = [kind for kind in kinds if kind != "other"]
-    surplus = follows(cells, kinds)
-    most = abs(surplus).max(initial=1.0)
-    if kinds:
-        ax.imshow(surplus, cmap="PuOr_r", vmin=-most, vmax=most, aspect="auto")
-    for row, values in enumerate(surplus):
-        for column, value in enumerate(values):
-            colour = "white" if abs(value) > 0.6 * most else ".15"
-            text = f"{value:.0f}".replace("-0", "0") if abs(value) < 99.5 else f"{value:.0f}"
-            ax.text(column, row, text, ha="center", va="center", fontsize=7, color=colour)
-    ax.set_xticks(range(len(kinds)), kinds, rotation=45, ha="right")
-    ax.set_yticks(range(len(kinds)), kinds)
-    ax.set(xlabel="next turn", ylabel="a turn")
-    ax.grid(visible=False)
+def _follows(figure: Figure, place: SubplotSpec, sides: Sequence[Cells], kinds: Sequence[str]) -> Axes:
+    """Draw which kind of new mistake follows which in the next turn, beyond what independent turns would give. Columns
+    have the numbers of the rows."""
+    left, right, _ = _beside(figure, place)
+    found = [follows(cells, kinds) for cells in sides]
+    most = max(abs(surplus).max(initial=1.0) for surplus in found)
+    for ax, surplus in zip((left, right), found, strict=True):
+        if kinds:
+            ax.imshow(surplus, cmap="PuOr_r", vmin=-most, vmax=most, aspect="auto")
+        for row, values in enumerate(surplus):
+            for column, value in enumerate(values):
+                colour = "white" if abs(value) > 0.6 * most else ".15"
+                text = f"{round(value):d}"  # never "-0"
+                ax.text(column, row, text, ha="center", va="center", fontsize=7, color=colour)
+        numbers = range(len(kinds))
+        ax.set_xticks(numbers, [f"{n + 1}" for n in numbers])
+        ax.set_yticks(numbers, [f"{kind} {n + 1}" for n, kind in enumerate(kinds)])
+        ax.tick_params(length=2, pad=2)
+        ax.grid(visible=False)
+    _under(left, right, "mistake in the next turn")
+    left.set_ylabel("in a turn")
+    return left
 
 
-def _fates(ax: Axes, cells: Cells, hard: Mapping[str, int]) -> None:
-    """Draw what became of mistakes in the world at the hard level, a bar per kind, over all players."""
-    found = fates([one for player, d in hard.items() for one in cells[player, d]])
-    rows = [row for row in found if row["kind"] in WORLD and row["kind"] != "missed item"][
-        :7
-    ]  # made at the end
-    shades = sns.color_palette("viridis", len(_FATES))
-    for place, row in enumerate(rows):
-        begin = 0.0
-        for shade, fate in zip(shades, _FATES, strict=True):
-            share = row[fate] / row["mistakes"]
-            ax.barh(place, share, left=begin, color=shade, edgecolor="white", linewidth=0.4)
-            begin += share
-    ax.set_yticks(range(len(rows)), [f"{row['kind']} ({row['mistakes']})" for row in rows])
-    ax.set(xlabel="what became of it, hard level", xlim=(0, 1), ylim=(len(rows) - 0.4, -0.6))
-    ax.xaxis.set_major_formatter(PercentFormatter(1))
-    ax.grid(axis="y", visible=False)
-    handles = [
-        Patch(facecolor=shade, label=name) for shade, name in zip(shades, _FATES.values(), strict=True)
+def _fates(figure: Figure, place: SubplotSpec, sides: Sequence[Cells]) -> Axes:
+    """Draw what became of mistakes in the world, a bar per kind, over all players, and how many there were."""
+    left, right, below = _beside(figure, place, 0.35)
+    found = [
+        {row["kind"]: row for row in fates([one for some in cells.values() for one in some])}
+        for cells in sides
     ]
-    ax.legend(
-        handles=handles, loc="upper center", bbox_to_anchor=(0.35, -0.2), ncols=2, frameon=False, fontsize=7,
-        handlelength=1.2, columnspacing=0.8, labelspacing=0.2,
-    )  # fmt: skip
+    at_work = [kind for kind in WORLD if kind != "missed item"]  # that one is made at the end
+    often = Counter({kind: sum(row[kind]["mistakes"] for row in found if kind in row) for kind in at_work})
+    kinds = [kind for kind, count in often.most_common(7) if count]
+    looks = dict(
+        zip(_FATES, ({"facecolor": one} for one in sns.color_palette("viridis", len(_FATES))), strict=True)
+    )
+    for ax, rows in zip((left, right), found, strict=True):
+        _shares(ax, kinds)
+        for place_, kind in enumerate(kinds):
+            if row := rows.get(kind):
+                _bar(ax, place_, {fate: row[fate] / row["mistakes"] for fate in _FATES}, looks)
+            count = row["mistakes"] if row else 0
+            ax.text(1.04, place_, f"{count}", fontsize=7, va="center", ha="left")
+    _under(left, right, "what became of it, and how many")
+    if below:
+        handles = [Patch(**look, edgecolor="white", label=_FATES[fate]) for fate, look in looks.items()]
+        _legend(below, handles, 3)
+    return left
 
 
 def _planted(
-    ax: Axes,
+    figure: Figure,
+    place: SubplotSpec,
     effects: pd.DataFrame,
-    players: Sequence[str],
+    gained: pd.DataFrame,
     hard: Mapping[str, int],
     looks: Mapping[str, Any],
     value: str,
-) -> None:
-    """Draw a value of the effects of planted acts over all kinds, with 95% intervals, at both levels of each player:
-    filled at d = 1, hollow at the hard one."""
-    rows = effects[effects.kind == "all"].set_index(["player", "d"])
-    there = [player for player in players if player in rows.index.get_level_values(0)]
-    for row, player in enumerate(there):
-        colour, marker = looks[player]
-        for d, up in ((LOW, -0.17), (hard[player], 0.17)):
-            if (player, d) not in rows.index or (d == LOW and up > 0):
-                continue
-            one = rows.loc[(player, d)]
-            if one["mendable" if value == "mended" else "pairs"] < PAIRS:
-                continue
-            bars = [[one[value] - one[f"{value}_low"]], [one[f"{value}_high"] - one[value]]]
-            ax.errorbar(
-                [one[value]], [row + up], xerr=bars, fmt=marker, color=colour, markersize=4, linewidth=1.1,
-                markerfacecolor=colour if up < 0 else "white",
-            )  # fmt: skip
-    if value == "effect":
-        ax.axvline(0, color=".3", linewidth=0.8)
-    ax.set_yticks(range(len(there)), there)
-    ax.set(ylim=(len(there) - 0.4, -0.6))
-    ax.set_xlabel(
-        "planted mistakes\nthat are mended" if value == "mended" else "success less\nthe untouched twin's"
-    )
-    ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-    ax.xaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 5, 10]))
-    ax.grid(axis="y", visible=False)
+) -> Axes:
+    """Draw a value of the effects of planted acts by kind, with 95% intervals: at d = 1, at each player's hard level,
+    and what each schedule has more than the novice, at d = 1 filled and at the novice's hard level hollow."""
+    players = in_order(list(hard))
+    trained = [player for player in players if player not in ORDER]
+    low = [(player, LOW, True) for player in players]
+    high = [(player, hard[player], False) for player in players]
+    more = [
+        (player, d, d == LOW) for player in trained for d in dict.fromkeys((LOW, hard.get("novice", LOW)))
+    ]
+    panels = [("d = 1", effects, low), ("hard level", effects, high), ("less novice", gained, more)]
+    kinds = ["all", *(kind for kind in ACTS if (effects.kind == kind).any())]
+    axes = [figure.add_subplot(one) for one in places_of(place.subgridspec(1, len(panels)))]
+    for ax, (title, table, marks) in zip(axes, panels, strict=True):
+        rows = table.set_index(["player", "d", "kind"])
+        count = "mendable" if value == "mended" else "pairs" if table is effects else "tasks"
+        for row, kind in enumerate(kinds):
+            for place_, (player, d, full) in enumerate(marks):
+                if (player, d, kind) in rows.index and rows.loc[(player, d, kind)][count] >= PAIRS:
+                    up = 0.8 * ((place_ + 0.5) / len(marks) - 0.5)
+                    _interval(ax, row + up, rows.loc[(player, d, kind)], value, looks[player], full)
+        ax.axhline(0.5, color=".6", linewidth=0.6)
+        if table is gained or value == "effect":
+            ax.axvline(0, color=".3", linewidth=0.6)
+        ax.set_title(title)
+        ax.set_yticks(range(len(kinds)), ["all kinds", *kinds[1:]])
+        ax.set(ylim=(len(kinds) - 0.5, -0.5))
+        ax.tick_params(labelleft=ax is axes[0])
+        ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=""))
+        if table is gained:
+            ax.xaxis.set_major_locator(MaxNLocator(2, steps=[1, 2, 5, 10]))
+        else:
+            ax.set(xlim=(-0.05, 1.05) if value == "mended" else (-1.05, 0.3))
+            ax.set_xticks((0, 0.5, 1) if value == "mended" else (-1, -0.5, 0))
+        ax.grid(axis="y", visible=False)
+    told = {"mended": "planted mistakes that are mended, %", "effect": "success less the untouched twin's, %"}
+    axes[1].set_xlabel(told[value])
+    return axes[0]
+
+
+def _interval(ax: Axes, y: float, row: Any, value: str, look: Any, full: bool) -> None:
+    """Draw a value of a row with its interval, the mark filled or hollow."""
+    bars = [[row[value] - row[f"{value}_low"]], [row[f"{value}_high"] - row[value]]]
+    ax.errorbar(
+        [row[value]], [y], xerr=bars, fmt=look[1], color=look[0], markersize=3, linewidth=0.8, markeredgewidth=0.7,
+        markerfacecolor=look[0] if full else "white",
+    )  # fmt: skip
 
 
 @laid_out

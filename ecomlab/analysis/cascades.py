@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ecomlab.analysis.tables import TableError
-from ecomlab.evaluate.cascade.causal import effects, outcome_of
+from ecomlab.evaluate.cascade.causal import ACTS, LEFT_OUT, Outcome, effects, gains, outcome_of
 from ecomlab.evaluate.cascade.mistakes import Labelled, Mistake
 
 LOW = 1
@@ -17,7 +17,10 @@ ENOUGH = 0.1
 """Success at the hard level of a comparison, at least: where hardly anything succeeds, nothing is to be recovered."""
 PAIRS = 5
 """Pairs of episodes, at least, of which an effect is drawn."""
+ORDER = ("perturbed", "base", "novice")
+"""Players that no schedule has trained, in the order of figures."""
 CLEAN, OTHER = "none", "other"
+LOSS = "success less the twin's"
 Cells = Mapping[tuple[str, int], Sequence[Labelled]]
 """Labelled episodes by player and level."""
 
@@ -87,6 +90,12 @@ def alike(cells: Cells) -> list[tuple[str, str]]:
     return [(one, other) for one, other in pairs if made[one] == made[other]]
 
 
+def distinct(cells: Cells) -> Cells:
+    """Leave out the players that play as an earlier one does (`alike`)."""
+    copies = {one for one, _ in alike(cells)}
+    return {key: some for key, some in cells.items() if key[0] not in copies}
+
+
 def kinds_of(cells: Cells, most: int = 7) -> list[str]:
     """List the kinds of first mistakes, the most frequent first; all beyond `most` are `OTHER`."""
     first = Counter(one.first.kind for some in cells.values() for one in some if one.first)
@@ -127,9 +136,100 @@ def follows(cells: Cells, kinds: Sequence[str]) -> np.ndarray:
 def planted(effect: pd.DataFrame) -> pd.DataFrame:
     """Summarize the table of experiments/cascade/effect.py: for each player, environment, level and kind of planted
     act, and over all kinds, the columns of `causal.effects`."""
+    pairs = _outcomes(effect)
+    return pd.DataFrame([{"player": name, **row} for name, mine in pairs.items() for row in effects(mine)])
+
+
+def gained(effect: pd.DataFrame, against: str = "novice") -> pd.DataFrame:
+    """Compare every other player of the table of experiments/cascade/effect.py with one of them, by the pairs that both
+    have: the columns of `causal.gains`. No rows where that one is not in the table."""
+    pairs = _outcomes(effect)
+    theirs = pairs.pop(against, [])
+    return pd.DataFrame(
+        [{"player": name, **row} for name, mine in pairs.items() for row in gains(mine, theirs)],
+        columns=None if theirs else ["player", "env", "d", "kind"],
+    )
+
+
+def _outcomes(effect: pd.DataFrame) -> dict[str, list[Outcome]]:
     pairs = effect[effect.why == ""]
-    rows = []
-    for player, mine in pairs.groupby("player", sort=False):
-        found = effects([outcome_of(row) for row in mine.to_dict("records")])
-        rows += [{"player": player, **row} for row in found]
-    return pd.DataFrame(rows)
+    return {
+        player: [outcome_of(row) for row in mine.to_dict("records")]
+        for player, mine in pairs.groupby("player", sort=False)
+    }
+
+
+def unpaired(effect: pd.DataFrame) -> pd.DataFrame:
+    """Count the tasks of each player, environment, level and kind that have a pair, and those that have none by the
+    reason (`causal.LEFT_OUT`), a column each."""
+    by = ["player", "env", "d", "kind"]
+    named = effect.assign(why=effect.why.replace("", "pair"))
+    counts = named.groupby([*by, "why"], sort=False).size().unstack(fill_value=0)
+    reasons = [why for why in ("pair", *LEFT_OUT) if why in counts]
+    return counts[reasons].reset_index().rename_axis(columns=None)
+
+
+def as_markdown(effect: pd.DataFrame, against: str = "novice") -> str:
+    """Write what planted acts lead to as Markdown tables: over all kinds; by kind; less what they lead to with another
+    player; and why there are no more pairs."""
+    found, more, counts = planted(effect), gained(effect, against), unpaired(effect)
+    played = effect.groupby(["player", "env", "d"]).seed.nunique()
+    every, kinds = found[found.kind == "all"], [kind for kind in ACTS if (effect.kind == kind).any()]
+    tables = [
+        _table(
+            ("player", "env", "d", "tasks", "with a pair", "pairs", "mended", LOSS, "more mistakes"),
+            [
+                (
+                    *(key := (row["player"], row["env"], row["d"])), played[key], row["tasks"], row["pairs"],
+                    *(_bounded(row, name) for name in ("mended", "effect", "further")),
+                )
+                for row in every.to_dict("records")
+            ],
+        ),
+        _table(
+            (f"mended, {LOSS} (pairs)", "env", "d", *kinds),
+            [
+                (*key, *(_short(mine[mine.kind == kind]) for kind in kinds))
+                for key, mine in found.groupby(["player", "env", "d"], sort=False)
+            ],
+        ),
+        _table(
+            (f"less {against}", "env", "d", "kind", "tasks", "mended", LOSS),
+            [
+                (
+                    row["player"], row["env"], row["d"], row["kind"], row["tasks"],
+                    *(_bounded(row, name) for name in ("mended", "effect")),
+                )
+                for row in more.to_dict("records")
+                if row["tasks"] >= PAIRS and row["player"] not in ORDER
+            ],
+        ),
+        _table(
+            ("tasks of all players and levels", *(whys := [why for why in ("pair", *LEFT_OUT) if why in counts])),
+            [(kind, *mine[whys].sum()) for kind, mine in counts.groupby("kind", sort=False)],
+        ),
+    ]  # fmt: skip
+    return "\n\n".join(filter(None, tables))
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Write a Markdown table; nothing where it has no rows."""
+    lines = [head, ["---"] * len(head), *rows] if rows else []
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
+
+
+def _bounded(row: Mapping[str, float], name: str) -> str:
+    """Write a value with its interval; a dash for one that is not known."""
+    if np.isnan(row[name]):
+        return "–"
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    return f"{row[name]:.2f}" + ("" if np.isnan(low) else f" ({low:.2f} to {high:.2f})")
+
+
+def _short(rows: pd.DataFrame) -> str:
+    """Write what is mended and what success loses, and of how many pairs; a dash for fewer than `PAIRS`."""
+    if not len(rows) or rows.pairs.iloc[0] < PAIRS:
+        return "–"
+    row = rows.iloc[0]
+    mended = "–" if np.isnan(row.mended) else f"{row.mended:.2f}"
+    return f"{mended}, {row.effect:+.2f} ({row.pairs})"

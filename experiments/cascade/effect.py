@@ -6,7 +6,7 @@ A player is a script, such as reference or perturbed, what `ecomlab eval` takes 
 checkpoint that is to be called NAME. Adds to effect.csv the tasks that it lacks, of the held-out ones: a row for each
 kind of mistake that planted.csv has in the environment, with the pair or why there is none. Prints each player's
 effects with 95% intervals; effect.json says what each player's rows were made with. A run that was killed goes on; give
---out for other settings.
+--out for other settings. `--draw` plays nothing and puts the tables into docs/cascade.md.
 """
 
 import argparse
@@ -17,12 +17,18 @@ from pathlib import Path
 from growing import add, read
 from players import named, note, runner_of
 
+from ecomlab.analysis.cascades import as_markdown
+from ecomlab.analysis.tables import load_effect
 from ecomlab.catalog import load_shop
 from ecomlab.evaluate.cascade.causal import ACTS, COLUMNS, effects, measure, outcome_of
 from ecomlab.evaluate.contestant import Job
 from ecomlab.evaluate.tasks import held_out_seeds
+from ecomlab.files import replace_between
 
 TABLE = Path(__file__).with_name("effect.csv")
+OTHERS = Path(__file__).with_name("effect_others.csv")
+"""Of environments other than the cart."""
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "cascade.md"
 PLANTED = Path(__file__).with_name("planted.csv")
 AT_ONCE = 48
 """Tasks that are played before their pairs are written."""
@@ -34,17 +40,32 @@ def kinds_of(env: str) -> list[str]:
     return [kind for kind in ACTS if kind in there]
 
 
+def draw() -> None:
+    """Put what the tables come to into the page."""
+    for table in filter(Path.exists, (TABLE, OTHERS)):
+        marks = (
+            f"<!-- drawn by experiments/cascade/effect.py from {table.name}: begin -->",
+            f"<!-- {table.stem}: end -->",
+        )
+        replace_between(PAGE, marks, as_markdown(load_effect(table)))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("player", nargs="+")
+    parser.add_argument("player", nargs="*")
     parser.add_argument("--env", default="CART")
     parser.add_argument("--levels", default="1,8")
     parser.add_argument("--tasks", type=int, default=AT_ONCE)
     parser.add_argument("--size", type=int, default=20_000)
     parser.add_argument("--out", type=Path, default=TABLE)
+    parser.add_argument("--draw", action="store_true")
     asked = parser.parse_args()
+    if asked.draw:
+        return draw()
+    if not asked.player:
+        parser.error("a player is needed")
     envs, levels = asked.env.split(","), [int(level) for level in asked.levels.split(",")]
     shop = load_shop(asked.size)
     there = read(asked.out)

@@ -316,7 +316,8 @@ def every_figure():
     asked = tables.load_understanding(ROOT / "experiments/certificate/certificate.json")
     parts = tables.load_parts(ROOT / "experiments/laptop/parts.csv")
     cells = cascades.labelled(tables.load_played(ROOT / CASCADE / "played.csv"))
-    effects = cascades.planted(tables.load_effect(ROOT / CASCADE / "effect.csv"))
+    pairs = tables.load_effect(ROOT / CASCADE / "effect.csv")
+    effects, gained = cascades.planted(pairs), cascades.gained(pairs)
     shown = tables.load_traces(ROOT / CASCADE / "traces.json")["traces"]
     scripted, runs = statistics.frontiers(table, ["perturbed"]), statistics.run_frontiers(evaluation)
     players = pd.concat([scripted, tables.load_frontier(ROOT / "experiments/serve_base/frontier.json")])
@@ -337,8 +338,8 @@ def every_figure():
         ),
         "understanding": (partial(capability_plots.understanding, asked), captions.understanding(asked)),
         "cascade": (
-            partial(cascade_plots.error_cascade, cells, effects),
-            captions.error_cascade(cells, effects),
+            partial(cascade_plots.error_cascade, cells, effects, gained),
+            captions.error_cascade(cells, effects, gained),
         ),
         "traces": (partial(cascade_plots.traces, shown), captions.traces(shown)),
     }
@@ -496,7 +497,7 @@ def test_a_player_without_the_low_level_is_named_with_the_command_that_plays_it(
     cells = {("novice", 1): [mistaken()], ("base", 3): [mistaken()]}
     command = r"python experiments/cascade/played.py base --env CART --levels 1$"
     with pytest.raises(tables.TableError, match=f"no rows at d = 1 of base; .*{command}"):
-        cascade_plots.error_cascade(cells, pd.DataFrame({"env": ["CART"]}))
+        cascade_plots.error_cascade(cells, pd.DataFrame({"env": ["CART"]}), pd.DataFrame())
 
 
 GREEDY = r"eval.csv: no decoding 'greedy'; there are sampled"
@@ -544,7 +545,7 @@ def test_a_file_of_cascades_that_is_not_there_is_named_with_what_writes_it(name,
 
 def test_effects_of_several_environments_are_not_mixed_in_one_figure():
     with pytest.raises(ValueError, match="the effects are of CART, PD; choose one"):
-        cascade_plots.error_cascade({}, pd.DataFrame({"env": ["CART", "PD"]}))
+        cascade_plots.error_cascade({}, pd.DataFrame({"env": ["CART", "PD"]}), pd.DataFrame())
 
 
 def test_an_episode_is_the_same_in_the_table_as_labelled(tmp_path):
@@ -631,27 +632,86 @@ def test_a_narrow_figure_has_a_caption_of_what_it_shows(tmp_path):
     assert "starter" in column and "over steps" not in column
 
 
+def planted_rows(player, d, count, mended, kind="wrong product", why=""):
+    """Rows of effect.csv: so many pairs of a player, the first `mended` of which were mended."""
+    row = {
+        "player": player,
+        "env": "CART",
+        "d": d,
+        "trial": 0,
+        "kind": kind,
+        "turn": 2,
+        "final": 0,
+        "why": why,
+    }
+    made = {"twin_correct": 1, "twin_later": 0, "planted_later": 0}
+    return [
+        {**row, **made, "seed": seed, "planted_correct": int(seed < mended), "mended": int(seed < mended)}
+        for seed in range(count)
+    ]
+
+
 def test_the_share_mended_of_few_that_could_be_is_not_drawn():
     """Of six pairs, one of which could be mended."""
-    row = {
-        "player": "base",
-        "env": "CART",
-        "d": 1,
-        "kind": "all",
-        "pairs": 6,
-        "mendable": 1,
-        "effect": -0.5,
-        "mended": 1.0,
-    }
-    bounds = {f"{name}_{side}": 0.0 for name in ("effect", "mended") for side in ("low", "high")}
-    effects = pd.DataFrame([{**row, **bounds, "effect_low": -0.9, "mended_high": 1.0}])
+    pairs = pd.DataFrame(planted_rows("base", 1, 6, 1))
+    pairs.loc[1:, "final"] = 1
     drawn = {}
     for value in ("mended", "effect"):
-        ax = Figure().add_subplot()
+        figure, effects = Figure(), cascades.planted(pairs)
         look = cascade_plots.looks_of(["base"])
-        cascade_plots._planted(ax, effects, ["base"], {"base": 1}, look, value)
+        place, none = figure.add_gridspec(1, 1)[0], cascades.gained(pairs)
+        ax = cascade_plots._planted(figure, place, effects, none, {"base": 1}, look, value)
         drawn[value] = len(ax.containers)
-    assert drawn == {"mended": 0, "effect": 1}
+    assert drawn == {"mended": 0, "effect": 2}, "over all kinds, and of the one kind"
+
+
+def test_what_a_schedule_gains_is_drawn_beside_both_levels_by_kind():
+    """The novice mends one of six, the trained one four of the same; the hard level of the novice is a hollow mark."""
+    pairs = pd.DataFrame(
+        [
+            *(row for d in (1, 2) for row in planted_rows("novice", d, 6, 1)),
+            *(row for d in (1, 2) for row in planted_rows("adaptive", d, 6, 4)),
+        ]
+    )
+    effects, gained = cascades.planted(pairs), cascades.gained(pairs)
+    assert set(gained.player) == {"adaptive"} and set(gained.mended) == {0.5}
+    figure, hard = Figure(), {"novice": 2, "adaptive": 3}
+    place, looks = figure.add_gridspec(1, 1)[0], cascade_plots.looks_of(list(hard))
+    cascade_plots._planted(figure, place, effects, gained, hard, looks, "mended")
+    low, high, more = figure.axes
+    assert [len(ax.containers) for ax in (low, high, more)] == [4, 2, 4]
+    marks = [bars[0].get_markerfacecolor() for bars in more.containers]
+    assert [mark == "white" for mark in marks] == [False, True] * 2
+    assert [label.get_text() for label in low.get_yticklabels()] == ["all kinds", "wrong product"]
+
+
+def test_players_that_play_alike_are_drawn_once(drawings):
+    figure, caption = drawings("cascade", plots.COLUMN_WIDTH)
+    (players,) = [ax for ax in figure.axes if ax.get_legend() and ax.get_legend().get_lines()]
+    names = [text.get_text() for text in players.get_legend().get_texts()]
+    assert "novice" in names and "static-high" not in names
+    assert "static-high plays as novice does, and is not drawn." in caption.text
+
+
+def test_a_task_without_a_pair_is_counted_with_its_reason():
+    pairs = pd.DataFrame(
+        [
+            *planted_rows("base", 1, 6, 1),
+            *planted_rows("base", 1, 2, 0, "wrong variant", "no act to make wrong so"),
+        ]
+    )
+    counts = cascades.unpaired(pairs).set_index("kind")
+    assert counts.pair.to_dict() == {"wrong product": 6, "wrong variant": 0}
+    assert counts["no act to make wrong so"].to_dict() == {"wrong product": 0, "wrong variant": 2}
+    page = cascades.as_markdown(pairs)
+    assert "| base | CART | 1 | 6 | 6 | 6 | 0.17 (0.00 to 0.64) | -0.83 (" in page
+    assert "| wrong variant | 0 | 2 |" in page
+
+
+def test_the_page_has_what_the_committed_pairs_come_to():
+    page = (ROOT / "docs" / "cascade.md").read_text("utf-8")
+    table = cascades.as_markdown(tables.load_effect(ROOT / CASCADE / "effect.csv"))
+    assert table in page, "run: python experiments/cascade/effect.py --draw"
 
 
 def test_equal_data_give_equal_pdf_bytes(experiment):
