@@ -3,15 +3,15 @@
     python experiments/cascade/effect.py novice adaptive=FOLDER [--env CART] [--levels 1,8] [--tasks 48] [--size 20000]
 
 A player is a script, such as reference or perturbed, what `ecomlab eval` takes as weights, or NAME=FOLDER for a
-checkpoint that is to be called NAME. Adds to effect.csv the tasks that it lacks, of the held-out ones: a row for each
-kind of mistake that planted.csv has in the environment, with the pair or why there is none. Prints each player's
+checkpoint that is to be called NAME. Adds to effect.csv what it lacks of the held-out tasks: a row for each kind of
+mistake that planted.csv or played.csv has in the environment, with the pair or why there is none. Prints each player's
 effects with 95% intervals; effect.json says what each player's rows were made with. A run that was killed goes on; give
 --out for other settings. `--draw` plays nothing and puts the tables into docs/cascade.md.
 """
 
 import argparse
 from collections import Counter
-from itertools import islice, product
+from itertools import groupby, islice, product
 from pathlib import Path
 
 from growing import add, read
@@ -29,14 +29,17 @@ TABLE = Path(__file__).with_name("effect.csv")
 OTHERS = Path(__file__).with_name("effect_others.csv")
 """Of environments other than the cart."""
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "cascade.md"
-PLANTED = Path(__file__).with_name("planted.csv")
+PLANTED, PLAYED = (Path(__file__).with_name(f"{name}.csv") for name in ("planted", "played"))
 AT_ONCE = 48
 """Tasks that are played before their pairs are written."""
 
 
 def kinds_of(env: str) -> list[str]:
-    """List the kinds of wrong acts that an environment gives the opportunity for: those that could be planted in it."""
+    """List the kinds of wrong acts that an environment gives the opportunity for: those that could be planted in the
+    reference player's episodes, and those that players make by themselves, such as an item of a type that only they
+    look up."""
     there = {row["planted"] for row in read(PLANTED) if row["env"] == env}
+    there |= {row["kind"] for row in read(PLAYED) if row["env"] == env}
     return [kind for kind in ACTS if kind in there]
 
 
@@ -71,15 +74,18 @@ def main() -> None:
     there = read(asked.out)
     for name, weights in map(named, asked.player):
         mine = [row for row in there if row["player"] == name]
-        done = {(row["env"], int(row["d"]), int(row["seed"])) for row in mine}
+        done = {(row["env"], int(row["d"]), int(row["seed"]), row["kind"]) for row in mine}
         runner, seeds = runner_of(weights, envs, shop), held_out_seeds(0, asked.tasks)
         for env, d in product(envs, levels):
-            left = (Job(env, d, seed) for seed in seeds if (env, d, seed) not in done)
-            while chunk := list(islice(left, AT_ONCE)):
-                pairs = measure(runner, chunk, shop, kinds_of(env))
-                rows = [{"player": name, **one.row()} for one in pairs]
-                add(asked.out, ("player", *COLUMNS), rows)
-                mine += [{column: str(value) for column, value in row.items()} for row in rows]
+            lacking = [[kind for kind in kinds_of(env) if (env, d, seed, kind) not in done] for seed in seeds]
+            tasks = zip(lacking, (Job(env, d, seed) for seed in seeds), strict=True)
+            for kinds, same in groupby(tasks, key=lambda task: task[0]):
+                left = (job for _, job in same)
+                while kinds and (chunk := list(islice(left, AT_ONCE))):
+                    pairs = measure(runner, chunk, shop, kinds)
+                    rows = [{"player": name, **one.row()} for one in pairs]
+                    add(asked.out, ("player", *COLUMNS), rows)
+                    mine += [{column: str(value) for column, value in row.items()} for row in rows]
         note(asked.out, name, weights, envs, shop, tasks=asked.tasks, catalog_size=asked.size)
         for row in effects([outcome_of(row) for row in mine if not row["why"]]):
             found = {column: round(v, 3) if isinstance(v, float) else v for column, v in row.items()}
