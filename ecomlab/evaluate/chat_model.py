@@ -78,11 +78,13 @@ class ChatModelContestant:
     ) -> None:
         """Takes what `LocalContestant` takes. Raises ValueError for an unknown decoding and a temperature that is not
         positive."""
+        from ecomlab.evaluate.generation import shows_padding
         from ecomlab.models.samplers.cached import Limits
 
         if temperature <= 0:
             raise ValueError(f"temperature must be positive, not {temperature}; use greedy decoding instead")
-        self.name, self.chat, self.decoding, self.at_once = name, chat, check_decoding(decoding), batch
+        self.name, self.chat, self.decoding = name, chat, check_decoding(decoding)
+        self.at_once = 1 if shows_padding(chat.model, chat.format.pad_id) else batch
         self.temperature, self.customer, self.strict = temperature, customer, strict
         self.limits = limits or Limits()
         self._digest = weights_digest(chat.model)

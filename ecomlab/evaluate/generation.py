@@ -12,6 +12,9 @@ from transformers import GenerationConfig, LogitsProcessor, StoppingCriteria
 
 from ecomlab.models.samplers.cached import drawn
 
+ROUNDING = 0.02
+"""Most that rounding moves of a distribution over tokens, bfloat16 included: the share of draws that would differ."""
+
 
 @dataclass
 class Row:
@@ -68,20 +71,43 @@ def generate(
     """Sample a turn of each row into its `said`, or with `temperature` 0 take the likeliest tokens.
 
     Beyond floating-point rounding a row does not depend on the others: prompts are padded on the left, where they are
-    masked. The model's own settings for generation (temperature, top_p, penalties) are not used.
+    masked (`shows_padding` tells of models that read it all the same). The model's own settings for generation
+    (temperature, top_p, penalties) are not used.
     """
-    width = max(len(row.prompt) for row in rows)
-    ids = torch.full((len(rows), width), pad_id)
-    mask = torch.zeros(len(rows), width, dtype=torch.long)
-    for i, row in enumerate(rows):
-        ids[i, width - len(row.prompt) :] = torch.tensor(row.prompt)
-        mask[i, width - len(row.prompt) :] = 1
     model.generate(
-        input_ids=ids.to(model.device),
-        attention_mask=mask.to(model.device),
-        generation_config=GenerationConfig(
-            do_sample=False, max_new_tokens=max(row.room for row in rows), pad_token_id=pad_id
-        ),
+        **_padded(model, [row.prompt for row in rows], pad_id),
+        generation_config=_config(max(row.room for row in rows), pad_id),
         logits_processor=[_Choice(rows, stop_ids, pad_id, temperature)],
         stopping_criteria=[_Over(rows, stop_ids)],
     )
+
+
+@torch.no_grad()
+def shows_padding(model: Any, pad_id: int) -> bool:
+    """Tell whether a model's next token depends on padding, as RWKV's does: it must play one conversation at a time."""
+    short, long = [1, 2, 3], list(range(1, 25))
+
+    def next_token(*prompts: Sequence[int]) -> Tensor:
+        said = model.generate(
+            **_padded(model, prompts, pad_id),
+            generation_config=_config(1, pad_id),
+            output_logits=True,
+            return_dict_in_generate=True,
+        )
+        return torch.softmax(said.logits[0][0].float(), dim=-1)
+
+    return bool((next_token(short) - next_token(short, long)).abs().sum() / 2 > ROUNDING)
+
+
+def _padded(model: Any, prompts: Sequence[Sequence[int]], pad_id: int) -> dict[str, Tensor]:
+    width = max(map(len, prompts))
+    ids = torch.full((len(prompts), width), pad_id)
+    mask = torch.zeros(len(prompts), width, dtype=torch.long)
+    for i, prompt in enumerate(prompts):
+        ids[i, width - len(prompt) :] = torch.tensor(prompt)
+        mask[i, width - len(prompt) :] = 1
+    return {"input_ids": ids.to(model.device), "attention_mask": mask.to(model.device)}
+
+
+def _config(most: int, pad_id: int) -> GenerationConfig:
+    return GenerationConfig(do_sample=False, max_new_tokens=most, pad_token_id=pad_id)

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (
-    Gemma2Config,
-    Gemma2ForCausalLM,
+    AutoModelForCausalLM,
     GenerationConfig,
     LlamaConfig,
     LlamaForCausalLM,
@@ -24,7 +24,7 @@ from ecomlab.evaluate.chat_format import ChatFormat, Style
 from ecomlab.evaluate.chat_model import ChatModelContestant, load_chat_model
 from ecomlab.evaluate.contestant import Job, Played
 from ecomlab.evaluate.evaluation import EVALUATION, Cells, header_of, rescore, run_evaluation
-from ecomlab.evaluate.generation import Row, generate
+from ecomlab.evaluate.generation import Row, generate, shows_padding
 from ecomlab.evaluate.players import contestant_of
 from ecomlab.evaluate.tasks import held_out_seeds
 from ecomlab.evaluate.transcripts import read
@@ -259,22 +259,62 @@ def test_tokens_are_those_of_our_own_sampler(folders: dict[str, Path]) -> None:
     assert len({len(row.said) for row in rows}) > 1
 
 
-def test_peculiarities_of_a_model_are_kept() -> None:
-    """Gemma 2 caps its logits, which a sampler that reads its last layer alone would miss."""
-    sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
-    torch.manual_seed(0)
-    config = Gemma2Config(
-        vocab_size=50, num_key_value_heads=1, head_dim=8, final_logit_softcapping=0.05, **sizes
-    )
-    model = Gemma2ForCausalLM(config).eval()
-    row = Row([1, 2, 3], 40, rng("cap"))
-    generate(model, [row], frozenset(), 0)
-    stream, ids = rng("cap"), [1, 2, 3]
-    for token in row.said:
-        with torch.no_grad():
-            logp = torch.log_softmax(model(torch.tensor([ids])).logits[:, -1].float(), dim=-1)
-        assert drawn(logp, [stream.random()]).item() == token
-        ids.append(token)
+SIZES = {
+    "hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "vocab_size": 120,
+    "num_key_value_heads": 1, "max_position_embeddings": 512, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2,
+}  # fmt: skip
+SLIDING = {"head_dim": 16, "sliding_window": 16}
+ARCHITECTURES: dict[str, dict[str, Any]] = {
+    "Gemma2": SLIDING | {"final_logit_softcapping": 2.0}, "GPT2": {"n_head": 2}, "Mamba": {"state_size": 4},
+    "Rwkv": {}, "Gemma": {"head_dim": 16}, "Gemma3Text": SLIDING, "Mistral": {"sliding_window": 16}, "Phi": {},
+    "Phi3": {}, "Granite": {"logits_scaling": 8.0}, "Cohere": {}, "Cohere2": {"sliding_window": 16}, "Olmo2": {},
+    "Mixtral": {"num_local_experts": 4}, "GptOss": SLIDING | {"num_local_experts": 4}, "GPTNeoX": {}, "OPT": {},
+    "Bloom": {"n_head": 2}, "Falcon": {}, "Mpt": {"d_model": 32, "n_heads": 2, "n_layers": 2}, "StableLm": {},
+    "Mamba2": {"state_size": 8, "num_heads": 4, "head_dim": 16, "n_groups": 1}, "Lfm2": {"full_attn_idxs": [1]},
+    "FalconH1": {"mamba_d_ssm": 32, "mamba_n_heads": 4, "mamba_d_head": 8, "mamba_d_state": 8},
+    "Glm4": {"head_dim": 16}, "DeepseekV3": {
+        "num_key_value_heads": 2, "n_routed_experts": 4, "num_experts_per_tok": 2, "n_group": 1, "topk_group": 1,
+        "first_k_dense_replace": 1, "moe_intermediate_size": 16, "kv_lora_rank": 8, "q_lora_rank": 8,
+        "qk_rope_head_dim": 8, "v_head_dim": 8, "qk_nope_head_dim": 8,
+    }, "Qwen3Next": {
+        "num_hidden_layers": 4, "linear_num_value_heads": 2, "linear_num_key_heads": 2, "linear_key_head_dim": 8,
+        "linear_value_head_dim": 8, "num_experts": 4, "num_experts_per_tok": 2, "head_dim": 16,
+        "moe_intermediate_size": 16, "shared_expert_intermediate_size": 16,
+    },
+    "RecurrentGemma": {"attention_window_size": 16, "num_hidden_layers": 3}, "SmolLM3": {}, "Llama": {},
+    "Jamba": {"num_experts": 2, "use_mamba_kernels": False, "attn_layer_period": 2, "attn_layer_offset": 1},
+}  # fmt: skip
+"""What configurations need beside SIZES: caps of logits, windows, scales, experts, recurrences for attention."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow if n > 3 else ()) for n, name in enumerate(ARCHITECTURES)],
+)
+def test_every_architecture_is_sampled_as_it_is(name: str) -> None:
+    """Each token is drawn from what the model itself says of the whole conversation before it, with other conversations
+    beside it or, for one that reads its padding, alone."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        config = getattr(transformers, f"{name}Config")(**{**SIZES, **ARCHITECTURES[name]})
+        model = AutoModelForCausalLM.from_config(config).eval().float()
+    with torch.no_grad():
+        for parameter in model.parameters():  # otherwise nearly every token is as likely as every other
+            parameter.mul_(3 if parameter.dim() > 1 else 1)
+    prompts = [[5, 6, 7], list(range(3, 40)), [9, 10] * 6]
+    rows = [Row(prompt, 8, rng(name, i)) for i, prompt in enumerate(prompts)]
+    alone = shows_padding(model, 0)
+    assert alone == (name == "Rwkv")
+    for some in [[row] for row in rows] if alone else [rows]:
+        generate(model, some, frozenset({2}), 0)
+    for i, row in enumerate(rows):
+        stream, ids = rng(name, i), list(row.prompt)
+        for token in row.said:
+            with torch.no_grad():
+                logp = torch.log_softmax(model(torch.tensor([ids])).logits[:, -1].float(), dim=-1)
+            assert drawn(logp, [stream.random()]).item() == token
+            ids.append(token)
+        assert len(row.said) == 8 or row.said[-1] == 2
 
 
 # --- playing ---
