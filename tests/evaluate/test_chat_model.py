@@ -2,6 +2,7 @@
 Gemma's."""
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,8 @@ from ecomlab.evaluate.tasks import held_out_seeds
 from ecomlab.evaluate.transcripts import read
 from ecomlab.models.load import load_policy
 from ecomlab.models.policy import EvaluationOnlyError, PolicyError
+from ecomlab.models.qwen3 import template
+from ecomlab.models.renderer import TAGS
 from ecomlab.models.samplers.cached import CachedSampler, Limits, drawn
 from ecomlab.seeding import rng
 from ecomlab.task import Message
@@ -235,6 +238,32 @@ def test_a_template_that_leaves_words_out_is_refused() -> None:
     tokenizer.chat_template = "{{ messages[0].content }}"
     with pytest.raises(PolicyError, match="does not write a conversation.*chat_template.jinja"):
         ChatFormat(tokenizer, name="somebody/there")
+
+
+REAL = {
+    "cohere": "", "deepseekv3": "", "gemma": "", "gemma3": "", "gemma4": "", "glm4moe": "", "gptoss": "", "lfm2": "",
+    "llama3": "", "llama3_1": "json", "llama3_2": "json", "phi3": "", "qwen2_5": "hermes", "qwen3": "hermes",
+    "qwen3_5_think": "",
+}  # fmt: skip
+"""Templates of real models, as TRL has them, and who reads their calls."""
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_templates_of_real_models_hold_a_whole_conversation(name: str, shop: Shop) -> None:
+    """With their special tokens, as far as the template's text has them, in a tokenizer of ours."""
+    text = template(name)
+    tokenizer = tokenizer_of("mistral")
+    marks = set(re.findall(r"<\|?[a-z_/]+\|?>|<｜[^｜]+｜>|<\|[^|]+\|>", text)) - set(TAGS)
+    tokenizer.add_special_tokens({"additional_special_tokens": sorted(marks)})
+    tokenizer.chat_template = text
+    known = ChatFormat(tokenizer)
+    assert known.style.tools == REAL[name]
+    task = make_task("JOURNEY", 0, 1, shop)
+    messages = play(ENVIRONMENTS["JOURNEY"].reference_player(shop), task, shop).messages
+    prompt = known.text(known.prompt(messages[:-1], Episode(task, shop).tools))
+    assert all(m["content"].strip() in prompt for m in messages[:-1] if m["role"] in ("system", "user"))
+    calls = [one for m in messages[:-1] for one in m.get("tool_calls") or ()]
+    assert all(prompt.count(one["function"]["name"]) > 1 for one in calls)  # its schema, and the call
 
 
 # --- drawing ---
