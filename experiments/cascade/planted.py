@@ -2,13 +2,14 @@
 
     python experiments/cascade/planted.py [--episodes 50] [--levels 1,3,5,8] [--env CART] [--size 20000]
 
-Adds to planted.csv what it lacks: for each environment and level the rows of `ecomlab.evaluate.cascade.confusion`, of
-so many episodes for each kind. A cell is written when it is whole, so a run that was killed goes on; a table of another
-number of episodes is another file: give --out. `--draw` plays nothing and puts the shares by kind into
-docs/cascade.md.
+Adds to planted.csv what it lacks: for each environment, level and kind the rows of
+`ecomlab.evaluate.cascade.confusion`, of so many episodes. What is planted is written kind by kind, so a run that was
+killed goes on; a kind of which nothing could be planted is tried again. A table of another number of episodes is
+another file: give --out. `--draw` plays nothing and puts the shares by kind into docs/cascade.md.
 """
 
 import argparse
+from itertools import product
 from pathlib import Path
 
 from growing import add, read
@@ -16,6 +17,7 @@ from growing import add, read
 from ecomlab.catalog import load_shop
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.evaluate.cascade.confusion import COLUMNS, as_markdown, rows_of
+from ecomlab.evaluate.cascade.planting import PLANTABLE
 from ecomlab.files import replace_between
 
 TABLE = Path(__file__).with_name("planted.csv")
@@ -37,6 +39,7 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=50)
     parser.add_argument("--levels", default="1,3,5,8")
     parser.add_argument("--env", default=",".join(ENVIRONMENTS))
+    parser.add_argument("--kinds", default=",".join(PLANTABLE))
     parser.add_argument("--size", type=int, default=20_000)
     parser.add_argument("--out", type=Path, default=TABLE)
     parser.add_argument("--draw", action="store_true")
@@ -48,15 +51,13 @@ def main() -> None:
     if other := [row for row in there if any(row[name] != settings[name] for name in SETTINGS)]:
         known = ", ".join(f"{name} {other[0][name]}" for name in SETTINGS)
         raise SystemExit(f"{asked.out} was made with {known}; give the same, or another --out")
-    done = {(row["env"], row["d"]) for row in there}
+    done = {(row["env"], row["d"], row["planted"]) for row in there}
     shop = load_shop(asked.size)
-    for env in asked.env.split(","):
-        for d in asked.levels.split(","):
-            if (env, d) in done:
-                continue
-            rows = [{**row, **settings} for row in rows_of(env, int(d), asked.episodes, shop)]
-            add(asked.out, (*COLUMNS, *SETTINGS), rows)
-            print(f"{env}, d = {d}: {sum(row['episodes'] for row in rows)} episodes", flush=True)
+    for env, d in product(asked.env.split(","), asked.levels.split(",")):
+        kinds = [kind for kind in asked.kinds.split(",") if (env, d, kind) not in done]
+        for rows in rows_of(env, int(d), asked.episodes, shop, kinds):
+            add(asked.out, (*COLUMNS, *SETTINGS), [{**row, **settings} for row in rows])
+        print(f"{env}, d = {d}: {len(kinds)} kinds", flush=True)
 
 
 if __name__ == "__main__":

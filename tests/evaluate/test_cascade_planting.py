@@ -3,17 +3,28 @@
 import csv
 import runpy
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ecomlab import ENVIRONMENTS, Shop, make_task
 from ecomlab.audit.surface import calls
-from ecomlab.evaluate.cascade.confusion import accuracy, as_markdown, judge
-from ecomlab.evaluate.cascade.edits import calls_of, with_calls
+from ecomlab.evaluate.cascade.confusion import as_markdown, cells_of, judge, rows_of
+from ecomlab.evaluate.cascade.edits import TRICKS, calls_of, with_calls
 from ecomlab.evaluate.cascade.labels import label
 from ecomlab.evaluate.cascade.mistakes import KINDS, Labelled, Mistake
-from ecomlab.evaluate.cascade.planting import CLEAN, PLANTABLE, REPAIRED, Planted, Twin, plant, survey
+from ecomlab.evaluate.cascade.planting import (
+    BESIDE,
+    CLEAN,
+    PLANTABLE,
+    REPAIRED,
+    TWO,
+    Planted,
+    Twin,
+    plant,
+    survey,
+)
 from ecomlab.seeding import rng
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,7 +41,7 @@ def test_each_mistake_is_found_where_it_was_planted(env: str, shop: Shop) -> Non
     twin = twin_of(env, 1 if ENVIRONMENTS[env].composes else 4, shop)
     kinds = [kind for kind in PLANTABLE if kind in twin.opportunities]
     assert len(kinds) >= 5
-    for kind in (CLEAN, *kinds):
+    for kind in (CLEAN, *kinds, TWO, BESIDE):
         planted = plant(twin, shop, kind, rng("planted", env, kind))
         if planted is not None:
             judged = judge(planted, label(planted.trajectory, shop))
@@ -82,7 +93,7 @@ def test_the_same_stream_plants_the_same_mistake(shop: Shop) -> None:
 
 
 def test_every_kind_that_can_be_planted_is_one_of_the_kinds() -> None:
-    assert set(PLANTABLE) - {CLEAN} <= set(KINDS)
+    assert set(PLANTABLE) - {CLEAN, TWO, BESIDE, *TRICKS} == set(KINDS)
 
 
 def test_what_cannot_be_planted_is_refused(shop: Shop) -> None:
@@ -109,14 +120,53 @@ def test_a_label_of_another_kind_or_turn_is_not_right(shop: Shop) -> None:
     assert judged(Mistake(3, "wrong order"), Mistake(3, "unseen id", parent=0)) == ("wrong order", True, True)
 
 
+def test_two_mistakes_are_both_found_and_one_of_them_is_not_enough(shop: Shop) -> None:
+    twin = twin_of("CART", 4, shop)
+    planted = plant(twin, shop, TWO, rng("two"))
+    assert planted is not None
+    labelled = label(planted.trajectory, shop)
+    assert len(planted.holds) == 2 and judge(planted, labelled).right
+    one = replace(labelled, mistakes=tuple(m for m in labelled.mistakes if m.turn <= planted.holds[0][1]))
+    assert not judge(planted, one).right
+
+
+def test_what_only_looks_wrong_is_no_mistake_and_what_is_found_there_counts(shop: Shop) -> None:
+    done: set[str] = set()
+    tasks = (make_task(env, 3, seed, shop) for seed in range(8) for env in ("CART", "RETURN"))
+    for twin in filter(None, (survey(task, shop) for task in tasks)):
+        for trick in set(TRICKS) & set(twin.opportunities) - done:
+            planted = plant(twin, shop, trick, rng("trick", trick))
+            assert planted is not None and planted.trajectory.messages != twin.trajectory.messages
+            labelled = label(planted.trajectory, shop)
+            assert labelled.mistakes == () and judge(planted, labelled).right
+            assert not judge(planted, replace(labelled, mistakes=(Mistake(2, "wrong product"),))).right
+            done.add(trick)
+    assert done == set(TRICKS)
+
+
+def test_a_mistake_beside_an_event_is_made_in_the_turn_of_the_event(shop: Shop) -> None:
+    twin = twin_of("CART", 8, shop)
+    planted = plant(twin, shop, BESIDE, rng("beside"))
+    assert planted is not None and planted.turn in twin.eventful
+    assert judge(planted, label(planted.trajectory, shop)).right
+
+
+def test_a_table_can_be_of_some_kinds_and_has_those_of_each_kind_together(shop: Shop) -> None:
+    kinds = ("unseen pair", "wrong quantity")
+    found = list(rows_of("CART", 3, 2, shop, kinds))
+    assert [{row["planted"] for row in rows} for rows in found] == [{kind} for kind in kinds]
+    assert {row["repaired"] for row in found[1]} == {0, 1}
+
+
 def test_the_committed_table_is_what_the_page_says_and_reaches_the_goal() -> None:
-    """At least .98 of what was planted of each kind is found, kind and turn; of few, all but one."""
+    """At least .98 of what was planted is found, kind and turn, in every cell of environment, level and kind; of fewer
+    than fifty, all but one."""
     with TABLE.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert as_markdown(rows) in PAGE.read_text("utf-8"), "run: python experiments/cascade/planted.py --draw"
     assert {row["env"] for row in rows} == set(ENVIRONMENTS)
-    for kind, (episodes, right, _) in accuracy(rows).items():
-        assert right >= min(0.98 * episodes, episodes - 1), kind
+    for cell, (episodes, right, _) in cells_of(rows).items():
+        assert right >= min(0.98 * episodes, episodes - 1), cell
 
 
 def test_a_table_that_is_stopped_while_it_grows_keeps_whole_parts(tmp_path: Path) -> None:

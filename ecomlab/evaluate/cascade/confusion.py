@@ -47,10 +47,8 @@ def judge(planted: Planted, labelled: Labelled) -> Judged:
     first = labelled.first
     begins = (first.kind, first.turn) if first else (CLEAN, 0)
     begun = begins == (kind, at) if kind else begins[1] == at
-    there = planted.kind == CLEAN or any(
-        (m.kind, m.turn) == (planted.kind, planted.turn) for m in labelled.mistakes
-    )
-    expected = {(planted.kind, planted.turn), planted.first, ("wasted turn", planted.turn - 1), begins}
+    there = {(m.kind, m.turn) for m in labelled.mistakes}.issuperset(planted.holds)
+    expected = {*planted.holds, planted.first, ("wasted turn", planted.turn - 1), begins}
     if planted.kind == "patience lost":
         expected.add(("wasted turn", planted.turn))
     alone = all((m.kind, m.turn) in expected for m in labelled.roots)
@@ -60,18 +58,23 @@ def judge(planted: Planted, labelled: Labelled) -> Judged:
     return Judged(planted.kind if planted.kind in kinds else begins[0], False, alone)
 
 
-def rows_of(env: str, d: int, count: int, shop: "Shop") -> Iterator[dict[str, Any]]:
-    """Plant `count` mistakes of every kind in tasks of an environment at a level; yield the rows of the table.
+def rows_of(
+    env: str, d: int, count: int, shop: "Shop", kinds: Sequence[str] = PLANTABLE
+) -> Iterator[list[dict[str, Any]]]:
+    """Plant `count` mistakes of each kind in tasks of an environment at a level; yield the rows of the table, kind by
+    kind.
 
     A kind of which fewer could be planted has fewer episodes. An episode that our own code broke raises.
     """
     twins = _Twins(env, d, shop)
-    for kind in PLANTABLE:
+    for kind in kinds:
+        rows = []
         for repair in (False, True) if kind in REPAIRED else (False,):
             found = Counter(_judged(twins, kind, repair, count, shop))
             for (judged, turn, alone), episodes in sorted(found.items()):
                 values = (env, d, kind, int(repair), judged, int(turn), int(alone), episodes)
-                yield dict(zip(COLUMNS, values, strict=True))
+                rows.append(dict(zip(COLUMNS, values, strict=True)))
+        yield rows
 
 
 def _judged(
@@ -105,31 +108,53 @@ class _Twins:
         return self._known[seed]
 
 
-def accuracy(rows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, int, int]]:
-    """Add up the rows of a table by kind: episodes, those with kind and turn right, those of them with nothing else
-    found."""
-    found: dict[str, tuple[int, int, int]] = {}
-    for row in rows:
-        name = str(row["planted"]) + (", repaired" if int(row["repaired"]) else "")
-        episodes, right, alone = found.get(name, (0, 0, 0))
-        count, is_right = int(row["episodes"]), bool(int(row["turn"]))
-        found[name] = (
-            episodes + count,
-            right + count * is_right,
-            alone + count * (is_right and bool(int(row["alone"]))),
-        )
+Counts = tuple[int, int, int]
+"""Episodes, those with kind and turn right, those of them with nothing else found."""
+
+
+def accuracy(rows: Sequence[Mapping[str, Any]]) -> dict[str, Counts]:
+    """Add up the rows of a table by kind."""
+    found: dict[str, Counts] = {}
+    for (_, _, name), counts in cells_of(rows).items():
+        found[name] = _sum(found.get(name, (0, 0, 0)), counts)
     return found
 
 
+def cells_of(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, int, str], Counts]:
+    """Add up the rows of a table by environment, level and kind."""
+    found: dict[tuple[str, int, str], Counts] = {}
+    for row in rows:
+        name = str(row["planted"]) + (", repaired" if int(row["repaired"]) else "")
+        cell, count = (str(row["env"]), int(row["d"]), name), int(row["episodes"])
+        right = count * bool(int(row["turn"]))
+        found[cell] = _sum(found.get(cell, (0, 0, 0)), (count, right, right * bool(int(row["alone"]))))
+    return found
+
+
+def _sum(one: Counts, other: Counts) -> Counts:
+    return one[0] + other[0], one[1] + other[1], one[2] + other[2]
+
+
 def as_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Write the shares of planted mistakes that were found, by kind and in all, as a Markdown table."""
-    found = accuracy(rows)
-    every = tuple(map(sum, zip(*found.values(), strict=True))) if found else (0, 0, 0)
-    lines = ["| planted | episodes | kind and turn right | and nothing else |", "|---|---|---|---|"]
-    for kind, (episodes, right, alone) in [*found.items(), ("all", every)] if found else ():
-        lines.append(f"| {kind} | {episodes} | {right / episodes:.3f} | {alone / episodes:.3f} |")
-    cells = {(row["env"], row["d"]) for row in rows}
-    levels = ", ".join(sorted({str(d) for _, d in cells}))
-    where = f"{len(cells)} cells: {len({env for env, _ in cells})} environments, d = {levels}"
-    asked = f"{where}; asked for: {rows[0]['asked']} of each kind in each." if rows else ""
+    """Write the shares of planted mistakes that were found, by kind and in all, as a Markdown table, with each kind's
+    cells and the smallest and the worst of them."""
+    found, cells = accuracy(rows), cells_of(rows)
+    lines = [
+        "| planted | cells | smallest | episodes | kind and turn right | in the worst cell | and nothing else |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for kind in (*found, "all") if found else ():
+        mine = [counts for (_, _, name), counts in cells.items() if kind in (name, "all")]
+        episodes, right, alone = (sum(column) for column in zip(*mine, strict=True))
+        smallest, worst = min(count for count, *_ in mine), min(good / count for count, good, _ in mine)
+        lines.append(
+            f"| {kind} | {len(mine)} | {smallest} | {episodes} | {right / episodes:.3f} | {worst:.3f} | "
+            f"{alone / episodes:.3f} |"
+        )
+    there = {(env, d) for env, d, _ in cells}
+    levels = ", ".join(str(d) for d in sorted({d for _, d in there}))
+    where = f"{len({env for env, _ in there})} environments, d = {levels}"
+    asked = (
+        f"{where}; asked for: {rows[0]['asked']} of each kind in each of {len(there)} cells." if rows else ""
+    )
     return "\n".join([asked, "", *lines])

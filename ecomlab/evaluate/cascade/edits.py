@@ -191,6 +191,24 @@ def over_budget(name: str, given: dict[str, Any], scene: Scene) -> list[Call] | 
     return next(([(name, {"product_ids": ids})] for ids in lists), None)
 
 
+def sold_out(name: str, given: dict[str, Any], scene: Scene) -> list[Call] | None:
+    ids, catalog, world = _listed(name, given), scene.world.catalog, scene.world
+    for place in shuffled(scene.random, range(len(ids))):
+        kind = catalog.type_of(world.row(ids[place])).name
+        wants = [want for want in scene.wants() if want.type == kind]
+        for other in shuffled(scene.random, sorted(world.shown - set(ids))):
+            row, made = world.row(other), [*ids[:place], other, *ids[place + 1 :]]
+            fits = any(catalog.satisfies(row, want.constraints) for want in wants)
+            if (
+                fits
+                and world.stock(row) == 0
+                and catalog.type_of(row).name == kind
+                and _affordable(made, scene)
+            ):
+                return [(name, {"product_ids": made})]
+    return None
+
+
 def wrong_line(name: str, given: dict[str, Any], scene: Scene) -> list[Call] | None:
     if name not in ("return_initiate", "submit") or not given.get("line_id"):
         return None
@@ -321,13 +339,13 @@ class Edited:
 
 
 def edit(message: Message, kind: str, scene: Scene, answers: bool = True) -> Edited | None:
-    """Make the first call of a message wrong of which that can be done; None where there is none. With `answers` also
-    one that hands in, which nobody can mend."""
+    """Make the first call of a message wrong of which that can be done, or by one of `TRICKS` only look so; None where
+    there is none. With `answers` also one that hands in, which nobody can mend."""
     calls = calls_of(message)
     for place, (name, given) in enumerate(calls):
         if name == "submit" and not answers:
             continue
-        wrong = EDITS[kind](name, given, scene)
+        wrong = (EDITS.get(kind) or TRICKS[kind])(name, given, scene)
         if wrong is None or (name == "submit" and scene.was_right(wrong[0][1])):
             continue
         if len(calls) > 1 or wrong:
@@ -344,6 +362,7 @@ EDITS: Mapping[str, Edit] = {
     "missed item": missed_item,
     "not the best": not_the_best,
     "over budget": over_budget,
+    "sold out": sold_out,
     "wrong line": wrong_line,
     "wrong outcome": wrong_outcome,
     "wrong order": wrong_order,
@@ -353,3 +372,38 @@ EDITS: Mapping[str, Edit] = {
     "wrong answer": wrong_answer,
 }
 """By kind of mistake."""
+
+
+# Right calls that look wrong.
+
+
+def undone_at_once(name: str, given: dict[str, Any], scene: Scene) -> list[Call] | None:
+    wrong = wrong_line(name, given, scene) if name == "return_initiate" else unwanted_item(name, given, scene)
+    if name == "cart_add" and wrong:
+        return [*wrong, ("cart_remove", {"product_id": wrong[1][1]["product_id"]})]
+    if name == "return_initiate" and wrong:
+        line = {field: wrong[0][1][field] for field in ("order_id", "line_id")}
+        return [(name, given), *wrong, ("return_cancel", line)]
+    return None
+
+
+def in_two_halves(name: str, given: dict[str, Any], scene: Scene) -> list[Call] | None:
+    units = given.get("quantity", 1)
+    if name != "cart_add" or units < 2:
+        return None
+    return [(name, {**given, "quantity": part}) for part in (units - 1, 1)]
+
+
+def another_that_fits(name: str, given: dict[str, Any], scene: Scene) -> list[Call] | None:
+    if name != "cart_add" or given.get("variant_id"):
+        return None
+    others = scene.seen(given["product_id"], fits=True, units=given.get("quantity", 1))
+    return next(([(name, {**given, "product_id": other})] for other in others), None)
+
+
+TRICKS: Mapping[str, Edit] = {
+    "undone at once": undone_at_once,
+    "in two halves": in_two_halves,
+    "another that fits": another_that_fits,
+}
+"""By name; none of these is a mistake."""

@@ -10,10 +10,10 @@ import numpy as np
 from ecomlab.audit.surface import calls as message_of
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.episode import Episode, Trajectory
-from ecomlab.episode.messages import parse_output
+from ecomlab.episode.messages import MOST_CALLS, parse_output
 from ecomlab.episode.play import record
 from ecomlab.episode.subtask import Subtask
-from ecomlab.evaluate.cascade.edits import EDITS, Scene, calls_of, edit, with_calls
+from ecomlab.evaluate.cascade.edits import EDITS, TRICKS, Scene, calls_of, edit, with_calls
 from ecomlab.seeding import pick
 from ecomlab.task import GoalChange, Message, Player, Task
 from ecomlab.world.cart import match, wants_of
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 CLEAN = "none"
 """Kind of a trajectory in which nothing is planted."""
+TWO, BESIDE = "two mistakes", "beside an event"
+"""Names of trajectories with two wrong acts, and with one in the turn in which something happens to the customer or
+the stock."""
 REPAIRED = ("wrong product", "unwanted item", "wrong variant", "wrong quantity", "wrong line")
 """Kinds that the player can also mend by itself: they stand in the world."""
 NONSENSE = "Blorp fizzle wug?"
@@ -40,15 +43,24 @@ DENIALS = (
 
 @dataclass(frozen=True)
 class Planted:
-    """A trajectory and the one mistake that it holds; nothing is planted in one of kind `CLEAN`."""
+    """A trajectory and the mistakes that it holds: none in one of kind `CLEAN` or of `TRICKS`, two in one of kind
+    `TWO`, else one."""
 
     trajectory: Trajectory
     kind: str
     turn: int
-    """Turn of the mistake; 0 without one."""
+    """Turn of the mistake, the last one of two; 0 without one."""
     first: tuple[str, int]
     """(kind, turn) of the first mistake: another one where the kind needs one to follow."""
     repaired: bool = False
+    made: tuple[tuple[str, int], ...] = ()
+    """(kind, turn) of the mistakes that are to be found, where `kind` names none."""
+
+    @property
+    def holds(self) -> tuple[tuple[str, int], ...]:
+        """List (kind, turn) of every mistake that is to be found."""
+        none = self.kind == CLEAN or self.kind in TRICKS
+        return () if none else self.made or ((self.kind, self.turn),)
 
 
 @dataclass(frozen=True)
@@ -57,6 +69,8 @@ class Twin:
 
     trajectory: Trajectory
     opportunities: Mapping[str, tuple[int, ...]]
+    eventful: tuple[int, ...] = ()
+    """Turns in which something happens to the customer or the stock."""
 
 
 @dataclass
@@ -86,6 +100,8 @@ class _Planter:
     """Products that the player does not get round to."""
     jobs: list[Subtask] = field(default_factory=list)
     """The subtask under way in each turn."""
+    eventful: list[int] = field(default_factory=list)
+    """Turns in which something happened."""
     misplaced: bool = False
     """True once a message that waited was played in another subtask than it was meant for."""
 
@@ -143,7 +159,7 @@ class _Planter:
 
     def plant(self, message: Message) -> Message | None:
         """Make the wrong message in place of this one; None where the mistake cannot be made here."""
-        if self.kind in EDITS:
+        if self.kind in EDITS or self.kind in TRICKS:
             return self._edited(message)
         return ACTS[self.kind](self, message)
 
@@ -237,6 +253,48 @@ def _unseen_id(planter: _Planter, message: Message) -> Message | None:
     return with_calls(message, [*calls, (tool, {"product_id": unseen})])
 
 
+def _unseen_pair(planter: _Planter, message: Message) -> Message | None:
+    """Beside an act, take out of the cart what is not in it: a product that was shown, in a variant that was not."""
+    world, calls = planter.episode.world, calls_of(message)
+    acts = any(planter._acts(name) for name, _ in calls)
+    if "cart_remove" not in planter.episode.env.offered or not acts:
+        return None
+    pairs = [
+        (product_id, option)
+        for product_id in sorted(world.shown)
+        for option in world.options(world.row(product_id))
+        if (product_id, option) not in world.shown_pairs
+        and not any(given.get("product_id") == product_id for _, given in calls)
+    ]
+    if not pairs:
+        return None
+    product_id, option = pick(planter.random, pairs)
+    planter.hidden.add(f"planted{len(calls)}")
+    return with_calls(message, [*calls, ("cart_remove", {"product_id": product_id, "variant_id": option})])
+
+
+def _out_of_calls(planter: _Planter, message: Message) -> Message | None:
+    """Look the same thing up until the budget of calls is spent, and at least once more."""
+    offered, calls = planter.episode.env.offered, calls_of(message)
+    if not calls or any(name == "submit" for name, _ in calls):
+        return None
+    every = [call for one in planter.episode.messages if one["role"] == "assistant" for call in calls_of(one)]
+    looks = [call for call in (*calls, *every) if call[0] in offered and not offered[call[0]].acts]
+    if not looks:
+        return None
+    world = planter.episode.world
+    more = world.call_budget - world.calls + 1
+    if len(calls) + more > MOST_CALLS:  # not in one message
+        return None
+    planter.hidden |= {f"planted{len(calls) + number}" for number in range(more)}
+    return with_calls(message, [*calls, *looks[:1] * more])
+
+
+def _dropped_job(planter: _Planter, message: Message) -> Message | None:
+    """Say something that is cut off while a job has not begun."""
+    return message if planter.episode.opened < len(planter.episode.subtasks) else None
+
+
 def _wasted_turn(planter: _Planter, message: Message) -> Message | None:
     offered, last = planter.episode.env.offered, _last(planter.episode.messages)
     looks = (
@@ -264,41 +322,50 @@ ACTS: Mapping[str, Callable[[_Planter, Message], Message | None]] = {
     "ignored correction": _ignored_correction,
     "claims absence": _claims_absence,
     "unseen id": _unseen_id,
+    "unseen pair": _unseen_pair,
+    "out of calls": _out_of_calls,
     "wasted turn": _wasted_turn,
     "invalid output": _invalid_output,
     "cut off": lambda planter, message: message,
+    "dropped job": _dropped_job,
     "out of turns": lambda planter, message: _said(WAITING),
     "patience lost": lambda planter, message: _said(NONSENSE),
 }
 """By kind of mistake."""
-PLANTABLE = (CLEAN, *EDITS, *ACTS, "stale wish")
-"""Kinds that can be planted, as far as an environment gives the opportunity."""
+PLANTABLE = (CLEAN, *EDITS, *ACTS, "stale wish", TWO, BESIDE, *TRICKS)
+"""What can be planted, as far as an environment gives the opportunity."""
 
 
 def survey(task: Task, shop: "Shop") -> Twin | None:
     """Play a task untouched, and find in which turns each kind of mistake could be made; None where that is not correct
     to the end. Raises what a broken environment raises."""
     episode, found = Episode(task, shop), dict[str, list[int]]()
-    player, turn = ENVIRONMENTS[task.env].reference_player(shop), 0
+    player, turn, eventful = ENVIRONMENTS[task.env].reference_player(shop), 0, list[int]()
     while not episode.done:
         message = player(list(episode.messages), episode.tools)
-        turn, length = turn + 1, len(episode.messages)
+        turn, length, fired = turn + 1, len(episode.messages), len(episode.fired)
         random = task.key.rng("survey", turn)
-        able = [
+        possible = [
             kind
-            for kind in (*(EDITS if message.get("tool_calls") else ()), *ACTS)
+            for kind in (*((*EDITS, *TRICKS) if message.get("tool_calls") else ()), *ACTS)
             if _Planter(player, episode, kind, random, turn=turn).plant(message)
         ]
         episode.act(message)
+        eventful += [turn] if len(episode.fired) > fired else []
         results = [json.loads(m["content"]) for m in episode.messages[length:] if m["role"] == "tool"]
         refused = any("error" in result for result in results)  # what was refused was no act
-        for kind in able:
-            if not (refused and (kind in EDITS or kind == "ignored correction")):
+        for kind in possible:
+            if not (refused and (kind in EDITS or kind in TRICKS or kind == "ignored correction")):
                 found.setdefault(kind, []).append(turn)
     trajectory = record(episode)
     if not trajectory.score.correct or trajectory.end != "submit":
         return None
-    return Twin(trajectory, {kind: tuple(turns) for kind, turns in found.items()})
+    called = [calls_of(message) for message in trajectory.messages if message["role"] == "assistant"]
+    if "out of calls" in found:  # whatever is called later would be refused
+        last = max(turn for turn, calls in enumerate(called, 1) if any(name != "submit" for name, _ in calls))
+        found["out of calls"] = [turn for turn in found["out of calls"] if turn == last]
+    able = {kind: tuple(turns) for kind, turns in found.items() if turns}
+    return Twin(trajectory, able, tuple(eventful))
 
 
 def plant(
@@ -316,12 +383,68 @@ def plant(
         return Planted(twin.trajectory, CLEAN, 0, (CLEAN, 0))
     if kind == "stale wish":
         return _with_stale_wish(task, shop)
+    if kind == TWO:
+        return _with_two(twin, shop, random)
+    if kind == BESIDE:
+        return _beside_an_event(twin, shop, random)
     if kind not in twin.opportunities:
         return None
     player, at = ENVIRONMENTS[task.env].reference_player(shop), pick(random, twin.opportunities[kind])
     planter = _Planter(player, Episode(task, shop), kind, random, repair, at)
     trajectory = _played(planter)
     return _described(planter, trajectory) if trajectory and planter.planted else None
+
+
+SINGLE = tuple(kind for kind in EDITS if kind != "missed item")
+"""Kinds of wrong calls, each in the turn of its mistake."""
+
+CONSEQUENCES = (("wrong line", "wrong outcome"), ("wrong line", "wrong date"))
+"""Pairs of which the second is by rule no mistake of its own: what is said of a return is about the line returned."""
+
+
+def _with_two(twin: Twin, shop: "Shop", random: np.random.Generator) -> Planted | None:
+    """Play a twin's task with two wrong acts in different turns."""
+    able = twin.opportunities
+    pairs = [
+        (one, other, (first, second))
+        for one in (*SINGLE, "unseen id")
+        for other in SINGLE
+        for first in able.get(one, ())
+        for second in able.get(other, ())
+        if first < second and (one, other) not in CONSEQUENCES
+    ]
+    if not pairs:
+        return None
+    one, other, (first, second) = pick(random, pairs)
+    task = twin.trajectory.task
+    player, episode = ENVIRONMENTS[task.env].reference_player(shop), Episode(task, shop)
+    inner = _Planter(player, episode, one, random, at=first)
+    outer = _Planter(inner, episode, other, random, at=second)
+    trajectory = _played(outer)
+    if trajectory is None or not (inner.planted and outer.planted) or inner.misplaced:
+        return None
+    made = ((one, first), (other, second))
+    return Planted(trajectory, TWO, second, made[0], made=made)
+
+
+def _beside_an_event(twin: Twin, shop: "Shop", random: np.random.Generator) -> Planted | None:
+    """Play a twin's task with a wrong act in a turn in which something happens; None where by that act nothing does."""
+    able = [
+        (kind, turn)
+        for kind in (*SINGLE, "unseen id")
+        for turn in twin.opportunities.get(kind, ())
+        if turn in twin.eventful
+    ]
+    if not able:
+        return None
+    (kind, turn), task = pick(random, able), twin.trajectory.task
+    planter = _Planter(
+        ENVIRONMENTS[task.env].reference_player(shop), Episode(task, shop), kind, random, at=turn
+    )
+    trajectory = _played(planter)
+    if trajectory is None or turn not in planter.eventful or not planter.planted:
+        return None
+    return Planted(trajectory, BESIDE, turn, (kind, turn), made=((kind, turn),))
 
 
 def _played(planter: _Planter) -> Trajectory | None:
@@ -335,10 +458,12 @@ def _played(planter: _Planter) -> Trajectory | None:
             if not planter.planted:
                 raise
             return None
-        if planter.kind == "cut off" and planter.planted:
+        fired = len(episode.fired)
+        if planter.kind in ("cut off", "dropped job") and planter.planted:
             episode.end_truncated()
         else:
             episode.act(message)
+        planter.eventful += [planter.turn] if len(episode.fired) > fired else []
     return record(episode)
 
 
@@ -348,6 +473,10 @@ def _described(planter: _Planter, trajectory: Trajectory) -> Planted | None:
     first = (kind, turn)
     if planter.misplaced:
         return None
+    if kind in TRICKS:
+        return Planted(trajectory, kind, 0, (CLEAN, 0))
+    if kind == "dropped job":
+        first = ("cut off", turn)
     if kind == "out of turns":
         if trajectory.end != "turns":
             return None
