@@ -1,4 +1,4 @@
-"""How well labels find what was planted: a confusion table by kind and turn."""
+"""How well labels find what was planted: a confusion table by kind and turn, and controls with nothing planted."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ecomlab.episode.episode import make_task
+from ecomlab.evaluate.cascade.forced import ScriptedRunner
 from ecomlab.evaluate.cascade.labels import label
 from ecomlab.evaluate.cascade.mistakes import Labelled
 from ecomlab.evaluate.cascade.planting import CLEAN, PLANTABLE, REPAIRED, Planted, Twin, plant, survey
+from ecomlab.evaluate.contestant import Job
+from ecomlab.evaluate.tasks import held_out_seeds
 from ecomlab.seeding import rng
 
 if TYPE_CHECKING:
@@ -158,3 +161,38 @@ def as_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
         f"{where}; asked for: {rows[0]['asked']} of each kind in each of {len(there)} cells." if rows else ""
     )
     return "\n".join([asked, "", *lines])
+
+
+CONTROLS = ("env", "d", "player", "episodes", "correct", "blamed", "sound")
+"""Columns of the table of controls. `blamed`: episodes that end correct and have a mistake labelled, which of a player
+that errs and mends is as it should be; `sound`: those in which something is labelled as left wrong exactly where the
+verifier finds the end wrong, or whose end is invalid, which hands nothing in."""
+
+
+def control_of(env: str, d: int, player: str, count: int, shop: "Shop") -> dict[str, Any]:
+    """Play held-out tasks of an environment at a level with a script, label them, and return the row of the table. An
+    episode that our own code broke raises."""
+    jobs = [Job(env, d, seed) for seed in held_out_seeds(0, count)]
+    played = ScriptedRunner(player).play(jobs, [None] * count, shop)
+    found = []
+    for job, trajectory in zip(jobs, played, strict=True):
+        if trajectory is None or trajectory.score.unscored:
+            raise RuntimeError(f"{player} in {job}: the episode broke")
+        found.append(label(trajectory, shop))
+    right = [one for one in found if one.correct]
+    sound = [one for one in found if one.correct == (not one.standing) or one.end == "invalid"]
+    values = (env, d, player, count, len(right), sum(bool(one.mistakes) for one in right), len(sound))
+    return dict(zip(CONTROLS, values, strict=True))
+
+
+def controls_as_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Write the sums of controls by player as a Markdown table."""
+    lines = [
+        "| player | cells | episodes | correct | of them with a mistake | sound |",
+        "|---|---|---|---|---|---|",
+    ]
+    for player in dict.fromkeys(row["player"] for row in rows):
+        mine = [row for row in rows if row["player"] == player]
+        sums = (sum(int(row[name]) for row in mine) for name in CONTROLS[3:])
+        lines.append(f"| {player} | {len(mine)} | {' | '.join(f'{one:,}' for one in sums)} |")
+    return "\n".join(lines)
