@@ -44,7 +44,8 @@ RUNS = ROOT / "build" / "notebooks"
 """Where they are executed: within the clone, whose tables they read."""
 READ = (
     "ecomlab/**/*.py", "ecomlab/**/*.toml", "experiments/*/*.csv", "experiments/certificate/*.json",
-    "experiments/cascade/*.json", "experiments/serve_base/*.json", "ecomlab/starters/weights/*/*", "notebooks/*.py", "docs/build.py",
+    "experiments/cascade/*.json", "experiments/serve_base/*.json", "ecomlab/starters/weights/*/*", "notebooks/*.py",
+    "docs/build.py",
 )  # fmt: skip
 """What an executed copy depends on, beside its notebook."""
 GIVEN: dict[str, dict[str, Any]] = {

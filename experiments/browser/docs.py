@@ -2,8 +2,9 @@
 
     make docs && python experiments/browser/docs.py build/docs --out experiments/browser
 
-It counts requests to other hosts, errors of scripts, and pages that are wider than a phone; docs.json holds what it
-found. Pictures of some pages are taken light and dark, wide and narrow, to be looked at.
+It counts requests to other hosts, errors of scripts and on the console, links that lead nowhere, pictures that do not
+load, and pages that are wider than a phone; docs.json holds what it found. Pictures of some pages are taken light and
+dark, wide and narrow, to be looked at.
 """
 
 import argparse
@@ -17,13 +18,18 @@ from PIL import Image
 from play import CHROMIUM
 from playwright.sync_api import Page, sync_playwright
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs"))
+
+import site_check
+
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 800}
 SHOWN = ("index", "episodes/CART", "gallery", "notebooks/start_here", "environments", "api/ecomlab.episode")
 """Pages of which pictures are taken."""
 
 
 def look(page: Page, address: str) -> dict[str, Any]:
-    """Open a page; what it asked of other hosts, what went wrong in it, and how much wider than a phone it is."""
+    """Open a page; what it asked of other hosts, what went wrong in it, which pictures did not load, and how much wider
+    than a phone it is."""
     asked, wrong = list[str](), list[str]()
 
     def hear(request: Any) -> None:
@@ -33,13 +39,23 @@ def look(page: Page, address: str) -> dict[str, Any]:
     def fail(error: Any) -> None:
         wrong.append(str(error))
 
+    def read(line: Any) -> None:
+        if line.type == "error":
+            wrong.append(line.text)
+
     page.on("request", hear)
     page.on("pageerror", fail)
+    page.on("console", read)
     page.goto(address, wait_until="load")
     wider = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
-    page.remove_listener("request", hear)
-    page.remove_listener("pageerror", fail)
-    return {"asked": asked, "errors": wrong, "wider": wider}
+    broken = page.evaluate(
+        "async () => { for (const i of document.images) i.loading = 'eager';"
+        " await Promise.all([...document.images].map(i => i.decode().catch(() => {})));"
+        " return [...document.images].filter(i => !i.naturalWidth).map(i => i.src) }"
+    )
+    for event, listener in (("request", hear), ("pageerror", fail), ("console", read)):
+        page.remove_listener(event, listener)
+    return {"asked": asked, "errors": wrong, "broken": broken, "wider": wider}
 
 
 def main() -> int:
@@ -73,11 +89,16 @@ def main() -> int:
             "pages": len(found),
             "requests to other hosts": sorted({url for one in found.values() for url in one["asked"]}),
             "errors of scripts": {name: one["errors"] for name, one in found.items() if one["errors"]},
+            "pictures that do not load": {
+                name: one["broken"] for name, one in found.items() if one["broken"]
+            },
+            "links that lead nowhere": site_check.problems(site),
+            "looked at": site_check.counted(site),
             "wider than 390 px": {name: one["wider"] for name, one in found.items() if one["wider"] > 0},
         }
     (out / "docs.json").write_text(json.dumps(record, indent=1) + "\n", "utf-8")
     print(json.dumps(record, indent=1))
-    return int(bool(record["requests to other hosts"] or record["errors of scripts"]))
+    return int(any(record[name] for name in record if name not in ("chromium", "pages", "looked at")))
 
 
 if __name__ == "__main__":
