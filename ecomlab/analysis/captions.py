@@ -196,8 +196,8 @@ def capability(players: pd.DataFrame, runs: pd.DataFrame, env: str) -> Caption:
     )
     return Caption(
         "Capability frontier: the highest difficulty up to which a player is right on half of the tasks at every level "
-        f"(filled) and on nine of ten (hollow). Of {names} in each environment, with 95% intervals; and in {env} of a "
-        f"starter before and after training under each schedule, a mark for each of {runs.seed.nunique()} runs.",
+        f"(filled) and on nine of ten (hollow). In each environment, of the players {names}, with 95% intervals; and in {env} "
+        f"of a starter before and after training under each schedule, a mark for each of {runs.seed.nunique()} runs.",
         f"Levels held at one half: {levels}. After training in {env}: {ends}.",
     )
 
@@ -228,8 +228,8 @@ def _short(table: pd.DataFrame) -> str:
         if row.exact < least:
             group = FORMS[row.form] if row.env == "all" else row.env
             below = words[at_least(row.exact, row.asks, least)]
-            found.append(f"{group} of {row.bank}, {row.exact:.3f} of {row.asks}, {below}")
-    return f"Below the lines: {'; '.join(found)}." if found else "No group of questions lies below its line."
+            found.append(f"{group} ({row.bank}, {row.exact:.3f} of {row.asks}), by {below}")
+    return f"Below its line: {'; '.join(found)}." if found else "No group of questions lies below its line."
 
 
 def error_cascade(cells: Cells, effects: pd.DataFrame, gained: pd.DataFrame) -> Caption:

@@ -610,10 +610,10 @@ def test_captions_name_what_falls_short_and_what_was_not_run():
     file = ROOT / "experiments/certificate/certificate.json"
     asked = tables.load_understanding(file)
     short = asked[(asked.bank == "tenth") & (asked.form == "scope")].iloc[0]
-    said = f"what matters of tenth, {short.exact:.3f} of {short.asks}, no more than chance allows"
+    said = f"what matters (tenth, {short.exact:.3f} of {short.asks}), by no more than chance allows"
     assert said in captions.understanding(asked).text
     less = captions.understanding(asked.assign(exact=0.5)).text
-    assert "CART of held, 0.500 of" in less and ", more than chance allows" in less
+    assert "CART (held, 0.500 of" in less and "by more than chance allows" in less
     assert "No group" in captions.understanding(asked.assign(exact=1.0)).text
     table = tables.load_certificate(file)
     assert "are right on every one of 6,500 tasks" in captions.certificate(table, 0.95).text
