@@ -196,8 +196,9 @@ def capability(players: pd.DataFrame, runs: pd.DataFrame, env: str) -> Caption:
     )
     return Caption(
         "Capability frontier: the highest difficulty up to which a player is right on half of the tasks at every level "
-        f"(filled) and on nine of ten (hollow). In each environment, of the players {names}, with 95% intervals; and in "
-        f"{env} of a starter before and after training under each schedule, a mark for each of {runs.seed.nunique()} runs.",
+        f"(filled) and on nine of ten (hollow). In each environment, of the players {names}, with 95% intervals; and "
+        f"in {env} of a starter before and after training under each schedule, a mark for each of "
+        f"{runs.seed.nunique()} runs.",
         f"Levels held at one half: {levels}. After training in {env}: {ends}.",
     )
 
