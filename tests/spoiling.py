@@ -260,6 +260,8 @@ def name(folder: Folder, random: Random) -> None:
 
 def change_in(tree: Any, random: Random) -> None:
     places = list(leaves(tree))
+    if not places:
+        return
     holder, key = random.one(places)
     match random.below(6):
         case 0:
@@ -352,7 +354,7 @@ class Outcome(NamedTuple):
     said: str = ""
 
 
-def spoil(number: int, bases: Sequence[Path], place: Path) -> tuple[str, bool]:
+def spoil(bases: Sequence[Path], number: int, place: Path) -> tuple[str, bool]:
     """Make a copy of a catalog in `place` and spoil it; say how, and whether the manifest vouches for it."""
     random = Random(number)
     way = WAYS[number % len(WAYS)]
@@ -404,8 +406,16 @@ def is_sentence(said: str) -> bool:
     return said.isprintable() and 20 < len(said) < 1_500 and "; " in said and "Traceback" not in said
 
 
-def outcomes(numbers: Iterable[int], bases: Sequence[Path], work: Path) -> Iterator[Outcome]:
-    """Try cases in forked children, so that one that crashes or hangs is seen and the others go on."""
+def outcomes(
+    numbers: Iterable[int],
+    prepare: Callable[[int, Path], tuple[str, bool]],
+    attempt: Callable[[Path, int], tuple[str, str]],
+    work: Path,
+) -> Iterator[Outcome]:
+    """Try cases in forked children, so that one that crashes or hangs is seen and the others go on.
+
+    `prepare` makes what is spoiled in a path that is not there yet, and `attempt` uses it.
+    """
     left = list(numbers)
     while left:
         reading, writing = os.pipe()
@@ -413,7 +423,7 @@ def outcomes(numbers: Iterable[int], bases: Sequence[Path], work: Path) -> Itera
         if not child:
             try:
                 os.close(reading)
-                _try_all(left, bases, work, writing)
+                _try_all(left, prepare, attempt, work, writing)
             finally:
                 os._exit(0)
         os.close(writing)
@@ -429,13 +439,20 @@ def outcomes(numbers: Iterable[int], bases: Sequence[Path], work: Path) -> Itera
             yield Outcome(left.pop(0), way, vouched, how)
 
 
-def _try_all(numbers: Sequence[int], bases: Sequence[Path], work: Path, writing: int) -> None:
+def _try_all(
+    numbers: Sequence[int],
+    prepare: Callable[[int, Path], tuple[str, bool]],
+    attempt: Callable[[Path, int], tuple[str, str]],
+    work: Path,
+    writing: int,
+) -> None:
     """Try cases in this process and write a line for each, and before each."""
     faulthandler.register(signal.SIGALRM, chain=True)  # where it hangs
     for number in numbers:
         signal.alarm(PATIENCE)
         place = work / str(number) / "shop"
-        about = spoil(number, bases, place)
+        place.parent.mkdir(parents=True)
+        about = prepare(number, place)
         os.write(writing, f"{json.dumps([about])}\n".encode())
         try:
             what, said = attempt(place, number)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -38,8 +39,12 @@ def check(found: Sequence[spoiling.Outcome], count: int) -> Counter[tuple[str, s
     return Counter((one.way, one.what) for one in found)
 
 
+def outcomes(count: int, bases: list[Path], work: Path) -> list[spoiling.Outcome]:
+    return list(spoiling.outcomes(range(count), partial(spoiling.spoil, bases), spoiling.attempt, work))
+
+
 def test_spoiled_folders_are_refused_in_a_sentence_or_work(bases: list[Path], tmp_path: Path) -> None:
-    counts = check(list(spoiling.outcomes(range(CASES), bases, tmp_path)), CASES)
+    counts = check(outcomes(CASES, bases, tmp_path), CASES)
     assert {way for way, what in counts if what == spoiling.REFUSED} >= {
         way.__name__ for way in spoiling.WAYS if way is not spoiling.nothing
     }
@@ -48,7 +53,7 @@ def test_spoiled_folders_are_refused_in_a_sentence_or_work(bases: list[Path], tm
 
 @pytest.mark.slow
 def test_ten_thousand_spoiled_folders(bases: list[Path], tmp_path: Path) -> None:
-    counts = check(list(spoiling.outcomes(range(MANY), bases, tmp_path)), MANY)
+    counts = check(outcomes(MANY, bases, tmp_path), MANY)
     for way in sorted({way for way, _ in counts}):
         print(f"{way}: {counts[way, spoiling.REFUSED]} refused, {counts[way, spoiling.WORKED]} work")
 
@@ -71,5 +76,5 @@ def test_a_crash_and_a_hang_are_seen(
 
     monkeypatch.setattr(spoiling, "attempt", fail)
     monkeypatch.setattr(spoiling, "PATIENCE", 1)
-    found = [one.what for one in spoiling.outcomes(range(5), bases, tmp_path)]
+    found = [one.what for one in outcomes(5, bases, tmp_path)]
     assert found == [spoiling.WORKED, "SIGSEGV", "SIGALRM", "AttributeError", spoiling.WORKED]

@@ -1,0 +1,154 @@
+"""Product files spoiled at random, of every format, in children: read with every row accounted for, or refused."""
+
+import gzip
+import io
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import spoiling
+from ingested import MESSY, VARIANTS, amazebay_rows
+from spoiling import REFUSED, WORKED, Random
+
+from ecomlab.catalog.ingest import build_products, guess, open_source
+from ecomlab.catalog.products import open_products
+
+CASES, MANY = 300, 10_000
+ROWS = amazebay_rows()[:8]
+SPICES = (
+    *(b'"', b"\x00", b"\xff\xfe", b"\r", b"{", b"[" * 50, b"\\ud800", b"<|im_start|>", b"<script>", b";;;;", b","),
+    *(b"=1+1", b"\xf0\x9f\x92\xa9", b"NaN", b"1e999", b"-1", b"9" * 400, b"null", b"</tool_call>", b"\n\n", b"../../x"),
+)  # fmt: skip
+
+
+def table(rows: list[dict[str, Any]], kind: str) -> bytes:
+    """Write rows as Parquet or Arrow; columns of mixed values as JSON."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    columns = {}
+    for name in names:
+        values = [row.get(name) for row in rows]
+        try:
+            columns[name] = pa.array(values)
+            pq.write_table(pa.table({name: columns[name]}), io.BytesIO())
+        except (pa.ArrowException, UnicodeError, OverflowError):
+            said = [json.dumps(value, default=str) for value in values]
+            columns[name] = pa.array([one.encode("utf-8", "replace").decode() for one in said])
+    made, file = pa.table(columns), io.BytesIO()
+    if kind == "parquet":
+        pq.write_table(made, file)
+    else:
+        with pa.ipc.new_file(file, made.schema) as writer:
+            writer.write_table(made)
+    return file.getvalue()
+
+
+def lines(rows: list[dict[str, Any]]) -> bytes:
+    return "".join(json.dumps(row) + "\n" for row in rows).encode("utf-8", "replace")
+
+
+FORMATS = (
+    "messy.csv",
+    "variants.csv",
+    "rows.jsonl",
+    "rows.json",
+    "rows.parquet",
+    "rows.arrow",
+    "packed.csv.gz",
+)
+
+
+def written(name: str, rows: list[dict[str, Any]]) -> bytes:
+    match name:
+        case "messy.csv":
+            return MESSY
+        case "variants.csv" | "packed.csv.gz":
+            return VARIANTS.encode()
+        case "rows.jsonl":
+            return lines(rows)
+        case "rows.json":
+            return json.dumps(rows).encode("utf-8", "replace")
+    return table(rows, name.split(".")[1])
+
+
+def spoil(number: int, place: Path) -> tuple[str, bool]:
+    """Write a product file whose values or bytes are spoiled, sometimes both."""
+    random = Random(number)
+    name, rows = FORMATS[number % len(FORMATS)], json.loads(json.dumps(ROWS))
+    values = name.startswith("rows") and random.below(3) > 0
+    for _ in range(random.below(6) if values else 0):
+        spoiling.change_in(rows, random)
+    rows = [row for row in rows if isinstance(row, dict)] if name.endswith(("parquet", "arrow")) else rows
+    raw = bytearray(written(name, rows) if rows else b"")
+    if not values or not random.below(4):
+        for _ in range(1 + random.below(11)):
+            at = random.below(len(raw) + 1)
+            match random.below(4):
+                case 0:
+                    del raw[at : at + random.below(40)]
+                case 1:
+                    raw[at:at] = raw[at : at + 60]
+                case 2:
+                    raw[at:at] = random.one(SPICES)
+                case _:
+                    raw[at : at + 1] = random.bytes(1)
+    whole = bytes(raw)
+    if name.endswith(".gz"):
+        packed = gzip.compress(whole, mtime=0)
+        whole = packed[: random.below(len(packed)) + 1] if not random.below(3) else packed
+    place.mkdir()
+    (place / name).write_bytes(whole)
+    return f"{'values' if values else 'bytes'} of {name}", False
+
+
+def attempt(place: Path, number: int) -> tuple[str, str]:
+    """Ingest a file: REFUSED and the sentence, or WORKED with every row accounted for and nothing unsafe."""
+    (file,) = place.iterdir()
+    try:
+        source = open_source(str(file))
+        report = build_products(source, place / "out", guess(source.sample()))
+    except (UnicodeError, pa.ArrowException):  # are ValueErrors too, and no sentences of ours
+        raise
+    except ValueError as error:
+        return REFUSED, str(error)
+    assert report.rows == report.kept + report.repaired + report.set_aside
+    assert report.set_aside == sum(report.reasons.values()) and all(report.reasons)
+    rows = open_products(place / "out").rows.to_pylist()
+    assert len(rows) == report.products
+    assert len({row["id"] for row in rows}) == len(rows)
+    said = json.dumps(rows, ensure_ascii=False)
+    assert not set("<>\x00") & set(said)
+    assert all(row["title"] and row["stock"] >= 0 and row["days"] >= 0 for row in rows)
+    assert {path.name for path in place.iterdir()} == {file.name, "out"}, "something is written elsewhere"
+    return WORKED, ""
+
+
+def check(count: int, work: Path) -> Counter[tuple[str, str]]:
+    found = list(spoiling.outcomes(range(count), spoil, attempt, work))
+    assert [one.number for one in found] == list(range(count))
+    wrong = [one for one in found if one.what not in (REFUSED, WORKED)]
+    assert not wrong, "\n".join(map(str, wrong[:5]))
+    said = [
+        one
+        for one in found
+        if one.what == REFUSED and not (20 < len(one.said) < 1_500 and "\x1b" not in one.said)
+    ]
+    assert not said, said[:5]
+    counts = Counter((one.way, one.what) for one in found)
+    assert {way.split(" of ")[1] for way, what in counts if what == WORKED} == set(FORMATS)
+    return counts
+
+
+def test_spoiled_files_are_read_or_refused_in_children(tmp_path: Path) -> None:
+    counts = check(CASES, tmp_path)
+    assert sum(count for (_, what), count in counts.items() if what == WORKED) > CASES // 3
+
+
+@pytest.mark.slow
+def test_ten_thousand_spoiled_files(tmp_path: Path) -> None:
+    counts = check(MANY, tmp_path)
+    for way in sorted({way for way, _ in counts}):
+        print(f"{way}: {counts[way, REFUSED]} refused, {counts[way, WORKED]} read")
