@@ -92,7 +92,7 @@ class SentenceEmbedder:
         Raises ValueError for a model that cannot be loaded, and for one whose numbers overflow.
         """
         vectors = np.zeros((len(texts), self.dim), np.float32)
-        tokens = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
+        tokens = self.token_ids(texts)
         for numbers, width in self._batches([len(ids) for ids in tokens]):
             vectors[numbers] = self._pooled([tokens[number] for number in numbers], width)
         if not np.isfinite(vectors).all():  # an index never finds such a vector again
@@ -100,6 +100,10 @@ class SentenceEmbedder:
                 f"{self.settings.model} overflows in {self.settings.dtype}; set dtype to bfloat16 or float32"
             )
         return vectors
+
+    def token_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the tokens that are read of each text."""
+        return [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
 
     def _batches(self, lengths: Sequence[int]) -> Iterator[tuple[list[int], int]]:
         """Group texts of one padded length: their numbers and that length, shortest first."""
