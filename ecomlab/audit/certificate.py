@@ -232,20 +232,20 @@ def certify(
     code, shop = _sources(), load_shop(catalog)  # so that the workers find it in the cache
     cells = [(env_id, d, seeds, others, catalog) for env_id in envs for d in levels]
     keys = {cell: digest([cell[:-1], code, shop.fingerprint, SLIP_RATE]) for cell in cells}
-    done = _kept(kept)
+    done = {key: Row.from_json(row) for key, row in _kept(kept, "row").items()}
     left = [cell for cell in cells if keys[cell] not in done]
     yield from (done[keys[cell]] for cell in cells if cell not in left)
     workers = min(len(left), workers or os.cpu_count() or 1)
     if workers <= 1:
         for cell in left:
-            yield _keep(kept, keys[cell], _cell(cell))
+            yield _keep_row(kept, keys[cell], _cell(cell))
         return
     with _pool(workers) as pool:
         with _held_back():
             running = {pool.submit(_cell, cell): cell for cell in left}
         try:
             for future in as_completed(running):
-                yield _keep(kept, keys[running[future]], future.result())
+                yield _keep_row(kept, keys[running[future]], future.result())
         except BaseException:
             # A cell that cannot be played, or Ctrl-C: leaving the pool would otherwise play all other cells in vain.
             pool.shutdown(cancel_futures=True)
@@ -253,23 +253,50 @@ def certify(
 
 
 def find_leaks(
-    envs: Sequence[str], tasks: int, workers: int | None = None, catalog: str | int = 20_000
+    envs: Sequence[str],
+    tasks: int,
+    workers: int | None = None,
+    catalog: str | int = 20_000,
+    kept: Path | None = None,
 ) -> tuple[list[Leak], list[Comparison]]:
     """Measure leaks and compare counterfactuals, for all environments that the catalog can carry in parallel and over
-    `tasks` tasks per level."""
-    off = unsupported(load_shop(catalog).catalog)
-    envs = [env_id for env_id in envs if env_id not in off]
-    if not envs:
-        return [], []
-    workers = min(len(envs), workers or os.cpu_count() or 1)
+    `tasks` tasks per level. What is found of an environment is kept in the file `kept` as rows are."""
+    shop = load_shop(catalog)
+    off, code = unsupported(shop.catalog), _sources()
+    keys = {
+        env_id: digest(["leaks", env_id, tasks, code, shop.fingerprint])
+        for env_id in envs
+        if env_id not in off
+    }
+    known = _kept(kept, "leaks")
+    found = {env_id: _leaks_of(known[key]) for env_id, key in keys.items() if key in known}
+    left = [env_id for env_id in keys if env_id not in found]
+
+    def keep(env_id: str, leaks: list[Leak], compared: list[Comparison]) -> None:
+        found[env_id] = leaks, compared
+        _keep(kept, keys[env_id], "leaks", [[asdict(one) for one in some] for some in found[env_id]])
+
+    workers = min(len(left), workers or os.cpu_count() or 1)
     if workers <= 1:
-        found = [_leaks(env_id, tasks, catalog) for env_id in envs]
+        for env_id in left:
+            keep(env_id, *_leaks(env_id, tasks, catalog))
     else:
         with _pool(workers) as pool:
             with _held_back():
-                running = pool.map(_leaks, envs, [tasks] * len(envs), [catalog] * len(envs))
-            found = list(running)
-    return [leak for leaks, _ in found for leak in leaks], [one for _, ones in found for one in ones]
+                running = {pool.submit(_leaks, env_id, tasks, catalog): env_id for env_id in left}
+            try:
+                for future in as_completed(running):
+                    keep(running[future], *future.result())
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
+    both = [found[env_id] for env_id in keys]
+    return [leak for leaks, _ in both for leak in leaks], [one for _, ones in both for one in ones]
+
+
+def _leaks_of(value: list[list[dict[str, Any]]]) -> tuple[list[Leak], list[Comparison]]:
+    leaks, compared = value
+    return [Leak(**one) for one in leaks], [Comparison(**one) for one in compared]
 
 
 def _pool(workers: int) -> ProcessPoolExecutor:
@@ -323,20 +350,24 @@ _ELSEWHERE = (
 )  # fmt: skip
 
 
-def _kept(path: Path | None) -> dict[str, Row]:
-    """Read the kept rows by key; the row of a truncated line is computed again."""
-    found: dict[str, Row] = {}
+def _kept(path: Path | None, what: str) -> dict[str, Any]:
+    """Read what was kept under the name `what`, by key; that of a truncated line is computed again."""
+    found: dict[str, Any] = {}
     for line in path.read_text().splitlines() if path and path.exists() else ():
         try:
             record = json.loads(line)
-            found[record["key"]] = Row.from_json(record["row"])
+            found[record["key"]] = record[what]
         except (ValueError, KeyError, TypeError):
             continue
     return found
 
 
-def _keep(path: Path | None, key: str, row: Row) -> Row:
+def _keep(path: Path | None, key: str, what: str, value: Any) -> None:
     if path:
         with path.open("a") as file:
-            file.write("\n" + json.dumps({"key": key, "row": row.to_json()}))
+            file.write("\n" + json.dumps({"key": key, what: value}))
+
+
+def _keep_row(path: Path | None, key: str, row: Row) -> Row:
+    _keep(path, key, "row", row.to_json())
     return row

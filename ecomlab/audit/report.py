@@ -51,7 +51,7 @@ def certify(
             tell(f"{len(rows)}/{len(envs) * len(levels)} cells certified")
         progress.add_task("looking for leaks", total=None, visible=leaks > 0)
         tell("looking for leaks")
-        found, compared = certificate.find_leaks(envs, leaks, workers, catalog) if leaks else ([], [])
+        found, compared = certificate.find_leaks(envs, leaks, workers, catalog, kept) if leaks else ([], [])
         progress.add_task("asking the bank of questions", total=None, visible=ask > 0)
         tell("asking the bank of questions")
         asked = understanding.measure(shop, ask) if ask else []
