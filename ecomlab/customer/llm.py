@@ -23,6 +23,15 @@ class Answered:
     """Numbers of requests, retries and tokens, as `evaluate.contestant.Usage` names them."""
 
 
+class NoAnswerError(Exception):
+    """An error for an endpoint that gave no answer, which says what the tries cost."""
+
+    def __init__(self, why: str, usage: Mapping[str, int]) -> None:
+        super().__init__(why)
+        self.usage = usage
+        """As that of `Answered`."""
+
+
 Chat = Callable[[list[Message]], str | Answered]
 """An endpoint: chat messages in, the text of the answer out, with its cost where that is known. It raises where there
 is none: no connection, a time-out, no completion. It may be called from several threads at once."""
@@ -208,10 +217,11 @@ class Wording:
         started = time.monotonic()
         try:
             answer = self._chat([{"role": "system", "content": system}, {"role": "user", "content": user}])
-        except Exception:  # whatever it is, the template is said: wording never costs an episode
-            answer = None
+        except Exception as error:  # whatever it is, the template is said: wording never costs an episode
+            answer, usage = None, error.usage if isinstance(error, NoAnswerError) else {}
+        else:
+            usage = answer.usage if isinstance(answer, Answered) else {}
         seconds = round(time.monotonic() - started, 3)
-        usage = answer.usage if isinstance(answer, Answered) else {}
         text = answer.text if isinstance(answer, Answered) else answer
         if not isinstance(text, str):
             self._failures += 1

@@ -12,6 +12,7 @@ pytest.importorskip("aiohttp")
 from chat_server import MODEL, Reply, completion, serving
 
 from ecomlab import Shop
+from ecomlab.customer.llm import NoAnswerError
 from ecomlab.evaluate.contestant import Job
 from ecomlab.evaluate.endpoint.chat import QUICK, customer_from_toml
 from ecomlab.evaluate.endpoint.completion import EndpointFailure
@@ -66,9 +67,21 @@ def test_it_answers_several_threads_at_once_and_says_what_each_answer_cost(tmp_p
 def test_an_answer_that_is_none_raises(tmp_path: Path, reply: Reply) -> None:
     with serving(lambda body, n: reply, probed=False) as server:
         chat = customer_from_toml(file(tmp_path, server.url, retries=0))
-        with pytest.raises(EndpointFailure):
+        with pytest.raises(NoAnswerError) as told:
             chat([{"role": "user", "content": "Hello."}])
         chat.close()
+    assert isinstance(told.value.__cause__, EndpointFailure)
+
+
+def test_requests_that_fail_are_counted_with_their_retries(tmp_path: Path, shop: Shop) -> None:
+    """Three failures in a row, of three tries each; then the endpoint is not asked again."""
+    with serving(lambda body, n: Reply(status=500), probed=False) as server:
+        chat = customer_from_toml(file(tmp_path, server.url, retries=2, backoff=0.001))
+        (played,) = ScriptedContestant("reference", customer=chat).play([Job("JOURNEY", 4, 1)], shop)
+        chat.close()
+        assert len(server.bodies) == 9
+    used = played.usage["customer"]
+    assert (used.requests, used.retries, used.told) == (9, 6, False)
 
 
 def test_a_contestant_plays_with_a_customer_so_worded_and_says_so(tmp_path: Path, shop: Shop) -> None:

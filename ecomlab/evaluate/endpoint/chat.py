@@ -8,9 +8,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ecomlab.customer.llm import Answered
+from ecomlab.customer.llm import Answered, NoAnswerError
+from ecomlab.evaluate.contestant import Usage
 from ecomlab.evaluate.endpoint.client import Client, Writer, connected
-from ecomlab.evaluate.endpoint.completion import Answer
+from ecomlab.evaluate.endpoint.completion import Answer, ContextOverflow, EndpointFailure
 from ecomlab.evaluate.endpoint.settings import EndpointSettings, endpoint_from_toml
 from ecomlab.seeding import digest, rng
 from ecomlab.task import Message
@@ -38,13 +39,15 @@ class EndpointChat:
         return {"kind": "endpoint", **self.settings.model_dump(mode="json", include=set(decides))}
 
     def __call__(self, messages: list[Message]) -> Answered:
-        """Return the endpoint's text and its cost. Raises EndpointFailure or ContextOverflow after the last try."""
+        """Return the endpoint's text and its cost. Raises NoAnswerError after the last try."""
         key = ("customer", self.settings.seed, digest(messages))
         sent = Writer(self.settings, ()).write(messages, int(rng(*key).integers(2**31)))
         loop, _, client = self._started()
-        answer: Answer = asyncio.run_coroutine_threadsafe(client.answer(sent, key), loop).result()
-        cost = {name: count for name, count in asdict(answer.usage).items() if name != "seconds"}
-        return Answered(str(answer.message["content"]), cost)
+        try:
+            answer: Answer = asyncio.run_coroutine_threadsafe(client.answer(sent, key), loop).result()
+        except (EndpointFailure, ContextOverflow) as failure:
+            raise NoAnswerError(str(failure), _cost(failure.usage)) from failure
+        return Answered(str(answer.message["content"]), _cost(answer.usage))
 
     def close(self) -> None:
         """Close the connections; a later call opens new ones."""
@@ -74,6 +77,11 @@ class EndpointChat:
             if not ready.done():
                 ready.set_exception(error)
             raise
+
+
+def _cost(usage: Usage) -> dict[str, int]:
+    """Write what was used without the seconds, which whoever asks counts."""
+    return {name: count for name, count in asdict(usage).items() if name != "seconds"}
 
 
 def customer_from_toml(path: Path) -> EndpointChat:
