@@ -5,12 +5,19 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from ecomlab.assets import named
 from ecomlab.catalog.embed import Embedder, LexicalEmbedder
 from ecomlab.catalog.sentence import MINILM, SentenceEmbedder, SentenceSettings
 from ecomlab.data import read_toml
 from ecomlab.suggest import mistakes, unknown
 
 NAMES = ("lexical", "minilm")
+
+
+def usual_embedder(name: str = "") -> Embedder:
+    """Make the embedder with this name; where none is named MiniLM if its weights are on this machine, else lexical."""
+    there = all(named(asset).path.is_file() for asset in ("minilm", "minilm-tokenizer"))
+    return embedder_named(name or ("minilm" if there else "lexical"))
 
 
 def embedder_named(name: str) -> Embedder:

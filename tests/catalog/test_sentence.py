@@ -13,7 +13,7 @@ from tokenizers import Tokenizer
 
 from ecomlab.assets import AssetError, intact, named
 from ecomlab.catalog import build_shop, generate, load_shop
-from ecomlab.catalog.embedders import embedder_named
+from ecomlab.catalog.embedders import embedder_named, usual_embedder
 from ecomlab.catalog.sentence import MINILM, SentenceEmbedder, SentenceSettings
 
 TEXTS = ["red lamp", "a lamp", "dog " * 30, "", "wool cardigan in red, size XL, made of wool", "lamp red"]
@@ -126,3 +126,14 @@ def test_minilm_knows_what_words_mean() -> None:
     lamp, light, food = embedder.encode(["a red lamp", "crimson light for the desk", "dog food"])
     assert embedder.name == MINILM and embedder.dim == 384
     assert lamp @ light > 2 * lamp @ food
+
+
+def test_notebooks_take_minilm_where_its_weights_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ECOMLAB_CACHE", str(tmp_path))
+    assert usual_embedder().name == "lexical"
+    named("minilm").path.parent.mkdir(parents=True, exist_ok=True)
+    named("minilm").path.write_bytes(b"")
+    assert usual_embedder().name == "lexical"  # without its tokenizer it embeds nothing
+    named("minilm-tokenizer").path.parent.mkdir(parents=True, exist_ok=True)
+    named("minilm-tokenizer").path.write_bytes(b"")
+    assert usual_embedder().name == MINILM and usual_embedder("lexical").name == "lexical"
