@@ -1,8 +1,11 @@
-"""The code in the documents: Python runs, TOML is what its reader takes, commands and their options exist.
+"""The code in the documents: Python runs, TOML is what its reader takes, commands and their options exist;
+docstrings can be typeset.
 
 A Python block that cannot run by itself has a comment before it that says why: <!-- not run: ... -->. They are counted.
 """
 
+import ast
+import inspect
 import re
 import shlex
 import tomllib
@@ -112,3 +115,25 @@ def parse(command: Any, words: list[str]) -> None:
         command, words = command.commands[words[0]], words[1:]
     context = command.context_class(command, info_name="ecomlab")
     command.make_parser(context).parse_args(list(words))
+
+
+def test_docstrings_can_be_typeset() -> None:
+    """Sphinx makes the reference of them, and a warning fails `make docs`."""
+    from docutils.frontend import get_default_settings
+    from docutils.parsers.rst import Parser
+    from docutils.utils import new_document
+
+    parser, wrong = Parser(), []
+    settings = get_default_settings(Parser)
+    settings.report_level, settings.halt_level, settings.warning_stream = 2, 5, ""
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    for path in sorted((ROOT / "ecomlab").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, documented) and (text := ast.get_docstring(node)):
+                document = new_document(path.name, settings)
+                parser.parse(inspect.cleandoc(text), document)
+                wrong += [f"{path.name}: {m.astext()}" for m in document.parse_messages]
+                wrong += [
+                    f"{path.name}: {m.astext()}" for m in document.findall() if m.tagname == "system_message"
+                ]
+    assert wrong == []
