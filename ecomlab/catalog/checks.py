@@ -16,7 +16,6 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from ecomlab.catalog.columns import NO_RATING, Catalog
 from ecomlab.catalog.ingest.text import is_inert
-from ecomlab.catalog.schema import ProductType
 from ecomlab.catalog.sentence import SentenceSettings
 from ecomlab.catalog.texts import Texts
 from ecomlab.suggest import mistakes
@@ -233,25 +232,21 @@ def check_columns(catalog: Catalog) -> None:
         ("stock", catalog.stock, 0, None),
     ):
         _check_range(name, column, least, most)
+    for name, column in catalog.attr.items():
+        _check_range(f"attr.{name}", column, -1, len(catalog.attr_values[name]) - 1)
+    codes = {
+        name: {value: code for code, value in enumerate(values)}
+        for name, values in catalog.attr_values.items()
+    }
     for kind in catalog.types:
         rows = catalog.type_rows(kind.name)
         if not rows:
             raise ValueError(f"no product is of the type {kind.name!r}")
-        _check_values(catalog, kind, slice(rows.start, rows.stop))
-    for name, column in catalog.attr.items():
-        _check_range(f"attr.{name}", column, -1, len(catalog.attr_values[name]) - 1)
-
-
-def _check_values(catalog: Catalog, kind: ProductType, rows: slice) -> None:
-    """Check that products of a type have no values but those that the type has."""
-    for attribute in kind.attributes:
-        known, codes = catalog.attr_values[attribute.name], catalog.attr[attribute.name][rows]
-        if len(attribute.values) < len(known):
-            may = np.zeros(len(known) + 1, bool)
-            places = {value: code for code, value in enumerate(known)}
-            may[[*(places[value] for value in attribute.values), -1]] = True
-            _check_range(f"attr.{attribute.name}", codes, -1, len(known) - 1)
-            if not may[codes].all():
+        for attribute in kind.attributes:
+            places = codes[attribute.name]
+            may = np.zeros(len(places) + 1, bool)
+            may[[*(places[value] for value in attribute.values), -1]] = True  # and none, whose code is -1
+            if not may[catalog.attr[attribute.name][rows.start : rows.stop]].all():
                 raise ValueError(f"a {kind.name} has a value of {attribute.name} that its type has not")
 
 
