@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from spoiling import Folder
 
+from ecomlab import cli
 from ecomlab.catalog import Catalog, CatalogError, Titles, build_shop, generate, load_shop
 from ecomlab.catalog import index as index_module
 from ecomlab.catalog.shop import open_shop
@@ -323,3 +324,17 @@ def test_a_whole_catalog_passes_the_full_check(whole: Path, tmp_path: Path) -> N
     assert validate(whole, full=True).fingerprint == load_shop(whole).fingerprint
     build_shop(generate(SIZE), tmp_path)
     assert validate(tmp_path, full=True).catalog.fingerprint == generate(SIZE).fingerprint
+
+
+def test_the_command_says_what_is_whole_and_what_is_not(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["ecomlab", "catalog", "check", str(folder.out)])
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert not end.value.code and "whole: 200 products" in capsys.readouterr().out
+    column(folder, "column.days", 3, 1 + np.load(folder.data / "column.days.npy")[3])
+    folder.vouch()
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert end.value.code == 2 and "not those of its fingerprint" in capsys.readouterr().err
