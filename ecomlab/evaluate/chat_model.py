@@ -19,6 +19,7 @@ from ecomlab.evaluate.faults import faults_of, looks_like_call
 from ecomlab.evaluate.heldout import check_decoding
 from ecomlab.evaluate.local import stream_of, weights_digest
 from ecomlab.models.batch import draw_task
+from ecomlab.models.policy import PolicyError
 from ecomlab.models.qwen3 import check_dtype, load_model, load_tokenizer, whole_name
 from ecomlab.suggest import raised
 from ecomlab.task import Task
@@ -47,12 +48,12 @@ def load_chat_model(name: str | Path, dtype: str = "float32", thinking: bool = F
 
     check_dtype(dtype)
     base = whole_name(name)
-    tokenizer, model = load_tokenizer(base, base), load_model(base, dtype).eval()
-    stops = [
-        *_ids(model.config.get_text_config().eos_token_id),
-        *_ids(model.config.eos_token_id),
-        *_ids(model.generation_config.eos_token_id),
-    ]
+    tokenizer = load_tokenizer(base, base)
+    if not tokenizer.chat_template:
+        raise PolicyError(f"{base} has no chat template; put one beside its files as chat_template.jinja")
+    model = load_model(base, dtype).eval()
+    known = (model.config, model.config.get_text_config(), model.generation_config)
+    stops = [i for config in known for i in _ids(getattr(config, "eos_token_id", None))]
     model.generation_config = GenerationConfig()  # generate fills in from it whatever it is not told
     chat_format = ChatFormat(tokenizer, stops, thinking, base)
     return ChatModel(model, chat_format, {"base": base, "dtype": dtype, **chat_format.identity})

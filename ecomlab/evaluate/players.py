@@ -62,6 +62,7 @@ def _local(
     """Make the contestant of weights in this process. Raises ValueError, PolicyError among them."""
     from ecomlab.evaluate.chat_model import ChatModelContestant, load_chat_model
     from ecomlab.evaluate.local import LocalContestant
+    from ecomlab.models.samplers.cached import is_sampled_rightly
 
     ordinary = is_ordinary(name)
     device = device_of(local.pop("device", None), ordinary)
@@ -70,6 +71,11 @@ def _local(
         raise ValueError(f"{name} has no {', '.join(chat)}, which ordinary models have; leave that out")
     try:
         policy = load_policy(name, shop, envs, **chat)
+        if ordinary and not is_sampled_rightly(policy.model):
+            del policy  # it is loaded once more, and may be large
+            raise EvaluationOnlyError(
+                f"{name} can be evaluated, not trained: our own sampler does not fit its layers"
+            )
     except EvaluationOnlyError:
         if chat.pop("lora_rank", 0):
             raise

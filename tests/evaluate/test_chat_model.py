@@ -26,12 +26,13 @@ from ecomlab.evaluate.chat_model import ChatModelContestant, load_chat_model
 from ecomlab.evaluate.contestant import Job, Played
 from ecomlab.evaluate.evaluation import EVALUATION, Cells, header_of, rescore, run_evaluation
 from ecomlab.evaluate.generation import Row, generate, shows_padding
+from ecomlab.evaluate.local import LocalContestant
 from ecomlab.evaluate.players import contestant_of
 from ecomlab.evaluate.tasks import held_out_seeds
 from ecomlab.evaluate.transcripts import read
 from ecomlab.models.load import load_policy
 from ecomlab.models.policy import EvaluationOnlyError, PolicyError
-from ecomlab.models.qwen3 import template
+from ecomlab.models.qwen3 import MARKERS, template
 from ecomlab.models.renderer import TAGS
 from ecomlab.models.samplers.cached import CachedSampler, Limits, drawn
 from ecomlab.seeding import rng
@@ -462,10 +463,46 @@ def test_a_name_is_played_that_cannot_be_trained(folders: dict[str, Path], shop:
         contestant_of(folder, shop, ["STATUS"], lora_rank=4)
 
 
+@pytest.mark.parametrize(
+    ("name", "more", "expected"),
+    [
+        ("Llama", {}, LocalContestant),
+        ("Granite", {"logits_scaling": 8.0}, ChatModelContestant),  # which our own sampler would leave out
+        (
+            "Lfm2",
+            {"full_attn_idxs": [1]},
+            ChatModelContestant,
+        ),  # whose convolutions keep more than keys and values
+    ],
+)
+def test_a_model_that_our_sampler_does_not_fit_is_played_by_its_template_though_it_has_our_markers(
+    name: str, more: dict[str, Any], expected: type, tmp_path: Path, shop: Shop
+) -> None:
+    tokenizer = tokenizer_of("gemma")
+    tokenizer.add_special_tokens({"additional_special_tokens": list(MARKERS)})
+    tokenizer.chat_template = template("qwen3")
+    tokenizer.save_pretrained(tmp_path)
+    sizes = {**SIZES, **more, "vocab_size": len(tokenizer), "max_position_embeddings": 4096}
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = AutoModelForCausalLM.from_config(getattr(transformers, f"{name}Config")(**sizes))
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(3 if parameter.dim() > 1 else 1)
+    model.save_pretrained(tmp_path)
+    made = contestant_of(str(tmp_path), shop, ["STATUS"])
+    assert type(made) is expected
+    if expected is ChatModelContestant:
+        assert made.identity["made_for"]["tools"] == "hermes"
+        with pytest.raises(EvaluationOnlyError, match="our own sampler does not fit"):
+            contestant_of(str(tmp_path), shop, ["STATUS"], lora_rank=2)
+
+
 def test_weights_are_moved_to_the_device(folders: dict[str, Path], shop: Shop) -> None:
     """On the device "meta", which every machine has, weights are only shapes."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("ecomlab.evaluate.players.device_of", lambda name, ordinary: name)
+        patch.setattr("ecomlab.evaluate.generation.shows_padding", lambda model, pad_id: False)
         patch.setattr("ecomlab.evaluate.chat_model.weights_digest", lambda model: "")
         patch.setattr("ecomlab.evaluate.local.weights_digest", lambda model: "")
         made = [

@@ -15,6 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ecomlab.seeding import rng
+
 STRAGGLERS = 0.25
 """A call ends when at most this share of its rows is still speaking."""
 FIRST, GROWTH = 256, 1.25
@@ -145,6 +147,27 @@ def drawn(logp_BV: Tensor, uniforms: Sequence[float]) -> Tensor:
     uniform = torch.tensor(uniforms, dtype=torch.float64, device=below_BV.device)
     threshold = uniform[:, None] * below_BV[:, -1:]
     return (below_BV <= threshold).sum(dim=-1).clamp(max=logp_BV.shape[-1] - 1)
+
+
+@torch.no_grad()
+def is_sampled_rightly(model: Any) -> bool:
+    """Tell whether `CachedSampler` samples from what the model itself says, by a few tokens: it does not where layers
+    keep more than keys and values, and where logits are scaled or capped behind the output layer."""
+    prompt, count = list(range(1, 9)), 4
+    sampler = CachedSampler(model, (), Limits(count, count, 2 * len(prompt)), greedy=True)
+    try:
+        sampler.start([rng("sampled rightly")])
+        (said,) = sampler.turn([0], [prompt])
+    except FloatingPointError:  # numbers that are none are no matter of the sampler
+        return True
+    except Exception:  # a layer that does not take this cache may raise anything
+        return False
+    assert said is not None
+    ids = torch.tensor([prompt + said.ids], device=model.device)
+    logp = torch.log_softmax(model(ids).logits[0, len(prompt) - 1 : -1].float(), dim=-1)
+    own = logp.gather(1, ids[0, len(prompt) :, None])[:, 0].tolist()
+    most = 0.01 if model.dtype == torch.float32 else 0.25
+    return all(abs(a - b) < most for a, b in zip(own, said.logprobs, strict=True))
 
 
 class CachedSampler:
