@@ -90,9 +90,7 @@ def shows_padding(model: Any, pad_id: int) -> bool:
     def next_token(*prompts: Sequence[int]) -> Tensor:
         said = model.generate(
             **_padded(model, prompts, pad_id),
-            generation_config=_config(1, pad_id),
-            output_logits=True,
-            return_dict_in_generate=True,
+            generation_config=_config(1, pad_id, output_logits=True, return_dict_in_generate=True),
         )
         return torch.softmax(said.logits[0][0].float(), dim=-1)
 
@@ -109,5 +107,5 @@ def _padded(model: Any, prompts: Sequence[Sequence[int]], pad_id: int) -> dict[s
     return {"input_ids": ids.to(model.device), "attention_mask": mask.to(model.device)}
 
 
-def _config(most: int, pad_id: int) -> GenerationConfig:
-    return GenerationConfig(do_sample=False, max_new_tokens=most, pad_token_id=pad_id)
+def _config(most: int, pad_id: int, **more: Any) -> GenerationConfig:
+    return GenerationConfig(do_sample=False, max_new_tokens=most, pad_token_id=pad_id, **more)

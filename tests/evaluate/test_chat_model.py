@@ -183,6 +183,31 @@ def calls_of(message: Message) -> list[Any]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_several_calls_in_a_message_are_each_followed_by_their_result(
+    kind: str, formats: dict[str, ChatFormat]
+) -> None:
+    """Where a template takes one call a message, the second call stands behind the first one's result."""
+    calls = [
+        {
+            "id": f"call_{i}",
+            "type": "function",
+            "function": {"name": "find", "arguments": f'{{"thing": "mug-{i}"}}'},
+        }
+        for i in range(2)
+    ]
+    results: list[Message] = [
+        {"role": "tool", "tool_call_id": f"call_{i}", "name": "find", "content": f'{{"found": "cup-{i}"}}'}
+        for i in range(2)
+    ]
+    hello: list[Message] = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hello."}]
+    said: list[Message] = [*hello, {"role": "assistant", "content": "", "tool_calls": calls}, *results]
+    known = formats[kind]
+    order = re.findall(r"(?:mug|cup)-\d", known.text(known.prompt(said, [])))
+    apart, together = ["mug-0", "cup-0", "mug-1", "cup-1"], ["mug-0", "mug-1", "cup-0", "cup-1"]
+    assert order == (together if known.style.several else apart)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_what_somebody_says_makes_no_special_token(kind: str, formats: dict[str, ChatFormat]) -> None:
     known = formats[kind]
     special = set(known.tokenizer.all_special_ids)
