@@ -158,13 +158,14 @@ def test_the_figure_of_the_axes_is_drawn(tmp_path):
 
 
 CERTIFICATE, LAPTOP = "experiments/certificate/certificate.json", "experiments/laptop"
+FRONTIER = "experiments/serve_base/frontier.json"
 
 
 @pytest.mark.parametrize(
     ("name", "read"),
     [
         ("reward_parts", {"table": f"{LAPTOP}/parts.csv"}),
-        ("capability_frontier", {"certificate": CERTIFICATE, "ablation": LAPTOP}),
+        ("capability_frontier", {"certificate": CERTIFICATE, "frontier": FRONTIER, "ablation": LAPTOP}),
         ("understanding", {"certificate": CERTIFICATE}),
         ("error_cascade", {"folder": "experiments/cascade"}),
     ],
