@@ -98,9 +98,11 @@ def plain(latex: str) -> str:
 
 
 def lead_to_pages(app: Sphinx, page: str, source: list[str]) -> None:
-    """Let links to files that are pages of the site lead to the pages."""
+    """Let links to files that are pages of the site lead to the pages, and those to other Markdown of the repository,
+    which Sphinx would take for pages too, to the file."""
     for file, name in PAGES.items():
         source[0] = re.sub(rf"\]\({re.escape(file)}(#[^)]*)?\)", rf"]({name}\1)", source[0])
+    source[0] = re.sub(r"\[([^]]+)\]\((\.\./[^)#]+\.md)\)", r"{download}`\1 <\2>`", source[0])
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
