@@ -20,6 +20,7 @@ _SAID: Final = 40
 _MEASURE = re.compile(r"(?<![\w.,/-])(\d{1,5}(?:\.\d{1,2})?)[ -]?(fl oz|fluid ounces|[a-z]+)(?![\w/])")
 _PACK_OF = re.compile(r"\b(?:pack|set|case|box) of (\d{1,4})\b")
 _WORD = re.compile(r"[^\s,;()|\[\]]+")
+_DIGIT = re.compile(r"\d")
 
 
 class Attribute(Strict):
@@ -78,6 +79,16 @@ def _in_titles() -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
 
 
 @cache
+def _begins() -> dict[str, int]:
+    """The most words of a spelling in titles, by its first one: most words of a title begin none."""
+    found: dict[str, int] = {}
+    for form in _in_titles()[0]:
+        words = form.split(" ")
+        found[words[0]] = max(found.get(words[0], 0), min(len(words), _LONGEST))
+    return found
+
+
+@cache
 def _keys() -> dict[str, list[str]]:
     """Attributes by what tables and columns call them."""
     named: dict[str, list[str]] = {}
@@ -114,9 +125,10 @@ def _read(text: str) -> Iterator[tuple[str, str, str]]:
     """Yield (attribute, normal form, what is written) of a text in lower case."""
     closed, by_unit = _in_titles()
     words = [word.rstrip(".:-") for word in _WORD.findall(text)]
+    begins = _begins()
     at = 0
     while at < len(words):
-        for count in range(min(_LONGEST, len(words) - at), 0, -1):
+        for count in range(min(begins.get(words[at], 0), len(words) - at), 0, -1):
             said = " ".join(words[at : at + count])
             hit = closed.get(said)
             if hit:
@@ -127,6 +139,8 @@ def _read(text: str) -> Iterator[tuple[str, str, str]]:
                 break
         else:
             at += 1
+    if not _DIGIT.search(text):
+        return
     for match in _MEASURE.finditer(text):
         if name := by_unit.get(match[2]):
             value = _measured(name, match[1], match[2])
@@ -140,11 +154,17 @@ def _read(text: str) -> Iterator[tuple[str, str, str]]:
 def of_value(key: str, said: str, where: str) -> dict[str, Found]:
     """Read the attributes that a column or a row of a detail table gives; none where no normal form fits."""
     found = {}
-    for name in _keys().get(_folded(key), ()):
+    for name in names_of(key):
         value = _normal(name, said.strip().lower()[:200])
         if value:
             found[name] = Found(value, f"{where}: {said.strip()[:_SAID]}")
     return found
+
+
+@lru_cache(maxsize=65_536)
+def names_of(key: str) -> tuple[str, ...]:
+    """Return the attributes that a column or a row of a detail table may give by its name."""
+    return tuple(_keys().get(_folded(key), ()))
 
 
 def normal(name: str, said: str) -> str | None:

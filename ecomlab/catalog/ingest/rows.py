@@ -167,6 +167,8 @@ class RowCleaner:
         """Read attributes: columns before detail tables before titles."""
         found = attributes.of_title(title)
         for key, said in details.items():
+            if not attributes.names_of(key):
+                continue
             where = clean(f"{self.mapping.columns.details}.{key}", 60)[0]
             found |= attributes.of_value(key, clean(said, 200)[0], where)
         for column, name in self._names.items():

@@ -56,7 +56,9 @@ def _write(batch: Iterable[SourceRow], cleaner: RowCleaner, place: Path) -> int:
             if len(shown) < EXAMPLES:
                 shown.append([one.number, excerpt(row.values, 300)])
     with replacing(place.with_suffix(".arrow")) as draft, pa.OSFile(str(draft), "wb") as file:
-        table = pa.Table.from_pylist([_record(row) for row in kept], schema=schema())
+        records = [_record(row) for row in kept]
+        columns = {name: [one[name] for one in records] for name in schema().names}
+        table = pa.Table.from_pydict(columns, schema=schema())
         with pa.ipc.new_file(file, table.schema) as writer:
             writer.write_table(table)
     names = sorted({name for one in kept for name in one.attributes})

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 from ecomlab.catalog.ingest import attributes, types
@@ -104,5 +104,6 @@ def _is_model(word: str) -> bool:
     return len(word) <= LONGEST_MODEL and bool(_MODEL.fullmatch(word)) and not _MEASURE.fullmatch(word)
 
 
+@lru_cache(maxsize=65_536)
 def _is_name(word: str) -> bool:
     return _NAME.fullmatch(word) is not None and types.of_title(word) is None

@@ -9,12 +9,13 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Final
 
 from ecomlab.catalog.ingest.text import ENCODING, printable
-from ecomlab.catalog.ingest.values import BROKEN_JSON, DEEPEST, _depth
+from ecomlab.catalog.ingest.values import BROKEN_JSON, is_deep
 from ecomlab.seeding import digest
 
 LONGEST_LINE: Final = 1 << 20
@@ -91,6 +92,9 @@ class Source:
         Columns may begin anywhere in JSON, which is read to its end, and with each file of a folder. Raises ValueError
         where no row can be read.
         """
+        return list(_sampled(self, self.fingerprint, count))
+
+    def _sample(self, count: int) -> list[dict[str, Any]]:
         rows = [row.values for row in islice(self.rows(), 5 * count) if not row.fault][:count]
         if not rows:
             raise ValueError(
@@ -112,6 +116,12 @@ class Source:
         if _is_json(path):
             return _json_array(path) if suffix == ".json" else _json_rows(path)
         return _csv_rows(path, self.delimiter)
+
+
+@lru_cache(maxsize=1)
+def _sampled(source: Source, fingerprint: str, count: int) -> tuple[dict[str, Any], ...]:
+    """Return the sample of a source in the state that its fingerprint names: JSON is read to its end for it, once."""
+    return tuple(source._sample(count))
 
 
 def open_source(name: str, delimiter: str = "", split: str = "train") -> Source:
@@ -378,7 +388,7 @@ def _json_rows(path: Path) -> Iterator[SourceRow]:
 def _json_row(line: str, repairs: tuple[str, ...]) -> SourceRow:
     value: Any = None
     try:
-        value = json.loads(line) if _depth(line) <= DEEPEST else None
+        value = None if is_deep(line) else json.loads(line)
     except (ValueError, RecursionError):
         if line.startswith("{"):
             value, repairs = _mended(line), (*repairs, BROKEN_JSON)
@@ -390,7 +400,12 @@ def _json_row(line: str, repairs: tuple[str, ...]) -> SourceRow:
 
 
 def _keyed(values: dict[str, Any]) -> dict[str, Any]:
-    return {printable(str(name)): said for name, said in values.items()}
+    return {_column(name): said for name, said in values.items()}
+
+
+@lru_cache(maxsize=4_096)
+def _column(name: Any) -> str:
+    return printable(str(name))
 
 
 def _mended(line: str) -> Any:

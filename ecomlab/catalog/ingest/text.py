@@ -34,8 +34,15 @@ MARKUP, ENCODING, CONTROL, MARKER, LONG = (
     "text cut to its limit",
 )
 """Names of repairs."""
-_PLAIN = re.compile(r"[ !#$%'()*+,./0-9:;=?@A-Z^_a-z{|}~\"-]*")
-"""ASCII that needs no repair: no angle bracket, ampersand, square bracket, backslash or control character."""
+_PLAIN = re.compile(r"[ -;=?-~]*")
+"""ASCII without angle brackets or control characters."""
+_ACTIVE = re.compile(
+    r"&[#0-9A-Za-z]|\[/?(?:INST|SYS|TOOL_CALLS|AVAILABLE_TOOLS|TOOL_RESULTS)\]", re.IGNORECASE
+)
+"""What needs repair in plain ASCII: an entity, or what may be one, and chat markers."""
+_SOUND = re.compile("[\t\n -~\u00a0-\u00ac\u00ae-\u00ff–—•…™€′″]*")
+"""Letters and signs that ftfy leaves as they are, unless they are signs of a mixed encoding."""
+_ENTITY = re.compile(r"&#?[0-9A-Za-z]{1,24};")
 _TAG = re.compile(r"</?[a-zA-Z!][^<>]*>")
 _UNCLOSED = re.compile(r"<(?!!--)(?=[^<>]*(?:<|$))")
 """An angle bracket of no tag: the parser would look for its end from each one of them to the end of the text."""
@@ -88,7 +95,11 @@ def clean(value: Any, limit: int = 2_000) -> tuple[str, tuple[str, ...]]:
     """
     if not isinstance(value, str):
         value = "" if is_nothing(value) else str(value)
-    if len(value) <= limit and _PLAIN.fullmatch(value):
+    if (
+        len(value) <= limit
+        and _PLAIN.fullmatch(value)
+        and not (("&" in value or "[" in value) and _ACTIVE.search(value))
+    ):
         return " ".join(value.split()), ()
     return _clean(value[: 8 * limit], limit)
 
@@ -98,23 +109,25 @@ def _clean(raw: str, limit: int) -> tuple[str, tuple[str, ...]]:
     import ftfy
 
     repairs: list[str] = []
-    try:
-        text = ftfy.fix_text(raw)
-    except (UnicodeError, ValueError):  # lone surrogates, say
-        text = raw.encode("utf-8", "replace").decode("utf-8")
+    text = raw
+    if not _is_sound(raw):
+        try:
+            text = ftfy.fix_text(raw)
+        except (UnicodeError, ValueError):  # lone surrogates, say
+            text = raw.encode("utf-8", "replace").decode("utf-8")
     if _moved(raw, text):
         repairs.append(ENCODING)
     if _TAG.search(text):
         text = _shown(text)
         repairs.append(MARKUP)
-    held = _CONTROL.sub("", _SPACE.sub(" ", text))
-    if held != _SPACE.sub(" ", text):
+    text = " ".join(text.split())
+    held = _CONTROL.sub("", text)
+    if held != text:
         repairs.append(CONTROL)
     text = held
     if (_MARKER.search(raw) and _special(raw)) or _MARKER.search(text):
         repairs.append(MARKER)
-    text = inert(text)
-    text = _SPACE.sub(" ", text).strip()
+    text = " ".join(inert(text).split())
     if len(text) > limit:
         text = text[:limit].rsplit(" ", 1)[0]
         repairs.append(LONG)
@@ -132,8 +145,24 @@ def _special(raw: str) -> bool:
 def _moved(raw: str, text: str) -> bool:
     """Tell whether mending changed letters, beyond entities, quotes and widths."""
     import ftfy
+    from ftfy.badness import is_bad
 
-    return ftfy.fix_encoding(html.unescape(raw)) != html.unescape(raw) or "\ufffd" in text
+    if "\ufffd" in text:
+        return True
+    plain = html.unescape(raw)
+    return not plain.isascii() and is_bad(plain) and ftfy.fix_encoding(plain) != plain
+
+
+def _is_sound(raw: str) -> bool:
+    """Tell whether ftfy would leave text as it is, which takes a tenth of the time of asking it to mend it.
+
+    Entities are the parser's where there are tags in the only line.
+    """
+    from ftfy.badness import is_bad
+
+    if not _SOUND.fullmatch(raw) or (_ENTITY.search(raw) and ("<" not in raw or "\n" in raw)):
+        return False
+    return raw.isascii() or not ("\n" in raw or is_bad(raw))
 
 
 def _shown(text: str) -> str:
@@ -149,7 +178,9 @@ def _shown(text: str) -> str:
 
 def inert(text: str) -> str:
     """Return text in which nothing is a tag or a chat template's token."""
-    return _BRACKETED.sub(r"(\1)", text.translate(_INERT))
+    if "<" in text or ">" in text:
+        text = text.translate(_INERT)
+    return _BRACKETED.sub(r"(\1)", text) if "[" in text else text
 
 
 def is_inert(text: str) -> bool:

@@ -79,6 +79,12 @@ def _names() -> tuple[frozenset[str], dict[str, Kind]]:
     return frozenset(read.ends), kinds
 
 
+@cache
+def _last_words() -> frozenset[str]:
+    """The last words of what titles call types: most words of a title end no name."""
+    return frozenset(form.rpartition(" ")[2] for form in _names()[1])
+
+
 @lru_cache(maxsize=65_536)
 def singular(word: str) -> str:
     """Return the singular of a lower-case noun: "batteries" -> "battery"."""
@@ -123,11 +129,12 @@ def of_title(title: str) -> Kind | None:
     read. None where nothing is named.
     """
     ends, kinds = _names()
+    last = _last_words()
     for part in _parts(title, ends):
         best: Kind | None = None
         at = len(part)
         while at and best is None:
-            for count in range(min(LONGEST, at), 0, -1):
+            for count in range(min(LONGEST, at) if part[at - 1] in last else 0, 0, -1):
                 best = kinds.get(" ".join(part[at - count : at]))
                 if best:
                     break
@@ -173,11 +180,13 @@ def noun_at(words: Sequence[str], kind: str) -> int:
     It is the end where no part has one.
     """
     said = [singular(word.lower()) for word in words]
+    forms = _forms(kind)
+    first = {form[0] for form in forms}
     found = len(words)
     for at, word in enumerate(said):
         if word in BREAKS and found < at:
             break
-        if any(tuple(said[at : at + count]) in _forms(kind) for count in range(1, LONGEST + 1)):
+        if word in first and any(tuple(said[at : at + count]) in forms for count in range(1, LONGEST + 1)):
             found = at
     return found
 

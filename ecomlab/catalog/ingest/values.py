@@ -129,9 +129,12 @@ def _parts(parts: Any) -> tuple[str, ...]:
 
 def read_json(text: str) -> tuple[Any, tuple[str, ...]]:
     """Read JSON in text, also a Python literal or broken JSON; None, with a reason, where nothing can be read."""
-    if _depth(text) > DEEPEST:
+    if is_deep(text):
         return None, (UNREAD_TABLE,)
-    text = _NO_COMMA.sub(r"\1, \2", text)
+    try:
+        return json.loads(text), ()
+    except (ValueError, RecursionError):
+        text = _NO_COMMA.sub(r"\1, \2", text)
     try:
         return json.loads(text), ()
     except (ValueError, RecursionError):
@@ -149,12 +152,15 @@ def read_json(text: str) -> tuple[Any, tuple[str, ...]]:
     return (value, (BROKEN_JSON,)) if isinstance(value, dict | list) and value else (None, (UNREAD_TABLE,))
 
 
-def _depth(text: str) -> int:
+def is_deep(text: str) -> bool:
+    """Tell whether more brackets are open at once than parsers should be given; they recurse."""
+    if text.count("[") + text.count("(") + text.count("{") <= DEEPEST:
+        return False
     deepest = depth = 0
     for bracket in re.findall(r"[\[\](){}]", text):
         depth += 1 if bracket in "[({" else -1
         deepest = max(deepest, depth)
-    return deepest
+    return deepest > DEEPEST
 
 
 def read_table(value: Any) -> tuple[dict[str, str], tuple[str, ...]]:
