@@ -28,8 +28,10 @@ WRAPPING: Final = Attribute(
 LONGEST: Final = 24
 """Letters of a brand or short name that a customer will say."""
 _NAME = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9][A-Za-z0-9'-]*[A-Za-z0-9]")
-_SHOUTED = re.compile(r"(?<![A-Za-z0-9])[A-Z]{6,}(?![A-Za-z0-9])")
-"""Words in capitals that are too long to be an abbreviation: "ELECTRIFIED"."""
+_SHOUTED = re.compile(
+    r"(?<![A-Za-z0-9])(?:[A-Z]{6,}|[A-Z]{5}(?=-[A-Z]{5})|(?<=[A-Z]{5}-)[A-Z]{5})(?![A-Za-z0-9])"
+)
+"""Words in capitals that are too long to be abbreviations, alone or two in a row: "ELECTRIFIED", "SUPER-SPEED"."""
 _VALUE = re.compile(r"[A-Za-z0-9][\w.'+/&% -]*")
 
 

@@ -8,8 +8,8 @@ FOLDER holds amazon.csv, the Amazon half of the public Walmart-Amazon benchmark 
 GitHub). The files that are made have the columns of owlgebra-ai/Amazebay-catalog-2M, with titles, bullets, descriptions
 and details of which no two are equal, and the mess of real ones: tags and entities, letters encoded twice, prices as
 text and ranges, broken JSON, rows that come again; one field in ten is a mess, in the file `clean` none. Each build has
-a process of its own and one thread. Seconds are of the processor, from opening the source to the report; `private_mb` is
-the most memory that the process had for itself, without pages of files, looked at ten times a second.
+a process of its own and one thread. Seconds are of the processor, from opening the source to the report; `private_mb`
+is the most memory that the process had for itself, without pages of files, looked at ten times a second.
 """
 
 import argparse

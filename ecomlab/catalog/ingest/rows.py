@@ -22,6 +22,8 @@ WRAPPED: Final = "list or object where a single value belongs"
 """Name of a repair."""
 _LETTERS = re.compile(r"[^\W\d_]{2}")
 _STORE = re.compile(r"(?:visit the|shop|by|brand:)\s+(.+?)(?:\s+store)?", re.IGNORECASE)
+_LEGAL = re.compile(r"(?:[\s,]+(?:inc|llc|ltd|corp|corporation|co|gmbh|and|&)\.?)+$", re.IGNORECASE)
+"""The legal form of a company, which nobody says with its name."""
 _NO_OPTION: Final = ("default title", "default", "one size", "one color")
 
 
@@ -220,7 +222,8 @@ def _single(value: Any) -> tuple[Any, tuple[str, ...]]:
 
 def _brand(said: str) -> str:
     match = _STORE.fullmatch(said)
-    return (match[1] if match else said)[:60].strip(" -,.")
+    name = (match[1] if match else said)[:60].strip(" -,.")
+    return _LEGAL.sub("", name) or name
 
 
 def _option(said: str) -> str:

@@ -23,9 +23,12 @@ PREFIXES: Final = frozenset("all anti extra half hi multi non quick self semi ul
 _OF_TRADE: Final = (
     "new the pack set case with for and retail oem inch series edition genuine original model class type style "
     "version generation size grade kit combo bundle pair male female inc llc corp technology technologies electronics "
-    "industries products systems mhz ghz"
+    "industries products systems mhz ghz "
+    "brand branded name company store box boxed capacity color colored colors coding supply replacement compatible "
+    "combination all single two three four five six seven eight nine ten additional optional spare assorted various "
+    "special limited continuous back behind front base top bottom high deep long open"
 )
-"""Words of any trade about packing, kind, make, maker and measure."""
+"""Words of any trade about packing, kind, make, maker, measure and number, which nobody says as a name."""
 
 
 @cache
@@ -82,7 +85,10 @@ def _found(words: Sequence[str], brand: frozenset[str], called: frozenset[str], 
             (torn if _NAME.fullmatch(before) and before.lower() not in brand else whole).append(run)
     if model == len(words):
         return " ".join([*whole, *torn, []][0][:MOST_WORDS])
-    first = whole[0][:1] if whole and len(whole[0][0]) <= LONGEST_MODEL else []
+    beside = (
+        model < noun and run in whole
+    )  # what stands elsewhere is not said with the number: "Card - PEXUSB3S2"
+    first = run[:1] if beside and len(run[0]) <= LONGEST_MODEL else []
     return " ".join([*first, words[model]])
 
 

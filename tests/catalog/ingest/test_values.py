@@ -3,6 +3,7 @@
 import pytest
 
 from ecomlab.catalog.ingest import attributes, prices, short_names, types, values
+from ecomlab.catalog.ingest.rows import _brand
 
 
 @pytest.mark.parametrize(
@@ -202,6 +203,21 @@ def test_a_customer_can_ask_for_one_of_what_is_not_counted(title: str, name: str
     assert types.is_speakable(name)
 
 
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        ("Creative Essentials LLC", "Creative Essentials"),
+        ("Apricorn, Inc.", "Apricorn"),
+        ("Alvin and Co", "Alvin"),
+        ("Visit the Anker Store", "Anker"),
+        ("The Neat Company", "The Neat Company"),
+        ("Co", "Co"),
+    ],
+)
+def test_nobody_says_the_legal_form_of_a_brand(said: str, name: str) -> None:
+    assert _brand(said) == name
+
+
 @pytest.mark.parametrize("name", ["Copy Paper", "Wood Glue", "Pet Food", "Memory", "Stationery", "Car Audio"])
 def test_nobody_asks_for_one_of_a_mass(name: str) -> None:
     assert not types.is_speakable(name) and types.plural(name) == name
@@ -233,6 +249,14 @@ def test_every_type_is_speakable_and_has_one_department() -> None:
         ("Elmer's Elmer School Glue E623", "Elmer's", "Adhesive", "E623"),  # not "Elmer-E623"
         ("Caselogic UMA-103 Laptop Sleeve", "Case Logic", "Laptop Sleeve", "UMA-103"),
         ("TDK DVD-R 1X-4X Disc", "TDK", "Disc", ""),  # a speed
+        ("Acer Aspire One AOD257 Netbook", "Acer", "Netbook", "Aspire AOD257"),
+        (
+            "StarTech Express Dual Adapter Card - PEXUSB3S2",
+            "StarTech",
+            "Adapter",
+            "PEXUSB3S2",
+        ),  # not "Express-..."
+        ("Avery Brand Color Two Notepad", "Avery", "Notepad", ""),
         ("Kingston 8GB MHz Memory Module", "Kingston", "Memory Module", ""),  # a unit
         ("Duracell 3.7 Volt Lithium Ion Battery DRF60RES", "Duracell", "Battery", "DRF60RES"),  # not "Ion"
     ],
