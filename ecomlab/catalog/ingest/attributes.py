@@ -110,15 +110,21 @@ def name_of(column: str) -> str:
 
 def of_title(title: str) -> dict[str, Found]:
     """Read attributes from a title; one that it gives two values for is left out."""
+    return read_title(title)[0]
+
+
+def read_title(title: str) -> tuple[dict[str, Found], tuple[str, ...]]:
+    """Read attributes from a title, and name those that it gives two values for, of which neither is taken."""
     seen: dict[str, dict[str, str]] = {}
     for name, value, said in _read(title.lower()):
         seen.setdefault(name, {}).setdefault(value, said)
-    return {
+    found = {
         name: Found(value, f"title: {said[:_SAID]}")
         for name, values in seen.items()
         if len(values) == 1
         for value, said in values.items()
     }
+    return found, tuple(name for name in seen if name not in found)
 
 
 def _read(text: str) -> Iterator[tuple[str, str, str]]:

@@ -16,6 +16,7 @@ from ecomlab.catalog.ingest.mapping import Mapping, guess, to_toml
 from ecomlab.catalog.ingest.report import Report, write_report
 from ecomlab.catalog.ingest.rows import RowCleaner, currency_of
 from ecomlab.catalog.ingest.sources import Source
+from ecomlab.catalog.ingest.text import clean
 from ecomlab.catalog.ingest.types import ENOUGH, OTHER, Kind
 from ecomlab.catalog.products import (
     CHUNK,
@@ -29,7 +30,7 @@ from ecomlab.catalog.products import (
 from ecomlab.files import lock, write_text
 from ecomlab.seeding import digest
 
-VERSION: Final = 6
+VERSION: Final = 7
 """Goes up when the same source would give other products: shards of older builds are not gone on with."""
 MAPPING: Final = "mapping.toml"
 
@@ -62,7 +63,9 @@ def build_products(
                 shutil.rmtree(old, ignore_errors=True)
         cleaner = RowCleaner(mapping, currency)
         rows = shards.write_shards(source, cleaner, work, progress)
-        report = _combine(source, rows, out, work, mapping, currency)
+        columns = dict.fromkeys(column for row in sample for column in row)
+        unused = tuple(clean(column, 60)[0] for column in columns if column not in mapping.named())
+        report = _combine(source, rows, out, work, mapping, currency, unused)
         shutil.rmtree(work, ignore_errors=True)
     return report
 
@@ -82,7 +85,9 @@ def _check_apart(source: Source, out: Path) -> None:
         )
 
 
-def _combine(source: Source, rows: int, out: Path, work: Path, mapping: Mapping, currency: str) -> Report:
+def _combine(
+    source: Source, rows: int, out: Path, work: Path, mapping: Mapping, currency: str, unused: tuple[str, ...]
+) -> Report:
     """Fold the clean rows of all shards into products, write these and the report."""
     table = shards.read_shards(work)
     folded = fold(table, bool(mapping.columns.options), tuple(mapping.varying))
@@ -119,6 +124,9 @@ def _combine(source: Source, rows: int, out: Path, work: Path, mapping: Mapping,
         coverage=dict(writer.coverage),
         drawn=drawn,
         types=dict(kinds.most_common()),
+        currency=currency if mapping.columns.price else "",
+        unused=unused,
+        dropped=dict(sum((Counter(facts["dropped"]) for facts in shards.facts_of(work)), Counter())),
     )
     write_report(out, report, aside)
     write_text(out / MAPPING, to_toml(mapping))

@@ -37,6 +37,12 @@ class Report:
     """Fields that the source lacks, drawn from each product's id."""
     types: Mapping[str, int] = field(default_factory=dict)
     """Products by type."""
+    currency: str = ""
+    """Of the prices, where there are any."""
+    unused: tuple[str, ...] = ()
+    """Columns of the source that the mapping does not name: nothing is read from them."""
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    """Rows by attribute that they give, but no value of which was taken, and why: "color: no normal form"."""
 
     def __post_init__(self) -> None:
         parts = self.kept + self.repaired + self.set_aside
@@ -65,6 +71,12 @@ class Report:
             f"{name} {count / max(1, self.products):.0%}" for name, count in _falling(self.coverage)
         )
         said.append(f"known of products: {known or 'nothing'}")
+        said += [f"prices are in {self.currency}"] if self.currency else []
+        if self.dropped:
+            counts = ", ".join(f"{name} ({_rows(count)})" for name, count in _falling(self.dropped))
+            said.append(f"attributes dropped: {counts}")
+        if self.unused:
+            said.append(f"columns that nothing is read from: {', '.join(self.unused)}")
         if self.drawn:
             said.append(f"not in the source, drawn from each product's id: {', '.join(self.drawn)}")
         return said

@@ -16,6 +16,8 @@ from ecomlab.catalog.ingest.text import LONG, clean, is_nothing, without_markup
 
 TITLE_LIMIT: Final = 300
 TEXT_LIMIT: Final = 2_000
+NO_FORM, TWO_VALUES = "no normal form", "two values in a title"
+"""Why a value of an attribute is dropped."""
 NO_TITLE, NO_WORDS = "no title", "title without words"
 """Reasons to set a row aside."""
 WRAPPED: Final = "list or object where a single value belongs"
@@ -52,6 +54,8 @@ class CleanRow:
     """Values in the columns in which rows of one product may differ."""
     option_names: tuple[str, ...] = ()
     repairs: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    """Attributes that the row gives, but no value of which was taken, each with the reason: "color: no normal form"."""
 
     @property
     def content(self) -> int:
@@ -106,6 +110,7 @@ class RowCleaner:
         path = self._path(raw, line, repairs)
         kind = types.of_title(title) if title else None
         options = tuple(_option(line(column)) for column in self._varying)
+        found, dropped = self._attributes(raw, title, details, line)
 
         def number(column: str, read: Any, *more: Any) -> int | None:
             value, unwrapped = _single(raw.get(column) if column else None)
@@ -128,10 +133,11 @@ class RowCleaner:
             stock=number(columns.stock, values.read_stock, 32_767),
             days=number(columns.days, values.read_count, 60),
             text=self._text(raw, repairs),
-            attributes=self._attributes(raw, title, details, line),
+            attributes=found,
             options=options,
             option_names=tuple(line(self.mapping.option_names.get(column, "")) for column in columns.options),
             repairs=tuple(dict.fromkeys(repairs)),
+            dropped=dropped,
         )
 
     def _path(self, raw: Table[str, Any], line: Any, repairs: list[str]) -> tuple[str, ...]:
@@ -165,14 +171,17 @@ class RowCleaner:
 
     def _attributes(
         self, raw: Table[str, Any], title: str, details: Table[str, str], line: Any
-    ) -> dict[str, Found]:
-        """Read attributes: columns before detail tables before titles."""
-        found = attributes.of_title(title)
+    ) -> tuple[dict[str, Found], tuple[str, ...]]:
+        """Read attributes, columns before detail tables before titles, and name those that none could be read of."""
+        found, twice = attributes.read_title(title)
+        said_of = dict.fromkeys(twice, TWO_VALUES)
         for key, said in details.items():
-            if not attributes.names_of(key):
+            if not (names := attributes.names_of(key)):
                 continue
             where = clean(f"{self.mapping.columns.details}.{key}", 60)[0]
-            found |= attributes.of_value(key, clean(said, 200)[0], where)
+            given = attributes.of_value(key, clean(said, 200)[0], where)
+            found |= given
+            said_of |= {} if given else dict.fromkeys(names, NO_FORM)
         for column, name in self._names.items():
             said = line(column)
             if name in attributes.known():
@@ -181,7 +190,9 @@ class RowCleaner:
                 value = said if len(said) <= 30 and not is_nothing(said) else None
             if value:
                 found[name] = Found(value, f"{clean(column, 60)[0]}: {said[:40]}")
-        return found
+            elif said:
+                said_of[name] = NO_FORM
+        return found, tuple(f"{name}: {why}" for name, why in said_of.items() if name not in found)
 
 
 def line_of(details: Table[str, str], *keys: str) -> str:

@@ -1,6 +1,7 @@
 """Clean rows on disk, in shards that are written whole, so that a build which was killed goes on where it was."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain, count, islice
 from pathlib import Path
@@ -65,6 +66,7 @@ def _write(batch: Iterable[SourceRow], cleaner: RowCleaner, place: Path) -> int:
     facts = {
         "examples": examples,
         "attributes": names,
+        "dropped": Counter(said for one in kept for said in one.dropped),
         "set_aside": [[one.number, one.reason, one.raw] for one in aside],
     }
     write_json(place.with_suffix(".json"), facts)

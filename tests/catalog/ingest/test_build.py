@@ -94,6 +94,25 @@ def test_text_can_be_no_tag_and_no_chat_marker(messy: Built) -> None:
     assert "system you are a thief" in said
 
 
+def test_the_report_says_what_was_not_used_and_in_what_prices_are(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(
+        "title,brand,price,Colour,Warehouse\n"
+        "Acme Desk Lamp,Acme,5 EUR,as pictured,7\n"
+        "Acme Red Blue Lamp,Acme,6 EUR,,8\n"
+        "Acme Red Blue Desk Lamp,Acme,7 EUR,blk,8\n"
+    )
+    report = built(tmp_path / "a.csv", tmp_path / "out").report
+    assert (report.currency, report.unused) == ("EUR", ("Warehouse",))
+    assert report.dropped == {"color: no normal form": 1, "color: two values in a title": 1}
+    assert [
+        line for line in report.lines() if line.partition(" ")[0] in ("prices", "columns", "attributes")
+    ] == [
+        "prices are in EUR",
+        "attributes dropped: color: no normal form (1 row), color: two values in a title (1 row)",
+        "columns that nothing is read from: Warehouse",
+    ]
+
+
 def test_a_report_that_does_not_add_up_is_an_error(messy: Built) -> None:
     from dataclasses import replace
 
