@@ -1,6 +1,7 @@
 """Titles of real products: one Arrow column, memory-mapped, read a title at a time."""
 
 import hashlib
+import struct
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -9,8 +10,26 @@ from typing import Any, Final, overload
 from ecomlab.catalog.ingest.text import inert, printable
 from ecomlab.files import replacing
 
+_MAGIC: Final = b"ARROW1\0\0"
 BATCH: Final = 50_000
 """Rows of a record batch."""
+
+
+def _is_packed(message: Any) -> bool:
+    """Tell whether a record batch is compressed: Arrow would unpack it to whatever length it claims.
+
+    pyarrow does not say, but its flatbuffer does: field 3 of the record batch, which is field 2 of the message.
+    """
+    raw = message.metadata.to_pybytes()
+
+    def place(table: int, field: int) -> int:
+        start = table - struct.unpack_from("<i", raw, table)[0]
+        there = 4 + 2 * field < struct.unpack_from("<H", raw, start)[0]
+        offset = struct.unpack_from("<H", raw, start + 4 + 2 * field)[0] if there else 0
+        return table + offset if offset else 0
+
+    header = place(struct.unpack_from("<I", raw, 0)[0], 2)
+    return message.type == "record batch" and place(header + struct.unpack_from("<I", raw, header)[0], 3) != 0
 
 
 def _schema() -> Any:
@@ -68,16 +87,27 @@ class Titles(Sequence[str]):
         import pyarrow.compute
 
         try:
-            file = pyarrow.ipc.open_file(pyarrow.memory_map(str(path)))
+            mapped = pyarrow.memory_map(str(path)).read_buffer()
+            if mapped[: len(_MAGIC)].to_pybytes() != _MAGIC:
+                raise ValueError(f"{path.name} is no table of titles (it begins otherwise)")
+            stream = mapped.slice(
+                len(_MAGIC)
+            )  # what a file holds before its list of contents, which is not needed
+            if any(_is_packed(message) for message in pyarrow.ipc.MessageReader.open_stream(stream)):
+                raise ValueError(
+                    f"{path.name} is packed, and a small file may unpack to more than there is memory"
+                )
+            file = pyarrow.ipc.open_stream(stream)
             if file.schema != _schema():
                 raise ValueError(f"{path.name} has other columns than one of titles")
             column = file.read_all().column("title")
             # offsets that lead out of the file would be followed, so all of them are looked at, and the letters too
             column.validate(full=True)
-        except (pyarrow.ArrowException, OSError, EOFError) as error:
-            raise ValueError(f"{path.name} is no table of titles ({str(error).splitlines()[0]})") from None
-        if column.null_count or column.nbytes > path.stat().st_size:
-            raise ValueError(f"{path.name} lacks a title, or is packed")
+        except (pyarrow.ArrowException, OSError, EOFError, struct.error) as error:
+            fact = str(error).partition("\n")[0]
+            raise ValueError(f"{path.name} is no table of titles ({fact})") from None
+        if column.null_count:
+            raise ValueError(f"{path.name} lacks a title")
         length = pyarrow.compute.max(pyarrow.compute.binary_length(column)).as_py() or 0
         if longest is not None and length > longest:
             raise ValueError(f"{path.name} has a title of {length:,} bytes, more than {longest:,}")

@@ -144,7 +144,10 @@ SPOILED: dict[str, tuple[Callable[[Folder], Any], str]] = {
         "titles.arrow has other columns",
     ),
     "no title": (lambda f: table(f, {"title": pa.array([None] * SIZE, pa.string())}), "titles.arrow lacks a title"),
-    "packed titles": (lambda f: table(f, {"title": ["Lamp" * 900] * SIZE}, compression="zstd"), "or is packed"),
+    "packed titles": (
+        lambda f: table(f, {"title": ["Lamp" * 900] * SIZE}, compression="zstd"),
+        "titles.arrow is packed",
+    ),
     "endless titles": (lambda f: table(f, {"title": ["L" * 9_000] * SIZE}), "has a title of 9,000 bytes"),
     "fewer titles": (lambda f: table(f, {"title": ["Lamp"] * 9}), "there are 9 titles for 200 products"),
     "titles out of the file": (offsets_out_of_the_file, "titles.arrow is no table of titles"),
