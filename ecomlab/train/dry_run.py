@@ -154,7 +154,7 @@ def memory(config: TrainConfig, size: Size, processes: int = 1) -> dict[str, flo
     weights         parameters x 2 or 4 bytes; trained ones x 4 under FSDP's mixed precision; adapters x 4
     gradients       trained parameters, in their type
     optimizer       AdamW: two moments, 8 bytes a trained parameter in float32; adamw-8bit: 2, and a scale per 256
-    activations     of `micro_batch` episodes of `context_tokens`, or of `micro_tokens` (`Size.activations`), LoRA included
+    activations     of `micro_batch` episodes of `context_tokens`, or of `micro_tokens` (`Size.activations`), LoRA too
     logits          one tile of the output layer, and the float32 gradient of the layer where it is trained
     keys, values    all rollouts of a process at `context_tokens`
     copy            with `ahead` and our own sampler: the weights that play, in their type
