@@ -7,6 +7,7 @@ screenshots, and ends with exit code 1 where a claim does not hold: no request b
 
 import json
 import os
+import re
 import sys
 import time
 from pathlib import Path
@@ -101,7 +102,9 @@ def walk(page: Page, out: Path, session: Any) -> dict[str, Any]:
 
     page.evaluate("document.getElementById('filters').reset()")
     page.locator("#choices label", has_text="env").locator("select").select_option("CART")
-    page.locator("#choices label", has_text="correct").locator("select").select_option("no")
+    page.locator("#choices label", has_text=re.compile(r"^\s*correct\b")).locator("select").select_option(
+        "no"
+    )
     found["filtered"] = count(page)
     page.get_by_role("button", name="reward").click()
     found["sorted"] = page.locator("#rows thead th[aria-sort=ascending]").inner_text()
