@@ -620,7 +620,8 @@ def test_captions_name_what_falls_short_and_what_was_not_run():
     slipped = table.assign(share=table.share.where(table.player != "reference", 0.99999), n=10**6)
     assert "on at least 99.99% of 13,000,000" in captions.certificate(slipped, 0.95).text  # not 100.00%
     scaling = captions.environment_scaling(*collection_rows())
-    assert all("C4 and C8 were not trained." in text for text in (scaling.text, scaling.column.text))
+    assert scaling.column is not None
+    assert all("C4 and C8 were not trained." in one.text for one in (scaling, scaling.column))
 
 
 def test_a_narrow_figure_has_a_caption_of_what_it_shows(tmp_path):
