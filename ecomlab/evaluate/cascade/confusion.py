@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 COLUMNS = ("env", "d", "planted", "repaired", "found", "turn", "alone", "episodes")
 """Columns of the table. `found` is the kind that was found in the place of what was planted, or "none"; `turn` is 1
 where its turn is right too; `alone` is 1 where no other mistake was found but those that follow from it by rule."""
+GOAL = 0.98
+"""Share of what was planted that is found, kind and turn, in every cell."""
 TRIES = 4
 """Tasks that are tried for each mistake that is to be planted, for not every one gives the opportunity."""
 HOPE = 60
@@ -134,6 +136,16 @@ def cells_of(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, int, str], Co
     return found
 
 
+def below_goal(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, int, str], Counts]:
+    """List the cells of environment, level and kind in which less than `GOAL` was found, kind and turn; of few
+    episodes, not all but one."""
+    return {
+        cell: (episodes, right, alone)
+        for cell, (episodes, right, alone) in cells_of(rows).items()
+        if right < min(GOAL * episodes, episodes - 1)
+    }
+
+
 def _sum(one: Counts, other: Counts) -> Counts:
     return one[0] + other[0], one[1] + other[1], one[2] + other[2]
 
@@ -154,13 +166,16 @@ def as_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
             f"| {kind} | {len(mine)} | {smallest} | {episodes} | {right / episodes:.3f} | {worst:.3f} | "
             f"{alone / episodes:.3f} |"
         )
+    few = "; ".join(
+        f"{env}, d = {d}, {kind}: {n} of {of}" for (env, d, kind), (of, n, _) in below_goal(rows).items()
+    )
     there = {(env, d) for env, d, _ in cells}
     levels = ", ".join(str(d) for d in sorted({d for _, d in there}))
     where = f"{len({env for env, _ in there})} environments, d = {levels}"
     asked = (
         f"{where}; asked for: {rows[0]['asked']} of each kind in each of {len(there)} cells." if rows else ""
     )
-    return "\n".join([asked, "", *lines])
+    return "\n".join([asked, "", *lines, "", f"Below the goal: {few or 'no cell'}."])
 
 
 CONTROLS = ("env", "d", "player", "episodes", "correct", "blamed", "sound")
