@@ -329,7 +329,7 @@ class EffectRow(Line):
     d: Count
     seed: Count
     trial: Count
-    kind: str
+    kind: Text
     final: str
     twin_correct: str
     planted_correct: str

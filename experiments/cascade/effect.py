@@ -86,7 +86,12 @@ def main() -> None:
                     rows = [{"player": name, **one.row()} for one in pairs]
                     add(asked.out, ("player", *COLUMNS), rows)
                     mine += [{column: str(value) for column, value in row.items()} for row in rows]
-        note(asked.out, name, weights, envs, shop, tasks=asked.tasks, catalog_size=asked.size)
+        counts = Counter(
+            f"{env}, d = {d}" for env, d, _ in {(row["env"], row["d"], row["seed"]) for row in mine}
+        )
+        note(
+            asked.out, name, weights, envs, shop, tasks=dict(sorted(counts.items())), catalog_size=asked.size
+        )
         for row in effects([outcome_of(row) for row in mine if not row["why"]]):
             found = {column: round(v, 3) if isinstance(v, float) else v for column, v in row.items()}
             print(name, found, flush=True)
