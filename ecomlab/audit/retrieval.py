@@ -14,6 +14,11 @@ from ecomlab.catalog.index import Index, build_exact, fill_lists, train_lists
 
 DEPTH: Final = 200
 """Results that are looked at: a match further down counts as not found."""
+WITHOUT: Final = (
+    "amazon.csv, walmart.csv and gt.csv are the public Walmart-Amazon benchmark, data/ccer/D8 of "
+    "https://github.com/AI-team-UoA/pyJedAI"
+)
+"""What is said where the public data is not at hand."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,15 @@ class Retrieval:
     mrr: float
     search_ms_p50: float
     """Of the processor: other work on the machine does not stretch it."""
+
+
+def public_data(folder: Path | None, *names: str) -> Path:
+    """Return the folder of the public data. Where it does not hold these files, end the program with a sentence."""
+    missing = [name for name in names if folder is None or not (folder / name).is_file()]
+    if folder is None or missing:
+        where = f"{folder} holds no {' and no '.join(missing)}: " if folder else ""
+        raise SystemExit(f"{where}{WITHOUT}; name their folder with --data")
+    return folder
 
 
 def read_matches(folder: Path) -> Matches:

@@ -22,6 +22,7 @@ from rich.console import Console
 
 from ecomlab import ENVIRONMENTS
 from ecomlab.audit import report
+from ecomlab.audit.retrieval import WITHOUT, public_data
 from ecomlab.catalog import build_shop, load_shop
 from ecomlab.catalog.ingest import build_products, guess, open_source
 from ecomlab.catalog.ingest.build import VERSION
@@ -46,9 +47,9 @@ def sources(data: Path | None, work: Path) -> Iterator[tuple[str, Path]]:
     (work / "variants.csv").write_text(shop_export())
     yield "variants", work / "variants.csv"
     if data is None:
-        print("without --data FOLDER amazon.csv is left alone; --help says where the public file comes from")
+        print(f"without --data FOLDER amazon.csv is left out: {WITHOUT}")
     else:
-        yield "amazon", data / "amazon.csv"
+        yield "amazon", public_data(data, "amazon.csv") / "amazon.csv"
 
 
 def built(file: Path, folder: Path) -> Path:

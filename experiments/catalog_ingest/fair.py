@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ecomlab import ENVIRONMENTS, TaskError, make_task, play
+from ecomlab.audit.retrieval import WITHOUT
 from ecomlab.catalog import LexicalEmbedder, SearchEngine, Shop
 from ecomlab.catalog.products import open_products
 from ecomlab.catalog.real import catalog_of
@@ -63,10 +64,12 @@ def kept(rows: Sequence[Mapping[str, str]], seeds: int, shop: Shop) -> list[Mapp
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("folder", type=Path)
+    options.add_argument("folder", type=Path, nargs="?")
     options.add_argument("--seeds", type=int, default=25)
     options.add_argument("--out", type=Path, default=HERE / "fair.csv")
     asked = options.parse_args()
+    if asked.folder is None:
+        options.error(f"name the folder of a catalog, built from amazon.csv, say: {WITHOUT}")
     shop = shop_of(asked.folder)
     off = unsupported(shop.catalog)
     rows = list(csv.DictReader(asked.out.open(encoding="utf-8"))) if asked.out.exists() else []

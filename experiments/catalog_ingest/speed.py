@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from ecomlab.audit.retrieval import WITHOUT, public_data
 from ecomlab.catalog import Catalog, generate
 from ecomlab.catalog.ingest import build_products, guess, open_source
 from ecomlab.files import replacing
@@ -191,10 +192,10 @@ def main() -> None:
     if asked.data:
         link = asked.work / "amazon.csv"
         link.unlink(missing_ok=True)
-        link.symlink_to((asked.data / "amazon.csv").resolve())
+        link.symlink_to((public_data(asked.data, "amazon.csv") / "amazon.csv").resolve())
         files.append(link)
     else:
-        print("without --data FOLDER amazon.csv is left out; --help says where the public file comes from")
+        print(f"without --data FOLDER amazon.csv is left out: {WITHOUT}")
     made = []
     for path in files:
         command = [sys.executable, __file__, "--only", str(path)]

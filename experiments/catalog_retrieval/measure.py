@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from ecomlab.audit.catalog_benchmark import update
-from ecomlab.audit.retrieval import measure, read_matches
+from ecomlab.audit.retrieval import measure, public_data, read_matches
 from ecomlab.catalog.embedders import embedder_named
 
 HERE = Path(__file__).resolve().parent
@@ -25,11 +25,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", type=Path, required=True, help="folder of the three files")
+    parser.add_argument("--data", type=Path, help="folder of the three files")
     parser.add_argument("--embedder", nargs="+", default=EMBEDDERS, help="default: lexical minilm")
     parser.add_argument("--out", type=Path, default=HERE / "results.csv")
     arguments = parser.parse_args()
-    matches = read_matches(arguments.data)
+    matches = read_matches(public_data(arguments.data, "amazon.csv", "walmart.csv", "gt.csv"))
     rows = [asdict(row) for name in arguments.embedder for row in measure(matches, embedder_named(name))]
     update(arguments.out, rows, ("products", "embedder"))
     for row in rows:
