@@ -233,6 +233,31 @@ def _short(table: pd.DataFrame) -> str:
     return f"Below its line: {'; '.join(found)}." if found else "No group of questions lies below its line."
 
 
+def catalog_scale(table: pd.DataFrame) -> Caption:
+    """Say what `scale_plots.catalog_scale` shows, at its smallest and its largest size."""
+    lexical = table[table.embedder == "lexical"]
+    first, last = lexical.iloc[0], lexical.iloc[-1]
+    clock = {"cpu": "of the processor, on a machine that others used", "wall": "as they passed"}[last.clock]
+    others = table[table.embedder != "lexical"]
+    hollow = "".join(
+        f" Hollow: {embedder}, up to {rows.products.max():,} products."
+        for embedder, rows in others.groupby("embedder")
+    )
+    kept = f", the least of {last.repeats} measurements" if last.repeats > 1 else ""
+    return Caption(
+        f"What the size of a catalog costs, at {first.products:,} to {last.products:,} generated products, on one "
+        f"thread; times are {clock}{kept}. a: an episode's reset and verification, a search, the embedding of its "
+        "query, and eight constraints over all products. b: opening a catalog with its files in the page cache and "
+        "without (cold), and building it. c: memory of a process after that: resident with the files that it maps, "
+        f"its own, and that of a second process. Recall of the best 20 at {last.products:,} products: "
+        f"{last.recall_at_20:.3f}.{hollow}",
+        f"Lines over the number of products. From {first.products:,} to {last.products:,} products: reset (p95) "
+        f"{first.reset_ms_p95:.1f} and {last.reset_ms_p95:.1f} ms, search (p95) {first.search_ms_p95:.1f} and "
+        f"{last.search_ms_p95:.1f} ms, opening {first.open_s:.2f} and {last.open_s:.2f} s, private memory "
+        f"{first.private_mb:.0f} and {last.private_mb:.0f} MB.",
+    )
+
+
 def error_cascade(cells: Cells, effects: pd.DataFrame, gained: pd.DataFrame) -> Caption:
     """Say what `cascade_plots.error_cascade` shows, at which levels, and from how many pairs."""
     same = "".join(f" {one} plays as {other} does, and is not drawn." for one, other in alike(cells))

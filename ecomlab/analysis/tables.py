@@ -232,6 +232,20 @@ def load_understanding(path: str | Path) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
+def load_catalog_scale(path: str | Path) -> pd.DataFrame:
+    """Read what `ecomlab bench catalog` measured: a row per number of products and embedder, the smallest first.
+
+    Columns are those of results.csv. Raises TableError.
+    """
+    try:
+        found = pd.read_csv(path)
+        return found.sort_values(["embedder", "products"]).reset_index(drop=True)
+    except (OSError, ValueError, KeyError) as e:
+        raise TableError(
+            f"{path} is no table of catalogs by size ({e}); ecomlab bench catalog makes it"
+        ) from e
+
+
 def _certificate(path: str | Path) -> dict[str, Any]:
     """Read a certificate's file, which must have all that figures of it record. Raises TableError."""
     try:

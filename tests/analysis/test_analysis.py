@@ -23,6 +23,7 @@ from ecomlab.analysis import (
     cascades,
     env_plots,
     plots,
+    scale_plots,
     statistics,
     tables,
 )
@@ -322,6 +323,7 @@ def every_figure():
     scripted, runs = statistics.frontiers(table, ["perturbed"]), statistics.run_frontiers(evaluation)
     players = pd.concat([scripted, tables.load_frontier(ROOT / "experiments/serve_base/frontier.json")])
     axes, matrix = show.axes(range(13)), show.matrix()
+    sizes = tables.load_catalog_scale(ROOT / "experiments/catalog_scale/results.csv")
     return {
         "growth": (
             partial(plots.difficulty_growth, train, evaluation),
@@ -342,11 +344,13 @@ def every_figure():
             captions.error_cascade(cells, effects, gained),
         ),
         "traces": (partial(cascade_plots.traces, shown), captions.traces(shown)),
+        "sizes": (partial(scale_plots.catalog_scale, sizes), captions.catalog_scale(sizes)),
     }
 
 
 FIGURES = (
     "growth", "ratio", "scaling", "certificate", "axes", "parts", "frontier", "understanding", "cascade", "traces",
+    "sizes",
 )  # fmt: skip
 
 

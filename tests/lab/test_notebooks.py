@@ -168,6 +168,7 @@ FRONTIER = "experiments/serve_base/frontier.json"
         ("capability_frontier", {"certificate": CERTIFICATE, "frontier": FRONTIER, "ablation": LAPTOP}),
         ("understanding", {"certificate": CERTIFICATE}),
         ("error_cascade", {"folder": "experiments/cascade"}),
+        ("catalog_scale", {"table": "experiments/catalog_scale/results.csv"}),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -1,0 +1,78 @@
+"""What a catalog's size costs, as a figure: times of episodes and searches, of opening and building, and memory."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+from ecomlab.analysis.plots import COLUMN_WIDTH, MARKERS, PAGE_WIDTH, laid_out, lettered, paper_style
+
+PANELS: Final[tuple[tuple[str, Mapping[str, str]], ...]] = (
+    (
+        "milliseconds",
+        {
+            "reset_ms_p95": "reset, p95",
+            "verify_ms_p95": "verify, p95",
+            "search_ms_p95": "search, p95",
+            "embed_ms_p50": "embed a query, p50",
+            "constraints_ms": "8 constraints",
+        },
+    ),
+    ("seconds", {"open_s": "open", "open_cold_s": "open, cold", "build_cpu_s": "build, processor"}),
+    (
+        "megabytes",
+        {"rss_mb": "resident", "private_mb": "private", "second_private_mb": "a second process's own"},
+    ),
+)
+"""Unit of each panel, and names of the columns that it shows."""
+
+
+@laid_out
+def catalog_scale(table: pd.DataFrame, width: float = PAGE_WIDTH) -> Figure:
+    """Draw what `ecomlab bench catalog` measured over the number of products, lexical search as lines and sentence
+    models as hollow marks. `table` is that of `tables.load_catalog_scale`."""
+    page = width > COLUMN_WIDTH
+    with paper_style():
+        figure = plt.figure(figsize=(width, 3.1 if page else 8.0), layout="constrained")
+        panels = list(figure.subplots(*((1, 3) if page else (3, 1))))
+        for ax, (unit, columns) in zip(panels, PANELS, strict=True):
+            _panel(ax, table, unit, columns)
+        lettered(panels)
+        sns.despine(figure)
+    plt.close(figure)
+    return figure
+
+
+def _panel(ax: Axes, table: pd.DataFrame, unit: str, columns: Mapping[str, str]) -> None:
+    palette = sns.color_palette("colorblind")
+    handles = []
+    for number, (column, name) in enumerate(columns.items()):
+        look: dict[str, Any] = {"color": palette[number], "marker": MARKERS[number], "markersize": 4}
+        for embedder, rows in table.groupby("embedder"):
+            lexical = embedder == "lexical"
+            hollow: dict[str, Any] = {} if lexical else {"markerfacecolor": "none"}
+            ax.plot(
+                rows["products"],
+                rows[column],
+                linestyle="-" if lexical else "",
+                linewidth=1.2,
+                **look,
+                **hollow,
+            )
+        handles.append(Line2D([], [], linewidth=1.2, label=name, **look))
+    ax.set(xscale="log", yscale="log", xlabel="products", ylabel=unit)
+    ax.xaxis.set_major_locator(LogLocator(numticks=9))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    low, high = ax.get_ylim()
+    share = 0.09 * len(columns)  # of the panel's height, for the legend
+    ax.set_ylim(low, high * (high / low) ** (share / (1 - share)))
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 100 * low else (1,)))
+    ax.yaxis.set_minor_locator(NullLocator())
+    ax.legend(handles=handles, loc="upper left", frameon=False, fontsize=7, handlelength=1.6)
