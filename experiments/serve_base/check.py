@@ -199,7 +199,7 @@ def played(contestant: Contestant, jobs: Sequence[Job], shop: Any) -> dict[tuple
 def compared(env: str, theirs: Any, ours: Any) -> dict[str, Any]:
     """Compare an environment's episodes: messages but the ids of calls, and scores."""
     pairs = [(theirs[key], ours[key]) for key in theirs if key[0] == env]
-    same = [said(one) == said(other) for one, other in pairs]
+    same = [said(one.trajectory) == said(other.trajectory) for one, other in pairs]
     right = [[one.trajectory.score.correct for one in pair] for pair in pairs]
     return {
         "env": env,
@@ -212,14 +212,14 @@ def compared(env: str, theirs: Any, ours: Any) -> dict[str, Any]:
     }
 
 
-def said(one: Played) -> list[Any]:
-    """What was said and called and heard in an episode, without the ids of calls, and how it ended."""
-    assert one.trajectory is not None
+def said(one: Any) -> list[Any]:
+    """What was said, called and heard in an episode, a trajectory or a transcript, without the ids of calls, and how it
+    ended."""
     messages = [
         [m["role"], m.get("content") or "", [c["function"] for c in m.get("tool_calls") or ()]]
-        for m in one.trajectory.messages
+        for m in one.messages
     ]
-    return [messages, one.trajectory.end, one.trajectory.score.value]
+    return [messages, one.end, one.score.value]
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ HEADERS = sorted(
     for pattern in ("smollm2/eval*/transcripts.jsonl", "smollm2/*.json", "serve_base/*.json")
     for path in EXPERIMENTS.glob(pattern)
 )
-REPORTS = ["smollm2/eval.json", "smollm2/eval_others.json", "serve_base/eval.json"]
+REPORTS = ["smollm2/eval.json", "smollm2/eval_others.json", "serve_base/eval.json", "serve_base/greedy.json"]
 
 
 def header(path: Path) -> dict[str, object]:
