@@ -1,6 +1,5 @@
 """Names of a real catalog, many of which are ordinary words: when a customer takes a word for one."""
 
-
 import pytest
 from ingested import built
 
