@@ -126,7 +126,10 @@ def closed(slot: str) -> Index:
 @lru_cache(maxsize=4_096)
 def _item_names(items: tuple[tuple[str, ...], ...]) -> Names:
     heads = [{_head(name) for name in called} for called in items]
-    alone = {one for some in heads for one in some if one and sum(one in other for other in heads) == 1}
+    whole = {stem(name.lower()) for called in items for name in called}
+    alone = {
+        one for some in heads for one in some if one and sum(one in other for other in heads) == 1
+    } - whole
     return names(
         (name, ("", str(number)))
         for number, called in enumerate(items)

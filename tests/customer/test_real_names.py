@@ -47,6 +47,13 @@ def test_an_ordinary_word_is_a_name_only_where_it_is_written_as_one(
     assert [value for one in questions if one.slot == "feature" for value in one.values] == names
 
 
+@pytest.mark.parametrize("types", [["HDMI Cable", "Cable"], ["Cable", "HDMI Cable"]])
+def test_a_type_whose_name_ends_another_keeps_it(types: list[str]) -> None:
+    reader = Reader(["brand"], [[name, f"{name}s"] for name in types], {}, {})
+    asked = reader.read("Which brand should the cable be?").questions
+    assert [(one.slot, one.item) for one in asked] == [("brand", types.index("Cable"))]
+
+
 def test_the_generated_shop_has_one_list_of_names(big_shop: Shop) -> None:
     """None of its names is an ordinary word, so all are heard in whatever way they are written."""
     lexicon = lexicon_of(big_shop.catalog)
