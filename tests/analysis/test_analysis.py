@@ -713,9 +713,10 @@ def test_a_task_without_a_pair_is_counted_with_its_reason():
     assert "| wrong variant | 0 | 2 |" in page
 
 
-def test_the_page_has_what_the_committed_pairs_come_to():
+@pytest.mark.parametrize("name", ["effect", "effect_others"])
+def test_the_page_has_what_the_committed_pairs_come_to(name):
     page = (ROOT / "docs" / "cascade.md").read_text("utf-8")
-    table = cascades.as_markdown(tables.load_effect(ROOT / CASCADE / "effect.csv"))
+    table = cascades.as_markdown(tables.load_effect(ROOT / CASCADE / f"{name}.csv"))
     assert table in page, "run: python experiments/cascade/effect.py --draw"
 
 
