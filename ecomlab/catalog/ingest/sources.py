@@ -456,6 +456,7 @@ def _arrow_rows(path: Path, suffix: str) -> Iterator[SourceRow]:
 
     try:
         for batch in _batches(path, suffix):
+            batch.validate(full=True)  # offsets that lead out of the file would be followed
             for values in _in_text(batch).to_pylist():
                 yield SourceRow(0, values)
     except (pa.ArrowException, OSError, UnicodeError, ValueError, OverflowError) as error:

@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import struct
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -145,6 +146,19 @@ def check(count: int, work: Path) -> Counter[tuple[str, str]]:
 def test_spoiled_files_are_read_or_refused_in_children(tmp_path: Path) -> None:
     counts = check(CASES, tmp_path)
     assert sum(count for (_, what), count in counts.items() if what == WORKED) > CASES // 3
+
+
+def test_an_arrow_file_with_offsets_out_of_it_is_refused(tmp_path: Path) -> None:
+    def prepare(number: int, place: Path) -> tuple[str, bool]:
+        raw = bytearray(table([{"title": f"Blue Lamp {row:03}"} for row in range(200)], "arrow"))
+        at = raw.index(struct.pack("<3i", 0, 13, 26)) + 4 * 100
+        struct.pack_into("<i", raw, at, 2**31 - 9)
+        place.mkdir()
+        (place / "rows.arrow").write_bytes(raw)
+        return "offsets", False
+
+    (found,) = spoiling.outcomes([0], prepare, attempt, tmp_path)
+    assert found.what == REFUSED, found
 
 
 @pytest.mark.slow
