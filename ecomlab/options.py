@@ -124,7 +124,8 @@ Clock = Annotated[
 Device = Annotated[
     str | None,
     Option(
-        help="Of local weights: cpu, cuda, cuda:1, ... Default: cuda, if any, for ordinary models, cpu for starters."
+        metavar="DEVICE",
+        help="Of local weights: cpu, cuda, cuda:1, ... Default: cuda, if any, for ordinary models, cpu for starters.",
     ),
 ]
 Evaluation = Annotated[Path, Argument(help="Folder that `ecomlab eval` wrote to.")]
