@@ -206,6 +206,56 @@ def test_a_turn_that_waits_ends_where_another_thread_gives_up(policy: Policy) ->
     assert fake.closed and not sampler._thread.is_alive()
 
 
+def test_a_request_on_its_way_when_another_thread_gives_up_is_not_waited_for(
+    policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine may have begun a request before the turn that sends it has noted it."""
+    sent, over = threading.Event(), threading.Event()
+
+    async def never(ids: Sequence[int], number: int) -> None:
+        await asyncio.sleep(600)
+
+    sampler, _ = sampler_of(policy, never)
+    ask = sampler._ask
+
+    def slowly(row: int, room: int) -> Any:
+        request = ask(row, room)
+        sent.set()
+        over.wait(0.2)  # `cancel` is called meanwhile
+        return request
+
+    monkeypatch.setattr(sampler, "_ask", slowly)
+    ahead = Ahead()
+    watched = ahead.watched(sampler)
+
+    def play() -> Any:
+        watched.start([rng(0)])
+        while True:
+            watched.turn([0], [[5]])
+
+    ahead.begin(play)
+    assert sent.wait(60)
+    ahead.stop(sampler.cancel)
+    assert ahead._flight and not ahead._flight[1].is_alive()
+    with pytest.raises((SamplerError, StoppedError)):
+        ahead.take()
+    sampler.close()
+
+
+def test_after_a_cancel_nothing_is_asked_until_the_rows_are_opened_anew(policy: Policy) -> None:
+    async def once(ids: Sequence[int], number: int) -> None:
+        await asyncio.sleep(0)
+
+    sampler, _ = sampler_of(policy, once)
+    sampler.start([rng(0)])
+    sampler.cancel()
+    with pytest.raises(SamplerError, match="stopped"):
+        sampler.turn([0], [[5]])
+    sampler.start([rng(0)])
+    assert said_by(sampler, [0], [[5]])
+    sampler.close()
+
+
 def said_by(sampler: EngineSampler, rows: Sequence[int], inputs: Sequence[Sequence[int]]) -> dict[int, Any]:
     """Turn until each row has its answer."""
     said: dict[int, Any] = {}

@@ -27,6 +27,7 @@ SAMPLING = {
     "n": 1, "temperature": 1.0, "top_p": 1.0, "top_k": 0, "min_p": 0.0, "repetition_penalty": 1.0, "logprobs": 0,
 }  # fmt: skip
 """The policy's own distribution, whatever the model's generation_config says."""
+STOPPED = "the engine was stopped"
 Answer = tuple[list[int], Sequence[Any] | None]
 """Sampled ids, and their log-probabilities if there are any."""
 
@@ -51,10 +52,14 @@ class OneByOne(Conversations, ABC):
         super().__init__(stop_ids, limits)
         self._asked: dict[int, Any] = {}
         """Requests under way, by row."""
+        self._asking = threading.Lock()
+        """Held while a request is sent and noted, so that another thread's `cancel` comes before or after both."""
+        self._cancelled = False
 
     def start(self, streams: Sequence[np.random.Generator]) -> None:
         """Open `len(streams)` rows and forget those before, with their requests."""
         self.cancel()
+        self._cancelled = False
         super().start(streams)
 
     def turn(self, rows: Sequence[int], inputs: Sequence[Sequence[int]]) -> list[Sampled | None]:
@@ -69,10 +74,13 @@ class OneByOne(Conversations, ABC):
                     continue
                 self._ids[row] += new
                 room = self._room(row)
-                if room > 0:
-                    self._asked[row] = self._ask(row, room)
-                else:
+                if room <= 0:
                     said[row] = Sampled([], [], truncated=True)
+                    continue
+                with self._asking:
+                    if self._cancelled:
+                        raise SamplerError(STOPPED)
+                    self._asked[row] = self._ask(row, room)
             said |= {row: self._answered(row, answer) for row, answer in self._answers(wait=not said).items()}
         except BaseException:
             self.cancel()
@@ -87,9 +95,17 @@ class OneByOne(Conversations, ABC):
     def _answers(self, wait: bool) -> dict[int, Sampled]:
         """Take the answers that are there, out of `_asked`, too; with `wait` one at least."""
 
-    @abstractmethod
     def cancel(self) -> None:
-        """Stop all requests. A turn in which another thread waits ends, without an answer or in SamplerError."""
+        """Stop all requests, and send none until `start`. A turn that another thread is in ends, without an answer or
+        in SamplerError."""
+        with self._asking:
+            self._cancelled = True
+            self._abort()
+            self._asked = {}
+
+    @abstractmethod
+    def _abort(self) -> None:
+        """Stop the requests in `_asked`."""
 
     def close(self) -> None:
         """Stop all requests and free what this holds. The sampler cannot be used afterwards."""
@@ -130,16 +146,15 @@ class EngineSampler(OneByOne):
         try:
             return self._cut(*request.result(), room)
         except futures.CancelledError as error:
-            raise SamplerError("the engine was stopped") from error
+            raise SamplerError(STOPPED) from error
         except SamplerError:
             raise
         except Exception as error:
             return Sampled([], [], True, failure=f"{type(error).__name__}: {error}")
 
-    def cancel(self) -> None:
-        for request, _ in list(self._asked.values()):
+    def _abort(self) -> None:
+        for request, _ in list(self._asked.values()):  # another thread may take answers out
             request.cancel()
-        self._asked = {}
 
     def close(self) -> None:
         super().close()
@@ -176,7 +191,7 @@ class ColocatedSampler(OneByOne):
     def _answers(self, wait: bool) -> dict[int, Sampled]:
         said: dict[int, Sampled] = {}
         rows = {name: row for row, (name, _) in self._asked.items()}
-        while wait and not said:
+        while wait and not said and self._asked:  # none are left if another thread cancels
             with self._in_words():
                 found = [output for output in self._engine.step() if output.finished]
             for output in found:
@@ -196,10 +211,9 @@ class ColocatedSampler(OneByOne):
                 f"the colocated vLLM failed ({type(error).__name__}: {error}); {way_out('colocate')}"
             ) from error
 
-    def cancel(self) -> None:
+    def _abort(self) -> None:
         if self._asked:
             self._engine.abort_request([name for name, _ in self._asked.values()])
-        self._asked = {}
 
 
 class VllmEngine:
