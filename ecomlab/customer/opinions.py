@@ -108,7 +108,8 @@ def things_in(text: str, world: World) -> list[Thing]:
         orders = listed if len(listed) == 1 else []
     if orders:
         return _in_order([_order(order, said) for order in orders], said)
-    titles = {product_id: world.catalog.title(world.row(product_id)) for product_id in world.shown}
+    # sorted, for two products may have one title, and a set's order differs between processes
+    titles = {product_id: world.catalog.title(world.row(product_id)) for product_id in sorted(world.shown)}
     shown = [
         Thing("product", product_id, title)
         for product_id, title in titles.items()
