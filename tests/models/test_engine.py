@@ -339,6 +339,33 @@ def test_what_breaks_a_colocated_vllm_is_said_in_words_and_nothing_goes_on(
     monkeypatch.undo()
 
 
+@pytest.mark.parametrize("answers", [False, True], ids=["none", "the last"])
+def test_a_turn_of_a_colocated_vllm_ends_where_another_thread_gives_up(
+    policy: Policy, stepped: tuple[Stepped, ColocatedSampler], monkeypatch: pytest.MonkeyPatch, answers: bool
+) -> None:
+    """While the engine is in a step, which may still answer."""
+    engine, sampler = stepped
+    ended = SimpleNamespace(
+        request_id="ecomlab-0", finished=True, outputs=[SimpleNamespace(token_ids=[5], logprobs=None)]
+    )
+    steps = iter(range(100))
+
+    def step() -> list[Any]:
+        assert next(steps) == 0, "it goes on"
+        threading.Thread(target=sampler.cancel).start()
+        while not sampler._cancelled:
+            pass
+        return [ended] if answers else []
+
+    monkeypatch.setattr(engine, "step", step)
+    sampler.start([rng(0)])
+    (said,) = sampler.turn([0], [[5]])
+    assert (said is not None) == answers
+    with pytest.raises(SamplerError):
+        sampler.turn([0], [[6]])
+    assert engine.aborted == ["ecomlab-0"]
+
+
 # A vLLM server, as far as its completions go.
 
 

@@ -190,14 +190,15 @@ class ColocatedSampler(OneByOne):
 
     def _answers(self, wait: bool) -> dict[int, Sampled]:
         said: dict[int, Sampled] = {}
-        rows = {name: row for row, (name, _) in self._asked.items()}
-        while wait and not said and self._asked:  # none are left if another thread cancels
+        asked = self._asked  # another thread may put an empty one in its place, and end the wait
+        rows = {name: row for row, (name, _) in asked.items()}
+        while wait and not said and not self._cancelled:
             with self._in_words():
                 found = [output for output in self._engine.step() if output.finished]
             for output in found:
                 (answer,) = output.outputs
                 row = rows[output.request_id]
-                _, room = self._asked.pop(row)
+                _, room = asked.pop(row)
                 chosen = zip(answer.token_ids, answer.logprobs or (), strict=False)
                 said[row] = self._cut(list(answer.token_ids), [known[i].logprob for i, known in chosen], room)
         return said
