@@ -1,28 +1,21 @@
 """Local weights that we cannot train: any causal model of transformers, with its own chat template, as a contestant."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ecomlab.customer.llm import Chat, Wording
-from ecomlab.episode.episode import Episode
-from ecomlab.episode.play import record
+from ecomlab.customer.llm import Chat
 from ecomlab.evaluate.chat_format import ChatFormat
 from ecomlab.evaluate.contestant import Job, Played, Usage
-from ecomlab.evaluate.customers import customer_identity, customer_notes, customer_usage
-from ecomlab.evaluate.faults import faults_of, looks_like_call
-from ecomlab.evaluate.heldout import check_decoding
-from ecomlab.evaluate.local import stream_of, weights_digest
-from ecomlab.models.batch import draw_task
+from ecomlab.evaluate.conversation import Conversation, open_episode
+from ecomlab.evaluate.local import WeightsContestant, stream_of
 from ecomlab.models.policy import PolicyError
 from ecomlab.models.qwen3 import check_dtype, load_model, load_tokenizer, whole_name
 from ecomlab.suggest import raised
-from ecomlab.task import Task
 
 if TYPE_CHECKING:
     from ecomlab.catalog import Shop
@@ -63,8 +56,8 @@ def _ids(given: int | Iterable[int] | None) -> list[int]:
     return [given] if isinstance(given, int) else list(given or ())
 
 
-class ChatModelContestant:
-    """A model that is evaluated only. The same job has the same random stream in any batch."""
+class ChatModelContestant(WeightsContestant):
+    """A model that is evaluated only."""
 
     def __init__(
         self,
@@ -77,55 +70,31 @@ class ChatModelContestant:
         customer: Chat | None = None,
         strict: bool = False,
     ) -> None:
-        """Takes what `LocalContestant` takes. Raises ValueError for an unknown decoding and a temperature that is not
-        positive."""
+        """Takes what `WeightsContestant` takes, and raises what it raises."""
         from ecomlab.evaluate.generation import shows_padding
-        from ecomlab.models.samplers.cached import Limits
 
-        if temperature <= 0:
-            raise ValueError(f"temperature must be positive, not {temperature}; use greedy decoding instead")
-        self.name, self.chat, self.decoding = name, chat, check_decoding(decoding)
-        self.at_once = 1 if shows_padding(chat.model, chat.format.pad_id) else batch
-        self.temperature, self.customer, self.strict = temperature, customer, strict
-        self.limits = limits or Limits()
-        self._digest = weights_digest(chat.model)
-
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        """The name, a digest of all weights, the format of conversations, decoding and limits."""
-        sampling = {"temperature": self.temperature} if self.decoding == "sampled" else {}
-        return {
-            "kind": "local",
-            "model": self.name,
-            "weights": self._digest,
-            "made_for": dict(self.chat.made_for),
-            "decoding": self.decoding,
-            **sampling,
-            "limits": asdict(self.limits),
-            "strict": self.strict,
-            **customer_identity(self.customer),
-        }
-
-    @property
-    def device(self) -> str:
-        """The device that holds the weights."""
-        return str(self.chat.model.device)
-
-    def play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Played]:
-        """Play the jobs, a batch at a time, and yield each episode as soon as it is over. A model that fails costs
-        those of its batch that are not: they are unscored."""
-        left = iter(jobs)
-        while chunk := list(islice(left, self.at_once)):
-            yield from self._play(chunk, shop)
+        batch = 1 if shows_padding(chat.model, chat.format.pad_id) else batch
+        super().__init__(
+            name, chat.model, chat.made_for, decoding, temperature, limits, batch, customer, strict
+        )
+        self.chat = chat
 
     def _play(self, jobs: Sequence[Job], shop: "Shop") -> Iterator[Played]:
         going: list[_Conversation] = []
         for job in jobs:
-            opened = self._open(job, shop)
+            opened = open_episode(job, shop, self.strict, self.customer)
             if isinstance(opened, Played):
                 yield opened
-            else:
-                going.append(opened)
+                continue
+            going.append(
+                _Conversation(
+                    job=job,
+                    episode=opened,
+                    stream=stream_of(job),
+                    format=self.chat.format,
+                    limits=self.limits,
+                )
+            )
         while going:
             try:
                 self._turn(going)
@@ -137,17 +106,6 @@ class ChatModelContestant:
                 return
             yield from (one.played() for one in going if one.episode.done)
             going = [one for one in going if not one.episode.done]
-
-    def _open(self, job: Job, shop: "Shop") -> "_Conversation | Played":
-        task = draw_task(job.env, job.d, job.seed, shop, job.axes)
-        if not isinstance(task, Task):
-            return Played(job, None, unscored="task", notes={"why": raised(task)})
-        try:
-            wording = Wording(self.customer) if self.customer else None
-            episode = Episode(task, shop, strict=self.strict, wording=wording)
-        except Exception as error:  # a bug of ours costs one unscored episode, not the run
-            return Played(job, None, unscored="bug", notes={"why": raised(error)})
-        return _Conversation(job, episode, stream_of(job), self.chat.format, self.limits)
 
     def _turn(self, going: Sequence["_Conversation"]) -> None:
         """Let every conversation that has room say its next message; the others end truncated."""
@@ -165,31 +123,22 @@ class ChatModelContestant:
             one.take(len(prompt), row.said, seconds)
 
 
-@dataclass
-class _Conversation:
-    """One episode and what is to be recorded beside it; changes as it is played."""
-
-    job: Job
-    episode: Episode
+@dataclass(kw_only=True)
+class _Conversation(Conversation):
     stream: np.random.Generator
     format: ChatFormat
     limits: "Limits"
-    usage: Usage = field(default_factory=Usage)
-    cut: str = ""
-    """The limit of tokens that ended the episode: length or context."""
-    unscored: str = ""
-    notes: dict[str, Any] = field(default_factory=dict)
 
     def ask(self) -> Iterator[tuple[list[int], int]]:
         """Yield the prompt of the next message and the room for it, unless a limit or our own bug ends the episode."""
         try:
             prompt = self.format.prompt(self.episode.messages, self.episode.tools)
         except Exception as error:
-            return self._fail(raised(error))
+            return self.fail("bug", raised(error))
         context = self.limits.context - len(prompt)
         room = min(self.limits.turn, self.limits.episode - self.usage.completion_tokens, context)
         if room <= 0:
-            return self._cut("context" if context <= 0 else "length", f"{len(prompt)} tokens")
+            return self.cut_off("context" if context <= 0 else "length", f"{len(prompt)} tokens")
         yield prompt, room
 
     def take(self, read: int, said: Sequence[int], seconds: float) -> None:
@@ -198,35 +147,7 @@ class _Conversation:
         try:
             if said[-1] not in self.format.stop_ids:
                 full = read + len(said) >= self.limits.context
-                return self._cut("context" if full else "length", self.format.text(said))
-            message = self.format.read(said)
-            called = message.get("tool_calls") or message.get("invalid")
-            if not called and looks_like_call(str(message["content"])):
-                self.notes["calls_in_text"] = self.notes.get("calls_in_text", 0) + 1
-            self.episode.act(message)
+                return self.cut_off("context" if full else "length", self.format.text(said))
+            self.act(self.format.read(said))
         except Exception as error:  # a bug of ours costs one unscored episode, not the run
-            self._fail(raised(error))
-
-    def _cut(self, limit: str, seen: str) -> None:
-        self.cut, self.notes["cut_off"] = limit, seen[:2000]
-        self.episode.end_truncated()
-
-    def _fail(self, why: str) -> None:
-        self.unscored, self.notes["why"] = "bug", why
-        self.episode.fail(why)
-
-    def played(self) -> Played:
-        """Record the episode, which is over."""
-        try:
-            trajectory = record(self.episode)
-        except Exception as error:  # of the verifier
-            self._fail(raised(error))
-            trajectory = record(self.episode)
-        return Played(
-            job=self.job,
-            trajectory=trajectory,
-            usage={"agent": self.usage, **customer_usage(trajectory)},
-            faults=faults_of(trajectory, self.cut),
-            unscored=self.unscored,
-            notes={**self.notes, **customer_notes(trajectory)},
-        )
+            self.fail("bug", raised(error))

@@ -154,11 +154,10 @@ def load_chat_policy(
     return Policy(model.eval(), renderer, made_for)
 
 
-def check_dtype(name: str) -> str:
-    """Return the name of a type that weights can be loaded in. Raises PolicyError for any other."""
+def check_dtype(name: str) -> None:
+    """Raise PolicyError for a type that weights cannot be loaded in."""
     if name not in DTYPES:
         raise PolicyError(unknown("dtype", name, DTYPES))
-    return name
 
 
 def whole_name(name: str | Path) -> str:

@@ -70,7 +70,7 @@ def own_cpu(shop: Shop, rounds: int) -> dict[str, Any]:
 
     async def through() -> None:
         for job, trajectory in zip(jobs, played, strict=True):
-            conversation = _Conversation(job, Episode(trajectory.task, shop), settings)
+            conversation = _Conversation(job=job, episode=Episode(trajectory.task, shop), settings=settings)
             await conversation.play(OnTheSpot(settings, trajectory))
             found = conversation.played()
             assert found.trajectory is not None and found.trajectory.score == trajectory.score

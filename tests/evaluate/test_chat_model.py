@@ -528,7 +528,6 @@ def test_weights_are_moved_to_the_device(folders: dict[str, Path], shop: Shop) -
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("ecomlab.evaluate.players.device_of", lambda name, ordinary: name)
         patch.setattr("ecomlab.evaluate.generation.shows_padding", lambda model, pad_id: False)
-        patch.setattr("ecomlab.evaluate.chat_model.weights_digest", lambda model: "")
         patch.setattr("ecomlab.evaluate.local.weights_digest", lambda model: "")
         made = [
             contestant_of(name, shop, ["STATUS"], device="meta") for name in (str(folders["gemma"]), "novice")

@@ -7,23 +7,20 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ecomlab.customer.llm import Chat, Wording
-from ecomlab.episode.episode import Episode
-from ecomlab.episode.play import record
+from ecomlab.customer.llm import Chat
 from ecomlab.evaluate.contestant import Job, Played, Usage
-from ecomlab.evaluate.customers import customer_identity, customer_notes, customer_usage
+from ecomlab.evaluate.conversation import Conversation, open_episode
+from ecomlab.evaluate.customers import customer_identity
 from ecomlab.evaluate.endpoint.background import iterate
 from ecomlab.evaluate.endpoint.client import Client, Writer, connected
 from ecomlab.evaluate.endpoint.completion import Answer, ContextOverflow, EndpointFailure, numbered
 from ecomlab.evaluate.endpoint.settings import EndpointSettings
 from ecomlab.evaluate.endpoint.templates import TEMPLATES
-from ecomlab.evaluate.faults import faults_of, looks_like_call
 from ecomlab.evaluate.tasks import write_axes
-from ecomlab.models.batch import draw_task
 from ecomlab.seeding import digest, rng
 from ecomlab.settings import ConfigError
 from ecomlab.suggest import raised
-from ecomlab.task import Message, Task
+from ecomlab.task import Message
 
 if TYPE_CHECKING:
     from ecomlab.catalog import Shop
@@ -110,36 +107,22 @@ class EndpointContestant:
         """Play one job to its end, whatever happens."""
         if client.last and client.gave_up > GIVEN_UP + self.settings.concurrency:
             return Played(job, None, unscored=client.last.kind, notes={"why": f"not played: {client.last}"})
-        task = draw_task(job.env, job.d, job.seed, shop, job.axes)
-        if not isinstance(task, Task):
-            return Played(job, None, unscored="task", notes={"why": raised(task)})
+        opening = (job, shop, self.settings.strict, self.customer)
         if self.customer is None:
-            episode = Episode(task, shop, strict=self.settings.strict)
+            opened = open_episode(*opening)
         else:  # its opening is worded first, and others go on meanwhile
-            wording = Wording(self.customer)
-            episode = await asyncio.to_thread(
-                Episode, task, shop, strict=self.settings.strict, wording=wording
-            )
-        conversation = _Conversation(job, episode, self.settings)
+            opened = await asyncio.to_thread(open_episode, *opening)
+        if isinstance(opened, Played):
+            return opened
+        conversation = _Conversation(job=job, episode=opened, settings=self.settings)
         await conversation.play(client)
         return conversation.played()
 
 
-@dataclass
-class _Conversation:
-    """One episode and what is to be recorded beside it; changes as it is played."""
-
-    job: Job
-    episode: Episode
+@dataclass(kw_only=True)
+class _Conversation(Conversation):
     settings: EndpointSettings
-    usage: Usage = field(default_factory=Usage)
     finishes: Counter[str] = field(default_factory=Counter)
-    refused: set[int] = field(default_factory=set)
-    """Numbers of the assistant messages that the endpoint marks as refusals."""
-    cut: str = ""
-    """The limit of tokens that ended the episode: length or context."""
-    unscored: str = ""
-    notes: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         job = self.job
@@ -159,12 +142,12 @@ class _Conversation:
                     await asyncio.to_thread(self._take, answer)
         except EndpointFailure as failure:
             self.usage += failure.usage
-            self._fail(failure.kind, f"{failure.kind}: {failure}")
+            self.fail(failure.kind, f"{failure.kind}: {failure}")
         except ContextOverflow as overflow:
             self.usage += overflow.usage
-            self._cut("context", str(overflow))
+            self.cut_off("context", str(overflow))
         except Exception as error:  # a bug of ours costs one unscored episode, not the run
-            self._fail("bug", raised(error))
+            self.fail("bug", raised(error))
 
     async def _ask(self, client: Client) -> Answer:
         """Ask for the next message."""
@@ -192,41 +175,19 @@ class _Conversation:
         message = answer.message
         read = answer.usage.prompt_tokens + answer.usage.completion_tokens
         if answer.finish == "length":
-            return self._cut("length", str(message["content"]))
+            return self.cut_off("length", str(message["content"]))
         if self.settings.context and read > self.settings.context:
-            return self._cut("context", f"{read} tokens")
+            return self.cut_off("context", f"{read} tokens")
         if self.settings.tools == "text" and isinstance(message["content"], str):
             message = TEMPLATES[self.settings.template].read(message["content"])
-        called = message.get("tool_calls") or message.get("invalid")
-        if not called and looks_like_call(str(message["content"])):
-            self.notes["calls_in_text"] = self.notes.get("calls_in_text", 0) + 1
         if answer.refused:
             self.refused.add(sum(said["role"] == "assistant" for said in self.episode.messages))
-        self.episode.act(numbered(message))
-
-    def _cut(self, limit: str, seen: str) -> None:
-        self.cut, self.notes["cut_off"] = limit, seen[:2000]
-        self.episode.end_truncated()
-
-    def _fail(self, kind: str, why: str) -> None:
-        self.unscored, self.notes["why"] = kind, why
-        self.episode.fail(why)
+        self.act(numbered(message))
 
     def played(self) -> Played:
-        """Record the episode, which is over."""
-        try:
-            trajectory = record(self.episode)
-        except Exception as error:  # of the verifier
-            self._fail("bug", raised(error))
-            trajectory = record(self.episode)
-        return Played(
-            job=self.job,
-            trajectory=trajectory,
-            usage={"agent": self.usage, **customer_usage(trajectory)},
-            faults=faults_of(trajectory, self.cut, self.refused),
-            unscored=self.unscored,
-            notes={**self.notes, "finish": dict(self.finishes), **customer_notes(trajectory)},
-        )
+        """Record the episode, with how its answers ended."""
+        self.notes["finish"] = dict(self.finishes)
+        return super().played()
 
 
 async def probe(client: Client) -> Usage:
