@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from growing import add, read
-from players import named, note, runner_of
+from players import check_record, named, note, runner_of
 
 from ecomlab.catalog import load_shop
 from ecomlab.evaluate.cascade.forced import Runner
@@ -53,6 +53,7 @@ def main() -> None:
     there = read(asked.out)
     done = {(row["player"], row["env"], row["d"]) for row in there}
     for name, weights in map(named, asked.player):
+        check_record(asked.out, name, weights, shop)
         runner = runner_of(weights, [asked.env], shop)
         for d in asked.levels.split(","):
             if (name, asked.env, d) in done:

@@ -30,7 +30,26 @@ def record_of(weights: str, envs: list[str], shop: "Shop", **parameters: Any) ->
     return provenance(known, catalog=shop.fingerprint, made_with=made_with(weights, envs))
 
 
+def check_record(table: Path, name: str, weights: str, shop: "Shop") -> None:
+    """Exit where a player's rows in a table were made with other weights, other environments or another shop than are
+    here now, as its JSON says."""
+    was = (read_json(table.with_suffix(".json")) or {}).get(name)
+    if was is None:
+        return
+    envs, now = was["made_with"]["environments"], made_with(weights, was["made_with"]["environments"])
+    differ = [env for env in envs if envs[env] != now["environments"][env]]
+    differ += ["the weights"] if was["made_with"]["starter"] != now["starter"] else []
+    differ += ["the shop"] if was["catalog"] != shop.fingerprint else []
+    if differ:
+        raise SystemExit(
+            f"{table} has rows of {name} made with what is another now: {', '.join(differ)}; give another name or --out"
+        )
+
+
 def note(table: Path, name: str, weights: str, envs: list[str], shop: "Shop", **parameters: Any) -> None:
-    """Say beside a table, in its JSON, what a player's rows were made with."""
-    record = table.with_suffix(".json")
-    write_json(record, {**(read_json(record) or {}), name: record_of(weights, envs, shop, **parameters)})
+    """Say beside a table, in its JSON, what a player's rows were made with. The commits are all at which any were."""
+    path = table.with_suffix(".json")
+    there, record = read_json(path) or {}, record_of(weights, envs, shop, **parameters)
+    commits = [*there.get(name, {}).get("commit", "").split(), record["commit"]]
+    record["commit"] = " ".join(dict.fromkeys(commits))
+    write_json(path, {**there, name: record})
