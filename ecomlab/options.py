@@ -31,6 +31,13 @@ def writable(path: Path | None) -> Path | None:
     return path
 
 
+def player_known(name: str | None) -> str | None:
+    """Spell a player's name as it is known, whatever its case; "human" too."""
+    from ecomlab.evaluate.players import as_known
+
+    return name if name is None else "human" if name.casefold() == "human" else as_known(name)
+
+
 class Kind(StrEnum):
     slurm = "slurm"
     local = "local"
@@ -167,6 +174,7 @@ Watched = Annotated[
     str,
     Option(
         "--player",
+        callback=player_known,
         help="human, or whatever `ecomlab eval` takes: reference, a starter, a TOML file.",
         metavar="PLAYER",
     ),
@@ -174,7 +182,8 @@ Watched = Annotated[
 Player = Annotated[
     str | None,
     Argument(
-        help="reference, a starter, a folder with weights, owner/name, or an endpoint's settings (a TOML file)."
+        callback=player_known,
+        help="reference, a starter, a folder with weights, owner/name, or an endpoint's settings (a TOML file).",
     ),
 ]
 PlayerChange = Annotated[

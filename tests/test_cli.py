@@ -247,6 +247,20 @@ def test_an_episode_can_be_watched() -> None:
     assert weighed in " ".join(done.output.split())
 
 
+def test_players_are_named_in_any_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As environments are; what is a folder is taken as it is written."""
+    done = runner.invoke(
+        app, ["play", "--player", "REFERENCE", "--env", "cart", "--difficulty", "2", "--catalog", "1000"]
+    )
+    assert done.exit_code == 0 and "reward 0.900, correct" in done.output
+    monkeypatch.chdir(tmp_path)
+    names = ["Base", "NOVICE", "Say Nothing", "Human", "Nobody", "Owner/Name"]
+    known = ["base", "novice", "say nothing", "human", "Nobody", "Owner/Name"]
+    assert [options_module.player_known(name) for name in names] == known
+    (tmp_path / "Base").mkdir()
+    assert options_module.player_known("Base") == "Base"
+
+
 def test_a_benchmark_is_written(tmp_path: Path) -> None:
     file = tmp_path / "bench.json"
     sizes = ["--size", "1000", "--difficulty", "0", "--episodes", "2"]

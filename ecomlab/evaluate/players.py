@@ -45,15 +45,26 @@ def contestant_of(
     """
     if Path(name).suffix == ".toml":
         return EndpointContestant(endpoint_from_toml(Path(name), changes), customer)
-    if name in PLAYERS or name in known_scripts():
+    if name in known_scripts():
         return ScriptedContestant(name, customer=customer)
-    starters = [folder.name for s in sources() if s.folder.is_dir() for folder in s.folder.iterdir()]
+    starters = _starters()
     if name in starters or Path(name).is_dir() or is_ordinary(name):
         return _local(name, shop, envs, customer, local)
     raise ValueError(
         f"{unknown('player', name, [*PLAYERS, *starters])}; an attacker such as 'say nothing', a folder with a model, "
         "owner/name, or a TOML file with an endpoint's url and model will do too"
     )
+
+
+def as_known(name: str) -> str:
+    """Spell the name of a script or a starter as it is known, whatever its case; any other, and one that is a folder,
+    stays as it is."""
+    known = {one.casefold(): one for one in (*known_scripts(), *_starters())}
+    return name if Path(name).is_dir() else known.get(name.casefold(), name)
+
+
+def _starters() -> list[str]:
+    return [folder.name for one in sources() if one.folder.is_dir() for folder in one.folder.iterdir()]
 
 
 def _local(
