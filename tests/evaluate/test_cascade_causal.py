@@ -2,14 +2,17 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from ecomlab import ENVIRONMENTS, Shop
-from ecomlab.episode.episode import Trajectory
+from ecomlab import ENVIRONMENTS, Shop, make_task, play
+from ecomlab.audit.surface import calls
+from ecomlab.episode.episode import Episode, Trajectory
 from ecomlab.evaluate.cascade.causal import (
+    ACTS,
     COLUMNS,
     LEFT_OUT,
     Pair,
@@ -20,12 +23,15 @@ from ecomlab.evaluate.cascade.causal import (
     measure,
     outcome_of,
 )
+from ecomlab.evaluate.cascade.edits import Scene, calls_of, edit, with_calls
 from ecomlab.evaluate.cascade.forced import Forced, LocalRunner, Runner, ScriptedRunner
 from ecomlab.evaluate.cascade.labels import label
 from ecomlab.evaluate.cascade.mistakes import Labelled, Mistake
 from ecomlab.evaluate.contestant import Job
 from ecomlab.evaluate.tasks import held_out_seeds
 from ecomlab.models.load import load_policy
+from ecomlab.seeding import rng
+from ecomlab.task import Message
 
 SEEDS = held_out_seeds(0, 4)
 
@@ -150,6 +156,41 @@ def test_no_act_is_replaced_after_the_first_mistake(shop: Shop) -> None:
     assert draw_wrong_acts(trajectory, clean, shop, kinds, job)
     wrong_from_the_start = replace(clean, mistakes=(Mistake(1, "wasted turn"),))
     assert draw_wrong_acts(trajectory, wrong_from_the_start, shop, kinds, job) == {}
+
+
+SPELLINGS: dict[str, Callable[[Any], Any]] = {
+    "numbers as text": lambda value: str(value) if type(value) is int else value,
+    "lists of one": lambda value: [value] if isinstance(value, str | int) else value,
+}
+"""What another model may write for an argument."""
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.parametrize("env", ["CART", "RETURN", "POLICY"])
+def test_acts_can_be_made_wrong_however_a_model_spells_its_calls(env: str, spelling: str, shop: Shop) -> None:
+    job, task = Job(env, 3, SEEDS[0]), make_task(env, 3, SEEDS[0], shop)
+
+    def drawn(spell: Callable[[Any], Any]) -> dict[str, int]:
+        player = ENVIRONMENTS[env].reference_player(shop)
+
+        def spelled(messages: list[Message], tools: list[dict[str, Any]]) -> Message:
+            message = player(messages, tools)
+            said = [(name, {k: spell(v) for k, v in given.items()}) for name, given in calls_of(message)]
+            return with_calls(message, said) if said else message
+
+        trajectory = play(spelled, task, shop)
+        found = draw_wrong_acts(trajectory, label(trajectory, shop), shop, ACTS, job)
+        return {kind: forced.turn for kind, forced in found.items()}
+
+    plain = drawn(lambda value: value)
+    assert plain
+    assert drawn(SPELLINGS[spelling]) == plain
+
+
+def test_an_act_about_what_does_not_exist_is_left_alone(shop: Shop) -> None:
+    scene = Scene(Episode(make_task("CART", 3, SEEDS[0], shop), shop), rng("nothing"))
+    for given in ({"product_id": "NOPE"}, {"product_id": {"id": 1}}, {}):
+        assert [kind for kind in ACTS if edit(calls(("cart_add", given)), kind, scene)] == []
 
 
 def test_what_has_no_pair_says_why_for_each_kind(shop: Shop) -> None:

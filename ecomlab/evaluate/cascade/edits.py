@@ -19,6 +19,7 @@ from ecomlab.episode.episode import Episode
 from ecomlab.episode.subtask import Subtask
 from ecomlab.seeding import pick, shuffled
 from ecomlab.task import Message
+from ecomlab.tool import RefusedError, SlipError
 from ecomlab.world.cart import Want
 from ecomlab.world.orders.history import eligible_now, find_line
 from ecomlab.world.orders.lines import lines_meant
@@ -65,6 +66,17 @@ class Scene:
             some = wants if fits else every
             if wants and any(catalog.satisfies(row, want.constraints) for want in some) == fits:
                 yield other
+
+    def read(self, name: str, given: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Read the arguments that a call gives as its tool does, a "2" as 2; None where the tool would not take them,
+        and for what is no tool of the shop."""
+        env = self.episode.env
+        tool = env.submit if name == env.submit.name else env.offered.get(name)
+        try:
+            taken = tool.check(given) if tool else None
+        except SlipError:
+            return None
+        return None if taken is None else {name: taken[name] for name in given if name in taken}
 
     def stands(self, answer: Mapping[str, Any]) -> bool:
         """Tell whether the verifier would find this answer correct."""
@@ -145,7 +157,8 @@ def wrong_variant(name: str, given: dict[str, Any], scene: Scene) -> list[Call] 
 
 def wrong_quantity(name: str, given: dict[str, Any], scene: Scene) -> list[Call] | None:
     if name == "cart_add":
-        left = scene.world.stock(scene.world.row(given["product_id"]), given.get("variant_id"))
+        row, option = scene.world.row(given["product_id"]), given.get("variant_id")
+        left = scene.world.stock(row, option if option in scene.world.options(row) else None)
     elif name == "return_initiate":
         left = eligible_now(scene.world, *find_line(scene.world, given["order_id"], given["line_id"])).left
     else:
@@ -342,10 +355,14 @@ def edit(message: Message, kind: str, scene: Scene, answers: bool = True) -> Edi
     """Make the first call of a message wrong of which that can be done, or by one of `TRICKS` only look so; None where
     there is none. With `answers` also one that hands in, which nobody can mend."""
     calls = calls_of(message)
-    for place, (name, given) in enumerate(calls):
-        if name == "submit" and not answers:
+    for place, (name, said) in enumerate(calls):
+        given = scene.read(name, said)
+        if given is None or (name == "submit" and not answers):
             continue
-        wrong = (EDITS.get(kind) or TRICKS[kind])(name, given, scene)
+        try:
+            wrong = (EDITS.get(kind) or TRICKS[kind])(name, given, scene)
+        except RefusedError:  # what it is about does not exist; the call will be refused too
+            continue
         if wrong is None or (name == "submit" and scene.was_right(wrong[0][1])):
             continue
         if len(calls) > 1 or wrong:
