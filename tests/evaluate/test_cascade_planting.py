@@ -187,6 +187,16 @@ def test_a_cell_below_the_goal_is_listed_and_not_averaged_away() -> None:
     assert below_goal([*good, *few]) == {} and "Below the goal: no cell." in as_markdown(good)
 
 
+def test_cells_that_are_not_there_are_listed() -> None:
+    row = {"repaired": 0, "turn": 1, "alone": 1, "asked": 50, "episodes": 50}
+    there = {("CART", "none"): (1, 3, 5), ("CART", "sold out"): (1, 3), ("PD", "none"): (3,)}
+    rows = [
+        {**row, "env": env, "planted": kind, "d": d} for (env, kind), levels in there.items() for d in levels
+    ]
+    assert as_markdown(rows).endswith("another level: CART at d = 5: sold out; PD at d = 1, 5: none.")
+    assert as_markdown(rows[:3]).endswith("another level: none.")
+
+
 def test_every_kind_is_planted_in_the_committed_table() -> None:
     with TABLE.open(newline="", encoding="utf-8") as file:
         there = {row["planted"] for row in csv.DictReader(file)}

@@ -248,9 +248,9 @@ def _turn(trajectory: Trajectory, turn: int) -> Message:
 def effects(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
     """Summarize the pairs of each environment, level and kind, and of each environment and level over all kinds.
 
-    `effect` is the success with the mistake less that without, `further` how many more mistakes follow, `mended` the
-    share of planted mistakes that did not last, of those that could be mended: each with 95% bounds; the unit is the
-    task, whose kinds are averaged in the row over all kinds.
+    `effect` is the success with the mistake less that without, `further` how many more mistakes follow; in the row over
+    all kinds those of a task are averaged first. `mended` is the share of planted mistakes that did not last, of all
+    that could be mended. Each has 95% bounds, over tasks.
     """
     return [
         {"env": env, "d": d, "kind": kind, **_effect(mine)}

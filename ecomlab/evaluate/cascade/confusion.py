@@ -146,13 +146,27 @@ def below_goal(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, int, str], 
     }
 
 
+def lacking(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, tuple[int, ...]], list[str]]:
+    """List the kinds that an environment has at some levels of the table and not at these others, by environment and
+    those others: they were not drawn there, or gave no opportunity."""
+    levels = sorted({int(row["d"]) for row in rows})
+    drawn: dict[tuple[str, str], set[int]] = {}
+    for row in rows:
+        drawn.setdefault((str(row["env"]), str(row["planted"])), set()).add(int(row["d"]))
+    found: dict[tuple[str, tuple[int, ...]], list[str]] = {}
+    for (env, kind), there in drawn.items():
+        if others := tuple(d for d in levels if d not in there):
+            found.setdefault((env, others), []).append(kind)
+    return found
+
+
 def _sum(one: Counts, other: Counts) -> Counts:
     return one[0] + other[0], one[1] + other[1], one[2] + other[2]
 
 
 def as_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
     """Write the shares of planted mistakes that were found, by kind and in all, as a Markdown table, with each kind's
-    cells and the smallest and the worst of them."""
+    cells and the smallest and the worst of them; then the cells below the goal, and those that are not there."""
     found, cells = accuracy(rows), cells_of(rows)
     lines = [
         "| planted | cells | smallest | episodes | kind and turn right | in the worst cell | and nothing else |",
@@ -175,7 +189,12 @@ def as_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
     asked = (
         f"{where}; asked for: {rows[0]['asked']} of each kind in each of {len(there)} cells." if rows else ""
     )
-    return "\n".join([asked, "", *lines, "", f"Below the goal: {few or 'no cell'}."])
+    other = "; ".join(
+        f"{env} at d = {', '.join(map(str, levels))}: {', '.join(kinds)}"
+        for (env, levels), kinds in lacking(rows).items()
+    )
+    less = f"Not drawn, or without an opportunity, where the environment has it at another level: {other or 'none'}."
+    return "\n".join([asked, "", *lines, "", f"Below the goal: {few or 'no cell'}.", "", less])
 
 
 CONTROLS = ("env", "d", "player", "episodes", "correct", "blamed", "sound")

@@ -200,7 +200,7 @@ class _Labeller:
                 job.made_by_event[fault.key] = fault
                 if acted:
                     self._record(number, replace(fault, kind="stale wish"), fault.key, parent)
-            elif not self._goes_on(job, fault):
+            elif not self._goes_on(number, fault):
                 self._record(number, fault, fault.key, parent)
         keys = {fault.key for fault in made}
         job.made_by_event = {k: f for k, f in job.made_by_event.items() if k in keys and k not in job.open}
@@ -232,15 +232,15 @@ class _Labeller:
             return True
         return {one.kind, other.kind} <= OF_PRODUCTS and one.thing.split()[:1] == other.thing.split()[:1]
 
-    def _goes_on(self, job: _Job, fault: Fault) -> bool:
+    def _goes_on(self, number: int, fault: Fault) -> bool:
         """Tell whether a fault is one that stands already: a number of units that is still not right, or an item that
         is missing in the end because the customer gave it up."""
+        job = self.jobs[number]
         for key in list(job.open):
             if key[1] == fault.place and key[0] == fault.kind == "wrong quantity":
                 job.open[fault.key] = job.open.pop(key)
                 return True
         if fault.kind == "missed item" and fault.place in job.given_up:
-            number = self.jobs.index(job)
             last = self._last(number, fault.place)
             if last is not None:
                 self.found[last] = replace(self.found[last], until=None, fate="given up")
