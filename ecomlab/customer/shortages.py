@@ -12,7 +12,7 @@ from ecomlab.difficulty import Difficulty
 from ecomlab.seeding import pick
 from ecomlab.task import LOOK, Event, Goal, GoalChange, Instead, SellOut, TaskKey
 from ecomlab.world.cart import Want, constraints_of, identity_of
-from ecomlab.world.state import MOST_GONE, World, draw_sell_out, options_of, units_left
+from ecomlab.world.state import MOST_GONE, World, draw_sell_out, line_units_left, options_of
 
 WANTED = 3
 """Number of wanted products of a type for which a rush on it is drawn: more make rushes more frequent and smaller."""
@@ -103,29 +103,32 @@ def alternative_left(
 
 
 class Left:
-    """What a sell-out leaves of a type."""
+    """What a sell-out of lines, or of their options, leaves of a type."""
 
     def __init__(self, sold: SellOut, key: TaskKey, shop: Shop) -> None:
         (self.kind,) = sold.types
         self.catalog = shop.catalog
         self.options = options_of(key, shop.catalog, self.kind)
-        self._units = units_left(key, shop.catalog, self.kind, sold)
+        self._line = shop.catalog.lines_of(self.kind)
+        self._units = line_units_left(key, shop.catalog, self.kind, sold)
 
-    def of(self, row: int, option: str | None = None) -> int:
-        """Count the units left of a product, in an option if given."""
+    def of(self, rows: np.ndarray, option: str | None = None) -> np.ndarray:
+        """Count the units left of each product, in an option if given."""
         column = 0 if option is None else 1 + self.options.index(option)
-        at = row - self.catalog.type_rows(self.kind).start
-        return int(min(self.catalog.stock[row], self._units[at, column]))
+        lines = self._line[rows - self.catalog.type_rows(self.kind).start]
+        return np.minimum(self.catalog.stock[rows], self._units[lines, column])
 
     def hits(self, slots: Mapping[str, Any]) -> bool:
         """Tell whether there is less than before of a product that these slots describe."""
-        rows = self.catalog.select(constraints_of(self.kind, identity_of(slots))).tolist()
-        return any(self.of(row, slots.get("option")) < self.catalog.stock[row] for row in rows)
+        rows = self._rows(slots)
+        return bool((self.of(rows, slots.get("option")) < self.catalog.stock[rows]).any())
 
     def units(self, slots: Mapping[str, Any]) -> int:
         """Count the units left of a product that these slots describe, the one of which most are left."""
-        rows = self.catalog.select(constraints_of(self.kind, identity_of(slots)))
-        return max((self.of(row, slots.get("option")) for row in rows.tolist()), default=0)
+        return int(self.of(self._rows(slots), slots.get("option")).max(initial=0))
+
+    def _rows(self, slots: Mapping[str, Any]) -> np.ndarray:
+        return self.catalog.select(constraints_of(self.kind, identity_of(slots)))
 
 
 def instead(event: Instead, want: Want, goal: Goal, world: World) -> GoalChange | None:

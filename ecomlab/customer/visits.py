@@ -94,10 +94,11 @@ def draw_cluster(
     pool = usable(pool) if usable else pool
     if not len(pool):
         return []
-    told = keys_of(shop.catalog, pool, outline.told).tolist()
     full = keys_of(shop.catalog, pool, outline.exact).tolist()
+    paired = outline.told != outline.exact
+    told = keys_of(shop.catalog, pool, outline.told).tolist() if paired else full
     mates: dict[int, list[int]] = {}
-    for at, key in enumerate(told):
+    for at, key in enumerate(told if paired else ()):
         mates.setdefault(key, []).append(at)
     chosen: list[int] = []
     alone: list[int] = []
@@ -107,8 +108,8 @@ def draw_cluster(
             break
         if full[at] in taken:
             continue
-        others = (o for o in mates[told[at]] if full[o] != full[at] and full[o] not in taken)
-        mate = next(others, None) if outline.told != outline.exact else at
+        others = (o for o in mates.get(told[at], ()) if full[o] != full[at] and full[o] not in taken)
+        mate = next(others, None) if paired else at
         if mate is None:
             alone.append(at)
             continue
@@ -197,7 +198,8 @@ def _pool(outline: Outline, shop: Shop, random: np.random.Generator) -> np.ndarr
     if len(span) <= POOL:
         rows = span.start + random.permutation(len(span))
     else:
-        rows = np.unique(random.integers(span.start, span.stop, POOL))
+        rows = np.sort(random.integers(span.start, span.stop, POOL))
+        rows = rows[np.append(True, rows[1:] != rows[:-1])]  # np.unique takes five times as long
         rows = rows[random.permutation(len(rows))]
     rows = rows[catalog.stock[rows] >= PLENTY]
     for name in outline.exact:

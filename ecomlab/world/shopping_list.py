@@ -33,11 +33,12 @@ def parts_of(wanted: Mapping[Place, Any]) -> list[Part]:
 def rows_left(part: Part, catalog: Catalog, key: TaskKey, sold: SellOut | None = None) -> np.ndarray:
     """Find the rows that fit a part and are in stock, after the sell-out `sold` if given."""
     kind, slots = part
-    rows = catalog.select(constraints_of(kind, slots))
-    keep = catalog.stock[rows] > 0
+    of_type = catalog.type_rows(kind)
+    keep = catalog.stock[of_type.start : of_type.stop] > 0
     if sold and kind in sold.types:
-        keep &= ~sold_out_rows(key, catalog, kind, sold.share)[rows - catalog.type_rows(kind).start]
-    return rows[keep]
+        keep &= ~sold_out_rows(key, catalog, kind, sold.share)
+    rows = of_type.start + np.flatnonzero(keep)
+    return catalog.select(constraints_of(kind, slots), rows) if slots else rows
 
 
 def least_total(parts: Iterable[Part], catalog: Catalog, key: TaskKey, sold: SellOut | None) -> int | None:
@@ -63,9 +64,12 @@ def dearest_total(
     """
     said = {place: value for place, value in wanted.items() if place != (0, "parts")}
     named = parts_of(said)
+    total = least_total(named, catalog, key, sold) or 0
+    if not later:  # then no price of another type counts
+        return total
     kinds = [kind for kind in usable if kind not in {name for name, _ in named}]
     least = [least_total([(kind, {})], catalog, key, sold) or 0 for kind in kinds]
-    return (least_total(named, catalog, key, sold) or 0) + sum(sorted(least, reverse=True)[:later])
+    return total + sum(sorted(least, reverse=True)[:later])
 
 
 def draw_types(catalog: Catalog, least: int, random: np.random.Generator) -> tuple[list[str], list[str]]:

@@ -260,28 +260,43 @@ def sell_out_share(p_oos: float, wanted: int) -> float:
 
 def sold_out_rows(key: Sequence[Any], catalog: Catalog, type_name: str, share: float) -> np.ndarray:
     """Draw a mask of a type's rows that sell out, each with probability `share` whether it is wanted or not."""
-    count = len(catalog.type_rows(type_name))
-    return rng("rush", *key, type_name).random(count) < share if share else np.zeros(count, bool)
+    return _sold_out(tuple(key), type_name, len(catalog.type_rows(type_name)), share)
+
+
+@lru_cache(maxsize=64)
+def _sold_out(key: tuple[Any, ...], type_name: str, count: int, share: float) -> np.ndarray:
+    """Draw the mask, which a reset asks for several times: of a large type it takes longer than all else about it."""
+    gone = rng("rush", *key, type_name).random(count) < share if share else np.zeros(count, bool)
+    gone.flags.writeable = False
+    return gone
 
 
 def units_left(key: Sequence[Any], catalog: Catalog, type_name: str, sold: SellOut) -> np.ndarray:
     """Count what a sell-out leaves of a type: by row, the units of the product, then those of each option, in the order
     of `options_of`; `PLENTY` where it is not hit. All of it is public randomness."""
+    if sold.of != "products":
+        return line_units_left(key, catalog, type_name, sold)[catalog.lines_of(type_name)]
     rows = catalog.type_rows(type_name)
     left = np.full((len(rows), 1 + len(options_of(tuple(key), catalog, type_name))), PLENTY)
-    if sold.of == "products":
-        left[sold_out_rows(key, catalog, type_name, sold.share)] = 0
-        return left
-    line = catalog.lines_of(type_name)
+    left[sold_out_rows(key, catalog, type_name, sold.share)] = 0
+    return left
+
+
+def line_units_left(key: Sequence[Any], catalog: Catalog, type_name: str, sold: SellOut) -> np.ndarray:
+    """Count what a sell-out of lines, or of their options, leaves of each line of a type, as `Catalog.lines_of` numbers
+    them: in the columns of `units_left`, the same for all products of a line."""
+    shape = (
+        int(catalog.lines_of(type_name).max()) + 1,
+        1 + len(options_of(tuple(key), catalog, type_name)),
+    )
     random = rng("rush", *key, type_name, sold.of)
-    shape = (int(line.max()) + 1, left.shape[1])
     hit = random.random(shape) < sold.share
     some = np.where(random.random(shape) < sold.few, random.integers(1, MOST_LEFT + 1, shape), 0)
     if sold.of == "lines":
         hit, some = np.repeat(hit[:, :1], shape[1], axis=1), np.repeat(some[:, :1], shape[1], axis=1)
     else:
         hit[:, 0] = False
-    left[hit[line]] = some[line][hit[line]]
+    left = np.where(hit, some, PLENTY)
     left[:, 0] = np.minimum(left[:, 0], left[:, 1:].sum(axis=1))  # a product is what its options are
     return left
 
