@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from ecomlab.catalog import Shop
     from ecomlab.models.samplers.cached import Limits
 
+LONGEST, TURN = 32_768, 2_048
+"""Most tokens of an episode and of one turn, unless others are asked for, of a model that was made for more. The
+reference player's longest episode, a journey at d = 12, has 24,356 of Qwen's (experiments/tokens); 2,048 is the usual
+`max_tokens` of an endpoint."""
+
 
 def contestant_of(
     name: str,
@@ -36,8 +41,9 @@ def contestant_of(
     - a script: "reference", "courteous", "oracle", ..., or an attacker such as "say nothing"; "./reference": a folder;
     - a TOML file with an endpoint's settings, over which `changes` are laid;
     - a starter's name, a folder with a policy, a checkpoint or a Hugging Face model, or "owner/name". `local` is for
-      these: decoding, temperature, limits, batch, device, and dtype, lora_rank, thinking for ordinary models. A model
-      that cannot be trained here is played by its own chat template.
+      these: decoding, temperature, limits, batch, device, and dtype, lora_rank, thinking for ordinary models. `limits`
+      holds those of `Limits` that are not to be the usual ones. A model that cannot be trained here is played by its
+      own chat template.
 
     `customer` is the endpoint that words the customer, if any: see `endpoint.chat.customer_from_toml`.
 
@@ -73,9 +79,9 @@ def _local(
     """Make the contestant of weights in this process. Raises ValueError, PolicyError among them."""
     from ecomlab.evaluate.chat_model import ChatModelContestant, load_chat_model
     from ecomlab.evaluate.local import LocalContestant
-    from ecomlab.models.samplers.cached import is_sampled_rightly
+    from ecomlab.models.samplers.cached import Limits, is_sampled_rightly
 
-    ordinary = is_ordinary(name)
+    ordinary, given = is_ordinary(name), local.pop("limits", {})
     device = device_of(local.pop("device", None), ordinary)
     chat = {key: local.pop(key) for key in ("dtype", "lora_rank", "thinking") if key in local}
     if chat and not ordinary:
@@ -91,22 +97,24 @@ def _local(
         if chat.pop("lora_rank", 0):
             raise
         loaded = load_chat_model(name, **chat)
-        _check_context(loaded.model, local.get("limits"))
+        limits = _limits_for(loaded.model, given)
         loaded.model.to(device)
-        return ChatModelContestant(name, loaded, customer=customer, **local)
-    if ordinary:
-        _check_context(policy.model, local.get("limits"))
+        return ChatModelContestant(name, loaded, limits=limits, customer=customer, **local)
+    limits = _limits_for(policy.model, given) if ordinary else Limits(**given)
     policy.model.to(device)
-    return LocalContestant(name, policy, customer=customer, **local)
+    return LocalContestant(name, policy, limits=limits, customer=customer, **local)
 
 
-def _check_context(model: Any, limits: "Limits | None") -> None:
-    """Raise PolicyError for a model that was not made for as many tokens as an episode may have."""
+def _limits_for(model: Any, given: Mapping[str, int]) -> "Limits":
+    """Complete the limits of an ordinary model by those that it was made for. Raises PolicyError for one that exceeds
+    these."""
     from ecomlab.models.samplers.cached import Limits
 
     known = getattr(model.config.get_text_config(), "max_position_embeddings", None)
-    asked = (limits or Limits()).context
-    if known is not None and asked > known:
+    context = given.get("context", min(known or LONGEST, LONGEST))
+    if known is not None and context > known:
         raise PolicyError(
-            f"the model was made for {known} tokens, and an episode may have {asked}; take --set context_tokens={known}"
+            f"the model was made for {known} tokens, and an episode may have {context}; "
+            f"take --set context_tokens={known}"
         )
+    return Limits(**{"turn": min(TURN, context), "episode": context, "context": context, **given})

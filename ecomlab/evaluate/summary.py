@@ -121,20 +121,25 @@ def smallest_difference(count: float, share: float = 0.5, confidence: float = CO
 
 # --- the report ---
 
+DOUBTS = ("calls_in_text", "only_reasoning", "filtered", "unasked")
+"""What is counted of episodes that may say more of the set-up than of the model."""
+
 
 def report(transcripts: Iterable[Transcript], trials: int = 1) -> dict[str, Any]:
     """Summarize episodes: a row for each environment and level, for each environment, and for all.
 
     Rows have the columns that `summarize` gives, after `env` and `d`; a row of several levels has d None. `reasons`
-    says of each class of unscored episodes why most of them are; `calls_in_text` counts the episodes in which calls
-    stayed in the text, left there by the server or not as the template has them; `customer` counts the exchanges with
-    an endpoint that words the customer, and by reason those of which nothing was used.
+    says of each class of unscored episodes why most of them are. Episodes are counted that may say more of the set-up
+    than of the model: `calls_in_text`, in which calls stayed in the text, left there by the server or not as the
+    template has them; `only_reasoning`, in which answers held nothing else; `filtered`, in which the endpoint's filter
+    of content ended one; `unasked`, whose opening alone was beyond a limit of tokens. `customer` counts the exchanges
+    with an endpoint that words the customer, and by reason those of which nothing was used.
     """
     rows, said = list[Row](), defaultdict[str, Counter[str]](Counter)
-    in_text, exchanges, refused = 0, 0, Counter[str]()
+    doubts, exchanges, refused = Counter[str](), 0, Counter[str]()
     for transcript in transcripts:
         rows.append(flat(transcript))
-        in_text += "calls_in_text" in transcript.notes
+        doubts.update(_doubts(transcript))
         exchanges += len(transcript.wording)
         refused.update(one["refused"] for one in transcript.wording)
         if transcript.unscored:
@@ -154,9 +159,21 @@ def report(transcripts: Iterable[Transcript], trials: int = 1) -> dict[str, Any]
         ],
         "all": {"env": "all", "d": None, **summarize(rows, trials)},
         "reasons": {kind: said[kind].most_common(1)[0][0] for kind in sorted(said)},
-        "calls_in_text": in_text,
+        **{name: doubts[name] for name in DOUBTS},
         "customer": {"exchanges": exchanges, "refused": _counted(refused.elements())},
     }
+
+
+def _doubts(transcript: Transcript) -> list[str]:
+    notes, used = transcript.notes, transcript.usage.get("agent")
+    cut = {"length", "context"} & set(transcript.faults)
+    seen = {
+        "calls_in_text": "calls_in_text" in notes,
+        "only_reasoning": "only_reasoning" in notes,
+        "filtered": "content_filter" in notes.get("finish", {}),
+        "unasked": bool(cut) and used is not None and not used.requests,
+    }
+    return [name for name in DOUBTS if seen[name]]
 
 
 def summarize(rows: Sequence[Row], trials: int = 1) -> dict[str, Any]:

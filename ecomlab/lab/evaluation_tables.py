@@ -22,6 +22,8 @@ HEADINGS = [
 ]  # fmt: skip
 SMALL = 50
 """Fewer tasks than these in a cell are a look at a player, no measurement."""
+FEW_CUT = 0.02
+"""Share of episodes that may end at a limit of tokens without a word about it."""
 
 
 def rows_of(found: Mapping[str, Any]) -> tuple[list[str], Rows]:
@@ -54,7 +56,7 @@ def _row(group: Mapping[str, Any], trials: int) -> list[str]:
 def notes_of(found: Mapping[str, Any]) -> list[str]:
     """Say beside the table what its columns are, how episodes ended, why some are unscored, and what they cost."""
     whole = found["all"]
-    lost = [f"unscored, {kind}: {why}" for kind, why in found["reasons"].items()]
+    lost = [f"unscored, {kind}: {why.removeprefix(f'{kind}: ')}" for kind, why in found["reasons"].items()]
     again = "--retry-unscored plays unscored episodes again"
     if sum(whole["unscored"].values()) == whole["episodes"]:
         said = ["nothing was scored", *lost, again]
@@ -64,8 +66,18 @@ def notes_of(found: Mapping[str, Any]) -> list[str]:
 
 
 def _doubts(found: Mapping[str, Any]) -> list[str]:
-    """Say what may be wrong with the server, and how much of what the customer's endpoint wrote was used."""
-    said = []
+    """Say what may be wrong with server or limits, and how much of what the customer's endpoint wrote was used."""
+    said = _cut_off(found)
+    if found.get("only_reasoning"):
+        said.append(
+            f"in {found['only_reasoning']} episodes answers held reasoning alone, and were empty: see whether the "
+            "server's parser of reasoning takes the answer with it"
+        )
+    if found.get("filtered"):
+        said.append(
+            f"in {found['filtered']} episodes the endpoint's filter of content ended an answer, which counts as a "
+            "refusal"
+        )
     if found["calls_in_text"]:
         identity = found["header"]["identity"]
         if identity.get("tools") == "text" or identity.get("kind") == "local":
@@ -86,6 +98,20 @@ def _doubts(found: Mapping[str, Any]) -> list[str]:
     return said
 
 
+def _cut_off(found: Mapping[str, Any]) -> list[str]:
+    """Say how many episodes ended at a limit of tokens, where they are more than `FEW_CUT`."""
+    cut = {name: count for name, count in found["all"]["faults"].items() if name in ("length", "context")}
+    if sum(cut.values()) <= FEW_CUT * found["all"]["episodes"]:
+        return []
+    local = found["header"]["identity"].get("kind") == "local"
+    settings = "turn_tokens, episode_tokens, context_tokens" if local else "max_tokens, context"
+    unasked = f", {found['unasked']} of them by their opening alone" if found.get("unasked") else ""
+    return [
+        f"{sum(cut.values())} of {found['all']['episodes']} episodes ended at a limit of tokens ({_counts(cut)})"
+        f"{unasked}: where the model could say more, give it more by --set {settings}"
+    ]
+
+
 def _ledger(found: Mapping[str, Any]) -> list[str]:
     """Word what was asked of each role's model, a line each."""
     return [_used(role, used) for role, used in found["ledger"].items()]
@@ -97,7 +123,7 @@ def _used(role: str, used: Mapping[str, Any]) -> str:
     tokens = (
         f"{used['prompt_tokens']:,} prompt tokens ({used['cached_tokens']:,} cached), "
         f"{used['completion_tokens']:,} sampled"
-        if used["prompt_tokens"]
+        if used["prompt_tokens"] or not used["requests"]
         else "tokens not told"
     )
     return (
@@ -113,8 +139,8 @@ def _scored_notes(found: Mapping[str, Any]) -> list[str]:
         f"{name} {_share(whole[f'reward_{name}'])}" for name in ("task", "efficiency", "hallucination")
     )
     return [
-        "of all: unscored episodes as failures; questions: asked in an episode; learned: slots a question; the "
-        "interval is of this player, over tasks",
+        "of all: unscored episodes as failures; questions: asked in an episode; learned: slots a question; tokens: "
+        "sampled in an episode; the interval is of this player, over tasks",
         f"reward by parts (invalid episodes have none): {parts}",
         f"ends: {_counts(whole['ends'])}; mistakes of form: {_counts(whole['faults'])}; "
         f"unscored: {_counts(whole['unscored'])}",
@@ -179,7 +205,8 @@ def show_comparison(
              "corrected for their number"]  # fmt: skip
     if any(found.left_out):
         notes.append(
-            f"left out, for only one has scored them: {found.left_out[0]} and {found.left_out[1]} episodes"
+            f"left out, for only one has scored them: {found.left_out[0]} and {found.left_out[1]} episodes, of levels, "
+            "tasks or trials that the other lacks"
         )
     title = f"{found.players[0]} against {found.players[1]}"
     show(title, comparison_rows(found), notes, console, found.to_json(), json_file, markdown)

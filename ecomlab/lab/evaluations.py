@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import Field
 from rich.console import Console
 from rich.markup import escape
 
@@ -29,15 +30,28 @@ from ecomlab.lab.evaluation_progress import progress_of
 from ecomlab.lab.paths import resolve, shown
 from ecomlab.lab.provenance import commit, versions
 from ecomlab.lab.shops import catalog_named, environments_on, record_of, recorded_shop
-from ecomlab.suggest import unknown
+from ecomlab.settings import ConfigError, Settings
 
 RUNS = "experiments/runs/eval"
 """Folder of evaluations that were not told where to go."""
 RESCORED = "rescored.json"
 
 LIMITS = {"turn_tokens": "turn", "episode_tokens": "episode", "context_tokens": "context"}
-LOCAL = ("temperature", "batch", "strict", "dtype", "lora_rank", "thinking")
-"""Settings of a local model, beside `LIMITS`, which are named as a training run names them."""
+"""Names of a training run for limits of tokens, and those of `Limits`."""
+
+
+class LocalSettings(Settings):
+    """Settings of a local model. Those that are not given are the player's own."""
+
+    temperature: float | None = Field(None, gt=0)
+    batch: int | None = Field(None, ge=1)
+    strict: bool | None = None
+    dtype: str | None = None
+    lora_rank: int | None = Field(None, ge=0)
+    thinking: bool | None = None
+    turn_tokens: int | None = Field(None, ge=1)
+    episode_tokens: int | None = Field(None, ge=1)
+    context_tokens: int | None = Field(None, ge=1)
 
 
 def make_contestant(
@@ -64,15 +78,13 @@ def make_contestant(
             raise ValueError("an endpoint has no --device, for its model runs elsewhere; leave it out")
         return contestant_of(player, shop, envs, changes, customer)
     local: dict[str, Any] = {"decoding": decoding} if decoding else {}
-    if wrong := [name for name in changes if name not in (*LIMITS, *LOCAL)]:
-        raise ValueError(f"--set: {unknown('setting', wrong[0], (*LIMITS, *LOCAL))}")
-    if not isinstance(strict := changes.get("strict", False), bool):
-        raise ValueError(f"--set: strict is true or false, not {strict!r}")
-    if limits := {LIMITS[name]: value for name, value in changes.items() if name in LIMITS}:
-        from ecomlab.models.samplers.cached import Limits
-
-        local["limits"] = Limits(**limits)
-    local |= {name: value for name, value in changes.items() if name in LOCAL}
+    try:
+        given = LocalSettings(**changes).model_dump(exclude_unset=True)
+    except ConfigError as error:
+        raise ValueError(f"--set: {error}") from None
+    if limits := {LIMITS[name]: given.pop(name) for name in LIMITS if name in given}:
+        local["limits"] = limits
+    local |= given
     local |= {"device": device} if device else {}
     if decoding == "greedy" and "temperature" in changes:
         raise ValueError(

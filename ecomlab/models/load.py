@@ -116,8 +116,9 @@ def policy_folder(name: str | Path) -> Path:
 
 
 def _check_holds_one(folder: Path) -> None:
-    """Raise PolicyError for a folder without a policy: a run, whose checkpoints are policies, or anything else."""
-    if not folder.is_dir() or (folder / MADE_FOR).exists():
+    """Raise PolicyError for a folder without a policy: a run, whose checkpoints are policies, or anything else. A
+    shipped policy's name is no folder, though a run's stands there."""
+    if str(folder) in _shipped() or not folder.is_dir() or (folder / MADE_FOR).exists():
         return
     saved = [path.parent for path in folder.glob(f"checkpoints/step-*/{MADE_FOR}")]
     if saved:

@@ -4,6 +4,7 @@ Gemma's."""
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -478,7 +479,7 @@ def test_a_model_that_fails_leaves_its_episodes_unscored(folders: dict[str, Path
 
 def test_a_name_is_played_that_cannot_be_trained(folders: dict[str, Path], shop: Shop) -> None:
     folder = str(folders["mistral"])
-    made = contestant_of(folder, shop, ["STATUS"], limits=LIMITS, strict=True)
+    made = contestant_of(folder, shop, ["STATUS"], strict=True)
     assert isinstance(made, ChatModelContestant)
     assert made.identity["made_for"]["tools"] == "json" and made.identity["strict"]
     assert "device" not in json.dumps(made.identity) and made.device == "cpu"
@@ -543,7 +544,22 @@ def test_a_plan_to_train_such_a_model_ends_in_the_reason(folders: dict[str, Path
 
 def test_an_episode_is_not_longer_than_the_model_was_made_for(folders: dict[str, Path], shop: Shop) -> None:
     with pytest.raises(PolicyError, match="made for 16384 tokens.*may have 16385.*context_tokens=16384"):
-        contestant_of(str(folders["gemma"]), shop, ["STATUS"], limits=Limits(context=16_385))
+        contestant_of(str(folders["gemma"]), shop, ["STATUS"], limits={"context": 16_385})
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, Limits(2_048, 16_384, 16_384)),
+        ({"context": 1_000}, Limits(1_000, 1_000, 1_000)),
+        ({"turn": 9, "episode": 99}, Limits(9, 99, 16_384)),
+    ],
+)
+def test_an_ordinary_model_may_say_what_it_was_made_for_and_a_starter_what_it_was_trained_on(
+    given: dict[str, int], expected: Limits, folders: dict[str, Path], shop: Shop
+) -> None:
+    made = [contestant_of(name, shop, ["STATUS"], limits=given) for name in (str(folders["gemma"]), "novice")]
+    assert [one.identity["limits"] for one in made] == [asdict(expected), asdict(Limits(**given))]
 
 
 def test_a_model_without_a_chat_template_is_refused(

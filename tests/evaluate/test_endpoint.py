@@ -487,6 +487,15 @@ def test_an_episode_that_outgrows_the_models_context_is_truncated(shop: Shop) ->
     assert played(HELLO, shop, context=110)[0].faults == ()
 
 
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+def test_an_answer_of_reasoning_alone_is_empty_and_noted(field: str, shop: Shop) -> None:
+    found, _ = played(completion({"content": None, field: "They want tea."}), shop)
+    assert set(found.faults) == {"empty answer"}
+    assert found.notes["only_reasoning"] == found.trajectory.turns  # type: ignore[union-attr]
+    both, _ = played(completion({"content": "Hi", field: "They want tea."}), shop)
+    assert "only_reasoning" not in both.notes
+
+
 def test_calls_that_a_server_left_in_the_text_are_noted(shop: Shop) -> None:
     call = '<tool_call>\n{"name": "cart_view", "arguments": {}}\n</tool_call>'
     found, _ = played(completion({"content": call}), shop)

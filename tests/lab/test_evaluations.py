@@ -14,7 +14,7 @@ from contestants import Script
 from rich.console import Console
 
 from ecomlab import Shop
-from ecomlab.evaluate.contestant import Job
+from ecomlab.evaluate.contestant import Job, Usage
 from ecomlab.evaluate.endpoint.settings import Prices
 from ecomlab.evaluate.evaluation import EVALUATION, Cells, header_of, run_evaluation
 from ecomlab.evaluate.frontier import SHARES, Counts, Frontier, held
@@ -34,6 +34,24 @@ def test_a_setting_that_would_change_nothing_is_refused(shop: Shop) -> None:
         make_contestant("novice", shop, ["CART"], None, {"thinking": True})
     with pytest.raises(ValueError, match="greedy decoding has no temperature"):
         make_contestant("novice", shop, ["CART"], "greedy", {"temperature": 0.3})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("context_tokens", "abc", "context_tokens: should be a valid integer, not 'abc'"),
+        ("turn_tokens", 0, "turn_tokens: should be greater than or equal to 1, not 0"),
+        ("batch", 0, "batch: should be greater than or equal to 1, not 0"),
+        ("temperature", -1, "temperature: should be greater than 0, not -1"),
+        ("strict", "yes", "strict: should be a valid boolean, not 'yes'"),
+        ("contxt_tokens", 9, "no key 'contxt_tokens'; did you mean 'context_tokens'"),
+    ],
+)
+def test_a_wrong_setting_of_local_weights_is_said_before_they_are_loaded(
+    name: str, value: Any, words: str, shop: Shop
+) -> None:
+    with pytest.raises(ValueError, match=f"^--set: .*{words}"):
+        make_contestant("no model", shop, ["CART"], None, {name: value})
 
 
 @pytest.mark.parametrize(
@@ -69,6 +87,23 @@ def test_a_model_that_writes_calls_in_another_form_is_named(shop: Shop) -> None:
     assert "use another --set template" in said and "parser" not in said
     local = notes(shop, {"kind": "local"}, notes={"calls_in_text": 3})
     assert "than its template's in the text" in local and "--set" not in local and "parser" not in local
+
+
+def test_answers_that_the_server_took_away_are_named(shop: Shop) -> None:
+    assert "in 1 episodes answers held reasoning alone" in notes(shop, notes={"only_reasoning": 2})
+    assert "in 1 episodes the endpoint's filter" in notes(shop, notes={"finish": {"content_filter": 1}})
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [("local", "turn_tokens, episode_tokens, context_tokens"), ("endpoint", "max_tokens")],
+)
+def test_a_limit_of_tokens_that_ends_episodes_is_named(kind: str, settings: str, shop: Shop) -> None:
+    said = notes(shop, {"kind": kind}, faults=("context",), usage={"agent": Usage(1, 9)})
+    assert "1 of 1 episodes ended at a limit of tokens (context 1): where" in said and settings in said
+    unasked = notes(shop, {"kind": kind}, faults=("context",), usage={"agent": Usage()})
+    assert "(context 1), 1 of them by their opening alone" in unasked and "tokens not told" not in unasked
+    assert "ended at a limit" not in notes(shop, {"kind": kind}, faults=("refusal",))
 
 
 @pytest.mark.parametrize(

@@ -79,3 +79,15 @@ def test_a_folder_that_no_source_reads_is_refused(parrots: Parrots, shop: Shop) 
         (parrots.folder / "polly" / "made_for.json").write_text(text)
         with pytest.raises(PolicyError, match="does not hold a readable policy: its made_for.json"):
             load.load_policy("polly", shop, ["CART"])
+
+
+def test_a_runs_folder_does_not_hide_the_shipped_policy_of_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shop: Shop
+) -> None:
+    """`ecomlab eval novice --out novice`, twice."""
+    (tmp_path / "novice").mkdir()
+    (tmp_path / "novice" / "transcripts.jsonl").touch()
+    monkeypatch.chdir(tmp_path)
+    assert "CART" in load.load_policy("novice", shop, ["CART"]).made_for["environments"]
+    with pytest.raises(PolicyError, match="no policy is in"):
+        load.load_policy("./novice/../novice", shop, ["CART"])

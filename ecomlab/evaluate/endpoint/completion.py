@@ -70,6 +70,8 @@ class Answer:
     """The endpoint's reason to end: stop, length, tool_calls, content_filter, ...; "" where it gives none."""
     refused: bool
     """Whether the endpoint marks it as a refusal."""
+    empty: bool
+    """Whether nothing is in it but reasoning that the endpoint set apart."""
     usage: Usage
     """Tokens of this answer, as the endpoint counts them; no seconds and retries yet."""
     fingerprint: str = ""
@@ -104,7 +106,9 @@ def read_completion(body: bytes, settings: EndpointSettings) -> Answer:
         said["tool_calls"] = [{"type": "function", "function": clean(message["function_call"])}]
     refused, name = bool(refusal) or finish == "content_filter", found.get("system_fingerprint")
     fingerprint = clean(name)[:SHOWN] if isinstance(name, str) else ""
-    return Answer(said, finish, refused, _usage(found.get("usage")), fingerprint)
+    reasoned = message.get("reasoning_content") or message.get("reasoning")
+    empty = bool(reasoned) and not (said["content"] or said.get("tool_calls"))
+    return Answer(said, finish, refused, empty, _usage(found.get("usage")), fingerprint)
 
 
 def _told(error: Any, body: bytes) -> Exception:
@@ -120,7 +124,7 @@ def failure_of(status: int, body: bytes, wait: float | None = None, moved: bytes
     # llama.cpp and ollama say it with 500 as well
     if (status in (400, 413, 422) or status >= 500) and _OVERFLOW.search(text) and not _PACE.search(text):
         return ContextOverflow(shown(body))
-    why = f"status {status}: {shown(body)}"
+    why = f"status {status}: {shown(body)}" + (f"; it asks to wait {wait:,.0f} s" if wait else "")
     if status == 429:
         return EndpointFailure("rate limit", why, again=True, wait=wait, status=status)
     if status >= 500 or status == 408:

@@ -180,6 +180,8 @@ class _Conversation(Conversation):
             return self.cut_off("context", f"{read} tokens")
         if self.settings.tools == "text" and isinstance(message["content"], str):
             message = TEMPLATES[self.settings.template].read(message["content"])
+        if answer.empty:
+            self.notes["only_reasoning"] = self.notes.get("only_reasoning", 0) + 1
         if answer.refused:
             self.refused.add(sum(said["role"] == "assistant" for said in self.episode.messages))
         self.act(numbered(message))
