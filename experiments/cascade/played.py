@@ -4,11 +4,13 @@
 
 A player is a script, such as reference or perturbed, what `ecomlab eval` takes as weights, or NAME=FOLDER for a
 checkpoint that is to be called NAME. Adds to played.csv what it lacks, a level of a player at a time, so a run that was
-killed goes on; played.json says what each player's rows were made with. The figure is notebooks/fig_error_cascade.
+killed goes on; played.json says what each player's rows were made with. `--verify N` adds nothing: it plays N episodes
+of each of these levels in the table again, and exits with code 1 where the mistakes of one are others now. The figure
+is notebooks/fig_error_cascade.
 """
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from ecomlab.evaluate.cascade.labels import label
 from ecomlab.evaluate.cascade.tables import UNSCORED, Episode, rows_of
 from ecomlab.evaluate.contestant import Job
 from ecomlab.evaluate.tasks import held_out_seeds
+from ecomlab.seeding import rng, shuffled
 
 TABLE = Path(__file__).with_name("played.csv")
 COLUMNS = (
@@ -38,7 +41,25 @@ def play(name: str, runner: Runner, jobs: list[Job], shop: Any) -> Iterator[dict
             yield {"player": name, **{column: row[column] for column in COLUMNS[1:]}}
 
 
-def main() -> None:
+def episodes_of(rows: Iterable[Mapping[str, Any]]) -> dict[int, list[dict[str, str]]]:
+    """Group rows by the seed of their episode, with values as a table holds them."""
+    found: dict[int, list[dict[str, str]]] = {}
+    for row in rows:
+        found.setdefault(int(row["seed"]), []).append({name: str(row[name]) for name in COLUMNS})
+    return found
+
+
+def verify(name: str, runner: Runner, rows: Sequence[Mapping[str, str]], count: int, shop: Any) -> int:
+    """Play so many episodes of a player's level again, print those whose rows are others now, and count them."""
+    was, (env, d) = episodes_of(rows), (rows[0]["env"], int(rows[0]["d"]))
+    jobs = [Job(env, d, seed) for seed in sorted(shuffled(rng("verify played", name, env, d), was)[:count])]
+    now = episodes_of(play(name, runner, jobs, shop))
+    differ = [job.seed for job in jobs if now[job.seed] != was[job.seed]]
+    print(f"{name}, d = {d}: {len(jobs)} episodes played again, {len(differ)} differ", *differ, flush=True)
+    return len(differ)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -48,21 +69,28 @@ def main() -> None:
     parser.add_argument("--tasks", type=int, default=64)
     parser.add_argument("--size", type=int, default=20_000)
     parser.add_argument("--out", type=Path, default=TABLE)
-    asked = parser.parse_args()
+    parser.add_argument("--verify", type=int, default=0, metavar="N")
+    asked = parser.parse_args(arguments)
     shop = load_shop(asked.size)
-    there = read(asked.out)
-    done = {(row["player"], row["env"], row["d"]) for row in there}
+    there, differ = dict[tuple[str, str, str], list[dict[str, str]]](), 0
+    for row in read(asked.out):
+        there.setdefault((row["player"], row["env"], row["d"]), []).append(row)
     for name, weights in map(named, asked.player):
         check_record(asked.out, name, weights, shop)
         runner = runner_of(weights, [asked.env], shop)
         for d in asked.levels.split(","):
-            if (name, asked.env, d) in done:
+            rows = there.get((name, asked.env, d), [])
+            if asked.verify and rows:
+                differ += verify(name, runner, rows, asked.verify, shop)
+            if asked.verify or rows:
                 continue
             jobs = [Job(asked.env, int(d), seed) for seed in held_out_seeds(0, asked.tasks)]
             rows = list(play(name, runner, jobs, shop))
+            note(asked.out, name, weights, [asked.env], shop, tasks=asked.tasks, catalog_size=asked.size)
             add(asked.out, COLUMNS, rows)
             print(f"{name}, d = {d}: {len(jobs)} episodes, {len(rows)} rows", flush=True)
-        note(asked.out, name, weights, [asked.env], shop, tasks=asked.tasks, catalog_size=asked.size)
+    if differ:
+        raise SystemExit(1)
 
 
 if __name__ == "__main__":

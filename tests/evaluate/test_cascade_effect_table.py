@@ -1,4 +1,4 @@
-"""experiments/cascade/effect.py: its table grows task by task, keeps what it has, and is what is played again."""
+"""experiments/cascade, effect.py and played.py: tables grow, keep what they have, and are what is played again."""
 
 import csv
 import importlib
@@ -16,17 +16,29 @@ FOLDER = Path(__file__).resolve().parents[2] / "experiments" / "cascade"
 
 
 @pytest.fixture
-def effect(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
-    """The script, imported as it is run: with what is beside it."""
+def scripts(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Scripts can be imported as they are run: with what is beside them."""
     monkeypatch.syspath_prepend(str(FOLDER))
-    yield importlib.import_module("effect")
-    for name in ("effect", "growing", "players"):
-        del sys.modules[name]
+    yield
+    for name in ("effect", "played", "growing", "players"):
+        sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def effect(scripts: None) -> ModuleType:
+    return importlib.import_module("effect")
 
 
 def rows_of(table: Path) -> list[dict[str, str]]:
     with table.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
+
+
+def write(table: Path, rows: list[dict[str, str]]) -> None:
+    with table.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def run(effect: ModuleType, table: Path, *more: str) -> None:
@@ -73,10 +85,7 @@ def test_rows_are_played_again_as_they_are_and_one_that_differs_is_named(
     assert f"perturbed: 3 tasks played again, 0 of {len(rows)} rows differ" in capsys.readouterr().out
     pair = next(number for number, row in enumerate(rows) if not row["why"])
     rows[pair]["mended"] = str(1 - int(rows[pair]["mended"]))
-    with table.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    write(table, rows)
     with pytest.raises(SystemExit) as left:
         run(effect, table, "--verify", "3")
     said = capsys.readouterr().out
@@ -97,3 +106,19 @@ def test_rows_of_other_weights_or_of_another_shop_are_not_added_under_the_same_n
     write_json(table.with_suffix(".json"), record)
     with pytest.raises(SystemExit, match="another now: the shop; give another name or --out"):
         run(effect, table, "--tasks", "2")
+
+
+def test_episodes_are_played_again_as_they_are_and_one_that_differs_is_named(
+    scripts: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    played, table = importlib.import_module("played"), tmp_path / "played.csv"
+    given = ["perturbed", "--levels", "1", "--tasks", "4", "--size", "2000", "--out", str(table)]
+    played.main(given)
+    played.main([*given, "--verify", "4"])
+    assert "perturbed, d = 1: 4 episodes played again, 0 differ" in capsys.readouterr().out
+    rows = rows_of(table)
+    rows[-1]["turn"] = "99"
+    write(table, rows)
+    with pytest.raises(SystemExit):
+        played.main([*given, "--verify", "4"])
+    assert f"1 differ {rows[-1]['seed']}" in capsys.readouterr().out
