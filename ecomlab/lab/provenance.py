@@ -14,7 +14,14 @@ from typing import Any
 from ecomlab.files import read_json, write_json
 from ecomlab.lab.paths import project_of, project_root, resolve
 
-SOURCES = ("ecomlab", "notebooks", "experiments/*/sweep.toml", "pyproject.toml", "constraints.txt")
+SOURCES = (
+    "ecomlab",
+    "notebooks",
+    "experiments/*/sweep.toml",
+    "experiments/*.py",  # in any folder
+    "pyproject.toml",
+    "constraints.txt",
+)
 """Files that can change a result. Changed outputs (tables, figures) and prose do not make a commit dirty."""
 RECORD = "provenance.json"
 LIBRARIES = (

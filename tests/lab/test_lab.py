@@ -791,13 +791,15 @@ def clone(tmp_path):
     return tmp_path
 
 
-def test_only_sources_make_a_commit_dirty(clone):
+@pytest.mark.parametrize("source", ["ecomlab/new.py", "experiments/quick/effect.py"])
+def test_only_sources_make_a_commit_dirty(clone, source):
+    """What made a table is one, be it a script beside it."""
     clean = provenance.commit(clone)
     assert len(clean) == 12
     (clone / "experiments" / "quick" / "train.csv").write_text("2")
     (clone / "README.md").write_text("2")
     assert provenance.commit(clone) == clean
-    (clone / "ecomlab" / "new.py").write_text("2")
+    (clone / source).write_text("2")
     assert provenance.commit(clone) == f"{clean}-dirty"
 
 
