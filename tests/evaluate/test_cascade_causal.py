@@ -144,6 +144,7 @@ def test_each_kind_has_its_pair_in_every_task_in_which_it_can_be_planted(shop: S
     assert len([one for one in runner.told if one]) == len(pairs) + len(twins) < 2 * len(pairs)
     whys = {one.why for one in found if isinstance(one, Unpaired) and one.kind == "wrong line"}
     assert whys == {"no act to make wrong so"}, "a cart has no lines"
+    assert {p.why for p in measure(runner, jobs, shop, kinds[2:]) if isinstance(p, Unpaired)} == whys
     alone = [p.row() for p in measure(runner, jobs, shop, kinds[1:2]) if isinstance(p, Pair)]
     assert alone == [p.row() for p in pairs if p.kind == kinds[1]]
 

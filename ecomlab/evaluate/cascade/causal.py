@@ -149,10 +149,11 @@ def measure(
         if was is None or was.score.unscored:
             yield from (Unpaired(job, kind, "unscored") for kind in kinds)
             continue
-        drawn = draw_wrong_acts(was, label(was, shop), shop, kinds, job)
+        # Of all kinds, so that the reason does not hang on which others are asked for.
+        drawn = draw_wrong_acts(was, label(was, shop), shop, ACTS, job)
         why = "no act to make wrong so" if drawn else "no correct act to replace"
         yield from (Unpaired(job, kind, why) for kind in kinds if kind not in drawn)
-        plans += [_Plan(number, job, was, kind, forced) for kind, forced in drawn.items()]
+        plans += [_Plan(number, job, was, kind, drawn[kind]) for kind in kinds if kind in drawn]
     # Twins first, each once: it is the same whatever the kind that is planted in its turn.
     own = {plan.at: plan for plan in plans}
     kept = [replace(plan.forced, message=_turn(plan.was, plan.forced.turn)) for plan in own.values()]
