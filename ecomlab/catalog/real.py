@@ -2,6 +2,7 @@
 
 import math
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
@@ -32,6 +33,10 @@ _SHOUTED = re.compile(
     r"(?<![A-Za-z0-9])(?:[A-Z]{6,}|[A-Z]{5}(?=-[A-Z]{5})|(?<=[A-Z]{5}-)[A-Z]{5})(?![A-Za-z0-9])"
 )
 """Words in capitals that are too long to be abbreviations, alone or two in a row: "ELECTRIFIED", "SUPER-SPEED"."""
+_PLAIN: Final = str.maketrans(
+    {"ß": "ss", "æ": "ae", "Æ": "Ae", "œ": "oe", "ø": "o", "Ø": "O", "ł": "l", "Ł": "L"}
+)
+"""Latin letters that are no plain one with a mark."""
 _VALUE = re.compile(r"[A-Za-z0-9][\w.'+/&% -]*")
 
 
@@ -140,7 +145,8 @@ def _reasons(products: Products) -> np.ndarray:
         counts = ", ".join(f"{count} {reason}" for reason, count in Counter(found.tolist()).most_common())
         raise ValueError(
             f"no product of {products.facts.get('source')} can be sold ({counts}); a brand comes from the column that "
-            'a mapping file names, [columns] brand = "...", a short name from what a title says beside brand and type'
+            'a mapping file names, [columns] brand = "...", a short name from what a title says beside brand and type; '
+            f"customers say both in at most {LONGEST} Latin letters"
         )
     return found
 
@@ -227,8 +233,11 @@ def _best(sets: Counter[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def _said(name: str | None) -> str | None:
-    """Write a name as one word with a capital, as the customer's grammar knows names: "case logic" is "Case-logic"."""
-    word = re.sub(r"[^A-Za-z0-9']+", "-", name or "").strip("-'")
+    """Write a name as one word with a capital, as the customer's grammar knows names: "case logic" is "Case-logic", and
+    "Müller" is "Muller"."""
+    plain = unicodedata.normalize("NFKD", (name or "").translate(_PLAIN))
+    plain = "".join(letter for letter in plain if not unicodedata.combining(letter))
+    word = re.sub(r"[^A-Za-z0-9']+", "-", plain).strip("-'")
     word = _SHOUTED.sub(lambda shout: shout.group().capitalize(), word[:1].upper() + word[1:])
     return word if len(word) <= LONGEST and _NAME.fullmatch(word) else None
 

@@ -15,6 +15,7 @@ from ecomlab.catalog import checks, index, index_files
 from ecomlab.catalog.checks import COLUMN
 from ecomlab.catalog.columns import Catalog, IdOrder
 from ecomlab.catalog.index import Effort, Index
+from ecomlab.catalog.products import FACTS
 from ecomlab.catalog.texts import Texts
 from ecomlab.catalog.titles import Titles
 from ecomlab.data import Strict
@@ -105,6 +106,10 @@ def versions() -> dict[str, str]:
 
 def read_manifest(folder: Path) -> Manifest:
     """Read what `folder` holds. Raises CatalogError where there is no finished catalog."""
+    if folder.is_file():
+        raise CatalogError(
+            f"{folder} is a file; `ecomlab catalog build {folder} FOLDER` makes a catalog of it, in the folder to name"
+        )
     if not folder.is_dir():
         raise CatalogError(
             f"there is no catalog in {folder}; `ecomlab catalog build SOURCE {folder}` makes one"
@@ -123,6 +128,10 @@ def read_manifest(folder: Path) -> Manifest:
         if started and not (folder / MANIFEST).exists():
             raise CatalogError(
                 f"the catalog in {folder} is not finished; the same build goes on where it ended"
+            )
+        if (folder / FACTS).is_file() and not (folder / MANIFEST).exists():
+            raise CatalogError(
+                f"{folder} holds products of which no shop was made; building them again says why"
             )
         what = "damaged" if (folder / MANIFEST).exists() else "missing"
         raise CatalogError(f"{folder / MANIFEST} is {what}; build the catalog there again")

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,13 +12,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ecomlab.catalog import build_shop
+from ecomlab.catalog import Catalog, build_shop
 from ecomlab.catalog.build import help_build
 from ecomlab.catalog.embedders import embedder_named
 from ecomlab.catalog.ingest import Mapping, Report, build_products, guess, open_source, read_mapping, to_toml
 from ecomlab.catalog.ingest.text import clean
-from ecomlab.catalog.products import open_products
-from ecomlab.catalog.real import catalog_of
+from ecomlab.catalog.products import Products, open_products
+from ecomlab.catalog.real import catalog_of, left_out
+from ecomlab.catalog.support import limits, unsupported
 from ecomlab.models.process_group import ProcessGroup
 from ecomlab.train.distributed import join_processes
 
@@ -69,8 +71,9 @@ def build(
     console.print(
         escape(f"written to {out}: products, report.json, set_aside.csv, mapping.toml"), soft_wrap=True
     )
+    products = open_products(out)
     try:
-        catalog = catalog_of(open_products(out))
+        catalog = catalog_of(products)
     except ValueError as error:
         raise ValueError(f"no shop was made of it: {error}") from error
     made = build_shop(
@@ -81,8 +84,24 @@ def build(
         tell=lambda line: console.print(escape(line), soft_wrap=True),
         gather=gather,
     )
-    console.print(escape(f"{made.products:,} products, {made.index.kind} index: load_shop({str(out)!r})"))
+    for line in _carried(catalog, products):
+        console.print(escape(line), soft_wrap=True)
+    console.print(
+        escape(f"{made.products:,} products, {made.index.kind} index: load_shop({str(out)!r})"),
+        soft_wrap=True,
+    )
     return report
+
+
+def _carried(catalog: Catalog, products: Products) -> Iterator[str]:
+    """Say what of a product table is not in the shop made of it, and what cannot be played there."""
+    if catalog.size < len(products):
+        lacks = ", ".join(f"{reason} ({count:,})" for reason, count in left_out(products).items())
+        yield f"not in the shop: {len(products) - catalog.size:,} of {len(products):,} products: {lacks}"
+    yield f"types that tasks are about: {len(catalog.drawable_types)} of {len(catalog.types)}"
+    yield from limits(catalog)
+    for env, why in unsupported(catalog).items():
+        yield f"{env} is off: {why}"
 
 
 def _gather(processes: ProcessGroup, mine: Any) -> list[Any]:

@@ -195,7 +195,8 @@ def _normal(name: str, said: str) -> str | None:
 
 @lru_cache(maxsize=65_536)
 def _measured(name: str, number: str, unit: str) -> str | None:
-    """Write a measure in its normal form: in the largest unit that needs at most two decimals."""
+    """Write a measure in its normal form: in the largest unit that needs at most two decimals, none from 1,000 on: five
+    pounds are 2.3 kg, not 2267.96 g."""
     one = known()[name]
     given = Decimal(number)
     if not given or (name in ("pack_size", "ports") and given == 1):
@@ -209,7 +210,7 @@ def _measured(name: str, number: str, unit: str) -> str | None:
     amount = _units().Quantity(float(given), one.units[unit])
     sizes = [(form, amount.to(to).magnitude) for form, to in one.shown.items()]
     for form, size in sizes:
-        if size >= 1 and abs(size - round(size, 2)) < 1e-6 * size:
+        if size >= 1 and abs(size - round(size, 2 if size < 1_000 else 0)) < 1e-6 * size:
             return form.format(_plain(Decimal(str(round(size, 2)))))
     form, size = next((pair for pair in sizes if pair[1] >= 1), sizes[-1])
     return form.format(_plain(Decimal(str(round(size, 1 if size < 100 else 0))))) if size >= 0.05 else None

@@ -30,7 +30,7 @@ from ecomlab.catalog.products import (
 from ecomlab.files import lock, write_text
 from ecomlab.seeding import digest
 
-VERSION: Final = 7
+VERSION: Final = 8
 """Goes up when the same source would give other products: shards of older builds are not gone on with."""
 MAPPING: Final = "mapping.toml"
 
@@ -302,10 +302,16 @@ class _Writer:
             "type": self.names[products].tolist(),
             "department": self.departments[products].tolist(),
             **{name: rows[name].to_pylist() for name in ("title", "price_cents", "rating_tenths", "reviews")},
-            **{
-                name: [said or None for said in rows[name].to_pylist()]
-                for name in ("source_id", "feature", "text")
-            },
+            **{name: [said or None for said in rows[name].to_pylist()] for name in ("source_id", "text")},
+            "feature": [
+                (said if kind in (titled, OTHER.name) else types.without_words(said, kind)) or None
+                for said, titled, kind in zip(
+                    rows["feature"].to_pylist(),
+                    rows["kind"].to_pylist(),
+                    self.names[products].tolist(),
+                    strict=True,
+                )
+            ],
             "brand": [self.brands.get(said.lower()) for said in rows["brand"].to_pylist()],
             "days": drawn_days(ids).tolist()
             if "days" in self.drawn

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ecomlab.catalog.ingest.text import inert_cell
+from ecomlab.catalog.ingest.text import ENCODING, inert_cell
 from ecomlab.files import replacing, write_json
 
 FILE = "report.json"
@@ -66,6 +66,11 @@ class Report:
             + (f" ({self.folded:,} rows are variants of one)" if self.folded else ""),
         ]
         said += [f"repaired: {reason}, {_rows(count)}" for reason, count in _falling(self.repairs)]
+        if 2 * self.repairs.get(ENCODING, 0) > self.rows:
+            said.append(
+                "most rows are of another encoding: what is no UTF-8 was read as Windows-1252; if letters look "
+                "wrong, save the file as UTF-8"
+            )
         said += [f"set aside: {reason}, {_rows(count)}" for reason, count in _falling(self.reasons)]
         known = ", ".join(
             f"{name} {count / max(1, self.products):.0%}" for name, count in _falling(self.coverage)

@@ -22,8 +22,8 @@ PREFIXES: Final = frozenset("all anti extra half hi multi non quick self semi ul
 """Words that mean little without the next: "Multi Purpose" is one word, "Multi-Purpose"."""
 _OF_TRADE: Final = (
     "new the pack set case with for and retail oem inch series edition genuine original model class type style "
-    "version generation size grade kit combo bundle pair male female inc llc corp technology technologies electronics "
-    "industries products systems mhz ghz "
+    "version generation size grade kit combo bundle pair male female inc llc ltd gmbh corp technology technologies "
+    "electronics industries products systems mhz ghz "
     "brand branded name company store box boxed capacity color colored colors coding supply replacement compatible "
     "combination all single two three four five six seven eight nine ten additional optional spare assorted various "
     "special limited continuous back behind front base top bottom high deep long open"

@@ -174,6 +174,13 @@ def words_of(kind: str) -> frozenset[str]:
     return frozenset((*own, *(word for form in _forms(kind) for word in form)))
 
 
+def without_words(name: str, kind: str) -> str:
+    """Leave out of a short name what the type's name says: "Drift Yoga" of a Mat that its category makes a Yoga Mat is
+    Drift."""
+    said = {singular(word) for word in kind.lower().split()}
+    return " ".join(word for word in name.split() if singular(word.lower()) not in said)
+
+
 def noun_at(words: Sequence[str], kind: str) -> int:
     """Find the place of a type among the words of a title: where its last name in the first part that has one begins.
 
