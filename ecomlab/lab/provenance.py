@@ -155,8 +155,12 @@ def commit(root: Path | None = None) -> str:
     head = _git(root, "rev-parse", "--short=12", "HEAD")
     if not head or not _git(root, "ls-files", "--", *SOURCES):  # no repository, or another project's
         return "unknown"
+    # git's filter takes a second a notebook, and in a new clone git asks it of all, whenever it is asked; outputs are
+    # seen to below
     listed = _git(
-        root, "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--", *SOURCES
+        root,
+        *("-c", "filter.nbstripout.clean="),
+        *("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--", *SOURCES),
     )
     if listed is None:
         return f"{head.strip()}-dirty"

@@ -816,6 +816,20 @@ def test_outputs_do_not_make_a_notebook_dirty_but_sources_do(clone):
     assert provenance.commit(clone) == f"{clean}-dirty"
 
 
+def test_the_commit_is_known_without_gits_filter_of_notebooks(clone):
+    """It takes a second a notebook, more than git is waited for, and in a new clone every one goes through it."""
+    clean = provenance.commit(clone)
+    files.write_text(clone / ".git" / "info" / "attributes", "*.ipynb filter=nbstripout")
+    asked = clone / "asked"
+    command = ["git", "config", "filter.nbstripout.clean", f"touch '{asked}'; cat"]
+    subprocess.run(command, cwd=clone, check=True)
+    os.utime(clone / "notebooks" / "n.ipynb", (1, 1))
+    assert provenance.commit(clone) == clean and not asked.exists()
+    os.utime(clone / "notebooks" / "n.ipynb", (2, 2))
+    subprocess.run(["git", "status"], cwd=clone, check=True, capture_output=True)
+    assert asked.exists(), "git asks it"
+
+
 def test_outside_a_repository_the_commit_is_unknown(tmp_path, clone):
     assert provenance.commit(Path("/")) == "unknown"
     (clone / "somewhere").mkdir()
