@@ -55,6 +55,9 @@ ALONE = 0.46
 """Share of vLLM's that are left with `asynchronous`, where no row waits: experiments/bench/throughput.json."""
 TURNS = 6
 """Turns of a mean episode."""
+VLLM_WIDTH = 2
+"""Bytes of vLLM's weights, keys and values, whatever `dtype`: TRL passes it none, so that it takes that of the model's
+config.json, and a 16-bit type in place of float32."""
 VLLM_EFFICIENCY = 0.6
 """Share of the memory bandwidth that vLLM's decoding reaches."""
 WRITES = 0.5
@@ -224,8 +227,7 @@ def evicted(config: TrainConfig, size: Size, mean: Mean, processes: int = 1) -> 
     """Estimate the share of a step's keys and values for which a colocated vLLM has no room beside its weights."""
     if config.generation != "vllm-colocate":
         return 0.0
-    width = 2 if config.dtype == "bfloat16" else 4
-    room = (config.vllm_memory * GPU_GB * 1e9 - size.parameters * width) / size.kv_bytes(width)
+    room = (config.vllm_memory * GPU_GB * 1e9 - size.parameters * VLLM_WIDTH) / size.kv_bytes(VLLM_WIDTH)
     needed = config.rollouts_per_step / processes * mean.whole
     return min(1.0, max(0.0, 1 - room / needed))
 
@@ -250,7 +252,7 @@ def seconds(config: TrainConfig, size: Size, mean: Mean, processes: int = 1) -> 
     rows = config.rollouts_per_step
     rate = MFU * PEAK * processes
     flop = 2 * size.parameters
-    width = 2 if config.dtype == "bfloat16" else 4
+    width = VLLM_WIDTH if config.with_vllm else 2 if config.dtype == "bfloat16" else 4
     read = size.parameters * width + rows / processes * mean.whole / 2 * size.kv_bytes(width)
     if config.with_vllm:
         decoding = mean.sampled * lag(config) * read / (BANDWIDTH * VLLM_EFFICIENCY)

@@ -141,6 +141,13 @@ def test_what_vllm_evicts_is_computed_again() -> None:
     assert longer["prefill"] > roomier["prefill"]
 
 
+def test_vllm_plays_in_16_bits_whatever_is_trained() -> None:
+    """So that float32 changes neither what it has room for nor what its decoding reads."""
+    both = [each.replace(generation="vllm-colocate", vllm_memory=0.3, lr=1e-6) for each in (FULL, MASTER)]
+    narrow, wide = ((evicted(each, SIZE, Mean(8_000, 500)), seconds(each, SIZE, EVEN)) for each in both)
+    assert narrow == wide
+
+
 def test_a_mean_episode_is_that_of_the_collections_table() -> None:
     counts = ROOT / "experiments" / "tokens" / "tokens.csv"
     cart, all_of_them = (mean_episode(C8.replace(collection=name), counts) for name in ("C1", "C8"))
