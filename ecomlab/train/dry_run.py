@@ -296,7 +296,7 @@ def show_plan(config: TrainConfig, file: Path, console: Console, counts: Path = 
         "times that where groups teach nothing"
     )
     if is_ordinary(config.starter):
-        _show_seconds(config, size, mean, console)
+        _show_seconds(config, size, mean, ways[0].processes, console)
         _show_measured(file.parent / MEASURED, console)
     else:
         console.print(
@@ -343,22 +343,23 @@ def _memory_table(config: TrainConfig, size: Size, many: int) -> Table:
     return table
 
 
-def _show_seconds(config: TrainConfig, size: Size, mean: Mean, console: Console) -> None:
-    phases = seconds(config, size, mean)
+def _show_seconds(config: TrainConfig, size: Size, mean: Mean, processes: int, console: Console) -> None:
+    phases = seconds(config, size, mean, processes)
     slowest = max(phases, key=lambda phase: phases[phase])
     parts = ", ".join(f"{phase} {value:.0f}" for phase, value in phases.items())
     flop = 2 * size.parameters / 1e9
     console.print(
         f"per token: {flop:.1f} GFLOP in a forward pass, {size.kv_bytes() / 1e3:.0f} KB of keys and values"
     )
+    where = "one GPU" if processes == 1 else f"{processes} GPUs"
     more = (config.rounds - 1) * (phases["prefill"] + phases["decoding"])
     console.print(
-        f"seconds per step on one GPU, on paper: {parts}; up to {more:.0f} more where all {config.rounds} rounds are "
+        f"seconds per step on {where}, on paper: {parts}; up to {more:.0f} more where all {config.rounds} rounds are "
         f"played; expected bottleneck: {slowest}"
     )
-    if lost := evicted(config, size, mean):
+    if lost := evicted(config, size, mean, processes):
         console.print(
-            f"vLLM's memory holds {1 - lost:.0%} of a step's keys and values: the rest is computed again in every "
+            f"on {where}, vLLM's memory holds {1 - lost:.0%} of a step's keys and values: the rest is computed again in every "
             "turn; a larger vllm_memory holds more, if the peak above leaves room"
         )
     sampler = "vLLM" if config.with_vllm else "our own sampler"

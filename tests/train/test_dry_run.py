@@ -183,6 +183,19 @@ def test_the_plan_prints_memory_bottleneck_and_the_line_and_trains_nothing(tmp_p
     assert not (tmp_path / "run").exists()
 
 
+def test_seconds_and_eviction_are_those_of_the_way_that_is_printed() -> None:
+    """All weights in float32 fit only over four GPUs, each of which plays a quarter of the rollouts."""
+    sharded = MASTER.replace(generation="vllm-colocate", vllm_memory=0.15, lr=1e-6)
+    for config, where, processes in ((LORA, "one GPU", 1), (sharded, "4 GPUs", 4)):
+        text = " ".join(plan(config).split())
+        mean = mean_episode(config, ROOT / "experiments" / "tokens" / "tokens.csv")
+        update = seconds(config, SIZE, mean, processes)["update"]
+        assert f"seconds per step on {where}, on paper:" in text and f"update {update:.0f};" in text
+    assert "launch on one GPU" not in text
+    held = 1 - evicted(sharded, SIZE, mean, 4)
+    assert 0 < held < 1 and f"on 4 GPUs, vLLM's memory holds {held:.0%}" in text
+
+
 def test_the_laptops_plan_is_small() -> None:
     file = ROOT / "experiments" / "laptop" / "train.toml"
     assert "0.55e6 parameters in float32" in plan(from_toml(file), file)
