@@ -1,5 +1,6 @@
 """The configuration of a training run: one frozen object, checked before anything runs."""
 
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -268,6 +269,12 @@ class TrainConfig(Settings):
     @property
     def eval_envs(self) -> tuple[str, ...]:
         return environments_of(self.eval_collection or self.collection)
+
+    @property
+    def evaluation_episodes(self) -> int:
+        """How many held-out episodes one evaluation has."""
+        cells = (self.eval_envs, self.eval_difficulties, self.eval_block, self.eval_decodings)
+        return math.prod(map(len, cells)) * self.eval_episodes
 
     @property
     def played(self) -> tuple[str, ...]:

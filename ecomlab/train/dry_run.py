@@ -284,6 +284,11 @@ def show_plan(config: TrainConfig, file: Path, console: Console, counts: Path = 
         f"{config.steps} steps of {config.prompts_per_step} prompts x {config.group_size} rollouts, learning rate "
         f"{config.lr:g}, {config.minibatches} optimizer steps each"
     )
+    times, each = len(config.eval_steps), config.evaluation_episodes
+    console.print(
+        f"episodes: {config.steps * config.rollouts_per_step:,} rollouts of training in a round a step; {times} "
+        f"evaluations of {each:,} held-out episodes, {times * each:,} in all, whose seconds are not in those per step"
+    )
 
     def fits(config: TrainConfig) -> bool:
         return memory(config, size)["peak"] <= GPU_GB
@@ -359,8 +364,8 @@ def _show_seconds(config: TrainConfig, size: Size, mean: Mean, processes: int, c
     )
     if lost := evicted(config, size, mean, processes):
         console.print(
-            f"on {where}, vLLM's memory holds {1 - lost:.0%} of a step's keys and values: the rest is computed again in every "
-            "turn; a larger vllm_memory holds more, if the peak above leaves room"
+            f"on {where}, vLLM's memory holds {1 - lost:.0%} of a step's keys and values: the rest is computed again in "
+            "every turn; a larger vllm_memory holds more, if the peak above leaves room"
         )
     sampler = "vLLM" if config.with_vllm else "our own sampler"
     console.print(

@@ -8,7 +8,6 @@ writes `train.csv` (a row per step, environment and level), `episodes.csv` (a ro
 `done.json`.
 """
 
-import math
 import os
 import time
 import warnings
@@ -345,11 +344,7 @@ class Run:
         # As many at a time as in training: they fit into memory.
         batch = config.rollouts_per_step // self.processes.workers if self.ordinary else BATCH
         failures: list[Transcript] = []
-        played, cells = (
-            0,
-            (config.eval_envs, config.eval_block, config.eval_decodings, config.eval_difficulties),
-        )
-        mine = math.prod(map(len, cells)) * config.eval_episodes // self.processes.workers
+        played, mine = 0, config.evaluation_episodes // self.processes.workers
 
         def keep(job: Job, rollout: Rollout, decoding: str) -> None:
             nonlocal played

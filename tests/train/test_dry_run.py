@@ -196,6 +196,13 @@ def test_seconds_and_eviction_are_those_of_the_way_that_is_printed() -> None:
     assert 0 < held < 1 and f"on 4 GPUs, vLLM's memory holds {held:.0%}" in text
 
 
+def test_the_plan_counts_evaluation_beside_training() -> None:
+    """C8: 300 steps of 64; before training and every 25 steps 8 environments x 5 levels x 2 decodings x 32 tasks."""
+    text = " ".join(plan(C8, FILE.with_name("c8.toml")).split())
+    assert "19,200 rollouts of training" in text
+    assert "13 evaluations of 2,560 held-out episodes, 33,280 in all" in text
+
+
 def test_the_laptops_plan_is_small() -> None:
     file = ROOT / "experiments" / "laptop" / "train.toml"
     assert "0.55e6 parameters in float32" in plan(from_toml(file), file)
