@@ -364,8 +364,8 @@ def _show_seconds(config: TrainConfig, size: Size, mean: Mean, processes: int, c
     )
     if lost := evicted(config, size, mean, processes):
         console.print(
-            f"on {where}, vLLM's memory holds {1 - lost:.0%} of a step's keys and values: the rest is computed again in "
-            "every turn; a larger vllm_memory holds more, if the peak above leaves room"
+            f"on {where}, vLLM's memory holds {1 - lost:.0%} of a step's keys and values: the rest is computed again "
+            "in every turn; a larger vllm_memory holds more, if the peak above leaves room"
         )
     sampler = "vLLM" if config.with_vllm else "our own sampler"
     console.print(

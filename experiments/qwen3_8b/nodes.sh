@@ -1,5 +1,5 @@
 #!/bin/bash
-# Qwen3-8B on several machines of eight GPUs: weights sharded over all of them, a vLLM engine on each.
+# Qwen3-8B on several machines: weights sharded over all of them, a vLLM engine on each.
 #
 #     sbatch --nodes 2 experiments/qwen3_8b/nodes.sh                  # SLURM, from the clone's folder; 4 likewise
 #     RANK=0 NODES=2 HEAD=10.0.0.1 experiments/qwen3_8b/nodes.sh      # without SLURM: on each machine, with its own RANK
@@ -10,6 +10,10 @@
 #     SERVER=1 experiments/qwen3_8b/nodes.sh                          # without: on the machine that serves; on the others
 #         RANK=... NODES=... HEAD=... experiments/qwen3_8b/nodes.sh \
 #             --set generation=vllm-server --set vllm_address=http://10.0.0.9:8000
+#
+# Another run, and machines of four GPUs, of which there are eight by default:
+#
+#     CONFIG=experiments/qwen3_8b/c8.toml GPUS=4 sbatch --nodes 2 --gpus-per-node 4 experiments/qwen3_8b/nodes.sh
 #
 # The clone and the run's folder are on a file system that all machines see. The same command goes on from the last
 # checkpoint, which SLURM gives again when it requeues. A step has two groups for each GPU, so it grows with the machines.
@@ -22,6 +26,7 @@
 #SBATCH --requeue
 set -euo pipefail
 here=experiments/qwen3_8b
+config=${CONFIG:-$here/train.toml}
 gpus=${GPUS:-8}
 
 if [ -z "${RANK:-}" ] && [ -n "${SLURM_JOB_NODELIST:-}" ]; then # the batch script, which starts itself on every node
@@ -34,7 +39,7 @@ if [ -z "${RANK:-}" ] && [ -n "${SLURM_JOB_NODELIST:-}" ]; then # the batch scri
 
   last=${nodes[-1]} NODES=$((SLURM_NNODES - 1))
   [ "$NODES" -gt 0 ] || { echo "SERVER=1 needs a machine that trains beside the one that serves: --nodes 2" >&2; exit 1; }
-  srun --nodes=1 --ntasks=1 --nodelist="$last" bash -c "RANK=server exec $here/nodes.sh" &
+  srun --nodes=1 --ntasks=1 --nodelist="$last" bash -c "RANK=server exec $here/nodes.sh "'"$@"' nodes.sh "$@" &
   server=$!
   trap 'kill $server 2>/dev/null' EXIT
   until (exec 3<>"/dev/tcp/$last/8000") 2>/dev/null; do # it loads the model
@@ -48,13 +53,29 @@ fi
 
 if [ -n "${SERVER:-}" ]; then # one engine over all of the machine's GPUs
   export VLLM_SERVER_DEV_MODE=1
-  exec vllm serve Qwen/Qwen3-8B --port 8000 --max-model-len 8704 --weight-transfer-config '{"backend": "nccl"}' \
+  served=$(python - "$config" "$@" <<'END'
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+from ecomlab.options import settings
+from ecomlab.train.config import from_toml
+
+changes = [word for before, word in pairwise(sys.argv[2:]) if before == "--set"]
+config = from_toml(Path(sys.argv[1]), settings(changes))
+print(config.starter, config.context_tokens + config.turn_tokens)
+END
+  )
+  exec vllm serve "${served% *}" --port 8000 --max-model-len "${served##* }" --weight-transfer-config '{"backend": "nccl"}' \
     --logprobs-mode processed_logprobs --max-logprobs -1 --tensor-parallel-size "$gpus"
 fi
 
+: "${NODES:?is not set: the number of machines that train}"
+: "${RANK:?is not set: the number of this machine, from 0}"
+: "${HEAD:?is not set: the address of the machine whose RANK is 0}"
 processes=$((NODES * gpus))
 exec accelerate launch --config_file $here/fsdp.yaml \
   --num_machines "$NODES" --machine_rank "$RANK" --num_processes "$processes" \
   --main_process_ip "$HEAD" --main_process_port "${PORT:-29500}" \
-  -m ecomlab train --config $here/train.toml --set generation=vllm-colocate \
+  -m ecomlab train --config "$config" --set generation=vllm-colocate \
   --set prompts_per_step=$((2 * processes)) "$@"

@@ -330,6 +330,9 @@ except OSError:
     pass  # taken: whoever has it answers
 time.sleep(60)"
 """
+PYTHON = """#!/bin/sh
+exec "{python}" "$@"
+"""
 SCONTROL = """#!/bin/sh
 printf 'node-a\\nnode-b\\n127.0.0.1\\n'
 """
@@ -338,7 +341,7 @@ printf 'node-a\\nnode-b\\n127.0.0.1\\n'
 def stand_in(folder: Path, patch: pytest.MonkeyPatch) -> None:
     """Put commands into PATH that write down what they are asked."""
     for name, script in (
-        ("accelerate", TELL), ("srun", SRUN), ("scontrol", SCONTROL), ("vllm", SERVE),
+        ("accelerate", TELL), ("srun", SRUN), ("scontrol", SCONTROL), ("vllm", SERVE), ("python", PYTHON),
     ):  # fmt: skip
         (folder / name).write_text(script.format(log=folder / "log", python=sys.executable))
         (folder / name).chmod(0o755)
@@ -386,6 +389,44 @@ def test_the_last_machine_serves_and_the_others_train(
         assert (config.generation, config.vllm_address) == ("vllm-server", "http://127.0.0.1:8000")
         assert "--num_machines 2 " in line and "--num_processes 16 " in line and config.seed == 3
         check_split(config, 16)
+
+
+def test_another_configuration_on_smaller_machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What trains and what serves are those of CONFIG and of --set."""
+    stand_in(tmp_path, monkeypatch)
+    (tmp_path / "vllm").write_text(TELL.format(log=tmp_path / "log"))
+    file = FILE.with_name("c8.toml").relative_to(ROOT)
+    command = [
+        "bash",
+        str(FILE.parent / "nodes.sh"),
+        "--set",
+        "starter=Qwen/Qwen3-0.6B",
+        "--set",
+        "turn_tokens=900",
+    ]
+    known = {**os.environ, "CONFIG": str(file), "GPUS": "4"}
+    subprocess.run(command, check=True, env={**known, "SERVER": "1"}, timeout=50)
+    subprocess.run(
+        command, check=True, env={**known, "RANK": "1", "NODES": "2", "HEAD": "node-a"}, timeout=50
+    )
+    served, trained = (tmp_path / "log").read_text().splitlines()
+    assert served.startswith(f"serve Qwen/Qwen3-0.6B --port 8000 --max-model-len {24_576 + 900} ")
+    assert served.endswith("--tensor-parallel-size 4")
+    config = given(trained)
+    assert (config.collection, config.starter, config.turn_tokens) == ("C8", "Qwen/Qwen3-0.6B", 900)
+    assert "--num_processes 8 " in trained
+
+
+def test_what_a_machine_has_to_be_told_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in(tmp_path, monkeypatch)
+    known = {"RANK": "0", "NODES": "2", "HEAD": "node-a"}
+    for name, words in (("NODES", "machines that train"), ("RANK", "from 0"), ("HEAD", "whose RANK is 0")):
+        others = {**os.environ, **{key: value for key, value in known.items() if key != name}}
+        done = subprocess.run(
+            ["bash", str(FILE.parent / "nodes.sh")], env=others, capture_output=True, text=True
+        )
+        assert done.returncode and f"{name}: is not set: the " in done.stderr and words in done.stderr
+    assert not (tmp_path / "log").exists()
 
 
 def test_a_server_needs_a_machine_beside_it_and_its_end_is_told(
