@@ -24,6 +24,7 @@ from ecomlab.models.policy import CONFIG, PolicyError
 from ecomlab.train import reach
 from ecomlab.train.config import TrainConfig
 from ecomlab.train.launch import Launch, launches
+from ecomlab.train.loop import check_model, lacking
 
 KNOWN = {  # config.json of the repositories on huggingface.co
     "Qwen/Qwen3-8B": {
@@ -270,6 +271,7 @@ def seconds(config: TrainConfig, size: Size, mean: Mean, processes: int = 1) -> 
 
 def show_plan(config: TrainConfig, file: Path, console: Console, counts: Path = TABLE) -> None:
     """Print the plan of `config`, read from `file`; `counts` is the table of the tokens of chat policies' episodes."""
+    check_model(config)
     size = size_of(config.starter)
     trained = size.adapters(config.lora_rank) if config.lora_rank else size.parameters
     how = f"LoRA of rank {config.lora_rank}" if config.lora_rank else "all weights"
@@ -310,7 +312,7 @@ def show_plan(config: TrainConfig, file: Path, console: Console, counts: Path = 
     console.print()
     for words in reach.lines(config, list(reach.reaches(config, counts))):
         console.print(escape(words), soft_wrap=True, style="yellow" if words.startswith("warning") else None)
-    for words in config.warnings:
+    for words in (*config.warnings, *lacking(config)):
         console.print(escape(f"warning: {words}"), soft_wrap=True, style="yellow")
     if not config.with_vllm and is_ordinary(config.starter):
         ways += _with_vllm(config, size, mean, file, fits)

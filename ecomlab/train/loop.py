@@ -11,7 +11,7 @@ writes `train.csv` (a row per step, environment and level), `episodes.csv` (a ro
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import replace
@@ -386,8 +386,8 @@ class Run:
         write_json(folder / MADE_FOR, self.policy.made_for)
 
 
-def _check_setting(config: TrainConfig) -> None:
-    """Check that the configuration fits the model, the launch and the machine."""
+def check_model(config: TrainConfig) -> None:
+    """Check that the configuration fits the model. Raises ConfigError."""
     if not is_ordinary(config.starter):
         plain = TrainConfig()
         for name in ("dtype", "thinking", "generation"):
@@ -396,16 +396,27 @@ def _check_setting(config: TrainConfig) -> None:
                     f"{name} = {getattr(config, name)!r} is for Hugging Face models; the starter {config.starter} "
                     f"takes only {getattr(plain, name)!r}: leave it out, or choose a starter such as Qwen/Qwen3-8B"
                 )
+
+
+def lacking(config: TrainConfig) -> Iterator[str]:
+    """Word each package that the run needs and this machine lacks."""
     for package, needed, extra in (
         ("torchao", config.optimizer == "adamw-8bit", "gpu"),
         ("vllm", config.with_vllm, "vllm"),
         (config.logger, config.logger != "none", "loggers"),
     ):
         if needed and find_spec(package) is None:
-            raise ConfigError(
+            yield (
                 f"this configuration needs {package}, which is not installed; "
                 f"pip install -c {CONSTRAINTS.get(extra, 'constraints.txt')} -e '.[{extra}]' brings it"
             )
+
+
+def _check_setting(config: TrainConfig) -> None:
+    """Check that the configuration fits the model, the machine and the launch."""
+    check_model(config)
+    for words in lacking(config):
+        raise ConfigError(words)
     sharded = os.environ.get("ACCELERATE_USE_FSDP") == "true" or (
         os.environ.get("ACCELERATE_DEEPSPEED_ZERO_STAGE") == "3"
     )

@@ -203,6 +203,22 @@ def test_the_plan_counts_evaluation_beside_training() -> None:
     assert "13 evaluations of 2,560 held-out episodes, 33,280 in all" in text
 
 
+def test_the_plan_refuses_what_no_run_takes_and_warns_of_what_this_machine_lacks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A run may be planned where it will not be trained, so that a missing package does not stop the plan."""
+    with pytest.raises(ConfigError, match="generation = 'vllm-colocate' is for Hugging Face models"):
+        plan(TrainConfig(generation="vllm-colocate"))
+    asked = LORA.replace(logger="wandb", optimizer="adamw-8bit", generation="vllm-colocate")
+    for there in (None, object()):
+        monkeypatch.setattr("ecomlab.train.loop.find_spec", lambda name, there=there: there)
+        text = plan(asked)
+        for package in ("torchao", "vllm", "wandb"):
+            warning = f"warning: this configuration needs {package}, which is not installed; pip install"
+            assert (warning in text) == (there is None)
+        assert "launch on one GPU:" in text
+
+
 def test_the_laptops_plan_is_small() -> None:
     file = ROOT / "experiments" / "laptop" / "train.toml"
     assert "0.55e6 parameters in float32" in plan(from_toml(file), file)
