@@ -27,9 +27,9 @@ def read_toml(path: Path, otherwise: str) -> dict[str, Any]:
 
 
 class Settings(BaseModel):
-    """Base of settings: frozen, no unknown names, no conversions. Raises ConfigError."""
+    """Base of settings: frozen, no unknown names, no conversions, no infinite numbers. Raises ConfigError."""
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
     def __init__(self, **given: Any) -> None:
         try:

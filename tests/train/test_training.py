@@ -645,6 +645,21 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
         TrainConfig(context_tokens=300, minibatches=3)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("max_grad_norm", math.inf),
+        ("ratio_cap", math.inf),
+        ("axes", {"p_missing": math.nan}),
+        ("seed", 2**32),
+    ],
+)
+def test_a_number_that_no_run_can_use_is_refused_by_its_name(name: str, value: Any) -> None:
+    with pytest.raises(ConfigError, match=rf"^{name}\b.*: should be (a finite number|less than 4294967296)"):
+        TrainConfig(**{name: value})
+    assert TrainConfig(seed=2**32 - 1).seed == 2**32 - 1
+
+
 def test_equal_configurations_are_written_alike() -> None:
     given: dict[str, Any] = {"max_grad_norm": 1, "eval_difficulties": [0, 1], "eval_decodings": ["greedy"]}
     one = TrainConfig(**given)
