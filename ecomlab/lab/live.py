@@ -3,6 +3,7 @@
 import os
 import sys
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -39,10 +40,27 @@ def train_from_file(file: Path, changes: Mapping[str, Any], console: Console) ->
 
     asked = from_toml(file, changes)
     out = str(resolve(asked.out))
+    package, show = str(Path(__file__).parents[1]), warnings.showwarning
+
+    def say(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: Any = None,
+        line: str | None = None,
+    ) -> None:
+        if filename.startswith(package):
+            print(f"warning  {message}", file=sys.stderr)
+        else:
+            show(message, category, filename, lineno, file, line)
+
     try:
-        folder = train(
-            asked.replace(out=out, **training_settings(asked.catalog or None)), watch(out, live=False)
-        )
+        with warnings.catch_warnings():
+            warnings.showwarning = say
+            folder = train(
+                asked.replace(out=out, **training_settings(asked.catalog or None)), watch(out, live=False)
+            )
     except RunError as error:
         Console(stderr=True, highlight=False, soft_wrap=True).print(f"[red]error[/red]  {escape(str(error))}")
         return 2

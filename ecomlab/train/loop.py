@@ -437,6 +437,11 @@ def _finished(out: Path, config: TrainConfig) -> bool:
 def _same_run(out: Path, config: TrainConfig) -> None:
     """Refuse a folder that holds a run of another configuration; more steps continue the same run."""
     before = read_json(out / "config.json")
+    if before is None and (out / "config.json").exists():
+        raise ConfigError(
+            f"{out / 'config.json'} is damaged, so that nothing says which run the folder holds; choose another out, "
+            "put the file back, or delete that folder"
+        )
     if before is not None and (names := _differs(before, config)):
         was = ", ".join(f"{name} = {before.get(name)!r}" for name in names)
         now = ", ".join(f"{name} = {config.to_json()[name]!r}" for name in names)

@@ -138,6 +138,12 @@ class DapoTrainer(GRPOTrainer):
         with _quiet():
             return super().train(*args, **kwargs)
 
+    def _issue_warnings_after_load(self, load_result: Any) -> None:
+        """Leave out of transformers' warning the weights that are tied to others, and so not saved."""
+        tied = set(self.model._tied_weights_keys or ()) if self.model.config.tie_word_embeddings else set()
+        missing = [name for name in load_result.missing_keys if name not in tied]
+        super()._issue_warnings_after_load(load_result._replace(missing_keys=missing))
+
     def create_model_card(self, *_: Any, **__: Any) -> None:
         """Write no card: TRL's says that the policy is a fine-tuned version of None."""
 
