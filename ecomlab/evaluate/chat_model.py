@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from ecomlab.models.samplers.cached import Limits
 
 BATCH = 16
-"""Number of episodes at once: such a model is large, and every turn reads all conversations anew."""
+"""Number of episodes at once of any ordinary model, which may be large and its episodes long: of an 8B 16 x 24,000
+tokens are 57 GB of keys and values."""
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,7 @@ def _local(
     name: str, shop: "Shop", envs: Sequence[str], customer: Chat | None, local: dict[str, Any]
 ) -> Contestant:
     """Make the contestant of weights in this process. Raises ValueError, PolicyError among them."""
-    from ecomlab.evaluate.chat_model import ChatModelContestant, load_chat_model
+    from ecomlab.evaluate.chat_model import BATCH, ChatModelContestant, load_chat_model
     from ecomlab.evaluate.local import LocalContestant
     from ecomlab.models.samplers.cached import Limits, is_sampled_rightly
 
@@ -102,6 +102,8 @@ def _local(
         return ChatModelContestant(name, loaded, limits=limits, customer=customer, **local)
     limits = _limits_for(policy.model, given) if ordinary else Limits(**given)
     policy.model.to(device)
+    if ordinary:
+        local.setdefault("batch", BATCH)
     return LocalContestant(name, policy, limits=limits, customer=customer, **local)
 
 

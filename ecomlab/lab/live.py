@@ -42,18 +42,11 @@ def train_from_file(file: Path, changes: Mapping[str, Any], console: Console) ->
     out = str(resolve(asked.out))
     package, show = str(Path(__file__).parents[1]), warnings.showwarning
 
-    def say(
-        message: Warning | str,
-        category: type[Warning],
-        filename: str,
-        lineno: int,
-        file: Any = None,
-        line: str | None = None,
-    ) -> None:
+    def say(message: Warning | str, category: type[Warning], filename: str, *rest: Any, **more: Any) -> None:
         if filename.startswith(package):
             print(f"warning  {message}", file=sys.stderr)
         else:
-            show(message, category, filename, lineno, file, line)
+            show(message, category, filename, *rest, **more)
 
     try:
         with warnings.catch_warnings():

@@ -98,9 +98,8 @@ class TrainConfig(Settings):
     axes: AxisValues = Field(default_factory=dict)
     """Overridden axes of all training tasks, such as {"p_missing": 0}; `difficulty.Difficulty` says what there is. In a
     collection, the environments that an axis does not move are played without it."""
-    seed: Annotated[int, Field(ge=0, lt=2**32)] = (
-        0  # NumPy's generator, which transformers seeds, takes no larger one
-    )
+    seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
+    """Below 2**32, for transformers seeds NumPy's older generator with it."""
     steps: PositiveInt = 60
     starter: Annotated[str, checked_by(_wrong_starter)] = "novice"
     """A shipped starter's name or a folder with a saved policy."""

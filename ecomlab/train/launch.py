@@ -36,7 +36,8 @@ def launches(
     """
     check_split(config, 1)
     train = ["ecomlab", "train", *_arguments(config, file)]
-    server = (_server(config),) if config.generation == "vllm-server" else ()
+    remote = config.generation == "vllm-server"
+    server = (f"{serving(config)}   # on separate GPUs, left running",) if remote else ()
     beside = " beside the server's" if server else ""
     found = []
     many = split_over(config, _processes(file)) if config.with_vllm else 1
@@ -83,7 +84,8 @@ def _arguments(config: TrainConfig, file: Path) -> list[str]:
     return arguments
 
 
-def _server(config: TrainConfig) -> str:
+def serving(config: TrainConfig) -> str:
+    """Write the command of the vLLM server that a run samples from, its environment before it."""
     port = config.vllm_address.rpartition(":")[2].strip("/")
     serve = [
         "vllm", "serve", config.starter, "--port", port if port.isdigit() else "8000",
@@ -91,7 +93,7 @@ def _server(config: TrainConfig) -> str:
         "--weight-transfer-config", '{"backend": "nccl"}',
         "--logprobs-mode", "processed_logprobs", "--max-logprobs", "-1",
     ]  # fmt: skip
-    return "VLLM_SERVER_DEV_MODE=1 " + shlex.join(serve) + "   # on separate GPUs, left running"
+    return "VLLM_SERVER_DEV_MODE=1 " + shlex.join(serve)
 
 
 def _toml(value: Any) -> str:

@@ -6,8 +6,8 @@ A player is a script, such as reference or perturbed, what `ecomlab eval` takes 
 checkpoint that is to be called NAME. Adds to effect.csv what it lacks of the held-out tasks: a row for each kind of
 mistake that planted.csv or played.csv has in the environment, with the pair or why there is none. Rows that are there
 are kept and not played again. Each task is written as it is done, so that a kill costs the one under way; weights need
-less than half of the time with `--at-once 12`. effect.json says what each player's rows were made with; other weights
-or another shop under a name that is there are refused: give --out.
+less time with `--at-once 12`, and may differ in a token. effect.json says what each player's rows were made with; other
+weights or another shop under a name that is there are refused: give --out.
 
 Prints of each kind how many tasks have a pair, or why not, and each player's effects with 95% intervals; without a
 player, of all in the table. `--verify N` adds nothing: it plays N tasks of each player again, drawn from the table, and

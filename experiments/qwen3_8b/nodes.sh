@@ -52,22 +52,20 @@ if [ -z "${RANK:-}" ] && [ -n "${SLURM_JOB_NODELIST:-}" ]; then # the batch scri
 fi
 
 if [ -n "${SERVER:-}" ]; then # one engine over all of the machine's GPUs
-  export VLLM_SERVER_DEV_MODE=1
-  served=$(python - "$config" "$@" <<'END'
+  serving=$(python - "$config" "$@" <<'END'
 import sys
 from itertools import pairwise
 from pathlib import Path
 
 from ecomlab.options import settings
 from ecomlab.train.config import from_toml
+from ecomlab.train.launch import serving
 
 changes = [word for before, word in pairwise(sys.argv[2:]) if before == "--set"]
-config = from_toml(Path(sys.argv[1]), settings(changes))
-print(config.starter, config.context_tokens + config.turn_tokens)
+print(serving(from_toml(Path(sys.argv[1]), settings(changes))))
 END
   )
-  exec vllm serve "${served% *}" --port 8000 --max-model-len "${served##* }" --weight-transfer-config '{"backend": "nccl"}' \
-    --logprobs-mode processed_logprobs --max-logprobs -1 --tensor-parallel-size "$gpus"
+  eval "exec env $serving --tensor-parallel-size $gpus"
 fi
 
 : "${NODES:?is not set: the number of machines that train}"

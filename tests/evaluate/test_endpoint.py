@@ -487,9 +487,9 @@ def test_an_episode_that_outgrows_the_models_context_is_truncated(shop: Shop) ->
     assert played(HELLO, shop, context=110)[0].faults == ()
 
 
-@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
-def test_an_answer_of_reasoning_alone_is_empty_and_noted(field: str, shop: Shop) -> None:
-    found, _ = played(completion({"content": None, field: "They want tea."}), shop)
+@pytest.mark.parametrize(("field", "said"), [("reasoning_content", None), ("reasoning", "\n\n")])
+def test_an_answer_of_reasoning_alone_is_empty_and_noted(field: str, said: str | None, shop: Shop) -> None:
+    found, _ = played(completion({"content": said, field: "They want tea."}), shop)
     assert set(found.faults) == {"empty answer"}
     assert found.notes["only_reasoning"] == found.trajectory.turns  # type: ignore[union-attr]
     both, _ = played(completion({"content": "Hi", field: "They want tea."}), shop)

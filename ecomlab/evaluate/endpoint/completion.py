@@ -107,7 +107,7 @@ def read_completion(body: bytes, settings: EndpointSettings) -> Answer:
     refused, name = bool(refusal) or finish == "content_filter", found.get("system_fingerprint")
     fingerprint = clean(name)[:SHOWN] if isinstance(name, str) else ""
     reasoned = message.get("reasoning_content") or message.get("reasoning")
-    empty = bool(reasoned) and not (said["content"] or said.get("tool_calls"))
+    empty = bool(reasoned) and not (str(said["content"]).strip() or said.get("tool_calls"))
     return Answer(said, finish, refused, empty, _usage(found.get("usage")), fingerprint)
 
 
