@@ -45,6 +45,19 @@ def test_a_product_file_becomes_a_shop(tmp_path: Path) -> None:
     assert load_shop(tmp_path / "shop").catalog.size == 50 and shop.fingerprint == before
 
 
+def test_a_build_says_what_is_not_in_the_shop_and_what_cannot_be_played(tmp_path: Path) -> None:
+    source = write(tmp_path / "lamps.csv", 40)
+    with source.open("a", encoding="utf-8") as file:
+        file.write("40,Lumo LX40 Bright LED Desk Lamp,Lumo,,Home > Desk Lamps,4\n")
+    said = made(source, tmp_path / "shop")
+    assert "not in the shop: 1 of 41 products: no price (1)" in said
+    assert "types that tasks are about: 1 of 1" in said
+    assert [line.partition(" is off")[0] for line in said.splitlines() if " is off: " in line] == [
+        "SUB",
+        "BUNDLE",
+    ]
+
+
 def test_a_file_that_makes_no_shop_is_an_error_that_keeps_the_products(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no shop was made of it: no type of"):
         made(write(tmp_path / "lamps.csv", 3), tmp_path / "shop")
