@@ -517,7 +517,7 @@ def test_a_model_that_our_sampler_does_not_fit_is_played_by_its_template_though_
             parameter.mul_(3 if parameter.dim() > 1 else 1)
     model.save_pretrained(tmp_path)
     made = contestant_of(str(tmp_path), shop, ["STATUS"])
-    assert type(made) is expected and made.at_once == 16  # type: ignore[attr-defined]
+    assert type(made) is expected and made.at_once == 16
     if expected is ChatModelContestant:
         assert made.identity["made_for"]["tools"] == "hermes"
         with pytest.raises(EvaluationOnlyError, match="our own sampler does not fit"):
