@@ -93,6 +93,8 @@ def test_commands_and_their_options_exist(page: Path, line: str) -> None:
     words = shlex.split(line, comments=True)
     while words and re.fullmatch(r"\w+=.*", words[0]):
         words.pop(0)
+    if "--wrap" in words:  # sbatch's: the command that it is to run, as one word
+        words = shlex.split(words[words.index("--wrap") + 1])
     if words[0] == "make":
         targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
         assert {word for word in words[1:] if "=" not in word} <= set(targets), line
