@@ -47,8 +47,9 @@ def played_by_all(shop: Shop) -> str:
         for env in ENVIRONMENTS
         for d in (0, 10)
         for seed in range(3)
+        for task in [make_task(env, d, seed, shop)]  # once: it may take seconds, and players are many
         for make in players(env, shop).values()
-        for episode in [Episode(make_task(env, d, seed, shop), shop)]
+        for episode in [Episode(task, shop)]
     ]
     return digest([[one.messages, one.score.value, one.score.why] for one in played])
 
