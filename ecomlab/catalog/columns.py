@@ -13,6 +13,8 @@ from ecomlab.catalog.titles import Titles
 from ecomlab.seeding import canonical
 
 _MISSING: Final = -2  # code of a value outside the vocabulary; -1 marks a product without the attribute
+CHEAPEST: Final = 64  # of a type: so many that one of them is in stock as good as always, whatever sells out
+SPARSE: Final = 16  # possible titles to a product, above which they are numbered by sorting
 NO_PRICE: Final = 2**31 - 1  # cents: no limit admits it
 NO_RATING: Final = -1  # tenths: no bound admits it
 _COLUMNS: Final = (
@@ -137,13 +139,38 @@ class Catalog:
         if name not in self._lines:
             rows = self.type_rows(name)
             brands, features = (c[rows.start : rows.stop] for c in (self.brand_code, self.feature_code))
-            titles = brands.astype(np.int64) * (len(self.features) + 1) + features  # features from -1 on
-            self._lines[name] = np.unique(titles, return_inverse=True)[1]
+            titles = (
+                (brands.astype(np.int64) + 1) * (len(self.features) + 1) + features + 1
+            )  # codes from -1 on
+            possible = (len(self.brands) + 1) * (len(self.features) + 1)
+            if possible > SPARSE * len(rows):
+                self._lines[name] = np.unique(titles, return_inverse=True)[1]
+            else:  # the same numbers without a sort, which takes ten times as long
+                there = np.zeros(possible, np.int64)
+                there[titles] = 1
+                self._lines[name] = (np.cumsum(there) - 1)[titles]
             self._lines[name].flags.writeable = False
         return self._lines[name]
 
+    def cheapest_of(self, name: str) -> np.ndarray:
+        """List the rows of a type's `CHEAPEST` cheapest products in stock, from the cheapest on; ties in any order."""
+        if name not in self._cheapest:
+            of_type = self.type_rows(name)
+            rows = of_type.start + np.flatnonzero(self.stock[of_type.start : of_type.stop] > 0)
+            prices = self.price_cents[rows]
+            if len(rows) > CHEAPEST:
+                least = np.argpartition(prices, CHEAPEST)[:CHEAPEST]
+                rows, prices = rows[least], prices[least]
+            self._cheapest[name] = rows[np.argsort(prices)]
+            self._cheapest[name].flags.writeable = False
+        return self._cheapest[name]
+
     @cached_property
     def _lines(self) -> dict[str, np.ndarray]:
+        return {}
+
+    @cached_property
+    def _cheapest(self) -> dict[str, np.ndarray]:
         return {}
 
     def type_of(self, row: int) -> ProductType:

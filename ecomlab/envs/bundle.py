@@ -36,6 +36,7 @@ from ecomlab.world.shopping_list import (
     dearest_total,
     draw_trait,
     draw_types,
+    least_price,
     least_total,
     parts_of,
     rows_left,
@@ -68,7 +69,8 @@ class Bundle(Environment):
         # The sell-out is drawn over whole departments, so that it tells nothing about the list. All is drawn as if it
         # happened, so that neither the budget nor anything else tells whether it will.
         sold = SellOut(types=tuple(pool), share=sell_out_share(axes.p_oos, count))
-        usable = [kind for kind in pool if len(rows_left((kind, {}), catalog, key, sold))]
+        prices = {kind: least_price((kind, {}), catalog, key, sold) for kind in pool}
+        usable = {kind: price for kind, price in prices.items() if price is not None}
         sold = replace(sold, types=tuple(usable))
         happens = random.random() < 1 - (1 - axes.p_oos) ** count
         if len(usable) < 2:
@@ -111,7 +113,7 @@ class Bundle(Environment):
         options = data["mixed"] if departments[1:] else data["projects"].get(first, data["mixed"])
         project = pick(random, options)
         leads = [lead.replace("{project}", project) for lead in self.phrases.leads["default"]]
-        return Problem(goal, {}, need, events, leads, notes={"pool": usable})
+        return Problem(goal, {}, need, events, leads, notes={"pool": list(usable)})
 
     def verify(self, goal: Goal, world: World, answer: Mapping[str, Any], first: Goal) -> Verdict:
         parts, budget, ids = parts_of(goal.slots), goal["budget"], list(answer.get("product_ids", ()))

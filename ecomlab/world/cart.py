@@ -63,11 +63,13 @@ def is_exact(name: str) -> bool:
 
 
 FEW_KEYS = 10_000
-"""Most numbers that `keys_of` gives without closing the gaps between them, which takes a sort."""
+"""Most numbers that `keys_of` gives to who counts by them without closing the gaps, which takes a sort."""
+ANY_KEYS = 1 << 40
+"""The same for who only compares them: multiplied by the number of a slot's values it stays below 2**63."""
 
 
-def keys_of(catalog: Catalog, rows: np.ndarray, names: Iterable[str]) -> np.ndarray:
-    """Number the rows so that those equal in all of these slots have the same number."""
+def keys_of(catalog: Catalog, rows: np.ndarray, names: Iterable[str], below: int = ANY_KEYS) -> np.ndarray:
+    """Number the rows, from 0 to `below`, so that those equal in all of these slots have the same number."""
     keys, count = np.zeros(len(rows), np.int64), 1
     for name in names:
         column = (
@@ -75,7 +77,7 @@ def keys_of(catalog: Catalog, rows: np.ndarray, names: Iterable[str]) -> np.ndar
         )  # 0: it has none, like others that have none
         codes = int(column.max()) + 1
         keys, count = keys * codes + column, count * codes
-        if count > FEW_KEYS:
+        if count > below:
             found, keys = np.unique(keys, return_inverse=True)
             keys, count = keys.reshape(-1), len(found)
     return keys

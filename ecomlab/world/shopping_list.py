@@ -9,7 +9,7 @@ from ecomlab.catalog import Catalog
 from ecomlab.seeding import pick
 from ecomlab.task import Place, SellOut, TaskKey
 from ecomlab.world.cart import constraints_of
-from ecomlab.world.state import sold_out_rows
+from ecomlab.world.state import is_left, sold_out_rows
 
 Part = tuple[str, dict[str, Any]]
 """A product type that is needed, and the required values by slot name."""
@@ -34,42 +34,58 @@ def rows_left(part: Part, catalog: Catalog, key: TaskKey, sold: SellOut | None =
     """Find the rows that fit a part and are in stock, after the sell-out `sold` if given."""
     kind, slots = part
     of_type = catalog.type_rows(kind)
-    keep = catalog.stock[of_type.start : of_type.stop] > 0
-    if sold and kind in sold.types:
-        keep &= ~sold_out_rows(key, catalog, kind, sold.share)
-    rows = of_type.start + np.flatnonzero(keep)
-    return catalog.select(constraints_of(kind, slots), rows) if slots else rows
+    gone = sold_out_rows(key, catalog, kind, sold.share) if sold and kind in sold.types else None
+    if not slots:
+        keep = catalog.stock[of_type.start : of_type.stop] > 0
+        return of_type.start + np.flatnonzero(keep if gone is None else keep & ~gone)
+    rows = catalog.select(constraints_of(kind, slots))
+    keep = catalog.stock[rows] > 0
+    return rows[keep if gone is None else keep & ~gone[rows - of_type.start]]
+
+
+def least_price(part: Part, catalog: Catalog, key: TaskKey, sold: SellOut | None = None) -> int | None:
+    """Find the price of the cheapest of `rows_left`, in cents; None if there is none."""
+    kind, slots = part
+    if not slots:  # then as good as always one of the few cheapest is left, however many there are
+        left = is_left(key, catalog, kind, sold.share if sold and kind in sold.types else 0.0)
+        for row in catalog.cheapest_of(kind).tolist():
+            if left(row):
+                return catalog.price_cents.item(row)
+    rows = rows_left(part, catalog, key, sold)
+    return int(catalog.price_cents[rows].min()) if len(rows) else None
 
 
 def least_total(parts: Iterable[Part], catalog: Catalog, key: TaskKey, sold: SellOut | None) -> int | None:
     """Add up the cheapest product left after `sold` for each part, in cents; None if a part is unavailable."""
-    fitting = [rows_left(part, catalog, key, sold) for part in parts]
-    if not all(len(rows) for rows in fitting):
-        return None
-    return sum(int(catalog.price_cents[rows].min()) for rows in fitting)
+    total = 0
+    for part in parts:
+        if (price := least_price(part, catalog, key, sold)) is None:
+            return None
+        total += price
+    return total
 
 
 def dearest_total(
     wanted: Mapping[Place, Any],
     later: int,
-    usable: Iterable[str],
+    usable: Mapping[str, int],
     catalog: Catalog,
     key: TaskKey,
     sold: SellOut | None,
 ) -> int:
     """Add up the cheapest products for the parts of the opening and for `later` others, in cents.
 
-    Of the `usable` types that the opening does not name, the dearest are counted, whichever will be wanted: a budget
-    made from this does not tell which.
+    Of the `usable` types, given with the price of the cheapest left of each, the dearest that the opening does not name
+    are counted, whichever will be wanted: a budget made from this does not tell which.
     """
     said = {place: value for place, value in wanted.items() if place != (0, "parts")}
     named = parts_of(said)
     total = least_total(named, catalog, key, sold) or 0
     if not later:  # then no price of another type counts
         return total
-    kinds = [kind for kind in usable if kind not in {name for name, _ in named}]
-    least = [least_total([(kind, {})], catalog, key, sold) or 0 for kind in kinds]
-    return total + sum(sorted(least, reverse=True)[:later])
+    said_types = {kind for kind, _ in named}
+    others = [price for kind, price in usable.items() if kind not in said_types]
+    return total + sum(sorted(others, reverse=True)[:later])
 
 
 def draw_types(catalog: Catalog, least: int, random: np.random.Generator) -> tuple[list[str], list[str]]:

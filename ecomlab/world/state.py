@@ -1,6 +1,6 @@
 """The world of one episode: stock, variants, cart and visits over the shared shop, which never changes (ISOLATED)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -261,6 +261,22 @@ def sell_out_share(p_oos: float, wanted: int) -> float:
 def sold_out_rows(key: Sequence[Any], catalog: Catalog, type_name: str, share: float) -> np.ndarray:
     """Draw a mask of a type's rows that sell out, each with probability `share` whether it is wanted or not."""
     return _sold_out(tuple(key), type_name, len(catalog.type_rows(type_name)), share)
+
+
+def is_left(key: Sequence[Any], catalog: Catalog, type_name: str, share: float) -> Callable[[int], bool]:
+    """Return a function that tells of a row of a type what `sold_out_rows` tells of all of them, without drawing the
+    others': a generator can be moved to any number of its stream."""
+    if not share:
+        return lambda row: True
+    stream, first, at = rng("rush", *key, type_name), catalog.type_rows(type_name).start, 0
+
+    def left(row: int) -> bool:
+        nonlocal at
+        stream.bit_generator.advance(row - first - at)  # type: ignore[attr-defined]
+        at = row - first + 1
+        return stream.random() >= share
+
+    return left
 
 
 @lru_cache(maxsize=64)

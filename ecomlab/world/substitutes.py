@@ -12,7 +12,7 @@ import numpy as np
 from ecomlab.catalog import Catalog, Constraint, Shop
 from ecomlab.task import Event, Goal, TaskKey
 from ecomlab.world import ranking
-from ecomlab.world.cart import constraints_of, keys_of
+from ecomlab.world.cart import FEW_KEYS, constraints_of, keys_of
 
 LIMITS = ("price", "rating", "days")
 """Slots that a customer may limit beyond the attributes that must stay the same."""
@@ -90,7 +90,8 @@ def alike_counts(
 ) -> np.ndarray:
     """Count, for each of these rows of a type, how many others equal it in these slots; only those of the type's rows,
     `span`, count that the mask `left` holds."""
-    keys = keys_of(catalog, np.concatenate([rows, span.start + np.flatnonzero(left)]), names)
+    both = np.concatenate([rows, span.start + np.flatnonzero(left)])
+    keys = keys_of(catalog, both, names, below=FEW_KEYS)
     mine, theirs = keys[: len(rows)], keys[len(rows) :]
     counts = np.bincount(theirs, minlength=int(keys.max(initial=0)) + 1)
     return counts[mine] - left[rows - span.start]
