@@ -5,10 +5,10 @@ import pytest
 
 from ecomlab.catalog import Shop, columns
 from ecomlab.task import SellOut, TaskKey
-from ecomlab.world.shopping_list import least_price, least_total, rows_left
+from ecomlab.world.shopping_list import Part, least_price, least_total, rows_left
 from ecomlab.world.state import is_left, sold_out_rows
 
-KEYS = [TaskKey("BUNDLE", 2, 5.0, seed, "shop") for seed in range(4)]
+KEYS = [TaskKey("BUNDLE", 2, 5, seed, "shop") for seed in range(4)]
 
 
 def test_a_single_row_is_told_what_the_mask_of_all_tells(big_shop: Shop) -> None:
@@ -33,7 +33,7 @@ def test_the_least_price_is_the_least_of_all_that_is_left(
     for key, share in zip(KEYS, (0.0, 0.3, 0.6, 0.9), strict=True):
         sold = SellOut(types=tuple(kind.name for kind in catalog.types[::2]), share=share)
         for kind in catalog.types:
-            part = (kind.name, {})
+            part: Part = (kind.name, {})
             rows = rows_left(part, catalog, key, sold)
             least = int(catalog.price_cents[rows].min()) if len(rows) else None
             assert least_price(part, catalog, key, sold) == least
