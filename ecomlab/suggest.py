@@ -14,6 +14,13 @@ if TYPE_CHECKING:
 
 MOST = 60
 """Names that a message lists."""
+WRITTEN = {
+    "bool": "true or false",
+    "list": "a list, [1, 2]",
+    "tuple": "a list, [1, 2]",
+    "dict": "a table, {name = value}",
+}
+"""How TOML writes what pydantic names otherwise, by the first word of its errors' types."""
 
 
 def unknown(what: str, name: object, known: Iterable[str], listed: bool = True) -> str:
@@ -52,6 +59,8 @@ def mistakes(error: "ValidationError", model: "type[BaseModel]") -> list[str]:
                 fact = str(mistake["ctx"]["error"])
             case "too_short" if not given:
                 fact = "has no values"
+            case kind if kind.partition("_")[0] in WRITTEN:
+                fact = f"should be {WRITTEN[kind.partition('_')[0]]}, not {given!r}"
             case _:
                 shown = "" if isinstance(given, dict | list | tuple) else f", not {given!r}"
                 fact = mistake["msg"].removeprefix("Input ") + shown

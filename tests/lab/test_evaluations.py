@@ -43,7 +43,7 @@ def test_a_setting_that_would_change_nothing_is_refused(shop: Shop) -> None:
         ("turn_tokens", 0, "turn_tokens: should be greater than or equal to 1, not 0"),
         ("batch", 0, "batch: should be greater than or equal to 1, not 0"),
         ("temperature", -1, "temperature: should be greater than 0, not -1"),
-        ("strict", "yes", "strict: should be a valid boolean, not 'yes'"),
+        ("strict", "yes", "strict: should be true or false, not 'yes'"),
         ("contxt_tokens", 9, "no key 'contxt_tokens'; did you mean 'context_tokens'"),
     ],
 )

@@ -294,7 +294,7 @@ def test_without_peft_the_message_names_it(folder: Path, monkeypatch: pytest.Mon
         ({"context_tokens": 512}, "leaves no room for a prompt"),
         ({"vllm_memory": 1.5}, "vllm_memory: should be less than 1, not 1.5"),
         ({"lora_rank": -1}, "lora_rank: should be greater than or equal to 0, not -1"),
-        ({"thinking": 1}, "thinking: should be a valid boolean, not 1"),
+        ({"thinking": 1}, "thinking: should be true or false, not 1"),
     ],
 )
 def test_settings_that_cannot_run_are_refused(wrong: dict[str, Any], message: str) -> None:
