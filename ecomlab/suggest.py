@@ -14,12 +14,8 @@ if TYPE_CHECKING:
 
 MOST = 60
 """Names that a message lists."""
-WRITTEN = {
-    "bool": "true or false",
-    "list": "a list, [1, 2]",
-    "tuple": "a list, [1, 2]",
-    "dict": "a table, {name = value}",
-}
+LIST = "a list, [1, 2]"
+WRITTEN = {"bool": "true or false", "list": LIST, "tuple": LIST, "dict": "a table, {name = value}"}
 """How TOML writes what pydantic names otherwise, by the first word of its errors' types."""
 
 

@@ -199,7 +199,7 @@ def test_a_missing_notebook_is_met_with_a_suggestion(tmp_path):
         ('notebook = "a.ipynb"', "seeds: is needed"),
         ('notebook = "a.ipynb"\nseeds = []', "seeds: has no values"),
         ('notebook = "a.ipynb"\nseeds = [0.5]', "seeds.0: should be a valid integer, not 0.5"),
-        ('notebook = "a.ipynb"\nseeds = 3', "seeds: should be a list, [1, 2], not 3"),
+        ('notebook = "a.ipynb"\nseeds = 3', r"seeds: should be a list, \[1, 2\], not 3"),
         ('notebook = "a.ipynb"\nseeds = [0]\n[grid]\nseed = [1]', "grid: sets seed twice"),
         ('notebook = "a.ipynb"\nseeds = [0]\n[grid]\nx = 1\n[fixed]\nx = 1', "fixed: sets x twice"),
         ('notebook = "a.ipynb"\nseeds = [0]\n[grid]\nx = []', "grid.x: has no values"),
