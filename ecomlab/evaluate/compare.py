@@ -95,8 +95,8 @@ def compare(first: Path, second: Path) -> Comparison:
                 f"{path} holds transcripts of a {header['kind']} run, not of an evaluation: its episodes were not "
                 "chosen alike; evaluate that player with `ecomlab eval`"
             )
-    _check_alike(headers)
     played = [list(read(path)) for path in (first, second)]
+    _check_alike(headers, played)
     for path, header, found in zip((first, second), headers, played, strict=True):
         _check_finished(path, header, found)
         check_scored(path, found)
@@ -173,7 +173,7 @@ def check_scored(where: object, found: Sequence[Transcript]) -> None:
         )
 
 
-def _check_alike(headers: Sequence[Mapping[str, Any]]) -> None:
+def _check_alike(headers: Sequence[Mapping[str, Any]], played: Sequence[Sequence[Transcript]]) -> None:
     """Raise TranscriptError with every condition in which two evaluations differ; environments that only one has played
     are left out of the comparison."""
     one, two = (without_place(header["conditions"]) for header in headers)
@@ -182,12 +182,30 @@ def _check_alike(headers: Sequence[Mapping[str, Any]]) -> None:
         conditions["environments"] = {env: conditions["environments"][env] for env in sorted(envs)}
     if one["limits"] is None or two["limits"] is None:  # a script has none that it could reach
         del one["limits"], two["limits"]
+    else:
+        one["limits"], two["limits"] = _reached(one["limits"], two["limits"], played)
     for conditions, header in zip((one, two), headers, strict=True):
         conditions["block"] = header["cells"]["block"]
     if differ := differences(one, two, ("in the first", "in the second")):
-        raise TranscriptError(
-            f"these evaluations cannot be compared: {'; '.join(differ)}; evaluate both under the same conditions"
-        )
+        way_out = "evaluate both under the same conditions"
+        if any(said.startswith("limits.episode is") and "null" in said for said in differ):
+            way_out += ", local weights with --set episode_tokens so large that no episode reaches it"
+        raise TranscriptError(f"these evaluations cannot be compared: {'; '.join(differ)}; {way_out}")
+
+
+def _reached(
+    one: Mapping[str, Any], two: Mapping[str, Any], played: Sequence[Sequence[Transcript]]
+) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Leave out the limit of an episode where only one player has it, as local weights beside an endpoint, and no
+    episode reached it: without it the same would have been played."""
+    for limits, others, found in ((one, two, played[0]), (two, one, played[1])):
+        most: int | None = limits.get("episode")
+        if most is None or others.get("episode", most) is not None:
+            continue
+        if all(t.usage["agent"].completion_tokens < most for t in found if "agent" in t.usage):
+            one, two = ({k: v for k, v in side.items() if k != "episode"} for side in (one, two))
+            break
+    return one, two
 
 
 def _check_finished(path: Path, header: Mapping[str, Any], found: Sequence[Transcript]) -> None:

@@ -159,6 +159,27 @@ def test_a_customers_port_on_this_machine_is_no_condition_but_its_model_is(
             compare(one, other)
 
 
+@pytest.mark.parametrize("first", [True, False], ids=["first", "second"])
+def test_a_limit_of_episodes_that_only_one_has_is_a_condition_where_it_was_reached(
+    first: bool, evaluations: dict[str, Path], tmp_path: Path
+) -> None:
+    """Local weights have one and an endpoint has none; each of these episodes has 10 tokens."""
+
+    def limited(most: int | None) -> Path:
+        return rewritten(
+            evaluations["again"], tmp_path / str(most), conditions__limits={"turn": 256, "episode": most}
+        )
+
+    free, roomy, narrow = limited(None), limited(11), limited(10)
+    assert compare(*((roomy, free) if first else (free, roomy))).overall.mean == 0
+    with pytest.raises(TranscriptError, match=r"limits.episode is .*null.*--set episode_tokens"):
+        compare(*((narrow, free) if first else (free, narrow)))
+    with pytest.raises(
+        TranscriptError, match="limits.episode is 11 in the first, 10 in the second; evaluate"
+    ):
+        compare(roomy, narrow)
+
+
 @pytest.mark.parametrize(
     ("header", "words"),
     [
