@@ -65,9 +65,12 @@ class Comparison:
         found = self.overall
         said = f"{found.mean:+.3f} [{found.low:+.3f}, {found.high:+.3f}] over {found.tasks} tasks"
         if not found.shown:
+            enough = (
+                f"shows about {found.shows:.3f} or more" if found.shows < 1 else "is too small to show any"
+            )
             return (
                 f"No difference shown between {self.players[0]} and {self.players[1]}: {said}; "
-                f"a sample of this size shows about {found.shows:.3f} or more."
+                f"a sample of this size {enough}."
             )
         better, worse = self.players if found.mean > 0 else self.players[::-1]
         low, high = sorted((abs(found.low), abs(found.high)))

@@ -63,9 +63,14 @@ class _Watch:
         several = f"each of {event['cells']} cells (an environment at a level)"
         cells, whole = several if event["cells"] > 1 else "the one cell", event["tasks"] * event["cells"]
         gap = smallest_difference(whole)
+        shown = (
+            f"show a difference between two players of {gap:.3f} or more (80% power, at a success of one half; less "
+            "the further from it)"
+            if gap < 1
+            else "are too few to show a difference between two players"
+        )
         self.console.print(
-            f"{event['tasks']} tasks in {cells}{fewer}; {whole} tasks in all show a difference "
-            f"between two players of {gap:.3f} or more (80% power, at a success of one half; less the further from it)",
+            f"{event['tasks']} tasks in {cells}{fewer}; {whole} tasks in all {shown}",
             soft_wrap=True,
         )
 

@@ -138,15 +138,27 @@ def _scored_notes(found: Mapping[str, Any]) -> list[str]:
     parts = ", ".join(
         f"{name} {_share(whole[f'reward_{name}'])}" for name in ("task", "efficiency", "hallucination")
     )
+    if math.isnan(whole["reward_task"]):
+        parts = "none"
     return [
         "of all: unscored episodes as failures; questions: asked in an episode; learned: slots a question; tokens: "
         "sampled in an episode; the interval is of this player, over tasks",
         f"reward by parts (invalid episodes have none): {parts}",
         f"ends: {_counts(whole['ends'])}; mistakes of form: {_counts(whole['faults'])}; "
         f"unscored: {_counts(whole['unscored'])}",
-        f"a second player's success must differ by about {_share(whole['shows'])} to be shown in all, in one cell by "
-        f"{_share(max((cell['shows'] for cell in found['cells']), default=math.nan))}; compare them on the same tasks",
+        *_shown(whole["shows"], max((cell["shows"] for cell in found["cells"]), default=math.nan)),
         *_small(found["cells"]),
+    ]
+
+
+def _shown(whole: float, cell: float) -> list[str]:
+    """Say which difference all tasks show, and those of a cell; nothing where they show none, which `_small` says."""
+    if whole >= 1:
+        return []
+    in_cell = f"in one cell by {_share(cell)}" if cell < 1 else "in the smallest cell none is"
+    return [
+        f"a second player's success must differ by about {_share(whole)} to be shown in all, {in_cell}; "
+        "compare them on the same tasks"
     ]
 
 
@@ -155,10 +167,11 @@ def _small(cells: Sequence[Mapping[str, Any]]) -> list[str]:
     few = [cell["tasks"] for cell in cells if cell["tasks"] < SMALL]
     if not few:
         return []
-    gap = _share(smallest_difference(min(few)))
+    gap = smallest_difference(min(few))
+    can = f"must differ by {_share(gap)} to be told apart" if gap < 1 else "cannot be told apart"
     return [
         f"{len(few)} of {len(cells)} cells have fewer than {SMALL} tasks, the smallest {min(few)}: a look, no "
-        f"measurement; at a success of one half, two players of so few tasks must differ by {gap} to be told apart"
+        f"measurement; at a success of one half, two players of so few tasks {can}"
     ]
 
 

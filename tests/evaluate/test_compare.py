@@ -61,6 +61,14 @@ def test_no_difference_is_said_so(evaluations: dict[str, Path]) -> None:
     assert found.verdict.startswith("No difference shown between good and again: +0.000 [-0.")
 
 
+def test_a_sample_that_is_too_small_to_show_anything_is_said_so(shop: Shop) -> None:
+    """One task that the first wins and the second loses: 2.80 * sqrt((1 - 1/9) / 3) = 1.525, which no share reaches."""
+    found = [Transcript.of(played) for played in Script().play(Cells(("STATUS",), (0,), 1).jobs(), shop)]
+    lost = [replace(t, score=replace(t.score, correct=False)) for t in found]
+    verdict = compare_transcripts(("a", "b"), found, lost).verdict
+    assert verdict.endswith("over 1 tasks; a sample of this size is too small to show any.")
+
+
 def test_the_interval_of_pairs_by_hand() -> None:
     """Of 8 tasks, the first wins 3, the second 1: with one more each, 4 and 2 of 10, 2/10 ± 1.96 √((.6 - .04)/10)."""
     mean, low, high, shows = paired_interval([1, 1, 1, -1, 0, 0, 0, 0])

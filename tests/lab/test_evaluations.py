@@ -5,6 +5,7 @@ import math
 import re
 from collections import Counter
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,6 +26,7 @@ from ecomlab.lab.evaluation_progress import progress_of
 from ecomlab.lab.evaluation_tables import as_markdown, notes_of, rows_of, show_frontier
 from ecomlab.lab.evaluations import _prices, folder_of, make_contestant, software
 from ecomlab.models.devices import device_of
+from ecomlab.reward import INVALID, Score
 
 EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
 
@@ -183,6 +185,29 @@ def test_a_small_sample_is_said_to_be_one_with_the_difference_that_it_shows(shop
     assert "1 of 2 cells have fewer than 50 tasks, the smallest 16" in said(16, 50)
     assert "must differ by 0.495 to be told apart" in said(16, 50)
     assert "fewer than" not in said(50, 50)
+    assert "so few tasks cannot be told apart" in said(3) and "by 1.000" not in said(3)
+    assert "in the smallest cell none is;" in said(3, 50) and "to be shown in all" not in said(3)
+
+
+def test_the_plan_of_very_few_tasks_says_that_they_show_nothing(tmp_path: Path) -> None:
+    """(1.960 + 0.842) * sqrt(2 * 0.25 / n) is 0.991 for 4 tasks and 1.144 for 3, more than shares can differ by."""
+
+    def said(tasks: int) -> str:
+        console = Console(width=300, record=True, file=StringIO())
+        with progress_of(tmp_path, {}, console) as tell:
+            tell({"kind": "plan", "tasks": tasks, "of": tasks, "cells": 1})
+        return console.export_text()
+
+    assert "3 tasks in all are too few to show a difference" in said(3)
+    assert "4 tasks in all show a difference between two players of 0.991 or more" in said(4)
+
+
+def test_parts_of_the_reward_that_no_episode_has_are_none(shop: Shop) -> None:
+    (played,) = Script().play([Job("STATUS", 0, 2**31)], shop)
+    one = Transcript.of(played)
+    invalid = replace(one, end="invalid", score=Score(INVALID, False, "invalid output", {"invalid": INVALID}))
+    notes = notes_of({**report([invalid]), "header": {"identity": {}, "cells": {"trials": 1}}, "ledger": {}})
+    assert "reward by parts (invalid episodes have none): none" in notes
 
 
 COMMITTED = ("smollm2/eval", "smollm2/eval_others", "serve_base/eval")
