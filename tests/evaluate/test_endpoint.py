@@ -88,6 +88,12 @@ def test_a_failure_of_the_server_has_its_class_and_never_a_reward(name: str, sho
     assert found.trajectory.end == "failed" and found.notes["why"]
 
 
+def test_an_error_in_a_good_answer_is_not_called_a_status_that_nobody_sent(shop: Shop) -> None:
+    found, _ = played(Reply(b'{"error": {"message": "upstream"}}'), shop)
+    assert found.unscored == "server error"
+    assert found.notes["why"] == 'server error: an error with status 200: {"error": {"message": "upstream"}}'
+
+
 def test_a_server_that_says_nothing_is_a_timeout(shop: Shop) -> None:
     found, _ = played(Reply(silent=True), shop, timeout=0.2)
     assert found.unscored == "timeout"
@@ -318,6 +324,7 @@ def test_a_first_request_that_failed_is_counted_and_sent_again(shop: Shop) -> No
     ("reply", "way_out"),
     [
         (Reply(b"no key sk-123", 401), "environment variable with a valid key"),
+        (Reply(b"insufficient credits", 402), "pay for the account"),
         (Reply(b"forbidden", 403), "a key that may use this model"),
         (Reply(b"no such model", 404), "`url`.*and `model`"),
         (Reply(b"unknown field seed", 400), "seed = -1"),
@@ -325,7 +332,7 @@ def test_a_first_request_that_failed_is_counted_and_sent_again(shop: Shop) -> No
         (Reply(b"max_tokens and prompt exceed the context length", 400), "lower max_tokens"),
         (completion(ANSWERED, model="tested-turbo"), "answers_as"),
     ],
-    ids=["401", "403", "404", "400", "301", "context", "other model"],
+    ids=["401", "402", "403", "404", "400", "301", "context", "other model"],
 )
 def test_a_callers_mistake_is_one_error_before_anything_is_played(
     reply: Reply, way_out: str, shop: Shop, monkeypatch: pytest.MonkeyPatch

@@ -115,16 +115,21 @@ def _told(error: Any, body: bytes) -> Exception:
     """Make the failure of an error that came with status 200, as routers send it."""
     code = error.get("code") if isinstance(error, dict) else None
     status = int(code) if isinstance(code, int | str) and str(code).isdecimal() else 500
-    return failure_of(status, body)
+    return failure_of(status, body, came="an error with status 200")
 
 
-def failure_of(status: int, body: bytes, wait: float | None = None, moved: bytes = b"") -> Exception:
-    """Make the failure of an answer with a status other than 200; `moved` is the address that it names, if any."""
+def failure_of(
+    status: int, body: bytes, wait: float | None = None, moved: bytes = b"", came: str = ""
+) -> Exception:
+    """Make the failure of an answer with a status other than 200; `moved` is the address that it names, if any, and
+    `came` says how it came where `status` stands only in its body."""
     text = body.decode("utf-8", "replace")[:20_000]
     # llama.cpp and ollama say it with 500 as well
     if (status in (400, 413, 422) or status >= 500) and _OVERFLOW.search(text) and not _PACE.search(text):
         return ContextOverflow(shown(body))
-    why = f"status {status}: {shown(body)}" + (f"; it asks to wait {wait:,.0f} s" if wait else "")
+    why = f"{came or f'status {status}'}: {shown(body)}" + (
+        f"; it asks to wait {wait:,.0f} s" if wait else ""
+    )
     if status == 429:
         return EndpointFailure("rate limit", why, again=True, wait=wait, status=status)
     if status >= 500 or status == 408:

@@ -44,6 +44,7 @@ MOVED = "set `url` to the new address, without /chat/completions"
 WAYS_OUT = {
     **dict.fromkeys((301, 302, 307, 308), MOVED),
     401: "name an environment variable with a valid key in `key`",
+    402: "pay for the account behind `key`, or name another's key there",
     403: "name an environment variable with a key that may use this model in `key`",
     404: "check `url`, which is all before /chat/completions, and `model`",
 }

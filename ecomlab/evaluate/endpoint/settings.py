@@ -71,7 +71,8 @@ class EndpointSettings(Settings):
     strict: bool = False
     """End an episode at the first slip of form."""
     context: int | None = Field(None, ge=1)
-    """Tokens that the model was made for; an episode that grows beyond ends truncated, whatever the server does."""
+    """Tokens that the model was made for; an episode that grows beyond ends truncated, as far as the server counts its
+    tokens, whatever else it does."""
 
     temperature: float | None = Field(None, ge=0)
     """Default, here and for top_p: the endpoint's."""
