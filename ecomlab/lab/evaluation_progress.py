@@ -34,7 +34,10 @@ def progress_of(
 class _Watch:
     def __init__(self, bar: Progress, ledger: Ledger, console: Console, say: Callable[[str], None]) -> None:
         self.bar, self.ledger, self.console, self.say = bar, ledger, console, say
-        self.task = bar.add_task("", total=1.0, left="")
+        # an endpoint that hangs may take minutes until the first is over
+        said = "waiting for the first episode"
+        self.task = bar.add_task(said, total=1.0, left="")
+        say(said)
         self.scored = self.won = self.unscored = 0
         self.pace: Pace | None = None
         self.before = self.most = 0  # of a search in rounds: episodes of earlier ones, and the most of all

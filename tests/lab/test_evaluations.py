@@ -202,6 +202,13 @@ def test_the_plan_of_very_few_tasks_says_that_they_show_nothing(tmp_path: Path) 
     assert "4 tasks in all show a difference between two players of 0.991 or more" in said(4)
 
 
+def test_what_is_waited_for_is_said_before_anything_is_over(tmp_path: Path) -> None:
+    console = Console(width=200, force_terminal=True, file=(said := StringIO()))
+    with progress_of(tmp_path, {}, console):
+        pass
+    assert "waiting for the first episode" in said.getvalue()
+
+
 def test_parts_of_the_reward_that_no_episode_has_are_none(shop: Shop) -> None:
     (played,) = Script().play([Job("STATUS", 0, 2**31)], shop)
     one = Transcript.of(played)
