@@ -23,6 +23,7 @@ from ecomlab.evaluate.cascade.planting import (
     TWO,
     Planted,
     Twin,
+    _rewritten,
     plant,
     survey,
 )
@@ -143,6 +144,14 @@ def test_what_only_looks_wrong_is_no_mistake_and_what_is_found_there_counts(shop
             assert not judge(planted, replace(labelled, mistakes=(Mistake(2, "wrong product"),))).right
             done.add(trick)
     assert done == set(TRICKS)
+
+
+def test_what_a_player_believes_of_a_cart_is_not_put_into_a_row_without_its_product() -> None:
+    """In a journey the return of a unit was believed to be of two, after two of something else, and mended for ever."""
+    believed = [({"product_id": "P", "quantity": 1}, {"quantity": 2})]
+    returned = {"order_id": "A", "line_id": "L", "quantity": 1}
+    found = _rewritten({"returns": [returned], "cart": [{"product_id": "P", "quantity": 1}]}, believed)
+    assert found == {"returns": [returned], "cart": [{"product_id": "P", "quantity": 2}]}
 
 
 def test_a_mistake_beside_an_event_is_made_in_the_turn_of_the_event(shop: Shop) -> None:

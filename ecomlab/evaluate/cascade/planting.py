@@ -203,6 +203,8 @@ def _rewritten(value: Any, believed: Sequence[tuple[Mapping[str, Any], Mapping[s
         return value
     for there, right in believed:
         known = (there.keys() & value.keys()) - ({"quantity"} - right.keys())  # which is 0 once it is removed
+        if known == {"quantity"}:  # of something else: in a journey a return's after a cart's
+            continue
         if right.keys() & known and all(there[name] == value[name] for name in known):
             value = {**value, **{name: right[name] for name in right.keys() & known}}
     return {key: _rewritten(inner, believed) for key, inner in value.items()}
