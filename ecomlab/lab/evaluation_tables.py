@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ecomlab.customer.llm import FAILED, UNASKED
 from ecomlab.evaluate import compare as comparison
 from ecomlab.evaluate import frontier as search
 from ecomlab.evaluate.summary import smallest_difference
@@ -95,6 +96,11 @@ def _doubts(found: Mapping[str, Any]) -> list[str]:
             f"customer's endpoint: asked {exchanges} times, refused {sum(refused.values())} times "
             f"({_counts(refused)}); what is refused is said by the template"
         )
+        if refused.keys() <= {FAILED, UNASKED} and sum(refused.values()) >= exchanges:
+            said.append(
+                "the customer's endpoint never answered, and all words are the templates': check its url, model and "
+                "key, and evaluate again with another --out"
+            )
     return said
 
 
@@ -274,7 +280,7 @@ def show(
         column.justify = "right"
     for row in rows:
         drawn.add_row(*map(escape, row))
-    widened(console).print(drawn)
+    widened(console, drawn).print(drawn)
     for line in notes:
         console.print(escape(line), soft_wrap=True)
     if json_file is not None:
@@ -285,11 +291,12 @@ def show(
         console.print(f"written to {markdown}", soft_wrap=True)
 
 
-def widened(console: Console) -> Console:
-    """Give a table room: in fewer columns its values would be cut."""
-    return Console(
-        file=console.file, highlight=False, width=max(console.width, 110), force_terminal=console.is_terminal
-    )
+def widened(console: Console, whole: Table | None = None) -> Console:
+    """Give a table 110 columns at least, and `whole` all that it needs: in fewer its values would be cut."""
+    width = max(console.width, 110)
+    if whole is not None:
+        width = max(width, console.measure(whole, options=console.options.update(max_width=1_000)).maximum)
+    return Console(file=console.file, highlight=False, width=width, force_terminal=console.is_terminal)
 
 
 def as_markdown(title: str, table: tuple[list[str], Rows], notes: Sequence[str]) -> str:

@@ -364,7 +364,7 @@ def test_a_date_behind_the_models_name_is_the_same_model(name: str | None, shop:
         ({"extra": {"messages": []}}, "cannot hold messages"),
         ({"template": "hermos"}, "did you mean 'hermes'"),
         ({"tempature": 1.0}, "did you mean 'temperature'"),
-        ({"prices": {"input": 1.0}}, "output: is needed"),
+        ({"prices": {"input": 1.0}}, "prices: output: is needed"),
     ],
 )
 def test_settings_say_what_is_wrong_with_them(settings: dict[str, Any], words: str) -> None:

@@ -23,7 +23,7 @@ from ecomlab.evaluate.summary import Ledger, report
 from ecomlab.evaluate.transcript import Transcript
 from ecomlab.evaluate.transcripts import read
 from ecomlab.lab.evaluation_progress import progress_of
-from ecomlab.lab.evaluation_tables import as_markdown, notes_of, rows_of, show_frontier
+from ecomlab.lab.evaluation_tables import as_markdown, notes_of, rows_of, show, show_frontier
 from ecomlab.lab.evaluations import _prices, folder_of, make_contestant, software
 from ecomlab.models.devices import device_of
 from ecomlab.reward import INVALID, Score
@@ -200,6 +200,26 @@ def test_the_plan_of_very_few_tasks_says_that_they_show_nothing(tmp_path: Path) 
 
     assert "3 tasks in all are too few to show a difference" in said(3)
     assert "4 tasks in all show a difference between two players of 0.991 or more" in said(4)
+
+
+def test_no_value_of_a_table_is_cut_for_want_of_room() -> None:
+    console = Console(width=80, file=(said := StringIO()))
+    names = [f"a column of some length {i}" for i in range(9)]
+    show("title", (names, [[f"0.158–1.000 in {name}" for name in names]]), [], console, {})
+    assert all(f"0.158–1.000 in {name}" in said.getvalue() for name in names) and "…" not in said.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("refused", "never"),
+    [({"no answer": 3, "not asked": 1}, True), ({"no answer": 3}, False), ({"adds words": 4}, False)],
+)
+def test_a_customers_endpoint_that_never_answered_is_noticed(
+    refused: dict[str, int], never: bool, shop: Shop
+) -> None:
+    (played,) = Script().play([Job("STATUS", 0, 2**31)], shop)
+    found = {**report([Transcript.of(played)]), "customer": {"exchanges": 4, "refused": refused}}
+    said = "\n".join(notes_of({**found, "header": {"identity": {}, "cells": {"trials": 1}}, "ledger": {}}))
+    assert "asked 4 times" in said and ("check its url, model and key" in said) == never
 
 
 def test_what_is_waited_for_is_said_before_anything_is_over(tmp_path: Path) -> None:

@@ -99,7 +99,10 @@ class EndpointSettings(Settings):
 
     def __init__(self, **given: Any) -> None:
         if isinstance(given.get("prices"), Mapping):
-            given["prices"] = Prices(**given["prices"])
+            try:
+                given["prices"] = Prices(**given["prices"])
+            except ConfigError as error:
+                raise ConfigError(f"prices: {error}") from None
         super().__init__(**given)
 
     def secret(self) -> str:
