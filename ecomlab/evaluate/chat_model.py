@@ -14,7 +14,7 @@ from ecomlab.evaluate.contestant import Job, Played, Usage
 from ecomlab.evaluate.conversation import Conversation, open_episode
 from ecomlab.evaluate.local import WeightsContestant, stream_of
 from ecomlab.models.policy import PolicyError
-from ecomlab.models.qwen3 import check_dtype, load_model, load_tokenizer, whole_name
+from ecomlab.models.qwen3 import check_dtype, check_tokens, load_model, load_tokenizer, whole_name
 from ecomlab.suggest import raised
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def load_chat_model(name: str | Path, dtype: str = "float32", thinking: bool = F
     if not tokenizer.chat_template:
         raise PolicyError(f"{base} has no chat template; put one beside its files as chat_template.jinja")
     model = load_model(base, dtype).eval()
+    check_tokens(model, tokenizer, str(tokenizer.chat_template), base)
     known = (model.config, model.config.get_text_config(), model.generation_config)
     stops = [i for config in known for i in _ids(getattr(config, "eos_token_id", None))]
     model.generation_config = GenerationConfig()  # generate fills in from it whatever it is not told

@@ -125,6 +125,11 @@ def _check_holds_one(folder: Path) -> None:
         newest = max(saved, key=lambda path: int(path.name.rpartition("-")[2]))
         raise PolicyError(f"{folder} is a run, not a policy; use {newest}")
     if not (folder / CONFIG).exists():
+        if (folder / "adapter_config.json").exists():
+            raise PolicyError(
+                f"{folder} holds adapters without their model; merge them into it (merge_and_unload of peft), save "
+                "that with its tokenizer, and name its folder"
+            )
         raise PolicyError(f"no policy is in {folder}: it has neither {MADE_FOR} nor {CONFIG}")
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from ecomlab.episode.messages import invalid, parse_output
 from ecomlab.files import read_json
-from ecomlab.models.policy import DTYPES, MADE_FOR, EvaluationOnlyError, Policy, PolicyError
+from ecomlab.models.policy import CONFIG, DTYPES, MADE_FOR, EvaluationOnlyError, Policy, PolicyError
 from ecomlab.models.renderer import END, START, TAGS, Message, TextRenderer
 from ecomlab.suggest import unknown
 
@@ -139,6 +139,7 @@ def load_chat_policy(
     tokenizer = load_tokenizer(name, base)
     check_trainable(tokenizer, base)
     model, renderer = load_model(base, dtype), ChatRenderer(tokenizer, thinking)
+    check_tokens(model, tokenizer, template(), base)
     tokenizer.chat_template = (
         template()
     )  # saved with checkpoints: whoever serves one needs that of its training
@@ -183,8 +184,30 @@ def load_model(base: str, dtype: str) -> Any:
     from transformers import AutoModelForCausalLM
 
     with _loading(base):
-        return AutoModelForCausalLM.from_pretrained(
-            base, dtype=getattr(torch, dtype), trust_remote_code=False
+        model, found = AutoModelForCausalLM.from_pretrained(
+            base, dtype=getattr(torch, dtype), trust_remote_code=False, output_loading_info=True
+        )
+    if lacking := sorted(found["missing_keys"]):
+        raise PolicyError(
+            f"{base} lacks {len(lacking)} tensors, such as {lacking[0]}, which would be random numbers; check that its "
+            f"{CONFIG} belongs to its weights, and that they are whole"
+        )
+    return model
+
+
+def check_tokens(model: Any, tokenizer: Any, chat_template: str, base: str) -> None:
+    """Raise PolicyError where the tokenizer makes tokens that the model has no embedding for. Added ones that the
+    template does not write are never made here, such as Gemma 3's for images."""
+    entries, added = model.get_input_embeddings().weight.shape[0], tokenizer.get_added_vocab()
+    beyond = sorted(
+        token
+        for token, number in tokenizer.get_vocab().items()
+        if number >= entries and (token not in added or token in chat_template)
+    )
+    if beyond:
+        raise PolicyError(
+            f"{base} has {entries} embeddings, and its tokenizer makes {len(beyond)} tokens beyond them, such as "
+            f"{beyond[0]!r}; put the tokenizer that the model was trained with beside its weights"
         )
 
 

@@ -3,6 +3,7 @@ Gemma's."""
 
 import json
 import re
+import shutil
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -14,6 +15,7 @@ import transformers
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (
     AutoModelForCausalLM,
+    AutoTokenizer,
     GenerationConfig,
     LlamaConfig,
     LlamaForCausalLM,
@@ -111,6 +113,37 @@ def formats() -> dict[str, ChatFormat]:
 
 def contestant(folder: Path, limits: Limits = LIMITS, **more: Any) -> ChatModelContestant:
     return ChatModelContestant("tiny", load_chat_model(folder), limits=limits, **more)
+
+
+def changed(folder: Path, to: Path, **config: Any) -> Path:
+    """A copy of a model whose config.json says something else."""
+    shutil.copytree(folder, to)
+    known = json.loads((to / "config.json").read_text())
+    (to / "config.json").write_text(json.dumps(known | config))
+    return to
+
+
+def test_a_model_that_lacks_weights_is_refused(folders: dict[str, Path], tmp_path: Path) -> None:
+    """transformers would make them up."""
+    with pytest.raises(PolicyError, match=r"lacks 9 tensors, such as model\.layers\.1\..*random numbers"):
+        load_chat_model(changed(folders["llama3"], tmp_path / "deeper", num_hidden_layers=2))
+
+
+def test_a_tokenizer_of_another_model_is_refused(folders: dict[str, Path], tmp_path: Path) -> None:
+    """One that makes more tokens than there are embeddings, by itself or in the template; others do no harm."""
+    tokenizer = AutoTokenizer.from_pretrained(folders["llama3"])
+
+    def with_token(token: str, name: str, chat_template: str = tokenizer.chat_template) -> Path:
+        made = AutoTokenizer.from_pretrained(folders["llama3"])
+        made.add_special_tokens({"additional_special_tokens": [token]})
+        made.chat_template = chat_template
+        shutil.copytree(folders["llama3"], tmp_path / name)
+        made.save_pretrained(tmp_path / name)
+        return tmp_path / name
+
+    load_chat_model(with_token("<image>", "harmless"))
+    with pytest.raises(PolicyError, match="1 tokens beyond them, such as '<image>'; put the tokenizer"):
+        load_chat_model(with_token("<image>", "harmful", tokenizer.chat_template + "<image>"))
 
 
 def said_in(played: Sequence[Played]) -> dict[Any, Any]:

@@ -91,3 +91,9 @@ def test_a_runs_folder_does_not_hide_the_shipped_policy_of_its_name(
     assert "CART" in load.load_policy("novice", shop, ["CART"]).made_for["environments"]
     with pytest.raises(PolicyError, match="no policy is in"):
         load.load_policy("./novice/../novice", shop, ["CART"])
+
+
+def test_adapters_without_their_model_are_told_as_such(tmp_path: Path, shop: Shop) -> None:
+    (tmp_path / "adapter_config.json").write_text("{}")
+    with pytest.raises(PolicyError, match="holds adapters without their model; merge them"):
+        load.load_policy(str(tmp_path), shop, ["CART"])
