@@ -359,7 +359,8 @@ class CachedSampler:
         logp_BV = torch.log_softmax(logits_BV / (1.0 if self.greedy else self.temperature), dim=-1)
         if torch.isnan(logp_BV).any():
             raise FloatingPointError(
-                "the policy's logits are NaN: its training has diverged; start again with a lower lr"
+                "the policy's logits are NaN: its training has diverged (start again with a lower lr), or its numbers "
+                "overflow (try another dtype)"
             )
         if self.greedy:
             choice = logp_BV.argmax(dim=-1)
