@@ -151,14 +151,22 @@ def run_evaluation(
     The first ten measure how long the others take; with a `budget` in seconds, as many tasks a cell are chosen as fit
     into it, once for all. Where more than ten are played at once, as many side by side are measured too, or what a
     tenth of the budget affords, and the quicker pace counts. `tell` hears of the measures, the plan and every episode.
-    Unscored episodes are tried again only with `retry_unscored`. Raises TranscriptError for a folder that holds another
-    run, ValueError where not even one task a cell fits into the budget, or none of the first ten was scored to tell.
+    More tasks than `folder` was asked for before are added to those it has, without a budget. Unscored episodes are
+    tried again only with `retry_unscored`. Raises TranscriptError for a folder that holds another run, ValueError where
+    not even one task a cell fits into the budget, or none of the first ten was scored to tell.
     """
     asked = {**asdict(cells), "budget": budget}
     with opened(folder, {**header, "cells": asked}, made_with) as log:
         if log.plan is None:
             tasks = _choose(contestant, cells, shop, log, budget, retry_unscored, tell)
             log.decide({"tasks": tasks})
+        elif budget is None and log.plan["tasks"] < cells.tasks:  # after a first look
+            log.decide({"tasks": cells.tasks})
+        elif budget is None and log.plan["tasks"] > cells.tasks:
+            raise TranscriptError(
+                f"{folder} holds an evaluation of {log.plan['tasks']} tasks a cell by now, not {cells.tasks}; ask "
+                "for as many, or choose another --out"
+            )
         assert log.plan is not None
         chosen = Cells(**{**asdict(cells), "tasks": log.plan["tasks"]})
         count = len(cells.envs) * len(cells.levels)

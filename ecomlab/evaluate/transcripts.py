@@ -68,8 +68,9 @@ def opened(folder: Path, header: Mapping[str, Any], made_with: Mapping[str, Any]
     """Open a folder's transcripts to add to them, as the only process; make both where there are none.
 
     A last line that a kill cut off is removed: its episode is not there. `made_with` names the software, which may
-    differ from one start to the next and is then noted. Raises TranscriptError for a folder in use, a damaged file,
-    and one with another header, with everything that differs.
+    differ from one start to the next and is then noted. A header that asks for more tasks of each cell than the one
+    that is there, and has no budget, is taken for the same run. Raises TranscriptError for a folder in use, a damaged
+    file, and one with another header, with everything that differs.
     """
     path, header = folder / FILE, _as_json({"format": FORMAT, **header})
     with lock(
@@ -93,7 +94,8 @@ def _load(log: Log) -> Mapping[str, Any]:
     for kind, value in lines(log.path):
         if kind == "header":
             software = value.pop("made_with", {})
-            if differs := differences(_without_place(value), _without_place(log.header), ("there", "now")):
+            there = _grown(value, log.header)
+            if differs := differences(_without_place(there), _without_place(log.header), ("there", "now")):
                 raise TranscriptError(
                     f"{log.path.parent} holds another run: {'; '.join(differs)}; choose another --out, or delete "
                     "that folder"
@@ -107,6 +109,14 @@ def _load(log: Log) -> Mapping[str, Any]:
             (log.unscored if value.unscored else log.scored).add(value.key)
     log.unscored -= log.scored
     return software
+
+
+def _grown(there: Mapping[str, Any], now: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Give a header the tasks that are asked for now, where these are more and no budget chose them."""
+    cells, asked = there.get("cells", {}), now.get("cells", {})
+    if cells.get("budget") is not None or cells.get("tasks", 0) >= asked.get("tasks", 0):
+        return there
+    return {**there, "cells": {**cells, "tasks": asked["tasks"]}}
 
 
 def _cut_torn(path: Path) -> None:

@@ -24,7 +24,7 @@ from ecomlab.evaluate.evaluation import (
 )
 from ecomlab.evaluate.heldout import check_decoding
 from ecomlab.evaluate.summary import Ledger, report
-from ecomlab.evaluate.transcripts import path_of, read, read_header
+from ecomlab.evaluate.transcripts import path_of, read, read_header, read_plan
 from ecomlab.files import write_json
 from ecomlab.lab.evaluation_progress import progress_of
 from ecomlab.lab.paths import resolve, shown
@@ -218,7 +218,9 @@ def _make(
 
 def report_of(folder: Path, prices: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Report what an evaluation's transcripts come to, with its header and its ledger."""
-    header = read_header(folder)
+    header, plan = read_header(folder), read_plan(folder)
+    if plan and plan["tasks"] > header["cells"]["tasks"]:  # more were asked for later
+        header["cells"]["tasks"] = plan["tasks"]
     found = report(read(folder), header["cells"]["trials"])
     return {"folder": str(folder), "header": header, **found, "ledger": ledger_of(folder, prices)}
 

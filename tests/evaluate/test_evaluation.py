@@ -16,6 +16,7 @@ from contestants import Script
 from ecomlab import Shop
 from ecomlab.audit.wordings import Honest
 from ecomlab.evaluate import evaluation
+from ecomlab.evaluate.compare import compare
 from ecomlab.evaluate.contestant import Job, Played
 from ecomlab.evaluate.evaluation import EVALUATION, Cells, header_of, rescore, run_evaluation
 from ecomlab.evaluate.scripted import ScriptedContestant
@@ -23,6 +24,7 @@ from ecomlab.evaluate.tasks import held_out_seeds
 from ecomlab.evaluate.transcript import key_of
 from ecomlab.evaluate.transcript_tables import from_dataset, to_dataset
 from ecomlab.evaluate.transcripts import FILE, TranscriptError, read, read_header, read_plan
+from ecomlab.lab.evaluations import report_of
 
 CELLS = Cells(("CART", "STATUS"), (0, 2), 4, trials=2)
 CATALOG = {"size": 1000, "seed": 0}
@@ -72,6 +74,26 @@ def test_killed_and_continued_it_has_every_episode_once(shop: Shop, tmp_path: Pa
     again = Script(rate=0.2)
     run(again, shop, folder)
     assert again.played == []
+
+
+def test_a_first_look_is_added_to_by_asking_for_more_tasks(shop: Shop, tmp_path: Path) -> None:
+    """To fewer, other cells or a budget it is another run. What the folder holds is what one run of all would."""
+    folder, whole, few = tmp_path / "grown", tmp_path / "whole", replace(CELLS, tasks=1)
+    run(Script(rate=0.2), shop, folder, few)
+    more = Script(rate=0.2)
+    run(more, shop, folder)
+    assert len(more.played) == len(CELLS.jobs()) - len(few.jobs())
+    run(Script(rate=0.2), shop, whole)
+    assert contents(folder) == contents(whole)
+    assert report_of(folder)["header"]["cells"]["tasks"] == CELLS.tasks
+    compare(folder, whole)
+    with pytest.raises(TranscriptError, match="4 tasks a cell by now, not 1"):
+        run(Script(rate=0.2), shop, folder, few)
+    for other in (replace(CELLS, tasks=9, levels=(0,)), replace(CELLS, tasks=9, trials=1)):
+        with pytest.raises(TranscriptError, match="holds another run: cells"):
+            run(Script(rate=0.2), shop, folder, other)
+    with pytest.raises(TranscriptError, match=r"cells\.budget"):
+        run(Script(rate=0.2), shop, folder, replace(CELLS, tasks=9), budget=9.0)
 
 
 def test_the_tasks_are_held_out_and_every_cell_has_its_share(shop: Shop) -> None:
