@@ -394,6 +394,12 @@ def test_settings_are_read_from_toml(tmp_path: Any) -> None:
 # --- the model's own mistakes ---
 
 
+def groq(why: str, **more: str) -> Reply:
+    """The answer of a host that withholds what the model wrote."""
+    error = {"message": why, "type": "invalid_request_error", "code": "tool_use_failed", **more}
+    return Reply(json.dumps({"error": error}).encode(), 400)
+
+
 OWN: dict[str, tuple[str, tuple[str, ...], Reply]] = {
     "arguments that are no JSON": ("invalid", ("malformed call",), completion(calling(("cart_view", "{")))),
     "a call that is no object": (
@@ -406,6 +412,15 @@ OWN: dict[str, tuple[str, tuple[str, ...], Reply]] = {
     "an unknown tool": ("invalid", ("malformed call",) * 3, completion(calling(("cart_steal", "{}")))),
     "wrong types": (
         "invalid", ("malformed call",) * 3, completion(calling(("catalog_search", '{"query": {"a": 1}}'))),
+    ),
+    "a call that the host cannot read": (
+        "invalid", ("malformed call",), groq("Failed to call a function.", failed_generation="<function=cart_view{"),
+    ),
+    "a call that the host cannot read and keeps": (
+        "invalid", ("malformed call",), groq("Failed to call a function.", failed_generation=""),
+    ),
+    "arguments that the host does not take": (
+        "invalid", ("malformed call",) * 3, groq("tool call validation failed: parameters for tool cart_view"),
     ),
     "length": ("truncated", ("length",), completion({"content": "I would"}, finish="length")),
     "context": ("truncated", ("context",), Reply(b"maximum context length is 8192 tokens", 400)),

@@ -18,6 +18,7 @@ from ecomlab.evaluate.endpoint.completion import (
     EndpointFailure,
     failure_of,
     read_completion,
+    rejected_call,
 )
 from ecomlab.evaluate.endpoint.settings import EndpointSettings
 from ecomlab.seeding import rng
@@ -138,6 +139,8 @@ class Client:
                 self.settings.address, data=sent, allow_redirects=False
             ) as response:
                 body = self._scrubbed(await _read(response))
+                if (withheld := rejected_call(response.status, body)) is not None:
+                    return withheld
                 if response.status != 200:
                     wait = _retry_after(response.headers)
                     moved = self._scrubbed(response.headers.get("Location", "").encode())

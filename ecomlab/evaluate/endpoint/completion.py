@@ -28,6 +28,8 @@ _OVERFLOW = re.compile(
 Fireworks, Mistral, Google and xAI."""
 _PACE = re.compile(r"per (?:minute|min|day|hour)\b|rate.?limit|please wait", re.IGNORECASE)
 """Wordings of a limit of tokens that is no model's, but an account's in some time."""
+UNREADABLE = "unreadable_call"
+"""Name of no tool, for a call of which the endpoint tells none: hosts refuse a conversation with an empty one."""
 BROKEN_OFF = ("error", "abort")
 """Reasons to end an answer that are the server's, as routers and vLLM give them."""
 _LONE = re.compile("[\ud800-\udfff]")
@@ -137,6 +139,25 @@ def failure_of(
     if moved and 300 <= status < 400:
         why = f"status {status}: it has moved to {shown(moved)}"
     return EndpointFailure("request refused", why, status=status)
+
+
+def rejected_call(status: int, body: bytes) -> bytes | None:
+    """Make the completion that an endpoint withheld because it could not take the model's call, as Groq does (status
+    400, `tool_use_failed`): one with a malformed call, of what the model wrote as far as that is told, or of no tool
+    where its arguments were not those of the tool's schema. None for any other answer."""
+    if status != 400 or b"tool_use_failed" not in body:
+        return None
+    try:
+        error = json.loads(body)["error"]
+        if error["code"] != "tool_use_failed":
+            return None
+        why = str(error.get("message"))
+    except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
+        return None
+    wrote = "{}" if "validation failed" in why else error.get("failed_generation") or why
+    call = {"type": "function", "function": {"name": UNREADABLE, "arguments": str(wrote)}}
+    message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    return json.dumps({"choices": [{"message": message, "finish_reason": "tool_calls"}]}).encode()
 
 
 def shown(body: bytes) -> str:
