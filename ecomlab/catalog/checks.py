@@ -24,6 +24,9 @@ COLUMN: Final = "column."
 """What names of columns' files begin with."""
 ORDER: Final = ("by_id.ids", "by_id.rows")
 TEXTS: Final = ("texts.text_of", "texts.rows", "texts.starts")
+MAPPED: Final = 1 << 20
+"""Bytes from which a column is mapped, which keeps its file open; a process may have 256 files open on macOS, 1,024 on
+many Linuxes, and a catalog has a hundred columns."""
 MOST_MANIFEST: Final = 1 << 20
 """Bytes of a manifest: a thousand columns take a tenth of it."""
 VOCABULARY_BYTES: Final = 1 << 20, 600
@@ -185,7 +188,8 @@ def read_vocabulary(path: Path, products: int) -> Vocabulary:
 
 
 def open_array(path: Path, types: Collection[str] | re.Pattern[str], count: int) -> np.ndarray:
-    """Memory-map one row of `count` numbers of one of these types. Raises ValueError for any other file."""
+    """Memory-map one row of `count` numbers of one of these types; a small file is read. Raises ValueError for any
+    other file."""
     with path.open("rb") as file:
         start = file.read(10)
         length = int.from_bytes(start[8:10], "little")
@@ -198,6 +202,10 @@ def open_array(path: Path, types: Collection[str] | re.Pattern[str], count: int)
         raise ValueError(f"{path.name} holds {there:,} numbers of type {kind}, which do not belong there")
     if path.stat().st_size != 10 + length + count * np.dtype(kind).itemsize:
         raise ValueError(f"{path.name} is cut short, or too long")
+    if path.stat().st_size < MAPPED:
+        values = np.fromfile(path, kind, count, offset=10 + length)
+        values.flags.writeable = False
+        return values
     return np.memmap(path, kind, "r", 10 + length, (count,)).view(np.ndarray)
 
 

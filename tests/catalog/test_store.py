@@ -23,6 +23,7 @@ from ecomlab.catalog import (
     Shop,
     Titles,
     build_shop,
+    checks,
     generate,
     load_shop,
     store,
@@ -30,6 +31,7 @@ from ecomlab.catalog import (
 from ecomlab.catalog import build as build_module
 from ecomlab.catalog import index as index_module
 from ecomlab.catalog.schema import Attribute
+from ecomlab.catalog.shop import open_shop
 from ecomlab.catalog.texts import embed_rows
 from ecomlab.files import lock
 
@@ -81,6 +83,24 @@ def test_a_built_folder_is_the_shop(tmp_path: Path) -> None:
     ]
     assert [opened.catalog.row(name) for name in opened.catalog.ids] == list(range(300))
     assert not opened.catalog.stock.flags.writeable
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/fd").exists(), reason="open files are counted where Linux lists them"
+)
+def test_an_open_shop_holds_few_files_open(
+    products: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process may have 256 on macOS; a mapped column holds one. Small columns are read, and large ones mapped."""
+    build_shop(products, tmp_path)
+    before, held = len(os.listdir("/proc/self/fd")), []
+    for mapped, most in ((checks.MAPPED, 3), (0, 200)):
+        monkeypatch.setattr(checks, "MAPPED", mapped)
+        shop = open_shop(tmp_path)
+        held.append(len(os.listdir("/proc/self/fd")) - before)
+        assert held[-1] <= most and not shop.catalog.stock.flags.writeable
+        assert shop.catalog.fingerprint == products.fingerprint
+    assert held[1] > len(products.columns())
 
 
 def test_titles_are_kept_and_searched(tmp_path: Path) -> None:
