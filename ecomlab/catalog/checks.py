@@ -24,7 +24,7 @@ COLUMN: Final = "column."
 """What names of columns' files begin with."""
 ORDER: Final = ("by_id.ids", "by_id.rows")
 TEXTS: Final = ("texts.text_of", "texts.rows", "texts.starts")
-MAPPED: Final = 1 << 20
+MAPPED: Final = 1 << 18
 """Bytes from which a column is mapped, which keeps its file open; a process may have 256 files open on macOS, 1,024 on
 many Linuxes, and a catalog has a hundred columns."""
 MOST_MANIFEST: Final = 1 << 20

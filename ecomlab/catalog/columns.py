@@ -156,12 +156,13 @@ class Catalog:
         """List the rows of a type's `CHEAPEST` cheapest products in stock, from the cheapest on; ties in any order."""
         if name not in self._cheapest:
             of_type = self.type_rows(name)
-            rows = of_type.start + np.flatnonzero(self.stock[of_type.start : of_type.stop] > 0)
-            prices = self.price_cents[rows]
-            if len(rows) > CHEAPEST:
-                least = np.argpartition(prices, CHEAPEST)[:CHEAPEST]
-                rows, prices = rows[least], prices[least]
-            self._cheapest[name] = rows[np.argsort(prices)]
+            there = slice(of_type.start, of_type.stop)
+            prices = np.where(self.stock[there] > 0, self.price_cents[there], NO_PRICE)
+            # values first: numpy selects them an order of magnitude faster than their places
+            most = np.partition(prices, CHEAPEST)[CHEAPEST] if len(prices) > CHEAPEST else NO_PRICE
+            rows = np.flatnonzero(prices <= most)
+            rows = of_type.start + rows[np.argsort(prices[rows])][:CHEAPEST]
+            self._cheapest[name] = rows[self.stock[rows] > 0]
             self._cheapest[name].flags.writeable = False
         return self._cheapest[name]
 
