@@ -3,7 +3,6 @@
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from ecomlab.catalog import Catalog, build_shop
 from ecomlab.catalog.build import help_build
 from ecomlab.catalog.embedders import embedder_named
 from ecomlab.catalog.ingest import Mapping, Report, build_products, guess, open_source, read_mapping, to_toml
+from ecomlab.catalog.ingest.report import without_header
 from ecomlab.catalog.ingest.text import clean
 from ecomlab.catalog.products import Products, open_products
 from ecomlab.catalog.real import catalog_of, left_out
@@ -55,8 +55,6 @@ def build(
         return None
     found = open_source(source, split=split)
     asked = read_mapping(mapping) if mapping else None
-    if asked and asked.delimiter:
-        found = replace(found, delimiter=asked.delimiter)
     chosen = asked or _guessed(found, yes, console)
     began, told = time.monotonic(), [0.0]
 
@@ -115,6 +113,8 @@ def _gather(processes: ProcessGroup, mine: Any) -> list[Any]:
 def _guessed(source: "Source", yes: bool, console: Console) -> Mapping:
     """Guess the mapping, show it beside the first values, and have it confirmed."""
     sample = source.sample()
+    if not yes and (files := source.headless):  # the report says it too
+        console.print(escape(without_header(files)), soft_wrap=True)
     mapping = guess(sample)
     table = Table(
         "holds", "column", "for example", title="guessed from names and values", title_justify="left"

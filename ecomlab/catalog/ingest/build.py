@@ -4,6 +4,7 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -30,7 +31,7 @@ from ecomlab.catalog.products import (
 from ecomlab.files import lock, write_text
 from ecomlab.seeding import digest
 
-VERSION: Final = 8
+VERSION: Final = 9
 """Goes up when the same source would give other products: shards of older builds are not gone on with."""
 MAPPING: Final = "mapping.toml"
 
@@ -48,6 +49,8 @@ def build_products(
     process builds.
     """
     _check_apart(source, out)
+    if mapping:
+        source = _in_form(source, mapping)
     sample = source.sample()
     mapping = mapping or guess(sample)
     mapping.check(list(dict.fromkeys(column for row in sample for column in row)))
@@ -68,6 +71,12 @@ def build_products(
         report = _combine(source, rows, out, work, mapping, currency, unused)
         shutil.rmtree(work, ignore_errors=True)
     return report
+
+
+def _in_form(source: Source, mapping: Mapping) -> Source:
+    """Return the source as a mapping says that its CSV files are written."""
+    header = source.header if mapping.header is None else mapping.header
+    return replace(source, delimiter=mapping.delimiter or source.delimiter, header=header)
 
 
 def _check_apart(source: Source, out: Path) -> None:
@@ -126,6 +135,7 @@ def _combine(
         types=dict(kinds.most_common()),
         currency=currency if mapping.columns.price else "",
         unused=unused,
+        headless=source.headless,
         dropped=dict(sum((Counter(facts["dropped"]) for facts in shards.facts_of(work)), Counter())),
     )
     write_report(out, report, aside)

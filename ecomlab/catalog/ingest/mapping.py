@@ -72,6 +72,8 @@ class Mapping(Strict):
     currency: str = ""
     """Of prices, as in "USD"; by default the one that most prices name, else US dollars."""
     delimiter: str = Field(default="", max_length=1)
+    header: bool | None = None
+    """Whether the first line of a CSV names its columns; where it does not, they are called "column 1", "column 2"."""
 
     @property
     def varying(self) -> dict[str, str]:
@@ -196,6 +198,7 @@ def _wordiest(rows: Sequence[Table[str, Any]], columns: Sequence[str]) -> str:
     if not best:
         raise ValueError(
             f'no column holds titles; there are {", ".join(columns)}. Name one in a mapping file: [columns] title = ""'
+            ", after header = false where the first line of a CSV names no columns"
         )
     return best
 
@@ -208,6 +211,7 @@ def to_toml(mapping: Mapping) -> str:
         for name in ("currency", "delimiter")
         if getattr(mapping, name)
     ]
+    lines += [f"header = {_toml(mapping.header)}"] if mapping.header is not None else []
     lines += ["[columns]", *(f"{name} = {_toml(value)}" for name, value in filled.items())]
     for name in ("attributes", "option_names"):
         table = getattr(mapping, name)
@@ -220,7 +224,7 @@ def to_toml(mapping: Mapping) -> str:
 
 
 def _toml(value: Any) -> str:
-    return json.dumps(value if isinstance(value, str) else list(value), ensure_ascii=False)
+    return json.dumps(value if isinstance(value, str | bool) else list(value), ensure_ascii=False)
 
 
 def slug(name: str) -> str:
@@ -230,6 +234,16 @@ def slug(name: str) -> str:
 
 def _folded(name: str) -> str:
     return re.sub(r"[\W_]", "", name).lower()
+
+
+def is_known(name: str) -> bool:
+    """Tell whether product files usually call a column so."""
+    return _folded(name) in _all_known()
+
+
+@cache
+def _all_known() -> frozenset[str]:
+    return frozenset(form for forms in _known().values() for form in forms)
 
 
 class _Known(Strict):

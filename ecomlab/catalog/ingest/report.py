@@ -1,7 +1,7 @@
 """What became of every row of a source: counts by reason, with examples, that add up."""
 
 import csv
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,8 @@ class Report:
     """Of the prices, where there are any."""
     unused: tuple[str, ...] = ()
     """Columns of the source that the mapping does not name: nothing is read from them."""
+    headless: tuple[str, ...] = ()
+    """CSV files whose first line looked like a row and was read as one."""
     dropped: Mapping[str, int] = field(default_factory=dict)
     """Rows by attribute that they give, but no value of which was taken, and why: "color: no normal form"."""
 
@@ -65,6 +67,7 @@ class Report:
             f"{self.products:,} products"
             + (f" ({self.folded:,} rows are variants of one)" if self.folded else ""),
         ]
+        said += [without_header(self.headless)] if self.headless else []
         said += [f"repaired: {reason}, {_rows(count)}" for reason, count in _falling(self.repairs)]
         if 2 * self.repairs.get(ENCODING, 0) > self.rows:
             said.append(
@@ -85,6 +88,16 @@ class Report:
         if self.drawn:
             said.append(f"not in the source, drawn from each product's id: {', '.join(self.drawn)}")
         return said
+
+
+def without_header(files: Sequence[str]) -> str:
+    """Say that these CSV files were read as having no header, and what to do about it."""
+    named = files[0] + (f" and {len(files) - 1:,} more" if len(files) > 1 else "")
+    return (
+        f'no line of {named} names the columns: they are called "column 1", "column 2", ... and a mapping file says '
+        'what they hold ([columns] title = "column 2"); if the first line does name them, put header = true before '
+        "[columns]"
+    )
 
 
 def _falling(counts: Mapping[str, int]) -> list[tuple[str, int]]:

@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Final
 
+from ecomlab.catalog.ingest.header import is_row
 from ecomlab.catalog.ingest.text import ENCODING, printable
 from ecomlab.catalog.ingest.values import BROKEN_JSON, is_deep
 from ecomlab.seeding import digest
@@ -68,12 +69,25 @@ class Source:
     files: tuple[Path, ...] = ()
     delimiter: str = ""
     split: str = "train"
+    header: bool | None = None
+    """Whether the first line of a CSV names its columns; None to look, file by file."""
 
     @property
     def fingerprint(self) -> str:
         """Digest of what tells one state of the source from another: names, sizes and times of change."""
         stamps = [[path.name, path.stat().st_size, path.stat().st_mtime_ns] for path in self.files]
-        return digest([self.name if not self.files else "", stamps, self.delimiter, self.split], 16)
+        return digest(
+            [self.name if not self.files else "", stamps, self.delimiter, self.split, self.header], 16
+        )
+
+    @property
+    def headless(self) -> tuple[str, ...]:
+        """Names of the CSV files whose first line looks like a row, so that columns are called "column 1", ..."""
+        if self.header is not None:
+            return ()
+        return tuple(
+            path.name for path in self.files if _is_csv(path) and _begun(path, self.delimiter, None)[2]
+        )
 
     def rows(self) -> Iterator[SourceRow]:
         """Yield every row, numbered from 0 over all files."""
@@ -115,7 +129,7 @@ class Source:
             return _arrow_rows(path, suffix)
         if _is_json(path):
             return _json_array(path) if suffix == ".json" else _json_rows(path)
-        return _csv_rows(path, self.delimiter)
+        return _csv_rows(path, self.delimiter, self.header)
 
 
 @lru_cache(maxsize=1)
@@ -156,6 +170,10 @@ def _known(path: Path) -> bool:
 def _is_json(path: Path) -> bool:
     """Tell whether each row of a file names its own columns."""
     return _suffix(path) in (".jsonl", ".ndjson", ".json")
+
+
+def _is_csv(path: Path) -> bool:
+    return not _is_json(path) and _suffix(path) not in (".parquet", ".arrow")
 
 
 def _files_of(folder: Path, split: str) -> list[Path]:
@@ -240,25 +258,35 @@ def _escaped(line: str) -> bool:
     return all("\udc80" <= letter <= "\udcff" for letter in re.findall("[\ud800-\udfff]", line))
 
 
-def _csv_rows(path: Path, delimiter: str) -> Iterator[SourceRow]:
+def _csv_rows(path: Path, delimiter: str, header: bool | None) -> Iterator[SourceRow]:
+    lines, delimiter, names = _begun(path, delimiter, header)
+    for fields, raw, repairs, fault in _records(lines, delimiter):
+        if not names and fault != UNREADABLE:
+            names = _header(fields)
+        elif fault:
+            yield SourceRow(0, {"": raw}, fault)
+        elif len(fields) > len(names) and any(fields[len(names) :]):
+            yield SourceRow(0, {"": raw}, LONG_ROW)
+        else:
+            short = (SHORT,) if len(fields) < len(names) else ()
+            yield SourceRow(0, dict(zip(names, fields)), "", repairs + short)
+
+
+def _begun(path: Path, delimiter: str, header: bool | None) -> tuple["_Pushed", str, list[str]]:
+    """Begin to read a CSV: its lines, its delimiter, and the names of its columns where no line gives them."""
     lines = _lines(path)
     held = list(islice(lines, 50))
     if held and (named := _EXCEL.fullmatch(held[0][0])):
         delimiter = delimiter or named[1]
         held = held[1:]
     delimiter = delimiter or _delimiter([line for line, _, fault in held if not fault])
-    records = _records(_Pushed(held, lines), delimiter)
-    header: list[str] = []
-    for fields, raw, repairs, fault in records:
-        if not header and fault != UNREADABLE:
-            header = _header(fields)
-        elif fault:
-            yield SourceRow(0, {"": raw}, fault)
-        elif len(fields) > len(header) and any(fields[len(header) :]):
-            yield SourceRow(0, {"": raw}, LONG_ROW)
-        else:
-            short = (SHORT,) if len(fields) < len(header) else ()
-            yield SourceRow(0, dict(zip(header, fields)), "", repairs + short)
+    records = [(fields, fault) for fields, _, _, fault in _records(_Pushed(held, iter(())), delimiter)]
+    sound = [fields for fields, fault in records if not fault]
+    names: list[str] = []
+    if sound and (is_row(sound) and not records[0][1] if header is None else not header):
+        width = Counter(map(len, sound)).most_common(1)[0][0]
+        names = [f"column {at + 1}" for at in range(width)]
+    return _Pushed(held, lines), delimiter, names
 
 
 def _header(fields: list[str]) -> list[str]:
