@@ -17,7 +17,7 @@ _KINDS: Final = tuple(
         r"\d{5,}",
     )
 )
-"""What hardly names a column: addresses, dates, prices, long numbers. Short ones do: years, sizes, numbers from 1 up."""
+"""What hardly names a column: addresses, dates, prices, long numbers. Short numbers do: years, sizes, places."""
 _WORD = re.compile(r"[^\W\d_]{2,}")
 
 
