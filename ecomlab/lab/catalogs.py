@@ -15,6 +15,7 @@ from ecomlab.catalog import Catalog, build_shop
 from ecomlab.catalog.build import help_build
 from ecomlab.catalog.embedders import embedder_named
 from ecomlab.catalog.ingest import Mapping, Report, build_products, guess, open_source, read_mapping, to_toml
+from ecomlab.catalog.ingest.nested import value_at
 from ecomlab.catalog.ingest.report import without_header
 from ecomlab.catalog.ingest.text import clean
 from ecomlab.catalog.products import Products, open_products
@@ -142,4 +143,4 @@ def _guessed(source: "Source", yes: bool, console: Console) -> Mapping:
 
 def _first(sample: list[dict[str, Any]], column: str) -> str:
     """Return the first value of a column, cut, and without what a terminal would obey."""
-    return clean(next((row[column] for row in sample if row.get(column)), ""), SHOWN)[0]
+    return clean(next(filter(None, (value_at(row, column) for row in sample)), ""), SHOWN)[0]

@@ -31,7 +31,7 @@ from ecomlab.catalog.products import (
 from ecomlab.files import lock, write_text
 from ecomlab.seeding import digest
 
-VERSION: Final = 9
+VERSION: Final = 10
 """Goes up when the same source would give other products: shards of older builds are not gone on with."""
 MAPPING: Final = "mapping.toml"
 
@@ -53,8 +53,8 @@ def build_products(
         source = _in_form(source, mapping)
     sample = source.sample()
     mapping = mapping or guess(sample)
-    mapping.check(list(dict.fromkeys(column for row in sample for column in row)))
-    currency = mapping.currency or currency_of(row.get(mapping.columns.price) for row in sample)
+    mapping.check(sample)
+    currency = mapping.currency or currency_of(sample, mapping)
     out.mkdir(parents=True, exist_ok=True)
     with lock(
         out / ".building", ValueError(f"another process builds in {out}; wait for it, or name another folder")
@@ -66,8 +66,7 @@ def build_products(
                 shutil.rmtree(old, ignore_errors=True)
         cleaner = RowCleaner(mapping, currency)
         rows = shards.write_shards(source, cleaner, work, progress)
-        columns = dict.fromkeys(column for row in sample for column in row)
-        unused = tuple(clean(column, 60)[0] for column in columns if column not in mapping.named())
+        unused = tuple(clean(column, 60)[0] for column in mapping.unread(sample))
         report = _combine(source, rows, out, work, mapping, currency, unused)
         shutil.rmtree(work, ignore_errors=True)
     return report

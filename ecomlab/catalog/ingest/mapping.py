@@ -11,6 +11,7 @@ from typing import Any, Final
 from pydantic import Field
 
 from ecomlab.catalog.ingest.attributes import is_attribute, name_of
+from ecomlab.catalog.ingest.nested import columns_of, inside, is_unread, value_at
 from ecomlab.catalog.ingest.text import is_nothing
 from ecomlab.data import Strict, read_toml
 from ecomlab.suggest import unknown
@@ -20,6 +21,7 @@ ONE: Final = (
     "id",
     "parent",
     "price",
+    "currency",
     "brand",
     "department",
     "rating",
@@ -29,6 +31,10 @@ ONE: Final = (
     "days",
 )
 MANY: Final = ("category", "text", "options")
+ANYWHERE: Final = ("price", "currency", "brand", "rating", "reviews")
+"""What is looked for in any object, as in `{"offers": {"price": 5}}`; the rest only beside the title."""
+DEEPEST: Final = 3
+"""Objects within one another that are looked into for it."""
 KNOWN: Final = Path(__file__).with_name("columns.toml")
 OF_OPTIONS: Final = {
     "option1value": "Option1 Name",
@@ -36,6 +42,11 @@ OF_OPTIONS: Final = {
     "option3value": "Option3 Name",
 }
 """Shop exports name an option in one column and give its value in another."""
+
+
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_BESIDE = re.compile(r"ship|deliver|tax|fee|deposit", re.IGNORECASE)
+"""Whose price is paid beside that of the product."""
 
 
 class Columns(Strict):
@@ -46,6 +57,8 @@ class Columns(Strict):
     parent: str = ""
     """What rows that are variants of one product share."""
     price: str = ""
+    currency: str = ""
+    """Of the price, where it stands in a column of its own."""
     brand: str = ""
     category: tuple[str, ...] = ()
     """A path, or levels in several columns, the broadest first."""
@@ -89,11 +102,33 @@ class Mapping(Strict):
         others = [*self.attributes.values(), *self.option_names, *self.option_names.values()]
         return [column for column in (*of_one, *of_many, *others) if column]
 
-    def check(self, columns: Sequence[str]) -> None:
-        """Raise ValueError for a column that the source lacks."""
+    def check(self, rows: Sequence[Table[str, Any]]) -> None:
+        """Raise ValueError for a column that these rows lack."""
+        columns = columns_of(rows)
         for column in self.named():
-            if column not in columns:
-                raise ValueError(f"mapping: {unknown('column', column, columns)}")
+            around = column.rpartition(".")[0]
+            if column in columns or (around and _may_hold(rows, columns, around, column)):
+                continue
+            known = [*columns, *(inside(rows, around) if around else ())]
+            raise ValueError(f"mapping: {unknown('column', column, known)}")
+
+    def unread(self, rows: Sequence[Table[str, Any]]) -> list[str]:
+        """List the columns from which nothing is read; of objects that are read in part, the other parts."""
+        named, found, columns = self.named(), [], columns_of(rows)[::-1]
+        while columns:
+            column = columns.pop()
+            if column not in named and any(name.startswith(f"{column}.") for name in named):
+                columns += inside(rows, column)[::-1]
+            elif column not in named:
+                found.append(column)
+        return found
+
+
+def _may_hold(rows: Sequence[Table[str, Any]], columns: Sequence[str], around: str, column: str) -> bool:
+    """Tell whether a column is inside another one, or may be in later rows, where these say nothing there."""
+    if around.partition(".")[0] not in columns:
+        return False
+    return column in inside(rows, around) or all(is_nothing(value_at(row, around)) for row in rows)
 
 
 def read_mapping(path: Path) -> Mapping:
@@ -103,19 +138,23 @@ def read_mapping(path: Path) -> Mapping:
 
 def guess(rows: Sequence[Table[str, Any]]) -> Mapping:
     """Guess the mapping from the columns of the first rows. Raises ValueError where none can be the title."""
-    columns = list(dict.fromkeys(column for row in rows for column in row))
-    folded = {_folded(column): column for column in reversed(columns)}
+    columns = columns_of(rows)
+    folded = {
+        _folded(column): column for column in reversed(columns) if not column.startswith("@")
+    }  # of JSON-LD
     known = _known()
     found: dict[str, Any] = {}
     for name in ONE:
         found[name] = next((folded[form] for form in known[name] if form in folded), "")
     for name in MANY:
         found[name] = tuple(dict.fromkeys(folded[form] for form in known[name] if form in folded))
+    _look_inside(rows, columns, found)
     found["title"] = found["title"] or _wordiest(rows, columns)
     taken: set[str] = set()
     for name in (
         "title",
         "price",
+        "currency",
         "brand",
         "parent",
         "id",
@@ -144,6 +183,43 @@ def guess(rows: Sequence[Table[str, Any]]) -> Mapping:
             if _folded(OF_OPTIONS.get(_folded(option), "")) in folded
         },
     )
+
+
+def _look_inside(rows: Sequence[Table[str, Any]], columns: Sequence[str], found: dict[str, Any]) -> None:
+    """Find what no column says by itself inside the objects of those that nothing is read from."""
+    known = _known()
+    named = {name for of_many in MANY for name in found[of_many]}
+    for _ in range(DEEPEST):
+        kept = named | {found[name] for name in ONE if name == "details" or not is_unread(rows, found[name])}
+        inner = [path for column in columns if column not in kept for path in inside(rows, column)]
+        if not inner:
+            return
+        for name in (*ONE, "category", "text"):
+            if found[name] and (name in MANY or name == "details" or not is_unread(rows, found[name])):
+                continue
+            around = (found["title"].rpartition(".")[0], found[name])
+            forms: dict[str, str] = {}
+            for path in inner:
+                parent, _, last = path.rpartition(".")
+                if (name in ANYWHERE or name == "title" or (parent and parent in around)) and _is_able(
+                    rows, name, path
+                ):
+                    outer = _folded(parent.rpartition(".")[2])
+                    for form in (_folded(last), outer + _folded(last), _folded(last) + outer):
+                        forms.setdefault(form, path)
+            if name in MANY:
+                found[name] = tuple(dict.fromkeys(forms[form] for form in known[name] if form in forms))
+            else:
+                found[name] = next((forms[form] for form in known[name] if form in forms), "")
+        columns = inner
+
+
+def _is_able(rows: Sequence[Table[str, Any]], name: str, path: str) -> bool:
+    """Tell whether what is inside an object can be a product's: not a picture's title, nor the price of shipping."""
+    if name == "title":
+        texts = [value for row in rows if isinstance(value := value_at(row, path), str)]
+        return 2 * sum(len(_WORD.findall(text)) > 1 for text in texts) > len(rows)
+    return name not in ("price", "currency") or not _BESIDE.search(path)
 
 
 def _category(names: list[str]) -> tuple[str, ...]:
@@ -191,7 +267,7 @@ def _wordiest(rows: Sequence[Table[str, Any]], columns: Sequence[str]) -> str:
         ]
         if len(texts) < len(rows) / 2:
             continue
-        words = sum(min(len(re.findall(r"[^\W\d_]{2,}", text)), 20) for text in texts) / len(texts)
+        words = sum(min(len(_WORD.findall(text)), 20) for text in texts) / len(texts)
         score = words * len(set(texts)) / len(texts)
         if words >= 2 and score > most:
             best, most = column, score
@@ -253,6 +329,7 @@ class _Known(Strict):
     id: tuple[str, ...]
     parent: tuple[str, ...]
     price: tuple[str, ...]
+    currency: tuple[str, ...]
     brand: tuple[str, ...]
     department: tuple[str, ...]
     rating: tuple[str, ...]

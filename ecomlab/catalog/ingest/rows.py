@@ -11,6 +11,7 @@ from typing import Any, Final
 from ecomlab.catalog.ingest import attributes, prices, short_names, types, values
 from ecomlab.catalog.ingest.attributes import Found
 from ecomlab.catalog.ingest.mapping import Mapping, slug
+from ecomlab.catalog.ingest.nested import value_at
 from ecomlab.catalog.ingest.sources import SourceRow
 from ecomlab.catalog.ingest.text import LONG, clean, is_nothing, without_markup
 
@@ -20,8 +21,6 @@ NO_FORM, TWO_VALUES = "no normal form", "two values in a title"
 """Why a value of an attribute is dropped."""
 NO_TITLE, NO_WORDS = "no title", "title without words"
 """Reasons to set a row aside."""
-WRAPPED: Final = "list or object where a single value belongs"
-"""Name of a repair."""
 _LETTERS = re.compile(r"[^\W\d_]{2}")
 _STORE = re.compile(r"(?:visit the|shop|by|brand:)\s+(.+?)(?:\s+store)?", re.IGNORECASE)
 _LEGAL = re.compile(r"(?:[\s,]+(?:inc|llc|ltd|corp|corporation|co|gmbh|and|&)\.?)+$", re.IGNORECASE)
@@ -84,6 +83,7 @@ class RowCleaner:
         self.folds = bool(columns.options)
         """Whether rows may be variants of one product."""
         self._varying = tuple(mapping.varying.values())
+        self._nested = tuple(column for column in mapping.named() if "." in column)
         self._names = {column: slug(name) for name, column in mapping.attributes.items()}
 
     def clean(self, row: SourceRow) -> CleanRow | SetAside:
@@ -91,19 +91,21 @@ class RowCleaner:
         raw, columns = row.values, self.mapping.columns
         if row.fault:
             return SetAside(row.number, row.fault, excerpt(raw))
+        if self._nested:
+            raw = {**raw, **{column: value_at(raw, column) for column in self._nested}}
         repairs = list(row.repairs)
 
         def line(column: str, limit: int = 200) -> str:
-            value, unwrapped = _single(raw.get(column) if column else None)
+            value, unwrapped = values.single(raw.get(column) if column else None)
             text, mended = clean(value, limit)
             repairs.extend((*unwrapped, *mended))
             return "" if is_nothing(text) else text
 
         title = line(columns.title, TITLE_LIMIT)
         if not title and not self.folds:
-            return SetAside(row.number, NO_TITLE, excerpt(raw))
+            return SetAside(row.number, NO_TITLE, excerpt(row.values))
         if title and not _LETTERS.search(title):
-            return SetAside(row.number, NO_WORDS, excerpt(raw))
+            return SetAside(row.number, NO_WORDS, excerpt(row.values))
         details, mended = values.read_table(raw.get(columns.details)) if columns.details else ({}, ())
         repairs.extend(mended)
         brand = _brand(line(columns.brand) or line_of(details, "brand", "manufacturer", "brand name"))
@@ -113,11 +115,17 @@ class RowCleaner:
         found, dropped = self._attributes(raw, title, details, line)
 
         def number(column: str, read: Any, *more: Any) -> int | None:
-            value, unwrapped = _single(raw.get(column) if column else None)
+            value, unwrapped = values.single(raw.get(column) if column else None)
             found, mended = read(value, *more)
             repairs.extend((*unwrapped, *mended))
             return found
 
+        price_cents = number(columns.price, prices.read_price, self.currency)
+        if price_cents is not None and columns.currency:
+            named = prices.currency_of(line(columns.currency))
+            if named and named != self.currency:
+                price_cents = None
+                repairs.append(prices.CURRENCY)
         return CleanRow(
             number=row.number,
             source_id=line(columns.id),
@@ -127,7 +135,7 @@ class RowCleaner:
             feature=short_names.feature(title, brand, kind.name if kind else "") if title else "",
             kind=kind,
             path=path,
-            price_cents=number(columns.price, prices.read_price, self.currency),
+            price_cents=price_cents,
             rating_tenths=number(columns.rating, values.read_rating),
             reviews=number(columns.reviews, values.read_count),
             stock=number(columns.stock, values.read_stock, 32_767),
@@ -210,27 +218,6 @@ def excerpt(raw: Table[str, Any], limit: int = 500) -> str:
     return str(text).encode("utf-8", "replace").decode("utf-8")[:limit]
 
 
-def _single(value: Any) -> tuple[Any, tuple[str, ...]]:
-    """Return the one value that a column of single values means, with a reason where a list or an object stands there.
-
-    A list is joined; of an object its name or value counts: "Acme" of {"id": 5, "name": "Acme"}.
-    """
-    if isinstance(value, str | int | float):
-        return value, ()
-    if is_nothing(value):
-        return None, ()
-    mark = ", "
-    if isinstance(value, dict):
-        names, mark = ("name",) if "name" in value else ("value", "amount", "currency"), " "
-        value = [value[name] for name in names if name in value]
-    if not isinstance(value, list | tuple):
-        return str(value)[:200], ()
-    plain = (
-        part for part in value[:20] if not isinstance(part, list | tuple | dict) and not is_nothing(part)
-    )
-    return mark.join(str(part)[:200] for part in plain), (WRAPPED,)
-
-
 def _brand(said: str) -> str:
     match = _STORE.fullmatch(said)
     name = (match[1] if match else said)[:60].strip(" -,.")
@@ -241,10 +228,12 @@ def _option(said: str) -> str:
     return "" if said.lower() in _NO_OPTION else said[:40]
 
 
-def currency_of(said: Iterable[Any]) -> str:
-    """Return the currency that most of these prices name, US dollars where none does."""
+def currency_of(rows: Iterable[Table[str, Any]], mapping: Mapping) -> str:
+    """Return the currency that most of these rows name, in their prices or beside them; US dollars where none does."""
     named: dict[str, int] = {}
-    for price in said:
-        if isinstance(price, str) and (currency := prices.currency_of(price)):
-            named[currency] = named.get(currency, 0) + 1
+    for row in rows:
+        for column in (mapping.columns.price, mapping.columns.currency):
+            said, _ = values.single(value_at(row, column) if column else None)
+            if isinstance(said, str) and (currency := prices.currency_of(said)):
+                named[currency] = named.get(currency, 0) + 1
     return max(named, key=lambda name: (named[name], name)) if named else "USD"

@@ -16,6 +16,7 @@ LITERAL, BROKEN_JSON, UNREAD_TABLE = (
     "broken JSON mended",
     "unreadable details left out",
 )
+WRAPPED: Final = "list or object where a single value belongs"
 """Names of repairs."""
 DEEPEST: Final = 40
 """Brackets that may be open at once in JSON; parsers recurse."""
@@ -93,6 +94,27 @@ def _is_number(value: Any) -> bool:
         return False
 
 
+def single(value: Any) -> tuple[Any, tuple[str, ...]]:
+    """Return the one value that a column of single values means, with a reason where a list or an object stands there.
+
+    A list is joined; of an object its name or value counts: "Acme" of {"id": 5, "name": "Acme"}.
+    """
+    if isinstance(value, str | int | float):
+        return value, ()
+    if is_nothing(value):
+        return None, ()
+    mark = ", "
+    if isinstance(value, dict):
+        names, mark = ("name",) if "name" in value else ("value", "amount", "currency"), " "
+        value = [value[name] for name in names if name in value]
+    if not isinstance(value, list | tuple):
+        return str(value)[:200], ()
+    plain = (
+        part for part in value[:20] if not isinstance(part, list | tuple | dict) and not is_nothing(part)
+    )
+    return mark.join(str(part)[:200] for part in plain), (WRAPPED,)
+
+
 def read_path(value: Any) -> tuple[str, ...]:
     """Read a category path, the broadest first, in any of the usual notations.
 
@@ -103,6 +125,8 @@ def read_path(value: Any) -> tuple[str, ...]:
         return ()
     if isinstance(value, str) and value.lstrip()[:1] in "[(":
         value = read_json(value)[0] or value.strip("[]()")
+    if isinstance(value, dict):
+        value = _named(value)
     if isinstance(value, list | tuple):
         first = value[0] if value else ()
         return read_path(first) if isinstance(first, list | tuple) else _parts(map(_named, value))

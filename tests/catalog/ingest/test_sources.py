@@ -15,8 +15,8 @@ from huggingface_hub import HfApi
 from ingested import amazebay_rows
 
 from ecomlab.catalog.ingest import build_products, open_source, sources
-from ecomlab.catalog.ingest.rows import WRAPPED
 from ecomlab.catalog.ingest.sources import Source
+from ecomlab.catalog.ingest.values import WRAPPED
 from ecomlab.catalog.products import open_products
 
 NAME = "owlgebra-ai/Amazebay-catalog-2M"

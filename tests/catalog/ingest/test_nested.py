@@ -1,0 +1,134 @@
+"""Values inside the objects of JSON rows: named by a mapping, found by the guess where nothing else says it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ecomlab.catalog.ingest import Mapping, Report, build_products, guess, open_source
+from ecomlab.catalog.ingest.values import WRAPPED, read_path
+from ecomlab.catalog.products import open_products
+
+OFFER = {"@type": "Offer", "price": 9.9, "priceCurrency": "EUR", "shipping": {"price": 4}}
+PRODUCT = {
+    "title": "Acme X7Q Tripod",
+    "sku": "T7",
+    "brand": {"name": "Acme", "id": 5},
+    "description": "Three legs.",
+}
+FOUND: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "an offer": ({"name": "Acme X7Q Tripod", "offers": OFFER}, {"price": "offers.price", "title": "name"}),
+    "offers": ({"name": "Acme X7Q Tripod", "offers": [OFFER]}, {"price": "offers.price"}),
+    "a product": (
+        {"product": PRODUCT, "price": 3},
+        {"title": "product.title", "id": "product.sku", "brand": "product.brand", "price": "price"},
+    ),
+    "two levels": ({"data": {"product": PRODUCT}}, {"title": "data.product.title", "id": "data.product.sku"}),
+    "several prices": ({"title": "Acme Tripod", "price": {"regular": 9, "current": 7}}, {"price": "price.current"}),
+    "stars": (
+        {"title": "Acme Tripod", "aggregateRating": {"ratingValue": 4.5, "reviewCount": 8}},
+        {"rating": "aggregateRating.ratingValue", "reviews": "aggregateRating.reviewCount"},
+    ),
+    "an amount": (
+        {"title": "Acme Tripod", "price": {"amount": 9.9, "currency": "EUR"}, "brand": {"name": "Acme"}},
+        {"price": "price", "brand": "brand", "currency": ""},
+    ),
+    "nothing of the product": (
+        {
+            "title": "Acme Tripod", "@type": "Product", "@id": "x", "shipping": {"price": 4},
+            "image": {"id": 3, "name": "a"},
+            "details": {"Brand": "Acme", "price": 5}, "seo": {"description": "Buy it", "type": "page"},
+        },
+        {"price": "", "id": "", "brand": "", "details": "details", "category": (), "text": ()},
+    ),
+}  # fmt: skip
+
+
+def made(
+    folder: Path, rows: list[dict[str, Any]], mapping: Any = None
+) -> tuple[Report, list[dict[str, Any]]]:
+    (folder / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    chosen = mapping and Mapping.model_validate({"columns": mapping})
+    report = build_products(open_source(str(folder / "a.jsonl")), folder / "out", chosen)
+    return report, open_products(folder / "out").rows.to_pylist()
+
+
+@pytest.mark.parametrize("what", FOUND)
+def test_the_guess_finds_what_is_inside_objects(what: str) -> None:
+    row, columns = FOUND[what]
+    guessed = guess([row] * 3).columns.model_dump()
+    assert {name: guessed[name] for name in columns} == columns
+
+
+def test_a_mapping_names_what_is_inside_objects(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [{"product": PRODUCT, "offers": OFFER}]
+    rows += [{"product": {"title": "Acme X8Q Tripod"}}, {"product": "Acme X9Q Tripod"}]
+    columns = {
+        "title": "product.title",
+        "id": "product.sku",
+        "brand": "product.brand.name",
+        "price": "offers.price",
+    }
+    report, products = made(tmp_path, rows, columns)
+    assert (report.rows, report.products, report.reasons) == (3, 2, {"no title": 1})
+    assert {(one["source_id"], one["brand"], one["price_cents"]) for one in products} == {
+        ("T7", "Acme", 990),
+        (None, None, None),
+    }
+    assert WRAPPED not in report.repairs
+    assert report.unused == (
+        "product.brand.id", "product.description", "offers.@type", "offers.priceCurrency", "offers.shipping",
+    )  # fmt: skip
+    assert "product.title" not in report.examples["no title"][0][1]  # what the row said, no more
+
+
+def test_a_column_with_a_dot_in_its_name_is_that_column(tmp_path: Path) -> None:
+    row = {"title": "Acme Tripod", "price.amount": 5, "price": {"amount": 9}}
+    assert made(tmp_path, [row], {"title": "title", "price": "price.amount"})[1][0]["price_cents"] == 500
+
+
+def test_a_name_that_no_object_has_is_refused(tmp_path: Path) -> None:
+    rows = [{"title": "Acme Tripod", "price": {"amount": 9.9}, "later": None}]
+    with pytest.raises(ValueError, match=r"'price.amuont'; did you mean 'price.amount'"):
+        made(tmp_path, rows, {"title": "title", "price": "price.amuont"})
+    with pytest.raises(ValueError, match=r"no column 'title.x'"):
+        made(tmp_path, rows, {"title": "title", "price": "title.x"})
+    made(tmp_path, rows, {"title": "title", "price": "later.amount"})  # an object may come in a later row
+
+
+def test_prices_are_in_the_currency_beside_them(tmp_path: Path) -> None:
+    """It was taken for dollars: amounts with "EUR" were dropped, and bare ones beside "EUR" called dollars."""
+    beside: dict[str, dict[str, Any]] = {
+        "an object": {"price": {"amount": 9.9, "currency": "EUR"}},
+        "an offer": {"offers": OFFER},
+        "a column": {"Price": "9.90", "Currency": "EUR"},
+    }
+    for key, row in beside.items():
+        folder = tmp_path / key
+        folder.mkdir()
+        rows = [{"title": f"Acme X{at}Q Tripod", **row} for at in range(3)]
+        report, products = made(folder, rows)
+        assert (report.currency, [one["price_cents"] for one in products]) == ("EUR", [990] * 3)
+
+
+def test_a_price_beside_another_currency_is_left_out(tmp_path: Path) -> None:
+    rows = [
+        {"title": f"Acme X{at}Q Tripod", "price": 5, "currency": ["USD", "USD", "EUR"][at]} for at in range(3)
+    ]
+    report, products = made(tmp_path, rows)
+    assert [one["price_cents"] for one in products] == [500, 500, None]
+    assert report.repairs == {"price in another currency left out": 1}
+
+
+def test_objects_of_parquet_are_read_alike(tmp_path: Path) -> None:
+    rows = [{"title": f"Acme X{at}Q Tripod", "offers": {"price": 5.0 + at}} for at in range(3)]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")
+    build_products(open_source(str(tmp_path / "a.parquet")), tmp_path / "out")
+    assert [one["price_cents"] for one in open_products(tmp_path / "out").rows.to_pylist()] == [500, 600, 700]
+
+
+def test_a_category_as_an_object_is_its_name() -> None:
+    assert read_path({"id": 5, "name": "Lamps"}) == ("Lamps",)
