@@ -19,6 +19,12 @@ ENOUGH: Final = 12
 """Whole products that make a type that tasks are about."""
 RARE: Final = 4
 """Products of a type that must share a value for it to be in the type's vocabulary."""
+FEWEST: Final = {"rating_tenths": 0.5, "price_cents": 0.1}
+"""Share of products that must have a number for those without to be left out; with fewer, nobody's is used.
+
+A rating is one limit that customers may set: for its sake a shop should not lose more products than it keeps. Without
+prices several environments are off: they are given up where nearly no product has one.
+"""
 MOST_VALUES: Final = 40
 MOST_SETS: Final = 100
 """Sets of options of a type, the commonest, that are looked at: a type may have as many sets as products."""
@@ -43,12 +49,12 @@ _VALUE = re.compile(r"[A-Za-z0-9][\w.'+/&% -]*")
 def catalog_of(products: Products) -> Catalog:
     """Make the catalog of what can be sold of a product table, in the order of its rows.
 
-    Sold is what has a brand and a short name that can be said, and a price and a rating where the source gives any;
-    `left_out` counts the rest. Types with at least `ENOUGH` products are drawable. Raises ValueError where none
-    has so many.
+    Sold is what has a brand and a short name that can be said, and a price and a rating where enough products have one
+    (`FEWEST`); `left_out` counts the rest, `unused` the numbers that too few have. Types with at least `ENOUGH`
+    products are drawable. Raises ValueError where none has so many.
     """
     sold = np.flatnonzero(_reasons(products) == "")
-    rows = rows_at(products.rows.select(_used(products.rows.column_names)), sold)
+    rows = rows_at(_without_rare(products.rows.select(_used(products.rows.column_names))), sold)
     names = rows["type"].to_pylist()
     departments = rows["department"].to_pylist()
     order = list(dict.fromkeys(names))
@@ -120,9 +126,30 @@ def left_out(products: Products) -> dict[str, int]:
     return dict(Counter(reason for reason in _reasons(products).tolist() if reason).most_common())
 
 
+def unused(products: Products) -> dict[str, int]:
+    """Count the products that have a number which is not used, because too few have one: of "rating" and "price"."""
+    return {name.partition("_")[0]: count for name, count in _rare(products.rows).items() if count}
+
+
+def _rare(rows: Any) -> dict[str, int]:
+    """Count the products that have a number, for those numbers that too few of them have."""
+    counts = {name: len(rows) - rows[name].null_count for name in FEWEST}
+    return {name: count for name, count in counts.items() if count < FEWEST[name] * len(rows)}
+
+
+def _without_rare(rows: Any) -> Any:
+    """Return the products as if nothing were known where only a few have a number."""
+    import pyarrow as pa
+
+    for name in _rare(rows):
+        at = rows.column_names.index(name)
+        rows = rows.set_column(at, name, pa.nulls(len(rows), rows.schema.field(name).type))
+    return rows
+
+
 def _reasons(products: Products) -> np.ndarray:
     """Say why each product cannot be sold, "" where it can."""
-    rows = products.rows
+    rows = _without_rare(products.rows)
     found = np.full(len(rows), "", object)
     features, taken = _features(rows)
     names = zip(features, rows["type"].to_pylist(), strict=True)

@@ -54,13 +54,13 @@ def _unsupported(catalog: Catalog) -> dict[str, str]:
     return off
 
 
-def limits(catalog: Catalog) -> list[str]:
-    """Say which of a customer's limits are never drawn here, one sentence each."""
-    return [
-        f"no product has a {name}: customers set no limit on it"
+def limits(catalog: Catalog) -> dict[str, str]:
+    """Say which of a customer's limits are never drawn here, a sentence by number."""
+    return {
+        name: f"no product has a {name}: customers set no limit on it"
         for name in ("price", "rating")
         if name not in catalog.bounds
-    ]
+    }
 
 
 def _edges(catalog: Catalog, name: str) -> tuple[int, int]:

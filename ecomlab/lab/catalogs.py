@@ -19,7 +19,7 @@ from ecomlab.catalog.ingest.nested import value_at
 from ecomlab.catalog.ingest.report import without_header
 from ecomlab.catalog.ingest.text import clean
 from ecomlab.catalog.products import Products, open_products
-from ecomlab.catalog.real import catalog_of, left_out
+from ecomlab.catalog.real import catalog_of, left_out, unused
 from ecomlab.catalog.support import limits, unsupported
 from ecomlab.models.process_group import ProcessGroup
 from ecomlab.train.distributed import join_processes
@@ -98,7 +98,12 @@ def _carried(catalog: Catalog, products: Products) -> Iterator[str]:
         lacks = ", ".join(f"{reason} ({count:,})" for reason, count in left_out(products).items())
         yield f"not in the shop: {len(products) - catalog.size:,} of {len(products):,} products: {lacks}"
     yield f"types that tasks are about: {len(catalog.drawable_types)} of {len(catalog.types)}"
-    yield from limits(catalog)
+    few = {
+        name: f"a {name} is known of {count:,} of {len(products):,} products, too few: none is used, so that the "
+        "others are in the shop, and customers set no limit on it"
+        for name, count in unused(products).items()
+    }
+    yield from (limits(catalog) | few).values()
     for env, why in unsupported(catalog).items():
         yield f"{env} is off: {why}"
 

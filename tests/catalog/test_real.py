@@ -12,9 +12,10 @@ from ecomlab.catalog.ingest import build_products, open_source, read_mapping, ty
 from ecomlab.catalog.ingest.types import is_speakable
 from ecomlab.catalog.lexicon import lexicon_of
 from ecomlab.catalog.products import Products, open_products
-from ecomlab.catalog.real import WRAPPING, _best, _said, catalog_of, left_out
+from ecomlab.catalog.real import FEWEST, WRAPPING, _best, _said, catalog_of, left_out, unused
 from ecomlab.catalog.support import limits, unsupported
 from ecomlab.customer.nlu import read_opening
+from ecomlab.lab.catalogs import _carried
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +97,50 @@ def test_without_prices_and_ratings_nothing_is_said_about_them(tmp_path: Path) -
             assert not {name for _, name in task.goal.slots} & {"price", "rating"}
             made = play(ENVIRONMENTS[env].reference_player(shop), task, shop)
             assert made.score.correct and "2147483" not in str(made.messages), (env, d, made.score.why)
+
+
+def with_numbers(rated: int, priced: int, folder: Path) -> Products:
+    """Forty products of two types, of which the first so many have a rating or a price."""
+    _, *titles = priceless().splitlines()
+    lines = [
+        f"{line},{4.5 if at < rated else ''},{10 + at if at < priced else ''}"
+        for at, line in enumerate(titles)
+    ]
+    (folder / "a.csv").write_text("\n".join(["title,brand,rating,price", *lines]) + "\n")
+    return built(folder / "a.csv", folder / "out").products
+
+
+@pytest.mark.parametrize(
+    ("rated", "priced", "bounds"), [(1, 40, {"price"}), (19, 40, {"price"}), (40, 3, {"rating"})]
+)
+def test_a_number_that_few_products_have_costs_no_others_their_place(
+    rated: int, priced: int, bounds: set[str], tmp_path: Path
+) -> None:
+    """With one rated product of 300 no shop was made: the others lacked a rating."""
+    products = with_numbers(rated, priced, tmp_path)
+    catalog = catalog_of(products)
+    assert (catalog.size, len(catalog.drawable_types), left_out(products)) == (40, 2, {})
+    assert catalog.bounds == {"days", *bounds}
+    assert unused(products) == ({"rating": rated} if rated < 40 else {"price": priced})
+    assert products.rows["rating_tenths"].null_count == 40 - rated  # the product table keeps them
+    said = "\n".join(_carried(catalog, products))
+    name = "rating" if rated < 40 else "price"
+    assert f"a {name} is known of {min(rated, priced)} of 40 products, too few: none is used" in said
+    assert "customers set no limit" in said and f"no product has a {name}: customers" not in said
+
+
+@pytest.mark.parametrize(
+    ("rated", "priced", "left"), [(20, 40, "no rating"), (40, 4, "no price"), (39, 40, "no rating")]
+)
+def test_products_without_what_enough_others_have_are_left_out(
+    rated: int, priced: int, left: str, tmp_path: Path
+) -> None:
+    assert {name: round(40 * share) for name, share in FEWEST.items()} == {
+        "rating_tenths": 20,
+        "price_cents": 4,
+    }
+    products = with_numbers(rated, priced, tmp_path)
+    assert (left_out(products), unused(products)) == ({left: 40 - min(rated, priced)}, {})
 
 
 def test_real_products_are_named_as_people_write_them(tmp_path: Path) -> None:
