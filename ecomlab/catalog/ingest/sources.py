@@ -27,6 +27,7 @@ ROWS: Final = 5
 """Lines within a quoted field that all have the header's number of fields: from here on they are taken for rows."""
 MOST_COLUMNS: Final = 1_000
 """Columns from which no more are looked for: ids or values that stand in the place of names have no end."""
+DELIMITERS: Final = (",", ";", "\t", "|")
 BATCH: Final = 1_000
 WHOLE_JSON: Final = 256 << 20
 """Characters of a JSON array that is read whole, unpacked: a compressed file says little about what is in it."""
@@ -46,6 +47,7 @@ BROKEN: Final = (OSError, EOFError, UnicodeError, zlib.error)
 """What reading a damaged file raises, compressed or not."""
 _EXCEL = re.compile(r"sep=(.)\s*", re.IGNORECASE)
 """First line of a CSV that names its delimiter, as Excel writes it."""
+_DECIMAL = re.compile(r"(?<=\d),(?=\d{1,2}(?!\d))")
 _HUB = re.compile(r"([A-Za-z0-9][\w.-]*/[\w.-]+)(?:@([\w./-]+))?")
 
 
@@ -395,14 +397,18 @@ def _parsed(text: str, delimiter: str, strict: bool) -> list[str]:
 def _delimiter(lines: list[str]) -> str:
     """Choose the delimiter that splits the first lines most evenly into most fields."""
 
-    def evenness(mark: str) -> tuple[int, int]:
+    def evenness(mark: str, lines: list[str]) -> tuple[int, int]:
         counts = Counter(
             len(fields) for fields, *_ in _records(_Pushed([(x, (), "") for x in lines], iter(())), mark)
         )
         fields, often = counts.most_common(1)[0] if counts else (1, 0)
         return (often, fields) if fields > 1 else (0, 1)
 
-    return max((",", ";", "\t", "|"), key=evenness)
+    comma, *others = (evenness(mark, lines) for mark in DELIMITERS)
+    best = max(others)
+    if comma[0] <= best[0] and evenness(",", [_DECIMAL.sub(".", line) for line in lines])[1] < best[1]:
+        comma = (0, 1)  # nearly all of them are in numbers: 12,90
+    return DELIMITERS[[comma, *others].index(max(comma, best))]
 
 
 def _json_rows(path: Path) -> Iterator[SourceRow]:

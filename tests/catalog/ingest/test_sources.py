@@ -127,6 +127,22 @@ def test_excels_first_line_names_the_delimiter(tmp_path: Path) -> None:
     assert open_source(str(tmp_path / "a.csv")).sample() == [{"title": "A, B lamp", "price": "3"}]
 
 
+@pytest.mark.parametrize(
+    ("text", "last"),
+    [
+        ("Lampe de table;12,90;10,66\nLampadaire;24,50;20,33\nLampe murale;7,00;5,83\n", "10,66"),
+        ("Modelo;36,5;37,5\nZapato negro;49,99;59,99\n", "59,99"),
+        ("Desk Lamp,19.99,home;lamp\nFloor Lamp,24.50,home;lamp\n", "home;lamp"),
+        ("Desk Lamp,19,5,8\nFloor Lamp,24,5,8\n", "8"),
+        ("title,price\nDesk Lamp; black,19\nFloor Lamp; black,24\n", "19"),
+    ],
+)
+def test_decimal_commas_are_no_delimiters(text: str, last: str, tmp_path: Path) -> None:
+    """Where all lines have as many of them as semicolons, the comma was chosen."""
+    (tmp_path / "a.csv").write_text(text)
+    assert [*open_source(str(tmp_path / "a.csv")).sample()[0].values()][-1] == last
+
+
 def test_a_damaged_archive_ends_with_a_reason(tmp_path: Path) -> None:
     packed = bytearray(gzip.compress("".join(f"Lamp {n * n},{n}\n" for n in range(5_000)).encode()))
     packed[2_000:2_020] = bytes(20)
