@@ -207,8 +207,10 @@ def _drawable(order: Sequence[str], counts: np.ndarray, products: Products) -> t
     no_names = {types.OTHER.name, *(name.replace("_", " ").title() for name in products.attribute_names)}
     found = tuple(n for n, count in able if count >= ENOUGH and types.is_speakable(n) and n not in no_names)
     if not found:
+        lacks = ", ".join(f"{reason} ({count:,})" for reason, count in left_out(products).items())
         raise ValueError(
             f"no type of {products.facts.get('source')} has {ENOUGH} products with brand, name and price, as tasks need"
+            + (f"; left out of {len(products):,} products: {lacks}" if lacks else "")
         )
     return found
 

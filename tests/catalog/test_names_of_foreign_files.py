@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from ecomlab.catalog.ingest import attributes, guess, types
+from ecomlab.catalog.ingest import attributes, guess, prices, types
 from ecomlab.catalog.ingest.report import Report
 from ecomlab.catalog.ingest.text import ENCODING
+from ecomlab.catalog.ingest.values import COUNT_UNREAD, STOCK_NONE, STOCK_SOME, read_stock
 from ecomlab.catalog.real import _said
 from ecomlab.catalog.store import CatalogError, read_manifest
 
@@ -44,6 +45,57 @@ def test_german_columns_are_known() -> None:
         "VK-Preis",
         ("Beschreibung",),
     )
+
+
+FRENCH = {
+    "Référence": "1", "Désignation": "Lampe de bureau", "Marque": "Éclairis", "Catégorie": "Maison",
+    "Prix TTC": "12,90", "Devise": "EUR", "Note": "4,5/5", "Nombre d'avis": "12", "En stock": "oui",
+    "Description": "Belle.", "Couleur": "Noir",
+}  # fmt: skip
+SPANISH = {
+    "CODIGO": "1", "Nombre del artículo": "Lámpara de mesa", "Marca": "Taurus", "Categoría": "Hogar", "Precio": "12,90",
+    "Moneda": "EUR", "Valoración": "4,5", "Opiniones": "12", "Existencias": "3", "Descripcion": "Nueva.", "Talla": "S",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("row", "attribute"), [(FRENCH, "color"), (SPANISH, "size")])
+def test_french_and_spanish_columns_are_known(row: dict[str, str], attribute: str) -> None:
+    mapping = guess([row])
+    one = mapping.columns
+    found = [
+        one.id,
+        one.title,
+        one.brand,
+        *one.category,
+        one.price,
+        one.currency,
+        one.rating,
+        one.reviews,
+        one.stock,
+    ]
+    assert [*found, *one.text] == list(row)[:-1]
+    assert mapping.attributes == {attribute: list(row)[-1]}
+
+
+def test_a_note_is_a_rating_only_where_it_reads_as_one() -> None:
+    rows = [{"title": "Desk Lamp", "Note": said} for said in ("fragile", "call 12 first", "")]
+    assert guess(rows).columns.rating == ""
+
+
+@pytest.mark.parametrize("said", ["En rupture", "épuisé", "Agotado", "non", "nicht auf Lager"])
+def test_sold_out_is_read_in_four_languages(said: str) -> None:
+    assert read_stock(said) == (0, (STOCK_NONE,))
+
+
+@pytest.mark.parametrize("said", ["oui", "Sí", "ja", "In stock", True])
+def test_in_stock_without_a_number_is_told_from_nonsense(said: object) -> None:
+    assert read_stock(said) == (None, (STOCK_SOME,))
+    assert read_stock("pas clair") == (None, (COUNT_UNREAD,))
+
+
+def test_the_sign_of_latin_9_is_the_euro() -> None:
+    """Its byte for the euro is that of another sign in Windows-1252."""
+    assert prices.currency_of("12,90 ¤") == "EUR" and prices.read_price("12,90 ¤", "EUR")[0] == 1290
 
 
 def test_a_file_and_products_without_a_shop_are_told_from_a_missing_catalog(tmp_path: Path) -> None:

@@ -143,6 +143,11 @@ def test_products_without_what_enough_others_have_are_left_out(
     assert (left_out(products), unused(products)) == ({left: 40 - min(rated, priced)}, {})
 
 
+def test_a_shop_that_cannot_be_made_says_what_was_left_out(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"12 products .* left out of 40 products: no price \(36\)"):
+        catalog_of(with_numbers(40, 4, tmp_path))
+
+
 def test_real_products_are_named_as_people_write_them(tmp_path: Path) -> None:
     """Brand first, with the article that is heard, no shouting; nobody asks for a Furniture."""
     lines = ["title,brand,price"]

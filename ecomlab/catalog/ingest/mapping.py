@@ -2,6 +2,7 @@
 
 import json
 import re
+import unicodedata
 from collections.abc import Mapping as Table
 from collections.abc import Sequence
 from functools import cache
@@ -13,6 +14,7 @@ from pydantic import Field
 from ecomlab.catalog.ingest.attributes import is_attribute, name_of
 from ecomlab.catalog.ingest.nested import columns_of, inside, is_unread, value_at
 from ecomlab.catalog.ingest.text import is_nothing
+from ecomlab.catalog.ingest.values import read_rating
 from ecomlab.data import Strict, read_toml
 from ecomlab.suggest import unknown
 
@@ -145,7 +147,10 @@ def guess(rows: Sequence[Table[str, Any]]) -> Mapping:
     known = _known()
     found: dict[str, Any] = {}
     for name in ONE:
-        found[name] = next((folded[form] for form in known[name] if form in folded), "")
+        found[name] = next(
+            (folded[form] for form in known[name] if form in folded and not _is_remark(rows, folded[form])),
+            "",
+        )
     for name in MANY:
         found[name] = tuple(dict.fromkeys(folded[form] for form in known[name] if form in folded))
     _look_inside(rows, columns, found)
@@ -220,6 +225,14 @@ def _is_able(rows: Sequence[Table[str, Any]], name: str, path: str) -> bool:
         texts = [value for row in rows if isinstance(value := value_at(row, path), str)]
         return 2 * sum(len(_WORD.findall(text)) > 1 for text in texts) > len(rows)
     return name not in ("price", "currency") or not _BESIDE.search(path)
+
+
+def _is_remark(rows: Sequence[Table[str, Any]], column: str) -> bool:
+    """Tell whether a "Note" is a remark rather than, in French, a rating."""
+    if _folded(column) != "note":
+        return False
+    given = [row[column] for row in rows if not is_nothing(row.get(column))]
+    return 2 * sum(read_rating(value)[0] is not None for value in given) <= len(given)
 
 
 def _category(names: list[str]) -> tuple[str, ...]:
@@ -309,7 +322,7 @@ def slug(name: str) -> str:
 
 
 def _folded(name: str) -> str:
-    return re.sub(r"[\W_]", "", name).lower()
+    return re.sub(r"[\W_]", "", unicodedata.normalize("NFKD", name)).lower()
 
 
 def is_known(name: str) -> bool:

@@ -27,7 +27,9 @@ _SIGNS: Final = {
     "$": "USD", "US$": "USD", "€": "EUR", "EURO": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR", "R$": "BRL", "A$": "AUD",
     "AU$": "AUD", "C$": "CAD", "CA$": "CAD", "NZ$": "NZD", "HK$": "HKD", "S$": "SGD", "SG$": "SGD",
 }  # fmt: skip
-_MARKS = str.maketrans({"−": "-", "–": "-", "—": "-", "×": "x", "’": "'", "\xa0": " ", "\u202f": " "})
+_MARKS = str.maketrans(
+    {"−": "-", "–": "-", "—": "-", "×": "x", "’": "'", "¤": "€", "\xa0": " ", "\u202f": " "}
+)
 _NATION = re.compile(r"\b(AU|CA|HK|NZ|SG|US) \$")
 _CENTS = re.compile(r"(\d+(?:[.,]\d+)?) ?(?:¢|c|cents?)", re.IGNORECASE)
 _EURO_POINT = re.compile(r"(\d)€ ?(\d\d)(?!\d)")

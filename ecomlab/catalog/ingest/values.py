@@ -10,7 +10,11 @@ from typing import Any, Final
 from ecomlab.catalog.ingest.text import is_nothing
 
 RATING_TEXT, RATING_UNREAD = "rating written as text", "unreadable rating left out"
-COUNT_UNREAD, STOCK_NONE = "unreadable count left out", "stock below zero or in words: sold out"
+COUNT_UNREAD, STOCK_NONE, STOCK_SOME = (
+    "unreadable count left out",
+    "stock below zero or in words: sold out",
+    "stock in words: its number is drawn",
+)
 LITERAL, BROKEN_JSON, UNREAD_TABLE = (
     "Python literal in place of JSON",
     "broken JSON mended",
@@ -24,10 +28,19 @@ _NO_COMMA = re.compile(r"(['\"])\s+(['\"])")
 """Between the elements of a list as NumPy prints it."""
 _SOLD_OUT = re.compile(
     r"-\s*\d+(?:\.\d+)?|(?:currently )?(?:out[ _-]?of[ _-]?stock|sold[ _-]?out|unavailable|not available|discontinued)"
-    r"|oos|no|false|none left|back[ -]?order(?:ed)?|pre[ -]?order",
+    r"|oos|no|false|none left|back[ -]?order(?:ed)?|pre[ -]?order"
+    r"|nein|ausverkauft|vergriffen|nicht (?:auf lager|lieferbar|verfügbar|vorrätig)"
+    r"|agotad[oa]|sin (?:stock|existencias)|no disponible|bajo pedido"
+    r"|non|épuisée?|(?:en )?rupture(?: de stock)?|indisponible|sur commande",
     re.IGNORECASE,
 )
 """How exports say that nothing is left: oversold units count below zero."""
+_IN_STOCK = re.compile(
+    r"yes|true|(?:currently )?(?:in[ _-]?stock|available)|ja|auf lager|lieferbar|verfügbar"
+    r"|s[ií]|oui|en stock|disponible",
+    re.IGNORECASE,
+)
+"""How they say that something is left, without its number."""
 _COUNT = re.compile(
     r"(?:[(~≈>≥+]|about|around|over|more than|at least|only|just)?\s*"
     r"(?:(\d+(?:[.,]\d+)?) ?([kKMB])\b|(\d{1,3}(?:[,. '’]\d{3})+|\d+)(?![\d%/]|[.,]\d| ?/ ?\d| (?:out )?of\b))",
@@ -81,9 +94,13 @@ def read_count(value: Any, most: int = 2**31 - 1) -> tuple[int | None, tuple[str
 
 
 def read_stock(value: Any, most: int = 2**31 - 1) -> tuple[int | None, tuple[str, ...]]:
-    """Read the units in stock, at most `most`: a count, or 0 where it is below zero or in words: "sold out"."""
-    if _SOLD_OUT.fullmatch(str(value)[:100].strip()):  # also a False
+    """Read the units in stock, at most `most`: a count, or 0 where it is below zero or in words: "sold out"; None for
+    "yes"."""
+    text = str(value)[:100].strip()
+    if _SOLD_OUT.fullmatch(text):  # also a False
         return 0, (STOCK_NONE,)
+    if _IN_STOCK.fullmatch(text):
+        return None, (STOCK_SOME,)
     return read_count(value, most)
 
 
