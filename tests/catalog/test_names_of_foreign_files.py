@@ -6,6 +6,7 @@ import pytest
 
 from ecomlab.catalog.ingest import attributes, guess, prices, types
 from ecomlab.catalog.ingest.report import Report
+from ecomlab.catalog.ingest.rows import _brand
 from ecomlab.catalog.ingest.text import ENCODING
 from ecomlab.catalog.ingest.values import COUNT_UNREAD, STOCK_NONE, STOCK_SOME, read_stock
 from ecomlab.catalog.real import _said
@@ -91,6 +92,11 @@ def test_sold_out_is_read_in_four_languages(said: str) -> None:
 def test_in_stock_without_a_number_is_told_from_nonsense(said: object) -> None:
     assert read_stock(said) == (None, (STOCK_SOME,))
     assert read_stock("pas clair") == (None, (COUNT_UNREAD,))
+
+
+def test_legal_forms_are_left_out_of_brands() -> None:
+    names = ("Taurus S.A.", "Rowenta SARL", "Cecotec S.L.", "Acme S.A.S.", "Sally Hansa", "SA")
+    assert [_brand(name) for name in names] == ["Taurus", "Rowenta", "Cecotec", "Acme", "Sally Hansa", "SA"]
 
 
 def test_the_sign_of_latin_9_is_the_euro() -> None:

@@ -23,7 +23,10 @@ NO_TITLE, NO_WORDS = "no title", "title without words"
 """Reasons to set a row aside."""
 _LETTERS = re.compile(r"[^\W\d_]{2}")
 _STORE = re.compile(r"(?:visit the|shop|by|brand:)\s+(.+?)(?:\s+store)?", re.IGNORECASE)
-_LEGAL = re.compile(r"(?:[\s,]+(?:inc|llc|ltd|corp|corporation|co|gmbh|and|&)\.?)+$", re.IGNORECASE)
+_LEGAL = re.compile(
+    r"(?:[\s,]+(?:inc|llc|ltd|corp|corporation|co|gmbh|s\.?a\.?r\.?l|s\.?a\.?s|s\.a|s\.l|sa|and|&)\.?)+$",
+    re.IGNORECASE,
+)
 """The legal form of a company, which nobody says with its name."""
 _NO_OPTION: Final = ("default title", "default", "one size", "one color")
 
