@@ -142,7 +142,7 @@ class RowCleaner:
             rating_tenths=number(columns.rating, values.read_rating),
             reviews=number(columns.reviews, values.read_count),
             stock=number(columns.stock, values.read_stock, 32_767),
-            days=number(columns.days, values.read_count, 60),
+            days=number(columns.days, values.read_days, 60),
             text=self._text(raw, repairs),
             attributes=found,
             options=options,

@@ -10,10 +10,11 @@ from typing import Any, Final
 from ecomlab.catalog.ingest.text import is_nothing
 
 RATING_TEXT, RATING_UNREAD = "rating written as text", "unreadable rating left out"
-COUNT_UNREAD, STOCK_NONE, STOCK_SOME = (
+COUNT_UNREAD, STOCK_NONE, STOCK_SOME, UNIT = (
     "unreadable count left out",
     "stock below zero or in words: sold out",
     "stock in words: its number is drawn",
+    "hours, weeks or months counted in days",
 )
 LITERAL, BROKEN_JSON, UNREAD_TABLE = (
     "Python literal in place of JSON",
@@ -47,6 +48,12 @@ _COUNT = re.compile(
     re.IGNORECASE,
 )
 """A count, also in thousands or millions, as shops show them: "1.2K", "2M+", "(1,234)"; no "3/5", "10%" or "4 of 5"."""
+_UNIT = re.compile(
+    r"\d ?(?:(h|hrs?|hours?|heures?|horas?|stunden?)|(w|wks?|weeks?|semaines?|semanas?|wochen?)"
+    r"|(months?|mois|mes|meses|monaten?|monate))\b",
+    re.IGNORECASE,
+)
+"""In what but days a time is given."""
 _SCALES: Final = {"k": 1e3, "m": 1e6, "b": 1e9}
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
 _SCALE_OF_STARS = re.compile(
@@ -102,6 +109,16 @@ def read_stock(value: Any, most: int = 2**31 - 1) -> tuple[int | None, tuple[str
     if _IN_STOCK.fullmatch(text):
         return None, (STOCK_SOME,)
     return read_count(value, most)
+
+
+def read_days(value: Any, most: int) -> tuple[int | None, tuple[str, ...]]:
+    """Read a number of days, at most `most`, the lowest of a range: 2, "2-3 days"; "48h" is 2, "2 weeks" 14."""
+    days, repairs = read_count(value)
+    unit = _UNIT.search(value[:100]) if days is not None and isinstance(value, str) else None
+    if days is None or not unit:
+        return None if days is None else min(days, most), repairs
+    in_days = math.ceil(days / 24) if unit[1] else days * (7 if unit[2] else 30)
+    return min(in_days, most), (*repairs, UNIT)
 
 
 def _is_number(value: Any) -> bool:
