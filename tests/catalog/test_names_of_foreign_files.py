@@ -81,6 +81,10 @@ def test_french_and_spanish_columns_are_known(row: dict[str, str], attribute: st
 def test_a_note_is_a_rating_only_where_it_reads_as_one() -> None:
     rows = [{"title": "Desk Lamp", "Note": said} for said in ("fragile", "call 12 first", "")]
     assert guess(rows).columns.rating == ""
+    assert (
+        guess([{"title": "Desk Lamp", "Note": said} for said in (["4,5"], {"value": 4})]).columns.rating
+        == "Note"
+    )
 
 
 @pytest.mark.parametrize("said", ["En rupture", "épuisé", "Agotado", "non", "nicht auf Lager"])

@@ -14,7 +14,7 @@ from pydantic import Field
 from ecomlab.catalog.ingest.attributes import is_attribute, name_of
 from ecomlab.catalog.ingest.nested import columns_of, inside, is_unread, value_at
 from ecomlab.catalog.ingest.text import is_nothing
-from ecomlab.catalog.ingest.values import read_rating
+from ecomlab.catalog.ingest.values import read_rating, single
 from ecomlab.data import Strict, read_toml
 from ecomlab.suggest import unknown
 
@@ -231,7 +231,7 @@ def _is_remark(rows: Sequence[Table[str, Any]], column: str) -> bool:
     """Tell whether a "Note" is a remark rather than, in French, a rating."""
     if _folded(column) != "note":
         return False
-    given = [row[column] for row in rows if not is_nothing(row.get(column))]
+    given = [said for row in rows if not is_nothing(said := single(row.get(column))[0])]
     return 2 * sum(read_rating(value)[0] is not None for value in given) <= len(given)
 
 
