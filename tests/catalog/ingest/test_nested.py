@@ -7,8 +7,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from ecomlab.catalog.ingest import Mapping, Report, build_products, guess, open_source
+from ecomlab.catalog.ingest.rows import CleanRow, RowCleaner, SetAside
+from ecomlab.catalog.ingest.sources import SourceRow
 from ecomlab.catalog.ingest.values import WRAPPED, read_path
 from ecomlab.catalog.products import open_products
 
@@ -128,6 +132,30 @@ def test_objects_of_parquet_are_read_alike(tmp_path: Path) -> None:
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")
     build_products(open_source(str(tmp_path / "a.parquet")), tmp_path / "out")
     assert [one["price_cents"] for one in open_products(tmp_path / "out").rows.to_pylist()] == [500, 600, 700]
+
+
+NAMES = st.sampled_from(
+    ("title", "name", "price", "amount", "currency", "offers", "brand", "product", "rating", "id", "category", "a.b", "note")
+)  # fmt: skip
+VALUES = st.recursive(
+    st.sampled_from(("Acme Desk Lamp", "EUR", "4,5", "", 9.9, 5, True, None)),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(NAMES, inner, max_size=4),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(st.lists(st.dictionaries(NAMES, VALUES, min_size=1, max_size=5), min_size=1, max_size=4))
+def test_any_objects_are_guessed_and_read(rows: list[dict[str, Any]]) -> None:
+    try:
+        mapping = guess(rows)
+    except ValueError as error:
+        assert "no column holds titles" in str(error)
+        return
+    mapping.check(rows)
+    mapping.unread(rows)
+    for row in rows:
+        assert isinstance(RowCleaner(mapping, "EUR").clean(SourceRow(0, row)), CleanRow | SetAside)
 
 
 def test_a_category_as_an_object_is_its_name() -> None:
