@@ -1,6 +1,6 @@
 """Which environments a catalog can carry, and a sentence for each that it cannot."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 
 from ecomlab.catalog.columns import Catalog
@@ -54,13 +54,13 @@ def _unsupported(catalog: Catalog) -> dict[str, str]:
     return off
 
 
-def limits(catalog: Catalog) -> dict[str, str]:
-    """Say which of a customer's limits are never drawn here, a sentence by number."""
-    return {
-        name: f"no product has a {name}: customers set no limit on it"
+def limits(catalog: Catalog, told: Collection[str] = ()) -> list[str]:
+    """Say which of a customer's limits are never drawn here, one sentence each, without those that are `told`."""
+    return [
+        f"no product has a {name}: customers set no limit on it"
         for name in ("price", "rating")
-        if name not in catalog.bounds
-    }
+        if name not in catalog.bounds and name not in told
+    ]
 
 
 def _edges(catalog: Catalog, name: str) -> tuple[int, int]:

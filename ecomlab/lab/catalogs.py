@@ -98,12 +98,13 @@ def _carried(catalog: Catalog, products: Products) -> Iterator[str]:
         lacks = ", ".join(f"{reason} ({count:,})" for reason, count in left_out(products).items())
         yield f"not in the shop: {len(products) - catalog.size:,} of {len(products):,} products: {lacks}"
     yield f"types that tasks are about: {len(catalog.drawable_types)} of {len(catalog.types)}"
-    few = {
-        name: f"a {name} is known of {count:,} of {len(products):,} products, too few: none is used, so that the "
-        "others are in the shop, and customers set no limit on it"
-        for name, count in unused(products).items()
-    }
-    yield from (limits(catalog) | few).values()
+    few = unused(products)
+    for name, count in few.items():
+        yield (
+            f"a {name} is known of {count:,} of {len(products):,} products, too few: none is used, so that the others "
+            "are in the shop, and customers set no limit on it"
+        )
+    yield from limits(catalog, few)
     for env, why in unsupported(catalog).items():
         yield f"{env} is off: {why}"
 

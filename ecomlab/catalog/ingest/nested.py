@@ -34,6 +34,8 @@ def columns_of(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 
 def inside(rows: Sequence[Mapping[str, Any]], column: str) -> list[str]:
     """List the columns inside the objects of a column; a name with a dot of its own cannot be told."""
+    if "." in column and any(column in row for row in rows):
+        return []
     objects = (value for row in rows if (value := _object(value_at(row, column))))
     names = dict.fromkeys(str(name) for value in objects for name in value)
     return [f"{column}.{name}" for name in names if name and "." not in name and printable(name) == name][
