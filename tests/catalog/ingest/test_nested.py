@@ -40,6 +40,7 @@ FOUND: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"title": "Acme Tripod", "price": {"amount": 9.9, "currency": "EUR"}, "brand": {"name": "Acme"}},
         {"price": "price", "brand": "brand", "currency": ""},
     ),
+    "a name with a dot of its own": ({"title": "Acme Tripod", "a.b": {"price": 5}}, {"price": ""}),
     "nothing of the product": (
         {
             "title": "Acme Tripod", "@type": "Product", "@id": "x", "shipping": {"price": 4},
