@@ -42,14 +42,7 @@ def test_an_episode_costs_the_same_at_any_size(column: str, lexical: dict[str, d
     assert float(lexical[LARGE][column]) <= FLAT * float(lexical[SMALL][column])
 
 
-NOT_FLAT = pytest.mark.xfail(
-    strict=True, reason="draws look at up to 512 rows of a type, and some at all: docs/catalogs.md says where"
-)
-
-
-@pytest.mark.parametrize(
-    "env", [pytest.param(env, marks=NOT_FLAT if env in ("CART", "BUNDLE") else ()) for env in ENVIRONMENTS]
-)
+@pytest.mark.parametrize("env", ENVIRONMENTS)
 def test_a_reset_of_each_environment_costs_the_same_at_any_size(env: str) -> None:
     small, large = (
         float(row["reset_ms_p95"])
