@@ -167,7 +167,7 @@ class Wording:
             )
             detail = ", ".join(unknown)[:LINE]
         slots = () if why or named == [NONE] else tuple(known[name] for name in named)
-        self.exchanges.append(replace(one, refused=why, detail=detail, used=", ".join(slots)))
+        self.exchanges.append(replace(one, refused=why, detail=detail or one.detail, used=", ".join(slots)))
         return slots
 
     def _reworded(self, task: str, template: str, check: Check, verbatim: str = "") -> str:
@@ -218,14 +218,15 @@ class Wording:
         try:
             answer = self._chat([{"role": "system", "content": system}, {"role": "user", "content": user}])
         except Exception as error:  # whatever it is, the template is said: wording never costs an episode
-            answer, usage = None, error.usage if isinstance(error, NoAnswerError) else {}
+            answer, usage, why = None, error.usage if isinstance(error, NoAnswerError) else {}, str(error)
         else:
-            usage = answer.usage if isinstance(answer, Answered) else {}
+            usage, why = answer.usage if isinstance(answer, Answered) else {}, "it gave no text"
         seconds = round(time.monotonic() - started, 3)
         text = answer.text if isinstance(answer, Answered) else answer
         if not isinstance(text, str):
             self._failures += 1
-            return Exchange(task, given, None, FAILED, seconds=seconds, usage=usage)
+            why = _writable(why)[:LINE]
+            return Exchange(task, given, None, FAILED, why, seconds=seconds, usage=usage)
         self._failures = 0
         return Exchange(task, given, _writable(text[:MOST]), seconds=seconds, usage=usage)
 
@@ -245,6 +246,7 @@ class Wording:
             given,
             answer,
             "" if isinstance(answer, str) else missing,
+            "" if isinstance(answer, str) else one.get("detail", ""),
             seconds=float(one.get("seconds", 0.0)),
             usage=one.get("usage", {}),
         )

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ecomlab.customer.llm import FAILED
 from ecomlab.evaluate.contestant import Usage
 from ecomlab.evaluate.transcript import Transcript
 from ecomlab.evaluate.transcript_tables import flat
@@ -136,12 +137,13 @@ def report(transcripts: Iterable[Transcript], trials: int = 1) -> dict[str, Any]
     with an endpoint that words the customer, and by reason those of which nothing was used.
     """
     rows, said = list[Row](), defaultdict[str, Counter[str]](Counter)
-    doubts, exchanges, refused = Counter[str](), 0, Counter[str]()
+    doubts, exchanges, refused, why = Counter[str](), 0, Counter[str](), Counter[str]()
     for transcript in transcripts:
         rows.append(flat(transcript))
         doubts.update(_doubts(transcript))
         exchanges += len(transcript.wording)
         refused.update(one["refused"] for one in transcript.wording)
+        why.update(one.get("detail", "") for one in transcript.wording if one["refused"] == FAILED)
         if transcript.unscored:
             said[transcript.unscored][transcript.why_unscored] += 1
     cells: dict[tuple[str, int | None], list[Row]] = defaultdict(list)
@@ -160,7 +162,11 @@ def report(transcripts: Iterable[Transcript], trials: int = 1) -> dict[str, Any]
         "all": {"env": "all", "d": None, **summarize(rows, trials)},
         "reasons": {kind: said[kind].most_common(1)[0][0] for kind in sorted(said)},
         **{name: doubts[name] for name in DOUBTS},
-        "customer": {"exchanges": exchanges, "refused": _counted(refused.elements())},
+        "customer": {
+            "exchanges": exchanges,
+            "refused": _counted(refused.elements()),
+            "no_answer": next((said for said, _ in why.most_common(1)), ""),
+        },
     }
 
 

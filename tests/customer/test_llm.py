@@ -201,6 +201,7 @@ def test_a_dead_endpoint_is_asked_a_few_times_an_episode(shop: Shop) -> None:
         *["no answer"] * FAILURES,
         "not asked",
     ]
+    assert {one["detail"] for one in trajectory.wording[:FAILURES]} == {"down"}
 
 
 def test_a_replay_needs_no_endpoint(shop: Shop) -> None:

@@ -217,9 +217,10 @@ def test_a_customers_endpoint_that_never_answered_is_noticed(
     refused: dict[str, int], never: bool, shop: Shop
 ) -> None:
     (played,) = Script().play([Job("STATUS", 0, 2**31)], shop)
-    found = {**report([Transcript.of(played)]), "customer": {"exchanges": 4, "refused": refused}}
+    found = report([Transcript.of(played)])
+    found["customer"] = {"exchanges": 4, "refused": refused, "no_answer": "status 401: no such key"}
     said = "\n".join(notes_of({**found, "header": {"identity": {}, "cells": {"trials": 1}}, "ledger": {}}))
-    assert "asked 4 times" in said and ("check its url, model and key" in said) == never
+    assert "asked 4 times" in said and ("never answered (status 401: no such key)" in said) == never
 
 
 def test_what_is_waited_for_is_said_before_anything_is_over(tmp_path: Path) -> None:
