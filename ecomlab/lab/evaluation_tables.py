@@ -99,8 +99,8 @@ def _doubts(found: Mapping[str, Any]) -> list[str]:
         if refused.keys() <= {FAILED, UNASKED} and sum(refused.values()) >= exchanges:
             why = found["customer"].get("no_answer") or "nobody said why"
             said.append(
-                f"the customer's endpoint never answered ({why}), and all words are the templates': check its url, model "
-                "and key, and evaluate again with another --out"
+                f"the customer's endpoint never answered ({why}), and all words are the templates': check its url, "
+                "model and key, and evaluate again with another --out"
             )
     return said
 
