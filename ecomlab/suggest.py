@@ -45,6 +45,7 @@ def mistakes(error: "ValidationError", model: "type[BaseModel]") -> list[str]:
     listed: set[tuple[int | str, ...]] = set()
     for mistake in error.errors(include_url=False):
         path, given = mistake["loc"], mistake["input"]
+        shown = "" if isinstance(given, dict | list | tuple) else f", not {given!r}"
         match mistake["type"]:
             case "extra_forbidden":
                 fact = unknown("key", path[-1], _keys(model, path[:-1]), listed=path[:-1] not in listed)
@@ -56,9 +57,8 @@ def mistakes(error: "ValidationError", model: "type[BaseModel]") -> list[str]:
             case "too_short" if not given:
                 fact = "has no values"
             case kind if kind.partition("_")[0] in WRITTEN:
-                fact = f"should be {WRITTEN[kind.partition('_')[0]]}, not {given!r}"
+                fact = f"should be {WRITTEN[kind.partition('_')[0]]}{shown}"
             case _:
-                shown = "" if isinstance(given, dict | list | tuple) else f", not {given!r}"
                 fact = mistake["msg"].removeprefix("Input ") + shown
         key = ".".join(str(name) if str(name).isidentifier() else json.dumps(name) for name in path)
         found.append(f"{key}: {fact}" if key else fact)

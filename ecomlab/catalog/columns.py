@@ -139,13 +139,12 @@ class Catalog:
         if name not in self._lines:
             rows = self.type_rows(name)
             brands, features = (c[rows.start : rows.stop] for c in (self.brand_code, self.feature_code))
-            titles = (
-                (brands.astype(np.int64) + 1) * (len(self.features) + 1) + features + 1
-            )  # codes from -1 on
-            possible = (len(self.brands) + 1) * (len(self.features) + 1)
+            most = len(self.features) + 1  # codes are from -1 on
+            titles = (brands.astype(np.int64) + 1) * most + features + 1
+            possible = (len(self.brands) + 1) * most
             if possible > SPARSE * len(rows):
                 self._lines[name] = np.unique(titles, return_inverse=True)[1]
-            else:  # the same numbers without a sort, which takes ten times as long
+            else:  # the same numbers without a sort
                 there = np.zeros(possible, np.int64)
                 there[titles] = 1
                 self._lines[name] = (np.cumsum(there) - 1)[titles]
@@ -158,7 +157,7 @@ class Catalog:
             of_type = self.type_rows(name)
             there = slice(of_type.start, of_type.stop)
             prices = np.where(self.stock[there] > 0, self.price_cents[there], NO_PRICE)
-            # values first: numpy selects them an order of magnitude faster than their places
+            # values first: numpy selects them faster than their places
             most = np.partition(prices, CHEAPEST)[CHEAPEST] if len(prices) > CHEAPEST else NO_PRICE
             rows = np.flatnonzero(prices <= most)
             rows = of_type.start + rows[np.argsort(prices[rows])][:CHEAPEST]

@@ -269,10 +269,12 @@ def is_left(key: Sequence[Any], catalog: Catalog, type_name: str, share: float) 
     if not share:
         return lambda row: True
     stream, first, at = rng("rush", *key, type_name), catalog.type_rows(type_name).start, 0
+    bits = stream.bit_generator
+    assert isinstance(bits, np.random.PCG64)  # which can be moved
 
     def left(row: int) -> bool:
         nonlocal at
-        stream.bit_generator.advance(row - first - at)  # type: ignore[attr-defined]
+        bits.advance(row - first - at)
         at = row - first + 1
         return stream.random() >= share
 
