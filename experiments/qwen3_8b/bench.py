@@ -41,23 +41,16 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--size", choices=SIZES, default="8b")
+    parser.add_argument("--only", choices=WORK, help="this measurement alone")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent)
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     size = SIZES[args.size]
-    work: dict[str, Callable[[dict[str, Any]], tuple[float, int]]] = {
-        "own sampler": own_sampler,
-        "plain generate, turn by turn": plain_generate,
-        "update, LoRA": lambda size: update(size, size["rank"]),
-        "update, all weights, 8-bit AdamW": lambda size: update(size, 0),
-        "update, LoRA, mixed lengths by rows": lambda size: update(size, size["rank"], mixed=True),
-        "update, LoRA, mixed lengths by tokens": lambda size: update(size, size["rank"], mixed=True, by=True),
-    }
     file = args.out / "bench.csv"
     device = torch.cuda.get_device_name() if CUDA else "CPU"
     done = {(row["device"], row["size"], row["what"]) for row in rows(file)}
-    for what, measure in work.items():
-        if (device, args.size, what) in done:
+    for what, measure in WORK.items():
+        if (device, args.size, what) in done or args.only not in (None, what):
             continue
         row = {"device": device, "size": args.size, "what": what} | measured(measure, size)
         new = not file.exists()
@@ -224,6 +217,16 @@ def update(size: dict[str, Any], rank: int, mixed: bool = False, by: bool = Fals
     step()  # allocates moments, compiles
     return timed(step), int(mask.sum())
 
+
+WORK: dict[str, Callable[[dict[str, Any]], tuple[float, int]]] = {
+    "own sampler": own_sampler,
+    "plain generate, turn by turn": plain_generate,
+    "update, LoRA": lambda size: update(size, size["rank"]),
+    "update, all weights, 8-bit AdamW": lambda size: update(size, 0),
+    "update, LoRA, mixed lengths by rows": lambda size: update(size, size["rank"], mixed=True),
+    "update, LoRA, mixed lengths by tokens": lambda size: update(size, size["rank"], mixed=True, by=True),
+}
+"""What is measured, by name: seconds, and tokens."""
 
 if __name__ == "__main__":
     main()
