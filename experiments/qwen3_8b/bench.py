@@ -55,7 +55,7 @@ def main() -> None:
         row = {"device": device, "size": args.size, "what": what} | measured(measure, size)
         new = not file.exists()
         with file.open("a", newline="") as table:
-            writer = csv.DictWriter(table, COLUMNS)
+            writer = csv.DictWriter(table, COLUMNS, lineterminator="\n")
             if new:
                 writer.writeheader()
             writer.writerow(row)

@@ -136,7 +136,7 @@ def run(case: str, size: str, work: Path, file: Path) -> None:
     print(row, flush=True)
     new = not file.exists()
     with file.open("a", newline="") as table:
-        writer = csv.DictWriter(table, COLUMNS)
+        writer = csv.DictWriter(table, COLUMNS, lineterminator="\n")
         if new:
             writer.writeheader()
         writer.writerow(row)
