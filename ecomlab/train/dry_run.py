@@ -45,10 +45,11 @@ GPU_GB, BANDWIDTH, PEAK = 141.0, 4.8e12, 989e12
 """Memory in GB, bytes/s, and dense bfloat16 FLOP/s, from NVIDIA's data sheets."""
 MFU = 0.4
 """Share of the peak FLOP/s that training and prefill reach."""
-LAUNCH = 0.03
-"""Least seconds of one decoding step of an eager Hugging Face model: kernel launches of 36 layers."""
-UNMERGED = 1.6
-"""Times as many where LoRA's adapters stay apart from the weights, as they do in our own sampler."""
+OWN_STEP = 0.1
+"""Least seconds of one decoding step of our own sampler, measured on an H200 with the 8B: .0995 where 64 rows grow to
+2,000 tokens (experiments/qwen3_8b/bench.csv); with LoRA's adapters apart .086 in CART and .118 in C8, if `OWN_LAG` is
+right (steps.csv beside it). Attention over a cache with a mask copies keys and values for every head, so that reading
+the weights is the smaller part."""
 OWN_LAG, VLLM_LAG = 3.6, 4.6
 """Decoding steps per sampled token of a mean episode: rows wait for the batch's longest turn, with vLLM in every turn.
 As *novice* plays, on a laptop."""
@@ -244,7 +245,7 @@ def seconds(config: TrainConfig, size: Size, mean: Mean, processes: int = 1) -> 
     - prefill: 2 N FLOP for every token that is not sampled, and with vLLM for those that were evicted between turns:
       in each of `TURNS` half of an episode
     - decoding: sampled tokens of a mean episode x lag steps, each reading all weights and the rollouts' keys and values
-      once; own: not under `LAUNCH`, with adapters `UNMERGED` times that; vLLM: at its share of the bandwidth
+      once; own: not under `OWN_STEP`; vLLM: at its share of the bandwidth
     - update: forward 2 N, backward 4 N (2 N with LoRA: frozen weights have no gradient), with gradient checkpointing
       2 N more, for every token of the batch
 
@@ -258,8 +259,7 @@ def seconds(config: TrainConfig, size: Size, mean: Mean, processes: int = 1) -> 
     if config.with_vllm:
         decoding = mean.sampled * lag(config) * read / (BANDWIDTH * VLLM_EFFICIENCY)
     else:
-        launch = LAUNCH * (UNMERGED if config.lora_rank else 1)
-        decoding = mean.sampled * lag(config) * max(read / BANDWIDTH, launch)
+        decoding = mean.sampled * lag(config) * max(read / BANDWIDTH, OWN_STEP)
     again = evicted(config, size, mean, processes) * TURNS * mean.whole / 2
     passes = (2 if config.lora_rank else 3) + config.gradient_checkpointing
     return {
@@ -374,8 +374,7 @@ def _show_seconds(config: TrainConfig, size: Size, mean: Mean, processes: int, c
         f"assumed: {GPU}, {PEAK / 1e12:.0f} TFLOP/s of which {MFU:.0%} reached, {BANDWIDTH / 1e12:.1f} TB/s; "
         f"episodes of {mean.whole:,} tokens, {mean.sampled:,} of them sampled, as a courteous player's are over all "
         f"levels; {sampler} takes {lag(config):.1f} steps for each token of a mean episode"
-        + ("" if config.with_vllm else f", at least {LAUNCH * 1e3:.0f} ms each")
-        + (f", {UNMERGED:g} times that with adapters" if config.lora_rank and not config.with_vllm else "")
+        + ("" if config.with_vllm else f", at least {OWN_STEP * 1e3:.0f} ms each, as measured")
         + "; memory without CUDA's context and fragmentation (some GB)"
     )
 

@@ -3,8 +3,9 @@
     python experiments/gpu/embedding.py --out $OUT                                  # on a GPU: 2,000,000 titles each
     python experiments/gpu/embedding.py --models tiny --texts 500 --out /tmp/x      # anywhere: a check that it runs
 
-Weights are random, which changes no time; nothing is downloaded. The tokenizer is trained on a sample of the titles, so
-that a title has about as many tokens as a real one gives it. Texts go through `SentenceEmbedder`, as in a build. Search
+Weights are random, which changes no time; nothing is downloaded. The tokenizer is trained on a sample of the titles; as
+with a real one, nearly all titles are shorter than the 16 tokens to which texts are padded. Texts go through
+`SentenceEmbedder`, as in a build. Search
 is FAISS's on the GPU where this installation has it, else a torch top-k on the same device over vectors in half
 precision, scored in float32; the table says which. Recall is against that. A model whose row is there already is not
 run again.

@@ -4,6 +4,7 @@ import io
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from itertools import pairwise
@@ -118,15 +119,15 @@ EVEN = Mean(2_000, 1_000)
 
 
 def test_a_step_takes_what_was_worked_out() -> None:
-    """Of 64 x 2,000 tokens: an update of 20 s; a decoding step reads 26 GB, or waits 30 ms for its launches."""
+    """Of 64 x 2,000 tokens: an update of 20 s; a decoding step reads 26 GB, or takes our own sampler 100 ms."""
     own, vllm = seconds(FULL, SIZE, EVEN), seconds(FULL.replace(generation="vllm-colocate"), SIZE, EVEN)
     assert own["update"] == pytest.approx(20, rel=0.1)
-    assert own["decoding"] == pytest.approx(1_000 * 3.6 * 0.030)
+    assert own["decoding"] == pytest.approx(1_000 * 3.6 * 0.1)
     assert vllm["decoding"] == pytest.approx(1_000 * 4.6 * 25.8e9 / (0.6 * 4.8e12), rel=0.01)
     alone = seconds(FULL.replace(generation="vllm-colocate", asynchronous=True), SIZE, EVEN)
     assert alone["decoding"] == pytest.approx(0.46 * vllm["decoding"])
     lora = seconds(LORA, SIZE, EVEN)
-    assert lora["update"] < own["update"] and lora["decoding"] == pytest.approx(1.6 * own["decoding"])
+    assert lora["update"] < own["update"] and lora["decoding"] == own["decoding"]
 
 
 def test_what_vllm_evicts_is_computed_again() -> None:
@@ -170,7 +171,9 @@ def plan(config: TrainConfig, file: Path = FILE) -> str:
 
 
 def test_the_plan_prints_memory_bottleneck_and_the_line_and_trains_nothing(tmp_path: Path) -> None:
-    text = plan(LORA.replace(out=str(tmp_path / "run")))
+    file = tmp_path / "train.toml"  # no table of measurements lies beside it
+    shutil.copy(FILE, file)
+    text = plan(LORA.replace(out=str(tmp_path / "run")), file)
     for words in (
         "8.19e9 parameters",
         "174.59e6 trained (LoRA of rank 64)",
