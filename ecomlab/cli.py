@@ -145,6 +145,7 @@ def bench_env(
     size: options.Sizes = [1_000, 20_000],  # noqa: B006
     difficulty: options.LevelList = [0, 4, 12],  # noqa: B006
     episodes: options.Repeat = 100,
+    clock: options.Clock = options.Clocks.wall,
     json_file: options.JsonFile = None,
 ) -> None:
     """Time reset, verification and the reference player's episodes, with and without search, on one thread.
@@ -161,6 +162,7 @@ def bench_env(
             difficulty,
             episodes,
             lambda done: tell(f"timed {done.env}, d = {done.d}"),
+            clock.value,
         )
     wide = Console(highlight=False, width=max(console.width, 140))  # a narrower table would cut values
     report.show_timings(timings, wide, json_file)

@@ -264,9 +264,13 @@ def test_players_are_named_in_any_case(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_benchmark_is_written(tmp_path: Path) -> None:
     file = tmp_path / "bench.json"
     sizes = ["--size", "1000", "--difficulty", "0", "--episodes", "2"]
-    assert runner.invoke(app, ["bench", "env", "--env", "CART", *sizes, "--json", str(file)]).exit_code == 0
+    bench = ["bench", "env", "--env", "CART", *sizes, "--json", str(file)]
+    assert runner.invoke(app, bench).exit_code == 0
     (timing,) = json.loads(file.read_text())["timings"]
     assert timing["reset_ms"][0] <= timing["reset_ms"][1] <= timing["reset_ms"][2]
+    assert timing["clock"] == "wall"
+    assert runner.invoke(app, [*bench, "--clock", "cpu"]).exit_code == 0
+    assert json.loads(file.read_text())["timings"][0]["clock"] == "cpu"
 
 
 def test_a_missing_extra_is_named_with_the_way_out(

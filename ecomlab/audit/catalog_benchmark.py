@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ecomlab.audit.benchmark import timed_episode
+from ecomlab.audit.benchmark import CLOCKS, Clock, timed_episode
 from ecomlab.catalog import Catalog, Constraint, Shop, build_shop, generate
 from ecomlab.catalog.embedders import embedder_named
 from ecomlab.catalog.shop import open_shop
@@ -31,10 +31,6 @@ CONSTRAINTS: Final = 8
 SPENT: Final = "bench.json"
 """What building took, beside a catalog that is kept."""
 Tell = Callable[[str], None]
-Clock = Callable[[], float]
-CLOCKS: Final[dict[str, Clock]] = {"wall": time.perf_counter, "cpu": time.process_time}
-"""By name: seconds as they pass, and seconds of the processor, which other work on the machine does not stretch and
-waiting for the disk does not count in."""
 
 
 @dataclass(frozen=True)

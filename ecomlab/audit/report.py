@@ -128,7 +128,8 @@ def table_of_timings(timings: Sequence[Timing]) -> Table:
 def show_timings(timings: Sequence[Timing], console: Console, json_file: Path | None = None) -> None:
     """Print a benchmark; write it to `json_file` if given, with the machine that it was run on."""
     console.print(table_of_timings(timings))
-    console.print("median (lowest-highest) of five repeats; episodes/s without search, one core")
+    by = "the processor's seconds" if timings[0].clock == "cpu" else "seconds as they pass"
+    console.print(f"median (lowest-highest) of five repeats, {by}; episodes/s without search, one core")
     if json_file is not None:
         machine = {"machine": platform.machine(), "python": platform.python_version(), "ecomlab": __version__}
         write_json(json_file, {**machine, "timings": [t.to_json() for t in timings]})
