@@ -78,7 +78,8 @@ def _done(line: str, seat: Seat, console: Console, read: Read) -> list[Entry]:
 def _check_is_no_call(line: str, seat: Seat) -> None:
     """Raise SeatError for a call or a command without its mark: said to the customer, it would cost a message."""
     name, _, rest = line.partition(" ")
-    if (name in seat.forms and ("=" in rest or not rest.strip())) or line in COMMANDS:
+    no_words = "_" in name or "=" in rest or not rest.strip()  # "submit" may begin a sentence
+    if (name in seat.forms and no_words) or line in COMMANDS:
         raise SeatError(
             f"a call or command begins with /, such as /{name}; the customer reads whole sentences"
         )

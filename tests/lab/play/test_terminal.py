@@ -80,7 +80,7 @@ def test_what_is_wrong_is_told_and_the_episode_goes_on(shop: Shop, tmp_path: Pat
     lines = [
         "", "/cart_ad product_id=P1", "/catalog_search query=mug price_max=cheap", "/catalog_search mug",
         '/catalog_search query="mug', "/send", "/help cart_add", "/help nothing", "/tools", "/held", "/left", "/key",
-        "+cart_view", "/back", "catalog_search category=Mug", "cart_view", "left",
+        "+cart_view", "/back", "catalog_search category=Mug", "cart_view", "left", "cart_add P1",
         "/submit done=true", "/submit done=true",
     ]  # fmt: skip
     done = human(Choice("CART", 0, 1, size=SIZE), lines, "--out", str(tmp_path))
@@ -92,6 +92,7 @@ def test_what_is_wrong_is_told_and_the_episode_goes_on(shop: Shop, tmp_path: Pat
         "no call is waiting",
         "a call or command begins with /, such as /catalog_search;",
         "a call or command begins with /, such as /cart_view;",
+        "a call or command begins with /, such as /cart_add;",
         "a call or command begins with /, such as /left;",
         "variant_id: As shown",
         "no tool 'nothing'",
