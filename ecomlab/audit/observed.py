@@ -3,6 +3,7 @@
 `python -m ecomlab.audit.observed` writes ecomlab/envs/observed.json anew; a test compares.
 """
 
+import argparse
 from collections.abc import Mapping
 from typing import Any
 
@@ -92,7 +93,8 @@ def axes_of(env_id: str, shop: Shop, known: Mapping[str, Any]) -> list[str]:
 
 
 def main() -> None:
-    """Observe every environment and write the file."""
+    """Observe every environment and write the file, which takes some minutes."""
+    argparse.ArgumentParser(prog="python -m ecomlab.audit.observed", description=__doc__).parse_args()
     shop, big_shop = load_shop(1_000), load_shop()
     found: dict[str, Any] = {}
     for env_id in sorted(ENVIRONMENTS, key=lambda env_id: (len(ENVIRONMENTS[env_id].composes), env_id)):

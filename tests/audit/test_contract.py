@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ecomlab import ENVIRONMENTS, Episode, Shop, make_task, play
+from ecomlab.audit import observed as observing
 from ecomlab.audit.certificate import players
 from ecomlab.audit.contract import EnvironmentContract
 from ecomlab.envs.registry import observed
@@ -25,6 +26,18 @@ class TestEveryEnvironment(EnvironmentContract):
 
     def test_it_was_observed_at_this_version(self, env: str) -> None:
         assert observed()[env]["version"] == ENVIRONMENTS[env].version
+
+
+@pytest.mark.parametrize("argument", ["--help", "LOCKERS"])
+def test_the_record_is_not_written_anew_by_who_asks_for_help(
+    argument: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(observing, "OBSERVED", tmp_path / "observed.json")
+    monkeypatch.setattr(observing, "ENVIRONMENTS", {})
+    monkeypatch.setattr("sys.argv", ["observed", argument])
+    with pytest.raises(SystemExit):
+        observing.main()
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.slow
