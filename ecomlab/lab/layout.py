@@ -13,8 +13,11 @@ FILES = (
     "experiments/*/*.toml",
     "experiments/*/*.yaml",
     "experiments/qwen3_8b/nodes.sh",
+    "experiments/qwen3_8b/bench.csv",
+    "experiments/tokens/tokens.csv",
 )
-"""Files of a project folder; the wheel holds them under ecomlab/_layout."""
+"""Files of a project folder, the tables being those that the plan of a run reads; the wheel holds them under
+ecomlab/_layout."""
 
 
 def source() -> Path:

@@ -380,15 +380,13 @@ def _show_seconds(config: TrainConfig, size: Size, mean: Mean, processes: int, c
 
 
 def _show_measured(file: Path, console: Console) -> None:
-    """Print what GPUs have measured, with their names, or that none has."""
+    """Print what GPUs have measured, with their names, or where it would stand."""
     rows = []
     if file.is_file():
         with file.open(newline="") as table:
             rows = [row for row in csv.DictReader(table) if row["device"] != "CPU"]
     if not rows:
-        console.print(
-            f"no GPU has measured any of this (experiments/qwen3_8b/bench.py would write {MEASURED})"
-        )
+        console.print(escape(f"no GPU's rows in {file}, which experiments/qwen3_8b/bench.py writes"))
     for row in rows:
         console.print(
             escape(f"measured on {row['device']}: {row['what']} ({row['size']}): {row['seconds']} s, peak ")

@@ -745,6 +745,8 @@ def test_a_new_folder_is_laid_out_and_is_a_project_of_its_own(tmp_path, monkeypa
         "notebooks/start_here.ipynb",
         "experiments/quick/sweep.toml",
         "experiments/qwen3_8b/c8.toml",
+        "experiments/qwen3_8b/bench.csv",  # so that a run's plan is there what it is in a clone
+        "experiments/tokens/tokens.csv",
     } <= there
     assert os.access(tmp_path / "work" / "experiments/qwen3_8b/nodes.sh", os.X_OK)
     assert (tmp_path / "work" / "figures").is_dir() and (tmp_path / "work/experiments/certificate").is_dir()
