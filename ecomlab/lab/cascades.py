@@ -55,9 +55,11 @@ def label_run(
     labelled = [episode.labelled for episode in episodes if episode.labelled is not None]
     found = summary(labelled)
     _show(found, len(episodes) - len(labelled), console)
-    console.print(f"written to {shown(file)}", soft_wrap=True)
     if json_file:
         write_json(json_file, without_nan({"header": header, "all": found, "cells": _by_cell(labelled)}))
+    console.print(
+        f"written to {' and '.join(shown(one) for one in (file, json_file) if one)}", soft_wrap=True
+    )
 
 
 def _by_cell(labelled: list[Labelled]) -> list[dict[str, Any]]:

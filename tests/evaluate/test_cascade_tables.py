@@ -145,6 +145,7 @@ def test_the_command_writes_both_files(folder: Path) -> None:
     done = CliRunner().invoke(app, ["cascade", str(folder), "--json", str(json_file)], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     assert "2 left out" in " ".join(done.output.split())
+    assert done.output.endswith(f"written to {folder / 'cascade.csv'} and {json_file}\n")
     with (folder / "cascade.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     found = json.loads(json_file.read_text())
