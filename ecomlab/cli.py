@@ -103,7 +103,7 @@ def play(
     choice = (
         read_key(key, catalog)[0]
         if key is not None
-        else Choice.on(catalog, env, difficulty, seed, options.axes(axis))
+        else Choice.on(catalog, options.environment(env), difficulty, seed, options.axes(axis))
     )
     raise typer.Exit(watch.show(choice, player, console, options.customer(customer), folder, json_file))
 

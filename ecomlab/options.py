@@ -281,7 +281,7 @@ Questions = Annotated[
 Limit = Annotated[
     int, Option(min=1, help="Most episodes in the file, of both folders together.", metavar="N")
 ]
-Level = Annotated[int, Option(help="Level, from 0 up.", metavar="LEVEL")]
+Level = Annotated[int, Option(parser=lambda text: one_level(text), help="Level, from 0 up.", metavar="LEVEL")]
 Levels = Annotated[str, Option(help="Levels A:B, both included, or one level.", metavar="A:B")]
 LevelList = Annotated[list[int], Option(min=0, help="Level; may be repeated.", metavar="LEVEL")]
 Others = Annotated[int, Option(min=1, help="Tasks a level for the other players.", metavar="N")]
@@ -310,6 +310,16 @@ WithoutState = Annotated[
     Option("--plain", help="Do not act episodes out again: no cart, no reward by turn; faster.", metavar=""),
 ]
 Workers = Annotated[int | None, Option(min=1, help="Processes. Default: the machine's cores.", metavar="N")]
+
+
+def environment(name: str) -> str:
+    """Check that `--env` names one environment, where several would not do. Raises BadParameter for several."""
+    from ecomlab.envs.registry import COLLECTIONS
+    from ecomlab.evaluate.tasks import environments_of
+
+    if name in ENVIRONMENTS or not (name in COLLECTIONS or "," in name):
+        return name
+    raise BadParameter(f"an episode is of one environment, such as {environments_of(name)[0]}, not of {name}")
 
 
 def environments(names: list[str] | None) -> list[str]:
@@ -410,6 +420,13 @@ def levels(text: str) -> list[int]:
     if low > high:
         raise BadParameter(f"difficulty runs from a lower to a higher level, not {text!r}")
     return list(range(low, high + 1))
+
+
+def one_level(text: str) -> int:
+    """Read one level. Raises BadParameter, also for several levels, which other commands take."""
+    if re.fullmatch(r"-?\d+", str(text)):
+        return int(text)
+    raise BadParameter(f"one episode has one level, a whole number from 0 up such as 4, not {text!r}")
 
 
 def settings(texts: list[str] | None) -> dict[str, Any]:

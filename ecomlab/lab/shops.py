@@ -23,8 +23,8 @@ def catalog_named(text: str | int | None, size: int = PRODUCTS) -> str | int:
     """
     if text is None or text == "":
         return size
-    if isinstance(text, int) or text.replace("_", "").isdecimal():
-        return int(text)
+    if isinstance(text, int) or text.removeprefix("-").replace("_", "").isdecimal():
+        return int(text)  # also one below 0, a mistake that is told as such
     here = Path(text).expanduser().absolute()
     return str(here if here.exists() else resolve(text))
 

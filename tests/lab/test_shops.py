@@ -44,6 +44,7 @@ def test_a_catalog_is_named_by_its_folder_or_a_number(
     Path("mine").mkdir()
     assert catalog_named("mine") == str(tmp_path / "mine")
     assert [catalog_named(named) for named in ("2_000", 2000, None, "")] == [2000, 2000, 20_000, 20_000]
+    assert catalog_named("-5") == -5  # which is refused as a number, and not looked for as a folder
     assert training_settings("2000") == {"catalog": "", "catalog_size": 2000}
     assert training_settings("mine") == {"catalog": str(tmp_path / "mine")}
     assert training_settings(None) == {}
