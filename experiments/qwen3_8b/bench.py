@@ -44,6 +44,8 @@ def main() -> None:
     parser.add_argument("--only", choices=WORK, help="this measurement alone")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent)
     args = parser.parse_args()
+    if args.size == "8b" and not CUDA:  # it would take hours, and tell nothing of a GPU
+        parser.error("no GPU is here for the 8B; --size small is a check that the script runs")
     args.out.mkdir(parents=True, exist_ok=True)
     size = SIZES[args.size]
     file = args.out / "bench.csv"

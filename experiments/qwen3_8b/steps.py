@@ -65,6 +65,8 @@ def main() -> None:
     parser.add_argument("--only", choices=CASES, help="this case alone")
     parser.add_argument("--case", choices=CASES, help=argparse.SUPPRESS)  # in this process
     chosen = parser.parse_args()
+    if chosen.size == "8b" and not torch.cuda.is_available():
+        parser.error("no GPU is here for the 8B; --size small is a check that the script runs")
     work = (chosen.work or chosen.out / "work").resolve()
     file = chosen.out.resolve() / "steps.csv"
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -72,7 +74,11 @@ def main() -> None:
         run(chosen.case, chosen.size, work, file)
         return
     if not (work / "model" / "config.json").exists():
-        save_model(chosen.size, chosen.tokenizer or assets.find(QWEN), work / "model")
+        try:
+            tokenizer = chosen.tokenizer or assets.find(QWEN)
+        except assets.AssetError as error:
+            parser.error(str(error))
+        save_model(chosen.size, tokenizer, work / "model")
     done = {row["case"] for row in rows(file)}
     for case in CASES:
         if case not in done and chosen.only in (None, case):

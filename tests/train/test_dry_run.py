@@ -11,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import torch
 from rich.console import Console
 
 from ecomlab import options
@@ -539,6 +540,15 @@ def test_accelerate_accepts_the_launch_configurations(name: str) -> None:
         isinstance(config, ClusterConfig) and config.num_processes == 8 and config.mixed_precision == "bf16"
     )
     assert config.fsdp_config.get("fsdp_version") == 2 or config.deepspeed_config.get("zero_stage") == 3
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+@pytest.mark.parametrize("script", ["bench.py", "steps.py"])
+def test_a_measurement_of_the_8b_wants_a_gpu(script: str, tmp_path: Path) -> None:
+    command = [sys.executable, str(FILE.parent / script), "--out", str(tmp_path / "out")]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 2 and "--size small" in done.stderr.splitlines()[-1]
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.slow
