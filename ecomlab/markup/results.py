@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ecomlab.markup.elements import Html, element, joined, pairs, table
+from ecomlab.markup.elements import Html, Number, element, joined, pairs, table
 
 WIDTH = 100
 """Most characters of a value within a line."""
@@ -175,18 +175,21 @@ def _rows(rows: Sequence[Mapping[str, Any]]) -> Html:
     """Make a table with a column for every name that any of the rows has, those that all have first."""
     count = Counter(name for row in rows for name in row)
     names = sorted(count, key=lambda name: -count[name])
-    return table([*map(_heading, names)], [[_table_cell(row.get(name)) for name in names] for row in rows])
+    return table(
+        [*map(_heading, names)], [[_table_cell(row.get(name), name) for name in names] for row in rows]
+    )
 
 
-def _table_cell(value: Any) -> Any:
-    """Write a value for a cell: numbers stay, a list of objects has a line for each."""
+def _table_cell(value: Any, name: str) -> Any:
+    """Write a value for a cell: numbers stay, a price has its cents, a list of objects has a line for each."""
     if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
-        return value
+        return Number(f"{value:,.2f}") if value is not None and name in IN_DOLLARS else value
     return "\n".join(map(_row, value)) if _is_rows(value) else plain(value)
 
 
 def plain(value: Any, name: str = "") -> str:
-    """Write a JSON value as text without brackets: "color: Black, size: M", "yes"; by its name, a price in dollars."""
+    """Write a JSON value as text without brackets: "color: Black, size: M", "yes", "none" for an empty list; by its
+    name, a price in dollars."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if name in IN_DOLLARS and isinstance(value, int | float):
@@ -196,7 +199,7 @@ def plain(value: Any, name: str = "") -> str:
             f"{_heading(inner)}: {plain(each, inner)}" for inner, each in value.items() if each is not None
         )
     if isinstance(value, list | tuple):
-        return "; ".join(map(_row, value)) if _is_rows(value) else ", ".join(map(plain, value))
+        return "; ".join(map(_row, value)) if _is_rows(value) else ", ".join(map(plain, value)) or "none"
     return "" if value is None else str(value)
 
 
