@@ -113,6 +113,21 @@ def test_a_tool_alone_is_asked_for_field_by_field(shop: Shop, tmp_path: Path) ->
     assert "catalog_search(query: mug)" in done.output and "cart: none" in done.output
 
 
+def test_a_field_that_cannot_be_read_is_asked_for_again(shop: Shop, tmp_path: Path) -> None:
+    lines = ["/cart_set_quantity", "", "P1", "some", "2", "", "/quit"]
+    done = human(Choice("CART", 0, 1, size=SIZE), lines, "--out", str(tmp_path))
+    assert done.output.count("product_id (needed; As shown):") == 2 and "product_id: is needed" in done.output
+    assert "quantity: a whole number, not 'some'" in done.output
+    assert "cart_set_quantity(product_id: P1, quantity: 2)" in done.output
+
+
+def test_a_form_can_be_left(shop: Shop, tmp_path: Path) -> None:
+    lines = ["+cart_add", "P1", "/back", "/send", "/cart_add", "/quit"]
+    done = human(Choice("CART", 0, 1, size=SIZE), lines, "--out", str(tmp_path))
+    assert "not sent: you left the form" in done.output and "no call is waiting" in done.output
+    assert done.exit_code == 1 and "there is no score" in done.output
+
+
 @pytest.mark.parametrize("lines", [["/quit"], ["Is there anything else?"], []])
 def test_who_leaves_before_the_end_has_no_score(lines: list[str], shop: Shop, tmp_path: Path) -> None:
     done = human(Choice("CART", 0, 1, size=SIZE), lines, "--out", str(tmp_path))
