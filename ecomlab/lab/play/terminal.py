@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from ecomlab.lab.paths import shown
 from ecomlab.lab.play.forms import Field, Form, FormError
-from ecomlab.lab.play.seat import Line, Outcome, Seat, SeatError
+from ecomlab.lab.play.seat import Line, Outcome, Seat, SeatError, used
 from ecomlab.markup.entries import AGENT, Entry, conversation, lines_of
 
 HELP = """Write to the customer, or begin a line with / :
@@ -226,13 +226,14 @@ def _show_outcome(outcome: Outcome, console: Console) -> None:
     """Print the reward and why, the truth, and how the reference player does it."""
     console.print(f"\n[bold]{escape(outcome.verdict)}[/bold]", soft_wrap=True)
     for part in outcome.parts:
-        _print(console, f"  {part.name} {part.value:.3f} x {part.weight:.2f} = {part.adds:.3f}")
+        sum_ = f"{part.name} {part.value:.3f} x {part.weight:.2f} = {part.adds:.3f}"
+        _print(console, f"  {sum_}" + f" ({part.means})" * bool(part.means))
     _print(console, "\nwhat was wanted:")
     for fact in outcome.truth:
-        _print(console, f"  {fact.about}, {fact.what}: {fact.text}")
+        _print(console, f"  {fact}")
     theirs = outcome.reference
     _print(
         console,
-        f"\nthe reference player: {theirs.turns} messages, {theirs.calls} calls, {theirs.score.value:.3f}",
+        f"\nthe reference player: {used(theirs)}, reward {theirs.score.value:.3f} of at most 0.900",
     )
     _show(conversation(theirs.messages)[1:], console, "it")

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,13 @@ import pytest
 from hands import moves
 from typer.testing import CliRunner
 
+from ecomlab import ENVIRONMENTS, play
 from ecomlab.catalog import Shop
 from ecomlab.cli import app
 from ecomlab.evaluate.transcripts import read
 from ecomlab.lab.play.choice import Choice
 from ecomlab.lab.play.forms import entries_of
-from ecomlab.lab.play.seat import Seat
+from ecomlab.lab.play.seat import Seat, used
 
 SIZE = 1_000
 runner = CliRunner()
@@ -58,6 +60,7 @@ def test_an_episode_can_be_played_to_its_end_over_a_pipe(env: str, shop: Shop, t
     done = human(choice, lines_of(choice), "--out", str(tmp_path))
     assert done.exit_code == 0, done.output
     assert "reward 0.900, correct" in done.output and "task 1.000 x 0.75 = 0.750" in done.output
+    assert "x 0.15 = 0.150 (-1 unless correct; else 1, less the shares of the slack" in done.output
     assert "withheld until asked" in done.output and "the reference player:" in done.output
     (path,) = tmp_path.iterdir()
     (transcript,) = read(path)
@@ -150,3 +153,10 @@ def test_another_player_can_be_watched_with_an_axis_overridden(shop: Shop) -> No
     assert done.exit_code == 0 and "not correct" in done.output
     unknown = runner.invoke(app, ["play", "--player", "refernce", "--catalog", str(SIZE)])
     assert "no player 'refernce'; did you mean 'reference'?" in str(unknown.exception)
+
+
+def test_numbers_of_messages_and_calls_are_counted_in_words() -> None:
+    choice = Choice("POLICY", 0, 0, size=SIZE)
+    reference = play(ENVIRONMENTS["POLICY"].reference_player(choice.shop), choice.task(), choice.shop)
+    assert used(replace(reference, turns=1, calls=2)) == "1 message, 2 calls"
+    assert used(replace(reference, turns=3, calls=1)) == "3 messages, 1 call"
