@@ -55,7 +55,7 @@ def truth_of(task: Task) -> list[Fact]:
     for subtask in task.parts:
         named, phrases = f"{subtask.env}: " * bool(task.subtasks), ENVIRONMENTS[subtask.env].phrases
         for item in subtask.goal.items:
-            about = named + str(subtask.goal.get("type", "", item))
+            about = (named + str(subtask.goal.get("type", "", item))).removesuffix(": ")
             for withheld in (False, True):
                 slots = [slot for slot in subtask.goal.said(withheld) if slot.item == item]
                 text = "; ".join(slot_in_words(slot.name, slot.value, phrases) for slot in slots)
@@ -64,7 +64,7 @@ def truth_of(task: Task) -> list[Fact]:
         for name, value in subtask.goal.unsaid.items():
             found.append(Fact(named.removesuffix(": "), "never said", f"{name.replace('_', ' ')}: {value}"))
         for event in subtask.events:
-            about = named + str(subtask.goal.get("type", "", event.item))
+            about = (named + str(subtask.goal.get("type", "", event.item))).removesuffix(": ")
             found.append(Fact(about, f"after {moment_in_words(event)}", event_in_words(event, phrases)))
     for number, event in task.interrupts:
         inner, outer = task.parts[number + 1].env, task.parts[number].env

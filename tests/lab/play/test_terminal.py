@@ -54,14 +54,15 @@ def human(choice: Choice, lines: list[str], *more: str) -> Any:
     return runner.invoke(app, arguments, input="\n".join(lines) + "\n")
 
 
-@pytest.mark.parametrize("env", ["CART", "RETURN", "JOURNEY"])
+@pytest.mark.parametrize("env", ["CART", "RETURN", "STATUS", "JOURNEY"])
 def test_an_episode_can_be_played_to_its_end_over_a_pipe(env: str, shop: Shop, tmp_path: Path) -> None:
     choice = Choice(env, 3, 11, size=SIZE)
     done = human(choice, lines_of(choice), "--out", str(tmp_path))
     assert done.exit_code == 0, done.output
     assert "reward 0.900, correct" in done.output and "task 1.000 x 0.75 = 0.750" in done.output
     assert "x 0.15 = 0.150 (-1 unless correct; else 1, less the shares of the slack" in done.output
-    assert "withheld until asked" in done.output and "the reference player:" in done.output
+    assert "said at once" in done.output and "the reference player:" in done.output
+    assert "  , " not in done.output
     (path,) = tmp_path.iterdir()
     (transcript,) = read(path)
     assert transcript.score.correct and transcript.job.env == env
