@@ -174,6 +174,8 @@ def _help(seat: Seat, console: Console, given: list[str]) -> list[Entry]:
 
 
 def _held(seat: Seat, console: Console, given: list[str]) -> list[Entry]:
+    if not seat.holdings:
+        _print(console, f"an agent of {seat.choice.env} changes no cart and starts no returns")
     for name, held in seat.holdings:
         _print(console, f"{name}: {'; '.join(map(_line, held)) or 'nothing yet'}")
     return []

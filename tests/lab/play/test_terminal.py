@@ -125,6 +125,25 @@ def test_a_field_that_cannot_be_read_is_asked_for_again(shop: Shop, tmp_path: Pa
     assert "cart_set_quantity(product_id: P1, quantity: 2)" in done.output
 
 
+def test_a_folder_that_cannot_be_written_is_refused_before_the_play(shop: Shop, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", "utf-8")
+    choice, there = Choice("POLICY", 0, 1, size=SIZE), tmp_path / "file" / "inner"
+    done = human(choice, ["/submit answer=yes clause=X-1"], "--out", str(there))
+    assert "nothing can be saved in" in str(done.exception) and "customer" not in done.output
+    done = human(choice, ["/quit"], "--out", str(tmp_path / "new" / "inner"))
+    assert "customer" in done.output and not (tmp_path / "new").exists()
+
+
+def test_it_is_said_where_nothing_is_held(shop: Shop, tmp_path: Path) -> None:
+    done = human(Choice("POLICY", 0, 1, size=SIZE), ["/held", "/quit"], "--out", str(tmp_path))
+    assert "an agent of POLICY changes no cart and starts no returns" in done.output
+
+
+def test_a_key_that_the_shell_cut_is_told_of_quotes() -> None:
+    refused = runner.invoke(app, ["play", "--key", "ecomlab:play?env=SUB"])
+    assert "between quotes in a shell" in str(refused.exception)
+
+
 def test_a_form_can_be_left(shop: Shop, tmp_path: Path) -> None:
     lines = ["+cart_add", "P1", "/back", "/send", "/cart_add", "/quit"]
     done = human(Choice("CART", 0, 1, size=SIZE), lines, "--out", str(tmp_path))
