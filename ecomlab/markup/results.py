@@ -91,12 +91,19 @@ def result_in_a_line(text: str | None) -> str:
 def _brief(found: Mapping[str, Any]) -> list[str]:
     lists = {name: value for name, value in found.items() if isinstance(value, list)}
     if lists:
-        return [f"{len(value)} {name}" for name, value in lists.items() if value or len(lists) == 1]
+        return [_many(len(value), name) for name, value in lists.items() if value or len(lists) == 1]
     return [
         f"{_heading(name)}: {cut(_row(value) if isinstance(value, Mapping) else plain(value, name))}"
         for name, value in found.items()
         if name not in TOLD
     ]
+
+
+def _many(number: int, name: str) -> str:
+    """Count the rows of a list by its name: "5 results", "1 parcel", "cart: 2 lines"."""
+    if not name.endswith("s"):
+        return f"{name}: {_many(number, 'lines')}"
+    return f"{number} {_heading(name.removesuffix('s') if number == 1 else name)}"
 
 
 def result_in_lines(text: str) -> Iterator[str]:

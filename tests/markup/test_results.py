@@ -8,9 +8,9 @@ import pytest
 
 from ecomlab import ENVIRONMENTS, make_task, play
 from ecomlab.catalog import Shop
-from ecomlab.markup.conversation import alone
+from ecomlab.markup.conversation import alone, score
 from ecomlab.markup.entries import as_text, conversation
-from ecomlab.markup.results import Card, call_in_a_line, plain, read_result, result_in_full
+from ecomlab.markup.results import Card, call_in_a_line, plain, read_result, result_in_a_line, result_in_full
 from ecomlab.task import Message
 
 
@@ -142,6 +142,17 @@ def test_further_lines_of_a_text_stand_below_its_first() -> None:
         "          - Boxes: text: [A-1] One.",
         "          [B-2] Two.",
     ]
+
+
+def test_rows_are_counted_by_what_they_are() -> None:
+    assert result_in_a_line('{"parcels": [{"parcel": 1}], "lines": [{}, {}]}') == "1 parcel; 2 lines"
+    assert result_in_a_line('{"cart": []}') == "cart: 0 lines"
+    assert result_in_a_line('{"cart": [{"product_id": "P1"}]}') == "cart: 1 line"
+
+
+def test_a_reward_is_added_up() -> None:
+    shown = score({"task": 1.0, "efficiency": 0.5}, {"task": 0.75, "efficiency": 0.15}, 0.825, "right")
+    assert "<td>together</td><td></td><td></td><td>+0.825</td>" in shown
 
 
 def test_an_empty_list_is_none_and_prices_have_their_cents() -> None:
