@@ -161,7 +161,9 @@ ParquetFile = Annotated[
 Key = Annotated[
     str | None,
     Option(
-        "--key", help="Key of somebody's episode, in place of --env, --difficulty and so on.", metavar="KEY"
+        "--key",
+        help="Key of somebody's episode, between quotes, in place of --env, --difficulty and so on.",
+        metavar="KEY",
     ),
 ]
 PlayFolder = Annotated[

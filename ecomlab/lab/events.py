@@ -23,12 +23,14 @@ PREFERS = {
 """What is preferred instead of what has run short, in words."""
 AT_MOST, AT_LEAST = ("price", "budget", "days"), ("rating",)
 """Slots whose values are bounds."""
+CALLED = {"must": "must be the same"}
+"""Slots whose names say too little by themselves."""
 
 
 def slot_in_words(name: str, value: Any, phrases: Phrases, called: str = "") -> str:
     """Write a slot: its name, or what the customer calls it, whether it is a bound, and its value."""
     bound = "at most " if name in AT_MOST else "at least " if name in AT_LEAST else ""
-    said = (called or name.removeprefix("attr:")).replace("_", " ")
+    said = (called or CALLED.get(name) or name.removeprefix("attr:")).replace("_", " ")
     return f"{said}: {bound}{value_in_words(name, value, phrases)}"
 
 

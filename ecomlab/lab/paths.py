@@ -2,6 +2,7 @@
 
 import os
 import sys
+import tempfile
 import tomllib
 from pathlib import Path
 
@@ -34,6 +35,15 @@ def project_root() -> Path:
 def resolve(path: str | Path, root: Path | None = None) -> Path:
     """Make a path absolute; a relative one starts at `root`, by default the project's, not at the working directory."""
     return ((root or project_root()) / Path(path).expanduser()).resolve()
+
+
+def check_writable(folder: Path) -> None:
+    """Check, and leave nothing behind, that a folder can be written to, or made. Raises ValueError."""
+    try:
+        there = next(path for path in (folder, *folder.parents) if path.exists())
+        tempfile.TemporaryFile(dir=there).close()  # by trying: permissions do not tell of every file system
+    except OSError:
+        raise ValueError(f"nothing can be saved in {folder}; choose another folder") from None
 
 
 def shown(path: str | Path) -> str:

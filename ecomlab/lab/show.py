@@ -140,7 +140,7 @@ def openings(tasks: Sequence[Task]) -> Table:
     rows = [
         {
             "d": task.difficulty,
-            "overrides": dict(task.overrides) or "",
+            "overrides": ", ".join(f"{name} = {value}" for name, value in dict(task.overrides).items()),
             "the customer's first message": task.opening,
         }
         for task in tasks

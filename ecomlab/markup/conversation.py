@@ -49,7 +49,11 @@ def score(parts: Mapping[str, float], weights: Mapping[str, float], reward: floa
     total = "unscored" if reward is None else _signed(reward)
     return joined(
         [
-            table(["reward", "value", "weight", "adds"], [*rows, ["", "", "", total]], class_="table score"),
+            table(
+                ["reward", "value", "weight", "adds"],
+                [*rows, ["together", "", "", total]],
+                class_="table score",
+            ),
             element("p", why, class_="text"),
         ]
     )

@@ -13,6 +13,10 @@ class Html(str):
     """Text that is HTML already. Any other text is escaped where it becomes part of an element."""
 
 
+class Number(str):
+    """A number that is written already, such as "$12.50": tables set it to the right."""
+
+
 def element(tag: str, *children: Any, **attributes: Any) -> Html:
     """Make an element. Children that are no `Html` are escaped, None is left out.
 
@@ -47,7 +51,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[Any]], class_: str = 
 
 
 def _cell(value: Any) -> Html:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    is_number = isinstance(value, int | float | Number) and not isinstance(value, bool)
     return element("td", "" if value is None else value, class_="number" if is_number else None)
 
 

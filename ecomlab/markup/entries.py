@@ -71,11 +71,15 @@ def _called(number: int, call: Call) -> Iterator[Entry]:
 
 
 def lines_of(entries: Iterable[Entry]) -> Iterator[tuple[str, str]]:
-    """Write entries as plain text, line by line: (who, words or call), then ("", a row of the call's result)."""
+    """Write entries as plain text, line by line: (who, words or call), then ("", a row of the call's result). Further
+    lines of a text, such as a list's or a policy's, are lines of their own."""
     for entry in entries:
-        yield entry.who, str(entry)
+        first, *more = str(entry).splitlines() or [""]
+        yield entry.who, first
+        yield from (("", line) for line in more)
         if entry.call is not None and entry.call.result is not None:
-            yield from (("", line) for line in result_in_lines(entry.call.result))
+            for row in result_in_lines(entry.call.result):
+                yield from (("", line) for line in row.splitlines())
 
 
 def as_text(entries: Iterable[Entry]) -> str:

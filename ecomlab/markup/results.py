@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ecomlab.markup.elements import Html, element, joined, pairs, table
+from ecomlab.markup.elements import Html, Number, element, joined, pairs, table
 
 WIDTH = 100
 """Most characters of a value within a line."""
@@ -91,12 +91,19 @@ def result_in_a_line(text: str | None) -> str:
 def _brief(found: Mapping[str, Any]) -> list[str]:
     lists = {name: value for name, value in found.items() if isinstance(value, list)}
     if lists:
-        return [f"{len(value)} {name}" for name, value in lists.items() if value or len(lists) == 1]
+        return [_many(len(value), name) for name, value in lists.items() if value or len(lists) == 1]
     return [
         f"{_heading(name)}: {cut(_row(value) if isinstance(value, Mapping) else plain(value, name))}"
         for name, value in found.items()
         if name not in TOLD
     ]
+
+
+def _many(number: int, name: str) -> str:
+    """Count the rows of a list by its name: "5 results", "1 parcel", "cart: 2 lines"."""
+    if not name.endswith("s"):
+        return f"{name}: {_many(number, 'lines')}"
+    return f"{number} {_heading(name.removesuffix('s') if number == 1 else name)}"
 
 
 def result_in_lines(text: str) -> Iterator[str]:
@@ -175,18 +182,21 @@ def _rows(rows: Sequence[Mapping[str, Any]]) -> Html:
     """Make a table with a column for every name that any of the rows has, those that all have first."""
     count = Counter(name for row in rows for name in row)
     names = sorted(count, key=lambda name: -count[name])
-    return table([*map(_heading, names)], [[_table_cell(row.get(name)) for name in names] for row in rows])
+    return table(
+        [*map(_heading, names)], [[_table_cell(row.get(name), name) for name in names] for row in rows]
+    )
 
 
-def _table_cell(value: Any) -> Any:
-    """Write a value for a cell: numbers stay, a list of objects has a line for each."""
+def _table_cell(value: Any, name: str) -> Any:
+    """Write a value for a cell: numbers stay, a price has its cents, a list of objects has a line for each."""
     if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
-        return value
+        return Number(f"{value:,.2f}") if value is not None and name in IN_DOLLARS else value
     return "\n".join(map(_row, value)) if _is_rows(value) else plain(value)
 
 
 def plain(value: Any, name: str = "") -> str:
-    """Write a JSON value as text without brackets: "color: Black, size: M", "yes"; by its name, a price in dollars."""
+    """Write a JSON value as text without brackets: "color: Black, size: M", "yes", "none" for an empty list; by its
+    name, a price in dollars."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if name in IN_DOLLARS and isinstance(value, int | float):
@@ -196,7 +206,7 @@ def plain(value: Any, name: str = "") -> str:
             f"{_heading(inner)}: {plain(each, inner)}" for inner, each in value.items() if each is not None
         )
     if isinstance(value, list | tuple):
-        return "; ".join(map(_row, value)) if _is_rows(value) else ", ".join(map(plain, value))
+        return "; ".join(map(_row, value)) if _is_rows(value) else ", ".join(map(plain, value)) or "none"
     return "" if value is None else str(value)
 
 

@@ -3,10 +3,11 @@
     python experiments/qwen3_8b/steps.py --out $OUT                            # on a GPU of 141 GB, some minutes
     python experiments/qwen3_8b/steps.py --size small --out /tmp/steps         # anywhere: a check, some minutes
 
-Weights are random. Their output layer is set so that a turn ends after `MEAN` tokens on average, wherever it is: a turn
-is then a message of random words, to which the customer answers, until the episode ends. So prompts and tools are the
-environments' own in Qwen's tokens, rollouts are uneven, and the few whose turn is cut off have another reward, so that
-groups are kept and an update follows; that the words mean nothing changes no time. Each case is a process of its own;
+Weights are random. Their output layer is set so that a turn ends by itself now and then, after about `MEAN` tokens in a
+small model, more rarely in the 8B: a turn is then a message of random words, to which the customer answers, until the
+episode ends. So prompts and tools are the environments' own in Qwen's tokens, rollouts are uneven, and those whose turn
+is cut off have another reward, so that groups are kept and an update follows; that the words mean nothing changes no
+time. Each case is a process of its own;
 steps.csv gets its row as soon as it ends, even one that runs out of memory, and cases that have one are left out.
 """
 

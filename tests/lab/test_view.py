@@ -476,3 +476,8 @@ def test_mistakes_are_labelled_beside_their_turns(shop: Shop) -> None:
     ]
     assert "missed item" in watch(trajectory, shop=shop)._repr_html_()
     assert record_of_trajectory(trajectory, shop, labels=()).labels == ()
+
+
+def test_overrides_are_written_as_an_option_takes_them(shop: Shop) -> None:
+    tasks = [make_task("CART", 1, 0, shop, overrides) for overrides in ({}, {"p_missing": 0.0, "p_oos": 1})]
+    assert list(show.openings(tasks).frame["overrides"]) == ["", "p_missing = 0.0, p_oos = 1.0"]

@@ -129,7 +129,7 @@ def test_a_result_is_a_table_and_a_line() -> None:
         ('{"line":{"id":"P1","variant_id":null}}', "line: id: P1"),
         ('{"line":{"id":"P1","title":"A Mug"}}', "line: A Mug (id: P1)"),
         ('{"results":[],"page":1,"pages":1}', "0 results"),
-        ('{"orders":[{"items":[{"title":"A"}]}]}', "1 orders"),
+        ('{"orders":[{"items":[{"title":"A"}]}]}', "1 order"),
         ("not json", "not json"),
         ("[1, 2]", "[1, 2]"),
         (None, "no result"),

@@ -34,8 +34,7 @@ MARKUP, ENCODING, CONTROL, MARKER, LONG = (
     "text cut to its limit",
 )
 """Names of repairs."""
-_PLAIN = re.compile(r"[ -;=?-~]*")
-"""ASCII without angle brackets or control characters."""
+_LONGEST: Final = max(map(len, NOTHING))
 _ACTIVE = re.compile(
     r"&[#0-9A-Za-z]|\[/?(?:INST|SYS|TOOL_CALLS|AVAILABLE_TOOLS|TOOL_RESULTS)\]", re.IGNORECASE
 )
@@ -49,9 +48,13 @@ _UNCLOSED = re.compile(r"<(?!!--)(?=[^<>]*(?:<|$))")
 _CONTROL = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\uffff\ud800-\udfff]"
 )
+_HIDDEN = re.compile("[\ufffc\ufffd]")
+"""Those of them that count as printable."""
 _MARKER = re.compile(
     r"<[|｜/]|[|｜]>|\[/?(?:INST|SYS|TOOL_CALLS|AVAILABLE_TOOLS|TOOL_RESULTS)\]|</?\w+>", re.IGNORECASE
 )
+_SIGN = re.compile(r"[<>\[|｜]")
+"""One of these is in every chat marker."""
 _INERT = str.maketrans("<>", "‹›")
 _BRACKETED = re.compile(r"\[(/?(?:INST|SYS|TOOL_CALLS|AVAILABLE_TOOLS|TOOL_RESULTS))\]", re.IGNORECASE)
 _SPACE = re.compile(r"\s+")
@@ -84,7 +87,8 @@ def is_nothing(value: Any) -> bool:
     if value is None or value != value:
         return True
     if isinstance(value, str):
-        return value.strip().lower() in NOTHING
+        said = value.strip()
+        return len(said) <= _LONGEST and said.lower() in NOTHING
     return isinstance(value, list | tuple | dict) and not value
 
 
@@ -97,35 +101,32 @@ def clean(value: Any, limit: int = 2_000) -> tuple[str, tuple[str, ...]]:
         value = "" if is_nothing(value) else str(value)
     if (
         len(value) <= limit
-        and _PLAIN.fullmatch(value)
+        and value.isascii()
+        and value.isprintable()
+        and not ("<" in value or ">" in value)
         and not (("&" in value or "[" in value) and _ACTIVE.search(value))
     ):
-        return " ".join(value.split()), ()
+        return (" ".join(value.split()) if "  " in value else value.strip()), ()
     return _clean(value[: 8 * limit], limit)
 
 
 @lru_cache(maxsize=16_384)
 def _clean(raw: str, limit: int) -> tuple[str, tuple[str, ...]]:
-    import ftfy
-
     repairs: list[str] = []
-    text = raw
-    if not _is_sound(raw):
-        try:
-            text = ftfy.fix_text(raw)
-        except (UnicodeError, ValueError):  # lone surrogates, say
-            text = raw.encode("utf-8", "replace").decode("utf-8")
-    if _moved(raw, text):
+    text, moved = (raw, False) if _is_sound(raw) else _mended(raw)
+    if moved:
         repairs.append(ENCODING)
-    if _TAG.search(text):
+    if "<" in text and _TAG.search(text):
         text = _shown(text)
         repairs.append(MARKUP)
     text = " ".join(text.split())
-    held = _CONTROL.sub("", text)
+    held = text if text.isprintable() and not _HIDDEN.search(text) else _CONTROL.sub("", text)
     if held != text:
         repairs.append(CONTROL)
     text = held
-    if (_MARKER.search(raw) and _special(raw)) or _MARKER.search(text):
+    if (_SIGN.search(raw) and _MARKER.search(raw) and _special(raw)) or (
+        _SIGN.search(text) and _MARKER.search(text)
+    ):
         repairs.append(MARKER)
     text = " ".join(inert(text).split())
     if len(text) > limit:
@@ -142,15 +143,20 @@ def _special(raw: str) -> bool:
     )
 
 
-def _moved(raw: str, text: str) -> bool:
-    """Tell whether mending changed letters, beyond entities, quotes and widths."""
+def _mended(raw: str) -> tuple[str, bool]:
+    """Return text with its encoding, quotes and widths mended, and whether letters changed, beyond entities."""
     import ftfy
-    from ftfy.badness import is_bad
 
-    if "\ufffd" in text:
-        return True
-    plain = html.unescape(raw)
-    return not plain.isascii() and is_bad(plain) and ftfy.fix_encoding(plain) != plain
+    one_line = not ("\n" in raw or "&" in raw)  # ftfy mends each line by itself, after its entities
+    try:
+        plain = ftfy.fix_encoding(raw) if one_line else raw  # asked for once, for it takes most of the time
+        text = ftfy.fix_text(plain)
+    except (UnicodeError, ValueError):  # lone surrogates, say
+        plain, text = raw, raw.encode("utf-8", "replace").decode("utf-8")
+    if "\ufffd" in text or plain != raw:
+        return text, True
+    unescaped = raw if one_line else html.unescape(raw)
+    return text, not (one_line or unescaped.isascii()) and ftfy.fix_encoding(unescaped) != unescaped
 
 
 def _is_sound(raw: str) -> bool:

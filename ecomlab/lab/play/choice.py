@@ -147,7 +147,8 @@ def _choice_of(key: str) -> tuple[Choice, dict[str, str]]:
     text, _, check = key.removeprefix(SCHEME).rpartition("&check=")
     if check != digest(text)[:SHORT]:
         raise ShareKeyError(
-            "the key was cut or changed on its way; copy the whole line again, or choose by hand"
+            "the key was cut or changed on its way; copy the whole line again, between quotes in a shell, which cuts "
+            "it at &; or choose by hand"
         )
     told = dict(parse_qsl(text, keep_blank_values=True))
     try:

@@ -77,7 +77,8 @@ class Field:
         """What can be entered, as far as the name does not say it, and what holds where nothing is."""
         said = [", ".join(self.options) if self.kind == "choice" else _HINTS.get(self.kind, "")]
         if self.default is not None:
-            said.append(f"{_written(self.default)} if left out")
+            default = self.default
+            said.append(f"{('no', 'yes')[default] if self.kind == 'flag' else _written(default)} if left out")
         return "; ".join(filter(None, said))
 
     @property

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib import resources
 
-from ecomlab.lab.play.seat import Call, Left, Line, Outcome
+from ecomlab.lab.play.seat import Call, Left, Line, Outcome, used
 from ecomlab.lab.play.truth import Fact
 from ecomlab.markup import elements
 from ecomlab.markup.conversation import alone
@@ -118,18 +118,19 @@ def outcome(found: Outcome) -> str:
     style = {"unscored": "unscored", "correct": "right"}.get(verdict, "wrong")
     value = "" if score.unscored else f", reward {score.value:.3f} of at most 0.900"
     rows = [
-        (part.name, f"{part.value:.3f}", f"× {part.weight:.2f}", f"= {part.adds:.3f}") for part in found.parts
+        (part.name, f"{part.value:.3f}", f"× {part.weight:.2f}", f"= {part.adds:.3f}", part.means)
+        for part in found.parts
     ]
     ended = f"The episode ended by {found.trajectory.end}."
     theirs = found.reference.score
     way = (
         f"<details><summary>How the reference player, who sees what you saw, does it: "
-        f"{found.reference.turns} messages, {found.reference.calls} calls, reward {theirs.value:.3f}</summary>"
+        f"{used(found.reference)}, reward {theirs.value:.3f}</summary>"
         f"<p>{escape(theirs.why)}</p>{_turns(found.reference.messages)}</details>"
     )
     return block(
         f'<h3 class="{style}">{verdict}{value}</h3>'
-        f"<p>{escape(score.why)}. {ended}</p>{table(('part', 'value', 'weight', 'adds'), rows)}"
+        f"<p>{escape(score.why)}. {ended}</p>{table(('part', 'value', 'weight', 'adds', 'what it is'), rows)}"
         f"<h4>What was wanted</h4>{truth(found.truth)}{way}",
         "outcome",
     )

@@ -342,6 +342,13 @@ class Seat:
         return path
 
 
+def used(made: Trajectory) -> str:
+    """Say how many messages and calls an episode took."""
+    return ", ".join(
+        f"{n} {what}{'s' * (n != 1)}" for n, what in ((made.turns, "message"), (made.calls, "call"))
+    )
+
+
 def _free(folder: Path, name: str) -> Path:
     """Find the first name in a folder that is not taken."""
     number = 1

@@ -8,13 +8,13 @@ from rich.console import Console
 from rich.markup import escape
 
 from ecomlab.lab.paths import shown
-from ecomlab.lab.play.forms import Form, FormError
-from ecomlab.lab.play.seat import Line, Outcome, Seat, SeatError
+from ecomlab.lab.play.forms import Field, Form, FormError
+from ecomlab.lab.play.seat import Line, Outcome, Seat, SeatError, used
 from ecomlab.markup.entries import AGENT, Entry, conversation, lines_of
 
 HELP = """Write to the customer, or begin a line with / :
   /TOOL name=value ...   call a tool, such as /catalog_search query="desk lamp" price_max=30
-  /TOOL                  a tool alone is asked for field by field, if it has any
+  /TOOL                  a tool alone is asked for field by field: Enter leaves one out, /back leaves the form
   +TOOL name=value ...   let a call wait, to go with the next in one message;  /send, /back
   /tools  /help TOOL     the tools, and what one takes
   /held  /left  /key     the cart or returns, what is left, the key of this episode
@@ -26,6 +26,10 @@ Read = Callable[[str], str]
 
 class _LeftError(Exception):
     """The person has left."""
+
+
+class _FormLeftError(Exception):
+    """The person has left a form that they were asked for."""
 
 
 def sit(seat: Seat, console: Console, read: Read, out: str | Path) -> int:
@@ -53,6 +57,8 @@ def _turn(seat: Seat, console: Console, read: Read) -> None:
         came = _done(line, seat, console, read)
     except (SeatError, FormError) as error:
         return _print(console, f"not sent: {error}")
+    except _FormLeftError:
+        return _print(console, "not sent: you left the form")
     if came:
         _show([entry for entry in came if not (entry.who == AGENT and entry.text == line)], console)
         _print(console, f"({seat.left})")
@@ -67,12 +73,12 @@ def _done(line: str, seat: Seat, console: Console, read: Read) -> list[Entry]:
         return seat.say(line)
     name, *given = _words(line[1:])
     if line[0] == "+":
-        seat.add(name, _entries(seat, name, given, read))
+        seat.add(name, _entries(seat, console, name, given, read))
         _print(console, f"waits: {'; '.join(map(str, seat.draft))}")
         return []
     if name in COMMANDS:
         return COMMANDS[name](seat, console, given)
-    return seat.call(name, _entries(seat, name, given, read))
+    return seat.call(name, _entries(seat, console, name, given, read))
 
 
 def _check_is_no_call(line: str, seat: Seat) -> None:
@@ -92,11 +98,11 @@ def _words(text: str) -> list[str]:
         raise SeatError(f"{error}: put a value with blanks in quotes") from None
 
 
-def _entries(seat: Seat, tool: str, given: list[str], read: Read) -> dict[str, str | bool]:
+def _entries(seat: Seat, console: Console, tool: str, given: list[str], read: Read) -> dict[str, str | bool]:
     """Read name=value words as a form's entries; without any, ask for each field."""
     form = seat.forms.get(tool)
     if form is not None and not given:
-        return _asked(form, read)
+        return _asked(form, console, read)
     entries: dict[str, str | bool] = {}
     for word in given:
         name, equals, value = word.partition("=")
@@ -110,15 +116,31 @@ def _example(form: Form | None) -> str:
     return f"{form.fields[0].name}=..." if form and form.fields else "quantity=2"
 
 
-def _asked(form: Form, read: Read) -> dict[str, str | bool]:
-    """Ask for every field of a form."""
-    entries: dict[str, str | bool] = {}
-    for one in form.fields:
-        about = "; ".join(filter(None, [one.about.rstrip("."), one.hint]))
-        text = read(f"  {one.name}{' *' if one.required else ''} ({about}): ")
-        if text.strip():
-            entries[one.name] = text
-    return entries
+def _asked(form: Form, console: Console, read: Read) -> dict[str, str | bool]:
+    """Ask for every field of a form, again for one that cannot be read, for the others would have to be typed again.
+    Raises _FormLeftError, or _LeftError, for a person who will not."""
+    return {one.name: text for one in form.fields if (text := _asked_for(one, console, read))}
+
+
+def _asked_for(one: Field, console: Console, read: Read) -> str:
+    about = _about(one)
+    while True:
+        text = read(f"  {one.name} ({about}): ").strip()
+        if text == "/back":
+            raise _FormLeftError
+        if text == "/quit":
+            raise _LeftError
+        try:
+            one.read(text)
+        except ValueError as error:
+            _print(console, f"  {one.name}: {error}; /back leaves the form")
+            continue
+        return text
+
+
+def _about(one: Field) -> str:
+    """Say of a field whether it is needed, what it is and what it takes."""
+    return "; ".join(filter(None, ["needed" * one.required, one.about.rstrip("."), one.hint]))
 
 
 # --- commands ---
@@ -148,12 +170,13 @@ def _help(seat: Seat, console: Console, given: list[str]) -> list[Entry]:
         return []
     _print(console, form.about)
     for one in form.fields:
-        said = "; ".join(filter(None, ["needed" * one.required, one.about.rstrip("."), one.hint]))
-        _print(console, f"  {one.name}: {said}")
+        _print(console, f"  {one.name}: {_about(one)}")
     return []
 
 
 def _held(seat: Seat, console: Console, given: list[str]) -> list[Entry]:
+    if not seat.holdings:
+        _print(console, f"an agent of {seat.choice.env} changes no cart and starts no returns")
     for name, held in seat.holdings:
         _print(console, f"{name}: {'; '.join(map(_line, held)) or 'nothing yet'}")
     return []
@@ -206,13 +229,14 @@ def _show_outcome(outcome: Outcome, console: Console) -> None:
     """Print the reward and why, the truth, and how the reference player does it."""
     console.print(f"\n[bold]{escape(outcome.verdict)}[/bold]", soft_wrap=True)
     for part in outcome.parts:
-        _print(console, f"  {part.name} {part.value:.3f} x {part.weight:.2f} = {part.adds:.3f}")
+        sum_ = f"{part.name} {part.value:.3f} x {part.weight:.2f} = {part.adds:.3f}"
+        _print(console, f"  {sum_}" + f" ({part.means})" * bool(part.means))
     _print(console, "\nwhat was wanted:")
     for fact in outcome.truth:
-        _print(console, f"  {fact.about}, {fact.what}: {fact.text}")
+        _print(console, f"  {fact}")
     theirs = outcome.reference
     _print(
         console,
-        f"\nthe reference player: {theirs.turns} messages, {theirs.calls} calls, {theirs.score.value:.3f}",
+        f"\nthe reference player: {used(theirs)}, reward {theirs.score.value:.3f} of at most 0.900",
     )
     _show(conversation(theirs.messages)[1:], console, "it")

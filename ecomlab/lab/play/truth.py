@@ -9,6 +9,15 @@ from ecomlab.reward import WEIGHTS, Score
 from ecomlab.task import Goal, Task
 
 WITHHELD = "withheld until asked"
+NOTHING = "nothing in particular"
+"""Of an item of which nothing but its type is wanted."""
+MEANS = {
+    "task": "what was handed in, from -1 to 1, which is correct",
+    "efficiency": "-1 unless correct; else 1, less the shares of the slack of turns and of calls that were used",
+    "hallucination": "0, less the share of the products handed in that no tool had shown",
+    "invalid": "a message that is no valid call or text ends the episode",
+}
+"""What a part of a reward measures, in words."""
 
 
 @dataclass(frozen=True)
@@ -16,10 +25,13 @@ class Fact:
     """One line of the truth."""
 
     about: str
-    """The subtask and the item: "CART: Yoga Mat"."""
+    """The subtask and the item: "CART: Yoga Mat"; empty where there is but one and it has no type."""
     what: str
     """wanted, withheld, or when it was to happen."""
     text: str
+
+    def __str__(self) -> str:
+        return f"{', '.join(filter(None, [self.about, self.what]))}: {self.text}"
 
 
 @dataclass(frozen=True)
@@ -31,6 +43,11 @@ class Part:
     weight: float
     adds: float
 
+    @property
+    def means(self) -> str:
+        """What it measures, in words; empty for one that is not known here."""
+        return MEANS.get(self.name, "")
+
 
 def truth_of(task: Task) -> list[Fact]:
     """List what the customer wanted, what of it they withheld, and what was to happen; a journey's by subtask."""
@@ -38,18 +55,16 @@ def truth_of(task: Task) -> list[Fact]:
     for subtask in task.parts:
         named, phrases = f"{subtask.env}: " * bool(task.subtasks), ENVIRONMENTS[subtask.env].phrases
         for item in subtask.goal.items:
-            about = named + str(subtask.goal.get("type", "", item))
+            about = (named + str(subtask.goal.get("type", "", item))).removesuffix(": ")
             for withheld in (False, True):
                 slots = [slot for slot in subtask.goal.said(withheld) if slot.item == item]
                 text = "; ".join(slot_in_words(slot.name, slot.value, phrases) for slot in slots)
                 if text or not withheld:
-                    found.append(
-                        Fact(about, WITHHELD if withheld else "said at once", text or "no more than that")
-                    )
+                    found.append(Fact(about, WITHHELD if withheld else "said at once", text or NOTHING))
         for name, value in subtask.goal.unsaid.items():
             found.append(Fact(named.removesuffix(": "), "never said", f"{name.replace('_', ' ')}: {value}"))
         for event in subtask.events:
-            about = named + str(subtask.goal.get("type", "", event.item))
+            about = (named + str(subtask.goal.get("type", "", event.item))).removesuffix(": ")
             found.append(Fact(about, f"after {moment_in_words(event)}", event_in_words(event, phrases)))
     for number, event in task.interrupts:
         inner, outer = task.parts[number + 1].env, task.parts[number].env
@@ -65,7 +80,7 @@ def wanted(goals: list[tuple[str, Goal]]) -> Iterator[Fact]:
             slots = {name: value for name, value in goal.of(item).items() if name != "type"}
             text = "; ".join(slot_in_words(name, value, phrases) for name, value in slots.items())
             about = named + str(goal.get("type", "", item))
-            yield Fact(about.removesuffix(": "), "wanted in the end", text or "no more than that")
+            yield Fact(about.removesuffix(": "), "wanted in the end", text or NOTHING)
 
 
 def parts_of(score: Score) -> list[Part]:

@@ -10,6 +10,7 @@ from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.episode.play import play
 from ecomlab.evaluate.contestant import Job
 from ecomlab.lab.conversation import show_episode, write_episode
+from ecomlab.lab.paths import check_writable, resolve
 from ecomlab.lab.play.choice import Choice
 from ecomlab.lab.play.seat import PLAYER, RUNS, Seat
 from ecomlab.lab.play.terminal import sit
@@ -29,6 +30,7 @@ def show(
     Raises ValueError for a choice that does not exist, and for a player that is nothing.
     """
     if player == PLAYER:
+        check_writable(resolve(out or RUNS))  # before an hour's play, not after it
         seat = Seat(customer)
         seat.reset(choice)
         code = sit(seat, console, console.input if console.is_terminal else input, out or RUNS)

@@ -62,6 +62,7 @@ def test_required_fields_come_first_and_say_what_they_take() -> None:
     }  # fmt: skip
     hints = {field.name: field.hint for field in FORM.fields}
     assert hints["units"] == "a whole number; 1 if left out"
+    assert hints["wrapped"] == "yes or no; yes if left out"
     assert hints["how"] == "by air, by sea"
     assert (FORM.fields[0].about, FORM.fields[0].required) == ("Whose it is.", True)
     like = {

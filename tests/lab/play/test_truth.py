@@ -6,7 +6,7 @@ from ecomlab import ENVIRONMENTS, make_task
 from ecomlab.catalog import Shop
 from ecomlab.lab.events import slot_in_words
 from ecomlab.lab.play.truth import WITHHELD, Part, parts_of, truth_of, wanted
-from ecomlab.reward import Score
+from ecomlab.reward import WEIGHTS, Score
 from ecomlab.task import Goal
 
 LEVELS, SEEDS = (0, 6, 12), range(3)
@@ -32,6 +32,8 @@ def test_amounts_are_written_as_they_are_said() -> None:
     assert slot_in_words("rating", 41, phrases) == "rating: at least 4.1 stars"
     assert slot_in_words("days", 3, phrases) == "days: at most 3 days"
     assert slot_in_words("attr:color", "Red", phrases) == "color: Red"
+    must = slot_in_words("must", ["color"], ENVIRONMENTS["SUB"].phrases)
+    assert must == "must be the same: color"
 
 
 def test_what_is_wanted_in_the_end_is_that_of_the_goals_as_they_are() -> None:
@@ -39,7 +41,7 @@ def test_what_is_wanted_in_the_end_is_that_of_the_goals_as_they_are() -> None:
     one, two = wanted([("CART", goal)])
     assert (one.about, one.text) == ("Mug", "brand: HomeNest") and (two.about, two.text) == (
         "Kite",
-        "no more than that",
+        "nothing in particular",
     )
     assert next(wanted([("CART", goal), ("PD", goal)])).about == "CART: Mug"
 
@@ -47,3 +49,14 @@ def test_what_is_wanted_in_the_end_is_that_of_the_goals_as_they_are() -> None:
 def test_the_parts_of_a_reward_are_weighed() -> None:
     score = Score(0.6, True, "", {"task": 1.0, "efficiency": -1.0})
     assert parts_of(score) == [Part("task", 1.0, 0.75, 0.75), Part("efficiency", -1.0, 0.15, -0.15)]
+
+
+@pytest.mark.parametrize("env", ENVIRONMENTS)
+def test_a_fact_without_an_item_begins_with_when_it_was_said(env: str, shop: Shop) -> None:
+    for seed in range(8):
+        facts = truth_of(make_task(env, 5, seed, shop))
+        assert not [fact for fact in facts if str(fact).startswith(",") or fact.about.endswith(": ")]
+
+
+def test_every_part_of_a_reward_says_what_it_measures() -> None:
+    assert all(Part(name, 0.0, weight, 0.0).means for name, weight in {**WEIGHTS, "invalid": 1.0}.items())
