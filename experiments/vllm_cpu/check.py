@@ -2,7 +2,7 @@
 
     make vllm-cpu                      # builds the environment and runs the four parts: check.json, and a log of each
     make vllm-cpu ARGS="sampler"       # one part
-    make vllm-cpu ARGS="smollm2"       # one more, with a model that experiments/smollm2/train.toml says how to make
+    make vllm-cpu ARGS="smollm2"       # one more, with the model of `make smollm2-weights`
 
 All but LoRA is in float32, so that log-probabilities can be compared: with our own sampler's and the model's own. Each
 part is a process of its own and ends with exit code 1 if something it claims does not hold.
@@ -32,7 +32,8 @@ ROOT = HERE.parents[1]
 PARTS = ("sampler", "training", "adapters", "server")
 FURTHER = ("smollm2",)
 """Only where it is asked for."""
-SMOLLM2 = ROOT / "experiments" / "runs" / "smollm2_sft"
+SMOLLM2 = tuple(ROOT / "experiments" / "runs" / name for name in ("smollm2_sft", "smollm2"))
+"""After demonstrations, and as it is published: the first that is there."""
 CLOSE = 1e-5
 """Largest difference between vLLM's log-probabilities and those of our sampler, or of the trainer, in a model whose
 own error of rounding, measured against float64 on the same tokens, is smaller than half of it. Two computations that
@@ -67,8 +68,8 @@ def main() -> None:
     parts = chosen.parts or list(PARTS)
     if unknown := [part for part in parts if part not in known]:
         parser.error(f"no part {unknown[0]!r}; there are {', '.join(known)}")
-    if "smollm2" in parts and not (SMOLLM2 / "config.json").exists():
-        parser.error(f"{SMOLLM2} is missing; the head of experiments/smollm2/train.toml says how it is made")
+    if "smollm2" in parts and not weights():
+        parser.error(f"{SMOLLM2[1]} is missing; `make smollm2-weights` makes it")
     if chosen.inside:
         work = {
             "sampler": sampler, "training": training, "adapters": adapters, "server": server, "smollm2": smollm2,
@@ -477,25 +478,33 @@ def wait_for(url: str, process: Any, patience: float = 900.0) -> float:
 
 
 def smollm2() -> dict[str, Any]:
-    """SmolLM2-135M, fine-tuned on sixty carts, with vLLM in this process: its own tokenizer, template and calls."""
+    """SmolLM2-135M, after sixty carts where that is there, with vLLM in this process: its own tokenizer, template and
+    calls."""
     from ecomlab import load_shop, make_task
     from ecomlab.evaluate.tasks import held_out_seeds
     from ecomlab.models.qwen3 import load_chat_policy
 
     keep_weights_loadable()
     in_float32()
-    policy, shop = load_chat_policy(SMOLLM2), load_shop(20_000)
+    (folder_of_weights,) = weights()
+    policy, shop = load_chat_policy(folder_of_weights), load_shop(20_000)
     tasks = [make_task("CART", 0, seed, shop) for seed in held_out_seeds(0, EPISODES // 2)]
     with tempfile.TemporaryDirectory() as folder:
         export(policy, Path(folder))
         generation = colocated(policy, len(tasks))
-    figures: dict[str, Any] = against_our_own(policy, generation, tasks, shop)
+    figures: dict[str, Any] = {"weights": folder_of_weights.name}
+    figures |= against_our_own(policy, generation, tasks, shop)
     figures["stale weights: largest |Δ logp| to the model"] = after_a_change(policy, generation, tasks, shop)
     seen = figures["stale weights: largest |Δ logp| to the model"] > APART
     return {**figures, "holds": seen and same(figures)}
 
 
 # --- shared ---
+
+
+def weights() -> list[Path]:
+    """Find SmolLM2's weights: one folder, or none."""
+    return [folder for folder in SMOLLM2 if (folder / "config.json").exists()][:1]
 
 
 def keep_weights_loadable() -> None:
