@@ -72,7 +72,7 @@ def main() -> None:
     cuda = torch.cuda.is_available()
     device = torch.cuda.get_device_name() if cuda else f"{platform.machine()} CPU, {os.cpu_count()} cores"
     with chosen.out.open("w", newline="") as file:
-        writer = csv.writer(file)
+        writer = csv.writer(file, lineterminator="\n")
         writer.writerow(
             [
                 "arm",
