@@ -48,8 +48,7 @@ MFU = 0.4
 OWN_STEP = 0.1
 """Least seconds of one decoding step of our own sampler, measured on an H200 with the 8B: .0995 where 64 rows grow to
 2,000 tokens (experiments/qwen3_8b/bench.csv); with LoRA's adapters apart .086 in CART and .118 in C8, if `OWN_LAG` is
-right (steps.csv beside it). Attention over a cache with a mask copies keys and values for every head, so that reading
-the weights is the smaller part."""
+right (steps.csv beside it). Reading the weights takes a thirtieth of that."""
 OWN_LAG, VLLM_LAG = 3.6, 4.6
 """Decoding steps per sampled token of a mean episode: rows wait for the batch's longest turn, with vLLM in every turn.
 As *novice* plays, on a laptop."""

@@ -9,7 +9,6 @@ missing.
 """
 
 import argparse
-import csv
 import gc
 import time
 from collections.abc import Callable
@@ -21,6 +20,7 @@ import torch
 
 from ecomlab.models.samplers.cached import CachedSampler, Limits
 from ecomlab.seeding import rng
+from ecomlab.train import metrics
 from ecomlab.train.dry_run import KNOWN
 
 SIZES: dict[str, dict[str, Any]] = {
@@ -50,26 +50,13 @@ def main() -> None:
     size = SIZES[args.size]
     file = args.out / "bench.csv"
     device = torch.cuda.get_device_name() if CUDA else "CPU"
-    done = {(row["device"], row["size"], row["what"]) for row in rows(file)}
+    done = {(row["device"], row["size"], row["what"]) for row in metrics.read(file)}
     for what, measure in WORK.items():
         if (device, args.size, what) in done or args.only not in (None, what):
             continue
         row = {"device": device, "size": args.size, "what": what} | measured(measure, size)
-        new = not file.exists()
-        with file.open("a", newline="") as table:
-            writer = csv.DictWriter(table, COLUMNS, lineterminator="\n")
-            if new:
-                writer.writeheader()
-            writer.writerow(row)
+        metrics.append(file, [row], COLUMNS)
         print(row, flush=True)
-
-
-def rows(file: Path) -> list[dict[str, str]]:
-    """Read the measurements made so far."""
-    if not file.exists():
-        return []
-    with file.open(newline="") as table:
-        return list(csv.DictReader(table))
 
 
 def measured(measure: Callable[..., tuple[float, int]], size: dict[str, Any]) -> dict[str, Any]:

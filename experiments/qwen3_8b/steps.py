@@ -12,7 +12,6 @@ steps.csv gets its row as soon as it ends, even one that runs out of memory, and
 """
 
 import argparse
-import csv
 import subprocess
 import sys
 import time
@@ -80,7 +79,7 @@ def main() -> None:
         except assets.AssetError as error:
             parser.error(str(error))
         save_model(chosen.size, tokenizer, work / "model")
-    done = {row["case"] for row in rows(file)}
+    done = {row["case"] for row in metrics.read(file)}
     for case in CASES:
         if case not in done and chosen.only in (None, case):
             again = ["--case", case, "--size", chosen.size, "--out", chosen.out, "--work", work]
@@ -141,12 +140,7 @@ def run(case: str, size: str, work: Path, file: Path) -> None:
         **played(metrics.read(out / "train.csv")),
     }
     print(row, flush=True)
-    new = not file.exists()
-    with file.open("a", newline="") as table:
-        writer = csv.DictWriter(table, COLUMNS, lineterminator="\n")
-        if new:
-            writer.writeheader()
-        writer.writerow(row)
+    metrics.append(file, [dict.fromkeys(COLUMNS, "") | row], COLUMNS)
 
 
 def played(step: list[dict[str, str]]) -> dict[str, Any]:
@@ -162,13 +156,6 @@ def played(step: list[dict[str, str]]) -> dict[str, Any]:
     longest = max(int(row["sampled_longest"]) for row in step)
     sampled = total.pop("tokens_generated")
     return {**total, "turns": f"{turns:.3g}", "sampled": sampled, "longest": longest, **seconds}
-
-
-def rows(file: Path) -> list[dict[str, str]]:
-    if not file.exists():
-        return []
-    with file.open(newline="") as table:
-        return list(csv.DictReader(table))
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ _HIDDEN = re.compile("[\ufffc\ufffd]")
 _MARKER = re.compile(
     r"<[|｜/]|[|｜]>|\[/?(?:INST|SYS|TOOL_CALLS|AVAILABLE_TOOLS|TOOL_RESULTS)\]|</?\w+>", re.IGNORECASE
 )
-_SIGN = re.compile(r"[<>\[|｜]")
+_SIGN = re.compile(r"[<>\[]")
 """One of these is in every chat marker."""
 _INERT = str.maketrans("<>", "‹›")
 _BRACKETED = re.compile(r"\[(/?(?:INST|SYS|TOOL_CALLS|AVAILABLE_TOOLS|TOOL_RESULTS))\]", re.IGNORECASE)
@@ -155,8 +155,8 @@ def _mended(raw: str) -> tuple[str, bool]:
         plain, text = raw, raw.encode("utf-8", "replace").decode("utf-8")
     if "\ufffd" in text or plain != raw:
         return text, True
-    unescaped = raw if one_line else html.unescape(raw)
-    return text, not (one_line or unescaped.isascii()) and ftfy.fix_encoding(unescaped) != unescaped
+    unescaped = html.unescape(raw)
+    return text, not one_line and ftfy.fix_encoding(unescaped) != unescaped
 
 
 def _is_sound(raw: str) -> bool:

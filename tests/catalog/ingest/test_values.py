@@ -2,7 +2,7 @@
 
 import pytest
 
-from ecomlab.catalog.ingest import attributes, prices, short_names, types, values
+from ecomlab.catalog.ingest import attributes, prices, short_names, text, types, values
 from ecomlab.catalog.ingest.rows import _brand
 
 
@@ -276,3 +276,18 @@ def test_short_names_are_what_people_say(title: str, brand: str, kind: str, said
 def test_hours_and_weeks_are_counted_in_days(said: object, days: int | None) -> None:
     """48 hours were 48 days."""
     assert values.read_days(said, 60)[0] == days
+
+
+@pytest.mark.parametrize(
+    ("raw", "shown", "repairs"),
+    [
+        ("Caf\u00c3\u00a9 Lamp", "Café Lamp", (text.ENCODING,)),
+        ("Caf\u00c3\u00a9\nLamp", "Café Lamp", (text.ENCODING,)),
+        ("Lamp \u201cX\u201d", 'Lamp "X"', ()),  # quotes, not letters
+        ("Lamp &amp; Caf\u00c3\u00a9", "Lamp & Café", (text.ENCODING,)),
+        ("<b>Lamp&#65532;</b>", "Lamp", (text.MARKUP, text.CONTROL)),  # U+FFFC counts as printable
+        ("<b>Caf&Atilde;&copy;</b>", "Caf\u00c3\u00a9", (text.MARKUP,)),  # nobody mended its letters
+    ],
+)
+def test_a_text_is_mended_and_says_of_what(raw: str, shown: str, repairs: tuple[str, ...]) -> None:
+    assert text.clean(raw) == (shown, repairs)
