@@ -21,6 +21,10 @@ _MEASURE = re.compile(r"(?<![\w.,/-])(\d{1,5}(?:\.\d{1,2})?)[ -]?(fl oz|fluid ou
 _PACK_OF = re.compile(r"\b(?:pack|set|case|box) of (\d{1,4})\b")
 _WORD = re.compile(r"[^\s,;()|\[\]]+")
 _DIGIT = re.compile(r"\d")
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_UNIT = re.compile(r"\(([A-Za-z]+)\)\W*$")
+_BESIDE = re.compile(r"^\W*[A-Za-z]{1,2}:|\([^()]*\)\W*$")
+"""What a column's name has beside it: a namespace ("g:price", "*C:Brand") or a remark ("Weight (lbs)")."""
 
 
 class Attribute(Strict):
@@ -98,14 +102,27 @@ def _keys() -> dict[str, list[str]]:
     return named
 
 
+def bare(column: str) -> str:
+    """Return a column's name without what stands beside it."""
+    return _BESIDE.sub("", column)
+
+
 def is_attribute(column: str) -> bool:
     """Tell whether a column's name is that of an attribute."""
-    return _folded(column) in _keys()
+    return _folded(bare(column)) in _keys()
 
 
 def name_of(column: str) -> str:
     """Return the name of the attribute that a column holds: that of a known one, else the column's in lower case."""
-    return next(iter(_keys().get(_folded(column), ())), _folded(column).replace(" ", "_") or "attribute")
+    own = _folded(bare(column))
+    return next(iter(_keys().get(own, ())), own.replace(" ", "_") or "attribute")
+
+
+@lru_cache(maxsize=65_536)
+def with_unit(column: str, said: str) -> str:
+    """Return what a column says with the unit that its name has: 41 of "Weight (lbs)" is "41 lbs"."""
+    unit = _UNIT.search(column)
+    return f"{said} {unit[1].lower()}" if unit and _NUMBER.fullmatch(said) else said
 
 
 def of_title(title: str) -> dict[str, Found]:

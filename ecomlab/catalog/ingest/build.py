@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from ecomlab.catalog.ingest import attributes, shards, types
-from ecomlab.catalog.ingest.fold import Folded, fold
+from ecomlab.catalog.ingest.fold import Folded, fold, main_rows
 from ecomlab.catalog.ingest.mapping import Mapping, guess, to_toml
 from ecomlab.catalog.ingest.report import Report, write_report
 from ecomlab.catalog.ingest.rows import RowCleaner, currency_of
@@ -105,9 +105,7 @@ def _combine(
     repairs, repaired, examples, aside = _accounts(table, folded, work)
     kinds = Counter(names.tolist())
     given = {name for facts in shards.facts_of(work) for name in facts["attributes"]}
-    writer = _Writer(
-        table, folded, names, departments, order, drawn, given, _option_names(table, folded, mapping)
-    )
+    writer = _Writer(table, folded, names, departments, order, drawn, given)
     facts = {
         "source": source.name,
         "currency": currency,
@@ -141,17 +139,6 @@ def _combine(
     write_text(out / MAPPING, to_toml(mapping))
     save_facts(out, facts)
     return report
-
-
-def _option_names(table: Any, folded: Folded, mapping: Mapping) -> list[str]:
-    """Return what each option column is about: what the source says in another column, else the column's own name."""
-    if folded.axis < 0:
-        return []
-    names = list(mapping.varying)
-    for said in table["options"].to_pylist() if mapping.option_names else ():
-        if said:
-            return [given or own for given, own in zip(json.loads(said)[1], names)]
-    return names
 
 
 def _accounts(
@@ -188,7 +175,9 @@ def _accounts(
 
 def _kinds(table: Any, folded: Folded) -> tuple[np.ndarray, np.ndarray]:
     """Choose each product's type and department: of its category path, else of its title, else "Other Product"."""
-    take = rows_at(table.select(["path", "kind", "department"]), folded.main)
+    take = main_rows(
+        table.select(["title", "path", "kind", "department"]), folded, np.arange(len(folded.main))
+    )
     paths, kinds, departments = (take[name].to_pylist() for name in ("path", "kind", "department"))
     by_path = _of_paths(Counter(paths))
     chosen: list[Kind] = []
@@ -234,13 +223,20 @@ class _Writer:
         order: np.ndarray,
         drawn: Sequence[str],
         given: Iterable[str],
-        option_columns: Sequence[str],
     ) -> None:
         self.table, self.folded, self.order, self.drawn = table, folded, order, drawn
         self.names, self.departments = names, departments
         self.brands = _spelled(table["brand"])
-        self.option_attributes = [attributes.name_of(name) for name in option_columns]
-        others = [name for at, name in enumerate(self.option_attributes) if at != folded.axis]
+        self.option_attributes = {
+            names: [attributes.name_of(name) for name in names]
+            for names in dict.fromkeys(map(tuple, folded.names))
+        }
+        others = (
+            name
+            for own in self.option_attributes.values()
+            for at, name in enumerate(own)
+            if at != folded.axis
+        )
         self.attributes = sorted({*others, *given})
         self.coverage: Counter[str] = Counter()
         self._ids = self._all_ids()
@@ -303,7 +299,7 @@ class _Writer:
         return [tuple(v for i, v in enumerate(self.folded.options[row]) if i != at) for row in rows]
 
     def _columns(self, products: np.ndarray) -> dict[str, list[Any]]:
-        rows = rows_at(self.table, self.folded.main[products])
+        rows = main_rows(self.table, self.folded, products)
         ids = [self._ids[at] for at in products.tolist()]
         columns: dict[str, list[Any]] = {
             "id": ids,
@@ -366,12 +362,13 @@ class _Writer:
         """Add to attributes the options in which a product's variants agree; take out the one in which they differ."""
         if self.folded.axis < 0:
             return
-        own = self.option_attributes[self.folded.axis]
         for at, product in enumerate(products.tolist()):
+            row = (self.folded.variants[product] or [int(self.folded.main[product])])[0]
+            names = self.option_attributes[tuple(self.folded.names[row])]
+            own = names[self.folded.axis]
             if self.folded.variants[product]:
                 found[at].pop(own, None)
-            row = (self.folded.variants[product] or [int(self.folded.main[product])])[0]
-            for name, value in zip(self.option_attributes, self.folded.options[row]):
+            for name, value in zip(names, self.folded.options[row]):
                 if value and name != own:
                     found[at][name] = [attributes.normal(name, value) or value, f"option: {value}"]
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ecomlab.catalog.ingest.attributes import name_of
 from ecomlab.catalog.products import rows_at
 
 REPEATED, TAKEN_ID, REPEATED_VARIANT, WHOLE, NO_TITLE = (
@@ -33,9 +34,13 @@ class Folded:
     """Option column in which the variants of a product differ; -1 where there are none."""
     options: Sequence[Sequence[str]] = ()
     """Values in the option columns, by row; () of rows that share no id with another, where nothing names a parent."""
+    names: Sequence[Sequence[str]] = ()
+    """What these options are called, by row: products of one file have other ones, and in another order."""
     axis_name: str = ""
     by_parent: bool = False
     """Whether rows were grouped by a parent, whose id is then that of several products."""
+    wholes: np.ndarray | None = None
+    """Per product, the row of its parent, which says what is true of all variants; -1 where there is none."""
 
 
 def fold(table: Any, folds: bool, columns: Sequence[str] = ()) -> Folded:
@@ -136,7 +141,13 @@ def _products(
         variants |= {group[0]: group if len(group) > 1 else [] for group in groups.values()}
     main = sorted(variants)
     return Folded(
-        np.array(main, np.int64), [variants[row] for row in main], aside, axis, options, columns[axis]
+        np.array(main, np.int64),
+        [variants[row] for row in main],
+        aside,
+        axis,
+        options,
+        [columns] * size,
+        columns[axis],
     )
 
 
@@ -145,11 +156,20 @@ def _variants(table: Any, columns: Sequence[str]) -> Folded:
     given = [json.loads(said) if said else [[], []] for said in table["options"].to_pylist()]
     width = len(columns)
     options = [tuple(values) if values else ("",) * width for values, _ in given]
+    wholes = _wholes(table)
+    for row in wholes.values():  # lists all that its variants come in
+        options[row] = ("",) * width
     parents = [
         parent or own for parent, own in zip(table["parent"].to_pylist(), table["source_id"].to_pylist())
     ]
     titled = [bool(title) for title in table["title"].to_pylist()]
-    axis = _axis(parents, options, width)
+    names: Sequence[Sequence[str]] = [columns] * len(options)
+    if any(any(said) for _, said in given):
+        options, names, axis_name = _in_order(parents, options, [said for _, said in given], columns)
+        axis = 0
+    else:
+        axis = _axis(parents, options, width)
+        axis_name = columns[axis] if width else ""
     vary = {parent for parent, values in zip(parents, options) if parent and any(values)}
     groups: dict[Any, list[int]] = {}
     aside: dict[int, str] = {}
@@ -181,9 +201,121 @@ def _variants(table: Any, columns: Sequence[str]) -> Folded:
             aside |= dict.fromkeys(rows, WHOLE)
             main.pop()
             variants.pop()
-    names = [said for _, said in given if said and axis < len(said) and said[axis]]
-    name = names[0][axis] if names else (columns[axis] if width else "")
-    return Folded(np.array(main, np.int64), variants, aside, axis, options, name, by_parent=True)
+    whole_of = np.array([wholes.get(parents[row], -1) for row in main], np.int64)
+    return Folded(
+        np.array(main, np.int64),
+        variants,
+        aside,
+        axis,
+        options,
+        names,
+        axis_name,
+        by_parent=True,
+        wholes=whole_of,
+    )
+
+
+def main_rows(table: Any, folded: Folded, products: Any) -> Any:
+    """Return the main rows of some products, with what only the row of their parent says, and its title."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    rows = rows_at(table, folded.main[products])
+    if folded.wholes is None or (folded.wholes[products] < 0).all():
+        return rows
+    of_whole = folded.wholes[products]
+    from_whole = rows_at(table, np.where(of_whole < 0, folded.main[products], of_whole))
+    titled = pc.not_equal(from_whole["title"], "")
+    for at, name in enumerate(rows.column_names):
+        own, given = rows[name], from_whole[name]
+        if name in ("title", "feature", "kind", "department"):
+            column = pc.if_else(titled, _text(given), _text(own))
+        elif name in ("brand", "path", "text"):
+            column = pc.if_else(pc.equal(_text(own), ""), _text(given), _text(own))
+        elif name in ("price_cents", "rating_tenths", "reviews", "days"):
+            column = pc.coalesce(own, given)
+        elif name == "attributes":
+            column = pa.array(
+                map(_joined, own.to_pylist(), given.to_pylist(), titled.to_pylist()), pa.string()
+            )
+        else:
+            continue
+        rows = rows.set_column(at, name, column)
+    return rows
+
+
+def _text(column: Any) -> Any:
+    import pyarrow as pa
+
+    return column.cast(pa.string())
+
+
+def _joined(own: str, given: str, titled: bool) -> str:
+    """Join the attributes of a row and its parent's, without those of a title that gives way to the parent's."""
+    kept = {
+        name: said
+        for name, said in json.loads(own).items()
+        if not titled or not said[1].startswith("title: ")
+    }
+    return json.dumps(json.loads(given) | kept, ensure_ascii=False)
+
+
+def _wholes(table: Any) -> dict[str, int]:
+    """Find the rows that stand for a parent itself: of no parent, with the id that others name as theirs."""
+    parents, ids = table["parent"].to_pylist(), table["source_id"].to_pylist()
+    named = {parent for parent in parents if parent}
+    found: dict[str, int] = {}
+    for row, (parent, own) in enumerate(zip(parents, ids)):
+        if not parent and own in named:
+            found.setdefault(own, row)
+    return found
+
+
+def _in_order(
+    parents: Sequence[str],
+    options: Sequence[tuple[str, ...]],
+    said: Sequence[Sequence[str]],
+    columns: Sequence[str],
+) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]], str]:
+    """Put one option of each row first: the one in which variants differ most in all, by its name, or the parent's own.
+
+    Exports name options in the first row of a parent, and those of one parent are "Size, Color", of the next "Color,
+    Size". Returns the options of each row, their names, and the name of the first.
+    """
+    width = len(columns)
+    values: dict[str, list[set[str]]] = {}
+    held: dict[str, list[str]] = {}
+    usual = [""] * width
+    for parent, own, given in zip(parents, options, said):
+        seen = values.setdefault(parent, [set() for _ in range(width)])
+        named = held.setdefault(parent, [""] * width)
+        for at, (value, name) in enumerate(zip(own, given or usual)):
+            if value:
+                seen[at].add(value)
+                named[at] = named[at] or (name if given else "")
+                usual[at] = usual[at] or named[at]
+    spread: dict[str, int] = {}
+    for parent, named in held.items():
+        for at, name in enumerate(named):
+            if name:
+                more = len(values[parent][at]) - 1
+                spread[name_of(name)] = spread.get(name_of(name), 0) + more
+    first = max(spread, key=lambda name: spread[name], default="")
+    spelled = next(
+        (name for named in held.values() for name in named if name and name_of(name) == first), columns[0]
+    )
+    orders: dict[str, list[int]] = {}
+    for parent, named in held.items():
+        of_first = [at for at, name in enumerate(named) if name and name_of(name) == first]
+        widest = max(range(width), key=lambda at: (len(values[parent][at]), -at))
+        start = of_first[0] if of_first else widest
+        orders[parent] = [start, *(at for at in range(width) if at != start)]
+    called = {
+        parent: tuple(named[at] or usual[at] or columns[at] for at in orders[parent])
+        for parent, named in held.items()
+    }
+    moved = [tuple(own[at] for at in orders[parent]) for parent, own in zip(parents, options)]
+    return moved, [called[parent] for parent in parents], spelled
 
 
 def _axis(parents: Sequence[str], options: Sequence[Sequence[str]], width: int) -> int:

@@ -19,6 +19,28 @@ _KINDS: Final = tuple(
 )
 """What hardly names a column: addresses, dates, prices, long numbers. Short numbers do: years, sizes, places."""
 _WORD = re.compile(r"[^\W\d_]{2,}")
+LINES: Final = 5
+"""Lines among which that of the names is looked for."""
+FEWEST: Final = 3
+"""Usual names of a line that is one of names wherever it stands."""
+
+
+def lines_above(records: Sequence[Sequence[str]]) -> int:
+    """Count the first records of a CSV that stand above the names of its columns, as in marketplaces' templates.
+
+    Nothing there is a usual name; of two lines of names, one for people and one for programs, the later counts.
+    """
+    known = [sum(_is_name(said.strip()) for said in record) for record in records[:LINES]]
+    if not known or known[0] or max(known) < FEWEST:
+        return 0
+    at = next(at for at, count in enumerate(known) if count >= FEWEST)
+    while at + 1 < len(known) and known[at + 1] >= FEWEST:
+        at += 1
+    return at
+
+
+def _is_name(said: str) -> bool:
+    return is_known(said) or is_attribute(said)
 
 
 def is_row(records: Sequence[Sequence[str]]) -> bool:
@@ -30,7 +52,7 @@ def is_row(records: Sequence[Sequence[str]]) -> bool:
     if len(records) < 3:
         return False
     first, others = [said.strip() for said in records[0]], records[1:]
-    if any(is_known(said) or is_attribute(said) for said in first):
+    if any(map(_is_name, first)):
         return False
     if not any(len(_WORD.findall(said)) > 1 and not _kind(said) for said in first):
         return False

@@ -3,6 +3,7 @@
 import json
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Mapping as Table
 from collections.abc import Sequence
 from functools import cache
@@ -11,8 +12,9 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from ecomlab.catalog.ingest.attributes import is_attribute, name_of
+from ecomlab.catalog.ingest.attributes import bare, is_attribute, name_of
 from ecomlab.catalog.ingest.nested import columns_of, inside, is_unread, value_at
+from ecomlab.catalog.ingest.prices import currency_of, read_price
 from ecomlab.catalog.ingest.text import is_nothing
 from ecomlab.catalog.ingest.values import read_rating, single
 from ecomlab.data import Strict, read_toml
@@ -42,11 +44,15 @@ OF_OPTIONS: Final = {
     "option1value": "Option1 Name",
     "option2value": "Option2 Name",
     "option3value": "Option3 Name",
+    "attribute1values": "Attribute 1 name",
+    "attribute2values": "Attribute 2 name",
+    "attribute3values": "Attribute 3 name",
 }
 """Shop exports name an option in one column and give its value in another."""
 
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
+_CODE = re.compile(r"[\d\W]+")
 _BESIDE = re.compile(r"ship|deliver|tax|fee|deposit", re.IGNORECASE)
 """Whose price is paid beside that of the product."""
 
@@ -141,16 +147,15 @@ def read_mapping(path: Path) -> Mapping:
 def guess(rows: Sequence[Table[str, Any]]) -> Mapping:
     """Guess the mapping from the columns of the first rows. Raises ValueError where none can be the title."""
     columns = columns_of(rows)
-    folded = {
-        _folded(column): column for column in reversed(columns) if not column.startswith("@")
-    }  # of JSON-LD
+    named = [column for column in reversed(columns) if not column.startswith("@")]  # of JSON-LD
+    folded = {_folded(bare(column)): column for column in named} | {
+        _folded(column): column for column in named
+    }
     known = _known()
     found: dict[str, Any] = {}
     for name in ONE:
-        found[name] = next(
-            (folded[form] for form in known[name] if form in folded and not _is_remark(rows, folded[form])),
-            "",
-        )
+        able = [folded[form] for form in known[name] if form in folded]
+        found[name] = _first(rows, name, [column for column in able if not _is_remark(rows, column)])
     for name in MANY:
         found[name] = tuple(dict.fromkeys(folded[form] for form in known[name] if form in folded))
     _look_inside(rows, columns, found)
@@ -175,7 +180,9 @@ def guess(rows: Sequence[Table[str, Any]]) -> Mapping:
         taken.add(found[name])
     if "asin" in folded and "parentasin" in folded:
         found["id"], found["parent"] = folded["asin"], folded["parentasin"]
-    found["category"] = _category([name for name in found["category"] if name not in taken])
+    found["category"] = _category(
+        [name for name in found["category"] if name not in taken and _is_in_words(rows, name)]
+    )
     found["text"] = tuple(name for name in found["text"] if name not in taken)
     found["options"] = _options(rows, found)
     used = {*(found[name] for name in ONE), *(column for name in MANY for column in found[name])}
@@ -190,6 +197,31 @@ def guess(rows: Sequence[Table[str, Any]]) -> Mapping:
     )
 
 
+def _first(rows: Sequence[Table[str, Any]], name: str, able: Sequence[str]) -> str:
+    """Choose the surest of the columns that may hold `name`; of prices and ids one in which few rows have none, as most
+    have no "Sale price"."""
+    if len(able) < 2 or name not in ("price", "id"):
+        return able[0] if able else ""
+    given = [
+        [str(said) for row in rows if not is_nothing(said := single(row.get(column))[0])] for column in able
+    ]
+    for at, column in enumerate(given):
+        if name == "price":
+            given[at] = [
+                said for said in column if read_price(said, currency_of(said) or "USD")[0] is not None
+            ]
+        elif column and 2 * Counter(column).most_common(1)[0][1] > len(rows):  # "Does not apply"
+            given[at] = []
+    most = max(map(len, given))
+    return next(column for column, of_one in zip(able, given) if 2 * len(of_one) >= most)
+
+
+def _is_in_words(rows: Sequence[Table[str, Any]], column: str) -> bool:
+    """Tell whether a column names categories: it may be empty, or have their numbers in a marketplace's list."""
+    given = [row[column] for row in rows if not is_nothing(row.get(column))]
+    return any(not _CODE.fullmatch(str(said)) for said in given)
+
+
 def _look_inside(rows: Sequence[Table[str, Any]], columns: Sequence[str], found: dict[str, Any]) -> None:
     """Find what no column says by itself inside the objects of those that nothing is read from."""
     known = _known()
@@ -202,7 +234,9 @@ def _look_inside(rows: Sequence[Table[str, Any]], columns: Sequence[str], found:
         for name in (*ONE, "category", "text"):
             if found[name] and (name in MANY or name == "details" or not is_unread(rows, found[name])):
                 continue
-            around = (found["title"].rpartition(".")[0], found[name])
+            around = {found["title"].rpartition(".")[0], found[name]}
+            if name == "stock":  # an offer's
+                around.add(found["price"].rpartition(".")[0])
             forms: dict[str, str] = {}
             for path in inner:
                 parent, _, last = path.rpartition(".")
@@ -253,7 +287,7 @@ def _options(rows: Sequence[Table[str, Any]], found: Table[str, Any]) -> tuple[s
     for option in found["options"]:
         values: dict[str, set[str]] = {}
         for row in rows:
-            if not is_nothing(row.get(option)):
+            if not is_nothing(row.get(option)) and not is_nothing(row.get(key)):
                 values.setdefault(str(row.get(key)), set()).add(str(row[option]))
         if any(len(of_one) > 1 for of_one in values.values()):
             differs.append(option)
@@ -327,7 +361,7 @@ def _folded(name: str) -> str:
 
 def is_known(name: str) -> bool:
     """Tell whether product files usually call a column so."""
-    return _folded(name) in _all_known()
+    return _folded(name) in _all_known() or _folded(bare(name)) in _all_known()
 
 
 @cache

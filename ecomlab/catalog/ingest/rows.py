@@ -196,7 +196,7 @@ class RowCleaner:
         for column, name in self._names.items():
             said = line(column)
             if name in attributes.known():
-                value = attributes.normal(name, said)
+                value = attributes.normal(name, attributes.with_unit(column, said))
             else:
                 value = said if len(said) <= 30 and not is_nothing(said) else None
             if value:

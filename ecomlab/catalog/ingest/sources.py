@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Final
 
-from ecomlab.catalog.ingest.header import is_row
+from ecomlab.catalog.ingest.header import is_row, lines_above
 from ecomlab.catalog.ingest.text import ENCODING, printable
 from ecomlab.catalog.ingest.values import BROKEN_JSON, is_deep
 from ecomlab.seeding import digest
@@ -284,6 +284,15 @@ def _begun(path: Path, delimiter: str, header: bool | None) -> tuple["_Pushed", 
     delimiter = delimiter or _delimiter([line for line, _, fault in held if not fault])
     records = [(fields, fault) for fields, _, _, fault in _records(_Pushed(held, iter(())), delimiter)]
     sound = [fields for fields, fault in records if not fault]
+    if (
+        header is None
+        and (above := lines_above(sound))
+        and not any(fault for _, fault in records[: above + 1])
+    ):
+        begun = _Pushed(held, lines)
+        for _ in islice(_records(begun, delimiter), above):
+            pass
+        return begun, delimiter, []
     names: list[str] = []
     if sound and (is_row(sound) and not records[0][1] if header is None else not header):
         width = Counter(map(len, sound)).most_common(1)[0][0]

@@ -23,6 +23,11 @@ _PACKING = re.compile(
 )
 """Words about packing, which are no names of things."""
 _PLURAL_ONLY: Final = ("ss", "us", "is", "lens")
+_IRREGULAR: Final = {"knives": "knife", "scarves": "scarf", "shelves": "shelf"} | {
+    f"{one}s": one
+    for one in ("beanie", "bootie", "brownie", "cookie", "movie", "necktie", "onesie", "smoothie")
+}
+"""Singulars by the plurals that names of categories end with."""
 
 
 class _Names(Strict):
@@ -49,6 +54,11 @@ UNCOUNTED: Final = frozenset(
     "wiring".split()
 )
 """Nouns of which nobody buys two."""
+SHELVES: Final = frozenset(
+    "adult arrival bestseller boy clearance deal default essential featured girl kid men mens men's misc miscellaneous "
+    "offer other outlet promotion sale teen uncategorized unisex women womens women's".split()
+)
+"""Last words of levels that say for whom things are or why they lie there: nobody asks for "a Women"."""
 COUNTED_BY: Final = ("Bag", "Bottle", "Pack", "Pad", "Roll", "Set", "Tube")
 """Last words of types that titles name without them: nobody asks for "a Paper", and no title says "Paper Pack"."""
 _SPEAKABLE = re.compile(r"[A-Z0-9][A-Za-z0-9'-]*(?: [A-Za-z0-9'-]+){0,2}")
@@ -58,7 +68,9 @@ def is_speakable(name: str) -> bool:
     """Tell whether a customer can ask for one of a type by this name: at most three plain words, the last of them of
     things that are counted, in the singular."""
     last = name.rpartition(" ")[2].lower()
-    return _SPEAKABLE.fullmatch(name) is not None and last == singular(last) and last not in UNCOUNTED
+    return (
+        _SPEAKABLE.fullmatch(name) is not None and last == singular(last) and last not in UNCOUNTED | SHELVES
+    )
 
 
 @cache
@@ -206,6 +218,8 @@ def of_path(path: tuple[str, ...]) -> Kind | None:
     if not path:
         return None
     words = _AND.split(path[-1].replace("_", " "))[0].split()[-3:] or ["Product"]
+    if len(words) == 2 and words[0].lower() == "all":  # "All Laptops" are laptops
+        words = words[1:]
     words[-1] = _cased(words[-1])
     name = " ".join(
         "".join(letter for letter in word if letter.isalnum() or letter in "'-") for word in words
@@ -215,8 +229,10 @@ def of_path(path: tuple[str, ...]) -> Kind | None:
 
 
 def _cased(word: str) -> str:
-    """Return the singular of a word as it is written: "Cables" -> "Cable"."""
-    one = singular(word.lower())
+    """Return the singular of a word as it is written: "Cables" -> "Cable", "Bookshelves" -> "Bookshelf"."""
+    folded = word.lower()
+    many = next((many for many in _IRREGULAR if folded.endswith(many)), "")
+    one = folded.removesuffix(many) + _IRREGULAR[many] if many else singular(folded)
     return (
         word[: len(one)] if word.lower().startswith(one) else one.capitalize() if word[:1].isupper() else one
     )

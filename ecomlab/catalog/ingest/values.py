@@ -38,10 +38,12 @@ _SOLD_OUT = re.compile(
 """How exports say that nothing is left: oversold units count below zero."""
 _IN_STOCK = re.compile(
     r"yes|true|(?:currently )?(?:in[ _-]?stock|available)|ja|auf lager|lieferbar|verfügbar"
+    r"|limited ?availability|(?:in ?store|online) ?only"
     r"|s[ií]|oui|en stock|disponible",
     re.IGNORECASE,
 )
 """How they say that something is left, without its number."""
+_VOCABULARY = re.compile(r"https?://schema\.org/", re.IGNORECASE)
 _COUNT = re.compile(
     r"(?:[(~≈>≥+]|about|around|over|more than|at least|only|just)?\s*"
     r"(?:(\d+(?:[.,]\d+)?) ?([kKMB])\b|(\d{1,3}(?:[,. '’]\d{3})+|\d+)(?![\d%/]|[.,]\d| ?/ ?\d| (?:out )?of\b))",
@@ -60,6 +62,11 @@ _SCALE_OF_STARS = re.compile(
     r"\s*(?:/|\b(?:out of|of|von|sur|de)\b)\s*(5|10|100)(?:\.0+)?\b|\s*(%)", re.IGNORECASE
 )
 """Of how many stars a rating is: "4.5 out of 5", "9/10", "90%"."""
+_UNITS: Final = ("unitText", "unitCode")
+"""What schema.org calls the unit of a value."""
+_LEVEL = re.compile(r"[>/]")
+_ROOT = re.compile(r"[>/,;|]")
+_EQUALS = re.compile(r"\s*[\w .-]{1,60}=")
 _BLANKS = re.compile(r"[^\S\n]+")
 _BULLET = re.compile(r"\s*(?:[•●▪◦‣·*]|\n\s*[-–]?\s*)\s*")
 
@@ -103,7 +110,7 @@ def read_count(value: Any, most: int = 2**31 - 1) -> tuple[int | None, tuple[str
 def read_stock(value: Any, most: int = 2**31 - 1) -> tuple[int | None, tuple[str, ...]]:
     """Read the units in stock, at most `most`: a count, or 0 where it is below zero or in words: "sold out"; None for
     "yes"."""
-    text = str(value)[:100].strip()
+    text = _VOCABULARY.sub("", str(value)[:100].strip())
     if _SOLD_OUT.fullmatch(text):  # also a False
         return 0, (STOCK_NONE,)
     if _IN_STOCK.fullmatch(text):
@@ -139,7 +146,7 @@ def single(value: Any) -> tuple[Any, tuple[str, ...]]:
         return None, ()
     mark = ", "
     if isinstance(value, dict):
-        names, mark = ("name",) if "name" in value else ("value", "amount", "currency"), " "
+        names, mark = ("name",) if "name" in value else ("value", "amount", "currency", *_UNITS), " "
         value = [value[name] for name in names if name in value]
     if not isinstance(value, list | tuple):
         return str(value)[:200], ()
@@ -153,7 +160,8 @@ def read_path(value: Any) -> tuple[str, ...]:
     """Read a category path, the broadest first, in any of the usual notations.
 
     A list, a list of lists, JSON or a Python literal in text, or parts separated by ">", "|", ";", "::", " / ",
-    "/a/b/c", or dots without spaces ("electronics.audio.headphone").
+    "/a/b/c", or dots without spaces ("electronics.audio.headphone"). Of several paths from one root the deepest counts:
+    "Home > Lamps > Desk Lamps, Home > Sale".
     """
     if is_nothing(value):
         return ()
@@ -164,7 +172,7 @@ def read_path(value: Any) -> tuple[str, ...]:
     if isinstance(value, list | tuple):
         first = value[0] if value else ()
         return read_path(first) if isinstance(first, list | tuple) else _parts(map(_named, value))
-    text = str(value)[:1_000]
+    text = _first_path(str(value)[:1_000])
     for separator in (">", "»", "::", "|", ";", " / ", " \\ "):
         if separator in text:
             return _parts(re.split(rf"{re.escape(separator)}+", text))
@@ -173,6 +181,15 @@ def read_path(value: Any) -> tuple[str, ...]:
     if re.fullmatch(r"[a-z_]+(?:\.[a-z_]+)+", text):
         return _parts(text.replace("_", " ").split("."))
     return _parts([text])
+
+
+def _first_path(text: str) -> str:
+    """Return the deepest of the paths that a text lists, the first of several; they begin with one root."""
+    if not (mark := _LEVEL.search(text)) or not (root := _ROOT.split(text, maxsplit=1)[0].strip()):
+        return text
+    between = "[,;|]" if mark[0] == ">" else "[,;]"
+    paths = re.split(rf"{between}\s*(?={re.escape(root)}\s*(?:{between}|{mark[0]}|$))", text)
+    return max(paths, key=lambda path: path.count(mark[0]))
 
 
 def _named(part: Any) -> str:
@@ -222,7 +239,7 @@ def is_deep(text: str) -> bool:
 
 
 def read_table(value: Any) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Read names and values: an object, one in text as JSON or not quite, or "Color: Black; Size: M"."""
+    """Read names and values: an object, also in text as JSON or not quite, "Color: Black; Size: M" or "color=Black"."""
     repairs: tuple[str, ...] = ()
     if is_nothing(value):
         return {}, ()
@@ -230,8 +247,9 @@ def read_table(value: Any) -> tuple[dict[str, str], tuple[str, ...]]:
         if value.lstrip()[:1] in ("{", "["):
             value, repairs = read_json(value)
         else:
-            pairs = (part.partition(":") for part in re.split(r"[;\n|]", value[:20_000]))
-            value = {name: said.strip() for name, colon, said in pairs if colon}
+            mark, between = ("=", r"[,;](?=[^=,;]+=)") if _EQUALS.match(value) else (":", r"[;\n|]")
+            pairs = (part.partition(mark) for part in re.split(between, value[:20_000]))
+            value = {name: said.strip() for name, sign, said in pairs if sign}
     if isinstance(value, list | tuple):  # [{"name": "Color", "value": "Black"}] or [["Color", "Black"]]
         value = dict(filter(None, map(_pair, value)))
     if not isinstance(value, dict):
@@ -244,7 +262,10 @@ def _pair(entry: Any) -> tuple[str, Any] | None:
     if isinstance(entry, dict):
         names = {str(name).lower(): said for name, said in entry.items()}
         name = names.get("name", names.get("key"))
-        return (str(name), names["value"]) if name is not None and "value" in names else None
+        if name is None or "value" not in names:
+            return None
+        unit = names.get("unittext") or names.get("unitcode")
+        return str(name), f"{names['value']} {unit}" if isinstance(unit, str) else names["value"]
     if isinstance(entry, list | tuple) and len(entry) == 2:
         return str(entry[0]), entry[1]
     return None

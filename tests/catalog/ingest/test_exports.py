@@ -1,0 +1,201 @@
+"""What shops and marketplaces export is read as it is meant: options by name, parents, paths, templates, namespaces."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ingested import Built, built
+
+from ecomlab.catalog.ingest import guess, open_source
+from ecomlab.catalog.ingest.attributes import with_unit
+from ecomlab.catalog.ingest.mapping import Columns
+from ecomlab.catalog.ingest.types import is_speakable, of_path
+from ecomlab.catalog.ingest.values import STOCK_NONE, STOCK_SOME, read_path, read_stock, read_table, single
+from ecomlab.catalog.real import catalog_of
+
+SHOPIFY = """Handle,Title,Vendor,Option1 Name,Option1 Value,Option2 Name,Option2 Value,Variant SKU,Variant Price
+tee,River Tee,Fern,Size,S,Color,Black,T1,19.00
+tee,,,,M,,Black,T2,19.00
+tee,,,,L,,Black,T3,19.00
+hood,Harbor Hoodie,Fern,Color,Moss,Size,S,H1,64.00
+hood,,,,Moss,,M,H2,64.00
+hood,,,,Navy,,S,H3,64.00
+hood,,,,Navy,,M,H4,64.00
+flask,Brook Bottle,Fern,Capacity,18 oz,,,B1,32.00
+flask,,,,24 oz,,,B2,32.00
+"""
+PARENTS = """SKU,Type,Name,Parent,Brands,Categories,Regular price,Sale price,Weight (lbs),Attribute 1 name,\
+Attribute 1 value(s)
+C1,variable,Atlas Office Chair,,Loft,"Home > Chairs, Home > Sale",,,41,Color,"Black, White"
+C1-B,variation,Atlas Office Chair - Black,C1,,,189,,,Color,Black
+C1-W,variation,Atlas Office Chair - White,C1,,,189,,,Color,White
+C2,variable,Vega Office Chair,,Loft,"Home > Chairs, Home > Sale",,,41,Color,"Black, White"
+C2-B,variation,Vega Office Chair - Black,C2,,,199,179,,Color,Black
+C2-W,variation,Vega Office Chair - White,C2,,,199,,,Color,White
+"""
+TEMPLATE = """TemplateType=fptcustom,Version=2023.0912,,,,
+Seller SKU,Product Name,Brand Name,Standard Price,Parent SKU,Size
+item_sku,item_name,brand_name,standard_price,parent_sku,size_name
+P1,Hearth Frying Pan,Kuchina,,,
+P1-8,"Hearth Frying Pan, 8 inch",Kuchina,19.99,P1,8 inch
+P1-10,"Hearth Frying Pan, 10 inch",Kuchina,24.99,P1,10 inch
+"""
+
+
+def made(text: str, folder: Path) -> Built:
+    (folder / "export.csv").write_text(text)
+    return built(folder / "export.csv", folder / "out")
+
+
+def columns(rows: list[dict[str, Any]]) -> Columns:
+    return guess(rows).columns
+
+
+def options(product: dict[str, Any]) -> list[str]:
+    return [one["option"] for one in product["variants"]]
+
+
+def test_options_are_told_by_their_names(tmp_path: Path) -> None:
+    """One product gives size and colour, the next colour and size, a third neither: no colour is "M"."""
+    found = made(SHOPIFY, tmp_path)
+    assert found.products.facts["option"] == "Size"
+    assert options(found.of("River Tee")) == ["S", "M", "L"]
+    hoods = [row for row in found.rows if row["title"] == "Harbor Hoodie"]
+    assert [(row["attr.color"], options(row)) for row in hoods] == [
+        ("Moss", ["S", "M"]),
+        ("Navy Blue", ["S", "M"]),
+    ]
+    assert options(found.of("Brook Bottle")) == ["18 oz", "24 oz"]
+    assert {row["attr.color"] for row in found.rows} == {"Black", "Moss", "Navy Blue", None}
+
+
+def test_ids_do_not_depend_on_what_others_are_called(tmp_path: Path) -> None:
+    (tmp_path / "few").mkdir()
+    few = made("".join(SHOPIFY.splitlines(keepends=True)[:-2]), tmp_path / "few")  # without "Capacity"
+    ids = {row["id"] for row in made(SHOPIFY, tmp_path).rows}
+    assert len(ids) == 4 and len(few.rows) == 3 and ids >= {row["id"] for row in few.rows}
+
+
+def test_variants_have_what_only_the_row_of_their_parent_says(tmp_path: Path) -> None:
+    found = made(PARENTS, tmp_path)
+    assert (found.report.products, found.report.set_aside) == (2, 2)
+    chair = found.of("Atlas")
+    assert (chair["title"], chair["brand"], chair["price_cents"]) == ("Atlas Office Chair", "Loft", 18_900)
+    assert (options(chair), chair["attr.weight"]) == (["Black", "White"], "18.6 kg")
+    assert (chair["type"], chair["department"]) == ("Chair", "Home")
+    assert found.of("Vega")["price_cents"] == 19_900  # most rows have no sale price
+
+
+def test_names_of_columns_may_stand_below_other_lines(tmp_path: Path) -> None:
+    found = made(TEMPLATE, tmp_path)
+    assert (found.report.rows, found.report.products) == (3, 1)
+    pan = found.of("Hearth")
+    assert (pan["title"], pan["brand"], options(pan)) == (
+        "Hearth Frying Pan",
+        "Kuchina",
+        ["8 inch", "10 inch"],
+    )
+
+
+def test_names_with_a_namespace_or_a_remark_are_known() -> None:
+    feed = {
+        "g:id": "A1",
+        "g:title": "Vega Shoe",
+        "g:price": "89.95 USD",
+        "g:brand": "Asolo",
+        "g:availability": "in_stock",
+    }
+    found = columns([feed | {"g:google_product_category": "187", "g:product_type": "Shoes > Running Shoes"}])
+    assert (found.id, found.title, found.price, found.brand) == ("g:id", "g:title", "g:price", "g:brand")
+    assert (found.category, found.stock) == (("g:product_type",), "g:availability")
+    found = columns(
+        [{"Name *": "Aroma Toaster", "Categories (x,y,z...)": "Home", "Price (tax excl.)": "29,90"}]
+    )
+    assert (found.title, found.category, found.price) == (
+        "Name *",
+        ("Categories (x,y,z...)",),
+        "Price (tax excl.)",
+    )
+    assert guess([{"*Title": "Wave Speaker", "C:Color": "Black"}]).attributes == {"color": "C:Color"}
+
+
+def test_a_price_or_id_that_few_rows_have_gives_way() -> None:
+    rows = [
+        {
+            "title": f"Lamp {at}",
+            "Sale price": "5" if at == 3 else "",
+            "Regular price": "9",
+            "Unit price": "0,00",
+        }
+        | {"UPC": "Does not apply", "Stock code": f"S{at}"}
+        for at in range(9)
+    ]
+    assert (columns(rows).price, columns(rows).id) == ("Regular price", "Stock code")
+
+
+def test_the_stock_of_an_offer_stands_beside_its_price() -> None:
+    offer = {"price": "5", "availability": "https://schema.org/InStock"}
+    found = columns(
+        [{"name": "Vega Blender", "offers": offer, "additionalProperty": [{"name": "Color", "value": "Red"}]}]
+    )
+    assert (found.price, found.stock, found.details) == (
+        "offers.price",
+        "offers.availability",
+        "additionalProperty",
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "path"),
+    [
+        ("Home > Office > Chairs, Home > New", ("Home", "Office", "Chairs")),
+        ("Default/Men/Tops,Default/Sale,Default", ("Default", "Men", "Tops")),
+        ("Pets/Sale;Pets/Dogs/Beds", ("Pets", "Dogs", "Beds")),
+        ("Tops|Tops > Hoodies", ("Tops", "Hoodies")),
+        (
+            "Health, Home & Baby > Vitamins, Minerals > Zinc",
+            ("Health, Home & Baby", "Vitamins, Minerals", "Zinc"),
+        ),
+        ("A/V | A/V Cables", ("A/V", "A/V Cables")),
+    ],
+)
+def test_of_several_paths_from_one_root_the_deepest_counts(said: str, path: tuple[str, ...]) -> None:
+    assert read_path(said) == path
+
+
+def test_values_of_marketplaces_are_read() -> None:
+    assert read_table("brand=Luma,climate=Cool, Cold,color=Red")[0] == {
+        "brand": "Luma",
+        "climate": "Cool, Cold",
+        "color": "Red",
+    }
+    assert read_table([{"name": "Power", "value": 600, "unitText": "W"}])[0] == {"Power": "600 W"}
+    assert single({"@type": "QuantitativeValue", "value": "3", "unitCode": "LBR"})[0] == "3 LBR"
+    assert read_stock("https://schema.org/OutOfStock") == (0, (STOCK_NONE,))
+    assert read_stock("http://schema.org/LimitedAvailability") == (None, (STOCK_SOME,))
+    assert (with_unit("Weight (lbs)", "41"), with_unit("Weight (lbs)", "41 kg")) == ("41 lbs", "41 kg")
+
+
+@pytest.mark.parametrize(
+    ("level", "name"),
+    [("Bookshelves", "Bookshelf"), ("Beanies", "Beanie"), ("All Laptops", "Laptop"), ("Gloves", "Glove")],
+)
+def test_categories_are_called_as_one_of_their_things(level: str, name: str) -> None:
+    assert of_path(("Shop", level)).name == name  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("level", ["Womens", "New Arrivals", "Sale"])
+def test_nobody_asks_for_a_shelf(level: str) -> None:
+    assert not is_speakable(of_path(("Shoes", level)).name)  # type: ignore[union-attr]
+
+
+def test_a_line_of_names_that_comes_first_stays_the_one(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(
+        "title,price,brand\nitem_name,standard_price,brand_name\nVega Lamp,5,Acme\n"
+    )
+    assert len([*open_source(str(tmp_path / "a.csv")).rows()]) == 2
+
+
+def test_a_shop_too_small_is_told_how_small(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"those with most have 2 \(Chair\)"):
+        catalog_of(made(PARENTS, tmp_path).products)
