@@ -100,6 +100,19 @@ def test_the_last_day_counts_and_the_day_after_does_not(d: int, big_shop: Shop) 
     assert len(seen) == 2  # never returnable, returned already
 
 
+@pytest.mark.parametrize("departments", [1, 2, 3])
+def test_a_shop_of_few_departments_takes_something_back(big_shop: Shop, departments: int) -> None:
+    names = list(dict.fromkeys(kind.department for kind in big_shop.catalog.types))[:departments]
+    of_these = tuple(kind.name for kind in big_shop.catalog.types if kind.department in names)
+    catalog = replace(big_shop.catalog, drawable=of_these)
+    drawn = [draw_terms(("X", seed), catalog).return_days for seed in range(30)]
+    assert {sum(days == 0 for days in terms.values()) for terms in drawn} == {
+        1: {0},
+        2: {1},
+        3: {1, 2},
+    }[departments]
+
+
 def test_an_order_has_no_more_lines_than_the_shop_has_types(big_shop: Shop) -> None:
     few = tuple(kind.name for kind in big_shop.catalog.types[:2])
     shop = Shop(replace(big_shop.catalog, drawable=few), big_shop.engine)

@@ -20,10 +20,14 @@ class Terms:
 
 
 def draw_terms(key: Sequence[Any], catalog: Catalog) -> Terms:
-    """Draw the terms of the task that `key` names: some departments have their own window, one or two have none."""
+    """Draw the terms of the task that `key` names: some departments have their own window, one or two have none.
+
+    A department is left that has one: otherwise every return would rightly be declined.
+    """
     random = rng("terms", *key)
     departments = list(dict.fromkeys(kind.department for kind in catalog.drawable_types))
     general = int(random.choice(WINDOWS))
     days = {name: general if random.random() < 0.5 else int(random.choice(WINDOWS)) for name in departments}
     without = shuffled(random, departments)
-    return Terms(days | dict.fromkeys(without[: int(random.integers(1, 3))], 0))
+    count = min(int(random.integers(1, 3)), len(departments) - 1)
+    return Terms(days | dict.fromkeys(without[:count], 0))
