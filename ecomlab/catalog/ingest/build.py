@@ -105,7 +105,7 @@ def _combine(
     repairs, repaired, examples, aside = _accounts(table, folded, work)
     kinds = Counter(names.tolist())
     given = {name for facts in shards.facts_of(work) for name in facts["attributes"]}
-    writer = _Writer(table, folded, names, departments, order, drawn, given)
+    writer = _Writer(table, folded, names, departments, order, drawn, given, mapping.brand)
     facts = {
         "source": source.name,
         "currency": currency,
@@ -223,10 +223,11 @@ class _Writer:
         order: np.ndarray,
         drawn: Sequence[str],
         given: Iterable[str],
+        brand: str,
     ) -> None:
         self.table, self.folded, self.order, self.drawn = table, folded, order, drawn
         self.names, self.departments = names, departments
-        self.brands = _spelled(table["brand"])
+        self.brands, self.brand = _spelled(table["brand"]), brand or None
         self.option_attributes = {
             names: [attributes.name_of(name) for name in names]
             for names in dict.fromkeys(map(tuple, folded.names))
@@ -317,7 +318,7 @@ class _Writer:
                     strict=True,
                 )
             ],
-            "brand": [self.brands.get(said.lower()) for said in rows["brand"].to_pylist()],
+            "brand": [self.brands.get(said.lower(), self.brand) for said in rows["brand"].to_pylist()],
             "days": drawn_days(ids).tolist()
             if "days" in self.drawn
             else _filled(rows["days"], drawn_days(ids)),

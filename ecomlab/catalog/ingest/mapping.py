@@ -92,6 +92,8 @@ class Mapping(Strict):
     """For a column of option values, the column that says what the option is."""
     currency: str = ""
     """Of prices, as in "USD"; by default the one that most prices name, else US dollars."""
+    brand: str = ""
+    """Of products for which the source names none: a maker's own export has no column of brands."""
     delimiter: str = Field(default="", max_length=1)
     header: bool | None = None
     """Whether the first line of a CSV names its columns; where it does not, they are called "column 1", "column 2"."""
@@ -331,7 +333,7 @@ def to_toml(mapping: Mapping) -> str:
     filled = {name: value for name, value in mapping.columns.model_dump().items() if value}
     lines = [
         f"{name} = {_toml(getattr(mapping, name))}"
-        for name in ("currency", "delimiter")
+        for name in ("currency", "brand", "delimiter")
         if getattr(mapping, name)
     ]
     lines += [f"header = {_toml(mapping.header)}"] if mapping.header is not None else []

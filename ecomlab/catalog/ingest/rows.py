@@ -91,7 +91,7 @@ class RowCleaner:
 
     def clean(self, row: SourceRow) -> CleanRow | SetAside:
         """Return the clean row, or why there is none."""
-        raw, columns = row.values, self.mapping.columns
+        raw, mapping, columns = row.values, self.mapping, self.mapping.columns
         if row.fault:
             return SetAside(row.number, row.fault, excerpt(raw))
         if self._nested:
@@ -135,7 +135,9 @@ class RowCleaner:
             parent=line(columns.parent),
             title=title,
             brand=brand,
-            feature=short_names.feature(title, brand, kind.name if kind else "") if title else "",
+            feature=short_names.feature(title, brand or mapping.brand, kind.name if kind else "")
+            if title
+            else "",
             kind=kind,
             path=path,
             price_cents=price_cents,
@@ -146,7 +148,7 @@ class RowCleaner:
             text=self._text(raw, repairs),
             attributes=found,
             options=options,
-            option_names=tuple(line(self.mapping.option_names.get(column, "")) for column in columns.options),
+            option_names=tuple(line(mapping.option_names.get(column, "")) for column in columns.options),
             repairs=tuple(dict.fromkeys(repairs)),
             dropped=dropped,
         )

@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 from ingested import Built, built
 
-from ecomlab.catalog.ingest import guess, open_source
+from ecomlab.catalog.ingest import build_products, guess, open_source, read_mapping
 from ecomlab.catalog.ingest.attributes import with_unit
 from ecomlab.catalog.ingest.mapping import Columns
 from ecomlab.catalog.ingest.types import is_speakable, of_path
 from ecomlab.catalog.ingest.values import STOCK_NONE, STOCK_SOME, read_path, read_stock, read_table, single
+from ecomlab.catalog.products import open_products
 from ecomlab.catalog.real import catalog_of
 
 SHOPIFY = """Handle,Title,Vendor,Option1 Name,Option1 Value,Option2 Name,Option2 Value,Variant SKU,Variant Price
@@ -84,6 +85,22 @@ def test_variants_have_what_only_the_row_of_their_parent_says(tmp_path: Path) ->
     assert (options(chair), chair["attr.weight"]) == (["Black", "White"], "18.6 kg")
     assert (chair["type"], chair["department"]) == ("Chair", "Home")
     assert found.of("Vega")["price_cents"] == 19_900  # most rows have no sale price
+
+
+def test_products_without_a_brand_have_that_of_the_mapping(tmp_path: Path) -> None:
+    """A parent's brand is its variants' all the same, and the brand in a title is no short name."""
+    (tmp_path / "export.csv").write_text(PARENTS + "S1,simple,Fernside Juno Desk Lamp,,,,20,,,,\n")
+    source = open_source(str(tmp_path / "export.csv"))
+    mapping = guess(source.sample()).model_copy(update={"brand": "Fernside"})
+    build_products(source, tmp_path / "out", mapping)
+    rows = {row["title"]: row for row in open_products(tmp_path / "out").rows.to_pylist()}
+    assert {title: row["brand"] for title, row in rows.items()} == {
+        "Atlas Office Chair": "Loft",
+        "Vega Office Chair": "Loft",
+        "Fernside Juno Desk Lamp": "Fernside",
+    }
+    assert rows["Fernside Juno Desk Lamp"]["feature"] == "Juno"
+    assert read_mapping(tmp_path / "out" / "mapping.toml") == mapping
 
 
 def test_names_of_columns_may_stand_below_other_lines(tmp_path: Path) -> None:
