@@ -172,7 +172,7 @@ def _reasons(products: Products) -> np.ndarray:
         counts = ", ".join(f"{count} {reason}" for reason, count in Counter(found.tolist()).most_common())
         raise ValueError(
             f"no product of {products.facts.get('source')} can be sold ({counts}); a brand comes from the column that "
-            'a mapping file names, [columns] brand = "...", or is that of all products, brand = "..." before its tables; '
+            'a mapping file names, [columns] brand = "...", or is one for all, brand = "..." before its tables; '
             "a short name comes from what a title says beside brand and type; "
             f"customers say both in at most {LONGEST} Latin letters"
         )
