@@ -56,7 +56,7 @@ UNCOUNTED: Final = frozenset(
 """Nouns of which nobody buys two."""
 SHELVES: Final = frozenset(
     "adult arrival bestseller boy clearance deal default essential featured girl kid men mens men's misc miscellaneous "
-    "offer other outlet promotion sale teen uncategorized unisex women womens women's".split()
+    "offer other promotion sale teen uncategorized unisex women womens women's".split()
 )
 """Last words of levels that say for whom things are or why they lie there: nobody asks for "a Women"."""
 COUNTED_BY: Final = ("Bag", "Bottle", "Pack", "Pad", "Roll", "Set", "Tube")
