@@ -200,7 +200,7 @@ class Substitution(Environment):
         alike = similarity(rows, goal, shop)
         cut = int(np.sort(alike)[::-1][count - 1])
         above, tied = set(rows[alike > cut].tolist()), set(rows[alike == cut].tolist())
-        if not above <= set(visits):
+        if len(visits) < count or not above <= set(visits):
             return 0.0
         return math.comb(len(tied & set(visits)), count - len(above)) / math.comb(len(visits), count)
 
