@@ -1,11 +1,14 @@
 """Who hears one bit at a time does no better than chance, and corrections are no substitute for listening."""
 
+from pathlib import Path
+
 import pytest
 
 from ecomlab import ENVIRONMENTS, Shop, make_task
 from ecomlab.audit import laws
 from ecomlab.audit.attack import attack
 from ecomlab.audit.corrected import corrected
+from ecomlab.catalog import load_shop
 from ecomlab.customer.dialogue import GUESSES, PATIENCE
 
 TASKS = 40
@@ -47,3 +50,11 @@ def test_who_lives_on_corrections_is_right_at_most_a_third_as_often_as_who_talks
     talking = {one.d: one.share for one in found if one.player == "courteous"}
     above = [one for one in found if one.player != "courteous" and one.share > talking[one.d] / 3]
     assert not above, "\n".join(map(str, above))
+
+
+def test_fewer_visits_than_replacements_are_no_chance(real_folder: Path) -> None:
+    """In a shop of few products a history can be shorter than the list that is asked for."""
+    shop = load_shop(real_folder)
+    task = make_task("SUB", 6, 1_000_027, shop)
+    assert len(task.world["visits"]) < task.goal["count"]
+    assert ENVIRONMENTS["SUB"].chance(task, shop) == 0
