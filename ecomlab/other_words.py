@@ -31,6 +31,13 @@ def spelled(number: int) -> str:
 
 
 _NUMBERS = {spelled(number): number for number in range(1, HIGHEST + 1)}
+
+
+def is_number(text: str) -> bool:
+    """Tell whether a text in lower case is a number spelled out."""
+    return text in _NUMBERS
+
+
 _ONE, _TEN = "|".join(_ONES[:9]), "|".join(_TENS)
 _BELOW_100 = rf"(?:(?:{_TEN})(?:-(?:{_ONE}))?|{'|'.join(reversed(_ONES))})"
 SPELLED = rf"(?:(?:{_ONE}) hundred(?: and {_BELOW_100})?|{_BELOW_100})"

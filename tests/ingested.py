@@ -101,15 +101,22 @@ def priceless() -> str:
     return "\n".join(lines) + "\n"
 
 
-def shop_export() -> str:
-    """A shop's export of variants: 168 products of seven types, a row for each of their three sizes or lengths."""
+def shop_export(makers: int = 4, names: int = 6) -> str:
+    """A shop's export of variants: a product of each of seven types, so many makers (at most ten) and names (at most
+    twelve), a row for each of their three sizes or lengths: 168 products of four makers and six names."""
     kinds = {
         "Clothing": {"T-Shirts": "Linen", "Hoodies": "Wool", "Jackets": "Nylon"},
         "Outdoors": {"Backpacks": "Canvas", "Tents": "Polyester"},
         "Home": {"Blankets": "Linen", "Rugs": "Bamboo"},
     }
-    makers = ("Northwind", "Aldenbury", "Quillmark", "Vestrup")
-    names = ("Harbor", "Juniper", "Meadow", "Granite", "Willow", "Summit")
+    made_by = (
+        "Northwind", "Aldenbury", "Quillmark", "Vestrup", "Cinderfox",
+        "Halloway", "Osterley", "Pemberton", "Zephyrine", "Gladstone",
+    )[:makers]  # fmt: skip
+    called = (
+        "Harbor", "Juniper", "Meadow", "Granite", "Willow", "Summit",
+        "Prairie", "Thistle", "Falcon", "Lagoon", "Tundra", "Voyage",
+    )[:names]  # fmt: skip
     sizes = {
         "Clothing": ("S", "M", "L"),
         "Outdoors": ("20 L", "40 L", "60 L"),
@@ -119,9 +126,9 @@ def shop_export() -> str:
     at = 0
     for department, types in kinds.items():
         for plural, material in types.items():
-            for number in range(24):
-                maker, name = makers[number % 4], names[number // 4]
-                color = ("Black", "Blue", "Green")[(number + number // 4) % 3]
+            for number in range(makers * names):
+                maker, name = made_by[number % makers], called[number // makers]
+                color = ("Black", "Blue", "Green")[(number + number // makers) % 3]
                 made_of = (material, "Cotton")[number % 2]
                 for step, size in enumerate(sizes[department]):
                     at += 1

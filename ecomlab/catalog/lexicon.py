@@ -79,9 +79,11 @@ class Lexicon:
     def _nearest(self, kind: str, words: str, type_name: str = "") -> tuple[str, float] | None:
         """Find the name of a kind most similar to `words`, with its score; None below the cutoff or on a tie.
 
-        With a type, only names that its products have are looked at.
+        With a type, only names that its products have are looked at. A number is no misspelling: "four" is not FORD.
         """
         names = self.within(type_name)[kind] if type_name else self.names[kind]
+        if other_words.is_number(words.lower()):
+            return (names[words.lower()], 100.0) if words.lower() in names else None
         hits = process.extract(
             words.lower(),
             list(names) if type_name else self._lists[kind],

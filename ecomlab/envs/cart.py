@@ -19,7 +19,7 @@ from ecomlab.envs.base import Environment
 from ecomlab.players.cart import CartPlayer
 from ecomlab.reward import Fault, Verdict, cart_credit
 from ecomlab.seeding import whole_near
-from ecomlab.task import Goal, Place, Problem, SellOut, Task, TaskKey
+from ecomlab.task import Goal, Instead, Place, Problem, SellOut, Task, TaskKey
 from ecomlab.tool import RefusedError, tool
 from ecomlab.world.cart import Match, Want, identity_of, match, wants_of
 from ecomlab.world.faults import faults, named, told
@@ -101,9 +101,15 @@ class Cart(Environment):
         From one find to the next a guesser has a first pick and `PATIENCE` more, each after a correction, where an
         option is wanted of one in so many; and once in the episode `GUESSES` - 1 more, by asking whether a visit is the
         one that is meant. Of all sets of places that the wanted visits can have in the order, those with no longer
-        waits are found.
+        waits are found. What the customer may do without in the end need not be.
         """
-        catalog, wants = shop.catalog, wants_of(task.goal)
+        given_up = {e.item for e in task.events if isinstance(e, Instead) and e.prefers == "drop"}
+        after = wants_of(task.goal.after(task.events))
+        left = [want for want in after if want.item not in given_up] or after
+        return max(self._found(wants, task, shop) for wants in (wants_of(task.goal), left))
+
+    def _found(self, wants: Sequence[Want], task: Task, shop: Shop) -> float:
+        catalog = shop.catalog
         if any(want.quantity != 1 for want in wants):
             return 0.0
         rows = [row for row in map(catalog.row, task.world["visits"]) if row is not None]

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +17,7 @@ from ecomlab.envs.base import Environment
 from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.players.base import Perturbation
 from ecomlab.players.journey import JourneyPlayer
-from ecomlab.task import Need, Player
+from ecomlab.task import Need, Player, Task
 from ecomlab.tool import Tool, tool
 from ecomlab.world.state import World
 
@@ -54,6 +55,11 @@ class Journey(Environment):
     phrases = Phrases.load(Path(__file__).parent / "phrases" / "JOURNEY.toml")
     player = JourneyPlayer
     composes = ("CART", "PD", "SUB", "RETURN", "STATUS", "POLICY", "BUNDLE")
+
+    def chance(self, task: Task, shop: Shop) -> float:
+        """Multiply the chances of the subtasks, each with the budgets of all."""
+        parts = (replace(part, turns=task.turns, calls=task.calls) for part in task.subtasks)
+        return math.prod(ENVIRONMENTS[part.env].chance(part, shop) for part in parts)
 
     @property
     def brief(self) -> str:  # type: ignore[override]

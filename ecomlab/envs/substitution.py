@@ -194,15 +194,17 @@ class Substitution(Environment):
         return Opinion(broken is None, broken=Slot(0, name, goal[name]) if broken else None)
 
     def chance(self, task: Task, shop: Shop) -> float:
-        """Compute the chance of picking as many visits as are asked for, where all of the best are among them."""
-        goal, visits = task.goal, [shop.catalog.row(visit) for visit in task.world["visits"]]
-        rows, count = stages_of(goal, (), task.world["gone"], task.key, shop)[0], goal["count"]
-        alike = similarity(rows, goal, shop)
-        cut = int(np.sort(alike)[::-1][count - 1])
-        above, tied = set(rows[alike > cut].tolist()), set(rows[alike == cut].tolist())
-        if len(visits) < count or not above <= set(visits):
-            return 0.0
-        return math.comb(len(tied & set(visits)), count - len(above)) / math.comb(len(visits), count)
+        """Compute the chance of picking, of the visits that are in stock, as many as are asked for, where all of the
+        best are among them: at the start or after the events, whichever is more likely."""
+        goal, gone = task.goal, task.world["gone"]
+        seen = {row for row in map(shop.catalog.row, task.world["visits"]) if row is not None}
+        others = seen.difference(shop.catalog.type_rows(goal["type"]))
+        stages = stages_of(goal, task.events, gone, task.key, shop)
+        in_stock = stages_of(goal, task.events, gone, task.key, shop, required=False)
+        pairs = zip(stages, in_stock, strict=True)
+        return max(
+            _picked(best, others | seen.intersection(rows.tolist()), goal, shop) for best, rows in pairs
+        )
 
     def alternatives(self, slot: Place, goal: Goal, task: Task, shop: Shop) -> Sequence[Any]:
         name = slot[1]
@@ -217,3 +219,15 @@ class Substitution(Environment):
         named = shop.catalog.select(constraints_of(goal["type"], identity(goal.of())), rows).tolist()
         enough = fewest(goal, task.events, task.world["gone"], task.key, shop) >= goal["count"]
         return enough and named == [original_of(goal, shop)]
+
+
+def _picked(rows: np.ndarray, seen: set[int], goal: Goal, shop: Shop) -> float:
+    """Compute the chance that as many of `seen` as are asked for, picked at random, are the best of `rows`."""
+    count, alike = goal["count"], similarity(rows, goal, shop)
+    if min(len(rows), len(seen)) < count:
+        return 0.0
+    cut = int(np.sort(alike)[::-1][count - 1])
+    above, tied = set(rows[alike > cut].tolist()), set(rows[alike == cut].tolist())
+    if not above <= seen:
+        return 0.0
+    return math.comb(len(tied & seen), count - len(above)) / math.comb(len(seen), count)

@@ -30,6 +30,8 @@ class Wish:
     found: list[dict[str, Any]] = field(default_factory=list)
     """Records that a search for the current slots has shown."""
     pages: int = 0
+    of_left: bool = False
+    """True once these pages are of what is in stock, whose numbers are others."""
     more: bool = True
     choice: str | None = None
     again: bool = False
@@ -80,7 +82,7 @@ class Wish:
 
     def restart(self) -> None:
         """Forget what was found and chosen."""
-        self.found, self.pages, self.more, self.choice = [], 0, True, None
+        self.found, self.pages, self.of_left, self.more, self.choice = [], 0, False, True, None
         self.again = self.told = False
 
 
@@ -190,6 +192,8 @@ class Shopper(Asking):
         }  # filters say the rest
         if self.rushed:
             arguments["in_stock"] = True
+            if not wish.of_left:
+                wish.of_left, wish.pages = True, 0
         if "brand" in slots:
             arguments["brand"] = slots["brand"]
         arguments |= bounds(slots)

@@ -98,13 +98,15 @@ def alike_counts(
 
 
 def stages_of(
-    goal: Goal, events: Sequence[Event], gone: Iterable[str], key: TaskKey, shop: Shop
+    goal: Goal, events: Sequence[Event], gone: Iterable[str], key: TaskKey, shop: Shop, required: bool = True
 ) -> list[np.ndarray]:
-    """List the valid replacements before, between and after the events, in any order; those after all come last."""
+    """List the valid replacements before, between and after the events, in any order; those after all come last. Where
+    nothing is `required`, all other products of the type that are in stock."""
     lost = np.array([original_of(goal, shop), *(shop.catalog.row(product_id) for product_id in gone)], int)
 
     def replacements(some: Goal, shop: Shop) -> np.ndarray:
-        rows = shop.catalog.select(requirements(some, shop))
+        wanted = requirements(some, shop) if required else constraints_of(some["type"], {})
+        rows = shop.catalog.select(wanted)
         return rows[(shop.catalog.stock[rows] > 0) & ~np.isin(rows, lost)]
 
     return ranking.stages(goal, events, key, shop, replacements)

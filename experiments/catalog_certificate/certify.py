@@ -33,6 +33,9 @@ from ecomlab.lab.provenance import sha256
 from ecomlab.options import levels
 from ecomlab.seeding import digest
 
+MAKERS, NAMES = 10, 12
+"""Of the export of variants: enough for eight visits of a type by different makers, as in a large shop. Of four makers
+a guesser is right so often that it earns more than who fails honestly, which NOT GAMEABLE forbids."""
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 SHARES = ("solver", "fair", "courteous", "noisy", "naive", "chance", "turns", "reward")
@@ -44,7 +47,7 @@ def sources(data: Path | None, work: Path) -> Iterator[tuple[str, Path]]:
     from ingested import shop_export
 
     work.mkdir(parents=True, exist_ok=True)
-    (work / "variants.csv").write_text(shop_export())
+    (work / "variants.csv").write_text(shop_export(MAKERS, NAMES))
     yield "variants", work / "variants.csv"
     if data is None:
         print(f"without --data FOLDER amazon.csv is left out: {WITHOUT}")

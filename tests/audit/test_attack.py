@@ -1,5 +1,6 @@
 """Who hears one bit at a time does no better than chance, and corrections are no substitute for listening."""
 
+import math
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from ecomlab.audit.attack import attack
 from ecomlab.audit.corrected import corrected
 from ecomlab.catalog import load_shop
 from ecomlab.customer.dialogue import GUESSES, PATIENCE
+from ecomlab.world.cart import wants_of
 
 TASKS = 40
 ONE_BIT = ("yes or no", "which one of", "guess and", "then guess")
@@ -58,3 +60,18 @@ def test_fewer_visits_than_replacements_are_no_chance(real_folder: Path) -> None
     task = make_task("SUB", 6, 1_000_027, shop)
     assert len(task.world["visits"]) < task.goal["count"]
     assert ENVIRONMENTS["SUB"].chance(task, shop) == 0
+
+
+def test_a_journey_is_guessed_where_all_of_its_parts_are(big_shop: Shop) -> None:
+    journeys = (make_task("JOURNEY", 0, seed, big_shop) for seed in range(99))
+    task = next(t for t in journeys if {part.env for part in t.subtasks} == {"RETURN", "STATUS"})
+    shares = [ENVIRONMENTS[part.env].chance(part, big_shop) for part in task.subtasks]
+    assert 0 < math.prod(shares) <= ENVIRONMENTS["JOURNEY"].chance(task, big_shop) < min(shares)
+
+
+def test_what_a_customer_does_without_need_not_be_found(real_folder: Path) -> None:
+    """All but one of four items were given up, and who put the longest title into the cart was right."""
+    shop = load_shop(real_folder)
+    task = make_task("CART", 10, 1_000_097, shop)
+    assert [want.quantity for want in wants_of(task.goal)] == [1, 2, 4, 1]
+    assert 0 < ENVIRONMENTS["CART"].chance(task, shop) < 0.25

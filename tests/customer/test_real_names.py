@@ -1,5 +1,7 @@
 """Names of a real catalog, many of which are ordinary words: when a customer takes a word for one."""
 
+from pathlib import Path
+
 import pytest
 from ingested import built
 
@@ -62,3 +64,13 @@ def test_the_generated_shop_has_one_list_of_names(big_shop: Shop) -> None:
         brand = big_shop.catalog.brands[-1]
         asked = reader_of(ENVIRONMENTS["CART"].phrases, lexicon, [kind]).read(f"Is it by {written(brand)}?")
         assert [one.values for one in asked.questions] == [(brand,)]
+
+
+def test_a_number_in_words_is_no_misspelling(tmp_path: Path) -> None:
+    """ "I'd like four CA-5402 Speakers" was heard as the brand FORD."""
+    rows = [f"{maker} X{i}Q Speaker,{maker},{10 + i}" for maker in ("FORD", "Ten") for i in range(12)]
+    (tmp_path / "names.csv").write_text("\n".join(["title,brand,price", *rows]) + "\n")
+    lexicon = Lexicon(catalog_of(built(tmp_path / "names.csv", tmp_path / "out").products))
+    assert lexicon.nearest("brand", "fourd") == ("FORD", pytest.approx(88.9, abs=0.1))
+    assert lexicon.nearest("brand", "four") is None
+    assert lexicon.nearest("brand", "Ten") == ("Ten", 100)

@@ -12,6 +12,7 @@ from ecomlab.audit.attackers import SUBMIT, calls, constant, text
 from ecomlab.customer.shortages import Left
 from ecomlab.envs.registry import moved_by
 from ecomlab.episode.play import finish, record, replay
+from ecomlab.players.cart import Shopper, Wish
 from ecomlab.task import ACT, LOOK, GoalChange, Instead, SellOut, changes_of
 from ecomlab.world.cart import constraints_of, identity_of
 from ecomlab.world.state import units_left
@@ -346,3 +347,19 @@ def test_a_hand_in_refused_for_a_change_of_mind_says_that_the_customer_will_spea
             error = json.loads(turn.messages[0]["content"])["error"]
             assert "the customer has something to add" in error and "stock" not in error
             assert turn.messages[-1]["role"] == "user"
+
+
+def test_who_searches_what_is_left_begins_at_its_first_page(shop: Shop) -> None:
+    """Pages of all products and of those in stock have other numbers: a product between two pages was never seen."""
+    player = ENVIRONMENTS["CART"].reference_player(shop)
+    assert isinstance(player, Shopper)
+    wish = Wish("Laptop")
+
+    def page() -> int:
+        return int(json.loads(player._search(wish)["function"]["arguments"]).get("page", 1))
+
+    assert [page(), page()] == [1, 2]
+    player.rushed = True
+    assert [page(), page()] == [1, 2]
+    wish.restart()
+    assert [page(), page()] == [1, 2]

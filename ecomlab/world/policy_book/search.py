@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from functools import lru_cache
 
-from ecomlab.catalog import Catalog
+from ecomlab.catalog import Catalog, ProductType
 from ecomlab.world.policy_book.book import Book
 from ecomlab.world.policy_book.rules import STOP_WORDS
 from ecomlab.world.policy_book.wording import text_of, title_of
@@ -23,26 +23,45 @@ def search(book: Book, query: str, catalog: Catalog) -> tuple[list[dict[str, str
     the titles of the next best, without what they list in brackets.
 
     A word in a heading counts three times; a section without any of the words is never shown. A title finds its own.
+    In a real catalog, whose types share words and have plurals of their own, who asks about a mouse finds what is said
+    of mice, and what is said of covers before what is said of binder covers.
     """
+    kinds = _kinds_in(query, catalog)
     plurals = {kind.name: kind.plural for kind in catalog.types}
     shown = [(title_of(section, catalog), text_of(section, book, plurals)) for section in book["sections"]]
     documents = tuple((_stems_of(title), _stems_of(text)) for title, text in shown)
     frequency = _frequency(documents)
     weights = {
         stem: round(math.log(1 + len(documents) / frequency[stem]), 6)
-        for stem in dict.fromkeys(stems(query))
+        for stem in dict.fromkeys(stems(" ".join([query, *(kind.plural for kind in kinds)])))
         if frequency[stem]
     }
     scores = [
         sum(weight * (3 * (stem in title) + (stem in text)) for stem, weight in weights.items())
         for title, text in documents
     ]
+    departments = {kind.department for kind in kinds}
+    for number, section in enumerate(book["sections"] if departments else ()):
+        if section["department"] in departments:
+            scores[number] += round(math.log(1 + len(documents)), 6)  # as a word that no other section has
     said = short(" ".join(query.split())).casefold()
     named = [short(title).casefold() == said for title, _ in shown]
     fitting = [number for number, score in enumerate(scores) if score or named[number]]
     best = [shown[n] for n in sorted(fitting, key=lambda n: (not named[n], -scores[n], n))]
     sections = [{"section": title, "text": text} for title, text in best[:1]]
     return sections, [short(title) for title, _ in best[1 : 1 + TITLES]]
+
+
+def _kinds_in(query: str, catalog: Catalog) -> list[ProductType]:
+    """List the types of a real catalog that a query names, but for those whose name is within another's. Generated
+    types are found by a word that their names and plurals share."""
+    if catalog.titles is None:
+        return []
+    said = f" {' '.join(_WORD.findall(query.lower()))} "
+    kinds = [kind for kind in catalog.types if f" {' '.join(_WORD.findall(kind.name.lower()))} " in said]
+    return [
+        kind for kind in kinds if not any(kind is not k and f" {kind.name} " in f" {k.name} " for k in kinds)
+    ]
 
 
 def short(title: str) -> str:
