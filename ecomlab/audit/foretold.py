@@ -33,7 +33,7 @@ def foretold(env_id: str, shop: Shop, levels: Iterable[int] = LEVELS, seeds: int
     """Measure what openings and budgets tell of what will happen, and budgets of how much is withheld.
 
     Tasks are compared with those of the same level whose opening shows as many items of the same environment: a journey
-    begins with any, and says so.
+    begins with any, and says so. Those of journeys have as many subtasks.
     """
     return _foretold(env_id, _drawn(env_id, shop, levels, seeds))
 
@@ -108,10 +108,11 @@ def _measured(env_id: str, kind: str, cases: Iterable[Case], what: str, of: int)
     return auc_of(env_id, kind, lists, what, of)
 
 
-def _alike(task: Task) -> tuple[int, str, int]:
-    """Return the level, the environment that the opening is of, and how many items it shows."""
+def _alike(task: Task) -> tuple[int, str, int, int]:
+    """Return the level, the environment that the opening is of, how many items it shows, and how many subtasks the
+    budgets are for: the more of them, the more is withheld in all."""
     first = task.parts[0]
-    return task.difficulty, first.env, len(first.goal.items)
+    return task.difficulty, first.env, len(first.goal.items), len(task.parts)
 
 
 def _opening(task: Task) -> Features:

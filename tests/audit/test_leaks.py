@@ -136,3 +136,13 @@ def test_a_sold_out_product_that_stands_out(big_shop: Shop, monkeypatch: pytest.
 
     monkeypatch.setattr("ecomlab.customer.demands.pick", dearest)
     assert found(leaks.measure, "SUB", kind, big_shop, (4, 8), 100).leaks
+
+
+def test_tasks_that_look_alike_have_the_same_budgets(shop: Shop) -> None:
+    """Those of more subtasks are larger, and more is withheld in all: compared with each other they seemed to leak."""
+    tasks = [make_task("JOURNEY", 2, seed, shop) for seed in range(40)]
+    budgets: dict[Any, set[tuple[int, int]]] = {}
+    for task in tasks:
+        budgets.setdefault(foretold._alike(task), set()).add((task.turns, task.calls))
+    assert {len(of_alike) for of_alike in budgets.values()} == {1}
+    assert len(set.union(*budgets.values())) > 1
