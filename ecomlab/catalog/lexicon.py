@@ -83,7 +83,7 @@ class Lexicon:
         """
         names = self.within(type_name)[kind] if type_name else self.names[kind]
         if other_words.is_number(words.lower()):
-            return (names[words.lower()], 100.0) if words.lower() in names else None
+            return (words, 100.0) if names.get(words.lower()) == words else None
         hits = process.extract(
             words.lower(),
             list(names) if type_name else self._lists[kind],

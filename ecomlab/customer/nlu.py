@@ -16,7 +16,7 @@ from ecomlab.customer import noise
 from ecomlab.customer.fillers import telling
 from ecomlab.customer.paraphrases import straightened
 from ecomlab.customer.templates import BOUNDS, SENTENCE_BREAK, Phrases, common_file
-from ecomlab.other_words import SPELLED, read_number
+from ecomlab.other_words import SPELLED, is_number, read_number
 
 _BOUNDS = [
     (slot, bound.read, re.compile(rf"(?<!\w)(?:{bound.pattern})(?!\w)", re.IGNORECASE))
@@ -198,7 +198,7 @@ def read_item(text: str, lexicon: Lexicon, plain: Collection[str] = frozenset())
         bounds = [match.span() for _, _, pattern in _BOUNDS for match in pattern.finditer(text)]
         rest = [word for word in rest if not _overlaps(word[1], bounds)]
         for wanted, names in lexicon.within(name).items():
-            at = next((i for i, word in enumerate(rest) if word[0].lower() in names), None)
+            at = next((i for i, word in enumerate(rest) if _is_name(word[0], names)), None)
             if at is not None:
                 word, span = rest.pop(at)
                 slots[wanted] = names[word.lower()]
@@ -218,6 +218,12 @@ def read_item(text: str, lexicon: Lexicon, plain: Collection[str] = frozenset())
     if number:
         slots["quantity"] = read_number(number[1])
     return slots
+
+
+def _is_name(word: str, names: Mapping[str, str]) -> bool:
+    """Tell whether a word is one of these names; a number in words only where it is written as the name is."""
+    name = names.get(word.lower())
+    return name is not None and (name == word or not is_number(word.lower()))
 
 
 def _overlaps(span: tuple[int, int], taken: list[tuple[int, int]]) -> bool:

@@ -8,6 +8,7 @@ from ingested import built
 from ecomlab import ENVIRONMENTS, Shop
 from ecomlab.catalog.lexicon import Lexicon, lexicon_of
 from ecomlab.catalog.real import catalog_of
+from ecomlab.customer import nlu
 from ecomlab.customer.hearing import reader_of
 from ecomlab.customer.questions import Reader
 
@@ -74,3 +75,19 @@ def test_a_number_in_words_is_no_misspelling(tmp_path: Path) -> None:
     assert lexicon.nearest("brand", "fourd") == ("FORD", pytest.approx(88.9, abs=0.1))
     assert lexicon.nearest("brand", "four") is None
     assert lexicon.nearest("brand", "Ten") == ("Ten", 100)
+
+
+@pytest.mark.parametrize(("said", "slots"), [("one", {"quantity": 1}), ("a ONE", {"feature": "ONE"})])
+def test_a_number_is_a_name_only_where_it_is_written_as_one(
+    said: str, slots: dict[str, object], tmp_path: Path
+) -> None:
+    """ "Let's leave it at one Carrying Case." was heard as the case called ONE."""
+    rows = [
+        f"Maker{'ab'[i % 2]} {('ONE', 'Remix')[i // 8]} Carrying Case,Maker{'ab'[i % 2]},{i + 9}"
+        for i in range(16)
+    ]
+    (tmp_path / "names.csv").write_text("\n".join(["title,brand,price", *rows]) + "\n")
+    lexicon = Lexicon(catalog_of(built(tmp_path / "names.csv", tmp_path / "out").products))
+    kind = next(iter(lexicon.types))
+    heard = nlu.read_message(f"I'd like {said} {kind}.", ENVIRONMENTS["CART"].phrases, lexicon)
+    assert [mention.slots for mention in heard] == [slots]
