@@ -156,12 +156,11 @@ def _variants(table: Any, columns: Sequence[str]) -> Folded:
     given = [json.loads(said) if said else [[], []] for said in table["options"].to_pylist()]
     width = len(columns)
     options = [tuple(values) if values else ("",) * width for values, _ in given]
-    wholes = _wholes(table)
+    stated, ids = table["parent"].to_pylist(), table["source_id"].to_pylist()
+    wholes = _wholes(stated, ids)
     for row in wholes.values():  # lists all that its variants come in
         options[row] = ("",) * width
-    parents = [
-        parent or own for parent, own in zip(table["parent"].to_pylist(), table["source_id"].to_pylist())
-    ]
+    parents = [parent or own for parent, own in zip(stated, ids)]
     titled = [bool(title) for title in table["title"].to_pylist()]
     names: Sequence[Sequence[str]] = [columns] * len(options)
     if any(any(said) for _, said in given):
@@ -260,9 +259,8 @@ def _joined(own: str, given: str, titled: bool) -> str:
     return json.dumps(json.loads(given) | kept, ensure_ascii=False)
 
 
-def _wholes(table: Any) -> dict[str, int]:
+def _wholes(parents: Sequence[str], ids: Sequence[str]) -> dict[str, int]:
     """Find the rows that stand for a parent itself: of no parent, with the id that others name as theirs."""
-    parents, ids = table["parent"].to_pylist(), table["source_id"].to_pylist()
     named = {parent for parent in parents if parent}
     found: dict[str, int] = {}
     for row, (parent, own) in enumerate(zip(parents, ids)):
