@@ -198,12 +198,14 @@ def test_values_of_marketplaces_are_read() -> None:
     [("Bookshelves", "Bookshelf"), ("Beanies", "Beanie"), ("All Laptops", "Laptop"), ("Gloves", "Glove")],
 )
 def test_categories_are_called_as_one_of_their_things(level: str, name: str) -> None:
-    assert of_path(("Shop", level)).name == name  # type: ignore[union-attr]
+    kind = of_path(("Shop", level))
+    assert kind and kind.name == name
 
 
 @pytest.mark.parametrize("level", ["Womens", "New Arrivals", "Sale"])
 def test_nobody_asks_for_a_shelf(level: str) -> None:
-    assert not is_speakable(of_path(("Shoes", level)).name)  # type: ignore[union-attr]
+    kind = of_path(("Shoes", level))
+    assert kind and not is_speakable(kind.name)
 
 
 def test_a_line_of_names_that_comes_first_stays_the_one(tmp_path: Path) -> None:
