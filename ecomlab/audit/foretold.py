@@ -9,6 +9,7 @@ list, for which so many tasks a level are played.
 """
 
 import argparse
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -59,8 +60,7 @@ def _foretold(env_id: str, tasks: Sequence[Task]) -> list[Leak]:
     kinds = sorted({kind for task in tasks for event in task.parts[0].events for kind in _kinds(event)})
     alike = [_alike(task) for task in tasks]
     openings, budgets = [_opening(task) for task in tasks], [_budgets(task) for task in tasks]
-    about = {event.item for task in tasks for event in task.parts[0].events}
-    by_item = [(task, list(_items(task))) for task in tasks] if len(about) > 1 else []
+    by_item = [(task, list(_items(task))) for task in _by_item(tasks)]
     wanted: list[tuple[str, list[Case], str]] = []
     for kind in kinds:
         happens = [_happens(task, kind) for task in tasks]
@@ -129,6 +129,14 @@ def _opening(task: Task) -> Features:
 
 def _budgets(task: Task) -> Features:
     return {"turns": float(task.turns), "calls": float(task.calls)}
+
+
+def _by_item(tasks: Sequence[Task]) -> list[Task]:
+    """Return the tasks that begin with an environment in which something may happen to one item or another. To a
+    shopping list it happens as a whole, which is known."""
+    about = {(task.parts[0].env, event.item) for task in tasks for event in task.parts[0].events}
+    items = Counter(env for env, _ in about)
+    return [task for task in tasks if items[task.parts[0].env] > 1]
 
 
 def _items(task: Task) -> Iterator[tuple[int, Features]]:
