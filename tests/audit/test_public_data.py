@@ -27,7 +27,7 @@ def test_a_folder_without_the_files_is_named(tmp_path: Path) -> None:
     assert str(ended.value).startswith(WITHOUT)
 
 
-@pytest.mark.parametrize("script", ["catalog_retrieval/measure.py", "catalog_ingest/fair.py"])
+@pytest.mark.parametrize("script", ["catalog_retrieval/measure.py", "catalog_ingest/sold.py"])
 def test_a_script_without_data_says_where_it_comes_from(script: str) -> None:
     run = subprocess.run([sys.executable, EXPERIMENTS / script], capture_output=True, text=True)
     assert run.returncode and "pyJedAI" in run.stderr and "Traceback" not in run.stderr

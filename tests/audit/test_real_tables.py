@@ -1,5 +1,7 @@
 """Tables of real catalogs that are gone on with hold no row of another catalog or environment."""
 
+import csv
+import json
 import runpy
 from pathlib import Path
 from typing import Any
@@ -7,7 +9,6 @@ from typing import Any
 import pytest
 
 from ecomlab import ENVIRONMENTS, load_shop
-from ecomlab.catalog import Shop
 from ecomlab.envs.cart import Cart
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
@@ -17,16 +18,32 @@ def script(name: str) -> dict[str, Any]:
     return runpy.run_path(str(EXPERIMENTS / f"{name}.py"))
 
 
-@pytest.mark.parametrize("changed", [{"shop": "another"}, {"version": "0"}, {"seeds": "2"}, {"env": "GONE"}])
-def test_a_row_of_another_shop_version_or_count_is_played_again(shop: Shop, changed: dict[str, str]) -> None:
-    fair = script("catalog_ingest/fair")
-    row = {
-        "env": "CART",
-        "d": "0",
-        **{name: str(said) for name, said in fair["made_with"]("CART", 3, shop).items()},
+@pytest.mark.parametrize("name", ["amazon", "variants"])
+def test_the_committed_certificates_are_whole(name: str) -> None:
+    """Every environment and level is a row, played or refused with a reason, and the tables say what the files say."""
+    written = script("catalog_certificate/certify")
+    certificate = json.loads((EXPERIMENTS / "catalog_certificate" / f"{name}.json").read_text())
+    cells, laws = (
+        [
+            row
+            for row in csv.DictReader((EXPERIMENTS / "catalog_certificate" / f"{table}.csv").open())
+            if row["catalog"] == name
+        ]
+        for table in ("cells", "laws")
+    )
+    assert {(row["env"], int(row["d"])) for row in cells} == {
+        (env, d) for env in ENVIRONMENTS for d in range(13)
     }
-    assert fair["kept"]([row, row | changed], 3, shop) == [row]
-    assert fair["kept"]([{"env": "CART", "d": "0", "seeds": "3"}], 3, shop) == []  # as tables once were
+    assert all(
+        int(row["seeds"] or 0) + int(row["refused"] or 0) == 100
+        and bool(row["why"]) == (row["refused"] != "0")
+        for row in cells
+    )
+    assert len(certificate["understood"]) and {leak["env"] for leak in certificate["leaks"]} == set(
+        ENVIRONMENTS
+    )
+    for made, there in ((written["cells_of"], cells), (written["laws_of"], laws)):
+        assert [{k: "" if v is None else str(v) for k, v in row.items()} for row in made(name, certificate)] == there
 
 
 def test_a_certificate_of_other_versions_stays_out_of_the_tables(
