@@ -43,7 +43,9 @@ def test_the_committed_certificates_are_whole(name: str) -> None:
         ENVIRONMENTS
     )
     for made, there in ((written["cells_of"], cells), (written["laws_of"], laws)):
-        assert [{k: "" if v is None else str(v) for k, v in row.items()} for row in made(name, certificate)] == there
+        assert [
+            {k: "" if v is None else str(v) for k, v in row.items()} for row in made(name, certificate)
+        ] == there
 
 
 def test_a_certificate_of_other_versions_stays_out_of_the_tables(
