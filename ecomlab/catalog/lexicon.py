@@ -53,6 +53,8 @@ class Lexicon:
             "brand": {name.lower(): name for name in catalog.brands},
             "feature": {name.lower(): name for name in catalog.features},
         }
+        self.listed = {"brand": catalog.brands, "feature": catalog.features}
+        """Names of brands and features, in the order of their codes."""
         self._lists = {kind: list(names) for kind, names in self.names.items()}
         self.token = _LETTERS if catalog.titles is None else _MODELS
         """Pattern of a word of a name; those of real products hold digits."""

@@ -1,16 +1,17 @@
 """Hearing: what a customer can be asked about, and a message's questions about it."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from datetime import date
 from functools import lru_cache
 
 from ecomlab.catalog import ProductType
 from ecomlab.catalog.lexicon import Lexicon
-from ecomlab.customer.phrasing import familiar, phrases
+from ecomlab.customer.catalog_names import CatalogNames, Sold, by_talk, index_of
+from ecomlab.customer.phrasing import phrases
 from ecomlab.customer.questions import Question, Reader, Reading
 from ecomlab.customer.templates import BOUNDS, Phrases, Template
-from ecomlab.customer.words import stem
+from ecomlab.customer.words import Names, stem
 from ecomlab.other_words import SPELLED, read_number
 from ecomlab.task import Slot
 from ecomlab.values import FORMATS
@@ -55,13 +56,22 @@ def _reader(
     slots = [name for ask in asks for name in (attributes if ask == "attr" else [ask])]
     slots += [name for name, _ in own if name not in slots]
     options = list(dict.fromkeys(value for kind in kinds for value in kind.option.values))
-    closed: dict[str, Sequence[str]] = {"option": options, **attributes}
-    written: list[tuple[str, tuple[str, ...]]] = []
+    closed: dict[str, Sequence[str] | Names] = {"option": options, **attributes}
+    written: list[tuple[str, tuple[str, ...] | Names]] = []
     own_types = tuple(dict.fromkeys(kind.name for kind in kinds))
     for kind_of_name, own_slots in NAMES.items():
-        heard, *some = _heard(lexicon, kind_of_name, own_types)
+        if lexicon.is_real and kind_of_name != "type":
+            by_slot = [_heard(lexicon, kind_of_name, slot, own_types) for slot in own_slots]
+            closed |= {names.slot: names for names, *_ in by_slot}
+            written += [
+                (names.slot, names) for some in zip(*by_slot, strict=True) for names in some if names.written
+            ]
+            continue
+        heard, *talk = (
+            by_talk(_names(lexicon, kind_of_name)) if lexicon.is_real else (_names(lexicon, kind_of_name),)
+        )
         closed |= dict.fromkeys(own_slots, heard)
-        written += [(slot, names) for names in some for slot in own_slots]
+        written += [(slot, names) for names in talk for slot in own_slots]
     closed |= {n: tuple(slot.format.words) for n, slot in own if slot.format.words and n not in COUNTS}
     called = {name: [name.removeprefix("attr:").replace("_", " ")] for name in attributes}
     called |= {
@@ -89,20 +99,19 @@ def _described(kind: ProductType | None) -> frozenset[str]:
     return frozenset(f"attr:{one.name}" for one in (*kind.attributes, kind.option)) if kind else frozenset()
 
 
-@lru_cache(maxsize=2_048)
-def _heard(lexicon: Lexicon, kind: str, types: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    """List the names of a kind: those that are heard however they are written, and those that need a capital.
+def _heard(lexicon: Lexicon, kind: str, slot: str, types: tuple[str, ...]) -> tuple[CatalogNames, ...]:
+    """Return a real catalog's names of a kind as values of a slot: those that are heard however they are written, and
+    twice those that need a capital.
 
-    Any of a real catalog's thousands may be an ordinary word. There a name needs a capital if it is a word of a shop's
-    talk ("Classic"), or of other types; if it is both ("Brand"), it is none to whoever speaks of these types.
+    Any of thousands of names may be an ordinary word. There a name needs a capital if it is a word of a shop's talk
+    ("Classic"), or of other types; if it is both ("Brand"), it is none to whoever speaks of these types.
     """
-    if not lexicon.is_real:
-        return (_names(lexicon, kind),)
-    plain, talk = _by_talk(_names(lexicon, kind))
-    if kind == "type":
-        return plain, talk
-    own, own_talk = _by_talk(tuple(name for of in types for name in lexicon.within(of)[kind].values()))
-    return own, own_talk, plain
+    index, within = index_of(lexicon, kind), tuple(lexicon.within(of)[kind] for of in types)
+    return (
+        CatalogNames(index, slot, within, talk=False, written=False),
+        CatalogNames(index, slot, within, talk=True, written=True),
+        CatalogNames(index, slot, None, talk=False, written=True),
+    )
 
 
 @lru_cache(maxsize=64)
@@ -111,22 +120,18 @@ def _names(lexicon: Lexicon, kind: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=2_048)
-def _by_talk(names: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Part names into those with a word of their own and those that consist of words by which a shop is asked for
-    things, or ordinary ones."""
-    found = {
-        name: all(stem(word) in familiar() for word in re.findall(r"\w+", name.lower())) for name in names
-    }
-    return tuple(n for n, talk in found.items() if not talk), tuple(n for n, talk in found.items() if talk)
-
-
-@lru_cache(maxsize=2_048)
-def _sold(lexicon: Lexicon, types: tuple[str, ...]) -> frozenset[str]:
-    """Return the stems of the names of what is sold; with types, of brands and features only theirs."""
-    names = list(_names(lexicon, "type"))
-    for kind in ("brand", "feature"):
-        names += _heard(lexicon, kind, types)[0] if types else _names(lexicon, kind)
-    return frozenset(stem(word) for name in names for word in name.lower().split())
+def _sold(lexicon: Lexicon, types: tuple[str, ...]) -> Container[str]:
+    """Return the stems of the names of what is sold; of a real catalog's brands and features with types only theirs."""
+    kinds = ("type",) if lexicon.is_real else ("type", "brand", "feature")
+    names = (name for kind in kinds for name in _names(lexicon, kind))
+    stems = frozenset(stem(word) for name in names for word in name.lower().split())
+    if not lexicon.is_real:
+        return stems
+    by_kind = (
+        (index_of(lexicon, kind), tuple(lexicon.within(of)[kind] for of in types))
+        for kind in ("brand", "feature")
+    )
+    return Sold(stems, tuple(by_kind))
 
 
 def asks_to_keep(text: str) -> bool:

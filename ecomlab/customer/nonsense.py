@@ -1,7 +1,7 @@
 """Signs that words are no sentence, or none of a shop: `SentenceReader` asks back what they say."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from itertools import pairwise
 
 from ecomlab.customer.clause_kinds import ASK, STATEMENT
@@ -112,7 +112,7 @@ class Judging(Naming):
             [token for clause in some for token in self.tokens[clause.start : clause.end]]
         )
 
-    def _count_foreign(self, tokens: Sequence[Token], known: frozenset[str] = frozenset()) -> int:
+    def _count_foreign(self, tokens: Sequence[Token], known: Container[str] = frozenset()) -> int:
         words = {token.stem for token in tokens if not token.means and token.stem.isalpha()}
         return sum(word not in known and not self.vocabulary.is_familiar(word) for word in words)
 

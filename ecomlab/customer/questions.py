@@ -5,12 +5,12 @@ the customer wants: a `Reader` is made from the slots that such a customer may h
 shop's vocabulary. `tests/customer/test_questions.py` measures it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from ecomlab.customer.heard import Heard, Question, Reading
 from ecomlab.customer.sentence_reader import SentenceReader
 from ecomlab.customer.vocabulary import vocabulary
-from ecomlab.customer.words import sentences
+from ecomlab.customer.words import Names, sentences
 
 __all__ = ["Question", "Reader", "Reading"]
 
@@ -28,12 +28,12 @@ class Reader:
         self,
         slots: Iterable[str],
         items: Sequence[Sequence[str]],
-        values: Mapping[str, Iterable[str]],
+        values: Mapping[str, Iterable[str] | Names],
         called: Mapping[str, Iterable[str]],
-        shop: frozenset[str] = frozenset(),
+        shop: Container[str] = frozenset(),
         has: Sequence[frozenset[str]] = (),
         last: frozenset[str] = frozenset(),
-        written: Iterable[tuple[str, tuple[str, ...]]] = (),
+        written: Iterable[tuple[str, tuple[str, ...] | Names]] = (),
     ) -> None:
         self._vocabulary = vocabulary(slots, items, values, called, shop, tuple(has), last, written)
 

@@ -1,6 +1,6 @@
 """What a message to one customer may name: slots, items and values, compiled once for each vocabulary."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -39,7 +39,7 @@ class Vocabulary:
     known: tuple[Names, ...]
     words: frozenset[str]
     """Stems of the words of its own phrases."""
-    shop: frozenset[str]
+    shop: Container[str]
     """Stems of the names of what the shop sells: somebody who works there may speak of it."""
     has: tuple[frozenset[str], ...] = ()
     """The attributes that each item has, as slots."""
@@ -61,17 +61,16 @@ class Vocabulary:
 def vocabulary(
     slots: Iterable[str],
     items: Sequence[Sequence[str]],
-    values: Mapping[str, Iterable[str]],
+    values: Mapping[str, Iterable[str] | Names],
     called: Mapping[str, Iterable[str]],
-    shop: frozenset[str] = frozenset(),
+    shop: Container[str] = frozenset(),
     has: tuple[frozenset[str], ...] = (),
     last: frozenset[str] = frozenset(),
-    written: Iterable[tuple[str, tuple[str, ...]]] = (),
+    written: Iterable[tuple[str, tuple[str, ...] | Names]] = (),
 ) -> Vocabulary:
     """Compile the vocabulary of a customer, or take what an equal one needed before."""
     order = tuple(dict.fromkeys(slots))
     own = tuple((slot, tuple(some)) for slot, some in called.items() if slot in order)
-    words = ((slot, tuple(map(str, some))) for slot, some in values.items() if slot in order)
     capitals = (one for one in written if one[0] in order and one[1])
     return Vocabulary(
         {slot: number for number, slot in enumerate(order)},
@@ -79,8 +78,8 @@ def vocabulary(
         _shared(order),
         (
             _item_names(tuple(map(tuple, items))),
-            *(_value_names(*one) for one in words),
-            *(_value_names(*one, written=True) for one in capitals),
+            *(_known(slot, some) for slot, some in values.items() if slot in order),
+            *(_known(slot, some, written=True) for slot, some in capitals),
         ),
         _words(order, own),
         shop,
@@ -143,6 +142,10 @@ def _head(name: str) -> str:
     words = name.lower().split()
     found = stem(words[-1]) if len(words) > 1 else ""
     return "" if found in spoken() else found
+
+
+def _known(slot: str, values: Iterable[str] | Names, written: bool = False) -> Names:
+    return values if isinstance(values, Names) else _value_names(slot, tuple(map(str, values)), written)
 
 
 @lru_cache(maxsize=4_096)

@@ -2,11 +2,12 @@
 
 import re
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
 from itertools import pairwise
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 import snowballstemmer
 
@@ -84,7 +85,7 @@ _LISTED = re.compile(r"\n\s*(?:\d\d?[.)]|[-*•–])\s")
 def stem(word: str) -> str:
     """Reduce a word in lower case to its stem; irregular forms to the plain one's."""
     known = _IRREGULAR.get(word, word)
-    if known in _KEPT:
+    if known in _KEPT or known.isdecimal():
         return known
     with _STEMMING:
         return str(_STEMMER.stemWord(known))
@@ -128,19 +129,43 @@ class Sentence:
     """It stands in a list, after a dash or a number."""
 
 
-Names = Mapping[str, tuple[tuple[tuple[str, ...], tuple[str, str], bool], ...]]
-"""Stems of names and what they mean, by their first stem, the longest first; True for those that need a capital."""
+@runtime_checkable
+class Names(Protocol):
+    """Names by their stems."""
+
+    def at(self, stems: Sequence[str], place: int) -> Iterable[tuple[int, tuple[str, str], bool]]:
+        """Yield (how many stems, meaning, whether it needs a capital) of the names that begin at a place, the longest
+        first."""
+        ...
+
+
+class _Names(dict[str, tuple[tuple[tuple[str, ...], tuple[str, str], bool], ...]]):
+    """Stems of names and what they mean, by their first stem, the longest first; True for those that need a capital."""
+
+    def at(self, stems: Sequence[str], place: int) -> Iterator[tuple[int, tuple[str, str], bool]]:
+        for name, meaning, capital in self.get(stems[place], ()):
+            if tuple(stems[place : place + len(name)]) == name:
+                yield len(name), meaning, capital
 
 
 def names(meanings: Iterable[tuple[str, tuple[str, str]]], written: bool = False) -> Names:
     """Index names by their first stem; `written`: they are names only where they have a capital."""
     found: dict[str, list[tuple[tuple[str, ...], tuple[str, str], bool]]] = {}
     for name, meaning in meanings:
-        stems = tuple(token.stem for token in _words(name.lower()))
+        stems = stems_of_name(name)
         if stems:
-            entry = (stems, meaning, written or name.lower() in _FILE.names or len(name) == 1)
-            found.setdefault(stems[0], []).append(entry)
-    return {first: tuple(sorted(some, key=lambda one: -len(one[0]))) for first, some in found.items()}
+            found.setdefault(stems[0], []).append((stems, meaning, written or needs_capital(name)))
+    return _Names((first, tuple(sorted(some, key=lambda one: -len(one[0])))) for first, some in found.items())
+
+
+def stems_of_name(name: str) -> tuple[str, ...]:
+    """Split a name into the stems of its words."""
+    return tuple(token.stem for token in _words(name.lower()))
+
+
+def needs_capital(name: str) -> bool:
+    """Tell whether a name is an ordinary word, and a name only where it has a capital."""
+    return name.lower() in _FILE.names or len(name) == 1
 
 
 def sentences(text: str, known: Iterable[Names]) -> list[Sentence]:
@@ -246,13 +271,11 @@ def _parts(word: str) -> list[str]:
 def _named(words: list[Token], known: tuple[Names, ...], text: str) -> list[Token]:
     """Put marks in the place of names, the longest first, earlier vocabularies first."""
     found, place = [], 0
+    stems = [word.stem for word in words]
     while place < len(words):
         here: dict[tuple[str, str], int] = {}
         for vocabulary in known:
-            for stems, meaning, capital in vocabulary.get(words[place].stem, ()):
-                size = len(stems)
-                if tuple(word.stem for word in words[place : place + size]) != stems:
-                    continue
+            for size, meaning, capital in vocabulary.at(stems, place):
                 begins = not place and len(words) > size and words[0].word not in _LETTERS
                 if _means_else(words, place, size):
                     continue
@@ -291,8 +314,8 @@ def _shared_unit(words: list[Token], place: int, known: tuple[Names, ...]) -> tu
     if end < place + 3 or end == len(words) or not words[place].stem[:1].isdigit():
         return ()
     named = (words[place].stem, words[end].stem)
-    some = (one for vocabulary in known for one in vocabulary.get(named[0], ()))
-    return tuple(meaning for stems, meaning, _ in some if stems == named and meaning[0])
+    some = (one for vocabulary in known for one in vocabulary.at(named, 0))
+    return tuple(meaning for size, meaning, _ in some if size == len(named) and meaning[0])
 
 
 def _amounts(words: list[Token]) -> list[Token]:
