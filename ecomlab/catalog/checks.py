@@ -63,7 +63,24 @@ def _plain(name: str) -> str:
 
 
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(_plain)]
-Names = tuple[Name, ...]
+
+
+def _all_plain(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Check names together, for a real catalog may have a million; one by one where something is in them, or comes of
+    joining them."""
+    joined = " ".join(names)
+    if not is_inert(joined) or _UNSAID.search(joined):
+        for number, name in enumerate(names):
+            try:
+                _plain(name)
+            except ValueError as error:
+                raise ValueError(f"name {number} {error}") from None
+    return names
+
+
+Names = Annotated[
+    tuple[Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)], ...], AfterValidator(_all_plain)
+]
 
 
 class _File(BaseModel):

@@ -14,6 +14,7 @@ from ecomlab.seeding import canonical
 
 _MISSING: Final = -2  # code of a value outside the vocabulary; -1 marks a product without the attribute
 CHEAPEST: Final = 64  # of a type: so many that one of them is in stock as good as always, whatever sells out
+_MANY_NAMES: Final = 20_000  # from which on their codes are counted when they are asked for
 SPARSE: Final = 16  # possible titles to a product, above which they are numbered by sorting
 NO_PRICE: Final = 2**31 - 1  # cents: no limit admits it
 NO_RATING: Final = -1  # tenths: no bound admits it
@@ -50,6 +51,24 @@ class IdOrder(NamedTuple):
 
     ids: np.ndarray  # ASCII bytes
     rows: np.ndarray  # int32
+
+
+class _Codes:
+    """Codes of very many names, counted when one is asked for."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+
+    @cached_property
+    def _by_name(self) -> dict[str, int]:
+        return {name: code for code, name in enumerate(self._names)}
+
+    def get(self, name: Any, otherwise: int) -> int:
+        return self._by_name.get(name, otherwise)
+
+
+def _codes(names: Sequence[str]) -> "dict[Any, int] | _Codes":
+    return {name: code for code, name in enumerate(names)} if len(names) < _MANY_NAMES else _Codes(names)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -253,16 +272,15 @@ class Catalog:
         ]
 
     @cached_property
-    def _read(self) -> dict[str, tuple[np.ndarray, dict[Any, int] | None, Any]]:
+    def _read(self) -> dict[str, tuple[np.ndarray, "dict[Any, int] | _Codes | None", Any]]:
         """By field: the column, codes by name (None for a number), and the column's scalar reader."""
         coded = {
             "type": (self.type_code, [kind.name for kind in self.types]),
             "brand": (self.brand_code, self.brands),
             "feature": (self.feature_code, self.features),
         } | {f"attr:{name}": (column, self.attr_values[name]) for name, column in self.attr.items()}
-        reads: dict[str, tuple[np.ndarray, dict[Any, int] | None, Any]] = {
-            name: (column, {value: code for code, value in enumerate(names)}, column.item)
-            for name, (column, names) in coded.items()
+        reads: dict[str, tuple[np.ndarray, dict[Any, int] | _Codes | None, Any]] = {
+            name: (column, _codes(names), column.item) for name, (column, names) in coded.items()
         }
         numbers = {"price": self.price_cents, "rating": self.rating_tenths, "days": self.days}
         return reads | {name: (column, None, column.item) for name, column in numbers.items()}

@@ -153,7 +153,7 @@ SPOILED: dict[str, tuple[Callable[[Folder], Any], str]] = {
     "titles out of the file": (offsets_out_of_the_file, "titles.arrow is no table of titles"),
     "a brand that speaks": (
         lambda f: words(f, lambda said: said["brands"].__setitem__(0, "\x1b[2J")),
-        "brands.0: holds a tag, a chat marker or a control character",
+        "brands: name 0 holds a tag, a chat marker or a control character",
     ),
     "a brand twice": (
         lambda f: words(f, lambda said: said["brands"].__setitem__(0, said["brands"][1])),
