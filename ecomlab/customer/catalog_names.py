@@ -96,7 +96,7 @@ def _kept(names: Sequence[str]) -> np.ndarray:
         found = np.load(file, mmap_mode="r", allow_pickle=False)
         if found.dtype == np.uint64 and found.ndim == 2 and len(found) == 2:
             return np.asarray(found)
-    except (OSError, ValueError):
+    except (OSError, ValueError, EOFError):
         pass
     table = _table(names)
     try:

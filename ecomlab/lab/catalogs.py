@@ -18,9 +18,11 @@ from ecomlab.catalog.ingest import Mapping, Report, build_products, guess, open_
 from ecomlab.catalog.ingest.nested import value_at
 from ecomlab.catalog.ingest.report import without_header
 from ecomlab.catalog.ingest.text import clean
+from ecomlab.catalog.lexicon import lexicon_of
 from ecomlab.catalog.products import Products, open_products
 from ecomlab.catalog.real import catalog_of, left_out, unused
 from ecomlab.catalog.support import limits, unsupported
+from ecomlab.customer.catalog_names import index_of
 from ecomlab.models.process_group import ProcessGroup
 from ecomlab.train.distributed import join_processes
 
@@ -83,6 +85,8 @@ def build(
         tell=lambda line: console.print(escape(line), soft_wrap=True),
         gather=gather,
     )
+    for kind in ("brand", "feature"):  # kept, where there are many: no first episode waits for it
+        index_of(lexicon_of(catalog), kind)
     for line in _carried(catalog, products):
         console.print(escape(line), soft_wrap=True)
     console.print(

@@ -54,6 +54,23 @@ def test_the_pages_say_what_the_table_of_index_kinds_says() -> None:
             assert fact in said, f"{page.name} does not say {fact}"
 
 
+def test_the_page_says_what_the_table_of_names_says() -> None:
+    rows = {row["catalog"]: row for row in table("catalog_scale/names")}
+    many, amazon, said = rows["many"], rows["amazon"], PAGES[0].read_text("utf-8")
+    assert all(row["correct"] == row["episodes"] == "160" for row in rows.values())
+    for fact in (
+        f"{int(many['products']):,} products that have {int(many['names']):,} names",
+        f"{int(amazon['products']):,} with {int(amazon['names']):,}",
+        f"opening takes {many['open_s']} s ({amazon['open_s']})",
+        f"process {many['first_episode_s']} s ({amazon['first_episode_s']})",
+        f"a reset {many['reset_ms_p50']} ms ({amazon['reset_ms_p50']})",
+        f"an episode {many['episode_ms_p50']} ms ({amazon['episode_ms_p50']};",
+        f"{many['played_mb']} MB of its own beside the libraries ({amazon['played_mb']})",
+        f"{float(many['new_word_ms']):.0f} ms ({amazon['new_word_ms']})",
+    ):
+        assert fact in said, f"the page does not say: {fact}"
+
+
 def test_index_kinds_are_measured_on_kept_vectors(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,84 @@
+"""Names of a real catalog are found by looking them up, and are those that compiling all of them finds."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ecomlab.customer import catalog_names
+from ecomlab.customer.catalog_names import CatalogNames, NameIndex, Sold, by_talk
+from ecomlab.customer.words import names, stem, stems_of_name
+
+PIECES = (
+    "Case",
+    "Logic",
+    "DSC",
+    "W80",
+    "Classic",
+    "Brand",
+    "ONE",
+    "4",
+    "8GB",
+    "O'Neil",
+    "Women's",
+    "Tvs",
+    "Beyond",
+    "X",
+)
+SOME = st.lists(
+    st.lists(st.sampled_from(PIECES), min_size=1, max_size=3).map("-".join), max_size=12, unique=True
+)
+
+
+def index_of(some: list[str]) -> NameIndex:
+    return NameIndex(some, catalog_names._table(some))
+
+
+@given(SOME, st.lists(st.sampled_from(PIECES), max_size=8).map(" ".join), st.booleans())
+def test_what_is_looked_up_is_what_is_compiled(some: list[str], said: str, written: bool) -> None:
+    stems, parted = stems_of_name(said), by_talk(some)
+    own = {name.lower(): name for name in some[::2]}
+    for talk, mine in enumerate(parted):
+        for within, listed in ((None, mine), ((own, own), [n for n in mine if n in own.values()])):
+            compiled = names(((name, ("feature", name)) for name in listed), written)
+            found = CatalogNames(index_of(some), "feature", within, bool(talk), written)
+            for place in range(len(stems)):
+                there = dict.fromkeys(found.at(stems, place))  # a name of two types is found twice
+                assert list(there) == list(dict.fromkeys(compiled.at(stems, place)))
+
+
+@given(SOME, st.sampled_from(PIECES))
+def test_what_is_sold_is_known_by_its_words(some: list[str], word: str) -> None:
+    asked, own = stem(word.lower()), {name.lower(): name for name in some[::2]}
+    if not asked.isalpha():
+        return  # only words of letters are asked about
+    index, plain = index_of(some), by_talk(some)[0]
+    assert (asked in Sold(frozenset(), ((index, ()),))) == (asked in {stem(name.lower()) for name in some})
+    of_type = {stem(name.lower()) for name in plain if name.lower() in own}
+    assert (asked in Sold(frozenset(), ((index, (own,)),))) == (asked in of_type)
+    assert asked in Sold(frozenset({asked}), ())
+
+
+def test_an_index_of_many_names_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ECOMLAB_CACHE", str(tmp_path))
+    some = ["Case-Logic", "DSC-W80", "Classic"]
+    made = np.array(catalog_names._kept(some))
+    (file,) = (tmp_path / "names").iterdir()
+    with monkeypatch.context() as patched:
+        patched.setattr(catalog_names, "_table", lambda names: pytest.fail("made again"))
+        assert (catalog_names._kept(some) == made).all()
+    for length in (0, 90, 140):  # a copy that broke off
+        whole = file.read_bytes()
+        file.unlink()
+        file.write_bytes(whole[:length])
+        assert (catalog_names._kept(some) == made).all() and (np.load(file) == made).all()
+    stems = stems_of_name("DSC-W80 black")
+    assert NameIndex(some, made).beginning(stems) == ((len(stems) - 1, ("DSC-W80",)),)
+
+
+def test_names_are_looked_up_without_a_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("ECOMLAB_CACHE", str(tmp_path / "file"))
+    assert catalog_names._kept(["Case-Logic"]).shape == (2, 2)  # a name, and what it begins with
