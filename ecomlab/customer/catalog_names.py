@@ -23,6 +23,8 @@ from ecomlab.seeding import digest
 
 MANY = 20_000
 """Names from which on the index is kept in the cache; of fewer it is made within a second."""
+_MOST_WORDS = 256
+"""More words than any name has."""
 _NO_WORD = re.compile(r"[0-9-]")
 """What no stem of letters has."""
 _BY_STEMS, _LONGEST, _ONE_WORD = "stems", "longest", "one word"
@@ -37,10 +39,11 @@ class NameIndex:
 
     def __init__(self, names: Sequence[str], table: np.ndarray) -> None:
         self._names, (self._keys, self._values) = names, table
+        self.longest = lru_cache(maxsize=8_192)(self._longest)
         self.beginning = lru_cache(maxsize=8_192)(self._beginning)
         self.one_word = lru_cache(maxsize=8_192)(self._one_word)
 
-    def longest(self, first: str) -> int:
+    def _longest(self, first: str) -> int:
         """Return how many words the longest name has that begins with this stem; 0 if none does."""
         return max(self._found(_LONGEST, first), default=0)
 
@@ -94,7 +97,8 @@ def _kept(names: Sequence[str]) -> np.ndarray:
     file = cache_folder() / "names" / f"{name}.npy"
     try:
         found = np.load(file, mmap_mode="r", allow_pickle=False)
-        if found.dtype == np.uint64 and found.ndim == 2 and len(found) == 2:
+        whole = found.dtype == np.uint64 and found.ndim == 2 and len(found) == 2
+        if whole and found[1].max(initial=0) < max(len(names), _MOST_WORDS):
             return np.asarray(found)
     except (OSError, ValueError, EOFError):
         pass
