@@ -219,7 +219,7 @@ def _measure(
             ]
         played += seconds
         environments.append(EnvironmentTiming(shop.catalog.size, embedder, env, **_percentiles(seconds)))
-    return found | _percentiles(played) | _memory(), environments
+    return found | _percentiles(played) | memory(), environments
 
 
 def _second(place: Path) -> float:
@@ -227,7 +227,7 @@ def _second(place: Path) -> float:
     shop = open_shop(place)
     for row in range(20):
         shop.engine.search(shop.catalog.title(row))
-    return _memory()["private_mb"]
+    return memory()["private_mb"]
 
 
 def _searches(shop: Shop, clock: Clock) -> dict[str, float]:
@@ -287,7 +287,7 @@ def _ms(seconds: Sequence[float], percentile: float) -> float:
     return round(1000 * float(np.percentile(seconds, percentile)), 3)
 
 
-def _memory() -> dict[str, float]:
+def memory() -> dict[str, float]:
     """Return this process's own and all its resident megabytes, from Linux' account of them.
 
     Pages of mapped files are not its own, even while no other process reads them: the system takes them back at will.

@@ -7,7 +7,7 @@ catalog's names, and kept in the cache where there are many; only what a message
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
@@ -71,7 +71,7 @@ def _key(*parts: str) -> int:
     return int.from_bytes(blake2b("\n".join(parts).encode(), digest_size=8).digest(), "little")
 
 
-def _table(names: Sequence[str]) -> np.ndarray:
+def table_of(names: Sequence[str]) -> np.ndarray:
     """Compute an index's table: uint64 (2, rows)."""
     keys, values, longest = [], [], dict[str, int]()
     for code, name in enumerate(names):
@@ -102,7 +102,7 @@ def _kept(names: Sequence[str]) -> np.ndarray:
             return np.asarray(found)
     except (OSError, ValueError, EOFError):
         pass
-    table = _table(names)
+    table = table_of(names)
     try:
         with replacing(file) as draft, draft.open("wb") as opened:
             np.save(opened, table)
@@ -115,10 +115,10 @@ def _kept(names: Sequence[str]) -> np.ndarray:
 def index_of(lexicon: Lexicon, kind: str) -> NameIndex:
     """Return the index of a catalog's brands or features."""
     names = lexicon.listed[kind]
-    return NameIndex(names, _table(names) if len(names) < MANY else _kept(names))
+    return NameIndex(names, table_of(names) if len(names) < MANY else _kept(names))
 
 
-@cache
+@lru_cache(maxsize=65_536)
 def _is_talk(name: str) -> bool:
     """Tell whether a name consists of words by which a shop is asked for things, or ordinary ones."""
     return all(stem(word) in familiar() for word in re.findall(r"\w+", name.lower()))

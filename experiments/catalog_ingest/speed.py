@@ -36,18 +36,8 @@ from ecomlab.seeding import rng
 
 HERE = Path(__file__).resolve().parent
 COLUMNS = (
-    *(
-        "file",
-        "mb",
-        "rows",
-        "set_aside",
-        "repaired",
-        "runs",
-        "cpu_s",
-        "rows_per_cpu_s",
-        "slowest_rows_per_cpu_s",
-    ),
-    "private_mb",
+    *("file", "mb", "rows", "set_aside", "repaired", "runs", "cpu_s", "rows_per_cpu_s"),
+    *("slowest_rows_per_cpu_s", "private_mb"),
 )
 SENTENCES = (
     "Designed by {brand} for everyday use, the {feature} {kind} keeps working when others give up after {n} weeks",
@@ -204,11 +194,10 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     options.add_argument("--data", type=Path, help="folder of amazon.csv")
-    options.add_argument("--mb", type=float, default=50, help="size of the clean and the messy file")
-    options.add_argument("--large", type=float, help="size of a further messy file")
     options.add_argument(
-        "--only-large", action="store_true", help="leave the other files as they are in the table"
+        "--mb", type=float, default=50, help="size of the clean and the messy file; 0 leaves them out"
     )
+    options.add_argument("--large", type=float, help="size of a further messy file")
     options.add_argument("--repeats", type=int, default=1, help="runs of each file; the fastest counts")
     options.add_argument("--work", type=Path, default=HERE.parents[1] / "build" / "catalog_ingest_speed")
     options.add_argument("--out", type=Path, default=HERE / "speed.csv")
@@ -218,13 +207,10 @@ def main() -> None:
         print(json.dumps(build(asked.only)))
         return
     asked.work.mkdir(parents=True, exist_ok=True)
-    small = () if asked.only_large else ("clean", "messy")
-    files = [written(name, asked.mb, asked.work) for name in small]
+    files = [written(name, asked.mb, asked.work) for name in ("clean", "messy") if asked.mb]
     if asked.large:
         files.append(written("messy", asked.large, asked.work))
-    if asked.only_large:
-        pass
-    elif asked.data:
+    if asked.data:
         link = asked.work / "amazon.csv"
         link.unlink(missing_ok=True)
         link.symlink_to((public_data(asked.data, "amazon.csv") / "amazon.csv").resolve())

@@ -5,8 +5,9 @@
     python experiments/catalog_scale/names.py FOLDER/many OTHER_FOLDER ...      # a row for each, as names.csv
 
 Generated shops share some hundred names among all products; here, as in real catalogs, nearly every product has its
-own. Rows of the catalogs that are named replace their older ones. Each is opened in a process of its own, once before
-it is measured; seconds and milliseconds are of the processor, memory is the process's own.
+own. Each catalog is opened in a process of its own, once before it is measured; seconds and milliseconds are of the
+processor, memory is the process's own. `index_s` is what making the index of names takes. Rows of the catalogs that are
+named replace their older ones.
 """
 
 import argparse
@@ -22,23 +23,19 @@ from typing import Any
 import numpy as np
 
 from ecomlab import ENVIRONMENTS, TaskError, load_shop, make_task, play
+from ecomlab.audit.catalog_benchmark import memory
 from ecomlab.catalog.lexicon import lexicon_of
+from ecomlab.customer.catalog_names import table_of
 from ecomlab.files import replacing
 
 HERE = Path(__file__).resolve().parent
 LEVEL, TASKS = 6, 20
 
 
-def private_mb() -> float:
-    """Memory that this process shares with nobody and no file, in MB."""
-    lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
-    return sum(int(line.split()[1]) for line in lines if line.startswith(("Anonymous:", "Swap:"))) / 1024
-
-
-def timed(do: Callable[[], Any]) -> tuple[float, Any]:
+def timed(do: Callable[..., Any], *given: Any) -> tuple[float, Any]:
     """Return the processor's seconds that something takes, and what it returns."""
     began = time.process_time()
-    made = do()
+    made = do(*given)
     return time.process_time() - began, made
 
 
@@ -47,24 +44,24 @@ def measure(folder: Path) -> dict[str, Any]:
     other = load_shop(size=2_000)  # libraries are loaded with it, and what all shops share is compiled
     for one in ENVIRONMENTS.values():
         play(one.reference_player(other), make_task(one.id, LEVEL, 0, other), other)
-    before = private_mb()
-    opened, shop = timed(lambda: load_shop(folder))
-    held = private_mb()
+    before = memory()["private_mb"]
+    opened, shop = timed(load_shop, folder)
+    held = memory()["private_mb"]
     episodes: dict[str, list[float]] = {env: [] for env in ENVIRONMENTS}
     resets, correct = [], 0
     for seed in range(TASKS):
         for env in ENVIRONMENTS:
             try:
-                spent, task = timed(lambda env=env, seed=seed: make_task(env, LEVEL, seed, shop))  # type: ignore[misc]
+                spent, task = timed(make_task, env, LEVEL, seed, shop)
             except TaskError:
                 continue
             resets.append(spent)
-            player = ENVIRONMENTS[env].reference_player(shop)
-            spent, trajectory = timed(lambda player=player, task=task: play(player, task, shop))  # type: ignore[misc]
+            spent, trajectory = timed(play, ENVIRONMENTS[env].reference_player(shop), task, shop)
             episodes[env].append(spent)
             correct += trajectory.score.correct
     lexicon = lexicon_of(shop.catalog)
-    words = [timed(lambda n=n: lexicon.looks_like_a_name(f"wrod{n}ly"))[0] for n in range(9)]  # type: ignore[misc]
+    words = [timed(lexicon.looks_like_a_name, f"wrod{n}ly")[0] for n in range(9)]
+    played = memory()["private_mb"]
     all_of_them = [spent for some in episodes.values() for spent in some[1:]]
     return {
         "catalog": folder.name,
@@ -76,8 +73,9 @@ def measure(folder: Path) -> dict[str, Any]:
         "episode_ms_p50": round(1000 * float(np.median(all_of_them)), 1),
         "episode_ms_p95": round(1000 * float(np.quantile(all_of_them, 0.95)), 1),
         "new_word_ms": round(1000 * float(np.median(words)), 1),
+        "index_s": round(timed(table_of, shop.catalog.features)[0], 2),
         "opened_mb": round(held - before),
-        "played_mb": round(private_mb() - before),
+        "played_mb": round(played - before),
         "episodes": sum(map(len, episodes.values())),
         "correct": correct,
     }

@@ -66,6 +66,7 @@ def test_the_page_says_what_the_table_of_names_says() -> None:
         f"a reset {many['reset_ms_p50']} ms ({amazon['reset_ms_p50']})",
         f"an episode {many['episode_ms_p50']} ms ({amazon['episode_ms_p50']};",
         f"{many['played_mb']} MB of its own beside the libraries ({amazon['played_mb']})",
+        f"waits for it ({many['index_s']} s; {amazon['index_s']})",
         f"{float(many['new_word_ms']):.0f} ms ({amazon['new_word_ms']})",
     ):
         assert fact in said, f"the page does not say: {fact}"

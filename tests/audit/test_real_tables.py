@@ -22,15 +22,16 @@ def script(name: str) -> dict[str, Any]:
 def test_the_committed_certificates_are_whole(name: str) -> None:
     """Every environment and level is a row, played or refused with a reason, and the tables say what the files say."""
     written = script("catalog_certificate/certify")
-    certificate = json.loads((EXPERIMENTS / "catalog_certificate" / f"{name}.json").read_text())
+    folder = EXPERIMENTS / "catalog_certificate"
+    certificate = json.loads((folder / f"{name}.json").read_text("utf-8"))
+    tables = {one: (folder / f"{one}.csv").read_text("utf-8").splitlines() for one in ("cells", "laws")}
     cells, laws = (
-        [
-            row
-            for row in csv.DictReader((EXPERIMENTS / "catalog_certificate" / f"{table}.csv").open())
-            if row["catalog"] == name
-        ]
-        for table in ("cells", "laws")
+        [row for row in csv.DictReader(lines) if row["catalog"] == name] for lines in tables.values()
     )
+    assert certificate["broken"] == []  # as the pages say
+    assert {(row["solver"], row["fair"], row["courteous"], row["misses"]) for row in cells} == {
+        ("1.0", "1.0", "1.0", "0")
+    }
     assert {(row["env"], int(row["d"])) for row in cells} == {
         (env, d) for env in ENVIRONMENTS for d in range(13)
     }
@@ -70,3 +71,12 @@ def test_a_catalog_is_built_again_when_its_file_changes(tmp_path: Path) -> None:
         sizes.append((load_shop(folder).catalog.size, (folder / "manifest.json").stat().st_mtime_ns))
     assert [size for size, _ in sizes] == [15, 15, 20]
     assert sizes[0] == sizes[1]  # the same file is opened as it was built
+
+
+def test_the_page_counts_the_tasks_of_both_certificates() -> None:
+    lines = (EXPERIMENTS / "catalog_certificate" / "cells.csv").read_text("utf-8").splitlines()
+    tasks, refused = (
+        sum(int(row[name] or 0) for row in csv.DictReader(lines)) for name in ("seeds", "refused")
+    )
+    said = (EXPERIMENTS.parent / "docs" / "catalogs.md").read_text("utf-8")
+    assert f"each of the {tasks:,} tasks" in said and refused == 3 and "Three journeys" in said

@@ -33,7 +33,7 @@ SOME = st.lists(
 
 
 def index_of(some: list[str]) -> NameIndex:
-    return NameIndex(some, catalog_names._table(some))
+    return NameIndex(some, catalog_names.table_of(some))
 
 
 @given(SOME, st.lists(st.sampled_from(PIECES), max_size=8).map(" ".join), st.booleans())
@@ -67,7 +67,7 @@ def test_an_index_of_many_names_is_kept(tmp_path: Path, monkeypatch: pytest.Monk
     made = np.array(catalog_names._kept(some))
     (file,) = (tmp_path / "names").iterdir()
     with monkeypatch.context() as patched:
-        patched.setattr(catalog_names, "_table", lambda names: pytest.fail("made again"))
+        patched.setattr(catalog_names, "table_of", lambda names: pytest.fail("made again"))
         assert (catalog_names._kept(some) == made).all()
     for length in (0, 90, 140):  # a copy that broke off
         whole = file.read_bytes()
